@@ -2,9 +2,7 @@
 -- distance from the band: other expectations find that.
 select
     criteria.task_id || '/' || criteria.criterion_id as key,
-    criteria.task_id,
-    criteria.criterion_id,
-    criteria.title,
+    criteria.task_id, criteria.criterion_id, criteria.title,
     'criterion ' || criteria.criterion_id || ': weight '
     || coalesce(criteria.weight_text, criteria.weight::varchar, 'missing')
     || ', class ' || coalesce(criteria.severity, 'missing')
@@ -14,20 +12,15 @@ select
     coalesce(criteria.severity, '(none)') as severity,
     abs(
         criteria.weight
-        - greatest(
-            least(criteria.weight, severities.max_weight), severities.min_weight
-        )
+        - greatest(least(criteria.weight, severities.max_weight), severities.min_weight)
     ) as distance_from_band,
     labels.label as known_category
 from criteria
 inner join tasks using (benchmark, dataset_revision, task_id)
 left join severities
-    on
-        criteria.benchmark = severities.benchmark
-        and criteria.severity = severities.severity
+    on criteria.benchmark = severities.benchmark and criteria.severity = severities.severity
 left join labels
-    on
-        criteria.benchmark = labels.benchmark
+    on criteria.benchmark = labels.benchmark
         and labels.field in ('', coalesce(tasks.field, ''))
         and labels.kind = 'category'
         and criteria.category = labels.label

@@ -4,8 +4,7 @@ select
     response_id as key,
     status,
     left(text, 1) as first_character,
-    coalesce(regexp_extract(text, '[^\s\pZ\x0b\x0c\x1c-\x1f\x85]'), '')
-        as first_visible
+    coalesce(regexp_extract(text, '[^\s\pZ\x0b\x0c\x1c-\x1f\x85]'), '') as first_visible
 from responses
 where benchmark = $benchmark and dataset_revision = $revision
 order by response_id

@@ -1,38 +1,23 @@
 -- Every task of a revision, with what its rubric and its conversation are like.
 with positive as (
-    select
-        task_id,
-        count(*) as n_positive
+    select task_id, count(*) as n_positive
     from criteria
-    where
-        benchmark = $benchmark
-        and dataset_revision = $revision
-        and weight > 0
+    where benchmark = $benchmark and dataset_revision = $revision and weight > 0
     group by task_id
 ),
 
 unknown_labels as (
-    select
-        tasks.task_id,
-        list(distinct named.label) as labels,
-        count(*) as n_labels
+    select tasks.task_id, list(distinct named.label) as labels, count(*) as n_labels
     from tasks
     cross join
         lateral (
-            select
-                'decision_type' as kind,
-                unnest(tasks.decision_types) as label
+            select 'decision_type' as kind, unnest(tasks.decision_types) as label
             union all
-            select
-                'economic_pathway' as kind,
-                unnest(tasks.economic_pathways) as label
+            select 'economic_pathway' as kind, unnest(tasks.economic_pathways) as label
             union all
-            select
-                task_labels.kind,
-                task_labels.label
+            select task_labels.kind, task_labels.label
             from task_labels
-            where
-                task_labels.benchmark = tasks.benchmark
+            where task_labels.benchmark = tasks.benchmark
                 and task_labels.dataset_revision = tasks.dataset_revision
                 and task_labels.task_id = tasks.task_id
                 -- A kind without a vocabulary may say anything.
@@ -42,8 +27,7 @@ unknown_labels as (
                 )
         ) as named
     anti join labels
-        on
-            tasks.benchmark = labels.benchmark
+        on tasks.benchmark = labels.benchmark
             and labels.field in ('', coalesce(tasks.field, ''))
             and named.kind = labels.kind
             and named.label = labels.label
@@ -60,11 +44,9 @@ select
     || coalesce('; unknown ' || unknown_labels.labels::varchar, '') as note,
     tasks.n_criteria,
     coalesce(positive.n_positive, 0) as n_positive,
-    tasks.n_rows,
-    tasks.turn_pattern,
+    tasks.n_rows, tasks.turn_pattern,
     tasks.turns::double as turns,
-    len(regexp_replace(tasks.turn_pattern, '[^ue]', '', 'g'))::double
-        as n_user_turns,
+    len(regexp_replace(tasks.turn_pattern, '[^ue]', '', 'g'))::double as n_user_turns,
     coalesce(unknown_labels.n_labels, 0) as n_unknown_labels
 from tasks
 left join positive using (task_id)

@@ -9,25 +9,18 @@
 with complete_responses as (
     select
         hash(response_points.response_id) as response_key,
-        response_points.points,
-        model_runs.ranking_id,
-        model_runs.judging_id,
+        response_points.points, model_runs.ranking_id, model_runs.judging_id,
         hash(model_runs.model) as model_key
     from staging.response_points
     inner join staging.model_runs using (model_run_id)
-    where
-        response_points.breakdown = 'all'
-        and response_points.n_decided = response_points.n_wanted
+    where response_points.breakdown = 'all' and response_points.n_decided = response_points.n_wanted
 ),
 
 verdicts as (
     select
         hash(response_id) as response_key,
-        hash(
-            benchmark, dataset_revision, task_id, criterion_id, criterion_hash
-        ) as criterion_key,
-        judging_id,
-        value
+        hash(benchmark, dataset_revision, task_id, criterion_id, criterion_hash) as criterion_key,
+        judging_id, value
     from staging.graded_verdicts
 ),
 
@@ -38,12 +31,8 @@ weights as (
 ),
 
 cells as (
-    select
-        complete_responses.ranking_id,
-        complete_responses.model_key,
-        verdicts.criterion_key,
-        weights.weight,
-        verdicts.value,
+    select complete_responses.ranking_id, complete_responses.model_key, verdicts.criterion_key,
+        weights.weight, verdicts.value,
         complete_responses.points - weight * value as rest_points
     from verdicts
     inner join weights using (criterion_key)
@@ -57,19 +46,13 @@ by_model as (
 ),
 
 models as (
-    select
-        ranking_id,
-        criterion_key,
-        count(*) as n_models,
-        count(*) filter (is_met) as n_models_met
+    select ranking_id, criterion_key, count(*) as n_models, count(*) filter (is_met) as n_models_met
     from by_model
     group by ranking_id, criterion_key
 ),
 
 responses as (
-    select
-        ranking_id,
-        criterion_key,
+    select ranking_id, criterion_key,
         count(*) as n_responses,
         avg(value) as met_share,
         -- The points that the criterion gives against the points of all others.
@@ -83,26 +66,20 @@ responses as (
 ),
 
 grouped as (
-    select
-        models.ranking_id,
-        criteria.benchmark,
-        criteria.dataset_revision,
-        criteria.task_id,
+    select models.ranking_id, criteria.benchmark, criteria.dataset_revision, criteria.task_id,
         criteria.criterion_id,
         models.* exclude (ranking_id, criterion_key),
         responses.* exclude (ranking_id, criterion_key)
     from models
     inner join responses using (ranking_id, criterion_key)
     inner join (
-        select distinct
-            benchmark, dataset_revision, task_id, criterion_id, criterion_key
+        select distinct benchmark, dataset_revision, task_id, criterion_id, criterion_key
         from temp.labelled_criteria
     ) as criteria using (criterion_key)
 ),
 
 final as (
-    select
-        *,
+    select *,
         -- Fisher's z. The trials of a model are much alike, so models are what
         -- is counted.
         if(

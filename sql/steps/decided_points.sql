@@ -9,19 +9,12 @@
 with verdicts as (
     select
         hash(response_id) as response_key,
-        hash(
-            benchmark, dataset_revision, task_id, criterion_id, criterion_hash
-        ) as criterion_key,
-        judging_id,
-        value,
-        cost_usd
+        hash(benchmark, dataset_revision, task_id, criterion_id, criterion_hash) as criterion_key,
+        judging_id, value, cost_usd
     from staging.graded_verdicts
 )
 
-select
-    response_key,
-    judging_id,
-    label_key,
+select response_key, judging_id, label_key,
     any_value(breakdown) as breakdown,
     coalesce(round(sum(weight * value), 12), 0) as points,
     -- Weights that are no whole numbers have few decimals: in any order the sum

@@ -14,12 +14,7 @@ with several as (
 ),
 
 decided as (
-    select
-        response_id,
-        benchmark,
-        dataset_revision,
-        task_id,
-        criterion_id,
+    select response_id, benchmark, dataset_revision, task_id, criterion_id,
         judging_id as grader_id,
         value
     from staging.current_verdicts
@@ -36,8 +31,7 @@ votes as (
     from decided
     inner join graders using (grader_id, benchmark)
     inner join graders as rankings
-        on
-            rankings.kind = 'majority'
+        on rankings.kind = 'majority'
             and graders.benchmark = rankings.benchmark
             and list_contains(
                 rankings.revision_ids,

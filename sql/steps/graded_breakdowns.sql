@@ -7,27 +7,19 @@
 --
 -- depends on: temp.graded, criteria, responses, tasks
 with lengths as (
-    select
-        response_id,
-        benchmark,
-        dataset_revision,
-        chars_alnum,
+    select response_id, benchmark, dataset_revision, chars_alnum,
         -- Answers of one length stand in one quarter.
-        1 + 4 * (rank() over same_revision - 1) // count(*) over whole_revision
-            as quarter
+        1 + 4 * (rank() over same_revision - 1) // count(*) over whole_revision as quarter
     from responses
     semi join temp.graded using (response_id)
     where chars_alnum is not null
     window
-        same_revision as (
-            partition by benchmark, dataset_revision order by chars_alnum
-        ),
+        same_revision as (partition by benchmark, dataset_revision order by chars_alnum),
         whole_revision as (partition by benchmark, dataset_revision)
 ),
 
 quarters as (
-    select
-        response_id,
+    select response_id,
         'quarter ' || quarter || ' (' || min(chars_alnum) over same || ' to '
         || max(chars_alnum) over same || ' letters and digits)' as length
     from lengths
@@ -35,18 +27,11 @@ quarters as (
 ),
 
 cells as (
-    select distinct
-        response_id,
-        benchmark,
-        dataset_revision,
-        task_id,
-        criterion_id
+    select distinct response_id, benchmark, dataset_revision, task_id, criterion_id
     from temp.graded
 )
 
-select
-    cells.response_id,
-    cells.criterion_id,
+select cells.response_id, cells.criterion_id,
     coalesce(criteria.category, '(none)') as category,
     coalesce(criteria.severity, '(none)') as severity,
     coalesce(tasks.field, '(none)') as field,

@@ -13,20 +13,14 @@ with sets as (
     union all
     select configured || ' (trials)' as grader_set, grader_id, benchmark
     from graders
-    where
-        kind <> 'majority'
+    where kind <> 'majority'
         and (benchmark, configured) in (
             select (benchmark, configured) from graders where judge_trial > 1
         )
 )
 
-select
-    sets.grader_set,
-    graded.benchmark,
-    graded.dataset_revision,
-    graded.task_id,
-    graded.response_id,
-    graded.criterion_id,
+select sets.grader_set, graded.benchmark, graded.dataset_revision, graded.task_id,
+    graded.response_id, graded.criterion_id,
     count(*) as n_values,
     count(*) filter (where value = 0) as n_unmet,
     count(*) filter (where value = 0.5) as n_partial,

@@ -6,24 +6,18 @@
 --
 -- depends on: staging.judgings, temp.decided_points, responses
 with deciding as (
-    select
-        decided_points.judging_id,
-        responses.benchmark,
+    select decided_points.judging_id, responses.benchmark,
         list_sort(
             list(distinct hash(responses.benchmark, responses.dataset_revision))
         ) as revision_ids
     from temp.decided_points
-    inner join responses
-        on decided_points.response_key = hash(responses.response_id)
+    inner join responses on decided_points.response_key = hash(responses.response_id)
     where decided_points.breakdown = 'all'
     group by decided_points.judging_id, responses.benchmark
 ),
 
 named as (
-    select
-        judgings.*,
-        deciding.benchmark,
-        deciding.revision_ids,
+    select judgings.*, deciding.benchmark, deciding.revision_ids,
         judge
         || if(
             count(distinct (judge_config_hash, template_hash, asked_grading))
@@ -31,22 +25,16 @@ named as (
             ' [' || judge_config_hash[:6] || ' ' || template_hash[:6] || ' '
             || asked_grading || ']',
             ''
-        )
-        || if(grading = 'ternary_as_binary', ' (as binary)', '') as configured
+        ) || if(grading = 'ternary_as_binary', ' (as binary)', '') as configured
     from (
-        select
-            *,
-            if(grading = 'ternary_as_binary', 'ternary', grading)
-                as asked_grading
+        select *, if(grading = 'ternary_as_binary', 'ternary', grading) as asked_grading
         from staging.judgings
     ) as judgings
     inner join deciding using (judging_id)
 ),
 
 repeated as (
-    select
-        *,
-        configured || if(judge_trial > 1, '#' || judge_trial, '') as grader
+    select *, configured || if(judge_trial > 1, '#' || judge_trial, '') as grader
     from named
 ),
 
@@ -59,19 +47,12 @@ identified as (
             grader
         ) as grader,
         if(is_imported, 'imported', 'judge') as kind,
-        configured,
-        judge,
-        judge_trial,
-        rubric,
-        grading,
-        benchmark,
-        revision_ids
+        configured, judge, judge_trial, rubric, grading, benchmark, revision_ids
     from repeated
 ),
 
 judges as (
-    select
-        *,
+    select *,
         -- A reading of verdicts has the voice that gave them.
         replace(grader, ' (as binary)', '') as voice,
         -- All graders of a benchmark are held against each other in the
@@ -81,9 +62,7 @@ judges as (
         and rubric = 'original'
         and coalesce(
             (grading = 'ternary') = bool_and(grading = 'ternary') filter (
-                judge_trial = 1
-                and rubric = 'original'
-                and grading <> 'ternary_as_binary'
+                judge_trial = 1 and rubric = 'original' and grading <> 'ternary_as_binary'
             ) over (partition by benchmark),
             false
         ) as has_voice

@@ -7,11 +7,7 @@
 --
 -- depends on: criteria, criterion_labels, tasks
 with admitted as (
-    select
-        criteria.benchmark,
-        criteria.dataset_revision,
-        criteria.task_id,
-        criteria.criterion_id,
+    select criteria.benchmark, criteria.dataset_revision, criteria.task_id, criteria.criterion_id,
         criteria.content_hash,
         coalesce(criteria.category, '(none)') as category,
         coalesce(criteria.severity, '(none)') as severity,
@@ -30,19 +26,10 @@ labelled as (
     union all
     select admitted.*, kind as breakdown, criterion_labels.label
     from admitted
-    inner join criterion_labels
-        using (benchmark, dataset_revision, task_id, criterion_id)
+    inner join criterion_labels using (benchmark, dataset_revision, task_id, criterion_id)
 )
 
-select
-    benchmark,
-    dataset_revision,
-    task_id,
-    criterion_id,
-    breakdown,
-    label,
-    weight,
-    hash(benchmark, dataset_revision, task_id, criterion_id, content_hash)
-        as criterion_key,
+select benchmark, dataset_revision, task_id, criterion_id, breakdown, label, weight,
+    hash(benchmark, dataset_revision, task_id, criterion_id, content_hash) as criterion_key,
     hash(benchmark, dataset_revision, task_id, breakdown, label) as label_key
 from labelled

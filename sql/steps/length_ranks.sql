@@ -6,10 +6,7 @@
 --
 -- depends on: staging.task_set_members, staging.task_values, temp.task_lengths
 with of_tasks as (
-    select
-        task_set_members.task_set_id,
-        task_values.ranking_id,
-        task_values.model_run_id,
+    select task_set_members.task_set_id, task_values.ranking_id, task_values.model_run_id,
         task_values.score_name,
         'tasks' as level,
         -- What is equal but for rounding is a tie.
@@ -18,15 +15,12 @@ with of_tasks as (
         task_lengths.mean_completion_tokens as tokens
     from staging.task_values
     inner join temp.task_lengths using (model_run_id, task_id)
-    inner join staging.task_set_members
-        using (benchmark, dataset_revision, task_id)
+    inner join staging.task_set_members using (benchmark, dataset_revision, task_id)
     where task_values.breakdown = 'all' and task_values.value is not null
 ),
 
 of_models as (
-    select
-        task_set_id,
-        ranking_id,
+    select task_set_id, ranking_id,
         null::ubigint as model_run_id,
         score_name,
         'models' as level,
@@ -43,17 +37,13 @@ lengths as (
         union all by name
         select * from of_models
     )
-    on chars as chars_alnum, tokens as completion_tokens
-    into name measure value length
+    on chars as chars_alnum, tokens as completion_tokens into name measure value length
 ),
 
 numbered as (
-    select
-        *,
+    select *,
         -- Whatever is ranked together.
-        hash(
-            task_set_id, ranking_id, model_run_id, score_name, level, measure
-        ) as group_id
+        hash(task_set_id, ranking_id, model_run_id, score_name, level, measure) as group_id
     from lengths
 )
 

@@ -2,15 +2,12 @@
 -- trials that its score rests on.
 --
 -- depends on: staging.response_points, responses
-select
-    response_points.model_run_id,
-    response_points.task_id,
+select response_points.model_run_id, response_points.task_id,
     avg(responses.chars_alnum) as mean_chars_alnum,
     avg(responses.completion_tokens) as mean_completion_tokens
 from staging.response_points
 inner join responses using (response_id)
-where
-    response_points.breakdown = 'all'
+where response_points.breakdown = 'all'
     and responses.status = 'ok'
     and response_points.n_decided = response_points.n_wanted
 group by all

@@ -4,12 +4,7 @@
 --
 -- depends on: staging.model_runs, responses, tasks
 with answered as (
-    select
-        benchmark,
-        dataset_revision,
-        model,
-        model_config_hash,
-        vintage,
+    select benchmark, dataset_revision, model, model_config_hash, vintage,
         count(distinct trial) as n_trials,
         min(created_at) as first_answered_at
     from responses
@@ -19,16 +14,11 @@ with answered as (
 ),
 
 lacking as (
-    select
-        answered.*,
-        of_revision.judging_id,
+    select answered.*, of_revision.judging_id,
         row_number() over (
-            partition by
-                benchmark, dataset_revision, judging_id, model,
-                model_config_hash
+            partition by benchmark, dataset_revision, judging_id, model, model_config_hash
             order by first_answered_at desc, vintage desc
-        )
-        = 1 as is_newest
+        ) = 1 as is_newest
     from answered
     inner join (
         select distinct benchmark, dataset_revision, judging_id
@@ -36,31 +26,18 @@ lacking as (
     ) as of_revision
         using (benchmark, dataset_revision)
     anti join staging.model_runs
-        using (
-            benchmark, dataset_revision, model, model_config_hash, vintage,
-            judging_id
-        )
+        using (benchmark, dataset_revision, model, model_config_hash, vintage, judging_id)
 ),
 
 chosen as (
-    select
-        lacking.* exclude (is_newest),
-        is_newest and judged.judging_id is null as is_latest
+    select lacking.* exclude (is_newest), is_newest and judged.judging_id is null as is_latest
     from lacking
     left join (
-        select distinct
-            benchmark,
-            dataset_revision,
-            model,
-            model_config_hash,
-            judging_id
+        select distinct benchmark, dataset_revision, model, model_config_hash, judging_id
         from staging.model_runs
     ) as judged
-        using (
-            benchmark, dataset_revision, model, model_config_hash, judging_id
-        )
-    where
-        is_latest
+        using (benchmark, dataset_revision, model, model_config_hash, judging_id)
+    where is_latest
         or (benchmark, dataset_revision, vintage, judging_id) in (
             select (benchmark, dataset_revision, vintage, judging_id)
             from staging.model_runs

@@ -6,92 +6,51 @@
 -- depends on: staging.condition_pairs, staging.current_verdicts,
 --     staging.response_points, criteria
 with sides as (
-    select
-        pairs.*,
+    select pairs.*,
         unnest([false, true]) as is_baseline,
         unnest([model_run_id, baseline_run_id]) as side_run_id
     from staging.condition_pairs as pairs
 ),
 
 complete as (
-    select
-        sides.pair_id,
-        sides.is_baseline,
-        sides.judging_id,
-        points.response_id,
-        points.trial
+    select sides.pair_id, sides.is_baseline, sides.judging_id, points.response_id, points.trial
     from sides
-    inner join staging.response_points as points
-        on sides.side_run_id = points.model_run_id
+    inner join staging.response_points as points on sides.side_run_id = points.model_run_id
     where points.breakdown = 'all' and points.n_decided = points.n_wanted
 ),
 
 decided as (
-    select
-        complete.pair_id,
-        complete.is_baseline,
-        verdicts.task_id,
-        verdicts.criterion_id,
-        verdicts.category,
-        verdicts.weight,
+    select complete.pair_id, complete.is_baseline, verdicts.task_id, verdicts.criterion_id,
+        verdicts.category, verdicts.weight,
         list(verdicts.value order by complete.trial) as by_trial
     from complete
-    inner join staging.current_verdicts as verdicts
-        using (response_id, judging_id)
+    inner join staging.current_verdicts as verdicts using (response_id, judging_id)
     where verdicts.value is not null and verdicts.weight is not null
     group by all
 ),
 
 compared as (
-    select
-        pair_id,
-        task_id,
-        criterion_id,
-        c.category,
-        c.weight,
+    select pair_id, task_id, criterion_id, c.category, c.weight,
         list_aggregate(b.by_trial, 'favg') as baseline_value,
         list_aggregate(c.by_trial, 'favg') as value,
         b.by_trial as baseline_by_trial,
         c.by_trial
     from (select * from decided where not is_baseline) as c
-    inner join (select * from decided where is_baseline) as b
-        using (pair_id, task_id, criterion_id)
+    inner join (select * from decided where is_baseline) as b using (pair_id, task_id, criterion_id)
 )
 
-select
-    pairs.benchmark,
-    pairs.dataset_revision,
-    pairs.judge,
-    pairs.judge_config_hash,
-    pairs.template_hash,
-    pairs.grading,
-    pairs.judge_trial,
-    pairs.vintage,
-    pairs.is_latest,
-    pairs.shared_model,
-    pairs.condition,
-    pairs.position,
-    pairs.baseline,
-    pairs.model,
-    pairs.model_config_hash,
-    pairs.baseline_model,
-    pairs.baseline_config_hash,
-    compared.task_id,
-    compared.criterion_id,
-    criteria.title,
-    compared.category,
-    compared.weight,
-    compared.baseline_value,
-    compared.value,
-    compared.baseline_by_trial,
-    compared.by_trial,
+select pairs.benchmark, pairs.dataset_revision, pairs.judge, pairs.judge_config_hash,
+    pairs.template_hash, pairs.grading, pairs.judge_trial, pairs.vintage, pairs.is_latest,
+    pairs.shared_model, pairs.condition, pairs.position, pairs.baseline, pairs.model,
+    pairs.model_config_hash, pairs.baseline_model, pairs.baseline_config_hash, compared.task_id,
+    compared.criterion_id, criteria.title, compared.category, compared.weight,
+    compared.baseline_value, compared.value, compared.baseline_by_trial, compared.by_trial,
     compared.weight * (compared.value - compared.baseline_value) as points,
     compared.value <> compared.baseline_value as is_changed
 from compared
 inner join staging.condition_pairs as pairs using (pair_id)
 inner join criteria
-    on
-        pairs.benchmark = criteria.benchmark
+    on pairs.benchmark = criteria.benchmark
         and pairs.dataset_revision = criteria.dataset_revision
         and compared.task_id = criteria.task_id
         and compared.criterion_id = criteria.criterion_id

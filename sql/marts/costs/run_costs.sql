@@ -29,11 +29,9 @@ with rows_made as (
 -- Of runs that the ledger knows nothing of, such as those of another warehouse,
 -- the rows say what they cost.
 from_rows as (
-    select
-        run_id,
+    select run_id,
         strftime(timezone('UTC', created_at), '%Y-%m-%d') as day,
-        purpose,
-        called_model,
+        purpose, called_model,
         count(*) as calls,
         count(*) filter (is_failed) as failed_calls,
         count(*) - count(cost_usd) as unpriced_calls,
@@ -47,18 +45,8 @@ from_rows as (
 ),
 
 known as (
-    select
-        run_id,
-        day,
-        purpose,
-        called_model,
-        calls,
-        failed_calls,
-        unpriced_calls,
-        prompt_tokens,
-        cached_tokens,
-        completion_tokens,
-        cost_usd
+    select run_id, day, purpose, called_model, calls, failed_calls, unpriced_calls, prompt_tokens,
+        cached_tokens, completion_tokens, cost_usd
     from spend
     union all by name
     select * from from_rows

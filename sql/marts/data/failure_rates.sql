@@ -9,64 +9,36 @@
 -- depends on: staging.current_verdicts, staging.model_runs,
 --     staging.task_set_members, responses
 with decided as (
-    select
-        model_runs.model_run_id,
-        members.task_set_id,
-        members.split,
-        members.is_own_hard,
+    select model_runs.model_run_id, members.task_set_id, members.split, members.is_own_hard,
         current_verdicts.category,
         case when weight > 0 then value = 0 else value = 1 end as is_failed
     from staging.current_verdicts
     inner join responses using (response_id, benchmark, dataset_revision)
     inner join staging.model_runs
-        using (
-            benchmark, dataset_revision, model, model_config_hash, vintage,
-            judging_id
-        )
+        using (benchmark, dataset_revision, model, model_config_hash, vintage, judging_id)
     inner join staging.task_set_members as members
-        on
-            current_verdicts.benchmark = members.benchmark
+        on current_verdicts.benchmark = members.benchmark
             and current_verdicts.dataset_revision = members.dataset_revision
             and current_verdicts.task_id = members.task_id
     where value is not null and weight <> 0
 ),
 
 counted as (
-    select
-        model_run_id,
-        task_set_id,
-        split,
-        is_own_hard,
-        category,
+    select model_run_id, task_set_id, split, is_own_hard, category,
         count(*) as n_decided,
         count(*) filter (is_failed) as n_failed
     from decided
     group by all
 )
 
-select
-    model_runs.benchmark,
-    model_runs.dataset_revision,
-    counted.split,
-    counted.is_own_hard,
-    model_runs.judge,
-    model_runs.judge_config_hash,
-    model_runs.template_hash,
-    model_runs.grading,
-    model_runs.judge_trial,
-    model_runs.vintage,
-    model_runs.model,
-    model_runs.model_config_hash,
-    model_runs.is_latest,
-    counted.category,
-    counted.n_decided,
-    counted.n_failed,
+select model_runs.benchmark, model_runs.dataset_revision, counted.split, counted.is_own_hard,
+    model_runs.judge, model_runs.judge_config_hash, model_runs.template_hash, model_runs.grading,
+    model_runs.judge_trial, model_runs.vintage, model_runs.model, model_runs.model_config_hash,
+    model_runs.is_latest, counted.category, counted.n_decided, counted.n_failed,
     counted.n_failed / counted.n_decided as failure_rate,
     counted.n_failed
     / nullif(
-        sum(counted.n_failed) over (
-            partition by counted.model_run_id, counted.task_set_id
-        ),
+        sum(counted.n_failed) over (partition by counted.model_run_id, counted.task_set_id),
         0
     ) as failure_share
 from counted

@@ -4,38 +4,22 @@
 -- built as: table
 -- depends on: staging.annotated_labels, task_labels, task_rows
 with released as (
-    select
-        benchmark,
-        dataset_revision,
-        task_id,
+    select benchmark, dataset_revision, task_id,
         'decision_type' as kind,
         unnest(decision_types) as label
     from task_rows
     union all
-    select
-        benchmark,
-        dataset_revision,
-        task_id,
+    select benchmark, dataset_revision, task_id,
         'economic_pathway' as kind,
         unnest(economic_pathways) as label
     from task_rows
     union all
-    select
-        benchmark,
-        dataset_revision,
-        task_id,
-        kind,
-        label
+    select benchmark, dataset_revision, task_id, kind, label
     from task_labels
 ),
 
 annotated as (
-    select
-        benchmark,
-        dataset_revision,
-        task_id,
-        kind,
-        label
+    select benchmark, dataset_revision, task_id, kind, label
     from staging.annotated_labels
     anti join released using (benchmark, dataset_revision, task_id, kind)
 )

@@ -1,19 +1,13 @@
 -- built as: table
 -- depends on: labelled_tasks, checks, quarantine, split_members, task_rows
 with sizes as (
-    select
-        benchmark,
-        dataset_revision,
-        count(*) as n_tasks
+    select benchmark, dataset_revision, count(*) as n_tasks
     from task_rows
     group by benchmark, dataset_revision
 ),
 
 latest_check as (
-    select
-        benchmark,
-        dataset_revision,
-        arg_max(n_evaluated, created_at) as n_checked
+    select benchmark, dataset_revision, arg_max(n_evaluated, created_at) as n_checked
     from checks
     where suite = 'ingest' and table_name = 'rubrics'
     group by benchmark, dataset_revision
@@ -33,54 +27,30 @@ refused as (
 ),
 
 memberships as (
-    select
-        benchmark,
-        dataset_revision,
-        task_id,
-        list(split order by split) as splits
+    select benchmark, dataset_revision, task_id, list(split order by split) as splits
     from split_members
     group by benchmark, dataset_revision, task_id
 ),
 
 annotated as (
-    select
-        benchmark,
-        dataset_revision,
-        task_id,
-        list(label order by label) filter (kind = 'decision_type')
-            as decision_types,
-        list(label order by label) filter (kind = 'economic_pathway')
-            as economic_pathways
+    select benchmark, dataset_revision, task_id,
+        list(label order by label) filter (kind = 'decision_type') as decision_types,
+        list(label order by label) filter (kind = 'economic_pathway') as economic_pathways
     from labelled_tasks
     where source = 'annotated'
     group by all
 ),
 
 final as (
-    select
-        task_rows.benchmark,
-        task_rows.dataset_revision,
-        task_rows.task_id,
-        task_rows.field,
-        task_rows.topic,
-        task_rows.expert,
-        task_rows.turns,
-        memberships.splits,
-        coalesce(annotated.decision_types, task_rows.decision_types)
-            as decision_types,
-        coalesce(annotated.economic_pathways, task_rows.economic_pathways)
-            as economic_pathways,
-        task_rows.n_criteria,
-        task_rows.positive_weight,
-        task_rows.negative_weight,
+    select task_rows.benchmark, task_rows.dataset_revision, task_rows.task_id, task_rows.field,
+        task_rows.topic, task_rows.expert, task_rows.turns, memberships.splits,
+        coalesce(annotated.decision_types, task_rows.decision_types) as decision_types,
+        coalesce(annotated.economic_pathways, task_rows.economic_pathways) as economic_pathways,
+        task_rows.n_criteria, task_rows.positive_weight, task_rows.negative_weight,
         task_rows.has_reference_texts,
         -- A task is admitted once it was checked and not refused.
-        checked.benchmark is not null and refused.task_id is null
-            as is_admitted,
-        task_rows.conversation_id,
-        task_rows.turn_pattern,
-        task_rows.n_rows,
-        task_rows.content_hash,
+        checked.benchmark is not null and refused.task_id is null as is_admitted,
+        task_rows.conversation_id, task_rows.turn_pattern, task_rows.n_rows, task_rows.content_hash,
         case
             when annotated.decision_types is not null then 'annotated'
             when len(task_rows.decision_types) > 0 then 'released'

@@ -4,22 +4,13 @@
 with readings as (
     -- From the verdicts on, so that a look-up by `verdict_id` reads one of them
     -- and not the rubrics of all responses.
-    select
-        verdict_id,
-        response_id,
-        judging_id,
-        criterion_id,
-        criterion_hash,
-        status,
-        value
+    select verdict_id, response_id, judging_id, criterion_id, criterion_hash, status, value
     from staging.graded_verdicts
     union all by name
     -- What is still to be judged has no verdict to show.
     select
         null as verdict_id,
-        judged_criteria.response_id,
-        model_runs.judging_id,
-        judged_criteria.criterion_id,
+        judged_criteria.response_id, model_runs.judging_id, judged_criteria.criterion_id,
         null as criterion_hash,
         judged_criteria.status,
         null as value
@@ -28,36 +19,24 @@ with readings as (
     where judged_criteria.status = 'no_response'
 )
 
-select
-    readings.verdict_id,
-    readings.response_id,
+select readings.verdict_id, readings.response_id,
     model_runs.* exclude (
-        model_run_id, ranking_id, judging_id, trials, n_trials, is_latest,
-        first_answered_at
+        model_run_id, ranking_id, judging_id, trials, n_trials, is_latest, first_answered_at
     ),
-    responses.task_id,
-    tasks.field,
-    tasks.topic,
-    responses.trial,
-    readings.criterion_id,
-    criteria.title,
-    criteria.weight,
-    criteria.severity,
+    responses.task_id, tasks.field, tasks.topic, responses.trial, readings.criterion_id,
+    criteria.title, criteria.weight, criteria.severity,
     coalesce(criteria.category, '(none)') as category,
-    readings.status,
-    readings.value,
+    readings.status, readings.value,
     verdicts.* exclude (
-        verdict_id, response_id, benchmark, dataset_revision, task_id,
-        criterion_id, model, trial, vintage, judge, judge_config_hash,
-        template_hash, grading, judge_trial, status, value
+        verdict_id, response_id, benchmark, dataset_revision, task_id, criterion_id, model, trial,
+        vintage, judge, judge_config_hash, template_hash, grading, judge_trial, status, value
     ),
     responses.status as response_status,
     responses.text as response_text
 from readings
 inner join responses using (response_id)
 inner join staging.model_runs
-    on
-        readings.judging_id = model_runs.judging_id
+    on readings.judging_id = model_runs.judging_id
         and responses.benchmark = model_runs.benchmark
         and responses.dataset_revision = model_runs.dataset_revision
         and responses.model = model_runs.model
@@ -65,17 +44,14 @@ inner join staging.model_runs
         and responses.vintage = model_runs.vintage
         and list_contains(model_runs.trials, responses.trial)
 inner join tasks
-    on
-        responses.benchmark = tasks.benchmark
+    on responses.benchmark = tasks.benchmark
         and responses.dataset_revision = tasks.dataset_revision
         and responses.task_id = tasks.task_id
         and tasks.is_admitted
 inner join criteria
-    on
-        responses.benchmark = criteria.benchmark
+    on responses.benchmark = criteria.benchmark
         and responses.dataset_revision = criteria.dataset_revision
         and responses.task_id = criteria.task_id
         and readings.criterion_id = criteria.criterion_id
-        and coalesce(readings.criterion_hash, criteria.content_hash)
-        = criteria.content_hash
+        and coalesce(readings.criterion_hash, criteria.content_hash) = criteria.content_hash
 left join verdicts on readings.verdict_id = verdicts.verdict_id

@@ -1,25 +1,13 @@
 -- built as: view
 -- depends on: staging.reliability_counts, reliability_measures
 with counted as (
-    select
-        benchmark,
-        dataset_revision,
-        grader_set,
-        breakdown,
-        label,
+    select benchmark, dataset_revision, grader_set, breakdown, label,
         max(n_graders) as n_graders,
         sum(n)::bigint as n,
         count(distinct task_id) as n_tasks,
         sum(n_unanimous) / sum(n) as unanimous_share,
         md5(
-            concat_ws(
-                chr(31),
-                benchmark,
-                dataset_revision,
-                grader_set,
-                breakdown,
-                label
-            )
+            concat_ws(chr(31), benchmark, dataset_revision, grader_set, breakdown, label)
         ) as figure_id,
         bit_xor(
             hash(
@@ -39,11 +27,7 @@ with counted as (
     group by all
 )
 
-select
-    counted.*,
-    measures.* exclude (figure_id, basis, method, created_at)
+select counted.*, measures.* exclude (figure_id, basis, method, created_at)
 from counted
 left join reliability_measures as measures
-    on
-        counted.figure_id = measures.figure_id
-        and counted.basis = measures.basis
+    on counted.figure_id = measures.figure_id and counted.basis = measures.basis

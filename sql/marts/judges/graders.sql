@@ -4,26 +4,20 @@
 -- depends on: temp.judges, grader_sets
 with majorities as (
     -- Those that the configuration names.
-    select
-        grader_sets.benchmark,
+    select grader_sets.benchmark,
         hash('configured', grader_sets.benchmark, majority) as grader_id,
         majority as grader,
-        list_transform(
-            any_value(members), lambda m: replace(m, ' (as binary)', '')
-        ) as members,
+        list_transform(any_value(members), lambda m: replace(m, ' (as binary)', '')) as members,
         list_sort(list_distinct(flatten(list(revision_ids)))) as revision_ids,
         if(bool_and(grading = 'ternary'), 'ternary', 'binary') as grading
     from grader_sets
     left join temp.judges
-        on
-            grader_sets.benchmark = judges.benchmark
-            and list_contains(members, judges.grader)
+        on grader_sets.benchmark = judges.benchmark and list_contains(members, judges.grader)
     group by grader_sets.benchmark, majority
     union all
     -- All judges of a data-set revision, where there are at least three; else
     -- with those whose verdicts were imported.
-    select
-        benchmark,
+    select benchmark,
         hash('majority', revision_id) as grader_id,
         'majority' as grader,
         list_sort(
@@ -36,20 +30,14 @@ with majorities as (
         [revision_id] as revision_ids,
         if(bool_and(grading = 'ternary'), 'ternary', 'binary') as grading
     from (select *, unnest(revision_ids) as revision_id from temp.judges)
-    where
-        has_voice
-        and (benchmark, 'majority') not in (
-            select (benchmark, majority) from grader_sets
-        )
-        and (benchmark, 'majority') not in (
-            select (benchmark, grader) from temp.judges
-        )
+    where has_voice
+        and (benchmark, 'majority') not in (select (benchmark, majority) from grader_sets)
+        and (benchmark, 'majority') not in (select (benchmark, grader) from temp.judges)
     group by benchmark, revision_id
     having count(*) >= 3
     union all
     -- The repetitions of one judge.
-    select
-        benchmark,
+    select benchmark,
         hash('trials', benchmark, configured) as grader_id,
         configured || ' (majority of trials)' as grader,
         list_sort(list(voice)) as members,

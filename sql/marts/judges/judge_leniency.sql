@@ -11,19 +11,12 @@ with with_voice as (
 ),
 
 beside_others as (
-    select
-        *,
-        sum(value) over same - value as others_sum,
-        count(*) over same - 1 as n_others
+    select *, sum(value) over same - value as others_sum, count(*) over same - 1 as n_others
     from with_voice
     window same as (partition by response_id, criterion_id)
 )
 
-select
-    benchmark,
-    dataset_revision,
-    grader,
-    kind,
+select benchmark, dataset_revision, grader, kind,
     count(*) as n,
     avg(value) as met_share,
     exact_avg(others_sum / n_others) as others_met_share,

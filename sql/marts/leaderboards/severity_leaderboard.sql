@@ -6,72 +6,49 @@
 -- depends on: staging.mean_scores, staging.model_run_costs, staging.model_runs,
 --     staging.response_points, staging.task_set_members, intervals, severities
 with extremes as (
-    select
-        benchmark,
-        arg_max(severity, max_weight) filter (where max_weight > 0)
-            as gravest_good,
-        arg_min(severity, min_weight) filter (where min_weight < 0)
-            as gravest_bad
+    select benchmark,
+        arg_max(severity, max_weight) filter (where max_weight > 0) as gravest_good,
+        arg_min(severity, min_weight) filter (where min_weight < 0) as gravest_bad
     from severities
     group by benchmark
 ),
 
 mistakes as (
-    select
-        task_set_members.task_set_id,
-        response_points.model_run_id,
+    select task_set_members.task_set_id, response_points.model_run_id,
         count(*) as n_responses,
         count(*) filter (where response_points.n_met > 0) as n_with_mistake
     from staging.response_points
     inner join staging.model_runs using (model_run_id)
     inner join staging.task_set_members
-        on
-            model_runs.benchmark = task_set_members.benchmark
+        on model_runs.benchmark = task_set_members.benchmark
             and model_runs.dataset_revision = task_set_members.dataset_revision
             and response_points.task_id = task_set_members.task_id
     inner join extremes
-        on
-            model_runs.benchmark = extremes.benchmark
+        on model_runs.benchmark = extremes.benchmark
             and response_points.label = extremes.gravest_bad
-    where
-        response_points.breakdown = 'severity'
+    where response_points.breakdown = 'severity'
         and response_points.n_decided = response_points.n_wanted
     group by all
 ),
 
 sides as (
-    select distinct
-        mean_scores.task_set_id,
-        mean_scores.model_run_id,
-        mean_scores.split,
+    select distinct mean_scores.task_set_id, mean_scores.model_run_id, mean_scores.split,
         mean_scores.is_own_hard,
         mean_scores.label = extremes.gravest_good as is_good,
-        mean_scores.n_tasks,
-        mean_scores.n_judged,
-        mean_scores.met_share,
-        intervals.met_ci_low,
-        intervals.met_ci_high,
-        intervals.is_met_small,
-        mean_scores.coverage
+        mean_scores.n_tasks, mean_scores.n_judged, mean_scores.met_share, intervals.met_ci_low,
+        intervals.met_ci_high, intervals.is_met_small, mean_scores.coverage
     from staging.mean_scores
     inner join staging.model_run_costs using (task_set_id, model_run_id)
     inner join extremes
-        on
-            mean_scores.benchmark = extremes.benchmark
-            and mean_scores.label
-            in (extremes.gravest_good, extremes.gravest_bad)
+        on mean_scores.benchmark = extremes.benchmark
+            and mean_scores.label in (extremes.gravest_good, extremes.gravest_bad)
     left join intervals
-        on
-            mean_scores.figure_id = intervals.figure_id
-            and mean_scores.basis = intervals.basis
+        on mean_scores.figure_id = intervals.figure_id and mean_scores.basis = intervals.basis
     where mean_scores.breakdown = 'severity' and model_run_costs.is_judged
 ),
 
 of_runs as (
-    select
-        sides.model_run_id,
-        sides.split,
-        sides.is_own_hard,
+    select sides.model_run_id, sides.split, sides.is_own_hard,
         any_value(met_share) filter (where is_good) as critical_met_share,
         any_value(met_ci_low) filter (where is_good) as critical_met_ci_low,
         any_value(met_ci_high) filter (where is_good) as critical_met_ci_high,
@@ -90,15 +67,12 @@ of_runs as (
         any_value(n_responses) as n_responses_at_risk
     from sides
     left join mistakes using (task_set_id, model_run_id)
-    group by
-        sides.task_set_id, sides.model_run_id, sides.split, sides.is_own_hard
+    group by sides.task_set_id, sides.model_run_id, sides.split, sides.is_own_hard
 ),
 
 final as (
     select
-        model_runs.* exclude (
-            model_run_id, ranking_id, judging_id, trials, first_answered_at
-        ),
+        model_runs.* exclude (model_run_id, ranking_id, judging_id, trials, first_answered_at),
         of_runs.* exclude (model_run_id)
     from of_runs
     inner join staging.model_runs using (model_run_id)

@@ -4,75 +4,40 @@
 -- built as: table
 -- depends on: expert_reviews, model_reviews, criteria
 with by_people as (
-    select
-        benchmark,
-        dataset_revision,
-        task_id,
-        criterion_id,
-        criterion_hash,
+    select benchmark, dataset_revision, task_id, criterion_id, criterion_hash,
         'imported' as source,
-        import_batch,
-        reviewer,
+        import_batch, reviewer,
         1 as review_trial,
         'agree' as review_check,
         if(value = 1, 'pass', 'fail') as status,
-        value,
-        explanation,
-        better_wording,
-        sample_id,
-        run_id,
-        created_at
+        value, explanation, better_wording, sample_id, run_id, created_at
     from expert_reviews
 ),
 
 findings as (
-    select
-        *,
+    select *,
         unnest(
-            from_json(
-                findings,
-                '[{"name":"VARCHAR","passes":"BOOLEAN","reason":"VARCHAR"}]'
-            )
+            from_json(findings, '[{"name":"VARCHAR","passes":"BOOLEAN","reason":"VARCHAR"}]')
         ) as finding
     from model_reviews
     where status = 'ok'
 ),
 
 by_models as (
-    select
-        benchmark,
-        dataset_revision,
-        task_id,
-        criterion_id,
-        criterion_hash,
+    select benchmark, dataset_revision, task_id, criterion_id, criterion_hash,
         'reviewed' as source,
-        reviewer,
-        reviewer_config_hash,
-        template_hash,
-        review_trial,
+        reviewer, reviewer_config_hash, template_hash, review_trial,
         finding.name as review_check,
         if(finding.passes, 'pass', 'fail') as status,
         finding.passes::integer::double as value,
         finding.reason as explanation,
-        run_id,
-        created_at
+        run_id, created_at
     from findings
     union all by name
     -- A call that failed says nothing on any check.
-    select
-        benchmark,
-        dataset_revision,
-        task_id,
-        criterion_id,
-        criterion_hash,
+    select benchmark, dataset_revision, task_id, criterion_id, criterion_hash,
         'reviewed' as source,
-        reviewer,
-        reviewer_config_hash,
-        template_hash,
-        review_trial,
-        status,
-        run_id,
-        created_at
+        reviewer, reviewer_config_hash, template_hash, review_trial, status, run_id, created_at
     from model_reviews
     where status <> 'ok'
 ),
@@ -84,34 +49,13 @@ reviews as (
 ),
 
 final as (
-    select
-        reviews.benchmark,
-        reviews.dataset_revision,
-        reviews.task_id,
-        reviews.criterion_id,
-        criterion_hash,
-        criteria.title,
-        criteria.category,
-        criteria.severity,
-        criteria.weight,
-        source,
-        import_batch,
-        sample_id,
-        reviewer,
-        reviewer_config_hash,
-        template_hash,
-        review_trial,
-        review_check,
-        status,
-        value,
-        explanation,
-        better_wording,
-        run_id,
-        created_at
+    select reviews.benchmark, reviews.dataset_revision, reviews.task_id, reviews.criterion_id,
+        criterion_hash, criteria.title, criteria.category, criteria.severity, criteria.weight,
+        source, import_batch, sample_id, reviewer, reviewer_config_hash, template_hash,
+        review_trial, review_check, status, value, explanation, better_wording, run_id, created_at
     from reviews
     inner join criteria
-        on
-            reviews.benchmark = criteria.benchmark
+        on reviews.benchmark = criteria.benchmark
             and reviews.dataset_revision = criteria.dataset_revision
             and reviews.task_id = criteria.task_id
             and reviews.criterion_id = criteria.criterion_id

@@ -5,13 +5,7 @@
 -- built as: table
 -- depends on: staging.model_runs, staging.task_set_members, temp.length_ranks
 with correlated as (
-    select
-        task_set_id,
-        ranking_id,
-        model_run_id,
-        score_name,
-        level,
-        measure,
+    select task_set_id, ranking_id, model_run_id, score_name, level, measure,
         count(*) as n,
         if(
             stddev_pop(score_rank) > 0 and stddev_pop(length_rank) > 0,
@@ -23,8 +17,7 @@ with correlated as (
 ),
 
 bounded as (
-    select
-        *,
+    select *,
         -- Below 10, and where the ranks agree in full, the formula does not
         -- hold.
         if(
@@ -42,13 +35,7 @@ task_sets as (
 ),
 
 rankings as (
-    select distinct
-        ranking_id,
-        judge,
-        judge_config_hash,
-        template_hash,
-        grading,
-        judge_trial,
+    select distinct ranking_id, judge, judge_config_hash, template_hash, grading, judge_trial,
         vintage
     from staging.model_runs
 ),
@@ -57,13 +44,8 @@ final as (
     select
         task_sets.* exclude (task_set_id),
         rankings.* exclude (ranking_id),
-        bounded.level,
-        model_runs.model,
-        model_runs.model_config_hash,
-        bounded.score_name,
-        bounded.measure,
-        bounded.n,
-        bounded.rank_correlation,
+        bounded.level, model_runs.model, model_runs.model_config_hash, bounded.score_name,
+        bounded.measure, bounded.n, bounded.rank_correlation,
         tanh(bounded.z - bounded.half) as ci_low,
         tanh(bounded.z + bounded.half) as ci_high,
         bounded.n < 50 as is_small

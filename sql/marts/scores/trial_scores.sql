@@ -4,16 +4,10 @@
 --
 -- built as: view
 -- depends on: staging.mean_scores, staging.model_run_names, staging.trial_means
-select
-    names.*,
-    mean_scores.split,
-    mean_scores.is_own_hard,
+select names.*, mean_scores.split, mean_scores.is_own_hard,
     trial_means.* exclude (model_run_id, trial_mean),
-    case
-        when trial_mean < mean_floor then mean_floor else trial_mean
-    end as mean_score,
+    case when trial_mean < mean_floor then mean_floor else trial_mean end as mean_score,
     trial_mean as raw_mean_score
 from staging.trial_means
-inner join staging.mean_scores
-    using (task_set_id, model_run_id, breakdown, label, score_name)
+inner join staging.mean_scores using (task_set_id, model_run_id, breakdown, label, score_name)
 inner join staging.model_run_names as names using (model_run_id)

@@ -13,11 +13,9 @@ select
 from stopping_looks
 qualify
     row_number() over (
-        partition by
-            benchmark, dataset_revision, judge, judge_config_hash,
+        partition by benchmark, dataset_revision, judge, judge_config_hash,
             template_hash, grading, judge_trial, score_name, model,
-            model_config_hash, vintage, compared_model, compared_config_hash,
-            compared_vintage
+            model_config_hash, vintage, compared_model, compared_config_hash, compared_vintage
         order by created_at desc, block desc
     )
     = 1

@@ -3,16 +3,11 @@
 with admitted as (
     select task_id
     from tasks
-    where
-        benchmark = $benchmark
-        and dataset_revision = $revision
-        and is_admitted
+    where benchmark = $benchmark and dataset_revision = $revision and is_admitted
 ),
 
 asked as (
-    select
-        kind,
-        annotator,
+    select kind, annotator,
         count(distinct task_id) filter (status = 'ok') as n_tasks,
         count(*) filter (status = 'ok') as n_annotations,
         count(*) filter (status <> 'ok') as n_failed,
@@ -27,8 +22,7 @@ asked as (
 ),
 
 used as (
-    select
-        kind,
+    select kind,
         count(distinct task_id) filter (source = 'annotated') as n_used,
         count(distinct task_id) filter (source = 'released') as n_released
     from labelled_tasks
@@ -37,15 +31,7 @@ used as (
     group by kind
 )
 
-select
-    kind,
-    annotator,
-    n_tasks,
-    n_annotations,
-    n_failed,
-    n_released,
-    n_used,
-    cost_usd
+select kind, annotator, n_tasks, n_annotations, n_failed, n_released, n_used, cost_usd
 from asked
 left join used using (kind)
 order by kind, annotator

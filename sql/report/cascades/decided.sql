@@ -1,51 +1,28 @@
 -- One row: a reason for which a cascade's second judge was asked, or that the
 -- first judge decided; a verdict with several reasons counts under each.
 with decisions as (
-    select
-        judge,
-        decided_by,
-        escalated_because,
-        cost_usd,
-        value
+    select judge, decided_by, escalated_because, cost_usd, value
     from verdicts
-    where
-        benchmark = $benchmark
-        and dataset_revision = $revision
-        and decided_by is not null
+    where benchmark = $benchmark and dataset_revision = $revision and decided_by is not null
 ),
 
 totals as (
-    select
-        judge,
-        count(*) as n_verdicts
+    select judge, count(*) as n_verdicts
     from decisions
     group by judge
 ),
 
 reasons as (
-    select
-        judge,
-        decided_by,
+    select judge, decided_by,
         coalesce(reason, 'decided at once') as reason,
         count(*) as n,
         count(*) - count(value) as n_failed,
-        case
-            when count(*) = count(cost_usd) then exact_sum(cost_usd)
-        end as cost_usd
-    from (
-        select
-            *,
-            unnest(coalesce(escalated_because, [null])) as reason
-        from decisions
-    )
+        case when count(*) = count(cost_usd) then exact_sum(cost_usd) end as cost_usd
+    from (select *, unnest(coalesce(escalated_because, [null])) as reason from decisions)
     group by judge, decided_by, reason
 )
 
-select
-    reasons.judge,
-    reasons.reason,
-    reasons.decided_by,
-    reasons.n,
+select reasons.judge, reasons.reason, reasons.decided_by, reasons.n,
     reasons.n / totals.n_verdicts as share,
     reasons.n_failed,
     round(reasons.cost_usd, 12) as cost_usd

@@ -1,10 +1,7 @@
 -- The rules of the latest evaluation of each pair of judges, cheapest first,
 -- with their figures on the held-out tasks.
 with latest as (
-    select
-        cheap_judge,
-        strong_judge,
-        evaluated_splits,
+    select cheap_judge, strong_judge, evaluated_splits,
         arg_max(evaluation_id, created_at) as evaluation_id
     from cascade_rules
     where benchmark = $benchmark and dataset_revision = $revision
@@ -15,12 +12,9 @@ select
     rules.cheap_judge || ', then ' || rules.strong_judge
     || case
         when len(rules.evaluated_splits) = 0 then ''
-        else ' (' || list_aggregate(rules.evaluated_splits, 'string_agg', ', ')
-            || ')'
+        else ' (' || list_aggregate(rules.evaluated_splits, 'string_agg', ', ') || ')'
     end as cascade,
-    rules.* exclude (
-        evaluation_id, benchmark, dataset_revision, evaluated_splits, created_at
-    )
+    rules.* exclude (evaluation_id, benchmark, dataset_revision, evaluated_splits, created_at)
 from cascade_rules as rules
 semi join latest on rules.evaluation_id = latest.evaluation_id
 order by cascade, rules.position

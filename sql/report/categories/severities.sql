@@ -2,37 +2,15 @@
 -- a detrimental severity that is the share of mistakes made. The gravest good
 -- severity first, the gravest bad one last.
 -- begins with: shown_scores, shown_splits
-select
-    judging,
-    split,
-    is_hard,
+select judging, split, is_hard,
     label as severity,
     severities.max_weight < 0 as is_detrimental,
     entry as model,
-    met_share,
-    met_ci_low,
-    met_ci_high,
-    is_met_small,
-    n_judged,
-    n_tasks,
-    n_tasks_wanted,
-    coverage
+    met_share, met_ci_low, met_ci_high, is_met_small, n_judged, n_tasks, n_tasks_wanted, coverage
 from shown_scores
 inner join shown_splits using (split)
 left join severities
-    on
-        shown_scores.benchmark = severities.benchmark
-        and shown_scores.label = severities.severity
-where
-    score_name = $label_score
-    and breakdown = 'severity'
-    and not is_own_hard
-order by
-    judging <> $main,
-    judging,
-    is_hard,
-    split,
-    severities.max_weight desc nulls last,
-    label,
-    met_share desc nulls last,
-    entry
+    on shown_scores.benchmark = severities.benchmark and shown_scores.label = severities.severity
+where score_name = $label_score and breakdown = 'severity' and not is_own_hard
+order by judging <> $main, judging, is_hard, split, severities.max_weight desc nulls last, label,
+    met_share desc nulls last, entry

@@ -2,14 +2,9 @@
 -- baseline, on each split and under each judge, and what they are worth.
 -- begins with: entries, judgings, shown_splits
 with counted as (
-    select
-        judgings.judging,
-        members.split,
-        shown_splits.is_hard,
+    select judgings.judging, members.split, shown_splits.is_hard,
         entries.entry as model,
-        criteria.shared_model,
-        criteria.condition,
-        criteria.position,
+        criteria.shared_model, criteria.condition, criteria.position,
         criteria.category as label,
         count(*) as n_compared,
         count(*) filter (is_changed) as n_changed,
@@ -19,14 +14,11 @@ with counted as (
         coalesce(exact_sum(if(points < 0, points, null)), 0) as points_lost,
         exact_sum(points) as points_net
     from condition_criteria as criteria
-    inner join staging.task_set_members as members
-        using (benchmark, dataset_revision, task_id)
+    inner join staging.task_set_members as members using (benchmark, dataset_revision, task_id)
     inner join shown_splits on members.split = shown_splits.split
     inner join entries using (model, model_config_hash, vintage)
-    inner join judgings
-        using (judge, judge_config_hash, template_hash, grading, judge_trial)
-    where
-        criteria.benchmark = $benchmark
+    inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    where criteria.benchmark = $benchmark
         and criteria.dataset_revision = $revision
         and not members.is_own_hard
     group by all
@@ -34,11 +26,4 @@ with counted as (
 
 select * exclude (position)
 from counted
-order by
-    judging <> $main,
-    judging,
-    is_hard,
-    split,
-    shared_model,
-    position,
-    label
+order by judging <> $main, judging, is_hard, split, shared_model, position, label

@@ -2,13 +2,10 @@
 -- reported none), length and time, the mean over a model's answers on each
 -- split. Failed answers are counted; only usable ones have a length.
 -- begins with: shown_answers, shown_splits
-select
-    task_set_members.split,
-    shown_splits.is_hard,
+select task_set_members.split, shown_splits.is_hard,
     shown_answers.entry as model,
     avg(prompt_tokens) as prompt_tokens,
-    sum(cached_tokens) / sum(prompt_tokens) filter (cached_tokens is not null)
-        as cached_share,
+    sum(cached_tokens) / sum(prompt_tokens) filter (cached_tokens is not null) as cached_share,
     avg(completion_tokens) as completion_tokens,
     avg(reasoning_tokens) as reasoning_tokens,
     avg(chars_alnum) filter (status = 'ok') as mean_chars_alnum,
@@ -16,8 +13,7 @@ select
     count(*) as n_answers,
     count(*) filter (status <> 'ok') as n_failed
 from shown_answers
-inner join staging.task_set_members
-    using (benchmark, dataset_revision, task_id)
+inner join staging.task_set_members using (benchmark, dataset_revision, task_id)
 inner join shown_splits using (split)
 where not task_set_members.is_own_hard
 group by task_set_members.split, shown_splits.is_hard, shown_answers.entry

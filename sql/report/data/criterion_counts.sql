@@ -5,16 +5,12 @@
 with own as (
     select task_id, criterion_id, list(label order by label) as labels
     from criterion_labels
-    where
-        benchmark = $benchmark
-        and dataset_revision = $revision
-        and kind = $breakdown
+    where benchmark = $benchmark and dataset_revision = $revision and kind = $breakdown
     group by task_id, criterion_id
 ),
 
 members as (
-    select
-        split_members.split,
+    select split_members.split,
         case $breakdown
             when 'category' then [criteria.category]
             when 'severity' then [criteria.severity]
@@ -25,16 +21,11 @@ members as (
     inner join shown_splits using (split)
     inner join criteria using (benchmark, dataset_revision, task_id)
     left join own using (task_id, criterion_id)
-    where
-        split_members.benchmark = $benchmark
-        and split_members.dataset_revision = $revision
+    where split_members.benchmark = $benchmark and split_members.dataset_revision = $revision
 ),
 
 labelled as (
-    select
-        split,
-        n_criteria_split,
-        unnest(if(len(labels) > 0, labels, ['(none)'])) as label
+    select split, n_criteria_split, unnest(if(len(labels) > 0, labels, ['(none)'])) as label
     from members
 ),
 
@@ -45,8 +36,7 @@ ranked as (
 ),
 
 counted as (
-    select
-        split,
+    select split,
         coalesce(label, '(none)') as label,
         count(*) as n_criteria,
         count(*) / any_value(n_criteria_split) as share
@@ -54,12 +44,7 @@ counted as (
     group by all
 )
 
-select
-    split,
-    is_hard,
-    label,
-    n_criteria,
-    share
+select split, is_hard, label, n_criteria, share
 from counted
 inner join shown_splits using (split)
 left join ranked using (label)

@@ -7,25 +7,17 @@ with refused as (
 ),
 
 members as (
-    select
-        split_members.split,
-        tasks.expert,
-        tasks.turns,
-        tasks.has_reference_texts,
-        tasks.n_criteria,
-        tasks.negative_weight,
+    select split_members.split, tasks.expert, tasks.turns, tasks.has_reference_texts,
+        tasks.n_criteria, tasks.negative_weight,
         refused.task_id is not null as is_refused
     from split_members
     inner join shown_splits using (split)
     inner join tasks using (benchmark, dataset_revision, task_id)
     left join refused using (benchmark, dataset_revision, task_id)
-    where
-        split_members.benchmark = $benchmark
-        and split_members.dataset_revision = $revision
+    where split_members.benchmark = $benchmark and split_members.dataset_revision = $revision
 )
 
-select
-    split,
+select split,
     count(*) as n_tasks,
     count(*) filter (is_refused) as n_refused,
     avg((expert = 'Expert')::integer) as expert_share,

@@ -5,17 +5,12 @@
 with own as (
     select task_id, list(label order by label) as labels
     from labelled_tasks
-    where
-        benchmark = $benchmark
-        and dataset_revision = $revision
-        and kind = $breakdown
+    where benchmark = $benchmark and dataset_revision = $revision and kind = $breakdown
     group by task_id
 ),
 
 members as (
-    select
-        split_members.split,
-        tasks.task_id,
+    select split_members.split, tasks.task_id,
         case $breakdown
             when 'topic' then [tasks.topic]
             when 'expert' then [tasks.expert]
@@ -30,23 +25,16 @@ members as (
     inner join shown_splits using (split)
     inner join tasks using (benchmark, dataset_revision, task_id)
     left join own using (task_id)
-    where
-        split_members.benchmark = $benchmark
-        and split_members.dataset_revision = $revision
+    where split_members.benchmark = $benchmark and split_members.dataset_revision = $revision
 ),
 
 labelled as (
-    select
-        split,
-        n_tasks_split,
-        task_id,
-        unnest(if(len(labels) > 0, labels, ['(none)'])) as label
+    select split, n_tasks_split, task_id, unnest(if(len(labels) > 0, labels, ['(none)'])) as label
     from members
 ),
 
 counted as (
-    select
-        split,
+    select split,
         coalesce(label, '(none)') as label,
         count(distinct task_id) as n_tasks,
         count(distinct task_id) / any_value(n_tasks_split) as share
@@ -54,17 +42,7 @@ counted as (
     group by all
 )
 
-select
-    split,
-    is_hard,
-    label,
-    n_tasks,
-    share
+select split, is_hard, label, n_tasks, share
 from counted
 inner join shown_splits using (split)
-order by
-    is_hard,
-    split,
-    try_cast(label as integer) nulls last,
-    n_tasks desc,
-    label
+order by is_hard, split, try_cast(label as integer) nulls last, n_tasks desc, label

@@ -1,9 +1,7 @@
 -- What every entry answered to some tasks, trial by trial, each as JSON; the
 -- text comes last.
 -- begins with: shown_answers
-select
-    task_id,
-    entry,
+select task_id, entry,
     list(to_json({
         trial: trial,
         is_older: is_older,

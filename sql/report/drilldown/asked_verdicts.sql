@@ -4,19 +4,12 @@
 -- failed.
 -- begins with: shown_grounds
 with wanted as (
-    select
-        task_id,
-        entry,
-        judging,
-        trial,
-        is_older,
-        position,
+    select task_id, entry, judging, trial, is_older, position,
         -- Of a cascade, as of an answer in chunks, only the last call is shown.
         chunks is not null or decided_by is not null as is_in_chunks,
         verdict_id
     from shown_grounds
-    where
-        source = 'judged'
+    where source = 'judged'
         and grading <> 'ternary_as_binary'
         and list_contains($tasks::varchar[], task_id)
         and ($is_all or status not in ('met', 'partial', 'unmet'))
@@ -25,16 +18,13 @@ with wanted as (
 -- Verdicts on the same text have the same call. Other judges' calls may differ
 -- from it in nothing else: the time that a call took sets them apart.
 texts as (
-    select
-        response_id,
-        hash(conversation_id, text) as text_hash
+    select response_id, hash(conversation_id, text) as text_hash
     from responses
     where list_contains($tasks::varchar[], task_id)
 ),
 
 calls as (
-    select
-        verdicts.verdict_id,
+    select verdicts.verdict_id,
         hash(
             texts.text_hash,
             verdicts.criterion_hash,
@@ -45,20 +35,11 @@ calls as (
         ) as call
     from verdicts
     inner join texts using (response_id)
-    where
-        verdicts.source = 'judged'
-        and list_contains($tasks::varchar[], verdicts.task_id)
+    where verdicts.source = 'judged' and list_contains($tasks::varchar[], verdicts.task_id)
 )
 
-select
-    wanted.task_id,
-    wanted.entry,
-    wanted.judging,
-    wanted.trial,
-    wanted.is_older,
-    wanted.position,
-    wanted.is_in_chunks,
-    wanted.verdict_id,
+select wanted.task_id, wanted.entry, wanted.judging, wanted.trial, wanted.is_older, wanted.position,
+    wanted.is_in_chunks, wanted.verdict_id,
     list(others.verdict_id) as verdict_ids
 from wanted
 inner join calls using (verdict_id)

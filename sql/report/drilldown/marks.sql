@@ -8,8 +8,7 @@ with outdated as (
     select older.response_id
     from shown_answers as older
     semi join shown_answers as newer
-        on
-            older.entry = newer.entry
+        on older.entry = newer.entry
             and older.task_id = newer.task_id
             and older.trial = newer.trial
             and not newer.is_older
@@ -17,13 +16,7 @@ with outdated as (
 ),
 
 decided as (
-    select
-        entry,
-        judging,
-        trial,
-        task_id,
-        position,
-        coalesce(marks.mark, $unknown) as mark
+    select entry, judging, trial, task_id, position, coalesce(marks.mark, $unknown) as mark
     from shown_verdicts
     left join $marks as marks (status, mark) using (status)
     anti join outdated using (response_id)
@@ -32,38 +25,23 @@ decided as (
 -- A response that failed: its criteria are wanted, and nobody could decide
 -- them.
 lost as (
-    select
-        entries.entry,
-        judgings.judging,
-        wanted_responses.trial,
-        wanted_responses.task_id,
+    select entries.entry, judgings.judging, wanted_responses.trial, wanted_responses.task_id,
         criteria.position,
         $lost as mark
     from staging.wanted_responses
-    inner join staging.model_runs
-        using (model_run_id, benchmark, dataset_revision)
+    inner join staging.model_runs using (model_run_id, benchmark, dataset_revision)
     inner join entries using (model, model_config_hash, vintage)
-    inner join judgings
-        using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
     inner join criteria using (benchmark, dataset_revision, task_id)
     anti join outdated using (response_id)
-    where
-        benchmark = $benchmark
+    where benchmark = $benchmark
         and dataset_revision = $revision
         and wanted_responses.status <> 'ok'
 )
 
-select
-    entry,
-    judging,
-    trial,
-    task_id,
+select entry, judging, trial, task_id,
     string_agg(mark, '' order by position) as marks,
-    if(
-        count(*) = any_value(tasks.n_criteria),
-        null,
-        list(position order by position)
-    ) as positions
+    if(count(*) = any_value(tasks.n_criteria), null, list(position order by position)) as positions
 from (
     select * from decided
     union all by name

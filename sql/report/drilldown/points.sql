@@ -1,9 +1,7 @@
 -- What the answers to some tasks add up to under every judging, with bounds
 -- where something is undecided, as JSON.
 -- begins with: shown_points
-select
-    task_id,
-    entry,
+select task_id, entry,
     to_json(list({
         trial: trial,
         response_id: response_id,

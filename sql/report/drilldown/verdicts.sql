@@ -2,9 +2,7 @@
 -- criterion, as JSON. Verdicts on what a criterion said earlier are left out,
 -- as everywhere.
 -- begins with: shown_verdicts
-select
-    task_id,
-    entry,
+select task_id, entry,
     to_json(list({
         trial: trial,
         is_older: is_older,

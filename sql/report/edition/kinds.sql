@@ -7,19 +7,10 @@ with kinds as (
         unnest([
             {'kind': 'topic', 'n': count(distinct topic)},
             {'kind': 'expert', 'n': count(distinct expert)},
-            {
-                'kind': 'decision_type',
-                'n': count(*) filter (len(decision_types) > 0)
-            },
-            {
-                'kind': 'economic_pathway',
-                'n': count(*) filter (len(economic_pathways) > 0)
-            },
+            {'kind': 'decision_type', 'n': count(*) filter (len(decision_types) > 0)},
+            {'kind': 'economic_pathway', 'n': count(*) filter (len(economic_pathways) > 0)},
             {'kind': 'turns', 'n': count(distinct turns) - 1},
-            {
-                'kind': 'reference_texts',
-                'n': count(distinct has_reference_texts) - 1
-            }
+            {'kind': 'reference_texts', 'n': count(distinct has_reference_texts) - 1}
         ], recursive := true),
         false as of_criteria,
         false as is_own
@@ -38,8 +29,7 @@ with kinds as (
     union all
     select kind, count(*) as n, false as of_criteria, true as is_own
     from labelled_tasks
-    where
-        benchmark = $benchmark
+    where benchmark = $benchmark
         and dataset_revision = $revision
         and kind not in ('decision_type', 'economic_pathway')
     group by kind
@@ -55,20 +45,14 @@ with kinds as (
 other_than_category as (
     select kind
     from criterion_labels
-    inner join criteria
-        using (benchmark, dataset_revision, task_id, criterion_id)
-    where
-        benchmark = $benchmark
+    inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
+    where benchmark = $benchmark
         and dataset_revision = $revision
         and label is distinct from category
 )
 
-select
-    kind,
-    of_criteria,
-    is_own,
-    of_criteria and is_own and kind not in (from other_than_category)
-        as is_category
+select kind, of_criteria, is_own,
+    of_criteria and is_own and kind not in (from other_than_category) as is_category
 from kinds
 where n > 0
 order by is_own, of_criteria, kind

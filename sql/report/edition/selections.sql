@@ -5,8 +5,7 @@
 with considered as (
     select selection_id, field, task_id
     from hard_subset
-    inner join staging.latest_selections
-        using (benchmark, dataset_revision, field, selection_id)
+    inner join staging.latest_selections using (benchmark, dataset_revision, field, selection_id)
     where benchmark = $benchmark and dataset_revision = $revision
     union
     select selection_id, field, task_id
@@ -15,9 +14,7 @@ with considered as (
     where benchmark = $benchmark and dataset_revision = $revision
 )
 
-select
-    considered.selection_id,
-    considered.field || ' (own hard)' as split
+select considered.selection_id, considered.field || ' (own hard)' as split
 from considered
 left join shown_tasks using (task_id)
 group by all

@@ -2,9 +2,8 @@
 -- begins with: shown_leaderboard
 select
     * exclude (
-        is_own_hard, trials_ci_low, trials_ci_high, is_below_bar,
-        mean_chars_alnum, mean_completion_tokens, cost_usd, n_tasks_skipped,
-        unbiased_mean_score
+        is_own_hard, trials_ci_low, trials_ci_high, is_below_bar, mean_chars_alnum,
+        mean_completion_tokens, cost_usd, n_tasks_skipped, unbiased_mean_score
     )
 from shown_leaderboard
 where is_own_hard

@@ -4,8 +4,7 @@
 with selected as (
     select field, selection_id, task_id, rank, mean_score
     from hard_subset
-    where
-        benchmark = $benchmark
+    where benchmark = $benchmark
         and dataset_revision = $revision
         and list_contains($selections::varchar[], selection_id)
 ),
@@ -17,13 +16,7 @@ selections as (
 ),
 
 stability as (
-    select
-        field,
-        selection_id,
-        task_id,
-        mean_score,
-        inclusion_probability,
-        is_border
+    select field, selection_id, task_id, mean_score, inclusion_probability, is_border
     from hard_stability
     semi join selections using (selection_id)
 ),
@@ -31,15 +24,11 @@ stability as (
 known as (
     -- Of a selection from before stability was measured there are the members
     -- alone.
-    select
-        field,
-        selection_id,
-        task_id,
+    select field, selection_id, task_id,
         coalesce(selected.mean_score, stability.mean_score) as mean_score,
         selected.rank,
         selected.rank is not null as is_selected,
-        inclusion_probability,
-        is_border
+        inclusion_probability, is_border
     from selected
     full join stability using (field, selection_id, task_id)
 ),
@@ -69,42 +58,26 @@ placed as (
 official as (
     select distinct task_id
     from split_members
-    where
-        benchmark = $benchmark
+    where benchmark = $benchmark
         and dataset_revision = $revision
         and list_contains($hard_splits::varchar[], split)
 ),
 
 final as (
-    select
-        placed.*,
-        tasks.topic,
-        tasks.expert,
-        tasks.turns,
+    select placed.*, tasks.topic, tasks.expert, tasks.turns,
         official.task_id is not null as is_member
     from placed
     inner join tasks
-        on
-            tasks.benchmark = $benchmark
+        on tasks.benchmark = $benchmark
             and tasks.dataset_revision = $revision
             and placed.task_id = tasks.task_id
     left join official on placed.task_id = official.task_id
 )
 
-select
-    field,
-    rank,
-    task_id,
-    topic,
-    expert,
-    turns,
-    mean_score,
+select field, rank, task_id, topic, expert, turns, mean_score,
     mean_score - border as from_border,
-    is_selected,
-    inclusion_probability,
-    is_border,
+    is_selected, inclusion_probability, is_border,
     -- NULL where no official hard split of the field is stored.
-    if(bool_or(is_member) over (partition by field), is_member, null)
-        as is_official
+    if(bool_or(is_member) over (partition by field), is_member, null) as is_official
 from final
 order by field, rank

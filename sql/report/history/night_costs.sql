@@ -1,8 +1,6 @@
 -- What the calls of each night cost, by what they were made for, discarded
 -- attempts included.
-select
-    runs.night,
-    run_costs.purpose,
+select runs.night, run_costs.purpose,
     known_cost(
         -- In an order, so that the last digits of the same data are the same.
         sum(run_costs.cost_usd order by run_costs.cost_usd),
@@ -16,9 +14,7 @@ select
     sum(run_costs.completion_tokens)::bigint as completion_tokens
 from run_costs
 inner join runs using (run_id)
-where
-    runs.night is not null
-    and coalesce(json_extract_string(runs.config, '$.benchmark'), $benchmark)
-    = $benchmark
+where runs.night is not null
+    and coalesce(json_extract_string(runs.config, '$.benchmark'), $benchmark) = $benchmark
 group by runs.night, run_costs.purpose
 order by runs.night, run_costs.purpose

@@ -4,25 +4,16 @@
 -- opened, was killed.
 select
     timezone('UTC', started_at) as started_at,
-    night,
-    command,
+    night, command,
     if(
-        outcome = 'running'
-        and not list_contains($living::varchar[], run_id),
+        outcome = 'running' and not list_contains($living::varchar[], run_id),
         'killed',
         outcome
     ) as outcome,
-    responses,
-    verdicts,
-    calls,
-    cost_usd,
-    unpriced_calls,
+    responses, verdicts, calls, cost_usd, unpriced_calls,
     epoch(ended_at - run_totals.started_at) / 60 as minutes,
-    run_id,
-    git_commit
+    run_id, git_commit
 from staging.run_totals
-where
-    coalesce(json_extract_string(config, '$.benchmark'), $benchmark)
-    = $benchmark
+where coalesce(json_extract_string(config, '$.benchmark'), $benchmark) = $benchmark
     and (run_id <> $run or ended_at is not null)
 order by run_totals.started_at desc, run_id

@@ -16,55 +16,33 @@ offered_judges as (
 ),
 
 stepped as (
-    select
-        *,
+    select *,
         coalesce(place - lag(place) over alike = 1, false) as is_continued,
         -- Of the means before clipping, which hides how one of 0 goes on.
-        if(is_continued, raw_mean_score - lag(raw_mean_score) over alike, null)
-            as change,
+        if(is_continued, raw_mean_score - lag(raw_mean_score) over alike, null) as change,
         concat_ws(
             ', ',
-            if(
-                lag(dataset_revision) over in_time <> dataset_revision,
-                'data set',
-                null
-            ),
-            if(
-                lag(model_config_hash) over in_time <> model_config_hash,
-                'model',
-                null
-            ),
-            if(
-                lag(judge_config_hash) over in_time <> judge_config_hash,
-                'judge',
-                null
-            ),
-            if(
-                lag(template_hash) over in_time <> template_hash,
-                'template',
-                null
-            ),
+            if(lag(dataset_revision) over in_time <> dataset_revision, 'data set', null),
+            if(lag(model_config_hash) over in_time <> model_config_hash, 'model', null),
+            if(lag(judge_config_hash) over in_time <> judge_config_hash, 'judge', null),
+            if(lag(template_hash) over in_time <> template_hash, 'template', null),
             if(lag(grading) over in_time <> grading, 'grading', null)
         ) as differs
     from sampled_scores
     window
         alike as (
-            partition by
-                split, model, model_config_hash, dataset_revision, judge,
+            partition by split, model, model_config_hash, dataset_revision, judge,
                 judge_config_hash, template_hash, grading, judge_trial
             order by place
         ),
         in_time as (
             partition by split, model, judge, judge_trial
-            order by
-                place, first_judged_at, judge_config_hash, template_hash,
-                grading
+            order by place, first_judged_at, judge_config_hash, template_hash, grading
         )
 ),
 
 final as (
-    select
-        stepped.*,
+    select stepped.*,
         case
             when is_continued then null
             when differs <> '' then differs
@@ -72,8 +50,7 @@ final as (
                 then 'judge (before: ' || judge_handovers.previous_judge || ')'
         end as changed,
         sum(if(is_continued, 0, 1)) over (
-            partition by
-                stepped.split, stepped.model, stepped.model_config_hash,
+            partition by stepped.split, stepped.model, stepped.model_config_hash,
                 dataset_revision, stepped.judge, judge_config_hash,
                 template_hash, grading, stepped.judge_trial
             order by place
@@ -82,29 +59,17 @@ final as (
     left join judge_handovers using (split, model, judge, judge_trial)
 )
 
-select
-    split,
+select split,
     model as label,
     judge || if(judge_trial > 1, ' #' || judge_trial, '') as judged_by,
     timezone('UTC', answered_at) as answered_at,
-    vintage,
-    mean_score,
-    ci_low,
-    ci_high,
+    vintage, mean_score, ci_low, ci_high,
     hidden_mean_score as raw_mean_score,
     hidden_ci_low as raw_ci_low,
     hidden_ci_high as raw_ci_high,
-    is_small,
-    change,
-    changed,
-    is_drifted,
-    n_tasks,
-    n_tasks_wanted,
-    coverage,
-    n_trials,
+    is_small, change, changed, is_drifted, n_tasks, n_tasks_wanted, coverage, n_trials,
     -- Only where a label or a judge has had several.
-    if(count(distinct dataset_revision) over () > 1, dataset_revision[:8], null)
-        as revision,
+    if(count(distinct dataset_revision) over () > 1, dataset_revision[:8], null) as revision,
     if(
         count(distinct model_config_hash) over of_model > 1,
         model_config_hash[:8],
@@ -115,13 +80,10 @@ select
         judge_config_hash[:8],
         null
     ) as judge_configuration,
-    if(
-        count(distinct template_hash) over of_judge > 1, template_hash[:8], null
-    ) as template,
+    if(count(distinct template_hash) over of_judge > 1, template_hash[:8], null) as template,
     if(count(distinct grading) over of_judge > 1, grading, null) as grading,
     dense_rank() over (
-        order by
-            split, model, judge, judge_trial, model_config_hash,
+        order by split, model, judge, judge_trial, model_config_hash,
             dataset_revision, judge_config_hash, template_hash, grading, stretch
     ) as line,
     count(*) over (partition by split, model, judge, judge_trial) as n_points,
@@ -131,7 +93,5 @@ select
 from final
 inner join offered_models using (model)
 inner join offered_judges using (judge, judge_trial)
-window
-    of_model as (partition by model),
-    of_judge as (partition by judge)
+window of_model as (partition by model), of_judge as (partition by judge)
 order by split, judge, judge_trial, model, place, first_judged_at, line

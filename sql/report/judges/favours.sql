@@ -5,9 +5,7 @@
 with marked as (
     select
         shown_answers.entry as model,
-        graders.grader,
-        scores.response_id,
-        scores.task_id,
+        graders.grader, scores.response_id, scores.task_id,
         -- Three steps are compared with three, two with two.
         scores.grading = 'ternary' as is_ternary,
         scores.value
@@ -17,14 +15,10 @@ with marked as (
     inner join graders
         on
             graders.grader_id = hash(
-                scores.judge,
-                scores.judge_config_hash,
-                scores.template_hash,
-                scores.grading,
+                scores.judge, scores.judge_config_hash, scores.template_hash, scores.grading,
                 scores.judge_trial
             )
-    where
-        scores.benchmark = $benchmark
+    where scores.benchmark = $benchmark
         and scores.dataset_revision = $revision
         and scores.score_name = $score
         and scores.is_complete
@@ -34,34 +28,24 @@ with marked as (
 
 -- Sums are in an order, so that the last digits of the same data are the same.
 totals as (
-    select
-        response_id,
-        is_ternary,
-        sum(value order by value) as total,
-        count(*) as n_graders
+    select response_id, is_ternary, sum(value order by value) as total, count(*) as n_graders
     from marked
     group by response_id, is_ternary
     having count(*) > 1
 ),
 
 by_task as (
-    select
-        grader,
-        model,
-        task_id,
+    select grader, model, task_id,
         count(*) as n_responses,
         avg(value order by response_id) as own_value,
-        avg((total - value) / (n_graders - 1) order by response_id)
-            as others_value
+        avg((total - value) / (n_graders - 1) order by response_id) as others_value
     from marked
     inner join totals using (response_id, is_ternary)
     group by grader, model, task_id
 ),
 
 by_model as (
-    select
-        grader,
-        model,
+    select grader, model,
         avg(own_value order by task_id) as own_mean,
         avg(others_value order by task_id) as others_mean,
         own_mean - others_mean as difference,
@@ -72,22 +56,15 @@ by_model as (
 ),
 
 by_grader as (
-    select
-        grader,
+    select grader,
         count(*) as n_models,
         -- By tasks, so that a model with a single one moves nobody.
-        sum(difference * n_tasks order by model) / sum(n_tasks)
-            as mean_difference
+        sum(difference * n_tasks order by model) / sum(n_tasks) as mean_difference
     from by_model
     group by grader
 )
 
-select
-    grader,
-    model,
-    own_mean,
-    others_mean,
-    difference,
+select grader, model, own_mean, others_mean, difference,
     -- Of a single model there is nothing to be partial to.
     if(n_models > 1, difference - mean_difference, null) as favour,
     n_tasks,

@@ -3,31 +3,20 @@
 -- all five. Only answers that are decided in full count.
 -- begins with: entries, judgings, shown_splits
 with answers as (
-    select
-        judgings.judging,
-        split,
-        shown_splits.is_hard,
+    select judgings.judging, split, shown_splits.is_hard,
         entries.entry as model,
-        task_id,
-        chars_alnum,
-        value,
+        task_id, chars_alnum, value,
         ntile(5) over (
             partition by judgings.judging, split, entries.entry
             order by chars_alnum, response_id
         ) as fifth,
-        favg(value) over (
-            partition by judgings.judging, split, entries.entry
-        ) as whole_mean
+        favg(value) over (partition by judgings.judging, split, entries.entry) as whole_mean
     from response_lengths
-    inner join staging.task_set_members
-        using (benchmark, dataset_revision, task_id)
+    inner join staging.task_set_members using (benchmark, dataset_revision, task_id)
     inner join shown_splits using (split)
-    inner join entries
-        using (model, model_config_hash, vintage)
-    inner join judgings
-        using (judge, judge_config_hash, template_hash, grading, judge_trial)
-    where
-        benchmark = $benchmark
+    inner join entries using (model, model_config_hash, vintage)
+    inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    where benchmark = $benchmark
         and dataset_revision = $revision
         and score_name = $score
         and is_complete
@@ -35,12 +24,7 @@ with answers as (
         and not is_own_hard
 )
 
-select
-    judging,
-    split,
-    is_hard,
-    model,
-    fifth,
+select judging, split, is_hard, model, fifth,
     count(*) as n_answers,
     count(distinct task_id) as n_tasks,
     n_tasks < 50 as is_small,
@@ -51,11 +35,4 @@ select
     mean_value - own_mean as difference
 from answers
 group by judging, split, is_hard, model, fifth
-order by
-    judging <> $main,
-    judging,
-    is_hard,
-    split,
-    own_mean desc,
-    model,
-    fifth
+order by judging <> $main, judging, is_hard, split, own_mean desc, model, fifth

@@ -8,31 +8,21 @@ with shown as (
 ),
 
 correlated as (
-    select
-        judgings.judging,
-        split,
-        is_hard,
-        vintage,
+    select judgings.judging, split, is_hard, vintage,
         any_value(n) filter (measure = 'chars_alnum') as n_chars,
-        any_value(rank_correlation) filter (measure = 'chars_alnum')
-            as chars_correlation,
+        any_value(rank_correlation) filter (measure = 'chars_alnum') as chars_correlation,
         any_value(ci_low) filter (measure = 'chars_alnum') as chars_ci_low,
         any_value(ci_high) filter (measure = 'chars_alnum') as chars_ci_high,
         any_value(n) filter (measure = 'completion_tokens') as n_tokens,
-        any_value(rank_correlation) filter (measure = 'completion_tokens')
-            as tokens_correlation,
-        any_value(ci_low) filter (measure = 'completion_tokens')
-            as tokens_ci_low,
-        any_value(ci_high) filter (measure = 'completion_tokens')
-            as tokens_ci_high,
+        any_value(rank_correlation) filter (measure = 'completion_tokens') as tokens_correlation,
+        any_value(ci_low) filter (measure = 'completion_tokens') as tokens_ci_low,
+        any_value(ci_high) filter (measure = 'completion_tokens') as tokens_ci_high,
         bool_or(is_small) as is_small
     from length_correlations
     inner join shown_splits using (split)
     semi join shown using (vintage)
-    inner join judgings
-        using (judge, judge_config_hash, template_hash, grading, judge_trial)
-    where
-        benchmark = $benchmark
+    inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    where benchmark = $benchmark
         and dataset_revision = $revision
         and score_name = $score
         and level = 'models'

@@ -4,11 +4,8 @@
 with judged as (
     select distinct verdicts.response_id
     from verdicts
-    semi join judgings
-        using (judge, judge_config_hash, template_hash, grading, judge_trial)
-    where
-        verdicts.benchmark = $benchmark
-        and verdicts.dataset_revision = $revision
+    semi join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    where verdicts.benchmark = $benchmark and verdicts.dataset_revision = $revision
 )
 
 select

@@ -1,10 +1,7 @@
 -- The size of what was evaluated, in one row.
 -- begins with: judgings, shown_answers, shown_tasks
 with of_report as (
-    select
-        shown_answers.response_id,
-        shown_answers.source,
-        shown_answers.status,
+    select shown_answers.response_id, shown_answers.source, shown_answers.status,
         shown_answers.cost_usd
     from shown_answers
     semi join shown_tasks on shown_answers.task_id = shown_tasks.task_id
@@ -14,8 +11,7 @@ answered as (
     select
         count(*) as n_responses,
         count(*) filter (status <> 'ok') as n_responses_failed,
-        count(*) filter (cost_usd is null and source = 'sampled')
-            as n_responses_unpriced,
+        count(*) filter (cost_usd is null and source = 'sampled') as n_responses_unpriced,
         exact_sum(cost_usd) as responses_usd
     from of_report
 ),
@@ -30,8 +26,7 @@ decided as (
         ) as n_verdicts_unpriced
     from verdicts
     inner join of_report using (response_id)
-    inner join judgings
-        using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
 ),
 
 of_tasks as (
@@ -44,8 +39,5 @@ of_tasks as (
     where benchmark = $benchmark and dataset_revision = $revision
 )
 
-select
-    of_tasks.*,
-    answered.*,
-    decided.*
+select of_tasks.*, answered.*, decided.*
 from of_tasks, answered, decided

@@ -7,10 +7,8 @@ select distinct
     leaderboard_rows.may_hide_failures is not null as is_known
 from staging.leaderboard_rows
 inner join entries using (model, model_config_hash, vintage)
-inner join judgings
-    using (judge, judge_config_hash, template_hash, grading, judge_trial)
-where
-    benchmark = $benchmark
+inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+where benchmark = $benchmark
     and dataset_revision = $revision
     and leaderboard_rows.is_judged
     and coalesce(leaderboard_rows.may_hide_failures, true)

@@ -10,28 +10,18 @@ with latest as (
 select
     if(success, 'passed', 'failed') as outcome,
     severity as policy,
-    suite,
-    check_name,
+    suite, check_name,
     -- What is no longer expected is called by its check alone.
     coalesce(expected.meaning, replace(check_name, '_', ' ')) as meaning,
-    expectation,
-    table_name,
-    n_evaluated,
-    n_failed,
+    expectation, table_name, n_evaluated, n_failed,
     failing_keys[:5] as some_keys,
     if(n_failed > 5, n_failed - 5, null) as n_more,
-    run_id,
-    created_at
+    run_id, created_at
 from checks
 inner join latest using (suite, run_id)
 left join $expectations as expected (check_name, expectation, meaning)
     using (check_name, expectation)
 where benchmark = $benchmark and dataset_revision = $revision
-order by
-    success,
-    list_position(['fail', 'quarantine', 'warn'], severity) nulls last,
-    list_position(['ingest', 'sample', 'judge'], suite) nulls last,
-    suite,
-    check_name,
-    expectation,
+order by success, list_position(['fail', 'quarantine', 'warn'], severity) nulls last,
+    list_position(['ingest', 'sample', 'judge'], suite) nulls last, suite, check_name, expectation,
     table_name

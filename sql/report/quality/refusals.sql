@@ -1,9 +1,7 @@
 -- The tasks that the latest check refused, and why; they take no part in any
 -- score.
 -- begins with: shown_tasks
-select
-    quarantine.check_name,
-    quarantine.task_id,
+select quarantine.check_name, quarantine.task_id,
     array_to_string(tasks.splits, ', ') as splits,
     quarantine.severity as policy,
     quarantine.detail

@@ -8,16 +8,8 @@ with own as (
             else 'Severity'
         end as breakdown,
         case breakdown when 'all' then 'these reviews' else label end as label,
-        agreeing_share,
-        ci_low,
-        ci_high,
-        is_small,
-        unweighted_share,
-        n_criteria,
-        n_reviews,
-        n_tasks,
-        n_population,
-        population_id
+        agreeing_share, ci_low, ci_high, is_small, unweighted_share, n_criteria, n_reviews, n_tasks,
+        n_population, population_id
     from review_agreement
     where benchmark = $benchmark and dataset_revision = $revision
 ),
@@ -41,10 +33,6 @@ final as (
 
 select *
 from final
-order by
-    max(n_population) over (partition by population_id) desc,
-    population_id,
-    array_position(['All criteria', 'Category', 'Severity'], breakdown),
-    n_criteria is null,
-    agreeing_share,
-    label
+order by max(n_population) over (partition by population_id) desc, population_id,
+    array_position(['All criteria', 'Category', 'Severity'], breakdown), n_criteria is null,
+    agreeing_share, label

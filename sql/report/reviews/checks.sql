@@ -1,6 +1,5 @@
 -- How many criteria pass each check of each reviewer.
-select
-    reviewer,
+select reviewer,
     case source when 'imported' then 'person' else 'model' end as kind,
     review_check,
     avg(value) as pass_share,

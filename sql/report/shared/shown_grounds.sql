@@ -4,9 +4,7 @@
 -- for its judge.
 -- begins with: shown_verdicts
 with found as (
-    select
-        task_id,
-        verdict_id,
+    select task_id, verdict_id,
         list({
             round: "round",
             chunk: chunk_number,
@@ -19,20 +17,13 @@ with found as (
     group by task_id, verdict_id
 )
 
-select
-    verdicts.*,
-    variants.title as asked,
-    found.chunks
+select verdicts.*, variants.title as asked, found.chunks
 from shown_verdicts as verdicts
 left join criterion_variants as variants
-    on
-        verdicts.benchmark = variants.benchmark
+    on verdicts.benchmark = variants.benchmark
         and verdicts.dataset_revision = variants.dataset_revision
         and verdicts.task_id = variants.task_id
         and verdicts.criterion_id = variants.original_id
         and verdicts.criterion_hash = variants.original_hash
         and verdicts.rubric = variants.rubric
-left join found
-    on
-        verdicts.task_id = found.task_id
-        and verdicts.verdict_id = found.verdict_id
+left join found on verdicts.task_id = found.task_id and verdicts.verdict_id = found.verdict_id

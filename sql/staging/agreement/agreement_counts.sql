@@ -7,8 +7,7 @@
 -- built as: table
 -- depends on: temp.graded, temp.graded_breakdowns, graders
 with pairs as (
-    select
-        a.benchmark,
+    select a.benchmark,
         a.grader_id as a_id,
         b.grader_id as b_id,
         a.grader as grader_a,
@@ -20,55 +19,32 @@ with pairs as (
         list_has_any(a.members, b.members) as is_member
     from graders as a
     inner join graders as b
-        on
-            a.benchmark = b.benchmark
+        on a.benchmark = b.benchmark
             and a.grader < b.grader
             -- Three steps are compared with three, two with two.
             and (a.grading = 'ternary') = (b.grading = 'ternary')
-            and (
-                (a.judge_trial = 1 and b.judge_trial = 1)
-                or a.configured = b.configured
-            )
+            and ((a.judge_trial = 1 and b.judge_trial = 1) or a.configured = b.configured)
 ),
 
 compared as (
-    select
-        a.benchmark,
-        a.dataset_revision,
-        a.task_id,
-        pairs.grader_a,
-        pairs.grader_b,
-        pairs.kind_a,
-        pairs.kind_b,
-        pairs.n_classes,
-        pairs.is_member,
+    select a.benchmark, a.dataset_revision, a.task_id, pairs.grader_a, pairs.grader_b, pairs.kind_a,
+        pairs.kind_b, pairs.n_classes, pairs.is_member,
         a.value as value_a,
         b.value as value_b,
         graded_breakdowns.*
     from temp.graded as a
-    inner join pairs
-        on a.grader_id = pairs.a_id and a.benchmark = pairs.benchmark
+    inner join pairs on a.grader_id = pairs.a_id and a.benchmark = pairs.benchmark
     inner join temp.graded as b
-        on
-            pairs.b_id = b.grader_id
+        on pairs.b_id = b.grader_id
             and a.response_id = b.response_id
             and a.criterion_id = b.criterion_id
     inner join temp.graded_breakdowns
-        on
-            a.response_id = graded_breakdowns.response_id
+        on a.response_id = graded_breakdowns.response_id
             and a.criterion_id = graded_breakdowns.criterion_id
 ),
 
 final as (
-    select
-        benchmark,
-        dataset_revision,
-        grader_a,
-        grader_b,
-        kind_a,
-        kind_b,
-        n_classes,
-        is_member,
+    select benchmark, dataset_revision, grader_a, grader_b, kind_a, kind_b, n_classes, is_member,
         case
             when grouping(category) = 0 then 'category'
             when grouping(severity) = 0 then 'severity'
@@ -78,13 +54,10 @@ final as (
             else 'all'
         end as breakdown,
         coalesce(category, severity, field, model, length, '') as label,
-        task_id,
-        value_a,
-        value_b,
+        task_id, value_a, value_b,
         count(*) as n
     from compared
-    group by
-        benchmark, dataset_revision, grader_a, grader_b, kind_a, kind_b,
+    group by benchmark, dataset_revision, grader_a, grader_b, kind_a, kind_b,
         n_classes, is_member, task_id, value_a, value_b,
         grouping sets ((), (category), (severity), (field), (model), (length))
 )

@@ -5,18 +5,9 @@
 -- depends on: staging.agreement_counts, agreement_measures
 with labels_by_task as (
     -- For each task, how often each decision was made by either, and by both.
-    select
-        benchmark,
-        dataset_revision,
-        grader_a,
-        grader_b,
-        breakdown,
-        label,
-        n_classes,
-        task_id,
+    select benchmark, dataset_revision, grader_a, grader_b, breakdown, label, n_classes, task_id,
         decision,
-        sum(n * ((value_a = decision)::integer + (value_b = decision)::integer))
-            as n_made,
+        sum(n * ((value_a = decision)::integer + (value_b = decision)::integer)) as n_made,
         sum(n) filter (value_a = decision and value_b = decision) as n_both
     from staging.agreement_counts
     cross join (values (0.0), (0.5), (1.0)) as decisions (decision)
@@ -27,8 +18,7 @@ task_f1 as (
     select
         * exclude (decision, n_made, n_both, n_classes),
         exact_avg(2 * coalesce(n_both, 0) / n_made) as macro_f1,
-        exact_sum(2 * coalesce(n_both, 0) / n_made) / any_value(n_classes)
-            as macro_f1_absent_as_0
+        exact_sum(2 * coalesce(n_both, 0) / n_made) / any_value(n_classes) as macro_f1_absent_as_0
     from labels_by_task
     where n_made > 0
     group by all
@@ -44,46 +34,25 @@ task_means as (
 ),
 
 counted as (
-    select
-        benchmark,
-        dataset_revision,
-        grader_a,
-        grader_b,
-        kind_a,
-        kind_b,
-        is_member,
-        breakdown,
+    select benchmark, dataset_revision, grader_a, grader_b, kind_a, kind_b, is_member, breakdown,
         label,
         sum(n)::bigint as n,
         count(distinct task_id) as n_tasks,
         sum(n * value_a) / sum(n) as met_share_a,
         sum(n * value_b) / sum(n) as met_share_b,
         md5(
-            concat_ws(
-                chr(31),
-                benchmark,
-                dataset_revision,
-                grader_a,
-                grader_b,
-                breakdown,
-                label
-            )
+            concat_ws(chr(31), benchmark, dataset_revision, grader_a, grader_b, breakdown, label)
         ) as figure_id,
         bit_xor(hash(task_id, value_a, value_b, n))::varchar as basis
     from staging.agreement_counts
     group by all
 )
 
-select
-    counted.*,
-    task_means.macro_f1_task_mean,
-    task_means.macro_f1_task_mean_absent_as_0,
+select counted.*, task_means.macro_f1_task_mean, task_means.macro_f1_task_mean_absent_as_0,
     measures.* exclude (figure_id, basis, method, created_at)
 from counted
-inner join task_means
-    using (benchmark, dataset_revision, grader_a, grader_b, breakdown, label)
+inner join task_means using (benchmark, dataset_revision, grader_a, grader_b, breakdown, label)
 left join agreement_measures as measures
-    on
-        counted.figure_id = measures.figure_id
+    on counted.figure_id = measures.figure_id
         -- Measures belong to the decisions that they were computed from.
         and counted.basis = measures.basis

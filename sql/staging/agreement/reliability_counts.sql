@@ -8,10 +8,7 @@
 -- built as: table
 -- depends on: temp.graded_breakdowns, temp.graded_cells
 with final as (
-    select
-        benchmark,
-        dataset_revision,
-        grader_set,
+    select benchmark, dataset_revision, grader_set,
         case
             when grouping(category) = 0 then 'category'
             when grouping(severity) = 0 then 'severity'
@@ -24,17 +21,13 @@ with final as (
         exact_sum(n_unmet * (n_unmet - 1) / (n_values - 1)) as unmet_unmet,
         exact_sum(n_unmet * n_partial / (n_values - 1)) as unmet_partial,
         exact_sum(n_unmet * n_met / (n_values - 1)) as unmet_met,
-        exact_sum(n_partial * (n_partial - 1) / (n_values - 1))
-            as partial_partial,
+        exact_sum(n_partial * (n_partial - 1) / (n_values - 1)) as partial_partial,
         exact_sum(n_partial * n_met / (n_values - 1)) as partial_met,
         exact_sum(n_met * (n_met - 1) / (n_values - 1)) as met_met,
-        count(*) filter (
-            where greatest(n_unmet, n_partial, n_met) = n_values
-        ) as n_unanimous
+        count(*) filter (where greatest(n_unmet, n_partial, n_met) = n_values) as n_unanimous
     from temp.graded_cells
     inner join temp.graded_breakdowns using (response_id, criterion_id)
-    group by
-        benchmark, dataset_revision, grader_set, task_id,
+    group by benchmark, dataset_revision, grader_set, task_id,
         grouping sets ((), (category), (severity))
 )
 

@@ -7,41 +7,23 @@
 -- built as: table
 -- depends on: staging.annotator_labels
 with annotators as (
-    select
-        benchmark,
-        dataset_revision,
-        task_id,
-        kind,
-        count(distinct annotator) as n_annotators
+    select benchmark, dataset_revision, task_id, kind, count(distinct annotator) as n_annotators
     from staging.annotator_labels
     group by all
 ),
 
 counted as (
-    select
-        benchmark,
-        dataset_revision,
-        task_id,
-        kind,
-        label,
+    select benchmark, dataset_revision, task_id, kind, label,
         count(*) as n_giving,
         exact_sum(n_primary / n_trials) as primary_share
     from staging.annotator_labels
     group by all
 )
 
-select
-    benchmark,
-    dataset_revision,
-    task_id,
-    kind,
-    label,
-    n_giving,
-    n_annotators
+select benchmark, dataset_revision, task_id, kind, label, n_giving, n_annotators
 from counted
 inner join annotators using (benchmark, dataset_revision, task_id, kind)
-qualify
-    2 * n_giving > n_annotators
+qualify 2 * n_giving > n_annotators
     or (
         2 * max(n_giving) over (
             partition by benchmark, dataset_revision, task_id, kind

@@ -10,36 +10,22 @@ with current as (
     select task_annotations.*
     from task_annotations
     left join analysts
-        on
-            task_annotations.benchmark = analysts.benchmark
+        on task_annotations.benchmark = analysts.benchmark
             and task_annotations.annotator = analysts.analyst
             and analysts.purpose = 'annotate'
-    where
-        status = 'ok'
-        and annotator_config_hash
-        = coalesce(analyst_config_hash, annotator_config_hash)
+    where status = 'ok'
+        and annotator_config_hash = coalesce(analyst_config_hash, annotator_config_hash)
     -- Of other words in the prompt, the latest count.
-    qualify
-        concat_ws(' ', annotator_config_hash, template_hash)
+    qualify concat_ws(' ', annotator_config_hash, template_hash)
         = first_value(concat_ws(' ', annotator_config_hash, template_hash))
             over (
-                partition by
-                    task_annotations.benchmark,
-                    dataset_revision,
-                    task_id,
-                    kind,
-                    annotator
+                partition by task_annotations.benchmark, dataset_revision, task_id, kind, annotator
                 order by task_annotations.created_at desc, annotation_id
             )
 ),
 
 trials as (
-    select
-        benchmark,
-        dataset_revision,
-        task_id,
-        kind,
-        annotator,
+    select benchmark, dataset_revision, task_id, kind, annotator,
         count(*) as n_trials,
         arg_min(primary_label, trial) as first_label
     from current
@@ -47,50 +33,27 @@ trials as (
 ),
 
 named as (
-    select
-        benchmark,
-        dataset_revision,
-        task_id,
-        kind,
-        annotator,
+    select benchmark, dataset_revision, task_id, kind, annotator,
         unnest(list_prepend(primary_label, secondary_labels)) as label,
         unnest(
-            list_prepend(
-                true, list_transform(secondary_labels, lambda each: false)
-            )
+            list_prepend(true, list_transform(secondary_labels, lambda each: false))
         ) as is_primary
     from current
 ),
 
 counted as (
-    select
-        benchmark,
-        dataset_revision,
-        task_id,
-        kind,
-        annotator,
-        label,
+    select benchmark, dataset_revision, task_id, kind, annotator, label,
         count(*) as n_named,
         count(*) filter (is_primary) as n_primary
     from named
     group by all
 )
 
-select
-    counted.benchmark,
-    counted.dataset_revision,
-    counted.task_id,
-    counted.kind,
-    counted.annotator,
-    counted.label,
-    counted.n_named,
-    counted.n_primary,
-    trials.n_trials
+select counted.benchmark, counted.dataset_revision, counted.task_id, counted.kind,
+    counted.annotator, counted.label, counted.n_named, counted.n_primary, trials.n_trials
 from counted
-inner join trials
-    using (benchmark, dataset_revision, task_id, kind, annotator)
-qualify
-    2 * n_named > n_trials
+inner join trials using (benchmark, dataset_revision, task_id, kind, annotator)
+qualify 2 * n_named > n_trials
     or (
         label = first_label
         and 2 * max(n_named) over (

@@ -9,11 +9,7 @@
 -- built as: view
 -- depends on: staging.condition_pairs, staging.task_set_members, responses
 with sides as (
-    select distinct
-        samplings_id,
-        benchmark,
-        dataset_revision,
-        vintage,
+    select distinct samplings_id, benchmark, dataset_revision, vintage,
         unnest([false, true]) as is_baseline,
         unnest([model, baseline_model]) as model,
         unnest([model_config_hash, baseline_config_hash]) as model_config_hash
@@ -28,24 +24,19 @@ by_task as (
         count(*) filter (responses.status <> 'ok') as n_failures,
         count(*) - count(responses.cost_usd) as n_unpriced,
         avg(responses.chars_alnum) filter (responses.status = 'ok') as chars,
-        avg(responses.completion_tokens) filter (responses.status = 'ok')
-            as tokens,
+        avg(responses.completion_tokens) filter (responses.status = 'ok') as tokens,
         avg(responses.latency_s) filter (responses.status = 'ok') as latency,
         case when n_unpriced = 0 then avg(responses.cost_usd) end as usd,
         bool_or(responses.status = 'ok') as is_usable
     from sides
-    inner join responses
-        using (
-            benchmark, dataset_revision, vintage, model, model_config_hash
-        )
+    inner join responses using (benchmark, dataset_revision, vintage, model, model_config_hash)
     group by all
 ),
 
 placed as (
     select by_task.*, task_set_members.task_set_id
     from by_task
-    inner join staging.task_set_members
-        using (benchmark, dataset_revision, task_id)
+    inner join staging.task_set_members using (benchmark, dataset_revision, task_id)
 ),
 
 paired as (
@@ -72,9 +63,7 @@ paired as (
         using (task_set_id, samplings_id, task_id)
 )
 
-select
-    task_set_id,
-    samplings_id,
+select task_set_id, samplings_id,
     sum(n_answers)::bigint as n_answers,
     sum(baseline_n_answers)::bigint as baseline_n_answers,
     sum(n_failed)::bigint as n_failed,

@@ -4,27 +4,18 @@
 --
 -- built as: view
 -- depends on: staging.condition_pairs, staging.task_values
-select
-    pairs.pair_id,
-    pairs.benchmark,
-    pairs.dataset_revision,
-    changed.task_id,
-    changed.breakdown,
-    changed.label,
-    changed.score_name,
+select pairs.pair_id, pairs.benchmark, pairs.dataset_revision, changed.task_id, changed.breakdown,
+    changed.label, changed.score_name,
     baseline.value as baseline_value,
     changed.value
 from staging.condition_pairs as pairs
-inner join staging.task_values as changed
-    on pairs.model_run_id = changed.model_run_id
+inner join staging.task_values as changed on pairs.model_run_id = changed.model_run_id
 inner join staging.task_values as baseline
-    on
-        pairs.baseline_run_id = baseline.model_run_id
+    on pairs.baseline_run_id = baseline.model_run_id
         and changed.task_id = baseline.task_id
         and changed.breakdown = baseline.breakdown
         and changed.label = baseline.label
         and changed.score_name = baseline.score_name
-where
-    changed.breakdown in ('all', 'category')
+where changed.breakdown in ('all', 'category')
     and changed.value is not null
     and baseline.value is not null

@@ -6,28 +6,21 @@
 --
 -- built as: table
 -- depends on: staging.response_points, staging.task_set_members, responses
-select
-    task_set_members.task_set_id,
-    response_points.model_run_id,
-    avg(responses.chars_alnum) filter (where responses.status = 'ok')
-        as mean_chars_alnum,
+select task_set_members.task_set_id, response_points.model_run_id,
+    avg(responses.chars_alnum) filter (where responses.status = 'ok') as mean_chars_alnum,
     avg(responses.completion_tokens) filter (where responses.status = 'ok')
         as mean_completion_tokens,
     case
         -- A cost that is not known makes the sum unknown, not smaller.
         when not bool_or(is_cost_unknown or responses.cost_usd is null)
-            then exact_sum(
-                responses.cost_usd + coalesce(response_points.cost_usd, 0)
-            )
+            then exact_sum(responses.cost_usd + coalesce(response_points.cost_usd, 0))
     end as cost_usd,
     -- A verdict has a cost, known or not.
-    bool_or(response_points.cost_usd is not null or is_cost_unknown)
-        as is_judged
+    bool_or(response_points.cost_usd is not null or is_cost_unknown) as is_judged
 from staging.response_points
 inner join responses using (response_id)
 inner join staging.task_set_members
-    on
-        responses.benchmark = task_set_members.benchmark
+    on responses.benchmark = task_set_members.benchmark
         and responses.dataset_revision = task_set_members.dataset_revision
         and responses.task_id = task_set_members.task_id
 where response_points.breakdown = 'all'

@@ -16,8 +16,7 @@ with made as (
 ),
 
 unended as (
-    select
-        runs.run_id,
+    select runs.run_id,
         coalesce(sum(made.responses), 0)::bigint as responses,
         coalesce(sum(made.verdicts), 0)::bigint as verdicts
     from runs
@@ -27,29 +26,19 @@ unended as (
 ),
 
 paid as (
-    select
-        run_id,
+    select run_id,
         known_cost(exact_sum(cost_usd), sum(unpriced_calls)) as cost_usd,
         sum(unpriced_calls)::bigint as unpriced_calls
     from run_costs
     group by run_id
 )
 
-select
-    runs.run_id,
-    runs.started_at,
-    runs.ended_at,
-    runs.command,
-    runs.config,
-    runs.git_commit,
-    runs.night,
-    runs.outcome,
+select runs.run_id, runs.started_at, runs.ended_at, runs.command, runs.config, runs.git_commit,
+    runs.night, runs.outcome,
     coalesce(unended.responses, runs.responses_made) as responses,
     coalesce(unended.verdicts, runs.verdicts_made) as verdicts,
     runs.calls,
-    case
-        when paid.run_id is null then runs.cost_usd else paid.cost_usd
-    end as cost_usd,
+    case when paid.run_id is null then runs.cost_usd else paid.cost_usd end as cost_usd,
     coalesce(paid.unpriced_calls, 0) as unpriced_calls
 from runs
 left join unended using (run_id)

@@ -8,39 +8,26 @@
 -- built as: table
 -- depends on: staging.filled_sheets, staging.imported_decisions, label_draws
 with known_before as (
-    select
-        sheet_id,
-        response_id,
-        criterion_id,
-        criterion_hash
+    select sheet_id, response_id, criterion_id, criterion_hash
     from label_draws
     where is_known
 ),
 
 without_known as (
-    select distinct
-        sheets.sheet_id,
-        sheets.steps
+    select distinct sheets.sheet_id, sheets.steps
     from staging.filled_sheets as sheets
     inner join known_before using (sheet_id)
     anti join (
         select * from staging.imported_decisions
         where is_label
     ) as labelled
-        on
-            known_before.response_id = labelled.response_id
+        on known_before.response_id = labelled.response_id
             and known_before.criterion_id = labelled.criterion_id
             and known_before.criterion_hash = labelled.criterion_hash
             and sheets.steps = labelled.steps
 )
 
-select
-    sheet_id,
-    steps,
-    labelled_share,
-    density,
-    covered_breakdown,
-    covered_label,
+select sheet_id, steps, labelled_share, density, covered_breakdown, covered_label,
     unnest(covered_responses) as response_id
 from staging.filled_sheets
 anti join without_known using (sheet_id, steps)

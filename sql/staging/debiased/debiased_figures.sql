@@ -9,38 +9,29 @@
 --     staging.mean_scores, staging.model_runs, staging.task_set_members,
 --     staging.task_values, staging.unsampled_labels, staging.wanted_responses
 with labelled as (
-    select
-        figure_id,
+    select figure_id,
         count(*) as n_labels,
         count(distinct task_id) as n_tasks_labelled,
         len(list_distinct(flatten(list(people)))) as n_people,
         bit_xor(
-            hash(
-                response_id, criterion_id, label_value, judge_value, factor,
-                contribution
-            )
+            hash(response_id, criterion_id, label_value, judge_value, factor, contribution)
         ) as labels_basis
     from staging.figure_labels
     group by figure_id
 ),
 
 unsampled as (
-    select
-        mean_scores.figure_id,
+    select mean_scores.figure_id,
         sum(beside.n_labels)::bigint as n_unsampled_labels,
-        round(exact_sum(beside.sum_error) / sum(beside.n_labels), 12)
-            as unsampled_mean_error
+        round(exact_sum(beside.sum_error) / sum(beside.n_labels), 12) as unsampled_mean_error
     from staging.unsampled_labels as beside
-    inner join staging.task_values
-        using (model_run_id, task_id, breakdown, label)
+    inner join staging.task_values using (model_run_id, task_id, breakdown, label)
     inner join staging.task_set_members as members
-        on
-            task_values.benchmark = members.benchmark
+        on task_values.benchmark = members.benchmark
             and task_values.dataset_revision = members.dataset_revision
             and task_values.task_id = members.task_id
     inner join staging.mean_scores
-        on
-            members.task_set_id = mean_scores.task_set_id
+        on members.task_set_id = mean_scores.task_set_id
             and beside.model_run_id = mean_scores.model_run_id
             and beside.breakdown = mean_scores.breakdown
             and beside.label = mean_scores.label
@@ -50,21 +41,14 @@ unsampled as (
 ),
 
 of_rubrics as (
-    select
-        mean_scores.*,
-        model_runs.ranking_id,
-        model_runs.is_latest
+    select mean_scores.*, model_runs.ranking_id, model_runs.is_latest
     from staging.mean_scores
     inner join staging.model_runs using (model_run_id)
-    where
-        mean_scores.raw_mean_score is not null
-        and mean_scores.breakdown in ('all', 'category')
+    where mean_scores.raw_mean_score is not null and mean_scores.breakdown in ('all', 'category')
 ),
 
 with_labels as (
-    select distinct
-        of_rubrics.task_set_id,
-        of_rubrics.ranking_id
+    select distinct of_rubrics.task_set_id, of_rubrics.ranking_id
     from of_rubrics
     left join labelled using (figure_id)
     left join unsampled using (figure_id)
@@ -72,8 +56,7 @@ with_labels as (
 ),
 
 found as (
-    select
-        of_rubrics.*,
+    select of_rubrics.*,
         coalesce(labelled.n_labels, 0) as n_labels,
         coalesce(labelled.n_tasks_labelled, 0) as n_tasks_labelled,
         coalesce(labelled.n_people, 0) as n_people,
@@ -93,40 +76,26 @@ found as (
 
 answers as (
     -- The responses that a figure with sampled labels rests on.
-    select
-        found.figure_id,
-        wanted.task_id,
-        wanted.response_id,
-        found.breakdown,
-        found.label,
-        case when found.grading = 'ternary' then 'ternary' else 'binary' end
-            as steps
+    select found.figure_id, wanted.task_id, wanted.response_id, found.breakdown, found.label,
+        case when found.grading = 'ternary' then 'ternary' else 'binary' end as steps
     from found
     inner join staging.task_set_members as members using (task_set_id)
     inner join staging.task_values
-        on
-            found.model_run_id = task_values.model_run_id
+        on found.model_run_id = task_values.model_run_id
             and members.task_id = task_values.task_id
             and found.breakdown = task_values.breakdown
             and found.label = task_values.label
             and found.score_name = task_values.score_name
     inner join staging.wanted_responses as wanted
-        on
-            task_values.model_run_id = wanted.model_run_id
-            and task_values.task_id = wanted.task_id
-    where
-        found.n_labels > 0
-        and list_contains(task_values.complete_trials, wanted.trial)
+        on task_values.model_run_id = wanted.model_run_id and task_values.task_id = wanted.task_id
+    where found.n_labels > 0 and list_contains(task_values.complete_trials, wanted.trial)
 ),
 
 uncovered as (
-    select
-        answers.figure_id,
-        count(distinct answers.task_id) as n_tasks_uncovered
+    select answers.figure_id, count(distinct answers.task_id) as n_tasks_uncovered
     from answers
     anti join staging.covered_answers as covered
-        on
-            answers.response_id = covered.response_id
+        on answers.response_id = covered.response_id
             and answers.steps = covered.steps
             and (
                 covered.covered_breakdown = 'all'
@@ -140,17 +109,11 @@ uncovered as (
 
 select
     found.* exclude (
-        basis, labels_basis, lower_bound, upper_bound, mean_lower, mean_upper,
-        met_share, n_judged, is_complete, n_tasks_full, n_tasks_annotated,
-        mean_floor
+        basis, labels_basis, lower_bound, upper_bound, mean_lower, mean_upper, met_share, n_judged,
+        is_complete, n_tasks_full, n_tasks_annotated, mean_floor
     ),
     coalesce(uncovered.n_tasks_uncovered, 0) as n_tasks_uncovered,
     found.basis as mean_basis,
-    md5(
-        concat_ws(
-            chr(31), found.basis, labels_basis, n_tasks_uncovered,
-            without_labels
-        )
-    ) as basis
+    md5(concat_ws(chr(31), found.basis, labels_basis, n_tasks_uncovered, without_labels)) as basis
 from found
 left join uncovered using (figure_id)

@@ -3,24 +3,18 @@
 --
 -- built as: view
 -- depends on: staging.debiased_figures
-select
-    a.task_set_id,
-    a.breakdown,
-    a.label,
-    a.score_name,
+select a.task_set_id, a.breakdown, a.label, a.score_name,
     a.figure_id as figure_a,
     b.figure_id as figure_b,
     a.model as model_a,
     b.model as model_b,
     a.model_config_hash as model_config_hash_a,
     b.model_config_hash as model_config_hash_b,
-    md5(concat_ws(chr(31), 'difference', a.figure_id, b.figure_id))
-        as figure_id,
+    md5(concat_ws(chr(31), 'difference', a.figure_id, b.figure_id)) as figure_id,
     md5(concat_ws(chr(31), a.basis, b.basis)) as basis
 from staging.debiased_figures as a
 inner join staging.debiased_figures as b
-    on
-        a.task_set_id = b.task_set_id
+    on a.task_set_id = b.task_set_id
         and a.ranking_id = b.ranking_id
         and a.breakdown = b.breakdown
         and a.label = b.label

@@ -8,9 +8,7 @@
 -- depends on: staging.graded_verdicts, staging.model_runs,
 --     staging.sampled_labels, staging.wanted_responses, criteria, labellers
 with beside as (
-    select
-        model_runs.model_run_id,
-        wanted.trial,
+    select model_runs.model_run_id, wanted.trial,
         labels.* exclude (value, steps),
         labels.value as label_value,
         verdicts.value as judge_value,
@@ -19,24 +17,20 @@ with beside as (
     from staging.sampled_labels as labels
     inner join staging.wanted_responses as wanted using (response_id)
     inner join staging.model_runs
-        on
-            wanted.model_run_id = model_runs.model_run_id
+        on wanted.model_run_id = model_runs.model_run_id
             and (model_runs.grading = 'ternary') = (labels.steps = 'ternary')
     inner join criteria
-        on
-            labels.benchmark = criteria.benchmark
+        on labels.benchmark = criteria.benchmark
             and labels.dataset_revision = criteria.dataset_revision
             and labels.task_id = criteria.task_id
             and labels.criterion_id = criteria.criterion_id
             and labels.criterion_hash = criteria.content_hash
     inner join staging.graded_verdicts as verdicts
-        on
-            labels.response_id = verdicts.response_id
+        on labels.response_id = verdicts.response_id
             and model_runs.judging_id = verdicts.judging_id
             and labels.criterion_id = verdicts.criterion_id
             and labels.criterion_hash = verdicts.criterion_hash
-    where
-        verdicts.value is not null
+    where verdicts.value is not null
         and criteria.weight is not null
         and (model_runs.benchmark, model_runs.judge)
         not in (select (benchmark, judge) from labellers)

@@ -22,9 +22,7 @@ with labelled as (
 ),
 
 weighed as (
-    select
-        labelled.*,
-        covered.density,
+    select labelled.*, covered.density,
         case
             when label_draws.is_known then 1
             when label_draws.probability is null then 0
@@ -32,23 +30,20 @@ weighed as (
         end as factor
     from labelled
     inner join criteria
-        on
-            labelled.benchmark = criteria.benchmark
+        on labelled.benchmark = criteria.benchmark
             and labelled.dataset_revision = criteria.dataset_revision
             and labelled.task_id = criteria.task_id
             and labelled.criterion_id = criteria.criterion_id
             and labelled.criterion_hash = criteria.content_hash
     inner join staging.covered_answers as covered
-        on
-            labelled.response_id = covered.response_id
+        on labelled.response_id = covered.response_id
             and labelled.steps = covered.steps
             and (
                 covered.covered_breakdown = 'all'
                 or coalesce(criteria.category, '(none)') = covered.covered_label
             )
     left join label_draws
-        on
-            covered.sheet_id = label_draws.sheet_id
+        on covered.sheet_id = label_draws.sheet_id
             and labelled.response_id = label_draws.response_id
             and labelled.criterion_id = label_draws.criterion_id
             and labelled.criterion_hash = label_draws.criterion_hash

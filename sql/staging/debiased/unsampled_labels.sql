@@ -10,9 +10,7 @@
 --     staging.model_runs, staging.sampled_labels, staging.task_values,
 --     staging.wanted_responses, criteria, labellers
 with judges as (
-    select distinct
-        model_runs.benchmark,
-        model_runs.judge
+    select distinct model_runs.benchmark, model_runs.judge
     from staging.task_values
     inner join staging.model_runs using (model_run_id)
     where task_values.breakdown = 'all' and task_values.value is not null
@@ -22,61 +20,46 @@ unsampled as (
     select decisions.*
     from staging.imported_decisions as decisions
     anti join staging.sampled_labels as sampled
-        on
-            decisions.response_id = sampled.response_id
+        on decisions.response_id = sampled.response_id
             and decisions.criterion_id = sampled.criterion_id
             and decisions.criterion_hash = sampled.criterion_hash
             and decisions.steps = sampled.steps
-    where
-        decisions.is_label
+    where decisions.is_label
         or (decisions.benchmark, decisions.judge)
         not in (select (benchmark, judge) from judges)
 ),
 
 beside as (
-    select
-        model_runs.model_run_id,
-        unsampled.task_id,
-        wanted.trial,
+    select model_runs.model_run_id, unsampled.task_id, wanted.trial,
         coalesce(criteria.category, '(none)') as category,
         avg(unsampled.value) - any_value(verdicts.value) as error
     from unsampled
     inner join staging.wanted_responses as wanted using (response_id)
     inner join staging.model_runs
-        on
-            wanted.model_run_id = model_runs.model_run_id
-            and (model_runs.grading = 'ternary')
-            = (unsampled.steps = 'ternary')
+        on wanted.model_run_id = model_runs.model_run_id
+            and (model_runs.grading = 'ternary') = (unsampled.steps = 'ternary')
             and model_runs.judge <> unsampled.judge
     inner join criteria
-        on
-            unsampled.benchmark = criteria.benchmark
+        on unsampled.benchmark = criteria.benchmark
             and unsampled.dataset_revision = criteria.dataset_revision
             and unsampled.task_id = criteria.task_id
             and unsampled.criterion_id = criteria.criterion_id
             and unsampled.criterion_hash = criteria.content_hash
     inner join staging.graded_verdicts as verdicts
-        on
-            unsampled.response_id = verdicts.response_id
+        on unsampled.response_id = verdicts.response_id
             and model_runs.judging_id = verdicts.judging_id
             and unsampled.criterion_id = verdicts.criterion_id
             and unsampled.criterion_hash = verdicts.criterion_hash
-    where
-        verdicts.value is not null
+    where verdicts.value is not null
         and criteria.weight is not null
         and (model_runs.benchmark, model_runs.judge)
         not in (select (benchmark, judge) from labellers)
-    group by
-        model_runs.model_run_id, unsampled.task_id, wanted.trial, category,
+    group by model_runs.model_run_id, unsampled.task_id, wanted.trial, category,
         unsampled.response_id, unsampled.criterion_id
 )
 
-select
-    model_run_id,
-    task_id,
-    trial,
-    case when grouping(category) = 0 then 'category' else 'all' end
-        as breakdown,
+select model_run_id, task_id, trial,
+    case when grouping(category) = 0 then 'category' else 'all' end as breakdown,
     case when grouping(category) = 0 then category else '' end as label,
     count(*) as n_labels,
     exact_sum(error) as sum_error

@@ -7,19 +7,16 @@
 -- built as: table
 -- depends on: staging.graded_verdicts, staging.wanted_responses
 with marked as (
-    select
-        wanted.model_run_id,
+    select wanted.model_run_id,
         coalesce(
             verdicts.may_hide_failures,
             case when verdicts.source = 'judged' then false end
         ) as may_hide_failures
     from staging.graded_verdicts as verdicts
-    inner join staging.wanted_responses as wanted
-        using (response_id, judging_id)
+    inner join staging.wanted_responses as wanted using (response_id, judging_id)
 )
 
-select
-    model_run_id,
+select model_run_id,
     case
         when bool_or(may_hide_failures) then true
         when count(*) = count(may_hide_failures) then false

@@ -8,15 +8,11 @@
 -- built as: view
 -- depends on: staging.judgings, staging.model_runs, labellers
 with graders as (
-    select distinct
-        model_runs.benchmark,
-        model_runs.dataset_revision,
-        model_runs.judge,
+    select distinct model_runs.benchmark, model_runs.dataset_revision, model_runs.judge,
         model_runs.judge_config_hash,
         judgings.is_imported
         and (model_runs.benchmark, model_runs.judge)
-        in (select (benchmark, judge) from labellers)
-            as is_labelling
+        in (select (benchmark, judge) from labellers) as is_labelling
     from staging.model_runs
     inner join staging.judgings using (judging_id)
 )

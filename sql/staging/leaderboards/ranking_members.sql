@@ -8,10 +8,7 @@
 -- built as: view
 -- depends on: staging.model_runs
 with own as (
-    select
-        model_run_id,
-        ranking_id,
-        is_latest,
+    select model_run_id, ranking_id, is_latest,
         true as is_own,
         hash(benchmark, dataset_revision, 'latest', judging_id) as latest_id,
         count(distinct vintage) over (
@@ -20,17 +17,9 @@ with own as (
     from staging.model_runs
 )
 
-select
-    model_run_id,
-    ranking_id,
-    true as is_own,
-    is_latest and n_vintages = 1 as is_of_latest
+select model_run_id, ranking_id, true as is_own, is_latest and n_vintages = 1 as is_of_latest
 from own
 union all
-select
-    model_run_id,
-    latest_id as ranking_id,
-    false as is_own,
-    true as is_of_latest
+select model_run_id, latest_id as ranking_id, false as is_own, true as is_of_latest
 from own
 where is_latest and n_vintages > 1

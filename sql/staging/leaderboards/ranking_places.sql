@@ -11,22 +11,14 @@
 -- depends on: staging.breakdown_values, staging.mean_scores,
 --     staging.ranking_members, staging.task_set_members
 with ranked_runs as (
-    select
-        mean_scores.task_set_id,
-        ranking_members.ranking_id,
-        ranking_members.is_own,
-        ranking_members.is_of_latest,
-        mean_scores.model_run_id,
-        mean_scores.breakdown,
-        mean_scores.label,
-        mean_scores.score_name,
-        hash(task_set_id, ranking_id, breakdown, label, score_name)
-            as compared_key
+    select mean_scores.task_set_id, ranking_members.ranking_id, ranking_members.is_own,
+        ranking_members.is_of_latest, mean_scores.model_run_id, mean_scores.breakdown,
+        mean_scores.label, mean_scores.score_name,
+        hash(task_set_id, ranking_id, breakdown, label, score_name) as compared_key
     from staging.mean_scores
     inner join staging.ranking_members using (model_run_id)
     where n_tasks > 0
-    qualify
-        2 * n_tasks >= max(n_tasks) over (partition by compared_key)
+    qualify 2 * n_tasks >= max(n_tasks) over (partition by compared_key)
 ),
 
 ranking_sizes as (
@@ -36,16 +28,12 @@ ranking_sizes as (
 ),
 
 task_values as (
-    select
-        ranked_runs.compared_key,
-        ranked_runs.model_run_id,
+    select ranked_runs.compared_key, ranked_runs.model_run_id,
         hash(breakdown_values.task_id) as task_key,
         breakdown_values.value
     from staging.breakdown_values
-    inner join staging.task_set_members
-        using (benchmark, dataset_revision, task_id)
-    inner join ranked_runs
-        using (task_set_id, model_run_id, breakdown, label, score_name)
+    inner join staging.task_set_members using (benchmark, dataset_revision, task_id)
+    inner join ranked_runs using (task_set_id, model_run_id, breakdown, label, score_name)
     where breakdown_values.value is not null
 ),
 
@@ -58,9 +46,7 @@ shared_tasks as (
 ),
 
 means as (
-    select
-        compared_key,
-        model_run_id,
+    select compared_key, model_run_id,
         count(*) as n_tasks_ranked,
         -- What is equal but for rounding is a tie.
         round(exact_avg(value), 12) as mean_value
@@ -71,11 +57,7 @@ means as (
 
 select
     ranked_runs.* exclude (compared_key),
-    means.n_tasks_ranked,
-    means.mean_value,
-    rank() over (
-        partition by compared_key
-        order by mean_value desc
-    ) as rank
+    means.n_tasks_ranked, means.mean_value,
+    rank() over (partition by compared_key order by mean_value desc) as rank
 from ranked_runs
 inner join means using (compared_key, model_run_id)

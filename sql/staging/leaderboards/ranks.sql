@@ -11,8 +11,7 @@
 -- depends on: staging.mean_scores, staging.random_parts,
 --     staging.ranking_places, intervals
 with placed as (
-    select
-        ranking_places.*,
+    select ranking_places.*,
         case
             when parts.figure_id is null then intervals.ci_low
             else parts.sequence_low
@@ -22,47 +21,27 @@ with placed as (
             else parts.sequence_high
         end as ci_high
     from staging.ranking_places
-    inner join staging.mean_scores
-        using (task_set_id, model_run_id, breakdown, label, score_name)
+    inner join staging.mean_scores using (task_set_id, model_run_id, breakdown, label, score_name)
     left join intervals
-        on
-            mean_scores.figure_id = intervals.figure_id
-            and mean_scores.basis = intervals.basis
-    left join staging.random_parts as parts
-        on mean_scores.figure_id = parts.figure_id
+        on mean_scores.figure_id = intervals.figure_id and mean_scores.basis = intervals.basis
+    left join staging.random_parts as parts on mean_scores.figure_id = parts.figure_id
 ),
 
 ranged as (
-    select
-        one.task_set_id,
-        one.model_run_id,
-        one.breakdown,
-        one.label,
-        one.score_name,
-        one.is_own,
-        one.is_of_latest,
-        one.n_tasks_ranked,
-        one.rank,
-        least(
-            max(one.rank), 1 + count(*) filter (other.ci_low > one.ci_high)
-        ) as rank_low,
+    select one.task_set_id, one.model_run_id, one.breakdown, one.label, one.score_name, one.is_own,
+        one.is_of_latest, one.n_tasks_ranked, one.rank,
+        least(max(one.rank), 1 + count(*) filter (other.ci_low > one.ci_high)) as rank_low,
         greatest(
             max(one.rank),
             count(*) - count(*) filter (other.ci_high < one.ci_low)
         ) as rank_high
     from placed as one
-    inner join placed as other
-        using (task_set_id, ranking_id, breakdown, label, score_name)
+    inner join placed as other using (task_set_id, ranking_id, breakdown, label, score_name)
     group by all
 ),
 
 final as (
-    select
-        task_set_id,
-        model_run_id,
-        breakdown,
-        label,
-        score_name,
+    select task_set_id, model_run_id, breakdown, label, score_name,
         max(n_tasks_ranked) filter (is_own) as n_tasks_ranked,
         max(rank) filter (is_own) as rank,
         max(rank_low) filter (is_own) as rank_low,

@@ -10,26 +10,12 @@
 -- built as: table
 -- depends on: staging.current_reviews, temp.disagreements
 with checked as (
-    select
-        benchmark,
-        dataset_revision,
-        task_id,
-        criterion_id,
-        source,
+    select benchmark, dataset_revision, task_id, criterion_id, source,
         if(source = 'imported', 'people', reviewer) as reviewer,
-        repeated,
-        review_check,
-        value
+        repeated, review_check, value
     from staging.current_reviews
     union all
-    select
-        benchmark,
-        dataset_revision,
-        task_id,
-        criterion_id,
-        source,
-        reviewer,
-        repeated,
+    select benchmark, dataset_revision, task_id, criterion_id, source, reviewer, repeated,
         'all checks' as review_check,
         min(value) as value
     from staging.current_reviews
@@ -38,28 +24,18 @@ with checked as (
 ),
 
 found_by_check as (
-    select
-        * exclude (repeated, value),
-        1 - avg(value) as failing
+    select * exclude (repeated, value), 1 - avg(value) as failing
     from checked
     group by all
 ),
 
 outcomes as (
-    select
-        benchmark,
-        dataset_revision,
-        task_id,
-        criterion_id,
+    select benchmark, dataset_revision, task_id, criterion_id,
         'graders' as outcome,
         disagreement as disagreeing
     from temp.disagreements
     union all
-    select
-        benchmark,
-        dataset_revision,
-        task_id,
-        criterion_id,
+    select benchmark, dataset_revision, task_id, criterion_id,
         'people' as outcome,
         1 - avg(value) as disagreeing
     from staging.current_reviews
@@ -67,14 +43,7 @@ outcomes as (
     group by all
 )
 
-select
-    benchmark,
-    dataset_revision,
-    source,
-    reviewer,
-    review_check,
-    outcome,
-    task_id,
+select benchmark, dataset_revision, source, reviewer, review_check, outcome, task_id,
     count(*) as n_criteria,
     exact_sum(failing) as n_failing,
     exact_sum(failing * disagreeing) as fail_disagree,

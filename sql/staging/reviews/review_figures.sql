@@ -3,29 +3,15 @@
 --
 -- built as: view
 -- depends on: staging.review_values
-select
-    benchmark,
-    dataset_revision,
-    population_id,
-    breakdown,
-    label,
+select benchmark, dataset_revision, population_id, breakdown, label,
     any_value(n_population) as n_population,
-    round(exact_sum(weight_agreed) / exact_sum(sample_weights), 12)
-        as agreeing_share,
+    round(exact_sum(weight_agreed) / exact_sum(sample_weights), 12) as agreeing_share,
     round(exact_sum(n_agreed) / sum(n_criteria), 12) as unweighted_share,
     sum(n_criteria)::bigint as n_criteria,
     sum(n_reviews)::bigint as n_reviews,
     count(*) as n_tasks,
     md5(
-        concat_ws(
-            chr(31),
-            'reviews',
-            benchmark,
-            dataset_revision,
-            population_id,
-            breakdown,
-            label
-        )
+        concat_ws(chr(31), 'reviews', benchmark, dataset_revision, population_id, breakdown, label)
     ) as figure_id,
     bit_xor(hash(task_id, weight_agreed, sample_weights))::varchar as basis
 from staging.review_values

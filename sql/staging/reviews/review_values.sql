@@ -10,11 +10,7 @@
 -- built as: table
 -- depends on: staging.current_reviews, review_samples, criteria
 with reviewed as (
-    select
-        benchmark,
-        dataset_revision,
-        task_id,
-        criterion_id,
+    select benchmark, dataset_revision, task_id, criterion_id,
         avg(value) as agreeing,
         count(*) as n_reviews
     from staging.current_reviews
@@ -23,29 +19,20 @@ with reviewed as (
 ),
 
 sampled as (
-    select
-        reviewed.*,
-        population_id,
-        n_population,
+    select reviewed.*, population_id, n_population,
         count(*) over (partition by sample_id) / probability as sample_weight
     from review_samples
-    inner join reviewed
-        using (benchmark, dataset_revision, task_id, criterion_id)
+    inner join reviewed using (benchmark, dataset_revision, task_id, criterion_id)
 ),
 
 weighted as (
-    select
-        * exclude (sample_weight),
-        exact_sum(sample_weight) as sample_weight
+    select * exclude (sample_weight), exact_sum(sample_weight) as sample_weight
     from sampled
     group by all
 ),
 
 final as (
-    select
-        weighted.benchmark,
-        weighted.dataset_revision,
-        weighted.population_id,
+    select weighted.benchmark, weighted.dataset_revision, weighted.population_id,
         case
             when grouping(category) = 0 then 'category'
             when grouping(severity) = 0 then 'severity'
@@ -64,11 +51,8 @@ final as (
         count(*) as n_criteria,
         sum(n_reviews)::bigint as n_reviews
     from weighted
-    inner join criteria
-        using (benchmark, dataset_revision, task_id, criterion_id)
-    group by
-        weighted.benchmark, weighted.dataset_revision, population_id,
-        weighted.task_id,
+    inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
+    group by weighted.benchmark, weighted.dataset_revision, population_id, weighted.task_id,
         grouping sets ((), (category), (severity))
 )
 

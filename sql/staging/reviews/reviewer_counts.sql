@@ -3,10 +3,7 @@
 --
 -- built as: table
 -- depends on: staging.current_reviews
-select
-    a.benchmark,
-    a.dataset_revision,
-    a.review_check,
+select a.benchmark, a.dataset_revision, a.review_check,
     a.repeated as reviewer_a,
     b.repeated as reviewer_b,
     a.task_id,
@@ -15,8 +12,7 @@ select
     count(*) as n
 from staging.current_reviews as a
 inner join staging.current_reviews as b
-    on
-        a.benchmark = b.benchmark
+    on a.benchmark = b.benchmark
         and a.dataset_revision = b.dataset_revision
         and a.task_id = b.task_id
         and a.criterion_id = b.criterion_id

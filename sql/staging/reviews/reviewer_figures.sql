@@ -4,12 +4,7 @@
 -- built as: view
 -- depends on: staging.reviewer_counts, staging.reviewer_sets
 with pairs as (
-    select
-        benchmark,
-        dataset_revision,
-        review_check,
-        reviewer_a,
-        reviewer_b,
+    select benchmark, dataset_revision, review_check, reviewer_a, reviewer_b,
         sum(n)::bigint as n,
         count(distinct task_id) as n_tasks,
         sum(n) filter (value_a = value_b) / sum(n) as agreement,
@@ -21,27 +16,21 @@ with pairs as (
 ),
 
 sets as (
-    select
-        benchmark,
-        dataset_revision,
-        review_check,
+    select benchmark, dataset_revision, review_check,
         'all reviewers' as reviewer_a,
         sum(n_criteria)::bigint as n,
         count(*) as n_tasks,
         round(
-            exact_sum(fail_fail + pass_pass)
-            / exact_sum(fail_fail + 2 * fail_pass + pass_pass),
+            exact_sum(fail_fail + pass_pass) / exact_sum(fail_fail + 2 * fail_pass + pass_pass),
             12
         ) as agreement,
-        bit_xor(hash(task_id, fail_fail, fail_pass, pass_pass))::varchar
-            as basis
+        bit_xor(hash(task_id, fail_fail, fail_pass, pass_pass))::varchar as basis
     from staging.reviewer_sets
     group by all
 ),
 
 final as (
-    select
-        *,
+    select *,
         md5(
             concat_ws(
                 chr(31),

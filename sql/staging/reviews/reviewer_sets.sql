@@ -4,12 +4,7 @@
 -- built as: table
 -- depends on: staging.current_reviews
 with cells as (
-    select
-        benchmark,
-        dataset_revision,
-        review_check,
-        task_id,
-        criterion_id,
+    select benchmark, dataset_revision, review_check, task_id, criterion_id,
         count(*) as n_values,
         sum(value) as n_pass,
         sum(1 - value) as n_fail
@@ -20,11 +15,7 @@ with cells as (
     having count(*) > 1
 )
 
-select
-    benchmark,
-    dataset_revision,
-    review_check,
-    task_id,
+select benchmark, dataset_revision, review_check, task_id,
     count(*) as n_criteria,
     max(n_values) as n_reviewers,
     exact_sum(n_fail * (n_fail - 1) / (n_values - 1)) as fail_fail,

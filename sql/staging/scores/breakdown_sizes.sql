@@ -11,26 +11,17 @@
 with members as (
     select
         score_bounds.* exclude (breakdown, label),
-        task_breakdowns.breakdown,
-        task_breakdowns.label,
-        task_breakdowns.is_annotated
+        task_breakdowns.breakdown, task_breakdowns.label, task_breakdowns.is_annotated
     from staging.score_bounds
-    inner join staging.task_breakdowns
-        using (benchmark, dataset_revision, task_id)
+    inner join staging.task_breakdowns using (benchmark, dataset_revision, task_id)
     where score_bounds.breakdown = 'all'
     union all by name
     select * from staging.score_bounds
     where breakdown <> 'all'
 )
 
-select
-    task_set_members.task_set_id,
-    task_set_members.benchmark,
-    task_set_members.dataset_revision,
-    task_set_members.split,
-    task_set_members.is_own_hard,
-    members.breakdown,
-    members.label,
+select task_set_members.task_set_id, task_set_members.benchmark, task_set_members.dataset_revision,
+    task_set_members.split, task_set_members.is_own_hard, members.breakdown, members.label,
     members.score_name,
     if(definitions.clips_mean, 0, '-infinity'::double) as mean_floor,
     count(*) as n_tasks_wanted,

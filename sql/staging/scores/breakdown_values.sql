@@ -6,10 +6,7 @@
 --
 -- built as: view
 -- depends on: staging.task_breakdowns, staging.task_values
-select
-    task_values.* exclude (breakdown, label),
-    task_breakdowns.breakdown,
-    task_breakdowns.label
+select task_values.* exclude (breakdown, label), task_breakdowns.breakdown, task_breakdowns.label
 from staging.task_values
 inner join staging.task_breakdowns using (benchmark, dataset_revision, task_id)
 where task_values.breakdown = 'all'

@@ -7,33 +7,22 @@
 --
 -- built as: view
 -- depends on: staging.model_runs, staging.response_points, staging.score_bounds
-select
-    response_points.model_run_id,
-    response_points.response_id,
-    response_points.task_id,
-    response_points.trial,
-    response_points.n_trials,
-    response_points.breakdown,
-    response_points.label,
-    score_bounds.score_name,
+select response_points.model_run_id, response_points.response_id, response_points.task_id,
+    response_points.trial, response_points.n_trials, response_points.breakdown,
+    response_points.label, score_bounds.score_name,
     case
-        when n_decided = response_points.n_wanted
-            then (points + offset_points) / denominator
+        when n_decided = response_points.n_wanted then (points + offset_points) / denominator
     end as value,
     (points + undecided_negative + offset_points) / denominator as value_lower,
     (points + undecided_positive + offset_points) / denominator as value_upper,
-    score_bounds.lowest,
-    score_bounds.highest,
+    score_bounds.lowest, score_bounds.highest,
     n_decided / response_points.n_wanted as coverage,
     n_decided = response_points.n_wanted as is_complete,
-    n_met,
-    n_decided,
-    response_points.n_wanted
+    n_met, n_decided, response_points.n_wanted
 from staging.response_points
 inner join staging.model_runs using (model_run_id)
 inner join staging.score_bounds
-    on
-        model_runs.benchmark = score_bounds.benchmark
+    on model_runs.benchmark = score_bounds.benchmark
         and model_runs.dataset_revision = score_bounds.dataset_revision
         and response_points.task_id = score_bounds.task_id
         and response_points.breakdown = score_bounds.breakdown

@@ -6,36 +6,19 @@
 --
 -- built as: view
 -- depends on: criteria, criterion_variants
-select
-    benchmark,
-    dataset_revision,
-    task_id,
+select benchmark, dataset_revision, task_id,
     'original' as rubric,
     criterion_id,
     criterion_id as original_id,
-    position,
-    title,
-    weight,
-    category,
-    content_hash
+    position, title, weight, category, content_hash
 from criteria
 union all
-select
-    variants.benchmark,
-    variants.dataset_revision,
-    variants.task_id,
-    variants.rubric,
-    variants.criterion_id,
-    variants.original_id,
-    criteria.position,
-    variants.title,
-    criteria.weight,
-    criteria.category,
-    variants.content_hash
+select variants.benchmark, variants.dataset_revision, variants.task_id, variants.rubric,
+    variants.criterion_id, variants.original_id, criteria.position, variants.title, criteria.weight,
+    criteria.category, variants.content_hash
 from criterion_variants as variants
 inner join criteria
-    on
-        variants.benchmark = criteria.benchmark
+    on variants.benchmark = criteria.benchmark
         and variants.dataset_revision = criteria.dataset_revision
         and variants.task_id = criteria.task_id
         and variants.original_id = criteria.criterion_id

@@ -10,9 +10,7 @@
 -- built as: table
 -- depends on: staging.rubric_weights, score_definitions
 with ratios as (
-    select
-        rubric_weights.*,
-        definitions.score_name,
+    select rubric_weights.*, definitions.score_name,
         definitions.numerator_negative * negative as offset_points,
         definitions.denominator_positive * positive
         + definitions.denominator_negative * negative as denominator
@@ -20,14 +18,7 @@ with ratios as (
     inner join score_definitions as definitions using (benchmark)
 )
 
-select
-    benchmark,
-    dataset_revision,
-    task_id,
-    breakdown,
-    label,
-    score_name,
-    offset_points,
+select benchmark, dataset_revision, task_id, breakdown, label, score_name, offset_points,
     denominator,
     (negative + offset_points) / denominator as lowest,
     (positive + offset_points) / denominator as highest,

@@ -7,35 +7,22 @@
 -- built as: table
 -- depends on: staging.latest_selections, hard_subset, split_members, tasks
 with members as (
-    select
-        benchmark,
-        dataset_revision,
-        split,
-        task_id,
-        false as is_own_hard
+    select benchmark, dataset_revision, split, task_id, false as is_own_hard
     from split_members
     union all by name
-    select
-        benchmark,
-        dataset_revision,
+    select benchmark, dataset_revision,
         field || ' (own hard)' as split,
         task_id,
         true as is_own_hard
     from hard_subset
-    inner join staging.latest_selections
-        using (benchmark, dataset_revision, field, selection_id)
+    inner join staging.latest_selections using (benchmark, dataset_revision, field, selection_id)
 ),
 
 final as (
     select
-        hash(members.benchmark, members.dataset_revision, split, is_own_hard)
-            as task_set_id,
-        members.benchmark,
-        members.dataset_revision,
-        members.split,
-        members.is_own_hard,
-        members.task_id,
-        tasks.n_criteria
+        hash(members.benchmark, members.dataset_revision, split, is_own_hard) as task_set_id,
+        members.benchmark, members.dataset_revision, members.split, members.is_own_hard,
+        members.task_id, tasks.n_criteria
     from members
     inner join tasks using (benchmark, dataset_revision, task_id)
     where tasks.is_admitted

@@ -13,11 +13,7 @@
 -- built as: table
 -- depends on: staging.model_runs, staging.response_points, staging.score_bounds
 with over_trials as (
-    select
-        model_run_id,
-        task_id,
-        breakdown,
-        label,
+    select model_run_id, task_id, breakdown, label,
         any_value(n_trials) as n_trials,
         count(*) as n_responses,
         exact_sum(points + undecided_negative) as points_lower,
@@ -41,34 +37,17 @@ in_order as (
 ),
 
 scored as (
-    select
-        in_order.*,
-        model_runs.ranking_id,
-        model_runs.benchmark,
-        model_runs.dataset_revision,
-        score_bounds.score_name,
-        score_bounds.offset_points,
-        score_bounds.denominator,
-        score_bounds.lowest,
-        score_bounds.highest,
-        [
-            (points + offset_points) / denominator for points in complete_points
-        ] as trial_values
+    select in_order.*, model_runs.ranking_id, model_runs.benchmark, model_runs.dataset_revision,
+        score_bounds.score_name, score_bounds.offset_points, score_bounds.denominator,
+        score_bounds.lowest, score_bounds.highest,
+        [(points + offset_points) / denominator for points in complete_points] as trial_values
     from in_order
     inner join staging.model_runs using (model_run_id)
-    inner join staging.score_bounds
-        using (benchmark, dataset_revision, task_id, breakdown, label)
+    inner join staging.score_bounds using (benchmark, dataset_revision, task_id, breakdown, label)
 ),
 
 final as (
-    select
-        model_run_id,
-        ranking_id,
-        benchmark,
-        dataset_revision,
-        task_id,
-        breakdown,
-        label,
+    select model_run_id, ranking_id, benchmark, dataset_revision, task_id, breakdown, label,
         score_name,
         -- Over the trials in their order, so that the last digits of the same
         -- data are the same.
@@ -77,23 +56,14 @@ final as (
         (
             (points_lower + n_responses * offset_points) / denominator
             + (n_trials - n_responses) * lowest
-        )
-        / n_trials as value_lower,
+        ) / n_trials as value_lower,
         (
             (points_upper + n_responses * offset_points) / denominator
             + (n_trials - n_responses) * highest
-        )
-        / n_trials as value_upper,
+        ) / n_trials as value_upper,
         coalesce(len(complete_trials), 0) as n_trials_complete,
         n_trials_complete = n_trials as is_complete,
-        n_trials,
-        n_decided,
-        n_met,
-        n_judged,
-        lowest,
-        highest,
-        complete_trials,
-        trial_values
+        n_trials, n_decided, n_met, n_judged, lowest, highest, complete_trials, trial_values
     from scored
 )
 

@@ -6,22 +6,16 @@
 -- built as: view
 -- depends on: control_set, control_verdicts
 with decisions as (
-    select
-        set_id,
+    select set_id,
         night.judge_vintage as night,
-        night.status,
-        night.value,
-        control_set.first_value,
+        night.status, night.value, control_set.first_value,
         night.value is not null as is_decided
     from control_set
-    inner join control_verdicts as night
-        using (set_id, response_id, criterion_id, criterion_hash)
+    inner join control_verdicts as night using (set_id, response_id, criterion_id, criterion_hash)
 ),
 
 counted as (
-    select
-        set_id,
-        night,
+    select set_id, night,
         count(value) as n_decided,
         count(*) filter (value is null and status <> 'lost') as n_failed,
         count(*) filter (status = 'lost') as n_lost,
@@ -30,13 +24,10 @@ counted as (
         avg(first_value) filter (is_decided) as first_met_share,
         -- Pairs of a first and a new decision that are alike, if every first
         -- one met every new one.
-        count(*) filter (is_decided and first_value = 1)
-        * count(*) filter (value = 1)
-        + count(*) filter (is_decided and first_value = 0.5)
-        * count(*) filter (value = 0.5)
+        count(*) filter (is_decided and first_value = 1) * count(*) filter (value = 1)
+        + count(*) filter (is_decided and first_value = 0.5) * count(*) filter (value = 0.5)
         + count(*) filter (is_decided and first_value = 0)
-        * count(*) filter (value = 0)
-            as n_alike_by_chance
+        * count(*) filter (value = 0) as n_alike_by_chance
     from decisions
     group by set_id, night
 ),

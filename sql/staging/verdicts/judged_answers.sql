@@ -6,19 +6,10 @@
 -- built as: view
 -- depends on: staging.model_runs, staging.response_points,
 --     staging.task_set_members, responses
-select
-    model_runs.benchmark,
-    model_runs.dataset_revision,
-    model_runs.model,
-    model_runs.model_config_hash,
-    model_runs.vintage,
-    model_runs.judge,
-    model_runs.judge_config_hash,
-    model_runs.template_hash,
-    model_runs.grading,
-    model_runs.judge_trial,
-    task_set_members.split,
-    task_set_members.is_own_hard,
+select model_runs.benchmark, model_runs.dataset_revision, model_runs.model,
+    model_runs.model_config_hash, model_runs.vintage, model_runs.judge,
+    model_runs.judge_config_hash, model_runs.template_hash, model_runs.grading,
+    model_runs.judge_trial, task_set_members.split, task_set_members.is_own_hard,
     response_points.response_id,
     responses.cost_usd as answer_usd,
     response_points.cost_usd as judging_usd,
@@ -27,8 +18,7 @@ from staging.response_points
 inner join responses using (response_id)
 inner join staging.model_runs using (model_run_id)
 inner join staging.task_set_members
-    on
-        model_runs.benchmark = task_set_members.benchmark
+    on model_runs.benchmark = task_set_members.benchmark
         and model_runs.dataset_revision = task_set_members.dataset_revision
         and response_points.task_id = task_set_members.task_id
 where response_points.breakdown = 'all'

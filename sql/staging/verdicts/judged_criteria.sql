@@ -7,19 +7,10 @@
 -- built as: view
 -- depends on: staging.graded_verdicts, staging.wanted_responses, criteria
 with final as (
-    select
-        wanted.model_run_id,
-        wanted.response_id,
-        wanted.benchmark,
-        wanted.dataset_revision,
-        wanted.task_id,
-        wanted.trial,
-        criteria.criterion_id,
+    select wanted.model_run_id, wanted.response_id, wanted.benchmark, wanted.dataset_revision,
+        wanted.task_id, wanted.trial, criteria.criterion_id,
         coalesce(criteria.category, '(none)') as category,
-        criteria.weight,
-        verdicts.verdict_id,
-        verdicts.value,
-        verdicts.cost_usd,
+        criteria.weight, verdicts.verdict_id, verdicts.value, verdicts.cost_usd,
         case
             when verdicts.verdict_id is not null then verdicts.status
             when wanted.status <> 'ok' then 'no_response'
@@ -28,8 +19,7 @@ with final as (
     from staging.wanted_responses as wanted
     inner join criteria using (benchmark, dataset_revision, task_id)
     left join staging.graded_verdicts as verdicts
-        on
-            wanted.response_id = verdicts.response_id
+        on wanted.response_id = verdicts.response_id
             and criteria.criterion_id = verdicts.criterion_id
             and criteria.content_hash = verdicts.criterion_hash
             and wanted.judging_id = verdicts.judging_id

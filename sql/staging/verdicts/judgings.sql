@@ -3,15 +3,8 @@
 --
 -- built as: table
 -- depends on: staging.graded_verdicts
-select
-    judging_id,
-    judge,
-    judge_config_hash,
-    template_hash,
-    grading,
-    judge_trial,
+select judging_id, judge, judge_config_hash, template_hash, grading, judge_trial,
     any_value(rubric) as rubric,
     bool_and(source = 'imported') as is_imported
 from staging.graded_verdicts
-group by
-    judging_id, judge, judge_config_hash, template_hash, grading, judge_trial
+group by judging_id, judge, judge_config_hash, template_hash, grading, judge_trial
