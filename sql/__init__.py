@@ -89,8 +89,21 @@ def leading_to(wanted: Collection[str], given: Collection[str] = ()) -> list[Mod
 
 
 def read(name: str) -> str:
-    """The text of `<name>.sql` below this folder."""
-    return (FOLDER / f"{name}.sql").read_text(encoding="utf-8").strip().removesuffix(";")
+    """The text of `<name>.sql` below this folder, or of the query of that name in a file of several.
+
+    `read("report/judges/drift")` is the query `drift` of `report/judges.sql`.
+    """
+    path = FOLDER / f"{name}.sql"
+    if not path.exists():
+        return queries(path.parent.relative_to(FOLDER).as_posix())[path.name.removesuffix(".sql")]
+    return path.read_text(encoding="utf-8").strip().removesuffix(";")
+
+
+@cache
+def queries(name: str) -> dict[str, str]:
+    """The queries of the file `<name>.sql` by their names: before each stands `-- name: <its name>`."""
+    _, *parts = re.split(r"^-- name: (\w+)\n", read(name), flags=re.MULTILINE)
+    return {key: query.strip().removesuffix(";") for key, query in zip(parts[::2], parts[1::2], strict=True)}
 
 
 def template(name: str, **places: str) -> str:

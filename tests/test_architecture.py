@@ -260,7 +260,7 @@ def test_every_table_that_an_expectation_looks_at_is_a_query_of_its_name() -> No
 
     tables = {each.table for name in benchmark_names() for each in expectations_of(load_benchmark(name))}
 
-    assert sorted(tables) == sorted(path.stem for path in (sql.FOLDER / "checks").glob("*.sql"))
+    assert sorted(tables) == sorted(sql.queries("checks"))
 
 
 def test_no_private_name_of_a_module_is_imported() -> None:

@@ -137,7 +137,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "suite": (_TEXT, "Suite of checks, named for the stage that it follows."),
     "expectation": (_TEXT, "What was expected, as the call that makes it in Great Expectations."),
     "check_name": (_TEXT, "Name of the check, as in the configuration's `quality`."),
-    "table_name": (_TEXT, "The rows that were looked at (a query under sql/checks/)."),
+    "table_name": (_TEXT, "The rows that were looked at (a query in sql/checks.sql)."),
     "success": (_FLAG, "Whether every row met the expectation."),
     "n_evaluated": (_INT, "Rows looked at."),
     "n_failed": (_INT, "Rows that failed."),

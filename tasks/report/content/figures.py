@@ -25,7 +25,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Figure:
-    """A question with its answer: `sql/report/<query>.sql` gives the rows, `plots` draws them, `columns` lists them.
+    """A question with its answer: a query gives the rows, `plots` draws them, `columns` lists them.
 
     Attributes:
         name: also the name of the CSV and SQL files, and of the anchor in the page.
@@ -36,7 +36,7 @@ class Figure:
         plots: the charts; none for a figure that is a table only.
         empty: what is said where there are no rows.
         is_table: whether the table is what is looked at first, and not folded away below the charts.
-        query: the file below `sql/report/` that gives the rows; it may serve several figures.
+        query: the query below `sql/report/` that gives the rows, as `<page>/<name>`; it may serve several figures.
         given: what the query asks for beside what all may ask for.
         listed: the rows that the table has, where all of them would be too many to read; the CSV has all.
         notes: sentences about these very rows, below the charts.

@@ -30,21 +30,23 @@ class Rows:
 
 
 def filled(name: str, values: Mapping[str, Any]) -> str:
-    """The text of `sql/report/<name>.sql`, with the steps that it begins with, and a literal for each `$name`.
+    """The text of a query below `sql/report/`, with the shared steps that it reads, and a literal for each `$name`.
 
     Raises:
         KeyError: the query asks for something that is not given.
     """
-    query = sql.read(f"report/{name}")
-    text = sql.with_steps(query, {step: sql.read(f"report/shared/{step}") for step in _steps(query)})
+    query, shared = sql.read(f"report/{name}"), sql.queries("report/shared")
+    text = sql.with_steps(query, {step: shared[step] for step in _steps(query)})
     return re.sub(r"\$([a-z_]+)", lambda found: literal(values[found[1]]), text)
 
 
 def _steps(query: str) -> list[str]:
-    """The steps of `sql/report/shared/` that a query begins with (its header names them), each after its own."""
+    """The steps of `sql/report/shared.sql` that a query reads, each after those that it reads itself."""
+    shared = sql.queries("report/shared")
     found: dict[str, None] = {}
-    for step in filter(None, sql.declared("begins with", query).split(", ")):
-        found |= dict.fromkeys([*_steps(sql.read(f"report/shared/{step}")), step])
+    for step in re.findall(r"\b(?:from|join) (\w+)", query):
+        if step in shared:
+            found |= dict.fromkeys([*_steps(shared[step]), step])
     return list(found)
 
 

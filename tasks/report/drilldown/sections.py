@@ -84,8 +84,8 @@ def digest(*texts: str | bytes) -> str:
 @cache
 def _program() -> str:
     """Changes with this package, with the queries and models behind its rows, and with the libraries that make them."""
-    folders = (sql.FOLDER / "report/drilldown", sql.FOLDER / "report/shared")
-    sources = [*Path(__file__).parent.glob("*.py"), *(path for folder in folders for path in folder.glob("*.sql"))]
+    queries = (sql.FOLDER / f"report/{name}.sql" for name in ("drilldown", "shared"))
+    sources = [*Path(__file__).parent.glob("*.py"), *queries]
     texts = [path.read_text(encoding="utf-8") for path in sorted(sources)]
     libraries = [version("pyromark"), version("nh3"), version("duckdb"), version("isal")]
     return digest(*texts, *(model.text for model in sql.models()), *libraries)

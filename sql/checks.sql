@@ -1,0 +1,140 @@
+-- The rows that expectations look at, a query for each of their tables.
+
+-- name: criteria
+-- Every criterion of a revision. Without a weight or a known class there is no
+-- distance from the band: other expectations find that.
+select
+    criteria.task_id || '/' || criteria.criterion_id as key,
+    criteria.task_id, criteria.criterion_id, criteria.title,
+    'criterion ' || criteria.criterion_id || ': weight '
+    || coalesce(criteria.weight_text, criteria.weight::varchar, 'missing')
+    || ', class ' || coalesce(criteria.severity, 'missing')
+    || ', category ' || coalesce(criteria.category, 'missing') as note,
+    criteria.weight,
+    criteria.weight - trunc(criteria.weight) as weight_fraction,
+    coalesce(criteria.severity, '(none)') as severity,
+    abs(
+        criteria.weight
+        - greatest(least(criteria.weight, severities.max_weight), severities.min_weight)
+    ) as distance_from_band,
+    labels.label as known_category
+from criteria
+inner join tasks using (benchmark, dataset_revision, task_id)
+left join severities
+    on criteria.benchmark = severities.benchmark and criteria.severity = severities.severity
+left join labels
+    on criteria.benchmark = labels.benchmark
+        and labels.field in ('', coalesce(tasks.field, ''))
+        and labels.kind = 'category'
+        and criteria.category = labels.label
+where criteria.benchmark = $benchmark and criteria.dataset_revision = $revision
+order by criteria.task_id, criteria.position;
+
+-- name: judged_responses
+-- Every usable response of a revision that a judge has begun, with how many of
+-- its criteria have no verdict. People who label are no judges.
+select
+    response_id || '/' || model_run_id as key,
+    count(*) - count(judged_criteria.verdict_id) as n_missing
+from staging.judged_criteria
+inner join staging.model_runs using (model_run_id)
+anti join staging.people_who_label as people
+    on model_runs.benchmark = people.benchmark
+        and model_runs.dataset_revision = people.dataset_revision
+        and model_runs.judge = people.judge
+        and model_runs.judge_config_hash = people.judge_config_hash
+where judged_criteria.benchmark = $benchmark
+    and judged_criteria.dataset_revision = $revision
+    and judged_criteria.status <> 'no_response'
+group by response_id, model_run_id
+having count(judged_criteria.verdict_id) > 0
+order by 1;
+
+-- name: responses
+-- Every response of a revision. A text of white space alone has no first
+-- visible character.
+select
+    response_id as key,
+    status,
+    left(text, 1) as first_character,
+    coalesce(regexp_extract(text, '[^\s\pZ\x0b\x0c\x1c-\x1f\x85]'), '') as first_visible
+from responses
+where benchmark = $benchmark and dataset_revision = $revision
+order by response_id;
+
+-- name: rubrics
+-- Every task of a revision, with what its rubric and its conversation are like.
+with positive as (
+    select task_id, count(*) as n_positive
+    from criteria
+    where benchmark = $benchmark and dataset_revision = $revision and weight > 0
+    group by task_id
+),
+
+unknown_labels as (
+    select tasks.task_id, list(distinct named.label) as labels, count(*) as n_labels
+    from tasks
+    cross join
+        lateral (
+            select 'decision_type' as kind, unnest(tasks.decision_types) as label
+            union all
+            select 'economic_pathway' as kind, unnest(tasks.economic_pathways) as label
+            union all
+            select task_labels.kind, task_labels.label
+            from task_labels
+            where task_labels.benchmark = tasks.benchmark
+                and task_labels.dataset_revision = tasks.dataset_revision
+                and task_labels.task_id = tasks.task_id
+                -- A kind without a vocabulary may say anything.
+                and task_labels.kind in (
+                    select labels.kind from labels
+                    where labels.benchmark = tasks.benchmark
+                )
+        ) as named
+    anti join labels
+        on tasks.benchmark = labels.benchmark
+            and labels.field in ('', coalesce(tasks.field, ''))
+            and named.kind = labels.kind
+            and named.label = labels.label
+    where tasks.benchmark = $benchmark and tasks.dataset_revision = $revision
+    group by tasks.task_id
+)
+
+select
+    tasks.task_id as key,
+    tasks.task_id,
+    tasks.n_criteria || ' criteria, ' || coalesce(positive.n_positive, 0)
+    || ' positive; turns ' || coalesce(tasks.turns::varchar, 'missing')
+    || ' as ' || tasks.turn_pattern || '; id in ' || tasks.n_rows || ' row(s)'
+    || coalesce('; unknown ' || unknown_labels.labels::varchar, '') as note,
+    tasks.n_criteria,
+    coalesce(positive.n_positive, 0) as n_positive,
+    tasks.n_rows, tasks.turn_pattern,
+    tasks.turns::double as turns,
+    len(regexp_replace(tasks.turn_pattern, '[^ue]', '', 'g'))::double as n_user_turns,
+    coalesce(unknown_labels.n_labels, 0) as n_unknown_labels
+from tasks
+left join positive using (task_id)
+left join unknown_labels using (task_id)
+where tasks.benchmark = $benchmark and tasks.dataset_revision = $revision
+order by tasks.task_id;
+
+-- name: verdicts
+-- Every verdict of a revision, with the value that its status stands for. The
+-- trial is NULL without its response, the position without its criterion.
+select
+    verdicts.verdict_id as key,
+    verdicts.value,
+    case verdicts.status when 'met' then 1.0 when 'partial' then 0.5 when 'unmet' then 0.0
+    end::double as value_of_status,
+    responses.trial::double as response_trial,
+    criteria.position::double as criterion_position
+from verdicts
+left join responses using (response_id)
+left join staging.rubric_criteria as criteria
+    on verdicts.benchmark = criteria.benchmark
+        and verdicts.dataset_revision = criteria.dataset_revision
+        and verdicts.task_id = criteria.task_id
+        and verdicts.criterion_id = criteria.criterion_id
+where verdicts.benchmark = $benchmark and verdicts.dataset_revision = $revision
+order by verdicts.verdict_id;

@@ -1,0 +1,67 @@
+-- name: benchmarks
+-- The benchmarks of the warehouse, each data-set revision by itself: what there
+-- is of it, the one judged last first.
+with of_tasks as (
+    select benchmark, dataset_revision,
+        count(*) filter (is_admitted) as n_tasks,
+        coalesce(sum(n_criteria) filter (is_admitted), 0)::bigint as n_criteria
+    from tasks
+    group by benchmark, dataset_revision
+),
+
+answered as (
+    select benchmark, dataset_revision, count(distinct model) as n_models
+    from responses
+    group by benchmark, dataset_revision
+),
+
+judged as (
+    select benchmark, dataset_revision,
+        count(distinct judge) filter (
+            counts_as_judge([], benchmark, dataset_revision, judge, judge_config_hash)
+        ) as n_judges,
+        max(created_at) as judged_at
+    from verdicts
+    group by benchmark, dataset_revision
+)
+
+select of_tasks.*,
+    coalesce(answered.n_models, 0) as n_models,
+    coalesce(judged.n_judges, 0) as n_judges,
+    judged.judged_at
+from of_tasks
+left join answered using (benchmark, dataset_revision)
+left join judged using (benchmark, dataset_revision)
+order by benchmark, judged_at desc nulls last, dataset_revision;
+
+-- name: leaders
+-- The best models of a revision on each split, in their latest samplings, under
+-- the judging that most rests on; one that was imported, or is read from
+-- another, only where there is none beside it.
+with candidates as (
+    select judge, judge_config_hash, template_hash, grading, judge_trial, sum(n_tasks) as n_tasks
+    from leaderboard
+    where benchmark = $benchmark
+        and dataset_revision = $revision
+        and is_primary
+        and counts_as_judge([], benchmark, dataset_revision, judge, judge_config_hash)
+    group by all
+),
+
+chosen as (
+    select * exclude (n_tasks)
+    from candidates
+    order by judge_config_hash = 'imported', grading = 'ternary_as_binary',
+        n_tasks desc, judge, judge_trial, grading, template_hash, judge_config_hash
+    limit 1
+)
+
+select split, latest_rank as rank, model, mean_score, ci_low, ci_high, n_tasks, judge
+from leaderboard
+inner join chosen using (judge, judge_config_hash, template_hash, grading, judge_trial)
+where benchmark = $benchmark
+    and dataset_revision = $revision
+    and is_primary
+    and is_latest
+    and latest_rank <= $most
+order by split, latest_rank, model, model_config_hash;

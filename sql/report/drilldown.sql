@@ -1,0 +1,414 @@
+-- name: answered
+-- The tasks that each entry gave a usable answer to, in any trial.
+select shown_answers.entry,
+    list(distinct shown_answers.task_id order by shown_answers.task_id) as task_ids
+from shown_answers
+semi join shown_tasks on shown_answers.task_id = shown_tasks.task_id
+where shown_answers.status = 'ok'
+group by shown_answers.entry
+order by shown_answers.entry;
+
+-- name: answers
+-- What every entry answered to some tasks, trial by trial, each as JSON; the
+-- text comes last.
+select task_id, entry,
+    list(to_json({
+        trial: trial,
+        is_older: is_older,
+        response_id: response_id,
+        status: status,
+        error: error,
+        source: source,
+        served_model: served_model,
+        finish_reason: finish_reason,
+        degraded: degraded,
+        chars_alnum: chars_alnum,
+        prompt_tokens: prompt_tokens,
+        completion_tokens: completion_tokens,
+        reasoning_tokens: reasoning_tokens,
+        cost_usd: cost_usd,
+        latency_s: latency_s,
+        attempts: attempts,
+        text: text
+    }) order by trial, is_older, response_id) as answers
+from shown_answers
+where task_id in (select unnest($tasks::varchar[]))
+group by task_id, entry
+order by task_id, entry;
+
+-- name: asked_verdicts
+-- The verdicts on the answers to some tasks that judges were asked for, with
+-- their places, and all verdicts that the same calls gave: the ledger knows
+-- only the one that a call was made for. Without $is_all only those that
+-- failed.
+with wanted as (
+    select task_id, entry, judging, trial, is_older, position,
+        -- Of a cascade, as of an answer in chunks, only the last call is shown.
+        chunks is not null or decided_by is not null as is_in_chunks,
+        verdict_id
+    from shown_grounds
+    where source = 'judged'
+        and grading <> 'ternary_as_binary'
+        and list_contains($tasks::varchar[], task_id)
+        and ($is_all or status not in ('met', 'partial', 'unmet'))
+),
+
+-- Verdicts on the same text have the same call. Other judges' calls may differ
+-- from it in nothing else: the time that a call took sets them apart.
+texts as (
+    select response_id, hash(conversation_id, text) as text_hash
+    from responses
+    where list_contains($tasks::varchar[], task_id)
+),
+
+calls as (
+    select verdicts.verdict_id,
+        hash(
+            texts.text_hash,
+            verdicts.criterion_hash,
+            verdicts.template_hash,
+            verdicts.grading,
+            verdicts.judge_trial,
+            coalesce(verdicts.latency_s::varchar, verdicts.judge_config_hash)
+        ) as call
+    from verdicts
+    inner join texts using (response_id)
+    where verdicts.source = 'judged' and list_contains($tasks::varchar[], verdicts.task_id)
+)
+
+select wanted.task_id, wanted.entry, wanted.judging, wanted.trial, wanted.is_older, wanted.position,
+    wanted.is_in_chunks, wanted.verdict_id,
+    list(others.verdict_id) as verdict_ids
+from wanted
+inner join calls using (verdict_id)
+inner join calls as others using (call)
+group by all;
+
+-- name: criteria
+-- The criteria of all admitted tasks, in the order of their rubrics.
+select task_id, position, criterion_id, title, category, severity, weight, labels
+from labelled_criteria
+inner join tasks using (benchmark, dataset_revision, task_id)
+where tasks.is_admitted
+order by task_id, position;
+
+-- name: fingerprints
+-- A fingerprint of everything that the drill-down shows of an entry's answers
+-- to a task: it changes when any of it does. What is shown is in the queries
+-- answers, verdicts, grounds and points.
+with prints as (
+    select task_id, entry,
+        1 as n_answers,
+        hash(
+            'answer', trial, is_older, response_id, status, error, source, served_model,
+            finish_reason, degraded, chars_alnum, prompt_tokens, completion_tokens,
+            reasoning_tokens, cost_usd, latency_s, attempts, text
+        ) as print
+    from shown_answers
+    union all
+    select task_id, entry,
+        0 as n_answers,
+        hash(
+            'verdict', verdict_id, trial, is_older, judging, position, status,
+            grading,
+            explanation,
+            error,
+            asked,
+            chunks,
+            decided_by,
+            escalated_because,
+            -- One that failed again as before has another reply.
+            if(status in ('met', 'partial', 'unmet'), null, created_at)
+        ) as print
+    from shown_grounds
+    union all
+    select task_id, entry,
+        0 as n_answers,
+        hash(
+            'points', response_id, trial, judging, value, value_lower, value_upper, points,
+            undecided_negative, undecided_positive, positive, n_met, n_decided, n_wanted
+        ) as print
+    from shown_points
+)
+
+select task_id, entry,
+    sum(n_answers)::bigint as n_answers,
+    -- Two sums of the same hashes: no order, and nothing that cancels out.
+    concat_ws(' ', count(*), bit_xor(print), sum(print)) as fingerprint
+from prints
+group by task_id, entry
+order by task_id, entry;
+
+-- name: grounded
+-- Whether any verdict rests on more than the criterion's own words, the whole
+-- answer and one judge.
+select
+    exists(from evidence where benchmark = $benchmark and dataset_revision = $revision)
+    or exists(from criterion_variants where benchmark = $benchmark and dataset_revision = $revision)
+    or exists(
+        from verdicts
+        where benchmark = $benchmark and dataset_revision = $revision and decided_by is not null
+    ) as is_grounded;
+
+-- name: grounds
+-- What verdicts on the answers to some tasks rest on where that is not the
+-- criterion's own words, the whole answer and one judge, as JSON.
+select task_id, entry,
+    to_json(list({
+        trial: trial,
+        is_older: is_older,
+        judging: judging,
+        position: position,
+        asked: asked,
+        chunks: coalesce(chunks, []),
+        decided_by: decided_by,
+        escalated_because: escalated_because
+    } order by trial, judging, position, verdict_id)) as grounds
+from shown_grounds
+where grading <> 'ternary_as_binary'
+    and task_id in (select unnest($tasks::varchar[]))
+    and (asked is not null or chunks is not null or decided_by is not null)
+group by task_id, entry
+order by task_id, entry;
+
+-- name: marks
+-- What became of the criteria of every answer under every judging, as one
+-- letter each, in the order of the rubric; where not all have one, with their
+-- places.
+with outdated as (
+    -- An answer to an earlier conversation, beside one to today's in the same
+    -- trial: the task's page shows the latter.
+    select older.response_id
+    from shown_answers as older
+    semi join shown_answers as newer
+        on older.entry = newer.entry
+            and older.task_id = newer.task_id
+            and older.trial = newer.trial
+            and not newer.is_older
+    where older.is_older
+),
+
+decided as (
+    select entry, judging, trial, task_id, position, coalesce(marks.mark, $unknown) as mark
+    from shown_verdicts
+    left join $marks as marks (status, mark) using (status)
+    anti join outdated using (response_id)
+),
+
+-- A response that failed: its criteria are wanted, and nobody could decide
+-- them.
+lost as (
+    select entries.entry, judgings.judging, wanted_responses.trial, wanted_responses.task_id,
+        criteria.position,
+        $lost as mark
+    from staging.wanted_responses
+    inner join staging.model_runs using (model_run_id, benchmark, dataset_revision)
+    inner join entries using (model, model_config_hash, vintage)
+    inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    inner join criteria using (benchmark, dataset_revision, task_id)
+    anti join outdated using (response_id)
+    where benchmark = $benchmark
+        and dataset_revision = $revision
+        and wanted_responses.status <> 'ok'
+)
+
+select entry, judging, trial, task_id,
+    string_agg(mark, '' order by position) as marks,
+    if(count(*) = any_value(tasks.n_criteria), null, list(position order by position)) as positions
+from (
+    select * from decided
+    union all by name
+    select * from lost
+)
+inner join tasks using (task_id)
+where tasks.benchmark = $benchmark and tasks.dataset_revision = $revision
+group by entry, judging, trial, task_id
+order by entry, judging, trial, task_id;
+
+-- name: points
+-- What the answers to some tasks add up to under every judging, with bounds
+-- where something is undecided, as JSON.
+select task_id, entry,
+    to_json(list({
+        trial: trial,
+        response_id: response_id,
+        judging: judging,
+        value: value,
+        value_lower: value_lower,
+        value_upper: value_upper,
+        points: points,
+        points_lower: points + undecided_negative,
+        points_upper: points + undecided_positive,
+        positive: positive,
+        n_met: n_met,
+        n_decided: n_decided,
+        n_wanted: n_wanted
+    } order by trial, judging)) as points
+from shown_points
+where task_id in (select unnest($tasks::varchar[]))
+group by task_id, entry
+order by task_id, entry;
+
+-- name: rubrics
+-- What some tasks ask: the conversation as it is sent, and the criteria, as
+-- JSON. Until a task is assembled, its turns stand there as the data gives
+-- them.
+with sent as (
+    select messages.*
+    from messages
+    -- What an earlier assembly sent is not what is sent now.
+    semi join tasks using (benchmark, dataset_revision, task_id, conversation_id)
+    where messages.benchmark = $benchmark
+        and messages.dataset_revision = $revision
+        and messages.task_id in (select unnest($tasks::varchar[]))
+),
+
+given as (
+    select task_id,
+        3 * position as place,
+        'user' as role,
+        prompt as content,
+        reference_texts, response
+    from conversation_turns
+    where benchmark = $benchmark
+        and dataset_revision = $revision
+        and task_id in (select unnest($tasks::varchar[]))
+        and task_id not in (select task_id from sent)
+),
+
+said as (
+    select task_id, position as place, role, content, true as is_sent
+    from sent
+    union all by name
+    select task_id, place, role, content, false as is_sent
+    from given
+    union all by name
+    select task_id,
+        place + 1 as place,
+        'reference texts' as role,
+        array_to_string(reference_texts, chr(10) || chr(10)) as content,
+        false as is_sent
+    from given
+    union all by name
+    select task_id, place + 2 as place, 'assistant' as role, response as content, false as is_sent
+    from given
+),
+
+turns as (
+    select task_id,
+        bool_and(is_sent) as is_sent,
+        to_json(list({role: role, content: content} order by place)) as conversation
+    from said
+    where is_sent or trim(content) <> ''
+    group by task_id
+),
+
+rubrics as (
+    select task_id,
+        to_json(list({
+            position: position,
+            key: left(sha256(criterion_id), 16),
+            criterion_id: criterion_id,
+            title: title,
+            category: category,
+            severity: severity,
+            weight: weight,
+            labels: labels
+        } order by position)) as criteria
+    from labelled_criteria
+    where task_id in (select unnest($tasks::varchar[]))
+    group by task_id
+)
+
+select task_id,
+    coalesce(turns.conversation, '[]') as conversation,
+    coalesce(rubrics.criteria, '[]') as criteria,
+    coalesce(turns.is_sent, false)::json::varchar as is_sent
+from (select unnest($tasks::varchar[]) as task_id)
+left join rubrics using (task_id)
+left join turns using (task_id)
+order by task_id;
+
+-- name: scores
+-- Each task's score for each entry under each judging, the mean over its
+-- trials; bounds where it is undecided.
+select judgings.judging, entries.entry, task_scores.task_id, task_scores.value,
+    task_scores.value_lower, task_scores.value_upper
+from task_scores
+inner join entries using (model, model_config_hash, vintage)
+inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+where benchmark = $benchmark and dataset_revision = $revision and score_name = $score
+order by judging, entry, task_id;
+
+-- name: tasks
+-- The admitted tasks of the chosen splits in their order, with what they are
+-- found by.
+with categories as (
+    select task_id, list(distinct category order by category) as categories
+    from criteria
+    where benchmark = $benchmark and dataset_revision = $revision and category is not null
+    group by task_id
+),
+
+further as (
+    select task_id, list({'kind': kind, 'label': label} order by kind, label) as labels
+    from labelled_tasks
+    where benchmark = $benchmark
+        and dataset_revision = $revision
+        and kind not in ('decision_type', 'economic_pathway')
+    group by task_id
+),
+
+own_hard as (
+    select distinct task_id
+    from staging.task_set_members
+    where benchmark = $benchmark and dataset_revision = $revision and is_own_hard
+),
+
+openings as (
+    select task_id, prompt
+    from conversation_turns
+    where benchmark = $benchmark and dataset_revision = $revision and position = 0
+)
+
+select tasks.task_id, tasks.field, tasks.topic, tasks.expert, tasks.turns, tasks.splits,
+    tasks.decision_types, tasks.economic_pathways, categories.categories,
+    coalesce(further.labels, []) as labels,
+    tasks.n_criteria,
+    own_hard.task_id is not null as is_hard,
+    left(openings.prompt, $n_characters) as opening
+from tasks
+semi join shown_tasks on tasks.task_id = shown_tasks.task_id
+left join categories using (task_id)
+left join further using (task_id)
+left join own_hard using (task_id)
+left join openings using (task_id)
+where tasks.benchmark = $benchmark and tasks.dataset_revision = $revision and tasks.is_admitted
+order by tasks.field nulls last, tasks.task_id;
+
+-- name: trials
+-- The trials that each entry has.
+select distinct shown_answers.entry, shown_answers.trial
+from shown_answers
+semi join shown_tasks on shown_answers.task_id = shown_tasks.task_id
+order by shown_answers.entry, shown_answers.trial;
+
+-- name: verdicts
+-- What every judging decided on the answers to some tasks, criterion by
+-- criterion, as JSON. Verdicts on what a criterion said earlier are left out,
+-- as everywhere.
+select task_id, entry,
+    to_json(list({
+        trial: trial,
+        is_older: is_older,
+        judging: judging,
+        position: position,
+        status: status,
+        -- Another reading of a verdict is listed beside the one that explains.
+        explanation: if(grading = 'ternary_as_binary', null, explanation),
+        error: error
+    } order by trial, judging, position, verdict_id)) as verdicts
+from shown_verdicts
+where task_id in (select unnest($tasks::varchar[]))
+group by task_id, entry
+order by task_id, entry;

@@ -1,0 +1,171 @@
+-- name: annotated
+-- One row: a kind of label that annotators gave tasks to which the data set
+-- gives none, with how many tasks have a label of that kind.
+with given as (
+    select kind,
+        count(distinct task_id) filter (source = 'annotated') as n_annotated,
+        count(distinct task_id) as n_tasks
+    from labelled_tasks
+    where benchmark = $benchmark and dataset_revision = $revision
+    group by kind
+),
+
+annotators as (
+    select kind, list(distinct annotator order by annotator) as annotators
+    from staging.annotator_labels
+    where benchmark = $benchmark and dataset_revision = $revision
+    group by kind
+)
+
+select kind, n_annotated, n_tasks, annotators
+from given
+inner join annotators using (kind)
+where n_annotated > 0;
+
+-- name: entries
+-- What is shown: each configured model in the latest sampling that the main
+-- judge judged, or where it judged none, another one; and in a later one that
+-- is not judged yet; or in the sampling that is asked for. Best ones first, and
+-- last what has no score.
+with answered as (
+    select model, model_config_hash, vintage,
+        row_number() over (
+            partition by model, model_config_hash
+            order by min(created_at) desc, vintage desc
+        ) = 1 as is_newest
+    from responses
+    semi join shown_tasks using (task_id)
+    where benchmark = $benchmark
+        and dataset_revision = $revision
+        and (len($models::varchar[]) = 0 or list_contains($models::varchar[], model))
+    group by model, model_config_hash, vintage
+),
+
+scored as (
+    select model, model_config_hash, vintage,
+        round(exact_avg(mean_score), 12) as mean_score,
+        coalesce(bool_or(is_judged and judging = $main), false) as is_of_main
+    from leaderboard
+    inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    where benchmark = $benchmark
+        and dataset_revision = $revision
+        and is_primary
+        and (is_latest or $vintage::varchar is not null)
+        and split in (select split from shown_splits)
+    group by model, model_config_hash, vintage
+    qualify $vintage::varchar is not null
+        or is_of_main
+        or not bool_or(is_of_main) over (partition by model, model_config_hash)
+)
+
+select answered.model, answered.model_config_hash, answered.vintage, scored.mean_score
+from answered
+left join scored using (model, model_config_hash, vintage)
+where $vintage::varchar = 'all'
+    or answered.vintage = $vintage
+    or ($vintage::varchar is null and (scored.vintage is not null or answered.is_newest))
+order by scored.mean_score desc nulls last, answered.model, answered.vintage,
+    answered.model_config_hash;
+
+-- name: judgings
+-- Who judged: every judge with its configuration, template, grading and
+-- repetition, those with most verdicts first.
+select judge, judge_config_hash, template_hash, grading, judge_trial, sum(n_tasks) as n_tasks
+from leaderboard
+where benchmark = $benchmark
+    and dataset_revision = $revision
+    and is_primary
+    and split in (select split from shown_splits)
+    and counts_as_judge($judges, benchmark, dataset_revision, judge, judge_config_hash)
+group by all
+order by n_tasks desc, judge, judge_trial, grading, template_hash, judge_config_hash;
+
+-- name: kinds
+-- The kinds of labels that tasks or criteria of the data set have, refused
+-- tasks too; `is_own` are those that only some benchmarks have, `is_category`
+-- those of them that are the category by another name. What every task has
+-- (turns, reference texts) is a kind where tasks differ in it.
+with kinds as (
+    select
+        unnest([
+            {'kind': 'topic', 'n': count(distinct topic)},
+            {'kind': 'expert', 'n': count(distinct expert)},
+            {'kind': 'decision_type', 'n': count(*) filter (len(decision_types) > 0)},
+            {'kind': 'economic_pathway', 'n': count(*) filter (len(economic_pathways) > 0)},
+            {'kind': 'turns', 'n': count(distinct turns) - 1},
+            {'kind': 'reference_texts', 'n': count(distinct has_reference_texts) - 1}
+        ], recursive := true),
+        false as of_criteria,
+        false as is_own
+    from tasks
+    where benchmark = $benchmark and dataset_revision = $revision
+    union all
+    select
+        unnest([
+            {'kind': 'category', 'n': count(distinct category)},
+            {'kind': 'severity', 'n': count(distinct severity)}
+        ], recursive := true),
+        true as of_criteria,
+        false as is_own
+    from criteria
+    where benchmark = $benchmark and dataset_revision = $revision
+    union all
+    select kind, count(*) as n, false as of_criteria, true as is_own
+    from labelled_tasks
+    where benchmark = $benchmark
+        and dataset_revision = $revision
+        and kind not in ('decision_type', 'economic_pathway')
+    group by kind
+    union all
+    select kind, count(*) as n, true as of_criteria, true as is_own
+    from criterion_labels
+    where benchmark = $benchmark and dataset_revision = $revision
+    group by kind
+),
+
+-- Of criteria, a kind with the label that is the category of each says nothing
+-- further.
+other_than_category as (
+    select kind
+    from criterion_labels
+    inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
+    where benchmark = $benchmark
+        and dataset_revision = $revision
+        and label is distinct from category
+)
+
+select kind, of_criteria, is_own,
+    of_criteria and is_own and kind not in (from other_than_category) as is_category
+from kinds
+where n > 0
+order by is_own, of_criteria, kind;
+
+-- name: left_out
+-- How many tasks of the revision the report is not of.
+select count(distinct task_id) as n_tasks
+from split_members
+anti join shown_tasks using (task_id)
+where benchmark = $benchmark and dataset_revision = $revision;
+
+-- name: selections
+-- The own hard selections that the report shows, and what leaderboards call
+-- them (as `task_set_members` does): the latest of each field, if all tasks
+-- that it took or chose from are among the report's.
+with considered as (
+    select selection_id, field, task_id
+    from hard_subset
+    inner join staging.latest_selections using (benchmark, dataset_revision, field, selection_id)
+    where benchmark = $benchmark and dataset_revision = $revision
+    union
+    select selection_id, field, task_id
+    from hard_stability
+    semi join staging.latest_selections using (selection_id)
+    where benchmark = $benchmark and dataset_revision = $revision
+)
+
+select considered.selection_id, considered.field || ' (own hard)' as split
+from considered
+left join shown_tasks using (task_id)
+group by all
+having count(*) = count(shown_tasks.task_id)
+order by split;

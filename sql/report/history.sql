@@ -1,0 +1,140 @@
+-- name: night_costs
+-- What the calls of each night cost, by what they were made for, discarded
+-- attempts included.
+select runs.night, run_costs.purpose,
+    known_cost(
+        -- In an order, so that the last digits of the same data are the same.
+        sum(run_costs.cost_usd order by run_costs.cost_usd),
+        sum(run_costs.unpriced_calls)
+    ) as cost_usd,
+    sum(run_costs.calls)::bigint as calls,
+    sum(run_costs.failed_calls)::bigint as failed_calls,
+    sum(run_costs.unpriced_calls)::bigint as unpriced_calls,
+    sum(run_costs.prompt_tokens)::bigint as prompt_tokens,
+    sum(run_costs.cached_tokens)::bigint as cached_tokens,
+    sum(run_costs.completion_tokens)::bigint as completion_tokens
+from run_costs
+inner join runs using (run_id)
+where runs.night is not null
+    and coalesce(json_extract_string(runs.config, '$.benchmark'), $benchmark) = $benchmark
+group by runs.night, run_costs.purpose
+order by runs.night, run_costs.purpose;
+
+-- name: runs
+-- The runs, the latest first, with what they made and what their calls cost.
+-- The one that writes the report is left out: how it ends is not known yet. One
+-- that has not ended, and whose process was gone before the published state was
+-- opened, was killed.
+select
+    timezone('UTC', started_at) as started_at,
+    night, command,
+    if(
+        outcome = 'running' and not list_contains($living::varchar[], run_id),
+        'killed',
+        outcome
+    ) as outcome,
+    responses, verdicts, calls, cost_usd, unpriced_calls,
+    epoch(ended_at - run_totals.started_at) / 60 as minutes,
+    run_id, git_commit
+from staging.run_totals
+where coalesce(json_extract_string(config, '$.benchmark'), $benchmark) = $benchmark
+    and (run_id <> $run or ended_at is not null)
+order by run_totals.started_at desc, run_id;
+
+-- name: scores
+-- How each model's score went on from sampling to sampling, of all revisions
+-- and under all templates that are stored. Where data set, model configuration,
+-- judge, template or grading are others than before, one line ends and another
+-- begins.
+with offered_models as (
+    select model, list(entry order by entry) as entries
+    from entries
+    group by model
+),
+
+offered_judges as (
+    select judge, judge_trial, list(judging order by judging) as judgings
+    from judgings
+    group by judge, judge_trial
+),
+
+stepped as (
+    select *,
+        coalesce(place - lag(place) over alike = 1, false) as is_continued,
+        -- Of the means before clipping, which hides how one of 0 goes on.
+        if(is_continued, raw_mean_score - lag(raw_mean_score) over alike, null) as change,
+        concat_ws(
+            ', ',
+            if(lag(dataset_revision) over in_time <> dataset_revision, 'data set', null),
+            if(lag(model_config_hash) over in_time <> model_config_hash, 'model', null),
+            if(lag(judge_config_hash) over in_time <> judge_config_hash, 'judge', null),
+            if(lag(template_hash) over in_time <> template_hash, 'template', null),
+            if(lag(grading) over in_time <> grading, 'grading', null)
+        ) as differs
+    from sampled_scores
+    window
+        alike as (
+            partition by split, model, model_config_hash, dataset_revision, judge,
+                judge_config_hash, template_hash, grading, judge_trial
+            order by place
+        ),
+        in_time as (
+            partition by split, model, judge, judge_trial
+            order by place, first_judged_at, judge_config_hash, template_hash, grading
+        )
+),
+
+final as (
+    select stepped.*,
+        case
+            when is_continued then null
+            when differs <> '' then differs
+            when answered_at = judge_handovers.since
+                then 'judge (before: ' || judge_handovers.previous_judge || ')'
+        end as changed,
+        sum(if(is_continued, 0, 1)) over (
+            partition by stepped.split, stepped.model, stepped.model_config_hash,
+                dataset_revision, stepped.judge, judge_config_hash,
+                template_hash, grading, stepped.judge_trial
+            order by place
+        ) as stretch
+    from stepped
+    left join judge_handovers using (split, model, judge, judge_trial)
+)
+
+select split,
+    model as label,
+    judge || if(judge_trial > 1, ' #' || judge_trial, '') as judged_by,
+    timezone('UTC', answered_at) as answered_at,
+    vintage, mean_score, ci_low, ci_high,
+    hidden_mean_score as raw_mean_score,
+    hidden_ci_low as raw_ci_low,
+    hidden_ci_high as raw_ci_high,
+    is_small, change, changed, is_drifted, n_tasks, n_tasks_wanted, coverage, n_trials,
+    -- Only where a label or a judge has had several.
+    if(count(distinct dataset_revision) over () > 1, dataset_revision[:8], null) as revision,
+    if(
+        count(distinct model_config_hash) over of_model > 1,
+        model_config_hash[:8],
+        null
+    ) as configuration,
+    if(
+        count(distinct judge_config_hash) over of_judge > 1,
+        judge_config_hash[:8],
+        null
+    ) as judge_configuration,
+    if(count(distinct template_hash) over of_judge > 1, template_hash[:8], null) as template,
+    if(count(distinct grading) over of_judge > 1, grading, null) as grading,
+    dense_rank() over (
+        order by split, model, judge, judge_trial, model_config_hash,
+            dataset_revision, judge_config_hash, template_hash, grading, stretch
+    ) as line,
+    count(*) over (partition by split, model, judge, judge_trial) as n_points,
+    -- What has to be chosen at the top of the page for the row to be shown.
+    offered_models.entries as model,
+    offered_judges.judgings as judging
+from final
+inner join offered_models using (model)
+inner join offered_judges using (judge, judge_trial)
+window of_model as (partition by model), of_judge as (partition by judge)
+order by split, judge, judge_trial, model, place, first_judged_at, line;

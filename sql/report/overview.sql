@@ -1,0 +1,245 @@
+-- name: answered
+-- How many answers each model gave on the report's tasks, how many of them
+-- nobody can use, and how many were judged.
+with judged as (
+    select distinct verdicts.response_id
+    from verdicts
+    semi join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    where verdicts.benchmark = $benchmark and verdicts.dataset_revision = $revision
+)
+
+select
+    entry as model,
+    count(*) as n_answers,
+    count(*) filter (status <> 'ok') as n_failed,
+    list(distinct status order by status) filter (status <> 'ok') as causes,
+    count(judged.response_id) as n_judged
+from shown_answers
+semi join shown_tasks on shown_answers.task_id = shown_tasks.task_id
+left join judged using (response_id)
+group by entry
+order by entry;
+
+-- name: changed_tasks
+-- The tasks behind each significant change: for each model and judge the ten
+-- that went furthest the same way.
+with significant as (
+    select distinct model, model_config_hash, judge, judge_config_hash, template_hash, grading,
+        judge_trial, earlier, later
+    from changes
+    where p_adjusted <= 0.05
+),
+
+valued as (
+    select * from task_scores
+    semi join shown_tasks using (task_id)
+    where benchmark = $benchmark
+        and dataset_revision = $revision
+        and score_name = $score
+        and value is not null
+),
+
+paired as (
+    select significant.*, task_id,
+        first_side.value as earlier_score,
+        second_side.value as later_score,
+        second_side.value - first_side.value as difference,
+        avg(second_side.value - first_side.value) over (
+            partition by model, model_config_hash, judge, judge_config_hash,
+                template_hash, grading, judge_trial
+        ) as mean_difference
+    from significant
+    inner join valued as second_side
+        using (
+            model, model_config_hash, judge, judge_config_hash, template_hash, grading, judge_trial
+        )
+    inner join valued as first_side
+        using (
+            model, model_config_hash, judge, judge_config_hash, template_hash, grading, judge_trial,
+            task_id
+        )
+    where second_side.vintage = significant.later and first_side.vintage = significant.earlier
+)
+
+select judgings.judging,
+    entries.entry as model,
+    paired.task_id, tasks.field, tasks.topic, paired.earlier, paired.later, paired.earlier_score,
+    paired.later_score, paired.difference,
+    paired.model as model_label,
+    paired.model_config_hash
+from paired
+inner join tasks
+    on paired.task_id = tasks.task_id
+        and tasks.benchmark = $benchmark
+        and tasks.dataset_revision = $revision
+inner join entries
+    on paired.model = entries.model
+        and paired.model_config_hash = entries.model_config_hash
+        and paired.later = entries.vintage
+inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+qualify
+    row_number() over (
+        partition by judging, entry
+        order by difference * sign(mean_difference) desc, paired.task_id
+    ) <= 10
+order by judging <> $main, judging, model, difference * sign(mean_difference) desc, task_id;
+
+-- name: changes
+-- What changed in each model's latest sampling since its last comparable one,
+-- over the tasks with a complete trial in both. Interval and p-value (corrected
+-- for all rows) come from resampling tasks: `prbench diff EARLIER LATER --model
+-- MODEL`.
+with valued as (
+    select * from task_scores
+    where benchmark = $benchmark
+        and dataset_revision = $revision
+        and score_name = $score
+        and value is not null
+),
+
+members as (
+    select split, task_id
+    from staging.task_set_members
+    where benchmark = $benchmark and dataset_revision = $revision and not is_own_hard
+),
+
+paired as (
+    select changes.*,
+        round(exact_avg(first_side.value), 12) as earlier_mean,
+        round(exact_avg(second_side.value), 12) as later_mean,
+        round(exact_avg(second_side.value - first_side.value), 12) as difference,
+        count(*) as n_tasks
+    from changes
+    inner join members using (split)
+    inner join valued as second_side
+        using (
+            model, model_config_hash, judge, judge_config_hash, template_hash, grading, judge_trial,
+            task_id
+        )
+    inner join valued as first_side
+        using (
+            model, model_config_hash, judge, judge_config_hash, template_hash, grading, judge_trial,
+            task_id
+        )
+    where second_side.vintage = changes.later and first_side.vintage = changes.earlier
+    group by all
+)
+
+select judgings.judging,
+    entries.entry as model,
+    paired.split, paired.earlier, paired.later, paired.earlier_mean, paired.later_mean,
+    paired.difference, paired.ci_low, paired.ci_high, paired.p_adjusted,
+    coalesce(paired.p_adjusted <= 0.05, false) as is_significant,
+    paired.n_tasks
+from paired
+inner join entries
+    on paired.model = entries.model
+        and paired.model_config_hash = entries.model_config_hash
+        and paired.later = entries.vintage
+inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+order by judging <> $main, judging, split, p_adjusted nulls last, model;
+
+-- name: drifted
+-- Judges that were out of control in their last night.
+select judge, night, agreement, lower_limit
+from judge_drift
+where benchmark = $benchmark and dataset_revision = $revision
+qualify night = max(night) over (partition by judge) and is_out_of_control
+order by judge;
+
+-- name: facts
+-- The size of what was evaluated, in one row.
+with of_report as (
+    select shown_answers.response_id, shown_answers.source, shown_answers.status,
+        shown_answers.cost_usd
+    from shown_answers
+    semi join shown_tasks on shown_answers.task_id = shown_tasks.task_id
+),
+
+answered as (
+    select
+        count(*) as n_responses,
+        count(*) filter (status <> 'ok') as n_responses_failed,
+        count(*) filter (cost_usd is null and source = 'sampled') as n_responses_unpriced,
+        exact_sum(cost_usd) as responses_usd
+    from of_report
+),
+
+decided as (
+    select
+        count(*) as n_verdicts,
+        count(*) filter (verdicts.value is null) as n_failed,
+        exact_sum(verdicts.cost_usd) as verdicts_usd,
+        count(*) filter (
+            verdicts.cost_usd is null and verdicts.source = 'judged'
+        ) as n_verdicts_unpriced
+    from verdicts
+    inner join of_report using (response_id)
+    inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+),
+
+of_tasks as (
+    select
+        count(*) filter (is_admitted) as n_tasks,
+        count(*) filter (not is_admitted) as n_refused,
+        sum(n_criteria) filter (is_admitted) as n_criteria
+    from tasks
+    semi join shown_tasks on tasks.task_id = shown_tasks.task_id
+    where benchmark = $benchmark and dataset_revision = $revision
+)
+
+select of_tasks.*, answered.*, decided.*
+from of_tasks, answered, decided;
+
+-- name: hiding
+-- The models and judges whose verdicts come from a tool that stores failed
+-- judge calls as decisions, or of which that is not known.
+select distinct
+    entries.entry as model,
+    judgings.judge,
+    leaderboard_rows.may_hide_failures is not null as is_known
+from staging.leaderboard_rows
+inner join entries using (model, model_config_hash, vintage)
+inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+where benchmark = $benchmark
+    and dataset_revision = $revision
+    and leaderboard_rows.is_judged
+    and coalesce(leaderboard_rows.may_hide_failures, true)
+order by judge, is_known desc, model;
+
+-- name: last_checks
+-- What the last run of each suite of checks found that does not hold.
+select suite, check_name, expectation, severity, n_evaluated, n_failed
+from checks
+where benchmark = $benchmark and dataset_revision = $revision
+qualify created_at = max(created_at) over (partition by suite) and not success
+order by severity <> 'quarantine', suite, check_name, expectation;
+
+-- name: leaderboard
+-- The leaderboard on each split and own hard selection, under each judge; with
+-- what the answers cost, and what judging them did. A cost that is not known
+-- makes a sum unknown, not smaller.
+with costs as (
+    select
+        entries.entry as model,
+        judgings.judging, split, is_own_hard,
+        case
+            when count(*) = count(answer_usd) then round(exact_sum(answer_usd), 9)
+        end as answers_usd,
+        case
+            when not bool_or(is_judging_usd_unknown)
+                then round(exact_sum(coalesce(judging_usd, 0)), 9)
+        end as judging_usd
+    from staging.judged_answers
+    inner join entries using (model, model_config_hash, vintage)
+    inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    where benchmark = $benchmark and dataset_revision = $revision
+    group by entries.entry, judgings.judging, split, is_own_hard
+)
+
+select
+    shown_leaderboard.* exclude (cost_usd),
+    costs.answers_usd, costs.judging_usd, shown_leaderboard.cost_usd
+from shown_leaderboard
+left join costs using (model, judging, split, is_own_hard)
+order by judging <> $main, judging, is_own_hard, split, rank nulls last, model;

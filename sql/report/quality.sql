@@ -1,0 +1,41 @@
+-- name: checks
+-- Every expectation of the last run of each suite of checks, the failed ones
+-- first, with some of the keys of the rows that failed.
+with latest as (
+    select suite, arg_max(run_id, created_at) as run_id
+    from checks
+    where benchmark = $benchmark and dataset_revision = $revision
+    group by suite
+)
+
+select
+    if(success, 'passed', 'failed') as outcome,
+    severity as policy,
+    suite, check_name,
+    -- What is no longer expected is called by its check alone.
+    coalesce(expected.meaning, replace(check_name, '_', ' ')) as meaning,
+    expectation, table_name, n_evaluated, n_failed,
+    failing_keys[:5] as some_keys,
+    if(n_failed > 5, n_failed - 5, null) as n_more,
+    run_id, created_at
+from checks
+inner join latest using (suite, run_id)
+left join $expectations as expected (check_name, expectation, meaning)
+    using (check_name, expectation)
+where benchmark = $benchmark and dataset_revision = $revision
+order by success, list_position(['fail', 'quarantine', 'warn'], severity) nulls last,
+    list_position(['ingest', 'sample', 'judge'], suite) nulls last, suite, check_name, expectation,
+    table_name;
+
+-- name: refusals
+-- The tasks that the latest check refused, and why; they take no part in any
+-- score.
+select quarantine.check_name, quarantine.task_id,
+    array_to_string(tasks.splits, ', ') as splits,
+    quarantine.severity as policy,
+    quarantine.detail
+from quarantine
+left join tasks using (benchmark, dataset_revision, task_id)
+semi join shown_tasks on quarantine.task_id = shown_tasks.task_id
+where benchmark = $benchmark and dataset_revision = $revision
+order by check_name, task_id;

@@ -1,0 +1,31 @@
+-- name: comparisons
+-- The last look at each comparison that ends its evaluation when it is settled.
+with named as (
+    select
+        coalesce(entries.entry, looks.model) as model,
+        case
+            when looks.compared_vintage = 'earlier nights' then looks.compared_vintage
+            else coalesce(others.entry, looks.compared_model)
+        end as compared_with,
+        looks.judge, looks.score_name,
+        replace(looks.decision, '_', ' ') as decision,
+        looks.mean_difference as difference,
+        looks.sequence_low as ci_low,
+        looks.sequence_high as ci_high,
+        looks.unbiased_difference, looks.n_tasks, looks.n_tasks_evaluated, looks.n_tasks_planned,
+        looks.comparison_alpha, looks.least_difference, looks.looked_at
+    from stopped_comparisons as looks
+    left join entries
+        on looks.model = entries.model
+            and looks.model_config_hash = entries.model_config_hash
+            and looks.vintage = entries.vintage
+    left join entries as others
+        on looks.compared_model = others.model
+            and looks.compared_config_hash = others.model_config_hash
+            and looks.compared_vintage = others.vintage
+    where looks.benchmark = $benchmark and looks.dataset_revision = $revision
+)
+
+select *, model || ' - ' || compared_with as comparison
+from named
+order by judge, score_name, looked_at desc, model, compared_with;
