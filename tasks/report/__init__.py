@@ -1,12 +1,9 @@
 """Report: the warehouse as a static site, from the leaderboard down to one verdict."""
 
-from tasks.report.build import Written, build
-from tasks.report.content.addresses import task_address
-from tasks.report.content.edition import labelled_judgings
-from tasks.report.pages.served import COMPARE, LIVE
-from tasks.report.rendering.assets import ASSETS
-from tasks.report.rendering.site import only_writer, refuse_other, report_files
-from tasks.report.served import served_page
+from tasks.report.build import Written, build, served_page
+from tasks.report.content.edition import labelled_judgings, task_address
+from tasks.report.pages import COMPARE, LIVE
+from tasks.report.rendering.site import ASSETS, only_writer, refuse_other, report_files
 
 __all__ = [
     "ASSETS",

@@ -9,13 +9,10 @@ from typing import Any
 from markupsafe import Markup
 
 from tasks.benchmarks import benchmark_names, load_benchmark
-from tasks.report.content.columns import columns
-from tasks.report.content.queries import filled
-from tasks.report.content.wording import score_word
-from tasks.report.rendering.assets import copy_styles
-from tasks.report.rendering.html import render
-from tasks.report.rendering.site import Site
-from tasks.report.rendering.tables import table
+from tasks.report.content.edition import filled
+from tasks.report.content.figures import columns, score_word
+from tasks.report.rendering.drawn import table
+from tasks.report.rendering.site import Site, copy_styles, render
 from tasks.rules.text.numbers import counted
 from warehouse import Reader
 

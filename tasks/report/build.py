@@ -1,4 +1,4 @@
-"""Building a report: figures, pages, and what they load, in an order that leaves open pages working."""
+"""Building a report: figures, pages, and what they load, in an order that leaves open pages working; served pages."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -7,23 +7,18 @@ from datetime import UTC
 from pathlib import Path
 from typing import Any
 
+from tasks.benchmarks import load_benchmark
 from tasks.config import Job
 from tasks.report.benchmark_index import REVISION, benchmarks_of, write_benchmark_index
 from tasks.report.content.edition import Edition, open_edition
 from tasks.report.content.figures import Page
-from tasks.report.content.ranking import Ranking, rankings
-from tasks.report.drilldown import NAVIGATED, write_drilldown
-from tasks.report.pages import PAGES
+from tasks.report.drilldown.writing import NAVIGATED, write_drilldown
+from tasks.report.pages import COMPARE, PAGES
 from tasks.report.pages.capabilities import CAPABILITIES, SCORE_COLUMNS, trees
-from tasks.report.pages.notices import notices
-from tasks.report.pages.overview import OVERVIEW, facts
-from tasks.report.pages.served import COMPARE
-from tasks.report.rendering.assets import CHARTS_SCRIPT, copy_assets
-from tasks.report.rendering.drawn import figures_of
-from tasks.report.rendering.html import as_json, render
-from tasks.report.rendering.ranking import shown
-from tasks.report.rendering.site import Site
-from tasks.report.rendering.tables import table
+from tasks.report.pages.overview import OVERVIEW, facts, notices
+from tasks.report.rendering.drawn import figures_of, table
+from tasks.report.rendering.ranking import Ranking, rankings, shown
+from tasks.report.rendering.site import CHARTS_SCRIPT, SERVED_POLICY, Site, as_json, copy_assets, render
 from warehouse import Warehouse
 
 
@@ -115,3 +110,23 @@ def _common(edition: Edition, ranked: Sequence[Ranking], pages: Sequence[Page]) 
         "has_others": len(benchmarks_of(edition.reader, edition.benchmark.name)) > 1,
         "footer": f"Data set {edition.revision}{narrowed}.{state}",
     }
+
+
+def served_page(page: Page, benchmark: str, folder: Path, pages: tuple[Page, ...], **values: Any) -> str:
+    """A served page.
+
+    Args:
+        page: the page.
+        benchmark: the name of the benchmark.
+        folder: the folder of its report; its pages are in the navigation if they are there.
+        pages: the served pages beside it.
+        values: what its template shows.
+    """
+    is_there = (folder / "index.html").is_file()
+    written = [page for page in (*PAGES, *NAVIGATED) if is_there and (folder / f"{page.name}.html").is_file()]
+    common = {
+        "heading": load_benchmark(benchmark).title,
+        "pages": (*written, COMPARE, *pages),
+        "footer": "This page is made when it is opened, on this machine alone.",
+    }
+    return render(page.template, policy=SERVED_POLICY, report=common, page=page, title=page.title, **values)

@@ -14,7 +14,7 @@ from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply
 from tasks.maintain.run_history import latest_runs, spent, total_cost_usd
 from tasks.maintain.spend import store_spend
-from tasks.report.content.queries import filled
+from tasks.report.content.edition import filled
 from tests.builders import at, row
 from tests.flows.cli.test_keeping import folder, job, write
 from warehouse import Warehouse

@@ -1,21 +1,132 @@
-"""What a report is about: the models, judges and splits whose figures it shows, under labels that are unique in it."""
+"""What a report is about: the models, judges and splits whose figures it shows, their names, and what queries ask for.
 
+Names in files and addresses are digests, which hold nothing of any text. A name depends on nothing but what it names,
+so it stays the same when other tasks or models are added. Values are written into queries, so that what is shown is
+what ran.
+"""
+
+import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
-from typing import Any
+from typing import Any, Self
+from urllib.parse import urlencode
 
+import sql
 from expectations import all_expectations
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config import Job
 from tasks.report.content.figures import Breakdown
-from tasks.report.content.queries import Rows, filled
+from tasks.rules.identity import digest
 from tasks.rules.verdict import TERNARY_AS_BINARY
 from tasks.run import first_judging
-from warehouse import Reader
+from warehouse import Reader, quoted
+
+_HEX = 16
+_SAMPLING = ("model", "model_config_hash", "vintage")
+_GRADER = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
+
+
+def task_key(task_id: str) -> str:
+    """The name of a task."""
+    return digest("task", task_id)[:_HEX]
+
+
+def entry_key(entry: Mapping[str, Any]) -> str:
+    """The name of one sampling of a configured model."""
+    return digest("entry", *(entry[column] for column in _SAMPLING))[:_HEX]
+
+
+def judging_key(judging: Mapping[str, Any]) -> str:
+    """The name of a judging."""
+    return digest("judging", *(judging[column] for column in _GRADER))[:_HEX]
+
+
+def criterion_key(criterion_id: str) -> str:
+    """The name of a criterion within its task: the beginning of what SQL calls `sha256(criterion_id)`."""
+    return hashlib.sha256(criterion_id.encode()).hexdigest()[:_HEX]
+
+
+def task_address(
+    task_id: str,
+    first: Mapping[str, Any] | None = None,
+    second: Mapping[str, Any] | None = None,
+    criterion_id: str | None = None,
+) -> str:
+    """The address, from another page, of a task with the answers of an entry or two, at one of its criteria."""
+    parts = {
+        "task": task_key(task_id),
+        "a": entry_key(first) if first else None,
+        "b": entry_key(second) if second else None,
+        "criterion": criterion_key(criterion_id) if criterion_id is not None else None,
+    }
+    return "task.html#" + urlencode({name: part for name, part in parts.items() if part})
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A small table that a query reads: `from $name as alias (column, ...)`."""
+
+    rows: tuple[tuple[Any, ...], ...]
+    width: int
+
+    @classmethod
+    def of(cls, records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Self:
+        """Some columns of records, in this order."""
+        return cls(tuple(tuple(record[column] for column in columns) for record in records), len(columns))
+
+    @property
+    def literal(self) -> str:
+        """The table as SQL text; without rows it still has to have its columns."""
+        if not self.rows:
+            return f"(select {', '.join(['null'] * self.width)} where false)"
+        return "(values\n    " + ",\n    ".join(f"({_listed(row)})" for row in self.rows) + "\n)"
+
+
+def filled(name: str, values: Mapping[str, Any]) -> str:
+    """The text of a query below `sql/report/`, with the shared steps that it reads, and a literal for each `$name`.
+
+    Raises:
+        KeyError: the query asks for something that is not given.
+    """
+    query, shared = sql.read(f"report/{name}"), sql.queries("report/shared")
+    text = sql.with_steps(query, {step: shared[step] for step in _steps(query)})
+    return re.sub(r"\$([a-z_]+)", lambda found: literal(values[found[1]]), text)
+
+
+def _steps(query: str) -> list[str]:
+    """The steps of `sql/report/shared.sql` that a query reads, each after those that it reads itself."""
+    shared = sql.queries("report/shared")
+    found: dict[str, None] = {}
+    for step in re.findall(r"\b(?:from|join) (\w+)", query):
+        if step in shared:
+            found |= dict.fromkeys([*_steps(shared[step]), step])
+    return list(found)
+
+
+def literal(value: Any) -> str:
+    """A value as SQL text."""
+    match value:
+        case None:
+            return "null"
+        case bool() | int():
+            return str(value).lower()
+        case float():  # with an exponent: without one it would be a decimal, which charts do not take for a number
+            return f"{value!r}" if "e" in repr(value) else f"{value!r}e0"
+        case Rows():
+            return value.literal
+        case list() | tuple():
+            return f"[{_listed(value)}]"
+        case _:
+            return quoted(value)
+
+
+def _listed(values: Any) -> str:
+    return ", ".join(map(literal, values))
 
 
 @dataclass(frozen=True)

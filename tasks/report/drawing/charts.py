@@ -10,17 +10,81 @@ from typing import Any
 import altair as alt
 
 from tasks.report.content.figures import Rows
-from tasks.report.drawing.chart_parts import (
-    ROW_HEIGHT,
-    a_line_for,
-    chart_of,
-    hue,
-    name_axis,
-    number_tips,
-    points,
-    shared_axis,
-    wrapped_axis,
-)
+
+ROW_HEIGHT = 22
+"""Pixels for a line of a chart that has one line a model."""
+_LINE_HEIGHT = 11
+"""Pixels for a line of an axis label that has several."""
+_MARK_RADIUS = 5
+"""Pixels that a mark may reach beyond the end of an axis."""
+
+
+def chart_of(rows: Rows) -> alt.Chart:
+    """An empty chart on rows, as wide as its place; all charts of the report begin with it."""
+    return alt.Chart(alt.InlineData(values=[dict(row) for row in rows]), width="container")
+
+
+def a_line_for(name: str | Sequence[str], height: int = ROW_HEIGHT) -> dict[str, Any]:
+    """What makes a chart as high as it has names: `usermeta` of one with a line for each, or for each under each."""
+    return {"line": name, "lineHeight": height}
+
+
+def shared_axis(*columns: str, zero: bool = False) -> dict[str, Any]:
+    """What gives the charts of a figure one axis, over what is chosen of all of them: `usermeta` beside the lines."""
+    return {"domain": list(columns), "zero": zero}
+
+
+def hue(name: str, order: Sequence[Any] | None = None) -> alt.Color:
+    """A colour for each name, with a legend above the chart."""
+    return alt.Color(f"{name}:N", title=None, scale=_names_scale(order), legend=legend())
+
+
+def sign(name: str, order: Sequence[Any] | None = None) -> alt.Shape:
+    """A sign for each name, in one legend with its colour (`hue` of the same names)."""
+    return alt.Shape(f"{name}:N", title=None, scale=_names_scale(order), legend=legend())
+
+
+def _names_scale(order: Sequence[Any] | None) -> alt.Scale:
+    # Named and not only sorted, since only then colours and signs share one legend.
+    return alt.Scale(domain=list(order) if order else alt.Undefined)
+
+
+def legend() -> alt.Legend:
+    """The legend of names, above the chart; `assets/charts.js` says in how many columns."""
+    return alt.Legend(orient="top", labelLimit=220, symbolOpacity=1)
+
+
+def points(base: alt.Chart, hollow: str | None, size: float) -> list[alt.Chart]:
+    """Dots, not filled where the column `hollow` is true."""
+    if hollow is None:
+        return [base.mark_point(filled=True, size=size)]
+    full = base.transform_filter(f"!datum[{hollow!r}]").mark_point(filled=True, size=size)
+    empty = base.transform_filter(f"datum[{hollow!r}]").mark_point(filled=False, size=size, strokeWidth=1.5)
+    return [full, empty]
+
+
+def name_axis() -> alt.Axis:
+    """The axis of names."""
+    return alt.Axis(labelLimit=180)
+
+
+def wrapped_axis() -> alt.Axis:
+    """The axis of names that may be long: they go over several lines, in the middle of what they name."""
+    lines = r"split(replace(datum.label, regexp('(.{18,}?) ', 'g'), '$1\n'), '\n')"
+    # The first line stands in the middle; each further one lifts it by half a line.
+    lifted = [{"test": f"length({lines}) === {n}", "value": -_LINE_HEIGHT * (n - 1) / 2} for n in (2, 3, 4)]
+    return alt.Axis(
+        labelExpr=lines, labelLimit=150, labelLineHeight=_LINE_HEIGHT, ticks=False,
+        labelPadding=_MARK_RADIUS,  # a mark at the end of the axis does not cover the label
+        labelOffset={"condition": lifted, "value": 0},
+    )  # fmt: skip
+
+
+def number_tips(titles: Mapping[str, str], percent: bool = False) -> list[alt.Tooltip]:
+    """What is shown of numbers under the pointer: column -> title."""
+    form = ".1%" if percent else ",.3~f"
+    return [alt.Tooltip(f"{column}:Q", title=title, format=form) for column, title in titles.items()]
+
 
 _CELL_HEIGHT = 30
 """Pixels for a line of a heat map: two lines of text, or a finger."""
@@ -176,3 +240,52 @@ def heat(
         fontSize=alt.expr("clamp(bandwidth('x') / 3.4, 7, 11)"), opacity=alt.expr("bandwidth('x') < 22 ? 0 : 1")
     )
     return alt.layer(cells, text.encode(text="shown:N")).properties(usermeta=a_line_for(y, _CELL_HEIGHT))
+
+
+_STEP = 13
+"""Pixels for the line of one name under a label."""
+
+
+def dots(
+    rows: Rows,
+    *,
+    label: str,
+    value: str,
+    low: str,
+    high: str,
+    title: str,
+    labels: Sequence[Any],
+    hollow: str,
+    domain: Sequence[float] | None = None,
+    name: str = "model",
+    names: Sequence[Any] | None = None,
+    percent: bool = False,
+    from_zero: bool = False,
+    zero: bool = False,
+) -> alt.TopLevelMixin:
+    """Under each label a dot with its interval for each name; not filled where the column `hollow` is true.
+
+    `labels` and `names` are in the order in which they are shown; models have the order of the page. Without a `domain`
+    the charts of a figure have one axis over what is chosen of all of them, which begins at 0 with `from_zero`. `zero`
+    draws the line where nothing differs.
+    """
+    axis = alt.Axis(format=".0%") if percent else alt.Undefined
+    scale = alt.Scale(domain=list(domain) if domain else alt.Undefined, zero=False)
+    shared = {} if domain else shared_axis(value, low, high, zero=from_zero or zero)
+    empty = chart_of(rows)
+    base = empty.encode(
+        y=alt.Y(f"{label}:N", title=None, sort=list(labels), axis=wrapped_axis()),
+        yOffset=alt.YOffset(f"{name}:N", sort=list(names) if names else alt.Undefined),
+        color=hue(name, names),
+    )
+    # In both layers, since one without a value that is chosen is left out on the page.
+    along: dict[str, Any] = {"title": title, "scale": scale, "axis": axis}
+    rule = base.mark_rule(strokeWidth=1.5).encode(x=alt.X(f"{low}:Q", **along), x2=f"{high}:Q")
+    marks = base.encode(
+        x=alt.X(f"{value}:Q", **along),
+        shape=sign(name, names),
+        tooltip=[f"{label}:N", f"{name}:N", *number_tips({value: title, low: "from", high: "to"}, percent)],
+    )
+    nothing = [empty.mark_rule(strokeDash=[4, 3], color="gray").encode(x=alt.datum(0))] if zero else []
+    chart = alt.layer(*nothing, rule, *points(marks, hollow, 45))
+    return chart.properties(usermeta=a_line_for([label, name], _STEP) | shared)

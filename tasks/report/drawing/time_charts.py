@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 
 from tasks.report.content.figures import Rows
-from tasks.report.drawing.chart_parts import chart_of, hue, number_tips
+from tasks.report.drawing.charts import chart_of, hue, number_tips
 from tasks.report.drawing.plots import names_in_order, range_of
 
 _HEIGHT = 240

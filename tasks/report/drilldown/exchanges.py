@@ -15,8 +15,7 @@ from typing import Any
 from tasks.console import notice
 from tasks.llm import KeptReply, deletion_mark, kept_replies
 from tasks.prompts import shipped_templates
-from tasks.report.content.addresses import task_key
-from tasks.report.content.edition import Edition
+from tasks.report.content.edition import Edition, task_key
 from tasks.report.drilldown.packing import as_bytes, handed_over, packed, script, unpacked
 from tasks.report.drilldown.subjects import Subjects
 from tasks.report.drilldown.task_files import Names, Wanted

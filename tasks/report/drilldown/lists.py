@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.report.content.addresses import criterion_key, task_key
+from tasks.report.content.edition import criterion_key, task_key
 from tasks.report.content.figures import Breakdown
 from tasks.report.drilldown.packing import as_bytes, packed, script
 from tasks.report.drilldown.subjects import STATUSES, UNKNOWN, Row, Subjects

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tasks.report.content.addresses import entry_key, judging_key
-from tasks.report.content.edition import Edition
-from tasks.report.content.queries import Rows
+from tasks.report.content.edition import Edition, Rows, entry_key, judging_key
 from tasks.rules.verdict import TERNARY_AS_BINARY
 
 Row = Mapping[str, Any]

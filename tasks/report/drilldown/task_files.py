@@ -13,13 +13,40 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from tempfile import TemporaryFile
+from threading import Lock
+from typing import BinaryIO
 
-from tasks.report.content.addresses import task_key
+from tasks.report.content.edition import task_key
 from tasks.report.drilldown.packing import line, packed, script_of, sections_of
 from tasks.report.drilldown.sections import Rows, Section, content_of, digest, read_sections, wanted_sections
-from tasks.report.drilldown.spool import Spool
 from tasks.report.drilldown.subjects import Subjects
 from tasks.report.rendering.site import Site
+
+
+class Spool:
+    """Pieces that threads put down by a name and take up again; all of them would not fit in memory."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        """Take an empty file, which is closed by whoever opened it."""
+        self._file = file
+        self._places: dict[tuple[str, str], tuple[int, int]] = {}
+        self._lock = Lock()
+
+    def add(self, name: tuple[str, str], piece: bytes) -> None:
+        """Put a piece down."""
+        with self._lock:
+            self._places[name] = self._file.seek(0, os.SEEK_END), len(piece)
+            self._file.write(piece)
+
+    def get(self, name: tuple[str, str]) -> bytes | None:
+        """A piece; None where there is none of this name."""
+        if name not in self._places:
+            return None
+        with self._lock:
+            place, size = self._places[name]
+            self._file.seek(place)
+            return self._file.read(size)
+
 
 _ANSWERS_IN_HAND = 4_000
 """Answers, with their verdicts, that are read at once, whatever the report's size: those of one entry, or of a few

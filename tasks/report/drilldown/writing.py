@@ -1,16 +1,36 @@
-"""Writing the drill-down: data first, so that a page that is there finds what it loads."""
+"""The pages of the drill-down, and its writing: data first, so that a page that is there finds what it loads."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tasks.report.content.edition import Edition
+from tasks.report.content.figures import Page
 from tasks.report.drilldown.exchanges import write_replies, write_templates
 from tasks.report.drilldown.lists import tasks_of, write_lists
-from tasks.report.drilldown.pages import TASK, TASKS, VERDICTS
 from tasks.report.drilldown.subjects import subjects_of
 from tasks.report.drilldown.task_files import Renewed, sections_to_make, write_task_files
-from tasks.report.rendering.html import render
-from tasks.report.rendering.site import Site
+from tasks.report.rendering.site import Site, render
+
+TASKS = Page(
+    "tasks",
+    "Tasks",
+    "Every task with the score of each model. A task's page has its conversation, the responses, and every verdict.",
+    template="tasks.html",
+)
+VERDICTS = Page(
+    "verdicts",
+    "Verdicts",
+    "Every verdict on the chosen models: which judge decided what on which criterion, and which verdicts failed.",
+    template="verdicts.html",
+)
+TASK = Page(
+    "task",
+    "Task",
+    "The conversation, the responses, and every judge's verdicts on them.",
+    template="task.html",
+)
+NAVIGATED = (TASKS, VERDICTS)
+"""Those that stand in the navigation; a task is found by the other two, and by links."""
 
 
 def write_drilldown(

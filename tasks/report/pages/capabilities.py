@@ -5,10 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tasks.report.content.addresses import task_address
-from tasks.report.content.columns import Column, columns
-from tasks.report.content.edition import Edition
-from tasks.report.content.figures import Figure, Page
+from tasks.report.content.edition import Edition, task_address
+from tasks.report.content.figures import Column, Figure, Page, columns
 
 MOST_CRITERIA = 25
 """So many criteria of a leaf are listed; all of them are in the table `capability_members`."""

@@ -4,8 +4,7 @@ from typing import Any
 
 import altair as alt
 
-from tasks.report.content.columns import columns
-from tasks.report.content.figures import Figure, Page, Plot, Rows
+from tasks.report.content.figures import Figure, Page, Plot, Rows, columns
 from tasks.report.drawing import charts
 from tasks.report.drawing.plots import by_judge_and_split, picked
 from tasks.report.drawing.time_charts import over_time

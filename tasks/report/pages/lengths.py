@@ -1,12 +1,167 @@
-"""Length and cost: whether longer answers score higher, and what a score costs."""
+"""Length and cost: whether longer answers score higher, and what a score costs; no unknown price is shown as 0."""
 
 import altair as alt
 
-from tasks.report.content.columns import columns
-from tasks.report.content.figures import Figure, Page, Plot, Rows
+from tasks.report.content.figures import Figure, Page, Plot, Rows, columns
 from tasks.report.drawing import charts
-from tasks.report.drawing.plots import by_split, names_in_order, on_full_splits, picked, range_of
-from tasks.report.pages.costs import COSTS, JUDGE_COSTS, SPEND, TOKENS
+from tasks.report.drawing.plots import by_split, listed, names_in_order, on_full_splits, picked, range_of
+
+_UNKNOWN = "An unknown price is left out, not counted as 0."
+
+
+def score_by_cost(rows: Rows) -> list[Plot]:
+    """For each split a chart of score and cost, and one of what an answer and its judging cost."""
+
+    def compared(of_split: Rows) -> alt.TopLevelMixin:
+        return charts.scatter(
+            picked(of_split, "answer_usd", "mean_score", "ci_low", "ci_high"), x="answer_usd", y="mean_score",
+            x_title="US dollars per response, log scale", y_title="Mean score", low="ci_low", high="ci_high", usd=True,
+        )  # fmt: skip
+
+    def added(of_split: Rows) -> alt.TopLevelMixin:
+        return charts.bars(
+            [
+                {**row, "part": part, "usd": row[column]}
+                for row in picked(of_split, "answer_usd", "judging_usd")
+                for part, column in (("response", "answer_usd"), ("judging", "judging_usd"))
+            ],
+            name="model", value="usd", title="US dollars per task", colour="part",
+            order=names_in_order(of_split, "model"),
+        )  # fmt: skip
+
+    drawable = [row for row in rows if row["answer_usd"] and row["mean_score"] is not None]
+    # A bar that lacks a part would look cheap.
+    priced = [row for row in rows if row["task_usd"] is not None]
+    return [*by_split(drawable, compared, "Score"), *by_split(priced, added, "One response and its judging")]
+
+
+def missing_prices(rows: Rows) -> list[str]:
+    """Which models the chart of score and cost does not show, and why, and whose means leave answers out."""
+    known = {row["model"] for row in rows if row["answer_usd"] is not None}
+    unknown = [row["model"] for row in rows if row["model"] not in known]
+    free = [row["model"] for row in rows if row["answer_usd"] == 0]
+    partly = [row for row in rows if row["answer_usd"] is not None and row["n_unpriced_answers"]]
+    notes = [f"Not in these charts, because their price is unknown: {listed(unknown)}."] if unknown else []
+    notes += (
+        [f"Not in the chart of score and cost, because they are free and a logarithmic axis has no 0: {listed(free)}."]
+        if free
+        else []
+    )
+    return notes + [
+        f"The cost of {model} is the mean over the responses of known cost; the cost of some is unknown."
+        for model in dict.fromkeys(row["model"] for row in partly)
+    ]
+
+
+def tokens(rows: Rows) -> list[Plot]:
+    """For each split a bar for each model."""
+
+    def draw(of_split: Rows) -> alt.TopLevelMixin:
+        return charts.bars(
+            picked(of_split, "completion_tokens"), name="model", value="completion_tokens",
+            title="Mean tokens of a response", order=names_in_order(of_split, "model"),
+        )  # fmt: skip
+
+    return by_split([row for row in rows if row["completion_tokens"] is not None], draw)
+
+
+def cached(rows: Rows) -> list[Plot]:
+    """What a thousand verdicts of each judge cost, and how much of its prompts came from the cache."""
+    charted = {
+        "1,000 verdicts": ("thousand_usd", "US dollars", False),
+        "Prompts from the provider's cache": ("cached_share", "Share of the prompt tokens", True),
+    }
+    return [
+        Plot(
+            title,
+            charts.bars(
+                [{"judged_by": row["judged_by"], column: row[column]} for row in rows if row[column] is not None],
+                name="judged_by", value=column, title=axis, percent=percent, order=names_in_order(rows, "judged_by"),
+            ),
+        )
+        for title, (column, axis, percent) in charted.items()
+        if any(row[column] is not None for row in rows)
+    ]  # fmt: skip
+
+
+def spent(rows: Rows) -> list[Plot]:
+    """A bar for each model that was called, in the colours of what for."""
+    priced = [{name: row[name] for name in ("called_model", "purpose", "cost_usd")} for row in rows if row["cost_usd"]]
+    if not priced:
+        return []
+    chart = charts.bars(
+        priced, name="called_model", value="cost_usd", title="US dollars", colour="purpose",
+        order=names_in_order(priced, "called_model"),
+    )  # fmt: skip
+    return [Plot("", chart)]
+
+
+def unpriced(rows: Rows) -> list[str]:
+    """Whose calls are not, or not all, in the cost."""
+    names = [row["called_model"] for row in rows if row["unpriced_calls"]]
+    return [f"Calls of unknown cost are not in the sums: some or all calls of {listed(names)}."] if names else []
+
+
+COSTS = Figure(
+    "costs",
+    "Score by cost",
+    "Cost of one response, on a logarithmic axis, against the mean score with its 95 % interval: up and left is "
+    f"better. Below it, the cost of judging is added. {_UNKNOWN}",
+    columns(
+        "judging split model mean_score ci_low ci_high coverage answer_usd judging_usd task_usd n_answers "
+        "n_unpriced_answers all_answers_usd"
+    ),
+    score_by_cost,
+    listed=on_full_splits,
+    notes=missing_prices,
+    query="costs/answers",
+)
+TOKENS = Figure(
+    "answer_tokens",
+    "Tokens per response",
+    "Mean tokens of a response as the provider reported them, thinking included. The table also has prompt tokens, "
+    "length and time.",
+    (
+        *columns("split model"),
+        *columns("prompt_tokens cached_share completion_tokens reasoning_tokens", "Tokens"),
+        *columns("mean_chars_alnum latency_s n_answers n_failed"),
+    ),
+    tokens,
+    listed=on_full_splits,
+    query="costs/answer_tokens",
+)
+JUDGE_COSTS = Figure(
+    "judge_costs",
+    "Cost of judging",
+    "For each judge, the verdicts on the responses of this report: cost, tokens, and the share of prompt tokens that "
+    f"came from the provider's cache, which is cheaper. {_UNKNOWN}",
+    (
+        *columns("judged_by n_verdicts n_failed n_answers attempts"),
+        *columns("prompt_tokens cached_share completion_tokens", "Tokens of a verdict"),
+        *columns("thousand_usd cost_usd n_unpriced", "Cost", cost_usd="All"),
+    ),
+    cached,
+    empty="No verdict was made by a call; imported verdicts have no cost.",
+    is_table=True,
+    query="costs/judges",
+)
+SPEND = Figure(
+    "spend",
+    "Cost of all calls",
+    "Every call of every run in this warehouse, by model and purpose. It includes other data sets and discarded "
+    "attempts.",
+    (
+        *columns("purpose called_model calls failed_calls"),
+        *columns("prompt_tokens cached_share completion_tokens", "Tokens"),
+        *columns("cost_usd unpriced_calls n_runs first_day last_day"),
+    ),
+    spent,
+    empty="No run has made a call yet.",
+    notes=unpriced,
+    reach="warehouse",
+    query="costs/spend",
+)
+
 
 _SCORE = columns(
     "judging split model mean_chars_alnum mean_completion_tokens mean_score ci_low ci_high is_small "

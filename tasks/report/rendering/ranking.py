@@ -1,16 +1,175 @@
-"""Boards of the ranking as HTML: a line for each model, with its interval drawn beside its figures.
+"""The ranking: who leads and who is tied, the models of each split in order, and scores of the paper; and its boards.
 
-The drawings are SVG of the page itself, so they are there without scripts and on paper.
+A model is tied with the leader if the intervals allow it to be first (`rank_low`). Boards are HTML with a line for each
+model; the interval beside its figures is SVG of the page itself, so it is there without scripts and on paper.
 """
 
 import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.report.content.figures import Row
-from tasks.report.content.ranking import Board, Ranking
+from tasks.benchmarks.base import Reference
+from tasks.config import ORIGINAL, Judge
+from tasks.report.content.edition import Edition
+from tasks.report.content.figures import Row, Rows
 from tasks.rules.text.numbers import coverage_text, number
 from tasks.rules.text.rank_notes import rank_notes
+from tasks.run import judge_target
+
+_NAMED = 3
+"""So many tied models are named; of the others the sentence says how many they are."""
+_REVISED = 0.1
+"""So much of a split may be other tasks than the paper had, or be refused by the checks."""
+_DATED = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
+
+
+@dataclass(frozen=True)
+class Board:
+    """The models of a split in their order under one judging, with what the paper says of the same split and judge."""
+
+    split: str
+    rows: Rows
+    references: Sequence[Reference]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """What a judging says: who leads, in a sentence, and a board for each split, all on one axis from `low` to `high`.
+
+    `order` has the labels of all models, the best first.
+    """
+
+    judging: str
+    sentence: str
+    boards: Sequence[Board]
+    low: float
+    high: float
+    order: Sequence[str]
+
+
+def rankings(edition: Edition) -> list[Ranking]:
+    """The ranking under each judging, the one first on which most rests."""
+    by_judging: dict[str, list[Row]] = defaultdict(list)
+    for row in edition.rows("overview/leaderboard"):
+        by_judging[row["judging"]].append(row)
+    labels = [entry["entry"] for entry in edition.entries]
+    judges = {each["judging"]: each for each in edition.judgings}
+    hard = set(edition.given_members["hard_splits"])
+    return [
+        _ranking(judging, rows, labels, _references(edition, judges[judging]), hard, is_part=_is_part(edition))
+        for judging, rows in by_judging.items()
+    ]
+
+
+def _ranking(
+    judging: str, rows: Rows, labels: Sequence[str], references: Sequence[Reference], hard: set[str], *, is_part: bool
+) -> Ranking:
+    boards = [
+        Board(split, of_split, [] if is_own else [each for each in references if is_of(each, split, of_split)])
+        for (split, is_own), of_split in by_split(rows).items()
+    ]
+    known = [row[name] for row in rows for name in ("ci_low", "ci_high", "mean_score") if row[name] is not None]
+    values = [*known, *(each.value for board in boards for each in board.references)] or [0.0, 1.0]
+    sentence = leaders(rows, hard, judging, is_part=is_part)
+    return Ranking(judging, sentence, boards, min(values), max(values), order_of(rows, labels))
+
+
+def is_of(reference: Reference, split: str, rows: Rows) -> bool:
+    """Whether a score of the paper is of a split: of its name, and of as many tasks but for what revisions changed."""
+    n_tasks = max(row["n_tasks_wanted"] for row in rows)
+    return reference.split == split and abs(n_tasks - reference.n_tasks) <= _REVISED * reference.n_tasks
+
+
+def by_split(rows: Rows) -> Mapping[tuple[str, bool], Rows]:
+    """The rows of each split; an own hard selection is kept apart from a split of its name."""
+    found: dict[tuple[str, bool], list[Row]] = defaultdict(list)
+    for row in rows:
+        found[row["split"], row["is_own_hard"]].append(row)
+    return found
+
+
+def order_of(rows: Rows, labels: Iterable[str]) -> list[str]:
+    """The models by their mean rank over splits, the best first; without a rank they come last, in the given order."""
+    ranks: dict[str, list[int]] = defaultdict(list)
+    for row in rows:
+        if row["rank"] is not None and not row["is_own_hard"]:
+            ranks[row["model"]].append(row["rank"])
+    return sorted(
+        labels, key=lambda name: sum(ranks[name]) / len(ranks[name]) if name in ranks else float("inf")
+    )  # fmt: skip
+
+
+def _is_part(edition: Edition) -> bool:
+    """Whether the report shows only some models, or several vintages of one, so that ranks are of another whole."""
+    models = {entry["model"] for entry in edition.entries}
+    return bool(edition.job.named_models) or len(models) < len(edition.entries)
+
+
+def leaders(rows: Rows, hard: set[str], judging: str, *, is_part: bool = False) -> str:
+    """Who leads on each split, and who is tied with it, in one sentence; on hard splits only where there is no other.
+
+    Args:
+        rows: those of a leaderboard under one judging.
+        hard: the splits that are a part of others.
+        judging: its label.
+        is_part: whether the rows are not all of one ranking, so that nothing can be said of ranks and ties.
+    """
+    ranked = [row for row in rows if row["rank"] is not None and not row["is_own_hard"]]
+    shown = [row for row in ranked if row["split"] not in hard] or ranked
+    clauses = [(_highest if is_part else _leader)(split, of_split) for (split, _), of_split in by_split(shown).items()]
+    if not clauses:
+        return f"No model has a score by {judging} yet."
+    return f"Judged by {judging}, {'; '.join(clauses)}."
+
+
+def _highest(split: str, rows: Rows) -> str:
+    best = max(row["mean_score"] for row in rows)
+    names = _listed([row["model"] for row in rows if row["mean_score"] == best])
+    return f"{names} has the highest score shown on {split}, {number(best)}"
+
+
+def _leader(split: str, rows: Rows) -> str:
+    best = min(row["rank"] for row in rows)
+    first = [row for row in rows if row["rank"] == best]
+    tied = [row["model"] for row in rows if row["rank"] != best and row["rank_low"] == 1]
+    names, score = _listed([row["model"] for row in first]), number(first[0]["mean_score"])
+    if len(rows) == 1:
+        return f"{names} alone is ranked on {split}, with {score}"
+    verb = "leads" if len(first) == 1 else "lead"
+    ties = f"tied with {_listed(tied)}" if tied else "no other model is tied"
+    return f"{names} {verb} on {split} with {score} ({ties})"
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) > _NAMED + 1:
+        return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} others"
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def _references(edition: Edition, judging: Row) -> list[Reference]:
+    """What the paper measured with this very judge, graded as the benchmark does by default, in its first trial."""
+    if judging["grading"] != edition.benchmark.grading or judging["judge_trial"] != 1:
+        return []
+    called = called_names(judging["judge_config_hash"], edition.job.settings.judges)
+    return [each for each in edition.benchmark.references if each.judge in called]
+
+
+def called_names(config_hash: str, judges: Iterable[Judge]) -> set[str]:
+    """The names of the model that verdicts with a configuration are of, without provider and date.
+
+    A judge's label says nothing of its model, so the configuration has to be one of those given; one with another
+    endpoint than its provider's, parameters, or other words for the criteria is not what a paper means by the name.
+    """
+    plain = (judge for judge in judges if judge_target(judge).config_hash == config_hash and _is_plain(judge))
+    return {_DATED.sub("", judge.name.rpartition("/")[2]) for judge in plain}
+
+
+def _is_plain(judge: Judge) -> bool:
+    return judge.cascade is None and judge.api_base is None and judge.rubric == ORIGINAL and not judge.parameters
+
 
 _MARGIN = 0.04
 """Room on both sides of the axis, as a share of what is shown."""

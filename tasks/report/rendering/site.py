@@ -1,14 +1,20 @@
-"""The folder of a report: files that are written only where they changed, and leftovers that are taken away."""
+"""The folder of a report: files, written only where they changed; what all pages load; pages from templates."""
 
 import json
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from threading import Lock
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from tasks.console import notice
-from tasks.rules.errors import UsageError
+from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.text.numbers import number
 from warehouse import WarehouseBusy, file_lock, write_atomically
 
 _MARK = "report.json"
@@ -156,3 +162,74 @@ def _is_report(folder: Path) -> bool:
     if mark.get("version") not in range(1, _VERSION + 1):
         raise UsageError(f"{folder}: is a report of another version of prbench; name a new folder")
     return True
+
+
+CHARTS_SCRIPT = "assets/vega.js"
+"""Vega, Vega-Lite and Vega-Embed in a report; building the package made the file (`.ci/charts.py`)."""
+ASSETS = Path(__file__).parents[1] / "assets"
+"""The folder of what pages load."""
+
+
+def copy_assets(site: Site) -> None:
+    """Put styles, scripts and the chart library into a report.
+
+    Raises:
+        PipelineError: the chart library is missing.
+    """
+    charts = ASSETS.parent / CHARTS_SCRIPT
+    if not charts.exists():
+        raise PipelineError(f"{charts}: missing; `uv sync --reinstall-package prbench-pipeline` makes it")
+    for path in sorted(ASSETS.iterdir()):
+        site.write(f"assets/{path.name}", path.read_bytes())
+
+
+def copy_styles(site: Site) -> None:
+    """Put what a page without figures needs into a report."""
+    for name in ("report.css", "theme.js"):
+        site.write(f"assets/{name}", (ASSETS / name).read_bytes())
+
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'none'; "
+    "connect-src 'none'; object-src 'none'; base-uri 'none'; form-action 'none'"
+)
+"""The pages' content-security policy: nothing from elsewhere, no inline script or style, no evaluation of text."""
+SERVED_POLICY = POLICY.replace("connect-src 'none'", "connect-src 'self'").replace(
+    "form-action 'none'", "form-action 'self'"
+)
+"""That of the pages that a server makes: they may ask it again."""
+
+_DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b( \d\d:\d\d\b( UTC)?)?")
+
+
+@cache
+def templates() -> Environment:
+    """The templates, with escaping for everything that is not marked as HTML."""
+    folder = Path(__file__).parents[1] / "templates"
+    environment = Environment(
+        loader=FileSystemLoader(folder),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"number": number, "dated": dated}
+    return environment
+
+
+def dated(text: str) -> Markup:
+    """Return a text as HTML whose dates, with their times, stay on one line; HTML stays as it is."""
+    if isinstance(text, Markup):
+        return text
+    return Markup(_DATE.sub(r'<span class="date">\g<0></span>', str(escape(text))))
+
+
+def render(template: str, *, policy: str = POLICY, **values: Any) -> str:
+    """A page."""
+    return templates().get_template(template).render(policy=policy, **values)
+
+
+def as_json(value: Any) -> Markup:
+    """JSON that can stand in a page's data block and in a script: nothing in it ends the element it stands in."""
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), sort_keys=True, default=str)
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))

@@ -8,7 +8,7 @@ import pytest
 from tasks.config.job import Job
 from tasks.imports import import_results, retract
 from tasks.report.content.edition import open_edition
-from tasks.report.pages.notices import notices
+from tasks.report.pages.overview import notices
 from tests.tasks.imports.results.conftest import LOGS, SideBySide, asked, notes_of, unpacked
 from tests.tasks.imports.results.made_files import example, m42, published, simple_evals, simple_evals_html
 from tests.tasks.imports.results.workload import MODELS, UNANSWERED, rows, true_score, weights_of

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.report.content.queries import Rows, filled, literal
+from tasks.report.content.edition import Rows, filled, literal
 from tests.tasks.report.made_up.attacks import ATTACKS
 
 # DuckDB keeps no NUL in a string; the contracts store none.

@@ -7,9 +7,8 @@ import pytest
 from tasks.benchmarks.base import Reference
 from tasks.benchmarks.prbench import BENCHMARK
 from tasks.config import Judge
-from tasks.report.content.ranking import Board, Ranking, called_names, is_of, leaders, order_of
-from tasks.report.rendering.html import templates
-from tasks.report.rendering.ranking import shown, ticks
+from tasks.report.rendering.ranking import Board, Ranking, called_names, is_of, leaders, order_of, shown, ticks
+from tasks.report.rendering.site import templates
 from tasks.run import judge_target
 
 

@@ -7,11 +7,10 @@ from typing import Any
 
 from tasks.config.job import Job
 from tasks.report.content.edition import Edition, open_edition
-from tasks.report.drilldown import NAVIGATED, write_drilldown
 from tasks.report.drilldown.packing import handed_over, unpacked
 from tasks.report.drilldown.task_files import Renewed
-from tasks.report.rendering.assets import copy_assets
-from tasks.report.rendering.site import Site
+from tasks.report.drilldown.writing import NAVIGATED, write_drilldown
+from tasks.report.rendering.site import Site, copy_assets
 from tests.builders import admitted, criterion, job_on, response, row, verdict, write_jsonl
 from warehouse import Reader, Warehouse
 

@@ -12,7 +12,7 @@ from tasks.config.job import Job
 from tasks.llm import Ledger, Reply
 from tasks.llm.ledger.entries import Entry
 from tasks.prompts import load_template
-from tasks.report.content.addresses import criterion_key, entry_key, task_key
+from tasks.report.content.edition import criterion_key, entry_key, task_key
 from tasks.rules.errors import PipelineError
 from tasks.rules.quoting import judge_prompt
 from tasks.rules.verdict import reminder

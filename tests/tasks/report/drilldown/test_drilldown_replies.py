@@ -12,7 +12,7 @@ from tasks.config.job import Job
 from tasks.llm import KeptReplies, KeptReply, Ledger, Reply
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.pruning import prune
-from tasks.report.content.addresses import task_key
+from tasks.report.content.edition import task_key
 from tests.builders import at
 from tests.tasks.report.drilldown.drilled import Row, answered, data, drill, files, store, tiny_job
 

@@ -10,8 +10,7 @@ import duckdb
 from tasks.config import DataRevision
 from tasks.report.content.edition import Edition, open_edition
 from tasks.report.content.figures import Figure
-from tasks.report.rendering.csv_files import as_csv
-from tasks.report.rendering.drawn import drawn
+from tasks.report.rendering.drawn import as_csv, drawn
 from tasks.report.rendering.site import Site
 from tests.builders import REVISION, job_on
 from warehouse import Reader, Warehouse

@@ -11,8 +11,7 @@ from flows.nightly_changes import changes
 from flows.report import write_report
 from tasks.config.job import Job
 from tasks.report.content.edition import Edition, open_edition
-from tasks.report.pages.notices import Notice, notices
-from tasks.report.pages.overview import OVERVIEW, facts
+from tasks.report.pages.overview import OVERVIEW, Notice, facts, notices
 from tasks.rules.text.cells import as_before
 from tests.builders import at, row
 from tests.tasks.report.browser import visiting

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tasks.report.pages.analyses.cascades import DECISIONS
+from tasks.report.pages.corrections import DECISIONS
 from tests.builders import admitted, criterion, response, verdict
 from tests.tasks.report.made_up.editions import check_sources, edition_of, rows_of
 

@@ -13,11 +13,9 @@ from playwright.sync_api import Browser
 
 from tasks.report.content.figures import Figure, Page, Plot
 from tasks.report.drawing import charts
-from tasks.report.drawing.specification import specification
-from tasks.report.rendering.assets import CHARTS_SCRIPT, copy_assets
+from tasks.report.drawing.plots import specification
 from tasks.report.rendering.drawn import Drawn
-from tasks.report.rendering.html import as_json, render
-from tasks.report.rendering.site import Site
+from tasks.report.rendering.site import CHARTS_SCRIPT, Site, as_json, copy_assets, render
 from tests.tasks.report.browser import Visit, visiting
 
 pytestmark = pytest.mark.slow

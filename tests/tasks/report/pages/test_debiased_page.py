@@ -6,7 +6,7 @@ import pytest
 
 from tasks.aggregate import aggregate
 from tasks.report.content.edition import Edition
-from tasks.report.pages.analyses.debiased import DEBIASED, beside_each_other
+from tasks.report.pages.corrections import DEBIASED, beside_each_other
 from tests.builders import job_on
 from tests.tasks.aggregate.debiased_oracle import CATEGORIES, LabelledWorld
 from tests.tasks.report.made_up.editions import check_sources, edition_of, edition_on, rows_of

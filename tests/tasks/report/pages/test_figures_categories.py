@@ -10,7 +10,7 @@ import pytest
 from tasks.benchmarks.prbench import SEVERITIES
 from tasks.config.job import Job
 from tasks.report.content.edition import Edition, open_edition
-from tasks.report.drawing.specification import specification
+from tasks.report.drawing.plots import specification
 from tasks.report.pages.categories import CATEGORIES as PAGE
 from tests.builders import admitted, at, criterion, response, verdict
 from tests.tasks.aggregate.breakdowns_oracle import severity_rows

@@ -11,10 +11,9 @@ import pytest
 
 from tasks.config.job import Job
 from tasks.report.build import build
-from tasks.report.content.addresses import criterion_key
-from tasks.report.content.edition import Edition, open_edition
-from tasks.report.pages.analyses.conditions import CONDITIONS as PAGE
-from tasks.report.pages.analyses.conditions import with_addresses
+from tasks.report.content.edition import Edition, criterion_key, open_edition
+from tasks.report.pages.conditions import CONDITIONS as PAGE
+from tasks.report.pages.conditions import with_addresses
 from tasks.rules.statistics.comparison import holm, paired_difference
 from tests.tasks.report.made_up.editions import check_sources, rows_of
 from tests.tasks.report.made_up.evaluated import Evaluated, Row

@@ -14,11 +14,10 @@ from tasks.benchmarks.prbench import SEVERITIES
 from tasks.config.job import Job
 from tasks.ingest.ingest import ingest
 from tasks.report.content.edition import Edition, open_edition
-from tasks.report.drawing.specification import specification
+from tasks.report.drawing.plots import specification
 from tasks.report.pages.data import DATA as PAGE
 from tasks.report.rendering.drawn import drawn
-from tasks.report.rendering.html import render
-from tasks.report.rendering.site import Site
+from tasks.report.rendering.site import Site, render
 from tests.builders import SHARED_DATA, admitted, at, criterion, job_on, row
 from tests.tasks.aggregate.breakdowns_oracle import severity_rows
 from tests.tasks.report.made_up.attacks import ATTACKS

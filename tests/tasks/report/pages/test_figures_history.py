@@ -16,7 +16,7 @@ from tasks.config.job import Job
 from tasks.report import build
 from tasks.report.content.edition import Edition, open_edition
 from tasks.report.content.figures import Plot
-from tasks.report.drawing.specification import specification
+from tasks.report.drawing.plots import specification
 from tasks.report.pages.history import HISTORY as PAGE
 from tests.builders import at, row
 from tests.tasks.report.made_up.contenders import DRIFT_NIGHT, JUDGES, NIGHTS, OLDER_NIGHT

@@ -9,7 +9,7 @@ import pytest
 
 from tasks.config.job import Job
 from tasks.report.content.edition import Edition, open_edition
-from tasks.report.pages.analyses.cascades import DECISIONS
+from tasks.report.pages.corrections import DECISIONS
 from tasks.report.pages.judges import JUDGES as PAGE
 from tests.tasks.report.made_up.contenders import DRIFT_NIGHT, JUDGES, NIGHTS, PEOPLE
 from tests.tasks.report.made_up.editions import check_sources, rows_of

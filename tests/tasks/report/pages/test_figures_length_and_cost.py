@@ -13,7 +13,7 @@ from scipy import stats
 
 from tasks.config.job import Job
 from tasks.report.content.edition import Edition, open_edition
-from tasks.report.drawing.specification import specification
+from tasks.report.drawing.plots import specification
 from tasks.report.pages.lengths import LENGTHS as PAGE
 from tests.builders import admitted, at, criterion, response, row, verdict
 from tests.tasks.report.made_up.contenders import CONTENDERS, IMPORTED_MODEL, JUDGES, PEOPLE

@@ -12,8 +12,7 @@ from flows.report import write_report
 from tasks.config.job import Job
 from tasks.report.content.edition import Edition, open_edition
 from tasks.report.pages import PAGES
-from tasks.report.pages.notices import notices
-from tasks.report.pages.overview import facts
+from tasks.report.pages.overview import facts, notices
 from tests.tasks.report.drilldown.drilled import data
 from tests.tasks.report.made_up.evaluated import Evaluated
 from warehouse import Reader, Warehouse

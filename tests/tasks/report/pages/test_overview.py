@@ -13,8 +13,7 @@ from flows.nightly_changes import changes
 from flows.report import write_report
 from tasks.config.job import Job
 from tasks.report.content.edition import Edition, open_edition
-from tasks.report.pages.notices import Notice, notices
-from tasks.report.pages.overview import facts
+from tasks.report.pages.overview import Notice, facts, notices
 from tests.builders import job_on
 from tests.tasks.report.drilldown.drilled import files, tiny_job
 from tests.tasks.report.made_up.contenders import DROP_NIGHT, DROPPING, NIGHTS

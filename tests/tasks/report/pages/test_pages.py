@@ -6,8 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
 
-from tasks.report.drilldown import NAVIGATED
-from tasks.report.drilldown.pages import TASK
+from tasks.report.drilldown.writing import NAVIGATED, TASK
 from tasks.report.pages import PAGES
 from tests.tasks.report.browser import DESKTOP, PHONE, Visit, visiting
 

@@ -13,11 +13,11 @@ import pytest
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.report.content.edition import Edition, open_edition
-from tasks.report.content.wording import formula, score_word, words
+from tasks.report.content.figures import formula, score_word, words
 from tasks.report.pages import PAGES
 from tasks.report.pages.categories import CATEGORIES
 from tasks.report.pages.judges import JUDGES as JUDGES_PAGE
-from tasks.report.rendering.csv_files import as_csv
+from tasks.report.rendering.drawn import as_csv
 from tasks.rules.records import ScoreDefinition
 from tests.tasks.report.drilldown.drilled import data
 from tests.tasks.report.made_up.editions import rows_of

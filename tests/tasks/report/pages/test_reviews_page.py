@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tasks.report.build import served_page
 from tasks.report.content.edition import Edition
-from tasks.report.pages.analyses.reviews import REVIEWS, agreeing, populations, predicting, too_few
-from tasks.report.pages.served import COMPARE
-from tasks.report.served import served_page
+from tasks.report.pages import COMPARE
+from tasks.report.pages.reviews import REVIEWS, agreeing, populations, predicting, too_few
 from tests.builders import REVISION, admitted, criterion, row
 from tests.tasks.report.made_up.editions import check_sources, edition_of, rows_of
 from tests.tasks.report.made_up.reviewing import CHECKS

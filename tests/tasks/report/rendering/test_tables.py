@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tasks.report.content.columns import Column, Kind
-from tasks.report.rendering.tables import table
+from tasks.report.content.figures import Column, Kind
+from tasks.report.rendering.drawn import table
 
 
 def _cells(html: str, tag: str) -> list[tuple[dict[str, str], str]]:

@@ -1,16 +1,14 @@
-"""Conditions: what tools, effort or a system prompt change for a model, beside the same model without."""
+"""Comparisons of a model: under conditions, beside the same model without; and those that end when they are settled."""
 
 from typing import Any
 
 import altair as alt
 
-from tasks.report.content.addresses import task_address
-from tasks.report.content.columns import Column, Kind, columns
-from tasks.report.content.figures import Figure, Page, Plot, Rows
-from tasks.report.content.wording import score_word
+from tasks.report.content.edition import task_address
+from tasks.report.content.figures import Column, Figure, Kind, Page, Plot, Rows, columns, score_word
 from tasks.report.drawing import charts
-from tasks.report.drawing.dots import dots
-from tasks.report.drawing.plots import by_split, names_in_order, on_full_splits, picked
+from tasks.report.drawing.charts import dots
+from tasks.report.drawing.plots import by_split, by_value, names_in_order, on_full_splits, picked
 
 _TRUST = (
     "The 95 % interval is for other tasks of the same kind, not for another run: one trial does not show how much a "
@@ -200,4 +198,54 @@ CONDITIONS = Page(
         ),
     ),
     needs="condition_differences",
+)  # fmt: skip
+
+
+def last_looks(rows: Rows) -> list[Plot]:
+    """The differences with their intervals, a chart for each judge."""
+
+    def draw(of_judge: Rows) -> alt.TopLevelMixin:
+        known = [row for row in of_judge if row["difference"] is not None]
+        return charts.intervals(
+            picked(known, "comparison", "difference", "ci_low", "ci_high", "n_tasks", "decision"),
+            value="difference", name="comparison", title="Difference", zero=True,
+        )  # fmt: skip
+
+    return by_value(rows, "judge", draw)
+
+
+STOPPING = Page(
+    "stopping",
+    "Stopping",
+    "Comparisons that end their evaluation when they are settled: after how many tasks, and what they found.",
+    (
+        Figure(
+            "stopped_comparisons",
+            "Last look at each comparison",
+            "Mean $score of the first model minus that of the other, on the tasks evaluated by then, in random order. "
+            "The interval holds at every look together, for all comparisons with the configured chance of any false "
+            "decision. A comparison is `different` if its interval leaves out 0, and `equal` if it lies within the "
+            "least difference; of a night, `dropped` if it lies below minus the least difference. `open` is what all "
+            "tasks did not settle. A difference that ended its own evaluation is too large on average; the one "
+            "without the bias of stopping is not.",
+            (
+                Column("model", "Model"), Column("compared_with", "Compared with"), Column("judge", "Judged by"),
+                Column("decision", "Decision"), *columns("difference"),
+                Column("ci_low", "from", "signed", "Interval at every look"),
+                Column("ci_high", "to", "signed", "Interval at every look"),
+                Column("unbiased_difference", "Without the bias of stopping", "signed"),
+                Column("n_tasks", "With both", "count", "Tasks"),
+                Column("n_tasks_evaluated", "Evaluated", "count", "Tasks"),
+                Column("n_tasks_planned", "Of", "count", "Tasks"),
+                Column("least_difference", "Least difference", "score"),
+                Column("comparison_alpha", "Chance of a false decision", "p"),
+                Column("looked_at", "Looked at (UTC)", "time"),
+            ),
+            last_looks,
+            is_table=True,
+            query="stopping/comparisons",
+        ),
+    ),
+    needs="stopping_looks",
+    has_judging=False,
 )  # fmt: skip

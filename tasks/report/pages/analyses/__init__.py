@@ -1,1 +1,0 @@
-"""The pages of analyses, each there only where there is something to show."""

@@ -1,0 +1,204 @@
+"""What people and a strong judge correct: a cheap judge with a strong one behind it, and scores that labels debias."""
+
+from typing import Any
+
+import altair as alt
+
+from tasks.report.content.figures import Column, Figure, Kind, Page, Plot, Rows, columns, score_word
+from tasks.report.drawing.charts import dots, scatter
+from tasks.report.drawing.plots import by_split, names_in_order, on_full_splits, picked
+
+_ENDS = ("agreement_ci_low", "agreement_ci_high")
+
+
+def _interval(name: str, title: str, kind: Kind = "score") -> tuple[Column, ...]:
+    return (
+        Column(name, "value", kind, title),
+        Column(f"{name}_ci_low", "from", kind, title),
+        Column(f"{name}_ci_high", "to", kind, title),
+    )
+
+
+def cost_against_agreement(rows: Rows) -> list[Plot]:
+    """For each pair of judges the rules that no other one beats, cost across and agreement up."""
+
+    def draw(of_pair: Rows) -> Plot:
+        has_cost = all(row["thousand_usd"] for row in of_pair)
+        across = "thousand_usd" if has_cost else "strong_calls"
+        title = "USD for 1,000 verdicts" if has_cost else "Calls of the strong judge for 1,000 verdicts"
+        named = [
+            # Which categories they are is in the table.
+            {
+                **row,
+                "name": row["rule"].partition(" (")[0],
+                **{end: row["agreement"] if row[end] is None else row[end] for end in _ENDS},
+            }
+            for row in of_pair
+        ]
+        return Plot(of_pair[0]["cascade"], scatter(
+            picked(named, "name", across, "agreement", *_ENDS), x=across, y="agreement", x_title=title,
+            y_title="Agreement with the strong judge", name="name", low=_ENDS[0], high=_ENDS[1], usd=has_cost,
+        ))  # fmt: skip
+
+    shown = [row for row in rows if row["is_on_front"]]
+    return [
+        draw([row for row in shown if row["cascade"] == cascade]) for cascade in names_in_order(shown, "cascade")
+    ]  # fmt: skip
+
+
+DECISIONS = Figure(
+    "cascade_decisions",
+    "Who decided, and why",
+    "Verdicts of configured cascades: how many the first judge decided at once, and why the others went to the "
+    "second one. A verdict with several reasons counts under each.",
+    (
+        Column("judge", "Cascade"),
+        Column("reason", "Reason"),
+        Column("decided_by", "Decided by"),
+        Column("n", "Verdicts", "count"),
+        Column("share", "Share", "share"),
+        Column("n_failed", "Failed", "count"),
+        *columns("cost_usd"),
+    ),
+    empty="No verdict of a configured cascade is stored yet.",
+    is_table=True,
+    is_optional=True,
+    reach="pooled",
+    query="cascades/decided",
+)
+"""On the page of judges."""
+
+CASCADES = Page(
+    "cascades",
+    "Cascades",
+    "A cheap judge with a strong one behind it (prbench cascade): what it costs to ask the strong one only for some "
+    "criteria, and how far the verdicts are still its own.",
+    (
+        Figure(
+            "cascade_rules",
+            "Cost against agreement",
+            "Rules were made and chosen on one half of the tasks; all figures are of the other half, in the latest "
+            "evaluation of each pair of judges. The chart has the rules that no other one beats in both cost and "
+            "agreement, the table has all. Lines are 95 % intervals for other tasks of the same kind. Tau compares the "
+            "rankings of models: 1 is the same ranking as the strong judge's.",
+            (
+                Column("cascade", "Judges"),
+                Column("rule", "Escalated"),
+                *_interval("escalated_share", "Escalated share", "share"),
+                *_interval("thousand_usd", "USD for 1,000 verdicts", "usd"),
+                Column("strong_calls", "of the strong judge", "number", "Calls for 1,000 verdicts"),
+                Column("cheap_calls", "of the cheap judge", "number", "Calls for 1,000 verdicts"),
+                *_interval("agreement", "Agreement"),
+                *_interval("kappa", "Kappa"),
+                *_interval("macro_f1", "Macro-F1"),
+                *_interval("ranking_tau", "Tau of the ranking"),
+                *_interval("score_change", "Largest change of a mean score", "signed"),
+                Column("changed_model", "of", "text", "Largest change of a mean score"),
+                Column("n_ranked_responses", "Responses", "count", "Ranking rests on"),
+                Column("is_on_front", "No rule beats it", "yes"),
+                *columns("is_small"),
+                Column("n_paired", "Criteria", "count"),
+                *columns("n_tasks"),
+            ),
+            cost_against_agreement,
+            empty="No cascade has been evaluated yet.",
+            reach="pooled",
+            query="cascades/rules",
+        ),
+    ),
+    has_judging=False,
+    needs="cascade_rules",
+)
+
+
+_ESTIMATES = {"judge": "judge's own", "labels_alone": "labels alone", "debiased": "debiased"}
+"""What is drawn of each model; the names of the columns begin so."""
+_EMPTY = (
+    "No verdict of a judge has a label of known probability. prbench export labelling --for leaderboard writes a sheet."
+)
+_COLUMNS = (
+    Column("judge_score", "Mean", "score", "Judge's own"),
+    Column("judge_ci_low", "from", "score", "Judge's own"),
+    Column("judge_ci_high", "to", "score", "Judge's own"),
+    Column("labels_alone", "Mean", "score", "Labels alone"),
+    Column("labels_alone_ci_low", "from", "score", "Labels alone"),
+    Column("labels_alone_ci_high", "to", "score", "Labels alone"),
+    Column("debiased", "Mean", "score", "Debiased"),
+    Column("debiased_ci_low", "from", "score", "Debiased"),
+    Column("debiased_ci_high", "to", "score", "Debiased"),
+    Column("no_figure", "No figure, because"),
+    Column("judge_power", "Use of the judge", "number"),
+    Column("n_labels", "Number", "count", "Labels"),
+    Column("n_tasks_labelled", "in tasks", "count", "Labels"),
+    Column("n_people", "by people", "count", "Labels"),
+    *columns("n_tasks"),
+    Column("n_unsampled_labels", "Number", "count", "Labels not used"),
+    Column("unsampled_mean_error", "Label minus judge", "signed", "Labels not used"),
+)
+
+
+def beside_each_other(rows: Rows) -> list[Plot]:
+    """A chart for each split: for each model a dot with its interval by the judge, by labels alone, and debiased."""
+
+    def draw(of_split: Rows) -> alt.TopLevelMixin:
+        return dots(
+            _estimates(of_split), label="model", value="mean", low="low", high="high", name="estimate",
+            names=list(_ESTIMATES.values()), labels=names_in_order(of_split, "model"), hollow="is_few",
+            title=f"Mean {score_word(rows[0]['score_name'])}, before clipping",
+        )  # fmt: skip
+
+    return by_split([row for row in rows if row["debiased"] is not None], draw)
+
+
+def _estimates(rows: Rows) -> list[dict[str, Any]]:
+    """A row for each dot."""
+    return [
+        {
+            "model": row["model"], "judging": row["judging"], "estimate": name, "is_few": False,
+            "mean": row["judge_score" if column == "judge" else column],
+            "low": row[f"{column}_ci_low"], "high": row[f"{column}_ci_high"],
+        }
+        for row in rows
+        for column, name in _ESTIMATES.items()
+    ]  # fmt: skip
+
+
+_TRUST = (
+    "Labels correct the judge: a label counts by one over its probability of being sampled, and the judge's verdict "
+    "stands for what has no label, as far as that narrows the interval (use of the judge: 0 nothing, 1 all). Lines are "
+    "95 % intervals for other tasks of the same kind. Means are not clipped here. With fewer than 30 labels, labels in "
+    "fewer than 15 tasks, or a few labels that outweigh the others, there is no figure."
+)
+
+DEBIASED = Page(
+    "debiased",
+    "Debiased scores",
+    "What people's labels on a part of the verdicts make of a judge's scores: the judge's own score, what the labels "
+    "alone give, and the judge's score corrected by the labels.",
+    (
+        Figure(
+            "debiased_scores",
+            "Scores corrected by labels",
+            f"Mean $score of each model. {_TRUST}",
+            (*columns("judging split model"), *_COLUMNS),
+            beside_each_other,
+            empty=_EMPTY,
+            listed=on_full_splits,
+            query="debiased/scores",
+            given={"breakdown": "all"},
+        ),
+        Figure(
+            "debiased_categories",
+            "Categories",
+            f"The same over the criteria of one category ($criteria_score: $criteria_formula). {_TRUST}",
+            (*columns("judging split model"), *columns("label", label="Category"), *_COLUMNS),
+            is_table=True,
+            empty=_EMPTY,
+            listed=on_full_splits,
+            breakdown="category",
+            query="debiased/scores",
+            given={"breakdown": "category"},
+        ),
+    ),
+    needs="debiased_scores",
+)  # fmt: skip
