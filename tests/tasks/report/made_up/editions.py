@@ -15,6 +15,8 @@ from tasks.report.rendering.site import Site
 from tests.builders import REVISION, job_on
 from warehouse import Reader, Warehouse
 
+Row = dict[str, Any]
+
 
 def edition_of(folder: Path, rows: dict[str, list[dict[str, Any]]], vintage: str | None = None) -> Edition:
     """Store rows by table in a fresh warehouse, publish, and open the edition of their revision."""

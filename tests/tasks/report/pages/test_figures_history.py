@@ -1,26 +1,22 @@
 """The history's page, against samplings that are written out, and runs that are added up by hand."""
 
 import csv
-import math
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tasks.config.job import Job
 from tasks.report import build
-from tasks.report.content.edition import Edition, open_edition
+from tasks.report.content.edition import Edition
 from tasks.report.content.figures import Plot
 from tasks.report.drawing.plots import specification
 from tasks.report.pages.history import HISTORY as PAGE
 from tests.builders import at, row
-from tests.tasks.report.made_up.contenders import DRIFT_NIGHT, JUDGES, NIGHTS, OLDER_NIGHT
-from tests.tasks.report.made_up.editions import check_sources, edition_of, rows_of
+from tests.tasks.report.made_up.editions import edition_of, rows_of
 from tests.tasks.report.made_up.samplings import DRIFT, FIRST, SCENARIOS, SECOND, Rows, Sampling, rows_by_table
 from warehouse import Reader, Warehouse
 
@@ -157,45 +153,6 @@ def test_a_model_that_was_sampled_once_is_in_no_chart(plain: Rows) -> None:
     (plot,) = FIGURES["history"].plots(plain)  # type: ignore[misc]
 
     assert {each["label"] for each in _drawn(plot)} == {"ada"}
-
-
-@pytest.fixture(scope="module")
-def edition(world_job: Job) -> Iterator[Edition]:
-    with Warehouse(world_job.warehouse).reader() as reader:
-        yield open_edition(world_job, reader)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", FIGURES)
-def test_the_sql_runs_as_it_stands_and_gives_the_csv(name: str, edition: Edition, tmp_path: Path) -> None:
-    check_sources(FIGURES[name], edition, tmp_path)
-
-
-def test_each_point_is_the_mean_of_its_own_night_under_its_own_judge(edition: Edition) -> None:
-    rows = [each for each in rows_of(FIGURES["history"], edition) if each["label"] == "elm-chat"]
-    rows = [each for each in rows if (each["split"], each["judged_by"]) == ("finance", JUDGES[0])]
-
-    verdicts = edition.reader.rows(
-        "select verdicts.*, weight from verdicts join criteria using (dataset_revision, task_id, criterion_id) "
-        f"join split_members using (dataset_revision, task_id) where split = 'finance' and model = 'elm-chat' "
-        f"and judge = '{JUDGES[0]}' and judge_trial = 1"
-    )
-    scores: dict[tuple[str, str], dict[int, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
-    for each in verdicts:
-        scores[each["vintage"], each["task_id"]][each["trial"]].append((each["weight"], each["value"]))
-    by_night: dict[str, list[float]] = defaultdict(list)
-    for (night, _), trials in scores.items():
-        values = [sum(w * v for w, v in given) / sum(w for w, _ in given if w > 0) for given in trials.values()]
-        by_night[night].append(sum(values) / len(values))
-    assert [each["vintage"] for each in rows] == [OLDER_NIGHT, *NIGHTS]
-    for each in rows:
-        of_night = by_night[each["vintage"]]
-        assert each["mean_score"] == pytest.approx(math.fsum(of_night) / len(of_night))
-        assert each["n_tasks"] == len(of_night)
-    assert [each["changed"] for each in rows] == [None, "data set", None, None, None, None]
-    assert [each["is_drifted"] for each in rows] == [each["vintage"] == DRIFT_NIGHT for each in rows]
-    for earlier, later in pairwise(rows[1:]):
-        assert later["change"] == pytest.approx(later["mean_score"] - earlier["mean_score"])
 
 
 def test_a_chart_has_one_split_and_one_judge_and_only_models_with_a_history(edition: Edition) -> None:

@@ -4,7 +4,6 @@ import csv
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,9 +11,8 @@ from flows.report import write_report
 from tasks.config.job import Job
 from tasks.report.content.edition import Edition, open_edition
 from tasks.report.pages import PAGES
-from tasks.report.pages.overview import facts, notices
+from tasks.report.pages.overview import notices
 from tests.tasks.report.drilldown.drilled import data
-from tests.tasks.report.made_up.evaluated import Evaluated
 from warehouse import Reader, Warehouse
 
 pytestmark = pytest.mark.slow
@@ -95,25 +93,6 @@ def test_what_is_of_the_whole_warehouse_says_so(finance: Path) -> None:
 
     assert shown
     assert pages.count("This covers the whole warehouse, not only split finance.") >= len(shown)
-
-
-def test_the_facts_are_counts_of_the_splits_tasks(edition: Edition) -> None:
-    evaluated = Evaluated(edition)
-    members = {task["task_id"] for task in evaluated.tasks_of("finance")}
-    answers = [
-        answer for entry in evaluated.entries.values() for answer in evaluated.answers[entry]
-        if answer["task_id"] in members
-    ]  # fmt: skip
-    verdicts: list[Any] = [
-        verdict for answer in answers for judging in evaluated.judgings
-        for verdict in evaluated.verdicts(judging, answer).values()
-    ]  # fmt: skip
-
-    shown = {name: value for name, value, _ in facts(edition)}
-
-    assert shown["Tasks"] == str(len(members)) == "24"
-    assert shown["Responses"] == f"{len(answers):,}"
-    assert shown["Verdicts"] == f"{len(verdicts):,}"
 
 
 @pytest.mark.parametrize(("splits", "boards"), [

@@ -1,10 +1,7 @@
 """The overview says what is so: figures against a computation of their own, and notices for what happened."""
 
-import csv
 import json
-from collections import defaultdict
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import pytest
@@ -13,12 +10,11 @@ from flows.nightly_changes import changes
 from flows.report import write_report
 from tasks.config.job import Job
 from tasks.report.content.edition import Edition, open_edition
-from tasks.report.pages.overview import Notice, facts, notices
+from tasks.report.pages.overview import Notice, notices
 from tests.builders import job_on
 from tests.tasks.report.drilldown.drilled import files, tiny_job
-from tests.tasks.report.made_up.contenders import DROP_NIGHT, DROPPING, NIGHTS
+from tests.tasks.report.made_up.contenders import DROPPING, NIGHTS
 from tests.tasks.report.made_up.editions import edition_of
-from tests.tasks.report.made_up.evaluated import Evaluated
 from tests.tasks.report.made_up.texts import CANARY
 from warehouse import Reader, Warehouse
 
@@ -34,20 +30,6 @@ def edition(world_job: Job, reader: Reader) -> Edition:
     return open_edition(world_job, reader, None, changes(world_job))
 
 
-def score_of(reader: Reader, response_id: str, judging: dict[str, Any]) -> float | None:
-    """Equation 1, from verdicts and weights; None unless every criterion is decided."""
-    rows = reader.rows(
-        "select weight, verdicts.value from responses inner join criteria using (benchmark, dataset_revision, task_id) "
-        "left join (select * from verdicts where judge = $judge and judge_trial = 1) as verdicts "
-        "on verdicts.response_id = responses.response_id and verdicts.criterion_id = criteria.criterion_id "
-        "where responses.response_id = $response",
-        {"judge": judging["judge"], "response": response_id},
-    )
-    if any(row["value"] is None for row in rows):
-        return None
-    return sum(r["weight"] * r["value"] for r in rows) / sum(r["weight"] for r in rows if r["weight"] > 0)
-
-
 def test_the_intervals_of_what_changed_are_drawn(world_site: Path) -> None:
     section = (world_site / "index.html").read_text(encoding="utf-8").partition('id="changes"')[2]
     chart = json.loads(section.partition('<script type="application/json">')[2].partition("</script>")[0])
@@ -55,39 +37,6 @@ def test_the_intervals_of_what_changed_are_drawn(world_site: Path) -> None:
     assert chart["data"]["values"]
     for row in chart["data"]["values"]:
         assert row["ci_low"] < row["difference"] < row["ci_high"]
-
-
-def test_what_changed_is_the_mean_of_paired_differences(edition: Edition, reader: Reader) -> None:
-    answers = reader.rows(
-        "select response_id, task_id, vintage from responses where model = $model and vintage in ($a, $b) "
-        "and dataset_revision = $revision",
-        {"model": DROPPING, "a": NIGHTS[3], "b": DROP_NIGHT, "revision": edition.revision},
-    )
-    finance = {
-        row["task_id"] for row in reader.rows("select task_id from tasks where list_contains(splits, 'finance')")
-    }
-    values: dict[tuple[str, str], list[float | None]] = defaultdict(list)
-    for row in answers:
-        if row["task_id"] in finance:
-            values[row["task_id"], row["vintage"]].append(
-                score_of(reader, row["response_id"], {"judge": "strict-judge"})
-            )
-    paired = [
-        (fmean(values[task, NIGHTS[3]]), fmean(values[task, DROP_NIGHT]))  # type: ignore[type-var]
-        for task in finance
-        if None not in [*values[task, NIGHTS[3]], *values[task, DROP_NIGHT]] and values[task, DROP_NIGHT]
-    ]
-
-    (found,) = [
-        row
-        for row in edition.rows("overview/changes")
-        if (row["model"], row["split"], row["judging"]) == (DROPPING, "finance", "strict-judge")
-    ]
-
-    assert (found["earlier"], found["later"], found["n_tasks"]) == (NIGHTS[3], DROP_NIGHT, len(paired))
-    assert found["difference"] == pytest.approx(fmean(now - then for then, now in paired))
-    assert found["ci_low"] < found["difference"] < found["ci_high"] < 0
-    assert found["is_significant"]
 
 
 @pytest.mark.parametrize("night", [NIGHTS[2], NIGHTS[3]])
@@ -113,27 +62,6 @@ def test_what_changed_is_computed_whichever_samplings_are_shown(
     assert write_report(world_job, None, vintage) == (vintage, [{"of": asked}])
 
 
-def test_the_leaderboard_tells_what_the_answers_cost_from_what_judging_them_did(edition: Edition) -> None:
-    evaluated = Evaluated(edition)
-    finance = {task["task_id"] for task in evaluated.tasks_of("finance")}
-    wanted = {}
-    for entry, model in evaluated.entries.items():
-        answers = [each for each in evaluated.answers[model] if each["task_id"] in finance]
-        verdicts = [each for answer in answers for each in evaluated.verdicts("strict-judge", answer).values()]
-        of_both = [each["cost_usd"] for each in answers], [each["cost_usd"] for each in verdicts]
-        wanted[entry] = tuple(None if None in costs else pytest.approx(sum(costs)) for costs in of_both)
-
-    shown = edition.rows("overview/leaderboard")
-    rows = [row for row in shown if (row["judging"], row["split"]) == ("strict-judge", "finance")]
-
-    assert {row["model"]: (row["answers_usd"], row["judging_usd"]) for row in rows} == wanted
-    assert any(None in costs for costs in wanted.values())
-    assert all(
-        row["cost_usd"] == pytest.approx(row["answers_usd"] + row["judging_usd"])
-        for row in rows if row["answers_usd"] is not None
-    )  # fmt: skip
-
-
 def test_the_fall_is_the_first_thing_that_one_reads_and_the_steady_model_is_not_named(edition: Edition) -> None:
     found = notices(edition)
 
@@ -148,21 +76,6 @@ def test_the_fall_is_the_first_thing_that_one_reads_and_the_steady_model_is_not_
 )
 def test_what_is_wrong_with_the_figures_is_said(edition: Edition, expected: str) -> None:
     assert any(expected in each.text for each in notices(edition))
-
-
-def test_the_facts_are_counts_of_what_is_shown(edition: Edition, reader: Reader) -> None:
-    shown = {name: (value, beside) for name, value, beside in facts(edition)}
-
-    entries = {(entry["model"], entry["vintage"]) for entry in edition.entries}
-    answers = [
-        row
-        for row in reader.rows("select * from responses where dataset_revision = $r", {"r": edition.revision})
-        if (row["model"], row["vintage"]) in entries
-    ]
-    n_failed = sum(row["status"] != "ok" for row in answers)
-    assert shown["Responses"] == (f"{len(answers):,}", f"{n_failed:,} failed")
-    assert shown["Tasks"][0] == str(len(reader.rows("select * from tasks where is_admitted and dataset_revision = $r",
-                                                    {"r": edition.revision})))  # fmt: skip
 
 
 def test_an_embedded_judge_is_the_gravest_notice(world_job: Job, edition: Edition) -> None:
@@ -213,16 +126,6 @@ def test_the_same_data_gives_the_same_bytes(name: str, request: pytest.FixtureRe
     assert one.keys() == other.keys()
 
 
-def test_every_figure_offers_its_numbers_and_the_sql_that_gives_them(world_job: Job, world_site: Path) -> None:
-    with Warehouse(world_job.warehouse).reader() as reader:
-        for path in sorted((world_site / "figures").glob("*.sql")):
-            columns, rows = reader.table(path.read_text(encoding="utf-8"))
-            with path.with_suffix(".csv").open(encoding="utf-8", newline="") as file:
-                header, *body = csv.reader(file)
-            assert header == columns, path.name
-            assert len(body) == len(rows), path.name
-
-
 def test_the_canary_is_nowhere(hostile_site: Path, world_site: Path) -> None:
     for folder in (world_site, hostile_site):
         for path in folder.rglob("*"):
@@ -235,10 +138,3 @@ def test_file_names_hold_nothing_that_came_from_data(hostile_site: Path) -> None
 
     assert [name for name in names if not all(c.isascii() and (c.isalnum() or c in "._-/") for c in name)] == []
     assert json.loads((hostile_site / "report.json").read_text())["format"] == "prbench-report"
-
-
-def test_annotated_and_released_labels_are_counted_on_the_same_admitted_tasks(edition: Edition) -> None:
-    counted = edition.rows("annotations/annotators")
-    (facts,) = edition.rows("overview/facts")
-
-    assert {row["n_released"] for row in counted if row["n_released"]} == {facts["n_tasks"]}

@@ -6,9 +6,12 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
 
+from tasks.config.job import Job
 from tasks.report.drilldown.writing import NAVIGATED, TASK
 from tasks.report.pages import PAGES
 from tests.tasks.report.browser import DESKTOP, PHONE, Visit, visiting
+from tests.tasks.report.made_up.attacks import ATTACKS
+from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
 NAMES = [f"{page.name}.html" for page in (*PAGES, *NAVIGATED, TASK)]
@@ -81,6 +84,21 @@ def test_a_page_in_the_dark_keeps_nobody_out_either(browser: Browser, world_site
         assert visit.value("document.documentElement.dataset.theme") == "dark"
         assert whom_it_keeps_out(visit) == []
         assert visit.faults == []
+
+
+def test_every_attack_stands_in_names_and_in_texts_of_the_hostile_world(hostile_job: Job) -> None:
+    with Warehouse(hostile_job.warehouse).reader() as reader:
+        texts = {
+            name: reader.value(f"select string_agg({column}, chr(31)) from {table}")
+            for table, column, name in (
+                ("responses", "text", "answers"), ("verdicts", "explanation", "explanations"),
+                ("criteria", "title", "titles"), ("messages", "content", "conversations"), ("tasks", "task_id", "ids"),
+            )
+        }  # fmt: skip
+        models = reader.rows("select distinct model from leaderboard")
+    missing = {(name, attack) for name, text in texts.items() for attack in ATTACKS if attack not in text}
+    assert {name for name, _ in missing} <= {"ids"}
+    assert len({attack for attack in ATTACKS if any(attack in row["model"] for row in models)}) == len(models) == 7
 
 
 @pytest.mark.parametrize("name", NAMES)

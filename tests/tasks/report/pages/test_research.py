@@ -1,11 +1,9 @@
 """The report of another benchmark than the first one: its own labels, scores and three steps, and nothing of others."""
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import pytest
@@ -15,14 +13,13 @@ from tasks.config.job import Job
 from tasks.report.content.edition import Edition, open_edition
 from tasks.report.content.figures import formula, score_word, words
 from tasks.report.pages import PAGES
-from tasks.report.pages.categories import CATEGORIES
 from tasks.report.pages.judges import JUDGES as JUDGES_PAGE
 from tasks.report.rendering.drawn import as_csv
 from tasks.rules.records import ScoreDefinition
 from tests.tasks.report.drilldown.drilled import data
 from tests.tasks.report.made_up.editions import rows_of
 from tests.tasks.report.made_up.research import JUDGES, MODELS, PERSON, VALUES
-from warehouse import Reader, Warehouse
+from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
 
@@ -34,26 +31,6 @@ OTHERS_WORDS = re.compile(r"topic|pathway|decision type|equation 2|figure \d+ of
 def edition(research_job: Job) -> Iterator[Edition]:
     with Warehouse(research_job.warehouse).reader() as reader:
         yield open_edition(research_job, reader)
-
-
-@pytest.fixture(scope="module")
-def decided(edition: Edition) -> dict[tuple[str, str], dict[str, list[tuple[dict[str, Any], float]]]]:
-    """(judge, model) -> task -> its criteria, each with the value of the verdict, from stored rows alone."""
-    rows = edition.reader.rows(
-        "select verdicts.judge, verdicts.model, verdicts.value, criteria.* from verdicts "
-        "inner join criteria using (benchmark, dataset_revision, task_id, criterion_id) "
-        "where benchmark = ? and grading = 'ternary'",
-        [edition.benchmark.name],
-    )
-    found: dict[tuple[str, str], dict[str, list[tuple[dict[str, Any], float]]]] = defaultdict(lambda: defaultdict(list))
-    for row in rows:
-        found[row["judge"], row["model"]][row["task_id"]].append((row, row["value"]))
-    return found
-
-
-def labels_of(reader: Reader, kind: str) -> dict[str, str]:
-    rows = reader.rows("select task_id, label from task_labels where kind = ?", [kind])
-    return {row["task_id"]: row["label"] for row in rows}
 
 
 def said(site: Path, page: str) -> dict[str, tuple[str, str]]:
@@ -143,60 +120,6 @@ def test_a_score_reads_as_one_whatever_it_is_called(edition: Edition) -> None:
 # what they say
 
 
-@pytest.mark.parametrize("kind", FAMILIES)
-def test_a_task_label_has_the_mean_compliance_of_its_tasks(kind: str, edition: Edition, decided: Any) -> None:
-    labels = labels_of(edition.reader, kind)
-    wanted: dict[tuple[str, str, str], Any] = {}
-    for (judge, model), tasks in decided.items():
-        for label in {labels[task] for task in tasks}:
-            of_label = [of for task, of in tasks.items() if labels[task] == label]
-            values = [
-                sum(each["weight"] * value for each, value in of)
-                / sum(each["weight"] for each, _ in of if each["weight"] > 0)
-                for of in of_label
-            ]
-            wanted[judge, label, model] = pytest.approx(fmean(values))
-
-    figure = CATEGORIES.own(next(breakdown for breakdown in edition.own_breakdowns if breakdown.kind == kind))  # type: ignore[misc]
-    rows = [each for each in rows_of(figure, edition) if each["judging"] in {*JUDGES, PERSON}]
-    assert {(r["judging"], r["label"], r["model"]): r["mean_score"] for r in rows if r["n_tasks"]} == wanted
-
-
-def test_labels_of_criteria_have_the_score_that_parts_without_positive_weights_have_too(
-    edition: Edition, decided: Any
-) -> None:
-    wanted = {}
-    for (judge, model), tasks in decided.items():
-        for label, is_in in (("mandatory", lambda w: abs(w) >= 4), ("optional", lambda w: abs(w) < 4)):
-            values = []
-            for of in tasks.values():
-                part = [(each["weight"], value) for each, value in of if is_in(each["weight"])]
-                values.append(sum(w * value for w, value in part) / sum(abs(w) for w, _ in part))
-            wanted[judge, label, model] = pytest.approx(fmean(values))
-
-    (breakdown,) = [breakdown for breakdown in edition.own_breakdowns if breakdown.of_criteria]
-    rows = [each for each in rows_of(CATEGORIES.own(breakdown), edition) if each["judging"] in {*JUDGES, PERSON}]  # type: ignore[misc]
-    assert {(r["judging"], r["label"], r["model"]): r["mean_score"] for r in rows} == wanted
-    assert {r["score_name"] for r in rows} == {"paper_score"}
-
-
-def test_a_mistake_that_was_not_made_is_no_failure_and_shares_add_up(edition: Edition, decided: Any) -> None:
-    figure = next(each for each in CATEGORIES.figures if each.name == "failures")
-    rows = [each for each in rows_of(figure, edition) if each["judging"] in JUDGES]
-
-    failed: dict[tuple[str, str, str], list[bool]] = defaultdict(list)
-    for (judge, model), tasks in decided.items():
-        for each, value in (pair for of in tasks.values() for pair in of):
-            failed[judge, each["category"], model].append(value == (0 if each["weight"] > 0 else 1))
-    assert {(r["judging"], r["label"], r["model"]): r["failure_rate"] for r in rows} == {
-        key: pytest.approx(fmean(of)) for key, of in failed.items() if key[0] in JUDGES
-    }
-    for judge in JUDGES:
-        for model in MODELS:
-            shares = [r["failure_share"] for r in rows if (r["judging"], r["model"]) == (judge, model)]
-            assert sum(shares) == pytest.approx(1)
-
-
 def test_agreement_with_people_is_told_for_each_grading_and_with_nobody_but_people(edition: Edition) -> None:
     figure = next(each for each in JUDGES_PAGE.figures if each.name == "variant_agreement")
 
@@ -208,24 +131,6 @@ def test_agreement_with_people_is_told_for_each_grading_and_with_nobody_but_peop
         for grading, suffix in (("ternary", ""), ("ternary as binary", " (as binary)"))
     }
     assert {r["n"] for r in rows} == {4 * 20 * len(MODELS)}
-
-
-def test_a_judge_is_not_among_the_others_that_its_own_verdicts_are_compared_with(edition: Edition) -> None:
-    figure = next(each for each in JUDGES_PAGE.figures if each.name == "judge_favours")
-    # What a person has not read to its end has no score, so the judge is compared with the other judge alone there.
-    scores = edition.reader.rows("select * from scores where score_name = 'compliance' and is_complete")
-    values = {(r["judge"], r["grading"], r["response_id"]): r["value"] for r in scores}
-
-    found = {(r["grader"], r["model"]): r["others_mean"] for r in rows_of(figure, edition)}
-
-    for model in MODELS:
-        ids = {r["response_id"] for r in scores if r["model"] == model}
-        others = [
-            [values[judge, "ternary", each] for judge in ("lenient", PERSON) if (judge, "ternary", each) in values]
-            for each in ids
-        ]
-        assert {len(each) for each in others} == {1, 2}
-        assert found["careful", model] == pytest.approx(fmean(map(fmean, others)))
 
 
 def test_a_reading_is_no_call_that_could_fail(edition: Edition) -> None:

@@ -1,0 +1,17 @@
+"""The edition of the made-up warehouse."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from flows.nightly_changes import changes
+from tasks.config.job import Job
+from tasks.report.content.edition import Edition, open_edition
+from warehouse import Warehouse
+
+
+@pytest.fixture(scope="module")
+def edition(world_job: Job) -> Iterator[Edition]:
+    """What its report is about, with what changed since earlier nights."""
+    with Warehouse(world_job.warehouse).reader() as reader:
+        yield open_edition(world_job, reader, None, changes(world_job))

@@ -1,0 +1,439 @@
+"""Figures of scores, lengths, costs and the hard subset, in small cases that are worked out by hand; and charts."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.config.job import Job
+from tasks.report.build import build
+from tasks.report.content.edition import Edition, criterion_key, open_edition
+from tasks.report.drawing.plots import specification
+from tasks.report.pages import PAGES
+from tasks.report.pages.categories import CATEGORIES
+from tasks.report.pages.conditions import CONDITIONS, with_addresses
+from tests.builders import admitted, at, criterion, response, row, verdict
+from tests.tasks.aggregate.breakdowns_oracle import severity_rows
+from tests.tasks.report.made_up.contenders import CONTENDERS, IMPORTED_MODEL, JUDGES, PEOPLE
+from tests.tasks.report.made_up.editions import Row, check_sources, edition_of, rows_of
+from warehouse import Warehouse
+
+FIGURES = {figure.name: figure for page in PAGES for figure in page.figures}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FIGURES.keys() - {"cascade_decisions"})  # of which the world has none
+def test_the_sql_runs_as_it_stands_and_gives_the_csv(name: str, edition: Edition, tmp_path: Path) -> None:
+    check_sources(FIGURES[name], edition, tmp_path)
+
+
+# charts
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [figure.name for figure in CATEGORIES.figures])
+def test_no_chart_shows_two_judges_or_two_splits_or_a_hard_split_beside_its_full_one(
+    name: str, edition: Edition
+) -> None:
+    rows = rows_of(FIGURES[name], edition)
+    plots = FIGURES[name].plots(rows)  # type: ignore[misc]
+
+    charted = [specification(plot.chart)["data"]["values"] for plot in plots]
+    assert all(len({each["judging"] for each in values}) == 1 for values in charted)
+    titles = [plot.title for plot in plots]
+    assert len(titles) == len(set(titles))
+    assert not [title for title in titles if "_hard" in title]
+    for split in ("finance", "legal"):
+        assert any(title.endswith(f"{split}, judged by {JUDGES[0]}") for title in titles)
+    listed = FIGURES[name].listed(rows)  # type: ignore[misc]
+    assert {each["split"] for each in listed} == {"finance", "legal"}
+
+
+def test_where_only_a_hard_split_is_evaluated_the_charts_show_it(edition: Edition) -> None:
+    rows = [each for each in rows_of(FIGURES["topics"], edition) if each["split"] == "finance_hard"]
+
+    assert {"finance_hard"} == {plot.title.split(",")[0] for plot in FIGURES["topics"].plots(rows)}  # type: ignore[misc]
+    assert rows == FIGURES["topics"].listed(rows)  # type: ignore[misc]
+
+
+# small cases
+
+
+def decided(judge: str, vintage: str, value: float, **of_response: Any) -> tuple[Row, list[Row]]:
+    """An answer to the only task in a sampling, with a judge's verdicts, all of one value."""
+    answer = response("t1", vintage=vintage, **of_response) | {"response_id": f"t1/{vintage}"}
+    return answer, [verdict(answer, each, value, judge=judge) for each in CRITERIA]
+
+
+CRITERIA = [
+    criterion("t1", 0, 8.0, "Accuracy") | {"severity": "critically important"},
+    criterion("t1", 1, -9.0, "Risk") | {"severity": "critically detrimental"},
+]
+
+
+def test_judges_and_samplings_are_never_mixed(tmp_path: Path) -> None:
+    old, of_old = decided("ada", "first", 1.0)
+    new, of_new = decided("ada", "second", 0.0, created_at=at(1000))
+    of_new += [verdict(new, each, 1.0, judge="bell") for each in CRITERIA]
+    edition = edition_of(tmp_path, {
+        **admitted(["t1"], n_criteria=2), "severities": severity_rows(), "criteria": CRITERIA,
+        "responses": [old, new], "verdicts": of_old + of_new,
+    })  # fmt: skip
+
+    rows = rows_of(FIGURES["categories"], edition)
+    found = {(each["judging"], each["model"], each["label"]): each["mean_score"] for each in rows}
+    critical = rows_of(FIGURES["critical"], edition)
+
+    # A category of nothing but mistakes is at its best where none was made.
+    assert found == {
+        ("ada", "a-model", "Accuracy"): 0.0, ("ada", "a-model", "Risk"): 1.0,
+        ("bell", "a-model", "Accuracy"): 1.0, ("bell", "a-model", "Risk"): 0.0,
+    }  # fmt: skip
+    assert [(each["judging"], each["missed_share"], each["mistake_share"]) for each in critical] == [
+        ("ada", 1.0, 0.0), ("bell", 0.0, 1.0),
+    ]  # fmt: skip
+
+
+def test_what_is_not_decided_has_no_figure_and_not_a_bad_one(tmp_path: Path) -> None:
+    answer = response("t1")
+    edition = edition_of(tmp_path, {
+        **admitted(["t1"], n_criteria=2), "severities": severity_rows(), "criteria": CRITERIA, "responses": [answer],
+        "verdicts": [verdict(answer, CRITERIA[0], 1.0), verdict(answer, CRITERIA[1], None)],
+    })  # fmt: skip
+
+    categories = {each["label"]: each for each in rows_of(FIGURES["categories"], edition)}
+    (critical,) = rows_of(FIGURES["critical"], edition)
+
+    assert (categories["Accuracy"]["mean_score"], categories["Risk"]["mean_score"]) == (1.0, None)
+    assert (categories["Risk"]["mean_lower"], categories["Risk"]["mean_upper"]) == (0.0, 1.0)
+    assert (critical["missed_share"], critical["mistake_share"], critical["mistake_coverage"]) == (0.0, None, 0.0)
+    assert critical["responses_with_mistake_share"] is None
+
+
+def test_a_criterion_of_an_unknown_severity_is_listed_last_and_is_no_mistake(tmp_path: Path) -> None:
+    odd = criterion("t1", 2, 3.0, "Accuracy") | {"severity": "nice to have"}
+    answer = response("t1")
+    edition = edition_of(tmp_path, {
+        **admitted(["t1"], n_criteria=3), "severities": severity_rows(), "criteria": [*CRITERIA, odd],
+        "responses": [answer], "verdicts": [verdict(answer, each, 1.0) for each in (*CRITERIA, odd)],
+    })  # fmt: skip
+
+    rows = rows_of(FIGURES["severities"], edition)
+
+    assert [(each["severity"], each["is_detrimental"]) for each in rows] == [
+        ("critically important", False), ("critically detrimental", True), ("nice to have", None),
+    ]  # fmt: skip
+    plots = FIGURES["severities"].plots(rows)  # type: ignore[misc]
+    assert ["Criteria met, finance", "Mistakes made, finance"] == [plot.title for plot in plots]
+
+
+def test_a_mean_below_0_stands_unclipped_beside_the_0_and_no_other_does(tmp_path: Path) -> None:
+    rubric = [criterion("t1", 0, 5.0), criterion("t1", 1, -10.0)]
+    bad, good = response("t1", "bad"), response("t1", "good")
+    edition = edition_of(tmp_path, {
+        **admitted(["t1"], n_criteria=2, topic="Tax"), "severities": severity_rows(), "criteria": rubric,
+        "responses": [bad, good],
+        "verdicts": [verdict(bad, each, float(each["weight"] < 0)) for each in rubric]
+        + [verdict(good, each, float(each["weight"] > 0)) for each in rubric],
+    })  # fmt: skip
+
+    found = {
+        each["model"]: (each["mean_score"], each["raw_mean_score"]) for each in rows_of(FIGURES["topics"], edition)
+    }
+    assert found == {"bad": (0.0, -2.0), "good": (1.0, None)}
+
+
+@pytest.mark.slow
+def test_a_criterion_leads_to_both_responses_side_by_side(edition: Edition) -> None:
+    rows = with_addresses(rows_of(FIGURES["condition_criteria"], edition))
+
+    assert rows
+    for each in rows:
+        assert criterion_key(each["criterion_id"]) in each["address"]
+        assert "a=" in each["address"]
+        assert "b=" in each["address"]
+    gains = [each["points"] for each in rows if (each["judging"], each["condition"]) == (edition.main, "code")]
+    assert gains == sorted(gains, reverse=True)
+    assert len(gains) <= 20
+
+
+@pytest.mark.slow
+def test_the_page_is_there_only_where_conditions_are_configured(
+    world_job: Job, research_job: Job, tmp_path: Path
+) -> None:
+    for job, is_there in ((world_job, True), (research_job, False)):
+        with Warehouse(job.warehouse).reader() as reader:
+            assert open_edition(job, reader).has_rows(CONDITIONS.needs) == is_there
+    written = build(research_job, tmp_path / "site")
+
+    assert not (written.index.parent / "conditions.html").exists()
+    assert "conditions.html" not in written.index.read_text(encoding="utf-8")
+
+
+UNPRICED = {IMPORTED_MODEL, *(each.label for each in CONTENDERS if each.usd_per_mtok is None)}
+
+
+# length
+
+
+# cost
+
+
+def test_who_has_no_known_price_is_named_and_is_in_no_chart_of_cost(edition: Edition) -> None:
+    rows = rows_of(FIGURES["costs"], edition)
+
+    (note,) = FIGURES["costs"].notes(rows)  # type: ignore[misc]
+    assert all(model in note for model in UNPRICED)
+    drawn = [
+        each
+        for plot in FIGURES["costs"].plots(rows)  # type: ignore[misc]
+        for each in specification(plot.chart)["data"]["values"]
+    ]
+    assert {each["model"] for each in drawn} == {each["model"] for each in rows} - UNPRICED
+    assert all(each["answer_usd"] > 0 for each in drawn)
+    bars = [each for each in drawn if "part" in each]
+    assert bars
+    assert PEOPLE not in {each["judging"] for each in bars}, "what people cost is not known"
+
+
+# small cases
+
+
+def one_answer_each(costs: dict[str, list[float | None]], **of_verdict: Any) -> dict[str, list[Row]]:
+    """Models that answered tasks at these costs, all of it judged as met."""
+    tasks = [f"t{i}" for i in range(max(map(len, costs.values())))]
+    criteria = {task: criterion(task, 0, 5.0) for task in tasks}
+    answers = [
+        response(task, model, cost_usd=cost, chars_alnum=10)
+        for model, of_model in costs.items()
+        for task, cost in zip(tasks, of_model, strict=False)
+    ]
+    given = {"cost_usd": 0.01, **of_verdict}
+    return {
+        **admitted(tasks, n_criteria=1), "criteria": list(criteria.values()), "responses": answers,
+        "verdicts": [verdict(answer, criteria[answer["task_id"]], 1.0, **given) for answer in answers],
+    }  # fmt: skip
+
+
+def test_a_cost_that_is_partly_unknown_is_the_mean_of_what_is_known_and_no_sum(tmp_path: Path) -> None:
+    edition = edition_of(tmp_path, one_answer_each({"dear": [2.0, None], "free": [0.0, 0.0], "odd": [None, None]}))
+
+    rows = {each["model"]: each for each in rows_of(FIGURES["costs"], edition)}
+    notes = FIGURES["costs"].notes(list(rows.values()))  # type: ignore[misc]
+
+    columns = ("answer_usd", "n_unpriced_answers", "all_answers_usd", "task_usd")
+    assert {model: tuple(each[name] for name in columns) for model, each in rows.items()} == {
+        "dear": (2.0, 1, None, pytest.approx(2.01)), "free": (0.0, 0, 0.0, pytest.approx(0.01)),
+        "odd": (None, 2, None, None),
+    }  # fmt: skip
+    assert [note.endswith(f"{name}.") for note, name in zip(notes, ("odd", "free"), strict=False)] == [True, True]
+    assert notes[2].startswith("The cost of dear ")
+    plots = FIGURES["costs"].plots(list(rows.values()))  # type: ignore[misc]
+    assert ["dear"] == [each["model"] for each in specification(plots[0].chart)["data"]["values"]]
+
+
+def test_a_verdict_without_a_price_makes_no_judging_cheaper(tmp_path: Path) -> None:
+    edition = edition_of(tmp_path, one_answer_each({"one": [1.0, 1.0]}, cost_usd=None, source="judged"))
+
+    (cost,) = rows_of(FIGURES["costs"], edition)
+    (judge,) = rows_of(FIGURES["judge_costs"], edition)
+
+    assert (cost["answer_usd"], cost["judging_usd"], cost["task_usd"]) == (1.0, None, None)
+    assert (judge["thousand_usd"], judge["cost_usd"], judge["n_unpriced"]) == (None, None, 2)
+    assert judge["cached_share"] is None
+    assert FIGURES["judge_costs"].plots([judge]) == []  # type: ignore[misc]
+
+
+def test_an_earlier_sampling_and_another_judge_leave_the_fifths_as_they_are(tmp_path: Path) -> None:
+    tables = one_answer_each({"one": [1.0] * 6})
+    for answer, chars in zip(tables["responses"], (60, 10, 50, 20, 40, 30), strict=True):
+        answer["chars_alnum"] = chars
+    lost = tables["verdicts"][1]
+    lost |= {"value": None, "status": "parse_error"}
+    earlier = [each | {"response_id": f"{each['response_id']}/0", "vintage": "old"} for each in tables["responses"]]
+    later = [each | {"created_at": at(1000)} for each in tables["responses"]]
+    old = [verdict(each, criterion(each["task_id"], 0, 5.0), 0.0) for each in earlier]
+    bell = [verdict(each, criterion(each["task_id"], 0, 5.0), 0.0, judge="bell") for each in later]
+    edition = edition_of(tmp_path, tables | {"responses": earlier + later, "verdicts": tables["verdicts"] + old + bell})
+
+    rows = [each for each in rows_of(FIGURES["length_fifths"], edition) if each["judging"] == "a-judge"]
+
+    # The shortest answer is not decided in full, so five are left.
+    assert [(each["fifth"], each["min_chars_alnum"], each["n_answers"], each["mean_value"]) for each in rows] == [
+        (place, chars, 1, 1.0) for place, chars in enumerate((20, 30, 40, 50, 60), start=1)
+    ]
+    assert {each["difference"] for each in rows} == {0.0}
+
+
+def test_calls_without_any_price_have_no_cost(tmp_path: Path) -> None:
+    def spent(day: str, called_model: str, unpriced: int, cost_usd: float, cached: int | None = None) -> Row:
+        return row(
+            "spend", purpose="judge", day=day, called_model=called_model, calls=10, failed_calls=0, prompt_tokens=100,
+            completion_tokens=10, unpriced_calls=unpriced, cost_usd=cost_usd, cached_tokens=cached,
+        )  # fmt: skip
+
+    edition = edition_of(tmp_path, {
+        **admitted(["t1"]),
+        "spend": [
+            spent("2026-01-02", "known", 4, 0.5, cached=25), spent("2026-01-01", "known", 0, 0.25),
+            spent("2026-01-01", "unknown", 10, 0.0),
+        ],
+    })  # fmt: skip
+
+    rows = rows_of(FIGURES["spend"], edition)
+
+    columns = ("called_model", "cost_usd", "unpriced_calls", "cached_share", "first_day", "last_day")
+    assert [tuple(each[name] for name in columns) for each in rows] == [
+        ("known", 0.75, 4, 0.25, "2026-01-01", "2026-01-02"), ("unknown", None, 10, None, "2026-01-01", "2026-01-01"),
+    ]  # fmt: skip
+    (note,) = FIGURES["spend"].notes(rows)  # type: ignore[misc]
+    assert note.endswith("known, unknown.")
+
+
+Rows = list[Row]
+MEANS = {"t0": 0.1, "t1": 0.25, "t2": 0.5, "t3": 0.75 + 1e-15, "t4": 0.75, "t5": 1.0}
+"""Task -> mean score; the two before the last one differ in their last digits only."""
+CHANCES = {"t0": 1.0, "t1": 0.96, "t2": 0.5, "t3": 0.4, "t4": 0.04, "t5": 0.0}
+HARDEST, EARLIER = ("t0", "t1", "t2"), ("t0", "t2", "t5")
+TOPICS = {"t0": "Torts", "t1": "Tax", "t2": "Tax", "t3": "Tax", "t4": "Torts", "t5": None}
+
+
+def selected(selection: str, tasks: tuple[str, ...], at_s: float, field: str = "Finance") -> Rows:
+    return [
+        row(
+            "hard_subset", selection_id=selection, field=field, task_id=task, rank=rank, n_models=2,
+            mean_score=MEANS.get(task, 0.5), panel=["ada", "bell"], selected_at=at(at_s),
+        )
+        for rank, task in enumerate(tasks, start=1)
+    ]  # fmt: skip
+
+
+def stable(selection: str) -> Rows:
+    return [
+        row(
+            "hard_stability", selection_id=selection, field="Finance", task_id=task, mean_score=mean,
+            is_selected=task in HARDEST, inclusion_probability=CHANCES[task],
+            is_border=0.05 <= CHANCES[task] <= 0.95,
+        )
+        for task, mean in MEANS.items()
+    ]  # fmt: skip
+
+
+def tables() -> dict[str, Rows]:
+    found = admitted([*MEANS, "l0", "refused"])
+    for each in found["task_rows"]:
+        each |= {"field": "Legal" if each["task_id"] == "l0" else "Finance", "topic": TOPICS.get(each["task_id"])}
+    official = [row("split_members", split="finance_hard", task_id=task, position=0) for task in ("t0", "t5")]
+    found["refusals"] = [row("refusals", task_id="refused", check_name="any", severity="quarantine")]
+    return found | {
+        "split_members": found["split_members"] + official,
+        # The one of Legal was selected before stability was measured.
+        "hard_subset": [
+            *selected("own", HARDEST, 200), *selected("earlier", EARLIER, 100),
+            *selected("legal", ("l0",), 50, "Legal"),
+        ],
+        "hard_stability": [*stable("own"), *stable("earlier")],
+        "hard_overlaps": [
+            row(
+                "hard_overlaps", selection_id=selection, field="Finance", kind=kind, compared_with=compared_with,
+                n_selected=3, n_compared=n_compared, n_shared=1, jaccard=0.25,
+            )
+            for selection, kind, compared_with, n_compared in (
+                ("own", "leave_one_out", "ada", 3), ("own", "official", "finance_hard", 2),
+                ("earlier", "leave_one_out", "bell", 3),
+            )
+        ],
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Edition]:
+    edition = edition_of(tmp_path_factory.mktemp("small"), tables())
+    yield edition
+    edition.reader.close()
+
+
+def test_a_selection_is_told_with_its_size_its_border_and_its_panel(small: Edition) -> None:
+    finance, legal = rows_of(FIGURES["hard_selections"], small)
+
+    names = ("selection_id", "n_selected", "n_chosen_from", "n_tasks", "n_border", "n_border_inside", "n_models")
+    assert [finance[name] for name in names] == ["own", 3, 6, 6, 2, 1, 2]
+    assert (finance["highest_inside"], finance["lowest_outside"], finance["gap"]) == (0.5, 0.75, 0.25)
+    assert finance["mean_inclusion"] == pytest.approx((1.0 + 0.96 + 0.5) / 3)
+    assert finance["panel"] == ["ada", "bell"]
+    assert finance["selected_at"] == at(200).replace(tzinfo=None)
+    assert [legal[name] for name in names] == ["legal", 1, None, 1, None, None, 2]
+    assert (legal["gap"], legal["mean_inclusion"]) == (None, None)
+
+
+def test_every_task_has_its_rank_and_its_distance_from_the_border(small: Edition) -> None:
+    rows = [each for each in rows_of(FIGURES["hard_tasks"], small) if each["field"] == "Finance"]
+
+    # t3 comes before t4, since what differs in its last digits only is a tie, and a tie goes by the id.
+    assert [(each["rank"], each["task_id"]) for each in rows] == [(i + 1, task) for i, task in enumerate(MEANS)]
+    assert [each["is_selected"] for each in rows] == [True] * 3 + [False] * 3
+    assert [each["inclusion_probability"] for each in rows] == list(CHANCES.values())
+    assert [each["from_border"] for each in rows] == [pytest.approx(mean - 0.625) for mean in MEANS.values()]
+    assert [each["is_official"] for each in rows] == [True, False, False, False, False, True]
+    assert [each["topic"] for each in rows] == list(TOPICS.values())
+
+
+def test_what_is_not_known_of_a_selection_stays_missing(small: Edition) -> None:
+    (member,) = (each for each in rows_of(FIGURES["hard_tasks"], small) if each["field"] == "Legal")
+
+    assert (member["task_id"], member["rank"], member["is_selected"]) == ("l0", 1, True)
+    unknown = ("from_border", "inclusion_probability", "is_border", "is_official")
+    assert [member[name] for name in unknown] == [None] * 4
+
+
+def test_the_table_lists_members_and_those_outside_that_chance_decided_on(small: Edition) -> None:
+    rows = rows_of(FIGURES["hard_tasks"], small)
+
+    listed = FIGURES["hard_tasks"].listed(rows)  # type: ignore[misc]
+    assert [each["task_id"] for each in listed] == ["t0", "t1", "t2", "t3", "l0"]
+
+
+def test_around_the_border_are_the_last_inside_and_the_first_outside() -> None:
+    rows: Rows = [{"field": field, "is_selected": i < 20, "rank": i} for field in ("A", "B") for i in range(40)]
+
+    found = FIGURES["hard_border"].listed(rows)  # type: ignore[misc]
+
+    assert [(each["field"], each["rank"]) for each in found] == [(f, i) for f in ("A", "B") for i in range(12, 28)]
+
+
+def test_a_field_without_a_known_border_has_no_chart_of_it(small: Edition) -> None:
+    rows = rows_of(FIGURES["hard_tasks"], small)
+
+    assert ["Finance"] == [plot.title for plot in FIGURES["hard_border"].plots(rows)]  # type: ignore[misc]
+    assert ["Finance"] == [plot.title for plot in FIGURES["hard_tasks"].plots(rows)]  # type: ignore[misc]
+
+
+def test_of_each_topic_the_selected_share_is_told(small: Edition) -> None:
+    rows = rows_of(FIGURES["hard_topics"], small)
+
+    columns = ("topic", "n_selected", "n_chosen_from", "selected_share")
+    assert [tuple(each[name] for name in columns) for each in rows] == [
+        ("Tax", 2, 3, pytest.approx(2 / 3)), ("Torts", 1, 2, 0.5), ("(none)", 0, 1, 0.0),
+    ]  # fmt: skip
+    assert rows[0]["mean_score"] == pytest.approx((0.25 + 0.5 + 0.75) / 3)
+
+
+def test_a_selection_is_held_against_the_official_the_earlier_and_those_without_a_model(small: Edition) -> None:
+    rows = rows_of(FIGURES["hard_overlaps"], small)
+
+    columns = ("kind", "compared_with", "n_selected", "n_compared", "n_shared", "shared_share", "jaccard")
+    assert [tuple(each[name] for name in columns) for each in rows] == [
+        ("official", "finance_hard", 3, 2, 1, pytest.approx(1 / 3), 0.25),
+        ("earlier", "2026-01-01 00:01 (2 models)", 3, 3, 2, pytest.approx(2 / 3), 0.5),
+        ("leave_one_out", "ada", 3, 3, 1, pytest.approx(1 / 3), 0.2),
+    ]  # fmt: skip
+
+
+def test_a_chart_of_the_board_has_one_judge(edition: Edition) -> None:
+    rows = rows_of(FIGURES["hard_leaderboard"], edition)
+
+    plots = FIGURES["hard_leaderboard"].plots(rows)  # type: ignore[misc]
+
+    assert len(plots) == len({(each["split"], each["judging"]) for each in rows}) == 2 * 3
+    assert len({plot.title for plot in plots}) == len(plots)

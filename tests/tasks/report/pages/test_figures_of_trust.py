@@ -1,0 +1,495 @@
+"""Figures of the data, of judges and of reviews, in small cases that are worked out by hand."""
+
+import csv
+import io
+import json
+import math
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.aggregate import aggregate
+from tasks.benchmarks.prbench import SEVERITIES
+from tasks.ingest.ingest import ingest
+from tasks.report.build import served_page
+from tasks.report.content.edition import Edition, open_edition
+from tasks.report.drawing.plots import specification
+from tasks.report.pages import COMPARE, PAGES
+from tasks.report.pages.corrections import DECISIONS, beside_each_other
+from tasks.report.pages.data import DATA
+from tasks.report.pages.reviews import REVIEWS, agreeing, populations, predicting, too_few
+from tasks.report.rendering.drawn import drawn
+from tasks.report.rendering.site import Site, render
+from tests.builders import REVISION, SHARED_DATA, admitted, at, criterion, job_on, response, row, verdict
+from tests.tasks.aggregate.breakdowns_oracle import severity_rows
+from tests.tasks.aggregate.debiased_oracle import CATEGORIES, LabelledWorld
+from tests.tasks.report.made_up.attacks import ATTACKS
+from tests.tasks.report.made_up.contenders import PEOPLE
+from tests.tasks.report.made_up.editions import Row, check_sources, edition_of, edition_on, rows_of
+from tests.tasks.report.made_up.reviewing import CHECKS
+from warehouse import Warehouse
+
+FIGURES = {figure.name: figure for page in PAGES for figure in page.figures}
+
+
+REAL = SHARED_DATA / "prbench" / "finance_hard.parquet"
+
+
+def test_severities_stand_in_their_order(edition: Edition) -> None:
+    rows = [each for each in rows_of(FIGURES["criterion_severities"], edition) if each["split"] == "finance"]
+
+    assert list(SEVERITIES) == [each["label"] for each in rows]
+
+
+# small cases
+
+
+def with_labels(**labels: Any) -> dict[str, list[Row]]:
+    """Two tasks in a full and in a hard split, the first with these labels, the second without any."""
+    tables = admitted(["t1", "t2"], decision_types=[], economic_pathways=[], n_criteria=0)
+    tables["task_rows"][0] |= labels
+    tables["split_members"] += [row("split_members", split="finance_hard", task_id="t1", position=0)]
+    return tables
+
+
+def test_a_task_with_several_labels_counts_under_each_and_one_without_any_is_told_apart(tmp_path: Path) -> None:
+    edition = edition_of(tmp_path, with_labels(decision_types=["Compliance", "Procedure, Forum & Jurisdiction"]))
+
+    rows = rows_of(FIGURES["task_decision_types"], edition)
+
+    assert [(each["split"], each["label"], each["n_tasks"], each["share"]) for each in rows] == [
+        ("finance", "(none)", 1, 0.5), ("finance", "Compliance", 1, 0.5),
+        ("finance", "Procedure, Forum & Jurisdiction", 1, 0.5),
+        ("finance_hard", "Compliance", 1, 1.0), ("finance_hard", "Procedure, Forum & Jurisdiction", 1, 1.0),
+    ]  # fmt: skip
+    (plot,) = FIGURES["task_decision_types"].plots(rows)  # type: ignore[misc]
+    assert "finance" == plot.title
+
+
+def test_a_weight_that_is_no_number_is_counted_and_has_no_bar(tmp_path: Path) -> None:
+    weights = [10.0, 10.0, None, -3.0]
+    edition = edition_of(
+        tmp_path, admitted(["t1"]) | {"criteria": [criterion("t1", i, each) for i, each in enumerate(weights)]}
+    )
+
+    rows = rows_of(FIGURES["weights"], edition)
+
+    assert [(each["weight"], each["n_criteria"], each["share"]) for each in rows] == [
+        (-3.0, 1, 0.25), (10.0, 2, 0.5), (None, 1, 0.25),
+    ]  # fmt: skip
+    (plot,) = FIGURES["weights"].plots(rows)  # type: ignore[misc]
+    bars = specification(plot.chart)["data"]["values"]
+    assert [(each["number"], each["share"]) for each in bars if each["share"]] == [(-3, 0.25), (10, 0.5)]
+    assert [each["number"] for each in bars] == list(range(-3, 11)), "a weight that nothing has leaves a gap"
+
+
+@pytest.mark.parametrize("odd", [0.5, 1e12])
+def test_an_odd_number_gets_a_bar_of_its_own(odd: float, tmp_path: Path) -> None:
+    edition = edition_of(tmp_path, admitted(["t1"]) | {"criteria": [criterion("t1", 0, 2.0), criterion("t1", 1, odd)]})
+
+    (plot,) = FIGURES["weights"].plots(rows_of(FIGURES["weights"], edition))  # type: ignore[misc]
+
+    shares = {each["number"]: each["share"] for each in specification(plot.chart)["data"]["values"]}
+    assert {number for number, share in shares.items() if share} == {2, odd}
+
+
+def test_a_split_of_another_revision_is_left_out(tmp_path: Path) -> None:
+    tables = with_labels(topic="Audit")
+    tables["task_rows"] += [row("task_rows", task_id="t9", field="Finance", dataset_revision="another", n_criteria=9)]
+    tables["split_members"] += [
+        row("split_members", split="finance", task_id="t9", position=0, dataset_revision="another")
+    ]
+    edition = edition_of(tmp_path, tables | {"severities": severity_rows()})
+
+    assert [(each["split"], each["n_tasks"]) for each in rows_of(FIGURES["splits"], edition)] == [
+        ("finance", 2), ("finance_hard", 1),
+    ]  # fmt: skip
+    assert "9" not in {each["label"] for each in rows_of(FIGURES["task_criteria"], edition)}
+
+
+# quality
+
+
+def checked(run_id: str, suite: str, check_name: str, seconds: float, keys: list[str], **values: Any) -> Row:
+    given = {"expectation": "odd: in(values=[True])", "table_name": "rubrics", "severity": "warn"} | values
+    return row(
+        "checks", run_id=run_id, suite=suite, check_name=check_name, success=not keys, n_evaluated=100,
+        n_failed=len(keys), failing_keys=keys, created_at=at(seconds), **given,
+    )  # fmt: skip
+
+
+def test_the_last_run_of_each_suite_counts_and_what_fails_comes_first_the_gravest_before_the_rest(
+    tmp_path: Path,
+) -> None:
+    keys = [f"t{i}" for i in range(7)]
+    edition = edition_of(tmp_path, admitted(["t1"]) | {"checks": [
+        checked("old", "ingest", "healed", 1, ["t1"]),
+        checked("old", "judge", "verdict_value", 1, ["v1"], severity="fail"),
+        checked("new", "ingest", "healed", 2, []), checked("new", "ingest", "many", 2, keys),
+        checked("new", "ingest", "grave", 2, ["t1"], severity="quarantine"),
+    ]})  # fmt: skip
+
+    rows = rows_of(FIGURES["quality"], edition)
+
+    columns = ("outcome", "check_name", "run_id", "n_failed", "some_keys", "n_more")
+    assert [tuple(each[name] for name in columns) for each in rows] == [
+        ("failed", "verdict_value", "old", 1, ["v1"], None), ("failed", "grave", "new", 1, ["t1"], None),
+        ("failed", "many", "new", 7, keys[:5], 2), ("passed", "healed", "new", 0, [], None),
+    ]  # fmt: skip
+    notes = FIGURES["quality"].notes(rows)  # type: ignore[misc]
+    assert notes[0].startswith("3 of 4 checks failed")
+    assert "ingest 2026-01-01 00:00 UTC" in notes[1]
+
+
+def test_a_run_in_which_nothing_failed_shows_every_expectation(tmp_path: Path) -> None:
+    names = ("criteria_per_task", "positive_criterion", "weight_range")
+    edition = edition_of(
+        tmp_path, admitted(["t1"]) | {"checks": [checked("run", "ingest", name, 1, []) for name in names]}
+    )
+
+    rows = rows_of(FIGURES["quality"], edition)
+
+    shown = ("outcome", "policy", "check_name", "suite", "table_name", "n_evaluated", "n_failed", "some_keys")
+    assert [tuple(each[name] for name in shown) for each in rows] == [
+        ("passed", "warn", name, "ingest", "rubrics", 100, 0, []) for name in names
+    ]
+    assert FIGURES["quality"].notes(rows)[0] == "All 3 checks passed."  # type: ignore[misc]
+    assert set(shown) <= {column.name for column in FIGURES["quality"].columns}
+
+
+def test_an_expectation_is_told_in_the_words_of_its_rule(edition: Edition) -> None:
+    words = {each["check_name"]: each["meaning"] for each in rows_of(FIGURES["quality"], edition)}
+
+    assert words["weight_in_band"] == "a weight lies in the band of its class"
+    assert words["response_not_empty"] == "no response is empty"
+    assert len(rows_of(FIGURES["quality"], edition)) == len(edition.reader.rows(
+        "from checks where dataset_revision = ?", [edition.revision]
+    ))  # fmt: skip
+
+
+class Elements(HTMLParser):
+    """The elements of a page, and its text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names |= {tag, *(name for name, _ in attrs if name.startswith("on"))}
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_failing_keys_are_text_whatever_stands_in_them(tmp_path: Path) -> None:
+    edition = edition_of(tmp_path / "warehouse", admitted(["t1"]) | {
+        "checks": [checked("run", "ingest", attack, 50, [attack], expectation=attack) for attack in ATTACKS],
+        "refusals": [
+            row("refusals", run_id="run", task_id="t1", check_name=attack, severity="quarantine", detail=attack)
+            for attack in ATTACKS
+        ],
+    })  # fmt: skip
+
+    for name in ("quality", "refusals"):
+        figure = drawn(FIGURES[name], edition, Site(tmp_path / "site"))
+        page = Elements()
+        page.feed(render(
+            DATA.template, page=DATA, title="Data", figures=[figure],
+            report={"heading": "h", "pages": [DATA], "footer": "f", "charts_script": "c"},
+        ))  # fmt: skip
+        assert "<script>window.attacked='script'</script>" in page.text
+        expected = {"html", "head", "meta", "title", "link", "script", "body", "a", "header", "div", "button", "nav"}
+        expected |= {"ul", "li", "main", "h1", "p", "section", "h2", "details", "summary", "small", "pre", "code"}
+        assert page.names <= expected | {"table", "thead", "tbody", "tr", "th", "td", "footer", "span"}
+
+
+def test_a_refused_task_is_listed_with_its_reason_and_many_are_cut_in_the_table_alone(tmp_path: Path) -> None:
+    ids = [f"t{i:03}" for i in range(300)]
+    edition = edition_of(tmp_path, admitted(ids) | {"refusals": [
+        row("refusals", task_id=each, check_name="weight_range", severity="quarantine", detail=f"{each} is odd")
+        for each in ids
+    ]})  # fmt: skip
+
+    rows = rows_of(FIGURES["refusals"], edition)
+
+    assert [(each["task_id"], each["splits"], each["detail"]) for each in rows] == [
+        (each, "finance", f"{each} is odd") for each in ids
+    ]
+    assert rows[:200] == FIGURES["refusals"].listed(rows)  # type: ignore[misc]
+    assert FIGURES["refusals"].notes(rows) == ["300 tasks refused: 300 by weight_range."]  # type: ignore[misc]
+    assert [300] == [each["n_refused"] for each in rows_of(FIGURES["splits"], edition)]
+
+
+# real data
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not REAL.exists(), reason="needs the real split beside the checkout")
+def test_the_real_hard_split_has_its_known_numbers(tmp_path: Path) -> None:
+    job = job_on(REAL, tmp_path)
+    ingest(job)
+    with Warehouse(tmp_path).reader() as reader:
+        edition = open_edition(job, reader)
+        (split,) = rows_of(FIGURES["splits"], edition)
+        weights = rows_of(FIGURES["weights"], edition)
+
+    columns = ("n_tasks", "n_criteria", "criteria_min", "criteria_max", "turns_max", "n_with_references")
+    assert tuple(split[name] for name in columns) == (300, 5085, 7, 30, 10, 10)
+    assert split["multi_turn_share"] == pytest.approx(136 / 300)
+    assert split["with_negative_share"] == pytest.approx(143 / 300)
+    assert sum(each["n_criteria"] for each in weights if each["weight"] < 0) == 364
+    assert {each["weight"] for each in weights} <= {*range(-10, 0), *range(1, 11)}
+
+
+def test_pairs_with_people_come_first_and_voters_beside_their_majority_last(edition: Edition) -> None:
+    rows = rows_of(FIGURES["judge_agreement"], edition)
+
+    order = [(each["is_member"], PEOPLE not in (each["grader_a"], each["grader_b"])) for each in rows]
+    assert order == sorted(order)
+    assert {"majority"} <= {
+        grader for each in rows if each["is_member"] for grader in (each["grader_a"], each["grader_b"])
+    }
+
+
+@pytest.fixture
+def alike(tmp_path: Path) -> Edition:
+    """Two graders who call everything met, of a judge with two repetitions; of one model."""
+    criteria = [criterion("t1", i, 5.0) for i in range(4)]
+    answer = response("t1")
+    verdicts = [
+        verdict(answer, each, 1.0, judge=judge, judge_trial=trial)
+        for each in criteria
+        for judge, trial in (("ada", 1), ("ada", 2), ("bell", 1))
+    ]
+    verdicts.append(verdict(answer, criterion("t1", 4, 5.0), None, judge="ada"))
+    return edition_of(tmp_path, {
+        **admitted(["t1"], n_criteria=5), "criteria": [*criteria, criterion("t1", 4, 5.0)], "responses": [answer],
+        "verdicts": verdicts,
+    })  # fmt: skip
+
+
+def test_a_kappa_that_is_not_defined_stays_missing(alike: Edition) -> None:
+    rows = rows_of(FIGURES["judge_agreement"], alike)
+
+    pairs = [(each["grader_a"], each["grader_b"], each["n"]) for each in rows]
+    assert pairs == [("ada", "ada#2", 4), ("ada", "bell", 4)]
+    assert all(each["kappa"] is None for each in rows)
+
+
+def test_a_failed_verdict_is_no_decision_in_a_cell(alike: Edition) -> None:
+    rows = rows_of(FIGURES["judge_confusion"], alike)
+
+    assert [(each["says_a"], each["says_b"], each["n"], each["share"]) for each in rows] == [("met", "met", 4, 1.0)] * 2
+
+
+def test_of_a_single_model_no_judge_is_partial_to_it(tmp_path: Path) -> None:
+    criteria = [criterion("t1", 0, 4.0), criterion("t1", 1, -2.0)]
+    answer = response("t1")
+    given = {"ada": (1.0, 1.0), "bell": (1.0, 0.0)}
+    edition = edition_of(tmp_path, {
+        **admitted(["t1"], n_criteria=2), "criteria": criteria, "responses": [answer],
+        "verdicts": [
+            verdict(answer, each, value, judge=judge)
+            for judge, values in given.items()
+            for each, value in zip(criteria, values, strict=True)
+        ],
+    })  # fmt: skip
+
+    rows = rows_of(FIGURES["judge_favours"], edition)
+
+    assert [(each["grader"], each["difference"], each["favour"]) for each in rows] == [
+        ("ada", pytest.approx(-0.5), None), ("bell", pytest.approx(0.5), None),
+    ]  # fmt: skip
+
+
+def test_what_meets_never_counts_zero_times(tmp_path: Path) -> None:
+    criteria = [criterion("t1", i, 1.0) for i in range(3)]
+    answer = response("t1")
+    given = {"ada": (1.0, 0.0, 0.0), "bell": (0.5, 0.0, 0.0)}
+    edition = edition_of(tmp_path, {
+        **admitted(["t1"], n_criteria=3), "criteria": criteria, "responses": [answer],
+        "verdicts": [
+            verdict(answer, each, value, judge=judge, grading="ternary")
+            for judge, values in given.items()
+            for each, value in zip(criteria, values, strict=True)
+        ],
+    })  # fmt: skip
+
+    rows = [each for each in rows_of(FIGURES["judge_confusion"], edition) if each["grader_a"] == "ada"]
+
+    cells = {(each["says_a"], each["says_b"]): each["n"] for each in rows}
+    words = ("met", "partly met", "not met")
+    assert cells == {(a, b): 0 for a in words for b in words} | {("met", "partly met"): 1, ("not met", "not met"): 2}
+    assert math.fsum(each["share"] for each in rows) == pytest.approx(1.0)
+
+
+def test_a_control_set_of_another_template_is_another_line(tmp_path: Path) -> None:
+    sets = {"set-one": "template-one", "set-two": "template-two"}
+    same = {"response_id": "t1/a-model/1", "task_id": "t1", "criterion_id": "t1-c0", "criterion_hash": "a-hash"}
+    edition = edition_of(tmp_path, {
+        **admitted(["t1"], n_criteria=1),
+        "control_set": [
+            row("control_set", set_id=each, verdict_id=each, template_hash=template, first_value=1.0, **same)
+            for each, template in sets.items()
+        ],
+        "control_verdicts": [
+            row(
+                "control_verdicts", set_id=each, judge_vintage="night", template_hash=template, status="met",
+                value=1.0 if each == "set-one" else 0.0, **same,
+            )
+            for each, template in sets.items()
+        ],
+    })  # fmt: skip
+
+    rows = rows_of(FIGURES["judge_drift"], edition)
+
+    assert [(each["grader"], each["agreement"]) for each in rows] == [
+        ("a-judge set set-one", 1.0), ("a-judge set set-two", 0.0),
+    ]  # fmt: skip
+    assert all(each["lower_limit"] is None and each["min_agreement"] is None for each in rows)
+    assert len(FIGURES["judge_drift"].plots(rows)) == 2  # type: ignore[misc]
+
+
+def test_each_reason_is_counted_with_its_failures_and_an_unknown_cost_stays_unknown(tmp_path: Path) -> None:
+    answer, asked = response("t1"), [criterion("t1", position, 5.0) for position in range(5)]
+    decided = [
+        verdict(answer, asked[0], 1.0, judge="careful", decided_by="cheap", cost_usd=0.1),
+        verdict(answer, asked[1], 0.0, judge="careful", decided_by="cheap", cost_usd=0.2),
+        verdict(answer, asked[2], 1.0, judge="careful", decided_by="strong", cost_usd=0.5,
+                escalated_because=["weight", "disagreement"]),
+        verdict(answer, asked[3], None, judge="careful", decided_by="strong", escalated_because=["weight"],
+                status="refused"),
+        verdict(answer, asked[4], 1.0, judge="careful plain"),
+    ]  # fmt: skip
+    edition = edition_of(tmp_path, admitted(["t1"]) | {"responses": [answer], "verdicts": decided})
+
+    shown = {row["reason"]: row for row in rows_of(DECISIONS, edition)}
+
+    assert {
+        reason: (row["decided_by"], row["n"], row["n_failed"], row["cost_usd"]) for reason, row in shown.items()
+    } == {
+        "decided at once": ("cheap", 2, 0, 0.3),
+        "weight": ("strong", 2, 1, None),
+        "disagreement": ("strong", 1, 0, 0.5),
+    }
+    assert {reason: row["share"] for reason, row in shown.items()} == {
+        "decided at once": 0.5, "weight": 0.5, "disagreement": 0.25,
+    }  # fmt: skip
+    check_sources(DECISIONS, edition, tmp_path / "site")
+
+
+@pytest.fixture
+def labelled(tmp_path: Path) -> Edition:
+    """Two models with labels on every category."""
+    folder = tmp_path / "warehouse"
+    tables = dict(LabelledWorld(seed=5).tables())
+    tables["split_members"] = [row | {"split": "sample"} for row in tables["split_members"]]
+    edition_of(folder, tables)
+    aggregate(job_on("sample", folder))
+    return edition_on(Warehouse(folder).reader(), folder)
+
+
+def test_each_model_has_three_dots_on_a_split_and_each_category_a_row(labelled: Edition, tmp_path: Path) -> None:
+    whole, categories = (rows_of(FIGURES[name], labelled) for name in ("debiased_scores", "debiased_categories"))
+    expected = LabelledWorld(seed=5).expected("ada")
+
+    assert {"ada", "bob"} == {row["model"] for row in whole}
+    assert expected.debiased == pytest.approx(next(row["debiased"] for row in whole if row["model"] == "ada"))
+    (plot,) = beside_each_other([row for row in whole if row["judging"] == "a-judge"])
+    assert 3 * 2 == len(next(iter(plot.chart.to_dict()["datasets"].values())))
+    assert set(CATEGORIES) == {row["label"] for row in categories}
+
+
+def test_a_model_without_a_figure_is_in_the_table_with_the_reason_and_in_no_chart(labelled: Edition) -> None:
+    rows = [row | {"debiased": None, "no_figure": "too few labels: 3, not 30"}
+            for row in rows_of(FIGURES["debiased_scores"], labelled)]  # fmt: skip
+
+    assert [] == beside_each_other(rows)
+
+
+@pytest.fixture
+def reviewed(tmp_path: Path) -> Edition:
+    """Ten criteria of five tasks, of which a person reviewed all and disagrees with one."""
+    tasks = [f"t{i}" for i in range(5)]
+    criteria = [criterion(task, place, 5.0) for task in tasks for place in range(2)]
+    keys = [{name: each[name] for name in ("task_id", "criterion_id")} | {"criterion_hash": each["content_hash"]}
+            for each in criteria]  # fmt: skip
+    reviews = [
+        row("expert_reviews", **key, review_id=str(place), reviewer="eva", value=float(place > 0),
+            explanation="vague" if not place else None, better_wording="=1+1" if not place else None)
+        for place, key in enumerate(keys)
+    ]  # fmt: skip
+    findings = json.dumps([{"name": "atomic", "passes": True, "reason": ""}])
+    by_model = [
+        row("model_reviews", **key, review_id=f"{place} {trial}", reviewer="rev", review_trial=trial, status="ok",
+            reviewer_config_hash="c", findings=findings)
+        for place, key in enumerate(keys)
+        for trial in (1, 2)
+    ]  # fmt: skip
+    samples = [
+        row("review_samples", **key, sample_id="s", population_id="p", n_population=40, probability=0.25)
+        for key in keys
+    ]
+    return edition_of(tmp_path / "warehouse", {
+        **admitted(tasks, split="sample"), "criteria": criteria, "expert_reviews": reviews, "review_samples": samples,
+        "model_reviews": by_model,
+    })  # fmt: skip
+
+
+def test_the_share_stands_beside_the_papers(reviewed: Edition) -> None:
+    rows = rows_of(FIGURES["review_agreement"], reviewed)
+    of_all = {each["label"]: each for each in rows if each["breakdown"] == "All criteria"}
+
+    assert reviewed.revision == REVISION
+    assert of_all["these reviews"]["agreeing_share"] == pytest.approx(0.9)
+    assert of_all["the benchmark's paper"]["agreeing_share"] == 0.939
+    assert of_all["the benchmark's paper"]["n_criteria"] is None
+    assert [each.title for each in agreeing(rows)] == ["All criteria", "Category", "Severity"]
+    assert populations(rows) == ["Estimated for 40 criteria."]
+
+
+def test_a_criterion_with_an_objection_has_its_reason_and_wording(reviewed: Edition, tmp_path: Path) -> None:
+    (found,) = rows_of(FIGURES["review_objections"], reviewed)
+
+    assert (found["task_id"], found["criterion_id"]) == ("t0", "t0-c0")
+    assert (found["reviewer"], found["review_check"], found["explanation"]) == ("eva", "disagrees", "vague")
+    assert found["better_wording"] == "=1+1"
+
+
+def test_checks_without_enough_criteria_are_counted_and_not_drawn() -> None:
+    rows = [{"outcome": "people", "auc": None, "difference": None, "is_small": True, "review_check": "atomic"}]
+
+    assert predicting(rows) == []
+    assert too_few(rows)[0].startswith("No figure for 1 of 1: fewer than 5 tasks")
+
+
+def test_the_page_is_in_the_navigation_where_there_are_reviews(reviewed: Edition) -> None:
+    assert REVIEWS.needs == "criterion_reviews"
+    assert reviewed.has_rows(REVIEWS.needs)
+
+
+def test_a_report_without_reviews_has_no_such_page(tmp_path: Path) -> None:
+    edition = edition_of(tmp_path / "warehouse", admitted(["t0"], split="sample"))
+
+    assert not edition.has_rows(REVIEWS.needs)
+
+
+def test_a_served_page_leads_only_to_pages_that_are_there(tmp_path: Path) -> None:
+    for name in ("index", "judges"):
+        (tmp_path / f"{name}.html").write_text("a page")
+    html = served_page(COMPARE, "prbench", tmp_path, (), asked=None)
+
+    assert "judges.html" in html
+    assert "reviews.html" not in html
+
+
+@pytest.mark.slow
+def test_every_check_of_the_made_up_reviewer_is_on_the_page(world_site: Path) -> None:
+    text = (world_site / "figures" / "review_checks.csv").read_text(encoding="utf-8-sig")
+    rows = list(csv.DictReader(io.StringIO(text)))
+
+    assert {each["review_check"] for each in rows} == {"agree", *CHECKS}
+    assert "reviews.html" in (world_site / "index.html").read_text(encoding="utf-8")
