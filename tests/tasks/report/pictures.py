@@ -1,10 +1,5 @@
-"""Screenshots of the report of the made-up warehouse.
+"""Screenshots of the report of the made-up warehouse: `python -m tests.tasks.report.pictures` renews the README's."""
 
-`python -m tests.tasks.report.pictures` renews those in the README; `--all FOLDER` takes one of every page on a desktop
-and on a phone, light and dark.
-"""
-
-import argparse
 import base64
 import tempfile
 from html import escape
@@ -88,31 +83,11 @@ def _address(visit: Visit, link: str) -> str:
     return address
 
 
-def everything(browser: Browser, site: Path, folder: Path) -> None:
-    """Take every page from top to bottom, on a desktop and on a phone, light and dark."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for path in sorted({*site.glob("*.html")} - {site / "compare.html"}):  # it draws nothing
-        for size in (DESKTOP, PHONE):
-            for dark in (False, True):
-                with visiting(browser, site, size, dark=dark) as visit:
-                    visit.open(path.name)
-                    name = f"{path.stem}-{size[0]}{'-dark' if dark else ''}.png"
-                    visit.page.screenshot(path=folder / name, full_page=True)
-
-
 def main() -> None:
-    """Take the pictures that the command line asks for."""
-    parser = argparse.ArgumentParser(prog="python -m tests.tasks.report.pictures", description=__doc__)
-    parser.add_argument(
-        "--all", type=Path, metavar="FOLDER", help="take every page, on a desktop and on a phone, into this folder"
-    )
-    asked = parser.parse_args()
+    """Renew them."""
     with tempfile.TemporaryDirectory() as scratch, browsing() as browser:
         site = write_report(report_world(Path(scratch)), Path(scratch) / "site").index.parent
-        if asked.all:
-            everything(browser, site, asked.all)
-        else:
-            shown(browser, site, FOLDER)
+        shown(browser, site, FOLDER)
 
 
 if __name__ == "__main__":

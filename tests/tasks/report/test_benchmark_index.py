@@ -1,7 +1,7 @@
 """Several benchmarks in one report folder: each has a report of its own, and the first page leads to all of them."""
 
 import re
-from html.parser import HTMLParser
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -19,31 +19,16 @@ from warehouse import Warehouse
 pytestmark = pytest.mark.slow
 
 
-class Sections(HTMLParser):
+class Sections:
     """The text and the links of each section of a page, by its id."""
 
     def __init__(self, page: Path) -> None:
-        super().__init__()
-        self.texts: dict[str, str] = {}
-        self.links: dict[str, list[str]] = {}
-        self._at = ""
-        self.feed(page.read_text(encoding="utf-8"))
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        found = dict(attrs)
-        if tag == "section":
-            self._at = found["id"] or ""
-            self.texts[self._at], self.links[self._at] = "", []
-        elif tag == "a" and self._at:
-            self.links[self._at].append(found["href"] or "")
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == "section":
-            self._at = ""
-
-    def handle_data(self, data: str) -> None:
-        if self._at:
-            self.texts[self._at] += f"{data.strip()} "
+        found = re.findall(
+            r'<section[^>]* id="(.*?)"[^>]*>(.*?)</section>', page.read_text(encoding="utf-8"), re.DOTALL
+        )
+        inside = {unescape(name): text for name, text in found}
+        self.texts = {name: " ".join(unescape(re.sub("<[^>]*>", " ", text)).split()) for name, text in inside.items()}
+        self.links = {name: re.findall(r'<a[^>]* href="(.*?)"', text) for name, text in inside.items()}
 
 
 def test_each_benchmark_has_leaders_of_its_own_and_a_way_into_its_report_or_a_command(research_site: Path) -> None:
@@ -56,24 +41,10 @@ def test_each_benchmark_has_leaders_of_its_own_and_a_way_into_its_report_or_a_co
     assert not re.search(r"\bm1\b", own)
     assert "mean compliance score, judged by careful." in own
     facts = "Tasks 12 Criteria 240 Models 3 Judges 3 Last judged 2026-01-01 00:00 UTC"
-    assert facts in " ".join(own.split())
+    assert facts in own
     assert found.links["researchrubrics"] == ["researchrubrics/index.html"] * 2
     assert "prbench report --benchmark prbench" in other
     assert found.links["prbench"] == []
-
-
-def test_leaders_are_ranked_with_score_and_interval(research_job: Job, research_site: Path) -> None:
-    own = Sections(research_site.parent / "index.html").texts["researchrubrics"]
-    with Warehouse(research_job.warehouse).reader() as reader:
-        rows = reader.rows(
-            "select * from leaderboard where benchmark = 'researchrubrics' and is_primary and judge = 'careful' "
-            "and grading = 'ternary' order by mean_score desc"
-        )
-
-    told = [" ".join(f"{row[name]:.3f}" for name in ("mean_score", "ci_low", "ci_high")) for row in rows]
-    places = [re.sub(r" +", " ", own).index(each) for each in told]
-    assert len(places) == 3
-    assert places == sorted(places)
 
 
 def test_a_build_leaves_the_folders_of_other_benchmarks_alone(research_job: Job, tmp_path: Path) -> None:
@@ -138,7 +109,7 @@ def test_what_is_said_of_a_benchmark_is_of_the_revision_that_its_report_shows(tm
         (tmp_path / "report/prbench" / REVISION).write_text(shown)
         write_benchmark_index(tmp_path / "report", edition.reader, "prbench")
 
-        text = " ".join(Sections(tmp_path / "report/index.html").texts["prbench"].split())
+        text = Sections(tmp_path / "report/index.html").texts["prbench"]
         assert f"Revision {shown[:8]} Tasks 1" in text
 
 
@@ -165,16 +136,6 @@ def test_the_first_page_leads_into_a_report_and_back(browser: Browser, research_
         visit.page.wait_for_url("**/index.html")
 
         assert visit.page.get_by_role("heading", name="Benchmarks").is_visible()
-        assert visit.faults == []
-
-
-@pytest.mark.slow
-def test_a_browser_is_taken_straight_to_the_only_report(browser: Browser, world_site: Path) -> None:
-    with visiting(browser, world_site.parent) as visit:
-        visit.page.goto(f"{world_site.parent.as_uri()}/index.html")
-        visit.page.wait_for_url("**/prbench/index.html")
-        visit.page.wait_for_selector("html[data-drawn]", state="attached")
-
         assert visit.faults == []
 
 

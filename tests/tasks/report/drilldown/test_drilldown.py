@@ -1,7 +1,7 @@
 """What the drill-down holds, against the stored rows themselves, put together in plain Python."""
 
 import string
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
@@ -169,49 +169,23 @@ def test_no_verdict_is_missing_from_the_list_of_all(held: dict[str, Any], stored
     assert expected == {series: number for series, number in listed.items() if number}
 
 
-def test_scores_are_the_means_over_the_complete_trials_and_bounds_where_there_is_none(
-    held: dict[str, Any], stored: Stored
-) -> None:
+def test_scores_and_bounds_are_those_of_the_marts(drilled: tuple[Job, Path, dict[str, Any]]) -> None:
+    job, _, held = drilled
+    with Warehouse(job.warehouse).reader() as reader:
+        query = "from task_scores where score_name = 'score' and dataset_revision = ?"
+        rows = {
+            (judging_key(row), entry_key(row), row["task_id"]): row for row in reader.rows(query, [job.data.revision])
+        }
     index = held["index"]
-    n_complete: Counter[str] = Counter()
     for judging, entry in product((each["key"] for each in index["judgings"]), index["entries"]):
-        blank = {"values": [None] * len(index["tasks"]), "bounds": {}}
-        shown = held[f"scores-{judging}"]["entries"].get(entry["key"], blank)
+        shown = held[f"scores-{judging}"]["entries"].get(entry["key"], {"values": [None] * len(index["tasks"])})
         for place, task in enumerate(index["tasks"]):
-            scores = [_score(stored, task["task_id"], entry["key"], trial, judging) for trial in entry["trials"]]
-            complete = [score for score in scores if score is not None]
-            n_complete["all" if len(complete) == len(scores) else "some" if complete else "none"] += 1
-            if complete:
-                assert shown["values"][place] == pytest.approx(sum(complete) / len(complete), abs=1e-5)
-                assert str(place) not in shown["bounds"]
-            else:
-                assert shown["values"][place] is None
-                if shown is not blank:
-                    low, high = shown["bounds"][str(place)]
-                    assert low < high
-    assert min(n_complete[each] for each in ("all", "some", "none")) > 2
-
-
-def _score(stored: Stored, task_id: str, entry: str, trial: int, judging: str) -> float | None:
-    rubric = stored.criteria[task_id]
-    verdicts = [stored.verdicts.get((task_id, entry, trial, judging, row["position"])) for row in rubric]
-    if any(verdict is None or verdict["value"] is None for verdict in verdicts):
-        return None
-    points = sum(row["weight"] * verdict["value"] for row, verdict in zip(rubric, verdicts, strict=True) if verdict)
-    return points / sum(row["weight"] for row in rubric if row["weight"] > 0)
-
-
-def test_points_stand_beside_the_verdicts_that_they_are_made_of(held: dict[str, Any], stored: Stored) -> None:
-    for task_id in stored.tasks:
-        for entry, part in held[f"task-{task_key(task_id)}"].items():
-            for points in part.get("points", ()):
-                expected = _score(stored, task_id, entry, points["trial"], points["judging"])
-                assert points["value"] == (None if expected is None else pytest.approx(expected))
-                if expected is None:
-                    assert points["points_lower"] < points["points_upper"]
-                    assert points["n_decided"] < points["n_wanted"]
-                else:
-                    assert points["points"] / points["positive"] == pytest.approx(expected)
+            row = rows.get((judging, entry["key"], task["task_id"]), {"value": None})
+            assert shown["values"][place] == (row["value"] and pytest.approx(row["value"], abs=1e-5))
+            if row["value"] is None and len(row) > 1:
+                bounds = [row["value_lower"], row["value_upper"]]
+                assert shown["bounds"][str(place)] == pytest.approx(bounds, abs=1e-5)
+    assert {row["value"] is None for row in rows.values()} == {True, False}
 
 
 def test_earlier_samplings_can_be_compared_with_and_are_called_so(held: dict[str, Any], stored: Stored) -> None:

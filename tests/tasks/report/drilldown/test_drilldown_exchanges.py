@@ -12,7 +12,7 @@ from tasks.config.job import Job
 from tasks.llm import Ledger, Reply
 from tasks.llm.ledger.entries import Entry
 from tasks.prompts import load_template
-from tasks.report.content.edition import criterion_key, entry_key, task_key
+from tasks.report.content.edition import entry_key, task_key
 from tasks.rules.errors import PipelineError
 from tasks.rules.quoting import judge_prompt
 from tasks.rules.verdict import reminder
@@ -136,19 +136,6 @@ def test_of_a_judge_that_did_not_answer_the_page_says_that_no_reply_came(visit: 
     assert "m3 says t1." in visit.page.locator(".exchange pre").first.inner_text()
 
 
-def test_a_long_answer_is_cut_until_its_bar_opens_it(visit: Visit) -> None:
-    visit.open(f"task.html#task={task_key('t1')}")
-    body, button = visit.page.locator("#answer-A"), visit.page.locator(".answer .bar button")
-    cut = body.evaluate("(each) => each.clientHeight")
-    button.click()
-
-    assert button.get_attribute("aria-expanded") == "true"
-    assert body.evaluate("(each) => each.clientHeight") > 2 * cut
-    visit.page.mouse.wheel(0, 2000)
-    visit.page.wait_for_function("() => document.querySelector('.answer .bar').getBoundingClientRect().top <= 0.5")
-    assert button.is_visible()
-
-
 def test_the_question_is_there_before_it_is_assembled(visit: Visit) -> None:
     visit.open(f"task.html#task={task_key('t2')}")
     turns = visit.page.locator("#conversation .turn")
@@ -167,17 +154,6 @@ def test_tasks_are_found_by_criterion_ids_responses_and_whether_they_are_answere
     visit.open(f"tasks.html#words={words}{where}")
 
     assert visit.page.locator("tbody th a").all_inner_texts() == expected
-
-
-def test_a_mistake_that_was_avoided_looks_good_and_shows_its_points(visit: Visit) -> None:
-    visit.open(f"task.html#task={task_key('t1')}")
-    found = visit.page.locator("#criteria .effect")
-
-    assert found.all_inner_texts() == ["+5 / +5", "+0 / −2"]
-    assert [each.get_attribute("class") for each in found.all()] == ["effect good", "effect good"]
-    assert visit.page.locator(
-        f"[data-criterion='{criterion_key(rubric('t1')[1]['criterion_id'])}'] .badge.good"
-    ).count()
 
 
 def test_a_ledger_that_cannot_be_read_costs_the_replies_and_not_the_report(

@@ -102,16 +102,6 @@ def test_tasks_are_sorted_by_any_column_and_what_is_missing_stays_last(
     assert visit.page.locator(f"th[data-name='{key}']").get_attribute("aria-sort") == "ascending"
 
 
-def test_chosen_models_are_the_columns(visit: Visit) -> None:
-    visit.open("tasks.html")
-    visit.page.locator("summary", has_text="Models").click()
-    visit.page.get_by_role("button", name="none").click()
-    visit.page.get_by_label("birch-2").check()
-
-    visit.page.wait_for_function("() => document.querySelectorAll('th.model').length === 1")
-    assert texts(visit.page.locator("th.model")) == ["birch-2"]
-
-
 def test_arrows_go_from_task_to_task_and_enter_opens_one(visit: Visit, held: dict[str, Any]) -> None:
     visit.open("tasks.html")
     visit.page.locator("tbody th a").first.focus()
@@ -121,16 +111,6 @@ def test_arrows_go_from_task_to_task_and_enter_opens_one(visit: Visit, held: dic
     visit.page.wait_for_url("**/task.html#*")
     visit.page.wait_for_selector("html[data-drawn]", state="attached")
     assert visit.page.locator("h1").inner_text() == held["index"]["tasks"][1]["task_id"]
-
-
-def test_a_click_on_a_score_opens_the_answer_that_it_is_of(visit: Visit, held: dict[str, Any]) -> None:
-    visit.open("tasks.html")
-    visit.page.locator(f"td[data-model='{entry(held, 'cedar-mini')['key']}']").nth(2).click()
-
-    visit.page.wait_for_url("**/task.html#*")
-    visit.page.wait_for_selector("html[data-drawn]", state="attached")
-    assert visit.page.locator("h1").inner_text() == held["index"]["tasks"][2]["task_id"]
-    assert "cedar-mini" in visit.page.locator("#answers h3").inner_text()
 
 
 def test_the_answer_is_set_as_markdown_or_shown_word_for_word(visit: Visit, held: dict[str, Any]) -> None:
@@ -143,20 +123,6 @@ def test_the_answer_is_set_as_markdown_or_shown_word_for_word(visit: Visit, held
     assert visit.page.locator("#answers .markdown strong").count() > 1
     visit.page.locator("#as-text").check()
     assert visit.page.locator("#answers .exact").text_content() == answer["text"]
-
-
-def test_neighbours_are_a_click_away_with_the_same_models(visit: Visit, held: dict[str, Any]) -> None:
-    tasks, who = held["index"]["tasks"], entry(held, "birch-2")
-    visit.open(f"task.html#task={tasks[1]['key']}&a={who['key']}")
-    visit.page.locator("#next").click()
-    visit.page.locator("h1", has_text=tasks[2]["task_id"]).wait_for()
-    visit.page.go_back()
-    visit.page.locator("h1", has_text=tasks[1]["task_id"]).wait_for()
-    visit.page.locator("#previous").click()
-    visit.page.locator("h1", has_text=tasks[0]["task_id"]).wait_for()
-
-    assert "birch-2" in visit.page.locator("#answers h3").inner_text()
-    assert not visit.page.locator("#previous").is_visible()
 
 
 def _flips(held: dict[str, Any], task: dict[str, Any], one: str, other: str) -> dict[tuple[int, str], tuple[str, str]]:

@@ -9,10 +9,9 @@ from tasks.config.job import Job
 from tests.builders import job_on, write_jsonl
 from tests.tasks.report.made_up.attacks import Taint
 from tests.tasks.report.made_up.contenders import CONTENDERS, JUDGES, NIGHTS, difficulty, run_of
-from tests.tasks.report.made_up.matters import MATTERS
 from tests.tasks.report.made_up.operations import N_CONTROL
 from tests.tasks.report.made_up.results import Asked
-from tests.tasks.report.made_up.texts import hub_task
+from tests.tasks.report.made_up.texts import MATTERS, hub_task
 
 N_TASKS = sum(matter.n_tasks for matter in MATTERS)
 _REFUSED, _REFUSED_CRITERIA = N_TASKS, 7

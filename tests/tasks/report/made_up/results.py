@@ -13,8 +13,7 @@ from tasks.run.judgings import Judging
 from tests.builders import row
 from tests.tasks.report.made_up.attacks import Taint
 from tests.tasks.report.made_up.contenders import CONTENDERS, OUTSIDER, Contender, decides, is_met, run_of, tokens_of
-from tests.tasks.report.made_up.matters import Matter
-from tests.tasks.report.made_up.texts import answer, explanation
+from tests.tasks.report.made_up.texts import Matter, answer, explanation
 
 Row = dict[str, Any]
 TRIALS = (1, 2)

@@ -29,17 +29,20 @@ from tasks.rules.identity import BASE_VINTAGE, IMPORTED
 from tasks.rules.statistics.intervals import draws
 from tasks.run.judgings import judgings
 from tasks.run.missing_work import model_hashes
-from tests.tasks.report.made_up.annotating import annotation_rows
+from tests.tasks.report.made_up.analyses import (
+    annotation_rows,
+    debiased_rows,
+    label_rows,
+    look_rows,
+    review_rows,
+    tree_rows,
+    weakness_rows,
+)
 from tests.tasks.report.made_up.attacks import Taint
-from tests.tasks.report.made_up.capable import tree_rows, weakness_rows
 from tests.tasks.report.made_up.contenders import CONTENDERS, JUDGES, NIGHTS, OLDER_NIGHT, OUTSIDER, PEOPLE, run_of
 from tests.tasks.report.made_up.data import Names, job_for, write_data
-from tests.tasks.report.made_up.labelled import debiased_rows, label_rows
-from tests.tasks.report.made_up.operations import check_rows, control_rows
+from tests.tasks.report.made_up.operations import check_rows, control_rows, run_rows
 from tests.tasks.report.made_up.results import Asked, Grader, Row, Sampling, response_rows, verdict_rows
-from tests.tasks.report.made_up.reviewing import review_rows
-from tests.tasks.report.made_up.runs import run_rows
-from tests.tasks.report.made_up.stopping import look_rows
 from warehouse import Warehouse
 
 _PINNED = ""

@@ -102,20 +102,6 @@ def test_every_point_has_its_name_and_no_name_covers_another(
         assert visit.faults == []
 
 
-def test_of_a_very_long_name_the_middle_is_left_out_and_it_covers_no_other(browser: Browser, tmp_path: Path) -> None:
-    folder = page_on(tmp_path, 5, stem="a-model-of-a-provider-that-gives-long-names")
-    with visiting(browser, folder, (1400, 900)) as visit:
-        visit.open("page.html")
-        names = visit.value(_NAMES)
-
-        assert sorted(text[-3:] for text, *_ in names) == [f"-{number:02}" for number in range(5)]
-        assert all(text.startswith("a-model") and "…" in text for text, *_ in names)
-        assert all(right - left <= 162 for _, left, right, _, _ in names)
-        for (_, *one), (_, *other) in combinations(names, 2):
-            assert one[1] <= other[0] or other[1] <= one[0] or one[3] <= other[2] or other[3] <= one[2]
-        assert visit.faults == []
-
-
 def test_a_page_whose_address_cannot_be_changed_is_drawn_all_the_same(
     folders: dict[int, Path], browser: Browser
 ) -> None:

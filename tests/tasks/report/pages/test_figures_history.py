@@ -40,29 +40,35 @@ def told(rows: Rows) -> list[tuple[str, float | None, str | None]]:
     return [(each["vintage"], each["change"], each["changed"]) for each in rows]
 
 
-def test_a_line_goes_from_sampling_to_sampling_in_the_order_of_time(histories: dict[str, Rows]) -> None:
-    rows = histories["going on"]
+@pytest.mark.parametrize(("what", "expected", "n_lines"), [
+    ("going on", [("base", None, None), ("n1", 0.25, None), ("n2", 0.25, None), ("n3", 0.25, None)], 1),
+    *((word, [("n1", None, None), ("n2", None, word), ("n3", 0.25, None)], 2)
+      for word in ("data set", "model", "judge", "template", "grading", "data set, template")),
+    ("changed back", [("n1", None, None), ("n2", None, "template"), ("n3", None, "template")], 3),
+    ("judged by both",
+     [("n1", None, None), ("n2", 0.25, None), ("n2", None, "template"), ("n3", -0.25, None)], 2),
+    # A night without a complete task is neither a step nor a break.
+    ("a night lost", [("n1", None, None), ("n3", 0.5, None)], 1),
+    ("two judges", [("n1", None, None), ("n2", 0.25, None), ("n1", None, None), ("n2", -0.25, None)], 2),
+    ("taken over", [("n1", None, None), ("n2", 0.25, None), ("n3", None, "judge (before: judge)")], 2),
+    ("people", [("n1", None, None), ("n2", None, None)], 2),
+])  # fmt: skip
+def test_a_line_goes_on_in_the_order_of_time_and_ends_where_something_is_another_than_before(
+    histories: dict[str, Rows], what: str, expected: list[tuple[str, float | None, str | None]], n_lines: int
+) -> None:
+    assert told(histories[what]) == expected
+    assert len({each["line"] for each in histories[what]}) == n_lines
 
-    assert told(rows) == [("base", None, None), ("n1", 0.25, None), ("n2", 0.25, None), ("n3", 0.25, None)]
-    assert [each["mean_score"] for each in rows] == [0.0, 0.25, 0.5, 0.75]
-    assert [each["answered_at"] for each in rows] == [at(s).replace(tzinfo=None) for s in (0, 100, 200, 300)]
-    assert len({each["line"] for each in rows}) == 1
 
+def test_each_judge_has_a_history_of_its_own_with_the_nights_in_which_it_was_out_of_control(
+    histories: dict[str, Rows],
+) -> None:
+    rows = histories["two judges"]
 
-@pytest.mark.parametrize("word", ["data set", "model", "judge", "template", "grading", "data set, template"])
-def test_a_line_ends_where_something_is_another_than_before(histories: dict[str, Rows], word: str) -> None:
-    rows = histories[word]
-
-    assert told(rows) == [("n1", None, None), ("n2", None, word), ("n3", 0.25, None)]
-    lines = [each["line"] for each in rows]
-    assert lines[0] != lines[1] == lines[2]
-
-
-def test_what_was_changed_and_changed_back_is_two_breaks(histories: dict[str, Rows]) -> None:
-    rows = histories["changed back"]
-
-    assert told(rows) == [("n1", None, None), ("n2", None, "template"), ("n3", None, "template")]
-    assert len({each["line"] for each in rows}) == 3
+    assert [(each["judged_by"], each["is_drifted"]) for each in rows] == [
+        ("judge", False), ("judge", True), ("second", False), ("second", False),
+    ]  # fmt: skip
+    assert [each["judging"] for each in rows][2:] == [["second"], ["second"]]
 
 
 def test_nights_judged_again_with_another_template_are_a_line_of_their_own(histories: dict[str, Rows]) -> None:
@@ -74,44 +80,6 @@ def test_nights_judged_again_with_another_template_are_a_line_of_their_own(histo
         [("n1", None, "template"), ("n2", 0.0, None), ("n3", 0.0, None)],
         [("n1", None, None), ("n2", 0.25, None), ("n3", 0.25, None)],
     ]
-
-
-def test_a_template_that_begins_in_a_night_that_the_old_one_judged_too_is_a_break(histories: dict[str, Rows]) -> None:
-    assert told(histories["judged by both"]) == [
-        ("n1", None, None), ("n2", 0.25, None), ("n2", None, "template"), ("n3", -0.25, None),
-    ]  # fmt: skip
-
-
-def test_a_night_without_a_complete_task_is_neither_a_step_nor_a_break(histories: dict[str, Rows]) -> None:
-    assert told(histories["a night lost"]) == [("n1", None, None), ("n3", 0.5, None)]
-
-
-def test_two_judges_at_the_same_time_are_two_histories(histories: dict[str, Rows]) -> None:
-    rows = histories["two judges"]
-
-    assert [(each["judged_by"], *what) for each, what in zip(rows, told(rows), strict=True)] == [
-        ("judge", "n1", None, None), ("judge", "n2", 0.25, None),
-        ("second", "n1", None, None), ("second", "n2", -0.25, None),
-    ]  # fmt: skip
-    assert [each["judging"] for each in rows][2:] == [["second"], ["second"]]
-
-
-def test_a_judge_that_begins_after_another_ended_has_taken_over(histories: dict[str, Rows]) -> None:
-    rows = histories["taken over"]
-
-    assert [(each["judged_by"], *what) for each, what in zip(rows, told(rows), strict=True)] == [
-        ("judge", "n1", None, None), ("judge", "n2", 0.25, None), ("second", "n3", None, "judge (before: judge)"),
-    ]  # fmt: skip
-
-
-def test_people_do_not_take_over_from_a_judge(histories: dict[str, Rows]) -> None:
-    assert told(histories["people"]) == [("n1", None, None), ("n2", None, None)]
-
-
-def test_a_night_in_which_the_judge_was_out_of_control_is_told(histories: dict[str, Rows]) -> None:
-    drifted = [(each["judged_by"], each["vintage"]) for each in histories["two judges"] if each["is_drifted"]]
-
-    assert drifted == [("judge", "n2")]
 
 
 def test_a_label_with_two_configurations_is_one_line_that_both_choices_show(histories: dict[str, Rows]) -> None:

@@ -60,39 +60,10 @@ def test_where_only_a_hard_split_is_evaluated_the_charts_show_it(edition: Editio
 # small cases
 
 
-def decided(judge: str, vintage: str, value: float, **of_response: Any) -> tuple[Row, list[Row]]:
-    """An answer to the only task in a sampling, with a judge's verdicts, all of one value."""
-    answer = response("t1", vintage=vintage, **of_response) | {"response_id": f"t1/{vintage}"}
-    return answer, [verdict(answer, each, value, judge=judge) for each in CRITERIA]
-
-
 CRITERIA = [
     criterion("t1", 0, 8.0, "Accuracy") | {"severity": "critically important"},
     criterion("t1", 1, -9.0, "Risk") | {"severity": "critically detrimental"},
 ]
-
-
-def test_judges_and_samplings_are_never_mixed(tmp_path: Path) -> None:
-    old, of_old = decided("ada", "first", 1.0)
-    new, of_new = decided("ada", "second", 0.0, created_at=at(1000))
-    of_new += [verdict(new, each, 1.0, judge="bell") for each in CRITERIA]
-    edition = edition_of(tmp_path, {
-        **admitted(["t1"], n_criteria=2), "severities": severity_rows(), "criteria": CRITERIA,
-        "responses": [old, new], "verdicts": of_old + of_new,
-    })  # fmt: skip
-
-    rows = rows_of(FIGURES["categories"], edition)
-    found = {(each["judging"], each["model"], each["label"]): each["mean_score"] for each in rows}
-    critical = rows_of(FIGURES["critical"], edition)
-
-    # A category of nothing but mistakes is at its best where none was made.
-    assert found == {
-        ("ada", "a-model", "Accuracy"): 0.0, ("ada", "a-model", "Risk"): 1.0,
-        ("bell", "a-model", "Accuracy"): 1.0, ("bell", "a-model", "Risk"): 0.0,
-    }  # fmt: skip
-    assert [(each["judging"], each["missed_share"], each["mistake_share"]) for each in critical] == [
-        ("ada", 1.0, 0.0), ("bell", 0.0, 1.0),
-    ]  # fmt: skip
 
 
 def test_what_is_not_decided_has_no_figure_and_not_a_bad_one(tmp_path: Path) -> None:
@@ -245,27 +216,6 @@ def test_a_verdict_without_a_price_makes_no_judging_cheaper(tmp_path: Path) -> N
     assert FIGURES["judge_costs"].plots([judge]) == []  # type: ignore[misc]
 
 
-def test_an_earlier_sampling_and_another_judge_leave_the_fifths_as_they_are(tmp_path: Path) -> None:
-    tables = one_answer_each({"one": [1.0] * 6})
-    for answer, chars in zip(tables["responses"], (60, 10, 50, 20, 40, 30), strict=True):
-        answer["chars_alnum"] = chars
-    lost = tables["verdicts"][1]
-    lost |= {"value": None, "status": "parse_error"}
-    earlier = [each | {"response_id": f"{each['response_id']}/0", "vintage": "old"} for each in tables["responses"]]
-    later = [each | {"created_at": at(1000)} for each in tables["responses"]]
-    old = [verdict(each, criterion(each["task_id"], 0, 5.0), 0.0) for each in earlier]
-    bell = [verdict(each, criterion(each["task_id"], 0, 5.0), 0.0, judge="bell") for each in later]
-    edition = edition_of(tmp_path, tables | {"responses": earlier + later, "verdicts": tables["verdicts"] + old + bell})
-
-    rows = [each for each in rows_of(FIGURES["length_fifths"], edition) if each["judging"] == "a-judge"]
-
-    # The shortest answer is not decided in full, so five are left.
-    assert [(each["fifth"], each["min_chars_alnum"], each["n_answers"], each["mean_value"]) for each in rows] == [
-        (place, chars, 1, 1.0) for place, chars in enumerate((20, 30, 40, 50, 60), start=1)
-    ]
-    assert {each["difference"] for each in rows} == {0.0}
-
-
 def test_calls_without_any_price_have_no_cost(tmp_path: Path) -> None:
     def spent(day: str, called_model: str, unpriced: int, cost_usd: float, cached: int | None = None) -> Row:
         return row(
@@ -295,7 +245,7 @@ Rows = list[Row]
 MEANS = {"t0": 0.1, "t1": 0.25, "t2": 0.5, "t3": 0.75 + 1e-15, "t4": 0.75, "t5": 1.0}
 """Task -> mean score; the two before the last one differ in their last digits only."""
 CHANCES = {"t0": 1.0, "t1": 0.96, "t2": 0.5, "t3": 0.4, "t4": 0.04, "t5": 0.0}
-HARDEST, EARLIER = ("t0", "t1", "t2"), ("t0", "t2", "t5")
+HARDEST = ("t0", "t1", "t2")
 TOPICS = {"t0": "Torts", "t1": "Tax", "t2": "Tax", "t3": "Tax", "t4": "Torts", "t5": None}
 
 
@@ -330,20 +280,10 @@ def tables() -> dict[str, Rows]:
         "split_members": found["split_members"] + official,
         # The one of Legal was selected before stability was measured.
         "hard_subset": [
-            *selected("own", HARDEST, 200), *selected("earlier", EARLIER, 100),
+            *selected("own", HARDEST, 200), *selected("earlier", ("t0", "t2", "t5"), 100),
             *selected("legal", ("l0",), 50, "Legal"),
         ],
         "hard_stability": [*stable("own"), *stable("earlier")],
-        "hard_overlaps": [
-            row(
-                "hard_overlaps", selection_id=selection, field="Finance", kind=kind, compared_with=compared_with,
-                n_selected=3, n_compared=n_compared, n_shared=1, jaccard=0.25,
-            )
-            for selection, kind, compared_with, n_compared in (
-                ("own", "leave_one_out", "ada", 3), ("own", "official", "finance_hard", 2),
-                ("earlier", "leave_one_out", "bell", 3),
-            )
-        ],
     }  # fmt: skip
 
 
@@ -352,19 +292,6 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Edition]:
     edition = edition_of(tmp_path_factory.mktemp("small"), tables())
     yield edition
     edition.reader.close()
-
-
-def test_a_selection_is_told_with_its_size_its_border_and_its_panel(small: Edition) -> None:
-    finance, legal = rows_of(FIGURES["hard_selections"], small)
-
-    names = ("selection_id", "n_selected", "n_chosen_from", "n_tasks", "n_border", "n_border_inside", "n_models")
-    assert [finance[name] for name in names] == ["own", 3, 6, 6, 2, 1, 2]
-    assert (finance["highest_inside"], finance["lowest_outside"], finance["gap"]) == (0.5, 0.75, 0.25)
-    assert finance["mean_inclusion"] == pytest.approx((1.0 + 0.96 + 0.5) / 3)
-    assert finance["panel"] == ["ada", "bell"]
-    assert finance["selected_at"] == at(200).replace(tzinfo=None)
-    assert [legal[name] for name in names] == ["legal", 1, None, 1, None, None, 2]
-    assert (legal["gap"], legal["mean_inclusion"]) == (None, None)
 
 
 def test_every_task_has_its_rank_and_its_distance_from_the_border(small: Edition) -> None:
@@ -407,27 +334,6 @@ def test_a_field_without_a_known_border_has_no_chart_of_it(small: Edition) -> No
 
     assert ["Finance"] == [plot.title for plot in FIGURES["hard_border"].plots(rows)]  # type: ignore[misc]
     assert ["Finance"] == [plot.title for plot in FIGURES["hard_tasks"].plots(rows)]  # type: ignore[misc]
-
-
-def test_of_each_topic_the_selected_share_is_told(small: Edition) -> None:
-    rows = rows_of(FIGURES["hard_topics"], small)
-
-    columns = ("topic", "n_selected", "n_chosen_from", "selected_share")
-    assert [tuple(each[name] for name in columns) for each in rows] == [
-        ("Tax", 2, 3, pytest.approx(2 / 3)), ("Torts", 1, 2, 0.5), ("(none)", 0, 1, 0.0),
-    ]  # fmt: skip
-    assert rows[0]["mean_score"] == pytest.approx((0.25 + 0.5 + 0.75) / 3)
-
-
-def test_a_selection_is_held_against_the_official_the_earlier_and_those_without_a_model(small: Edition) -> None:
-    rows = rows_of(FIGURES["hard_overlaps"], small)
-
-    columns = ("kind", "compared_with", "n_selected", "n_compared", "n_shared", "shared_share", "jaccard")
-    assert [tuple(each[name] for name in columns) for each in rows] == [
-        ("official", "finance_hard", 3, 2, 1, pytest.approx(1 / 3), 0.25),
-        ("earlier", "2026-01-01 00:01 (2 models)", 3, 3, 2, pytest.approx(2 / 3), 0.5),
-        ("leave_one_out", "ada", 3, 3, 1, pytest.approx(1 / 3), 0.2),
-    ]  # fmt: skip
 
 
 def test_a_chart_of_the_board_has_one_judge(edition: Edition) -> None:

@@ -1,10 +1,8 @@
 """Figures of the data, of judges and of reviews, in small cases that are worked out by hand."""
 
-import csv
-import io
 import json
 import math
-from html.parser import HTMLParser
+import re
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +21,10 @@ from tasks.report.pages.reviews import REVIEWS, agreeing, populations, predictin
 from tasks.report.rendering.drawn import drawn
 from tasks.report.rendering.site import Site, render
 from tests.builders import REVISION, SHARED_DATA, admitted, at, criterion, job_on, response, row, verdict
-from tests.tasks.aggregate.breakdowns_oracle import severity_rows
 from tests.tasks.aggregate.debiased_oracle import CATEGORIES, LabelledWorld
 from tests.tasks.report.made_up.attacks import ATTACKS
 from tests.tasks.report.made_up.contenders import PEOPLE
 from tests.tasks.report.made_up.editions import Row, check_sources, edition_of, edition_on, rows_of
-from tests.tasks.report.made_up.reviewing import CHECKS
 from warehouse import Warehouse
 
 FIGURES = {figure.name: figure for page in PAGES for figure in page.figures}
@@ -85,30 +81,6 @@ def test_a_weight_that_is_no_number_is_counted_and_has_no_bar(tmp_path: Path) ->
     assert [each["number"] for each in bars] == list(range(-3, 11)), "a weight that nothing has leaves a gap"
 
 
-@pytest.mark.parametrize("odd", [0.5, 1e12])
-def test_an_odd_number_gets_a_bar_of_its_own(odd: float, tmp_path: Path) -> None:
-    edition = edition_of(tmp_path, admitted(["t1"]) | {"criteria": [criterion("t1", 0, 2.0), criterion("t1", 1, odd)]})
-
-    (plot,) = FIGURES["weights"].plots(rows_of(FIGURES["weights"], edition))  # type: ignore[misc]
-
-    shares = {each["number"]: each["share"] for each in specification(plot.chart)["data"]["values"]}
-    assert {number for number, share in shares.items() if share} == {2, odd}
-
-
-def test_a_split_of_another_revision_is_left_out(tmp_path: Path) -> None:
-    tables = with_labels(topic="Audit")
-    tables["task_rows"] += [row("task_rows", task_id="t9", field="Finance", dataset_revision="another", n_criteria=9)]
-    tables["split_members"] += [
-        row("split_members", split="finance", task_id="t9", position=0, dataset_revision="another")
-    ]
-    edition = edition_of(tmp_path, tables | {"severities": severity_rows()})
-
-    assert [(each["split"], each["n_tasks"]) for each in rows_of(FIGURES["splits"], edition)] == [
-        ("finance", 2), ("finance_hard", 1),
-    ]  # fmt: skip
-    assert "9" not in {each["label"] for each in rows_of(FIGURES["task_criteria"], edition)}
-
-
 # quality
 
 
@@ -143,22 +115,6 @@ def test_the_last_run_of_each_suite_counts_and_what_fails_comes_first_the_graves
     assert "ingest 2026-01-01 00:00 UTC" in notes[1]
 
 
-def test_a_run_in_which_nothing_failed_shows_every_expectation(tmp_path: Path) -> None:
-    names = ("criteria_per_task", "positive_criterion", "weight_range")
-    edition = edition_of(
-        tmp_path, admitted(["t1"]) | {"checks": [checked("run", "ingest", name, 1, []) for name in names]}
-    )
-
-    rows = rows_of(FIGURES["quality"], edition)
-
-    shown = ("outcome", "policy", "check_name", "suite", "table_name", "n_evaluated", "n_failed", "some_keys")
-    assert [tuple(each[name] for name in shown) for each in rows] == [
-        ("passed", "warn", name, "ingest", "rubrics", 100, 0, []) for name in names
-    ]
-    assert FIGURES["quality"].notes(rows)[0] == "All 3 checks passed."  # type: ignore[misc]
-    assert set(shown) <= {column.name for column in FIGURES["quality"].columns}
-
-
 def test_an_expectation_is_told_in_the_words_of_its_rule(edition: Edition) -> None:
     words = {each["check_name"]: each["meaning"] for each in rows_of(FIGURES["quality"], edition)}
 
@@ -167,21 +123,6 @@ def test_an_expectation_is_told_in_the_words_of_its_rule(edition: Edition) -> No
     assert len(rows_of(FIGURES["quality"], edition)) == len(edition.reader.rows(
         "from checks where dataset_revision = ?", [edition.revision]
     ))  # fmt: skip
-
-
-class Elements(HTMLParser):
-    """The elements of a page, and its text."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: set[str] = set()
-        self.text = ""
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.names |= {tag, *(name for name, _ in attrs if name.startswith("on"))}
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
 
 
 def test_failing_keys_are_text_whatever_stands_in_them(tmp_path: Path) -> None:
@@ -195,15 +136,12 @@ def test_failing_keys_are_text_whatever_stands_in_them(tmp_path: Path) -> None:
 
     for name in ("quality", "refusals"):
         figure = drawn(FIGURES[name], edition, Site(tmp_path / "site"))
-        page = Elements()
-        page.feed(render(
+        html = render(
             DATA.template, page=DATA, title="Data", figures=[figure],
             report={"heading": "h", "pages": [DATA], "footer": "f", "charts_script": "c"},
-        ))  # fmt: skip
-        assert "<script>window.attacked='script'</script>" in page.text
-        expected = {"html", "head", "meta", "title", "link", "script", "body", "a", "header", "div", "button", "nav"}
-        expected |= {"ul", "li", "main", "h1", "p", "section", "h2", "details", "summary", "small", "pre", "code"}
-        assert page.names <= expected | {"table", "thead", "tbody", "tr", "th", "td", "footer", "span"}
+        )  # fmt: skip
+        assert "&lt;script&gt;window.attacked=&#39;script&#39;&lt;/script&gt;" in html
+        assert not re.search(r"<script>|<(img|svg|iframe|a href=.?javascript)|<[^>]*\son\w+=", html)
 
 
 def test_a_refused_task_is_listed_with_its_reason_and_many_are_cut_in_the_table_alone(tmp_path: Path) -> None:
@@ -466,11 +404,6 @@ def test_checks_without_enough_criteria_are_counted_and_not_drawn() -> None:
     assert too_few(rows)[0].startswith("No figure for 1 of 1: fewer than 5 tasks")
 
 
-def test_the_page_is_in_the_navigation_where_there_are_reviews(reviewed: Edition) -> None:
-    assert REVIEWS.needs == "criterion_reviews"
-    assert reviewed.has_rows(REVIEWS.needs)
-
-
 def test_a_report_without_reviews_has_no_such_page(tmp_path: Path) -> None:
     edition = edition_of(tmp_path / "warehouse", admitted(["t0"], split="sample"))
 
@@ -484,12 +417,3 @@ def test_a_served_page_leads_only_to_pages_that_are_there(tmp_path: Path) -> Non
 
     assert "judges.html" in html
     assert "reviews.html" not in html
-
-
-@pytest.mark.slow
-def test_every_check_of_the_made_up_reviewer_is_on_the_page(world_site: Path) -> None:
-    text = (world_site / "figures" / "review_checks.csv").read_text(encoding="utf-8-sig")
-    rows = list(csv.DictReader(io.StringIO(text)))
-
-    assert {each["review_check"] for each in rows} == {"agree", *CHECKS}
-    assert "reviews.html" in (world_site / "index.html").read_text(encoding="utf-8")

@@ -18,7 +18,7 @@ from tasks.report.rendering.drawn import as_csv
 from tasks.rules.records import ScoreDefinition
 from tests.tasks.report.drilldown.drilled import data
 from tests.tasks.report.made_up.editions import rows_of
-from tests.tasks.report.made_up.research import JUDGES, MODELS, PERSON, VALUES
+from tests.tasks.report.made_up.research import JUDGES, PERSON, VALUES
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
@@ -118,19 +118,6 @@ def test_a_score_reads_as_one_whatever_it_is_called(edition: Edition) -> None:
 
 
 # what they say
-
-
-def test_agreement_with_people_is_told_for_each_grading_and_with_nobody_but_people(edition: Edition) -> None:
-    figure = next(each for each in JUDGES_PAGE.figures if each.name == "variant_agreement")
-
-    rows = rows_of(figure, edition)
-
-    assert {(r["rubric"], r["grading"], r["grader"], r["reference"]) for r in rows} == {
-        ("original", grading, f"{judge}{suffix}", f"{PERSON}{suffix}")
-        for judge in JUDGES
-        for grading, suffix in (("ternary", ""), ("ternary as binary", " (as binary)"))
-    }
-    assert {r["n"] for r in rows} == {4 * 20 * len(MODELS)}
 
 
 def test_a_reading_is_no_call_that_could_fail(edition: Edition) -> None:

@@ -1,0 +1,199 @@
+"""Made-up analyses: annotations, a tree of capabilities, reviews, people's labels, and looks at comparisons."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from tests.builders import at, row
+from tests.tasks.report.made_up.attacks import Taint
+from tests.tasks.report.made_up.results import Asked, Row
+
+ANNOTATORS = ("annotator-one", "annotator-two")
+PLACES = ("DE", "FR", "US-CA")
+
+
+def annotation_rows(asked: Sequence[Asked], revision: str, taint: Taint) -> list[Row]:
+    """The rows of `task_annotations`; which label it is, the places of task and annotator decide."""
+    names = [taint.name(name) for name in ANNOTATORS]
+    return [found for each in asked for which, name in enumerate(names) for found in _of_task(each, which, name, taint,
+                                                                                           revision)]  # fmt: skip
+
+
+def _of_task(each: Asked, which: int, name: str, taint: Taint, revision: str) -> Iterator[Row]:
+    place = PLACES[(each.number // 3 + which * (each.number % 4 == 0)) % len(PLACES)]
+    released = list(each.task.decision_types)
+    labels = {"jurisdiction": [place], "decision_type": released[: 1 + which] or [f"None of {each.number % 2}"]}
+    for kind, (primary, *secondary) in labels.items():
+        has_failed = (kind, which, each.number) == ("jurisdiction", 0, 0)
+        yield row(
+            "task_annotations", dataset_revision=revision, task_id=each.task.task_id,
+            annotation_id=f"{kind} {which} {each.number}", conversation_id=each.task.conversation_id, kind=kind,
+            annotator=name, annotator_config_hash="a-configuration", template_hash="a-template", trial=1,
+            status="parse_error" if has_failed else "ok", primary_label=None if has_failed else primary,
+            secondary_labels=None if has_failed else secondary, created_at=at(1),
+            explanation=None if has_failed else taint("The request says so."),
+        )  # fmt: skip
+
+
+TREE = "a-tree"
+NAMES = ("Whole", "Reading contracts", "Computing taxes", "Taxes of companies", "Taxes of persons")
+PARENTS = (-1, 0, 0, 2, 2)
+
+
+def tree_rows(asked: Sequence[Asked], revision: str, taint: Taint) -> dict[str, list[Row]]:
+    """The rows by table of one tree with all criteria; who lies where is decided by the places of criteria."""
+    placed = [
+        (each.task.task_id, criterion, (1, 3, 4)[criterion.position % 3])
+        for each in asked
+        for criterion in each.task.criteria
+    ]
+    tree = {"dataset_revision": revision, "tree_id": TREE, "field": "Finance"}
+    members = {node: [place for place in placed if node in _way(place[2])] for node in range(len(PARENTS))}
+    return {
+        "capability_members": [
+            row("capability_members", dataset_revision=revision, tree_id=TREE, node_id=f"node-{node}", task_id=task_id,
+                criterion_id=criterion.criterion_id, criterion_hash=criterion.content_hash, is_leaf=node not in PARENTS)
+            for node, of_node in members.items()
+            for task_id, criterion, _ in of_node
+        ],
+        "capability_node_rows": [
+            row("capability_node_rows", **tree, node_id=f"node-{node}", position=node, level=len(_way(node)) - 1,
+                parent_id=None if parent < 0 else f"node-{parent}", is_leaf=node not in PARENTS,
+                name=None if node == len(PARENTS) - 1 else taint(NAMES[node]), n_criteria=len(members[node]),
+                n_tasks=len({task_id for task_id, *_ in members[node]}))
+            for node, parent in enumerate(PARENTS)
+        ],
+        "capability_trees": [
+            row("capability_trees", **tree, vectors="tfidf", method="made up", n_criteria=len(placed),
+                n_tasks=len(asked)),
+        ],
+    }  # fmt: skip
+
+
+def weakness_rows(measured: Sequence[dict[str, Any]]) -> dict[str, list[Row]]:
+    """A confirmed weakness for the first score, and one that is not confirmed for the second."""
+    found = []
+    for place, score in enumerate(measured[:2]):
+        common = {name: value for name, value in score.items() if name not in {"n_criteria", "n_decided"}}
+        common = {name: value for name, value in common.items() if not name.startswith("ci_")}
+        found.append(row(
+            "weakness_candidates", **{**common, "compared_key": "made up", "compared_value": 0.8, "gap": -0.2,
+            "gap_ci_low": -0.3, "gap_ci_high": -0.1, "p_confirmed": 0.001 + place, "is_confirmed": place == 0,
+            "found_gap": -0.25, "n_tasks_found": 9, "p_found": 0.01, "method": "made up"},
+        ))  # fmt: skip
+    return {"weakness_candidates": found}
+
+
+def _way(node: int) -> tuple[int, ...]:
+    return (*_way(PARENTS[node]), node) if node >= 0 else ()
+
+
+PEOPLE = ("Reviewer One", "Reviewer Two")
+MODEL = "reviewer-model"
+CHECKS = ("atomic", "objective", "self_contained", "consistent", "not_given_away")
+_PROBABILITY = 0.5
+
+
+def review_rows(asked: Sequence[Asked], revision: str, taint: Taint) -> dict[str, list[Row]]:
+    """The rows by table; what each reviewer says is decided by the places of task and criterion."""
+    places = [
+        (each.number, criterion.position, {
+            "dataset_revision": revision, "task_id": each.task.task_id, "criterion_id": criterion.criterion_id,
+            "criterion_hash": criterion.content_hash,
+        })
+        for each in asked
+        for criterion in each.task.criteria
+    ]  # fmt: skip
+    sampled = [place for place in places if (place[0] + place[1]) % 2 == 0]
+    people, model = [taint.name(name) for name in PEOPLE], taint.name(MODEL)
+    return {
+        "review_samples": [
+            row("review_samples", **key, sample_id="a-sample", population_id="all", n_population=len(places),
+                design="simple random", stratum="all", probability=_PROBABILITY)
+            for _, _, key in sampled
+        ],
+        "expert_reviews": [
+            row("expert_reviews", **key, review_id=f"{name} {number} {position}", reviewer=name, sample_id="a-sample",
+                value=float(not is_bad), explanation=taint("Two experts would differ.") if is_bad else None,
+                better_wording=taint("Says which year.") if is_bad else None, import_batch="a-batch")
+            for which, name in enumerate(people)
+            for number, position, key in sampled
+            for is_bad in [(number * 7 + position * 3 + which) % 11 == 0]
+        ],
+        "model_reviews": [
+            row("model_reviews", **key, review_id=f"{trial} {number} {position}", reviewer=model,
+                reviewer_config_hash="a-configuration", review_trial=trial, created_at=at(trial),
+                status="timeout" if (number, position) == (0, 0) else "ok",
+                findings=None if (number, position) == (0, 0) else json.dumps([
+                    {"name": name, "passes": (number * 5 + position * (place + 2) + trial // 2) % 7 > 0,
+                     "reason": taint(f"It is {name}, or not.")}
+                    for place, name in enumerate(CHECKS)
+                ]))
+            for trial in (1, 2)
+            for number, position, key in places
+        ],
+    }  # fmt: skip
+
+
+SHEET = "a-sheet-of-verdicts"
+_OFF = -0.03
+"""By how much labels lower each score."""
+
+
+def label_rows(people: str, revision: str, made: dict[str, list[Row]]) -> dict[str, list[Row]]:
+    """The rows by table that make people's verdicts labels of one sheet, which draws every second of them."""
+    drawn = [each for each in made["verdicts"] if each["judge"] == people and each["dataset_revision"] == revision][::2]
+    answers = sorted({each["response_id"] for each in made["responses"] if each["dataset_revision"] == revision})
+    return {
+        "labellers": [row("labellers", judge=people, import_batch="batch-of-labels")],
+        "label_sheets": [
+            row("label_sheets", dataset_revision=revision, sheet_id=SHEET, design="drawn for leaderboard",
+                covered_breakdown="all", covered_label="", covered_responses=answers, n_population=10 * len(drawn),
+                n_drawn=len(drawn), seed=0)
+        ],
+        "label_draws": [
+            row("label_draws", sheet_id=SHEET, probability=0.1, is_known=False,
+                **{name: each[name] for name in
+                   ("dataset_revision", "task_id", "response_id", "criterion_id", "criterion_hash")})
+            for each in drawn
+        ],
+    }  # fmt: skip
+
+
+def debiased_rows(measured: Iterable[Row], with_figure: Sequence[str]) -> dict[str, list[Row]]:
+    """Measures as many labels would give them, in place of those that say that there are too few."""
+    return {
+        "debiased_measures": [
+            each | {
+                "debiased": score + _OFF, "debiased_ci_low": score + _OFF - 0.06,
+                "debiased_ci_high": score + _OFF + 0.06, "labels_alone": score + 2 * _OFF,
+                "labels_alone_ci_low": score + 2 * _OFF - 0.11, "labels_alone_ci_high": score + 2 * _OFF + 0.11,
+                "judge_power": 0.7, "effective_labels": 60.0, "no_figure": None,
+            }
+            for each in measured
+            if each["figure_id"] in with_figure
+            for score in [each["judge_score"]]
+        ]
+    }  # fmt: skip
+
+
+def look_rows(board: list[dict[str, Any]]) -> dict[str, list[Row]]:
+    """The looks of the first model of a board beside the two that follow, each with all columns of a judging."""
+    first, *others = board[:3]
+    judging = {name: first[name] for name in ("dataset_revision", "judge", "judge_config_hash", "template_hash")}
+    found = []
+    for place, other in enumerate(others):
+        for block in (1, 2):
+            is_open = place == 1 or block == 1
+            found.append(row(
+                "stopping_looks", **judging, stopping_id="made up", grading=first["grading"], judge_trial=1,
+                score_name="score", model=first["model"], model_config_hash=first["model_config_hash"],
+                vintage=first["vintage"], compared_model=other["model"],
+                compared_config_hash=other["model_config_hash"], compared_vintage=other["vintage"], block=block,
+                n_tasks=20 * block - 1, n_tasks_evaluated=20 * block, n_tasks_planned=60 - 20 * place,
+                mean_difference=0.2 - 0.19 * place, unbiased_difference=None if is_open else 0.17,
+                sequence_low=None if block == 1 else 0.05 - 0.2 * place,
+                sequence_high=None if block == 1 else 0.35 - 0.1 * place, comparison_alpha=0.025,
+                least_difference=0.02, decision="open" if is_open else "different", created_at=at(block),
+            ))  # fmt: skip
+    return {"stopping_looks": found}
