@@ -49,8 +49,25 @@ def columns(names: str, group: str = "", **headings: str) -> tuple[Column, ...]:
     return tuple(found)
 
 
+def interval(name: str, title: str, kind: Kind = "score", value: str = "value") -> tuple[Column, ...]:
+    """A value under a common heading with the ends of its interval."""
+    return (Column(name, value, kind, title), *ends(f"{name}_ci", kind, title))
+
+
+def ends(name: str, kind: Kind = "signed", title: str = "95 % interval") -> tuple[Column, ...]:
+    """The two ends of an interval under a common heading."""
+    return (Column(f"{name}_low", "from", kind, title), Column(f"{name}_high", "to", kind, title))
+
+
 _BY_KIND: Mapping[Kind, Mapping[str, str]] = {
     "text": {
+        "annotator": "Annotator", "baseline": "Compared with", "better_wording": "Better wording",
+        "capability": "Capability", "cascade": "Judges", "changed_model": "Largest change of a mean score: of",
+        "condition": "Condition", "criterion": "Criterion", "decided_by": "Decided by", "decision": "Decision",
+        "explanation": "Reason", "findings": "Verdicts", "judge": "Judged by", "no_figure": "No figure, because",
+        "no_interval": "No interval, because", "reason": "Reason", "review_check": "Check", "reviewer": "Reviewer",
+        "reviewer_a": "Reviewer", "reviewer_b": "Other reviewer", "rule": "Escalated", "shared_model": "Model",
+        "title": "Criterion",
         "breakdown": "By", "called_model": "Model called", "cause": "Below", "changed": "What changed",
         "check_name": "Check", "command": "Command", "compared_with": "Compared with",
         "configuration": "Model configuration", "detail": "What was found", "earlier": "Earlier", "field": "Field",
@@ -65,15 +82,27 @@ _BY_KIND: Mapping[Kind, Mapping[str, str]] = {
         "vintage": "Vintage",
     },
     "task": {"task_id": "Task"},
-    "time": {"answered_at": "Answered (UTC)", "selected_at": "Selected at (UTC)", "started_at": "Started (UTC)"},
+    "time": {
+        "answered_at": "Answered (UTC)", "looked_at": "Looked at (UTC)", "selected_at": "Selected at (UTC)",
+        "started_at": "Started (UTC)",
+    },
     "yes": {
         "is_border": "Chance decides", "is_critical_small": "Critical criteria: Few tasks",
         "is_drifted": "Judge drifted", "is_failure": "Failed", "is_member": "Majority and member",
         "is_met_small": "Few tasks", "is_mistake_small": "Critical mistakes: Few tasks",
-        "is_official": "In the official split", "is_selected": "Selected", "is_significant": "Significant",
+        "is_official": "In the official split", "is_on_front": "No rule beats it", "is_selected": "Selected",
+        "is_significant": "Significant",
         "is_small": "Few tasks",
     },
     "count": {
+        "level": "Level", "n_annotated": "Given: by the annotator", "n_annotations": "Annotations",
+        "n_both": "Given: by both", "n_changed": "Criteria: changed", "n_compared_with": "Given: by the other",
+        "n_comparisons": "Comparisons", "n_failing": "Failing", "n_gained": "Gain: criteria",
+        "n_labels": "Labels: Number", "n_paired": "Criteria", "n_people": "Labels: by people",
+        "n_population": "Estimated for", "n_ranked_responses": "Ranking rests on: Responses",
+        "n_released": "Tasks: with released labels", "n_reviews": "Reviews", "n_tasks_evaluated": "Tasks: Evaluated",
+        "n_tasks_labelled": "Labels: in tasks", "n_tasks_planned": "Tasks: Of",
+        "n_unsampled_labels": "Labels not used: Number", "n_used": "Tasks: with annotated labels",
         "cached_tokens": "Tokens: cached", "calls": "Calls", "completion_tokens": "Tokens: Response",
         "criteria_max": "Criteria of a task: Max", "criteria_min": "Criteria of a task: Min",
         "failed_calls": "Failed", "fifth": "Fifth", "max_chars_alnum": "Letters and digits: to",
@@ -96,12 +125,19 @@ _BY_KIND: Mapping[Kind, Mapping[str, str]] = {
         "verdicts": "Made: Verdicts",
     },
     "number": {
+        "baseline_value": "Met: baseline", "cheap_calls": "Calls for 1,000 verdicts: of the cheap judge",
+        "judge_power": "Use of the judge", "points": "Points", "points_gained": "Gain: points",
+        "points_lost": "Loss: points", "points_net": "Points in all",
+        "strong_calls": "Calls for 1,000 verdicts: of the strong judge",
         "attempts": "Calls per verdict", "criteria_25": "Criteria of a task: 25 %",
         "criteria_50": "Criteria of a task: Median", "criteria_75": "Criteria of a task: 75 %", "jaccard": "Jaccard",
         "latency_s": "Seconds", "turns_25": "User turns: 25 %", "turns_50": "User turns: Median",
         "turns_75": "User turns: 75 %", "weight": "Weight",
     },
     "score": {
+        "baseline_mean_score": "Mean score: baseline", "compared_value": "Score: there",
+        "judge_score": "Judge's own: Mean", "least_difference": "Least difference",
+        "smallest_detectable": "Smallest detectable",
         "alpha": "Alpha", "alpha_ci_high": "95 % interval: to", "alpha_ci_low": "95 % interval: from",
         "ci_high": "95 % interval: to", "ci_low": "95 % interval: from", "earlier_mean": "Score: earlier",
         "earlier_score": "Score: earlier", "gap": "Mean score at the border: gap",
@@ -116,6 +152,8 @@ _BY_KIND: Mapping[Kind, Mapping[str, str]] = {
         "raw_mean_score": "Before clipping: mean",
     },
     "signed": {
+        "unbiased_difference": "Without the bias of stopping",
+        "unsampled_mean_error": "Labels not used: Label minus judge",
         "change": "Change", "chars_ci_high": "95 % interval: to", "chars_ci_low": "95 % interval: from",
         "chars_correlation": "Rank correlation of the score: with letters and digits", "difference": "Difference",
         "favour": "Favour", "from_border": "Distance from border", "leniency": "Difference",
@@ -123,6 +161,8 @@ _BY_KIND: Mapping[Kind, Mapping[str, str]] = {
         "tokens_correlation": "Rank correlation of the score: with tokens",
     },
     "share": {
+        "agreeing_share": "Agree", "failing_rate": "Rate of disagreement: where it fails", "pass_share": "Pass",
+        "passing_rate": "Rate of disagreement: where it passes", "unweighted_share": "Agree, without weights",
         "agreement": "Share", "agreement_ci_high": "to", "agreement_ci_low": "from", "cached_share": "Tokens: Cached",
         "centre": "Expected", "expert_share": "Experts",
         "failure_rate": "Failure rate", "failure_share": "Share of all failures",
@@ -147,7 +187,10 @@ _BY_KIND: Mapping[Kind, Mapping[str, str]] = {
         "answer_usd": "Mean cost: Response", "judging_usd": "Mean cost: Judging", "task_usd": "Mean cost: Both",
         "thousand_usd": "Per 1,000",
     },
-    "p": {"p_adjusted": "Corrected p"},
+    "p": {
+        "comparison_alpha": "Chance of a false decision", "p_adjusted": "Corrected p", "p_confirmed": "p corrected",
+        "p_value": "p",
+    },
 }  # fmt: skip
 _USUAL = {name: (kind, heading) for kind, headings in _BY_KIND.items() for name, heading in headings.items()}
 """The kind and the heading of each column; a group's heading stands before a colon."""

@@ -6,13 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tasks.report.content.edition import Edition, task_address
-from tasks.report.content.figures import Column, Figure, Page, columns
+from tasks.report.content.figures import Column, Figure, Page, columns, ends
 
 MOST_CRITERIA = 25
 """So many criteria of a leaf are listed; all of them are in the table `capability_members`."""
-_SCORE = (
-    Column("value", "Score", "score"), *columns("ci_low ci_high"), *columns("n_tasks n_criteria n_decided is_small"),
-)  # fmt: skip
+_SCORE = (Column("value", "Score", "score"), *columns("ci_low ci_high n_tasks n_criteria n_decided is_small"))
 _WEAKNESSES = Figure(
     "weaknesses",
     "Where models are weak",
@@ -21,11 +19,8 @@ _WEAKNESSES = Figure(
     "The score is the min-normalised score of the criteria of a capability, the mean over tasks. p is corrected for "
     "all candidates of the model, so at most 5 % of models without any weakness would be listed here.",
     (
-        *columns("judging model"), Column("capability", "Capability"), *columns("field compared_with"),
-        Column("value", "Score: here", "score"), Column("compared_value", "Score: there", "score"),
-        Column("difference", "Difference", "signed"), Column("difference_low", "from", "signed", "95 % interval"),
-        Column("difference_high", "to", "signed", "95 % interval"), Column("p_confirmed", "p corrected", "p"),
-        *columns("n_tasks is_small"),
+        *columns("judging model capability field compared_with"), Column("value", "here", "score", "Score"),
+        *columns("compared_value difference"), *ends("difference"), *columns("p_confirmed n_tasks is_small"),
     ),
     empty="No weakness is confirmed.",
     is_table=True,
@@ -36,8 +31,7 @@ _SCORES = Figure(
     "capability_scores",
     "All scores",
     "The score of each model in each node of the trees, with 95 % intervals over tasks.",
-    (*columns("judging field"), Column("level", "Level", "count"), Column("capability", "Capability"),
-     *columns("model"), *_SCORE),
+    (*columns("judging field level capability model"), *_SCORE),
     empty="No model has been judged on these criteria yet.",
     listed=lambda rows: [row for row in rows if row["level"] <= 1],
     query="capabilities/scores",

@@ -5,7 +5,7 @@ from typing import Any
 import altair as alt
 
 from tasks.report.content.edition import task_address
-from tasks.report.content.figures import Column, Figure, Kind, Page, Plot, Rows, columns, score_word
+from tasks.report.content.figures import Column, Figure, Kind, Page, Plot, Rows, columns, ends, score_word
 from tasks.report.drawing import charts
 from tasks.report.drawing.charts import dots
 from tasks.report.drawing.plots import by_split, by_value, names_in_order, on_full_splits, picked
@@ -22,28 +22,15 @@ _EMPTY = (
     "configuration says which labels are one model."
 )
 _DRAWN = ("name", "label", "difference", "ci_low", "ci_high", "is_small", "n_tasks", "p_adjusted")
-_COMPARISON = (
-    *columns("judging split"),
-    Column("shared_model", "Model"),
-    Column("condition", "Condition"),
-)
-_BASELINE = Column("baseline", "Compared with")
+_COMPARISON = columns("judging split shared_model condition")
 _DIFFERENCE = (
-    *columns("difference"),
-    _BASELINE,
-    Column("ci_low", "from", "signed", "95 % interval"),
-    Column("ci_high", "to", "signed", "95 % interval"),
-    Column("no_interval", "No interval, because"),
-    Column("p_value", "p", "p"),
-    *columns("p_adjusted"),
-    Column("n_comparisons", "Comparisons", "count"),
-    *columns("is_significant"),
-    Column("smallest_detectable", "Smallest detectable", "score"),
-    *columns("is_small"),
-    Column("baseline_mean_score", "baseline", "score", "Mean score"),
-    Column("mean_score", "condition", "score", "Mean score"),
-    *columns("n_tasks n_tasks_wanted n_trials"),
-)
+    *columns("difference baseline"), *ends("ci"),
+    *columns(
+        "no_interval p_value p_adjusted n_comparisons is_significant smallest_detectable is_small baseline_mean_score "
+        "mean_score n_tasks n_tasks_wanted n_trials",
+        mean_score="Mean score: condition",
+    ),
+)  # fmt: skip
 
 
 def _both(name: str, kind: Kind, title: str, ratio: str = "") -> tuple[Column, ...]:
@@ -140,7 +127,7 @@ CONDITIONS = Page(
             "baseline.",
             (
                 *_COMPARISON,
-                _BASELINE,
+                *columns("baseline"),
                 *_both("mean_chars_alnum", "count", "Letters and digits", "chars_ratio"),
                 *_both("mean_completion_tokens", "count", "Tokens", "tokens_ratio"),
                 *_both("answer_usd", "price", "Cost of a response", "usd_ratio"),
@@ -162,14 +149,10 @@ CONDITIONS = Page(
             "now met, or one with a negative weight that is no longer met. Points are its weight times the change.",
             (
                 *_COMPARISON,
-                *columns("label", label="Category"),
-                Column("n_compared", "compared", "count", "Criteria"),
-                Column("n_changed", "changed", "count", "Criteria"),
-                Column("n_gained", "criteria", "count", "Gain"),
-                Column("points_gained", "points", "number", "Gain"),
-                Column("n_lost", "criteria", "count", "Loss"),
-                Column("points_lost", "points", "number", "Loss"),
-                Column("points_net", "Points in all", "number"),
+                *columns(
+                    "label n_compared n_changed n_gained points_gained n_lost points_lost points_net",
+                    label="Category", n_compared="Criteria: compared", n_lost="Loss: criteria",
+                ),
             ),
             empty="No criterion has been decided on both sides yet.",
             is_table=True,
@@ -182,12 +165,8 @@ CONDITIONS = Page(
             "For each comparison the ten criteria that gain most points, and the ten that lose most. A task's link "
             "shows both responses side by side at the criterion.",
             (
-                *columns("judging"),
-                *_COMPARISON[2:],
-                Column("points", "Points", "number"),
-                Column("criterion", "Criterion"),
-                *columns("label", label="Category"),
-                Column("baseline_value", "baseline", "number", "Met"),
+                *columns("judging shared_model condition points criterion"),
+                *columns("label baseline_value", label="Category"),
                 Column("value", "condition", "number", "Met"),
                 *columns("task_id"),
             ),
@@ -229,17 +208,12 @@ STOPPING = Page(
             "tasks did not settle. A difference that ended its own evaluation is too large on average; the one "
             "without the bias of stopping is not.",
             (
-                Column("model", "Model"), Column("compared_with", "Compared with"), Column("judge", "Judged by"),
-                Column("decision", "Decision"), *columns("difference"),
-                Column("ci_low", "from", "signed", "Interval at every look"),
-                Column("ci_high", "to", "signed", "Interval at every look"),
-                Column("unbiased_difference", "Without the bias of stopping", "signed"),
-                Column("n_tasks", "With both", "count", "Tasks"),
-                Column("n_tasks_evaluated", "Evaluated", "count", "Tasks"),
-                Column("n_tasks_planned", "Of", "count", "Tasks"),
-                Column("least_difference", "Least difference", "score"),
-                Column("comparison_alpha", "Chance of a false decision", "p"),
-                Column("looked_at", "Looked at (UTC)", "time"),
+                *columns("model compared_with judge decision difference"), *ends("ci", title="Interval at every look"),
+                *columns(
+                    "unbiased_difference n_tasks n_tasks_evaluated n_tasks_planned least_difference comparison_alpha "
+                    "looked_at",
+                    n_tasks="Tasks: With both",
+                ),
             ),
             last_looks,
             is_table=True,

@@ -4,19 +4,11 @@ from typing import Any
 
 import altair as alt
 
-from tasks.report.content.figures import Column, Figure, Kind, Page, Plot, Rows, columns, score_word
+from tasks.report.content.figures import Figure, Page, Plot, Rows, columns, ends, interval, score_word
 from tasks.report.drawing.charts import dots, scatter
 from tasks.report.drawing.plots import by_split, names_in_order, on_full_splits, picked
 
 _ENDS = ("agreement_ci_low", "agreement_ci_high")
-
-
-def _interval(name: str, title: str, kind: Kind = "score") -> tuple[Column, ...]:
-    return (
-        Column(name, "value", kind, title),
-        Column(f"{name}_ci_low", "from", kind, title),
-        Column(f"{name}_ci_high", "to", kind, title),
-    )
 
 
 def cost_against_agreement(rows: Rows) -> list[Plot]:
@@ -51,15 +43,7 @@ DECISIONS = Figure(
     "Who decided, and why",
     "Verdicts of configured cascades: how many the first judge decided at once, and why the others went to the "
     "second one. A verdict with several reasons counts under each.",
-    (
-        Column("judge", "Cascade"),
-        Column("reason", "Reason"),
-        Column("decided_by", "Decided by"),
-        Column("n", "Verdicts", "count"),
-        Column("share", "Share", "share"),
-        Column("n_failed", "Failed", "count"),
-        *columns("cost_usd"),
-    ),
+    (*columns("judge reason decided_by n share n_failed cost_usd", judge="Cascade", n="Verdicts"),),
     empty="No verdict of a configured cascade is stored yet.",
     is_table=True,
     is_optional=True,
@@ -82,23 +66,16 @@ CASCADES = Page(
             "agreement, the table has all. Lines are 95 % intervals for other tasks of the same kind. Tau compares the "
             "rankings of models: 1 is the same ranking as the strong judge's.",
             (
-                Column("cascade", "Judges"),
-                Column("rule", "Escalated"),
-                *_interval("escalated_share", "Escalated share", "share"),
-                *_interval("thousand_usd", "USD for 1,000 verdicts", "usd"),
-                Column("strong_calls", "of the strong judge", "number", "Calls for 1,000 verdicts"),
-                Column("cheap_calls", "of the cheap judge", "number", "Calls for 1,000 verdicts"),
-                *_interval("agreement", "Agreement"),
-                *_interval("kappa", "Kappa"),
-                *_interval("macro_f1", "Macro-F1"),
-                *_interval("ranking_tau", "Tau of the ranking"),
-                *_interval("score_change", "Largest change of a mean score", "signed"),
-                Column("changed_model", "of", "text", "Largest change of a mean score"),
-                Column("n_ranked_responses", "Responses", "count", "Ranking rests on"),
-                Column("is_on_front", "No rule beats it", "yes"),
-                *columns("is_small"),
-                Column("n_paired", "Criteria", "count"),
-                *columns("n_tasks"),
+                *columns("cascade rule"),
+                *interval("escalated_share", "Escalated share", "share"),
+                *interval("thousand_usd", "USD for 1,000 verdicts", "usd"),
+                *columns("strong_calls cheap_calls"),
+                *interval("agreement", "Agreement"),
+                *interval("kappa", "Kappa"),
+                *interval("macro_f1", "Macro-F1"),
+                *interval("ranking_tau", "Tau of the ranking"),
+                *interval("score_change", "Largest change of a mean score", "signed"),
+                *columns("changed_model n_ranked_responses is_on_front is_small n_paired n_tasks"),
             ),
             cost_against_agreement,
             empty="No cascade has been evaluated yet.",
@@ -117,24 +94,12 @@ _EMPTY = (
     "No verdict of a judge has a label of known probability. prbench export labelling --for leaderboard writes a sheet."
 )
 _COLUMNS = (
-    Column("judge_score", "Mean", "score", "Judge's own"),
-    Column("judge_ci_low", "from", "score", "Judge's own"),
-    Column("judge_ci_high", "to", "score", "Judge's own"),
-    Column("labels_alone", "Mean", "score", "Labels alone"),
-    Column("labels_alone_ci_low", "from", "score", "Labels alone"),
-    Column("labels_alone_ci_high", "to", "score", "Labels alone"),
-    Column("debiased", "Mean", "score", "Debiased"),
-    Column("debiased_ci_low", "from", "score", "Debiased"),
-    Column("debiased_ci_high", "to", "score", "Debiased"),
-    Column("no_figure", "No figure, because"),
-    Column("judge_power", "Use of the judge", "number"),
-    Column("n_labels", "Number", "count", "Labels"),
-    Column("n_tasks_labelled", "in tasks", "count", "Labels"),
-    Column("n_people", "by people", "count", "Labels"),
-    *columns("n_tasks"),
-    Column("n_unsampled_labels", "Number", "count", "Labels not used"),
-    Column("unsampled_mean_error", "Label minus judge", "signed", "Labels not used"),
-)
+    *columns("judge_score"), *ends("judge_ci", "score", "Judge's own"),
+    *interval("labels_alone", "Labels alone", value="Mean"), *interval("debiased", "Debiased", value="Mean"),
+    *columns(
+        "no_figure judge_power n_labels n_tasks_labelled n_people n_tasks n_unsampled_labels unsampled_mean_error"
+    ),
+)  # fmt: skip
 
 
 def beside_each_other(rows: Rows) -> list[Plot]:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from tasks.llm import is_embedded
 from tasks.report.content.edition import Edition, task_address
-from tasks.report.content.figures import Column, Figure, Page, Plot, Row, Rows, columns
+from tasks.report.content.figures import Column, Figure, Page, Plot, Row, Rows, columns, ends
 from tasks.report.drawing import charts
 from tasks.report.drawing.plots import by_value
 from tasks.rules.text.numbers import counted
@@ -27,8 +27,7 @@ _LEADERBOARD = (
 
 _CHANGES = (
     *columns("judging model split difference"),
-    Column("ci_low", "from", "signed", "95 % interval"),
-    Column("ci_high", "to", "signed", "95 % interval"),
+    *ends("ci"),
     *columns("p_adjusted is_significant earlier later earlier_mean later_mean n_tasks"),
 )
 

@@ -2,12 +2,12 @@
 
 import altair as alt
 
-from tasks.report.content.figures import Column, Figure, Page, Plot, Rows, columns
+from tasks.report.content.figures import Column, Figure, Page, Plot, Rows, columns, ends, interval
 from tasks.report.drawing import charts
 from tasks.report.drawing.charts import dots
 from tasks.report.drawing.plots import names_in_order, picked, range_of
 
-_PAIR = (Column("kind", "Kind of label"), Column("annotator", "Annotator"), Column("compared_with", "Compared with"))
+_PAIR = columns("kind annotator compared_with", kind="Kind of label")
 _TRUST = (
     "Lines are 95 % intervals for other tasks of the same kind; there is none where fewer than 5 tasks differ. A "
     "hollow dot rests on fewer than 50 tasks. "
@@ -15,24 +15,10 @@ _TRUST = (
 )
 
 
-def _measures() -> tuple[Column, ...]:
-    found: list[Column] = []
-    for name in ("precision", "recall", "f1", "jaccard"):
-        title = name.capitalize()
-        found += [
-            Column(name, "value", "score", title),
-            Column(f"{name}_ci_low", "from", "score", title),
-            Column(f"{name}_ci_high", "to", "score", title),
-        ]
-    return tuple(found)
-
-
-_NUMBERS = (
-    Column("n_annotated", "by the annotator", "count", "Given"),
-    Column("n_compared_with", "by the other", "count", "Given"),
-    Column("n_both", "by both", "count", "Given"),
-    *columns("n_tasks"),
+_MEASURES = tuple(
+    column for name in ("precision", "recall", "f1", "jaccard") for column in interval(name, name.capitalize())
 )
+_NUMBERS = columns("n_annotated n_compared_with n_both n_tasks")
 
 
 def by_kind(rows: Rows) -> list[Plot]:
@@ -61,14 +47,9 @@ ANNOTATIONS = Page(
             "How many tasks each annotator labelled. Breakdowns use the annotators' labels for tasks to which the data "
             "set gives none of the kind.",
             (
-                Column("kind", "Kind of label"),
-                Column("annotator", "Annotator"),
-                *columns("n_tasks"),
-                Column("n_annotations", "Annotations", "count"),
-                Column("n_failed", "Failed", "count"),
-                Column("n_released", "with released labels", "count", "Tasks"),
-                Column("n_used", "with annotated labels", "count", "Tasks"),
-                *columns("cost_usd"),
+                *columns(
+                    "kind annotator n_tasks n_annotations n_failed n_released n_used cost_usd", kind="Kind of label"
+                ),
             ),
             empty="No task has been labelled by a model yet.",
             is_table=True,
@@ -80,7 +61,7 @@ ANNOTATIONS = Page(
             "Agreement on average",
             "F1 of the annotator's labels beside the released ones, or beside another annotator's. The micro average "
             f"pools all labels, the macro average is the mean over labels. {_TRUST}",
-            (*_PAIR, Column("label", "Average"), *_measures(), *_NUMBERS),
+            (*_PAIR, Column("label", "Average"), *_MEASURES, *_NUMBERS),
             by_kind,
             empty="No task has labels of two sources yet.",
             reach="pooled",
@@ -91,7 +72,7 @@ ANNOTATIONS = Page(
             "annotation_labels",
             "Agreement on each label",
             f"The same for each label. {_TRUST}",
-            (*_PAIR, Column("label", "Label"), *_measures(), *_NUMBERS),
+            (*_PAIR, Column("label", "Label"), *_MEASURES, *_NUMBERS),
             by_kind,
             empty="No task has labels of two sources yet.",
             reach="pooled",
@@ -183,15 +164,9 @@ _AGREEMENT = Figure(
     "with several reviewers by the share of them who agree. Lines are 95 % intervals for other tasks of the same kind. "
     "A hollow dot is based on fewer than 50 tasks, or on few that differ; below 5 there is no interval.",
     (
-        *columns("breakdown label"),
-        Column("agreeing_share", "Agree", "share"),
-        Column("ci_low", "from", "share", "95 % interval"),
-        Column("ci_high", "to", "share", "95 % interval"),
-        Column("unweighted_share", "Agree, without weights", "share"),
-        *columns("is_small n_criteria"),
-        Column("n_reviews", "Reviews", "count"),
-        *columns("n_tasks"),
-        Column("n_population", "Estimated for", "count"),
+        *columns("breakdown label agreeing_share"),
+        *ends("ci", "share"),
+        *columns("unweighted_share is_small n_criteria n_reviews n_tasks n_population"),
     ),
     agreeing,
     empty="No person has reviewed a sampled criterion. prbench export review writes a sheet.",
@@ -205,9 +180,7 @@ _REVIEWERS = Figure(
     "How often reviewers of the same criteria decide alike in a check: two of them, or all together. Kappa and alpha "
     "are agreement beyond chance: 1 is always, 0 is chance. #2 marks a second repetition.",
     (
-        Column("review_check", "Check"),
-        Column("reviewer_a", "Reviewer"),
-        Column("reviewer_b", "Other reviewer"),
+        *columns("review_check reviewer_a reviewer_b"),
         *columns("agreement agreement_ci_low agreement_ci_high", "Same decision"),
         *columns("kappa kappa_ci_low kappa_ci_high", "Kappa", kappa="Value"),
         *columns("alpha alpha_ci_low alpha_ci_high", "Krippendorff's alpha", alpha="Value", alpha_ci_low="from",
@@ -225,14 +198,7 @@ _CHECKS = Figure(
     "The share of reviewed criteria that pass each check of each reviewer. Models check how a criterion is written: "
     "whether it is atomic (asks for one thing), objective, self-contained, consistent with the rest of its rubric, and "
     "not given away by the request.",
-    (
-        Column("reviewer", "Reviewer"),
-        *columns("kind"),
-        Column("review_check", "Check"),
-        Column("pass_share", "Pass", "share"),
-        *columns("n_criteria n_tasks"),
-        Column("n_trials", "Repetitions", "count"),
-    ),
+    (*columns("reviewer kind review_check pass_share n_criteria n_tasks n_trials", n_trials="Repetitions"),),
     passing,
     reach="pooled",
     query="reviews/checks",
@@ -245,23 +211,11 @@ _PREDICTIONS = Figure(
     "chance, 1 a check that finds every disagreement and nothing else. Lines are 95 % intervals over tasks, each by "
     "itself: of many checks some exclude 0 by chance. A hollow dot is based on few tasks or few criteria.",
     (
-        Column("outcome", "Disagreement of"),
-        Column("reviewer", "Reviewer"),
-        Column("review_check", "Check"),
-        Column("failing_rate", "where it fails", "share", "Rate of disagreement"),
-        Column("passing_rate", "where it passes", "share", "Rate of disagreement"),
-        *columns("difference"),
-        Column("difference_ci_low", "from", "signed", "95 % interval"),
-        Column("difference_ci_high", "to", "signed", "95 % interval"),
-        Column("odds_ratio", "Value", "score", "Odds ratio"),
-        Column("odds_ratio_ci_low", "from", "score", "Odds ratio"),
-        Column("odds_ratio_ci_high", "to", "score", "Odds ratio"),
-        Column("auc", "Value", "score", "AUC"),
-        Column("auc_ci_low", "from", "score", "AUC"),
-        Column("auc_ci_high", "to", "score", "AUC"),
-        *columns("is_small n_criteria"),
-        Column("n_failing", "Failing", "count"),
-        *columns("n_tasks"),
+        *columns("outcome reviewer review_check failing_rate passing_rate difference", outcome="Disagreement of"),
+        *ends("difference_ci"),
+        *interval("odds_ratio", "Odds ratio", value="Value"),
+        *interval("auc", "AUC", value="Value"),
+        *columns("is_small n_criteria n_failing n_tasks"),
     ),
     predicting,
     empty="No reviewed criterion has verdicts of two graders, or both a person's and a model's review.",
@@ -275,16 +229,7 @@ _OBJECTIONS = Figure(
     "Criteria that a person disagrees with or that fail a check, those with the most objections first, with the "
     "reasons and what verdicts say of the same criterion: never or always met, graders disagree, or suspect, since its "
     "points correlate negatively with the rest of its task.",
-    (
-        *columns("task_id"),
-        Column("title", "Criterion"),
-        *columns("severity"),
-        Column("reviewer", "Reviewer"),
-        Column("review_check", "Check"),
-        Column("explanation", "Reason"),
-        Column("better_wording", "Better wording"),
-        Column("findings", "Verdicts"),
-    ),
+    (*columns("task_id title severity reviewer review_check explanation better_wording findings"),),
     is_table=True,
     listed=lambda rows: rows[:_MOST_LISTED],
     empty="No criterion has an objection.",
