@@ -1,7 +1,6 @@
 """The first page of a report folder: the benchmarks of the warehouse, each by itself, with the way into its report."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,26 +21,6 @@ _MOST = 3
 """So many places of each leaderboard are shown."""
 _REVISION_CHARACTERS = 8
 _LEADERS = columns("split rank model mean_score ci_low ci_high n_tasks")
-
-
-@dataclass(frozen=True)
-class Entry:
-    """What the page says of a benchmark.
-
-    Attributes:
-        facts: (what, how much) of the revision that the report shows; without a report, of the one judged last.
-        others: the other revisions, in a sentence each.
-        says: what the leaders' table shows; without one, that there is none.
-        link: the first page of its report; None: there is no report of it here yet.
-    """
-
-    name: str
-    title: str
-    facts: Sequence[tuple[str, str]]
-    others: Sequence[str]
-    says: str
-    leaders: Markup
-    link: str | None
 
 
 def benchmarks_of(reader: Reader, own: str) -> dict[str, list[dict[str, Any]]]:
@@ -75,27 +54,24 @@ def write_benchmark_index(folder: Path, reader: Reader, own: str) -> None:
     site.finish()
 
 
-def _entry(folder: Path, reader: Reader, name: str, revisions: Sequence[Mapping[str, Any]]) -> Entry:
+def _entry(folder: Path, reader: Reader, name: str, revisions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What the page says of a benchmark: of the revision that its report shows, or else of the one judged last."""
     is_there = name in benchmark_names() and (folder / name / "index.html").is_file()
     said = folder / name / REVISION
     shown = said.read_text(encoding="utf-8") if is_there and said.is_file() else None
     revisions = sorted(revisions, key=lambda each: each["dataset_revision"] != shown)
     rows = _leaders(reader, revisions[0]) if revisions else []
-    return Entry(
-        name=name,
-        title=_title(name),
-        facts=_facts(revisions[0]) if revisions else [],
-        others=[
-            f"Revision {each['dataset_revision'][:_REVISION_CHARACTERS]}: {counted(each['n_tasks'], 'task')}, "
-            f"{counted(each['n_criteria'], 'criterion', 'criteria')}, {counted(each['n_models'], 'model')}, "
-            f"{counted(each['n_judges'], 'judge')}, last judged "
-            f"{_moment(each['judged_at'])}."
-            for each in revisions[1:]
-        ],
-        says=_says(name, rows),
-        leaders=table(f"leaders-{name}", _LEADERS, rows) if rows else Markup(""),
-        link=f"{name}/index.html" if is_there else None,
-    )
+    others = [
+        f"Revision {each['dataset_revision'][:_REVISION_CHARACTERS]}: {counted(each['n_tasks'], 'task')}, "
+        f"{counted(each['n_criteria'], 'criterion', 'criteria')}, {counted(each['n_models'], 'model')}, "
+        f"{counted(each['n_judges'], 'judge')}, last judged {_moment(each['judged_at'])}."
+        for each in revisions[1:]
+    ]
+    return {
+        "name": name, "title": _title(name), "facts": _facts(revisions[0]) if revisions else [], "others": others,
+        "says": _says(name, rows), "leaders": table(f"leaders-{name}", _LEADERS, rows) if rows else Markup(""),
+        "link": f"{name}/index.html" if is_there else None,
+    }  # fmt: skip
 
 
 def _leaders(reader: Reader, revision: Mapping[str, Any]) -> list[dict[str, Any]]:

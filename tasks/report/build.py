@@ -74,7 +74,9 @@ def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[
 def _rendered(page: Page, edition: Edition, site: Site, common: Mapping[str, Any], ranked: Sequence[Ranking]) -> str:
     """A page's HTML; what it loads is written."""
     figures = figures_of(page, edition, site)
-    more = _overview(edition, ranked) if page is OVERVIEW else {}
+    more: Mapping[str, Any] = {}
+    if page is OVERVIEW:
+        more = {"notices": notices(edition), "facts": facts(edition), "rankings": [shown(each) for each in ranked]}
     if page is CAPABILITIES:
         more = {"trees": trees(edition), "score_columns": SCORE_COLUMNS, "table": table}
     return render(page.template, report=common, page=page, title=page.title, figures=figures, **more)
@@ -87,11 +89,6 @@ def _earlier(edition: Edition) -> list[dict[str, Any]]:
          "entry": change["model"]}
         for change in edition.changes
     ]  # fmt: skip
-
-
-def _overview(edition: Edition, ranked: Sequence[Ranking]) -> Mapping[str, Any]:
-    """What the first page has beside its figures."""
-    return {"notices": notices(edition), "facts": facts(edition), "rankings": [shown(each) for each in ranked]}
 
 
 def _common(edition: Edition, ranked: Sequence[Ranking], pages: Sequence[Page]) -> Mapping[str, Any]:

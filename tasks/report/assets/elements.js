@@ -14,9 +14,6 @@ const make = (tag, attributes = {}, ...children) => {
   return element;
 };
 
-// Bold and italic letters of mathematics as plain ones: few fonts have them, so browsers show boxes.
-const readable = (text) => text.replace(/[\u{1D400}-\u{1D7FF}]+/gu, (letters) => letters.normalize("NFKC"));
-
 const written = {
   missing: "–",
   count: (value) => (value === null || value === undefined ? written.missing : value.toLocaleString("en")),

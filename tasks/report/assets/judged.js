@@ -83,7 +83,7 @@ const judged = {
         .map(({ label }) => make("span", { class: "tag", title }, label))),
       isFlip ? make("span", { class: "tag flip" }, "⇄ flipped") : null,
       isDispute ? make("span", { class: "tag dispute" }, "≠ judges disagree") : null);
-    const heading = make("th", { colspan: 1 + sides.length, scope: "rowgroup" }, make("p", { class: "title" }, readable(criterion.title)), facts);
+    const heading = make("th", { colspan: 1 + sides.length, scope: "rowgroup" }, make("p", { class: "title" }, criterion.title), facts);
     return make("tbody", { "data-criterion": criterion.key, class: isMarked && !asked.judging ? "marked" : null, tabindex: -1 },
       make("tr", { class: "criterion" }, heading),
       lines.map((line) => this.line(line, criterion, sides, asked)),
@@ -111,7 +111,7 @@ const judged = {
         ` ${verdict.decided_by}${verdict.escalated_because ? `, because of ${verdict.escalated_because.map((why) => why.replace("_", " ")).join(", ")}` : ""}`) : null,
       verdict.asked ? make("p", { class: "asked" }, make("span", { class: "tag" }, "asked as"), ` ${verdict.asked}`) : null,
       verdict.error ? make("p", { class: "cause" }, verdict.error) : null,
-      verdict.explanation ? make("p", { class: "explanation" }, readable(verdict.explanation)) : null,
+      verdict.explanation ? make("p", { class: "explanation" }, verdict.explanation) : null,
       verdict.chunks?.length ? this.evidence(verdict.chunks) : null,
       prompts.line(verdict, judging, criterion, sides[place], this.task));
   },

@@ -112,7 +112,7 @@ const search = {
     const target = address.of({ task: task.key, a: model.key, ta: trial, criterion: criterion.key, judging: judging.key, side: "a" });
     return make("tr", {},
       make("td", {}, verdicts.badge(this.index.statuses[marks[criterion.place]], criterion.weight)),
-      make("td", {}, make("a", { href: `task.html${target}` }, readable(criterion.title)),
+      make("td", {}, make("a", { href: `task.html${target}` }, criterion.title),
         make("br"), make("small", {}, this.about(criterion))),
       make("td", { class: "number" },
         verdicts.effect(this.index.statuses[marks[criterion.place]], criterion.weight) ?? written.weight(criterion.weight)),

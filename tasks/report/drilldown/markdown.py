@@ -6,7 +6,6 @@ and loads nothing from elsewhere.
 """
 
 import re
-import unicodedata
 from collections.abc import Callable
 from functools import cache
 
@@ -24,8 +23,6 @@ _SCHEMES = frozenset(("http", "https", "mailto"))
 _HEADING_LEVELS_ABOVE = 3
 """The page's own headings: a heading of an answer stands below them."""
 _NESTING = re.compile(r"<(/?)(?:blockquote|ul|ol)\b")
-_MATHEMATICAL = re.compile("[\U0001d400-\U0001d7ff]+")
-"""Letters and digits only, so no element and no entity can come of them."""
 _HEADING = re.compile(r"<(/?)h([1-6])>")
 
 
@@ -44,14 +41,7 @@ def as_html(text: str) -> str | None:
         return None
     clean = _cleaner()(html)
     lowered = _HEADING.sub(lambda found: f"<{found[1]}h{min(6, int(found[2]) + _HEADING_LEVELS_ABOVE)}>", clean)
-    return readable(lowered).replace(_LESS, "&lt;").replace(_BANG, "!")
-
-
-def readable(text: str) -> str:
-    """Bold and italic letters of mathematics as plain ones: few fonts have them, so browsers show boxes."""
-    if text.isascii():  # most texts are, and the search takes as long as parsing does
-        return text
-    return _MATHEMATICAL.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text)
+    return lowered.replace(_LESS, "&lt;").replace(_BANG, "!")
 
 
 def _depth(html: str) -> int:

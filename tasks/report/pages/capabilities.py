@@ -32,7 +32,6 @@ _SCORES = Figure(
     "All scores",
     "The score of each model in each node of the trees, with 95 % intervals over tasks.",
     (*columns("judging field level capability model"), *_SCORE),
-    empty="No model has been judged on these criteria yet.",
     listed=lambda rows: [row for row in rows if row["level"] <= 1],
     query="capabilities/scores",
     reach="pooled",

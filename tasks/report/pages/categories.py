@@ -66,7 +66,6 @@ CRITICAL = Figure(
     "hollow dot is based on few tasks.",
     _CRITICAL_COLUMNS,
     gravest,
-    empty="No model has been judged on criteria of the highest severity yet.",
     listed=on_full_splits,
     breakdown="severity",
     query="categories/critical",
@@ -79,7 +78,6 @@ SEVERITIES = Figure(
     "is based on few tasks.",
     _SEVERITY_COLUMNS,
     by_severity,
-    empty="No model has been judged on criteria with a severity yet.",
     listed=on_full_splits,
     breakdown="severity",
     query="categories/severities",
@@ -168,7 +166,6 @@ def _failing(rows: Rows, value: str, what: str) -> list[Plot]:
 
 def _breakdown(breakdown: Breakdown, name: str, label: str, plots: Draw, says: str) -> Figure:
     """A figure of the tasks or criteria under each label of a breakdown; its table lists what the charts show."""
-    what = "criteria" if breakdown.of_criteria else "tasks"
     shown = columns(
         "judging split label rank model mean_score ci_low ci_high raw_mean_score raw_ci_low raw_ci_high "
         "is_small n_tasks n_tasks_wanted coverage",
@@ -177,7 +174,6 @@ def _breakdown(breakdown: Breakdown, name: str, label: str, plots: Draw, says: s
     return Figure(
         name, breakdown.title, says, shown, plots, query="categories/breakdowns", listed=on_full_splits,
         breakdown=breakdown.kind, given={"breakdown": breakdown.kind, "of_criteria": breakdown.of_criteria},
-        empty=f"No model has been judged on {what} with such a label yet.",
     )  # fmt: skip
 
 
@@ -204,7 +200,6 @@ FAILURES = Figure(
         *columns("n_failed n_decided", "Criteria"),
     ),
     failing,
-    empty="No model has been judged yet.",
     listed=on_full_splits,
     breakdown="category",
     query="categories/failures",

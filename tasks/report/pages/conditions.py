@@ -154,7 +154,6 @@ CONDITIONS = Page(
                     label="Category", n_compared="Criteria: compared", n_lost="Loss: criteria",
                 ),
             ),
-            empty="No criterion has been decided on both sides yet.",
             is_table=True,
             listed=on_full_splits,
             query="conditions/changes",

@@ -44,7 +44,6 @@ DECISIONS = Figure(
     "Verdicts of configured cascades: how many the first judge decided at once, and why the others went to the "
     "second one. A verdict with several reasons counts under each.",
     (*columns("judge reason decided_by n share n_failed cost_usd", judge="Cascade", n="Verdicts"),),
-    empty="No verdict of a configured cascade is stored yet.",
     is_table=True,
     is_optional=True,
     reach="pooled",
@@ -78,7 +77,6 @@ CASCADES = Page(
                 *columns("changed_model n_ranked_responses is_on_front is_small n_paired n_tasks"),
             ),
             cost_against_agreement,
-            empty="No cascade has been evaluated yet.",
             reach="pooled",
             query="cascades/rules",
         ),

@@ -151,7 +151,6 @@ def _counts(breakdown: Breakdown, name: str, label: str, plots: Callable[[Rows],
         name, breakdown.title, says, columns(f"split label n_{what} share", label=label), plots,
         query="data/criterion_counts" if breakdown.of_criteria else "data/task_counts",
         given={"breakdown": breakdown.kind}, breakdown="" if breakdown.kind == _N_CRITERIA else breakdown.kind,
-        empty="No task has been ingested yet.",
     )  # fmt: skip
 
 
@@ -175,7 +174,6 @@ DATA = Page(
             "experts or have several user turns, negative criteria or reference texts. A hard split is a part of its "
             "full split, so never add up the two.",
             _SPLITS,
-            empty="No task has been ingested yet.",
             is_table=True,
             listed=without_single_turns,
             query="data/splits",
@@ -217,7 +215,6 @@ DATA = Page(
             "earn points.",
             columns("split weight n_criteria share"),
             over_numbers("weight", "Weight", "Share of the criteria"),
-            empty="No task has been ingested yet.",
             query="data/weights",
         ),
         _counts(

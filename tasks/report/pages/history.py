@@ -6,8 +6,8 @@ import altair as alt
 
 from tasks.report.content.figures import Figure, Page, Plot, Rows, columns
 from tasks.report.drawing import charts
+from tasks.report.drawing.charts import over_time
 from tasks.report.drawing.plots import by_judge_and_split, picked
-from tasks.report.drawing.time_charts import over_time
 
 _MOST_POINTS = 10
 """Samplings of a model that the table lists; the CSV has all."""
@@ -66,7 +66,6 @@ _HISTORY = Figure(
         label="Model",
     ),
     going_on,
-    empty="No model has a scored response yet.",
     listed=latest_points,
     query="history/scores",
 )
@@ -93,7 +92,6 @@ _RUNS = Figure(
     "configured minimum. The run that writes the report is not listed. The cost includes discarded attempts, but not "
     "calls of unknown price.",
     columns("started_at night command outcome responses verdicts calls cost_usd unpriced_calls minutes run_id"),
-    empty="No run is stored.",
     is_table=True,
     listed=lambda rows: rows[:_MOST_RUNS],
     reach="warehouse",

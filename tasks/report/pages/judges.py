@@ -4,9 +4,8 @@ import altair as alt
 
 from tasks.report.content.figures import Column, Figure, Page, Plot, Row, Rows, columns
 from tasks.report.drawing import charts
-from tasks.report.drawing.charts import dots
+from tasks.report.drawing.charts import control, dots
 from tasks.report.drawing.plots import by_value, names_in_order, range_of
-from tasks.report.drawing.time_charts import control
 from tasks.report.pages.corrections import DECISIONS
 
 _MOST_PAIRS = 3
@@ -235,7 +234,6 @@ _RELIABILITY = Figure(
     "verdicts. 1 is perfect agreement, 0 is chance.",
     columns("grader_set n_graders alpha alpha_ci_low alpha_ci_high unanimous_share n n_tasks"),
     reliable,
-    empty="No criterion has two verdicts.",
     reach="pooled",
     query="judges/reliability",
 )
@@ -297,7 +295,6 @@ _FAILURES = Figure(
         Column("attempts", "Calls", "count"),
     ),
     failing,
-    empty="No judge has judged anything yet.",
     query="judges/failures",
 )
 

@@ -156,7 +156,6 @@ SPEND = Figure(
         *columns("cost_usd unpriced_calls n_runs first_day last_day"),
     ),
     spent,
-    empty="No run has made a call yet.",
     notes=unpriced,
     reach="warehouse",
     query="costs/spend",

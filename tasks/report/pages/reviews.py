@@ -51,7 +51,6 @@ ANNOTATIONS = Page(
                     "kind annotator n_tasks n_annotations n_failed n_released n_used cost_usd", kind="Kind of label"
                 ),
             ),
-            empty="No task has been labelled by a model yet.",
             is_table=True,
             reach="pooled",
             query="annotations/annotators",
@@ -63,7 +62,6 @@ ANNOTATIONS = Page(
             f"pools all labels, the macro average is the mean over labels. {_TRUST}",
             (*_PAIR, Column("label", "Average"), *_MEASURES, *_NUMBERS),
             by_kind,
-            empty="No task has labels of two sources yet.",
             reach="pooled",
             query="annotations/agreement",
             given={"is_average": True},
@@ -74,7 +72,6 @@ ANNOTATIONS = Page(
             f"The same for each label. {_TRUST}",
             (*_PAIR, Column("label", "Label"), *_MEASURES, *_NUMBERS),
             by_kind,
-            empty="No task has labels of two sources yet.",
             reach="pooled",
             query="annotations/agreement",
             given={"is_average": False},
@@ -188,7 +185,6 @@ _REVIEWERS = Figure(
         *columns("n n_tasks"),
     ),
     is_table=True,
-    empty="No criterion has two reviews.",
     reach="pooled",
     query="reviews/reviewers",
 )  # fmt: skip

@@ -158,7 +158,3 @@ def test_a_library_that_panics_leaves_the_text_as_it_is(monkeypatch: pytest.Monk
 @pytest.mark.parametrize(("before", "after"), product(("", "a ", "[", "*", "|"), repeat=2))
 def test_an_open_code_span_in_an_open_link_is_set(before: str, after: str) -> None:
     assert as_html(f"{before}[`{after}") is not None
-
-
-def test_bold_letters_of_mathematics_are_plain_letters() -> None:
-    assert as_html("𝗕𝗼𝗹𝗱 and 𝑠𝑙𝑎𝑛𝑡𝑒𝑑 𝟏𝟐, 漢字 ½") == "<p>Bold and slanted 12, 漢字 ½</p>\n"

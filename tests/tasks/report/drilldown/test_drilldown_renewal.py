@@ -9,7 +9,7 @@ import pytest
 
 from tasks.config.job import Job
 from tasks.report.content.edition import criterion_key, entry_key, task_address, task_key
-from tasks.report.drilldown import sections, task_files
+from tasks.report.drilldown import task_files
 from tasks.report.drilldown.task_files import Renewed
 from tests.tasks.report.drilldown.drilled import answered, data, drill, files, store, tiny_job
 
@@ -138,13 +138,13 @@ def test_a_part_that_somebody_changed_is_not_believed(job: Job, site: Path) -> N
 def test_another_version_of_the_program_or_its_libraries_makes_all_again(
     job: Job, site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given = sections.version
-    sections._program.cache_clear()
-    monkeypatch.setattr(sections, "version", lambda name: "99" if name == "pyromark" else given(name))
+    given = task_files.version
+    task_files._program.cache_clear()
+    monkeypatch.setattr(task_files, "version", lambda name: "99" if name == "pyromark" else given(name))
     try:
         assert drill(job, site).n_made == 9
     finally:
-        sections._program.cache_clear()
+        task_files._program.cache_clear()
 
 
 def test_an_entry_that_becomes_one_to_compare_with_keeps_its_sections(job: Job, site: Path) -> None:
