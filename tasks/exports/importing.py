@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import sql
 from tasks.config import Job
 from tasks.dataset import parquet_batches
-from tasks.exports.file_list import Exported, read_export_list, verify
-from tasks.exports.publication import published_in
-from tasks.exports.tables import NOT_EXPORTED
+from tasks.exports.publishing import published_in
+from tasks.exports.tables import NOT_EXPORTED, Exported, read_export_list, verify
 from tasks.maintain import Damaged
 from tasks.run import StageReport
 from tasks.stores import Folder, Store

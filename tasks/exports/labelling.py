@@ -13,9 +13,17 @@ from typing import Any
 import sql
 from tasks.assemble import complete_conversations
 from tasks.config import Job
-from tasks.exports.drawing import Population, draw, population_of, purpose_of, sheet_rows
+from tasks.exports.drawing import (
+    Population,
+    Width,
+    draw,
+    expected_widths,
+    n_needed,
+    population_of,
+    purpose_of,
+    sheet_rows,
+)
 from tasks.exports.sheets import readable, refuse_place, write_sheet
-from tasks.exports.widths import Width, expected_widths, n_needed
 from tasks.imports import SHEET_COLUMN
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest

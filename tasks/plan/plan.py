@@ -5,17 +5,22 @@ LiteLLM's local tokenizers, and lengths of answers are assumed, which gives a ra
 None, and the plan says why.
 """
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import sql
 from tasks.annotate import ANNOTATION
+from tasks.assemble import assemble
+from tasks.benchmarks.base import Benchmark
 from tasks.capabilities import EMBEDDINGS, NAMES, PHRASES
+from tasks.check import check
 from tasks.config import ORIGINAL, Analyst, Job, Model
+from tasks.ingest import ingest
 from tasks.judge import ContextFit, context_fit_of
 from tasks.llm import Target, batch_prices_of, most_answer_tokens, prices_of
-from tasks.plan.cascades import Asked, asked_for
 from tasks.plan.estimate import (
     COUNTED,
     COUNTED_PROMPTS,
@@ -25,23 +30,30 @@ from tasks.plan.estimate import (
     planned_calls,
     summed,
 )
-from tasks.plan.former_templates import judged_before
+from tasks.prompts import FOLDER, load_template
 from tasks.review import REVIEW
+from tasks.rules.cascades import reasons_to_escalate
+from tasks.rules.conversation import missing_places
 from tasks.rules.errors import PipelineError
 from tasks.rules.variants import AUGMENTED
 from tasks.run import (
+    PASSING,
     Analysis,
+    CascadeJudgings,
     Conversation,
     Item,
     Judging,
     MissingVerdicts,
+    StageReport,
     WantedTasks,
     conversations_of,
+    hash_of_template,
     imported_models,
     judge_target,
     judgings,
     messages_to,
     missing_responses,
+    missing_splits,
     missing_verdicts,
     target_of,
     unworded_criteria,
@@ -59,6 +71,33 @@ UNKNOWN_BEFORE = {
     NAMES.table: "names of nodes of a tree that is not made yet; one call for each node, some of them up to three",
 }
 """Table -> the calls that follow from calls which are not made yet."""
+
+
+class Asked(NamedTuple):
+    """A judging that is asked for another one's verdicts: how often a criterion, and what that rests on, in words.
+
+    `again` counts, by response, the missing criteria of which it is known how often they are asked: `times_again`.
+    """
+
+    judging: Judging
+    times: float = 1.0
+    note: str = ""
+    again: Mapping[str, int] = MappingProxyType({})
+    times_again: int = 0
+
+    def calls(self, n_criteria: Mapping[str, int], n_prompts: Mapping[str, int], to_come: int) -> int:
+        """How many calls that makes.
+
+        Args:
+            n_criteria: missing criteria by response.
+            n_prompts: calls for each of them.
+            to_come: criteria of responses that are still to come.
+        """
+        known = {each: self.again.get(each, 0) for each in n_criteria}
+        new = sum((n - known[each]) * n_prompts[each] for each, n in n_criteria.items())
+        return round((new + to_come) * self.times) + self.times_again * sum(
+            n * n_prompts[each] for each, n in known.items()
+        )
 
 
 def plan(job: Job) -> list[Planned]:
@@ -250,3 +289,109 @@ def _answers(reader: Reader, response_ids: Sequence[str]) -> dict[str, tuple[str
     """Response -> its task and text."""
     query = "select response_id, task_id, text from responses where list_contains(?, response_id)"
     return {row["response_id"]: (row["task_id"], row["text"]) for row in reader.rows(query, [list(response_ids)])}
+
+
+def asked_for(
+    reader: Reader, wanted: WantedTasks, judging: Judging, missing: Sequence[MissingVerdicts] = ()
+) -> list[Asked]:
+    """Who is asked for a judging's verdicts: the judge itself, or both judges of a cascade.
+
+    A missing verdict that is stored as a failure of the second judge takes one call of that judge; the first judge's
+    replies are in the ledger. Of the others, the share that goes to the second judge is that of the cascade's stored
+    verdicts; without any, what its rule says of the first judge's stored verdicts; without those, all is assumed.
+    """
+    cascade = judging.cascade
+    if cascade is None:
+        return [Asked(judging)]
+    share, basis = _share(reader, wanted, judging, cascade)
+    label = judging.judge.label
+    given = {
+        **judging.columns, "rubric": judging.judge.rubric, "again": list(PASSING),
+        "responses": [each.response_id for each in missing],
+    }  # fmt: skip
+    rows = reader.rows(sql.read("questions/plan/failed_second"), given) if missing else []
+    again = {row["response_id"]: row["n_criteria"] for row in rows}
+    note = f"second judge of {label}, {share:.0%} of the criteria: {basis}"
+    if n_again := sum(again.values()):
+        note += f"; and {n_again} that it failed on before"
+    return [
+        Asked(cascade.first[0], len(cascade.first), f"first judge of {label}", again),
+        Asked(cascade.then, share, note, again, 1),
+    ]
+
+
+def _share(reader: Reader, wanted: WantedTasks, judging: Judging, cascade: CascadeJudgings) -> tuple[float, str]:
+    """The share of criteria that are escalated, and what says so."""
+    own = {name: judging.columns[name] for name in ("judge", "judge_config_hash", "template_hash")}
+    (stored,) = reader.rows(sql.read("questions/plan/escalated"), {**wanted.key, **own})
+    if stored["n_verdicts"]:
+        return stored["n_escalated"] / stored["n_verdicts"], "as in its stored verdicts"
+    first = cascade.first[0]
+    given = {
+        **wanted.key, "judge_config_hash": first.judge_config_hash, "template_hash": first.template_hash,
+        "n_repetitions": len(cascade.first),
+    }  # fmt: skip
+    rows = reader.rows(sql.read("questions/plan/first_verdicts"), given)
+    if rows:
+        n_escalated = sum(
+            bool(reasons_to_escalate(cascade.when, row["first_values"], row["weight"], row["category"],
+                                     row["confidence"]))
+            for row in rows
+        )  # fmt: skip
+        return n_escalated / len(rows), f"as its rule says of stored verdicts of {first.judge.label}"
+    return 1.0, "assumed, since nothing is stored that would say how many"
+
+
+def judged_before(reader: Reader, wanted: WantedTasks, judging: Judging) -> str:
+    """What a judging makes again because its verdicts are under another template, in a line; empty if nothing."""
+    found = reader.rows(sql.read("questions/plan/decided_before"), {**wanted.key, **judging.columns})
+    if not found:
+        return ""
+    name = _names(wanted.benchmark).get(found[0]["template_hash"])
+    which = f"template {name} (`template: {name}` goes on with it)" if name else "another template"
+    return f"{found[0]['n_verdicts']} verdicts were made with {which}; they are kept together with the new ones"
+
+
+async def former_template_notices(job: Job) -> list[str]:
+    """A line for each judge whose verdicts are made again because its template is another one."""
+
+    def lines() -> list[str]:
+        with Warehouse(job.warehouse).reader() as reader:
+            wanted = wanted_tasks(job, reader)
+            notices = {
+                judging.judge.label: judged_before(reader, wanted, judging)
+                for judging in judgings(job, wanted.benchmark)
+                if judging.judge_trial == 1
+            }
+        return [f"{label}: {line}" for label, line in notices.items() if line]
+
+    return await asyncio.to_thread(lines)
+
+
+def _names(benchmark: Benchmark) -> dict[str, str]:
+    """The judge templates that ship, by what they are identified by."""
+    found = {}
+    for path in sorted(FOLDER.glob("*.txt")):
+        if not missing_places(path.read_text(encoding="utf-8")):
+            text = load_template(path.stem, path.stem)
+            found[hash_of_template(text, benchmark)] = path.stem
+    return found
+
+
+def is_prepared(job: Job) -> bool:
+    """Whether the job's tasks are ingested and their conversations assembled."""
+    warehouse = Warehouse(job.warehouse)
+    if not warehouse.database.exists():
+        return False
+    with warehouse.reader() as reader:
+        if missing_splits(job, reader):
+            return False
+        wanted = wanted_tasks(job, reader)
+        return len(conversations_of(reader, wanted, wanted.task_ids)) == len(wanted.task_ids)
+
+
+def prepare(job: Job) -> list[StageReport]:
+    """Ingest and check the data set, and assemble its conversations; what is there already stays as it is."""
+    report = ingest(job)
+    report.adopt(check(job, ("ingest",), reuse=True))
+    return [report, assemble(job)]

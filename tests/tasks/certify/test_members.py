@@ -5,7 +5,7 @@ from pathlib import Path
 import duckdb
 
 import sql
-from tasks.certify.members import KEYS, MODELS, ROWS, models
+from tasks.certify.certifying import KEYS, MODELS, ROWS, models
 from warehouse.contracts.tables import TABLES
 from warehouse.database.published import stamp
 from warehouse.database.reader import Reader

@@ -12,7 +12,7 @@ import yaml
 from tasks.aggregate import aggregate
 from tasks.config.job import Job
 from tasks.exports import export_data_sets
-from tasks.exports.data_sets.exporting import USUAL
+from tasks.exports.data_set import USUAL
 from tasks.exports.meanings import meaning_of_column, meaning_of_table
 from tasks.ingest.ingest import ingest
 from tasks.rules.errors import UsageError

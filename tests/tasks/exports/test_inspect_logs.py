@@ -10,9 +10,8 @@ import pytest
 from tasks.aggregate import aggregate
 from tasks.config.job import Job
 from tasks.exports import export_inspect
-from tasks.exports.inspect_logs.criteria import explanation_of
-from tasks.exports.inspect_logs.header import results_of
-from tasks.exports.inspect_logs.usage import added, usage_of
+from tasks.exports.inspect_logs import results_of
+from tasks.exports.inspect_samples import added, explanation_of, usage_of
 from tasks.rules.errors import UsageError
 from tests import builders
 from tests.builders import at, criterion, response, verdict

@@ -9,8 +9,7 @@ import pytest
 
 from tasks.config.job import Job
 from tasks.hard_subset import select_hard
-from tasks.hard_subset.stability import overlap_rows
-from tasks.hard_subset.universe import Universe
+from tasks.hard_subset.select import Universe, overlap_rows
 from tasks.rules.errors import PipelineError
 from tasks.run.stage_report import StageReport
 from tests.tasks.hard_subset.hard_world import (
