@@ -29,11 +29,41 @@ FORMAT, VERSION = "prbench-certificate", 1
 INTERVALS = {"method": METHOD, "resamples": RESAMPLES, "seed": SEED, "level": 0.95}
 """How this version draws intervals, which the manifest says."""
 MANIFEST = "manifest.json"
-ROWS = (
-    "tasks", "labelled_tasks", "split_members", "criteria", "criterion_labels", "criterion_variants", "responses",
-    "verdicts", "hard_subset", "score_definitions", "severities", "stopping_scores",
-)  # fmt: skip
-"""The tables that figures are computed from."""
+_OF_DATA_SET = "benchmark = $benchmark and dataset_revision = $revision"
+
+
+def _time(column: str) -> str:
+    return f"strftime({column} at time zone 'UTC', '%Y-%m-%dT%H:%M:%S.%fZ') as {column}"
+
+
+_COLUMNS = {
+    "tasks": "task_id, field, topic, expert, turns, has_reference_texts, n_criteria, is_admitted, conversation_id, "
+             "content_hash",
+    "labelled_tasks": "task_id, kind, label, source",
+    "split_members": "split, task_id, position",
+    "criteria": "task_id, position, criterion_id, category, weight, severity, content_hash",
+    "criterion_labels": "task_id, criterion_id, kind, label",
+    "criterion_variants": "task_id, rubric, criterion_id, original_id, original_hash, content_hash, status",
+    "responses": "response_id, task_id, conversation_id, model, model_config_hash, trial, vintage, source, status, "
+                 f"sha256(text) as text_sha256, chars_alnum, completion_tokens, cost_usd, {_time('created_at')}",
+    "verdicts": "task_id, criterion_id, criterion_hash, response_id, verdict_id, judge, judge_config_hash, "
+                "template_hash, grading, judge_trial, source, may_hide_failures, status, value, cost_usd",
+    "hard_subset": f"selection_id, field, task_id, rank, mean_score, n_models, {_time('selected_at')}",
+    "score_definitions": "* exclude (benchmark)",
+    "severities": "* exclude (benchmark)",
+    "stopping_scores": "split, judge, judge_config_hash, template_hash, grading, judge_trial, vintage, model, "
+                       "model_config_hash, score_name, n_tasks, n_tasks_evaluated, n_tasks_skipped, sequence_low, "
+                       "sequence_high, unbiased_mean_score",
+}  # fmt: skip
+"""The tables that figures are computed from, with what is certified of them: no texts."""
+_ORDERS = {
+    "tasks": "task_id", "split_members": "split, position, task_id", "criteria": "task_id, position",
+    "responses": "response_id", "verdicts": "task_id, criterion_id, response_id, verdict_id",
+    "hard_subset": "field, rank, task_id", "score_definitions": "score_name", "severities": "severity",
+    "runs": "started_at, run_id",
+}  # fmt: skip
+"""What the rows of a table are sorted by, if not by all columns."""
+ROWS = tuple(_COLUMNS)
 KEYS = {**{name: TABLES[name].key for name in ROWS if name in TABLES}, "tasks": ("task_id",)}
 """What no two rows have in common, of benchmark and revision; a label of a task may be given twice."""
 RUNS = "runs"
@@ -41,32 +71,42 @@ LEADERBOARDS = ("leaderboard", "hard_leaderboard", "breakdown_leaderboard", "sev
 """The figures: these marts, whole."""
 MODELS = (*LEADERBOARDS, "trial_scores")
 """The models that figures rest on, with those that these rest on; intervals over trials are drawn from trial scores."""
-_FOLDERS = {**dict.fromkeys((*ROWS, RUNS), "rows"), **dict.fromkeys(LEADERBOARDS, "figures")}
 SQL = "sql"
+_MADE = ("responses", "verdicts")
+"""The tables whose rows runs made."""
 
 
 def member_of(name: str) -> str:
     """The name in the archive of a table's rows."""
-    return f"{_FOLDERS[name]}/{name}.jsonl"
+    return f"{'figures' if name in LEADERBOARDS else 'rows'}/{name}.jsonl"
 
 
 def write_rows(reader: Reader, names: Sequence[str], folder: Path, benchmark: str, revision: str) -> dict[str, int]:
     """Write tables as members into a folder; how many rows each has."""
-    return {name: _written(reader, name, folder / member_of(name), benchmark, revision) for name in names}
+    given, n_rows = {"benchmark": benchmark, "revision": revision}, {}
+    for name in names:
+        path, query = folder / member_of(name), query_of(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        used = {key: value for key, value in given.items() if f"${key}" in query}
+        n_rows[name] = int(reader.value(f"copy ({query}) to {quoted(path)} (format json)", used))
+    return n_rows
 
 
-def _written(reader: Reader, name: str, path: Path, benchmark: str, revision: str) -> int:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    given = {"benchmark": benchmark, "revision": revision}
-    query = _query(name)
-    used = {key: value for key, value in given.items() if f"${key}" in query}
-    return int(reader.value(f"copy ({query}) to {quoted(path)} (format json)", used))
-
-
-def _query(name: str) -> str:
-    if name in LEADERBOARDS and name != "severity_leaderboard":
-        return sql.template("questions/certify/leaderboards", leaderboard=name)
-    return sql.read(f"questions/certify/{name}")
+def query_of(name: str) -> str:
+    """The query for the certified rows of a table, of `$benchmark` and `$revision`."""
+    condition = "benchmark = $benchmark" if _COLUMNS.get(name) == "* exclude (benchmark)" else _OF_DATA_SET
+    columns = _COLUMNS.get(name, "* exclude (benchmark, dataset_revision)")
+    if name == RUNS:
+        # Those that made rows of the data set, with their configuration as it is stored: without secrets.
+        columns = f"run_id, command, config, git_commit, {_time('started_at')}, {_time('ended_at')}, outcome"
+        made = (f"select run_id from {table} where {_OF_DATA_SET}" for table in _MADE)
+        condition = f"run_id in ({' union '.join(made)})"
+    elif name == "hard_subset":
+        latest = f"select (field, selection_id) from staging.latest_selections where {_OF_DATA_SET}"
+        condition += f" and (field, selection_id) in ({latest})"
+    elif name in LEADERBOARDS and name != "severity_leaderboard":
+        columns += f" replace ({_time('first_answered_at')})"
+    return f"select {columns} from {name} where {condition} order by {_ORDERS.get(name, 'all')}"
 
 
 def models() -> list[sql.Model]:
@@ -133,14 +173,13 @@ def _about(reader: Reader, job: Job) -> dict[str, Any]:
     """What the manifest says beside the members; nothing of it changes while the rows stay the same."""
     benchmark, revision = job.settings.benchmark, job.data.revision
     given = {"benchmark": benchmark, "revision": revision}
+    times = (f"select max(created_at) as created_at from {name} where {_OF_DATA_SET}" for name in _MADE)
+    latest = f"select max(created_at) as created_at from ({' union all '.join(times)})"
     return {
         "benchmark": benchmark,
         "dataset_revision": revision,
-        "rows_until": reader.value(sql.read("questions/certify/latest_row"), given),
-        "versions": {
-            "python": platform.python_version(),
-            **{name: version(name) for name in _LIBRARIES},
-        },
+        "rows_until": reader.value(f"select {_time('created_at')} from ({latest}) as latest", given),
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}},
         # As a run stores it: secrets are not in it.
         "configuration": job.settings.model_dump(mode="json"),
         "intervals": INTERVALS,

@@ -8,7 +8,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import sql
 from tasks.aggregate import stale_intervals
 from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.certify.certifying import (
@@ -118,6 +117,13 @@ def is_same(column: str, stated: Any, made: Any) -> bool:
 _RECOMPUTED = "recomputed"
 _COUNTS = ("n_rows", "n_figures")
 _WEIGHTS = "weight_range"
+_UNLIKE = """
+    select status, value
+    from verdicts
+    where value is distinct from case status when 'met' then 1 when 'partial' then 0.5 when 'unmet' then 0 end
+    limit 1
+"""
+"""A verdict whose value is not that of its status; failures have none."""
 
 
 @dataclass(frozen=True)
@@ -254,11 +260,11 @@ def _recomputed(
 
 
 def _refuse_unlike(reader: Reader) -> None:
-    for row in reader.rows(sql.read("questions/verify/unlike_verdict")):
+    for row in reader.rows(_UNLIKE):
         status, value = (json.dumps(row[name]) for name in ("status", "value"))
         raise ValueError(f"a verdict has the status {status} and the value {value}")
     for name, key in KEYS.items():
-        if reader.rows(sql.template("questions/verify/repeated_row", table_name=name, key=", ".join(key))):
+        if reader.rows(f"select 1 from {name} group by {', '.join(key)} having count(*) > 1 limit 1"):
             own = ", ".join(column for column in key if column not in {"benchmark", "dataset_revision"})
             raise ValueError(f"two rows of {name} have the same {own}")
 
@@ -271,7 +277,8 @@ def _refuse_odd_weights(reader: Reader, manifest: Mapping[str, Any]) -> list[str
     bounds = load_benchmark(name).invariants.get(_WEIGHTS)
     if bounds is None:
         return []
-    n_odd = reader.value(sql.read("questions/verify/odd_weights"), [bounds["lowest"], bounds["highest"]])
+    of_admitted = "from criteria join tasks using (task_id) where is_admitted and weight not between ? and ?"
+    n_odd = reader.value(f"select count(*) {of_admitted}", [bounds["lowest"], bounds["highest"]])
     said = f"{n_odd} weights are not from {bounds['lowest']:g} to {bounds['highest']:g}, as those of {name} are"
     if n_odd and manifest["configuration"]["quality"]["policies"].get(_WEIGHTS) != "warn":
         raise ValueError(said)

@@ -10,6 +10,7 @@ from typing import Any
 import sql
 from tasks.aggregate import Definitions, stale_condition_tests, steps_on, stored_conditions, unknown_labels
 from tasks.benchmarks import load_benchmark
+from tasks.compare.figures import query_of
 from tasks.config import Job
 from tasks.rules.errors import UsageError
 from warehouse import Reader
@@ -87,7 +88,7 @@ def conditions(
     whole, by_label = score or benchmark.primary_score.score_name, score or benchmark.criteria_score.score_name
     steps, given = _steps(reader, benchmark.name, definitions)
     rows = reader.rows(
-        sql.with_steps(sql.read("questions/compare/conditions/differences"), steps),
+        sql.with_steps(query_of("conditions"), steps),
         {
             **given, "benchmark": benchmark.name, "revision": job.data.revision, "is_hard": is_hard,
             "splits": list(job.settings.dataset.splits), "models": list(models),
