@@ -1,6 +1,7 @@
 """The differences between paired model runs: task by task, with what can be said about their mean."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -85,7 +86,8 @@ def compare(reader: Reader, question: Question) -> Answer:
         for split in values:
             difference = _difference(question, pair, split, values[split], answered[split])
             if difference is None:
-                empty.append(f"{split}: no task is complete for both {sides_in_words(kind, pair)}.")
+                sides = f"{short(kind, pair.first)} and {short(kind, pair.second)}"
+                empty.append(f"{split}: no task is complete for both {sides}.")
             else:
                 differences.append(difference)
     if not differences:
@@ -108,12 +110,6 @@ def _on_random_parts(reader: Reader, found: Iterable[Pair]) -> list[str]:
     ]
 
 
-def sides_in_words(kind: Kind, pair: Pair) -> str:
-    """The two sides in words, as short as is unambiguous."""
-    first, second = short(kind, pair.first), short(kind, pair.second)
-    return f"{first} and {second}"
-
-
 def short(kind: Kind, side: Side) -> str:
     """The name of a side; a hash by its beginning."""
     return side.name[:12] if kind in {"template", "revision"} else side.name
@@ -128,12 +124,9 @@ def _values(
     """By split and model run: the value of every wanted task, and which of them were answered."""
     model_runs = {side.model_run.model_run_id for pair in found for side in (pair.first, pair.second)}
     parameters = {
-        "benchmark": question.benchmark,
-        "is_hard": question.is_hard,
-        "splits": list(question.splits),
-        "model_runs": sorted(model_runs),
-        "score": question.score,
-    }
+        "benchmark": question.benchmark, "is_hard": question.is_hard, "splits": list(question.splits),
+        "model_runs": sorted(model_runs), "score": question.score,
+    }  # fmt: skip
     values: _BySplit = {}
     answered: dict[str, dict[int, set[str]]] = {}
     for row in reader.rows(sql.read("questions/compare/values"), parameters):
@@ -149,10 +142,7 @@ def _values(
 def _no_tasks(reader: Reader, question: Question) -> PipelineError:
     if question.is_hard:
         return PipelineError("nothing to compare: no hard subset is selected yet; run `prbench select-hard` first")
-    rows = reader.rows(
-        "select distinct split from staging.task_set_members where benchmark = ? and not is_own_hard order by split",
-        [question.benchmark],
-    )
+    rows = reader.select("staging.task_set_members", "distinct split", benchmark=question.benchmark, is_own_hard=False)
     if not rows or not question.splits:
         return PipelineError("nothing to compare: no task is admitted here; run `prbench check` to see why")
     known = ", ".join(row["split"] for row in rows)
@@ -160,11 +150,7 @@ def _no_tasks(reader: Reader, question: Question) -> PipelineError:
 
 
 def _difference(
-    question: Question,
-    pair: Pair,
-    split: str,
-    values: Mapping[int, Values],
-    answered: Mapping[int, frozenset[str]],
+    question: Question, pair: Pair, split: str, values: Mapping[int, Values], answered: Mapping[int, frozenset[str]]
 ) -> Difference | None:
     """None where no task is complete on both sides."""
     first_id, second_id = pair.first.model_run.model_run_id, pair.second.model_run.model_run_id
@@ -175,19 +161,12 @@ def _difference(
     )
     if not tasks:
         return None
-    means = [math.fsum(side) / len(tasks) for side in ([t.first for t in tasks], [t.second for t in tasks])]
-    paired = paired_difference(np.array([t.first for t in tasks]), np.array([t.second for t in tasks]), level=LEVEL)
-    return Difference(
-        pair=pair,
-        split=split,
-        tasks=tasks,
-        answered=answered[first_id] & answered[second_id] & frozenset(wanted),
-        n_wanted=len(wanted),
-        first_mean=means[0],
-        second_mean=means[1],
-        paired=paired,
-        notes=(*pair.notes, *_notes(question, pair, means, paired)),
-    )
+    sides = [t.first for t in tasks], [t.second for t in tasks]
+    means = [math.fsum(side) / len(tasks) for side in sides]
+    paired = paired_difference(*map(np.array, sides), level=LEVEL)
+    both = answered[first_id] & answered[second_id] & frozenset(wanted)
+    notes = (*pair.notes, *_notes(question, pair, means, paired))
+    return Difference(pair, split, tasks, both, len(wanted), means[0], means[1], paired, notes=notes)
 
 
 def _notes(question: Question, pair: Pair, means: Iterable[float], paired: PairedDifference) -> list[str]:
@@ -318,22 +297,15 @@ def _flips(difference: Difference, cells: Sequence[_Cell]) -> Flips:
         for cell in compared
         if cell["first_value"] != cell["second_value"]
     )
+    categories, tasks = _by_category(flips, compared, len(complete)), _by_task(flips, difference)
+    n_undecided, n_left_out = len(shared) - len(decided), len(decided) - len(compared)
     return Flips(
-        flips=flips,
-        categories=_by_category(flips, compared, len(complete)),
-        tasks=_by_task(flips, difference),
-        n_criteria=len(answered),
-        n_compared=len(compared),
-        n_undecided=len(shared) - len(decided),
-        n_left_out=len(decided) - len(compared),
-        n_in_one=len(answered) - len(shared),
+        flips, categories, tasks, len(answered), len(compared), n_undecided, n_left_out, len(answered) - len(shared)
     )
 
 
 def _by_category(flips: Sequence[Flip], compared: Sequence[_Cell], n_tasks: int) -> tuple[CategoryChange, ...]:
-    n_criteria: dict[str, int] = {}
-    for cell in compared:
-        n_criteria[cell["category"]] = n_criteria.get(cell["category"], 0) + 1
+    n_criteria = Counter(cell["category"] for cell in compared)
     effects: dict[str, list[float]] = {category: [] for category in n_criteria}
     for flip in flips:
         effects[flip.category].append(flip.effect)
@@ -345,15 +317,13 @@ def _by_category(flips: Sequence[Flip], compared: Sequence[_Cell], n_tasks: int)
 
 
 def _by_task(flips: Sequence[Flip], difference: Difference) -> tuple[TaskChange, ...]:
-    effects: dict[str, list[float]] = {}
+    effects: dict[str, list[float]] = {task.task_id: [] for task in difference.tasks}
     for flip in flips:
-        effects.setdefault(flip.task_id, []).append(flip.effect)
+        effects[flip.task_id].append(flip.effect)
     changes = [
-        TaskChange(
-            task.task_id, task.first, task.second, task.second - task.first,
-            *_gained_and_lost(effects.get(task.task_id, [])),
-        )
-        for task in difference.tasks
+        TaskChange(each.task_id, each.first, each.second, each.second - each.first,
+                   *_gained_and_lost(effects[each.task_id]))
+        for each in difference.tasks
     ]  # fmt: skip
     return tuple(sorted(changes, key=lambda change: (change.difference, change.task_id)))
 
@@ -377,12 +347,7 @@ def with_explanations(reader: Reader, pair: Pair, flips: Sequence[Flip]) -> list
         for row in reader.rows(sql.read("questions/compare/explanations"), {"cells": cells})
     }
     return [
-        replace(
-            flip,
-            explanations=(
-                reasons.get((0, flip.task_id, flip.first_criterion_id), ()),
-                reasons.get((1, flip.task_id, flip.criterion_id), ()),
-            ),
-        )
+        replace(flip, explanations=(reasons.get((0, flip.task_id, flip.first_criterion_id), ()),
+                                    reasons.get((1, flip.task_id, flip.criterion_id), ())))
         for flip in flips
-    ]
+    ]  # fmt: skip

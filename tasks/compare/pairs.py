@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from difflib import get_close_matches
 from itertools import product
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import sql
 from tasks.benchmarks import load_benchmark
@@ -17,12 +17,9 @@ Kind = Literal["model", "judge", "template", "run", "vintage", "revision"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 COLUMN_OF = {
-    "model": "model",
-    "judge": "judge",
-    "template": "template_hash",
-    "vintage": "vintage",
+    "model": "model", "judge": "judge", "template": "template_hash", "vintage": "vintage",
     "revision": "dataset_revision",
-}
+}  # fmt: skip
 """The column of `staging.model_runs` that each kind of name stands in; a run stands in none."""
 
 
@@ -125,7 +122,7 @@ _MOST_NAMED = 8
 Known = Mapping[Kind, Sequence[str]]
 
 
-def resolved(reader: Reader, question: Question, model_runs: Iterable[ModelRun]) -> tuple[Kind, tuple[str, ...]]:
+def resolved(reader: Reader, question: Question, model_runs: Sequence[ModelRun]) -> tuple[Kind, tuple[str, ...]]:
     """What is compared, and the full names of it.
 
     Raises:
@@ -144,29 +141,20 @@ def resolved(reader: Reader, question: Question, model_runs: Iterable[ModelRun])
     kind = fitting[0]
     for name, full in zip(question.names, found[kind], strict=True):
         if len(full) > 1:
-            raise UsageError(f"{name}: {len(full)} {_PLURAL[kind]} match ({', '.join(full)}); give more of the name")
+            raise UsageError(f"{name}: {len(full)} {kind}s match ({', '.join(full)}); give more of the name")
     names = tuple(full[0] for full in found[kind])
     twice = [name for name in names if names.count(name) > 1]
     if twice:
-        raise UsageError(f"{twice[0]}: given twice; compare different {_PLURAL[kind]}")
+        raise UsageError(f"{twice[0]}: given twice; compare different {kind}s")
     return kind, names
 
 
-_PLURAL: dict[Kind, str] = {
-    "model": "models", "judge": "judges", "template": "templates", "run": "runs", "vintage": "vintages",
-    "revision": "revisions",
-}  # fmt: skip
-
-
-def _known(reader: Reader, question: Question, model_runs: Iterable[ModelRun]) -> Known:
-    known: dict[Kind, list[str]] = {kind: [] for kind in KINDS}
-    every = list(model_runs)
-    for kind, column in COLUMN_OF.items():
-        known[kind] = sorted({getattr(each, column) for each in every})  # type: ignore[index]
-    query = "select distinct run_id from verdicts where benchmark = ? order by run_id"
-    rows = reader.rows(query, [question.benchmark])
-    known["run"] = [row["run_id"] for row in rows]
-    return known
+def _known(reader: Reader, question: Question, model_runs: Sequence[ModelRun]) -> Known:
+    runs = [row["run_id"] for row in reader.select("verdicts", "distinct run_id", benchmark=question.benchmark)]
+    return {
+        kind: runs if kind == "run" else sorted({getattr(each, COLUMN_OF[kind]) for each in model_runs})
+        for kind in KINDS
+    }
 
 
 def _full_names(kind: Kind, name: str, known: Sequence[str]) -> list[str]:
@@ -198,7 +186,7 @@ def _unknown(name: str, known: Known) -> str:
         return message
     shown = list(known[kind])[:_MOST_NAMED]
     more = f" and {len(known[kind]) - len(shown)} more" if len(known[kind]) > len(shown) else ""
-    return f"{message}; {_PLURAL[kind]}: {', '.join(shown)}{more}"
+    return f"{message}; {kind}s: {', '.join(shown)}{more}"
 
 
 def _either(kinds: Sequence[Kind]) -> str:
@@ -271,12 +259,8 @@ def grouped(kind: Kind, sides: Iterable[Side]) -> dict[_Key, list[Side]]:
 
 
 def _refuse_options(question: Question, kind: Kind, every: Sequence[ModelRun]) -> None:
-    narrowing = {
-        "model": question.models,
-        "judge": question.judges,
-        "vintage": (question.vintage,) if question.vintage else (),
-    }
-    for option, values in narrowing.items():
+    vintages = (question.vintage,) if question.vintage else ()
+    for option, values in {"model": question.models, "judge": question.judges, "vintage": vintages}.items():
         if values and option == kind:
             raise UsageError(f"--{option}: {option}s are what is compared; leave the option out")
         known = sorted({getattr(each, option) for each in every})
@@ -302,11 +286,14 @@ def _sides(
         return {name: [Side(name, each) for each in every if getattr(each, COLUMN_OF[kind]) == name] for name in names}
     by_id = {each.model_run_id: each for each in every}
     sides: dict[str, list[Side]] = {name: [] for name in names}
-    parameters = {"benchmark": question.benchmark, "runs": list(names)}
-    for row in reader.rows(sql.read("questions/compare/runs"), parameters):
+    for row in _made_by(reader, question.benchmark, list(names)):
         if row["model_run_id"] in by_id:
             sides[row["run_id"]].append(Side(row["run_id"], by_id[row["model_run_id"]], frozenset(row["task_ids"])))
     return sides
+
+
+def _made_by(reader: Reader, benchmark: str, runs: list[str] | None) -> list[dict[str, Any]]:
+    return reader.rows(sql.read("questions/compare/runs"), {"benchmark": benchmark, "runs": runs})
 
 
 def _paired(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> list[Pair]:
@@ -327,43 +314,38 @@ def _pairs_of_group(kind: Kind, first: list[Side], second: list[Side]) -> list[P
     if kind != "judge":
         return [_latest(kind, first, second)]
     # With one template for both, the judges alone differ.
-    shared = {side.model_run.template_hash for side in first} & {side.model_run.template_hash for side in second}
-    if not shared:
-        return [_latest(kind, first, second)]
-    used = (side.model_run.template_hash for side in first)
-    templates = list(dict.fromkeys(template for template in used if template in shared))
-    return [
-        _latest(
-            kind, *([side for side in sides if side.model_run.template_hash == template] for sides in (first, second))
-        )
-        for template in templates
+    by_template = [_by_template(sides) for sides in (first, second)]
+    shared = [template for template in by_template[0] if template in by_template[1]]
+    return [_latest(kind, *(of_side[template] for of_side in by_template)) for template in shared] or [
+        _latest(kind, first, second)
     ]
+
+
+def _by_template(sides: Iterable[Side]) -> dict[str, list[Side]]:
+    found: dict[str, list[Side]] = {}
+    for side in sides:
+        found.setdefault(side.model_run.template_hash, []).append(side)
+    return found
 
 
 def _latest(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> Pair:
     """The newest of each; more than one there is only where a label has been configured again."""
     chosen, notes = [], []
     for sides in (first, second):
-        newest = max(sides, key=lambda side: _age(kind, side))
+        newest = max(sides, key=lambda side: _age_and_configuration(kind, side))
         chosen.append(newest)
         if len(sides) > 1:
-            notes.append(
-                f"{newest.name} has {len(sides)} configurations; the latest counts ({_configuration_of(kind, newest)})."
-            )
+            _, config_hash, template = _age_and_configuration(kind, newest)
+            which = config_hash[:12] + (f", template {template[:12]}" if template else "")
+            notes.append(f"{newest.name} has {len(sides)} configurations; the latest counts ({which}).")
     return Pair(chosen[0], chosen[1], tuple(notes))
 
 
-def _configuration_of(kind: Kind, side: Side) -> str:
+def _age_and_configuration(kind: Kind, side: Side) -> tuple[datetime, str, str]:
+    run = side.model_run
     if kind == "model":
-        return side.model_run.model_config_hash[:12]
-    return f"{side.model_run.judge_config_hash[:12]}, template {side.model_run.template_hash[:12]}"
-
-
-def _age(kind: Kind, side: Side) -> tuple[object, ...]:
-    model_run = side.model_run
-    if kind == "model":
-        return model_run.answered_at, model_run.model_config_hash
-    return model_run.judged_at, model_run.judge_config_hash, model_run.template_hash
+        return run.answered_at, run.model_config_hash, ""
+    return run.judged_at, run.judge_config_hash, run.template_hash
 
 
 def _nothing(kind: Kind, names: Sequence[str], sides: dict[str, list[Side]]) -> str:
@@ -401,7 +383,7 @@ def _comparable_sides(reader: Reader, benchmark: str, kind: Kind, every: Sequenc
     if kind != "run":
         return [Side(getattr(each, COLUMN_OF[kind]), each) for each in every]
     by_id = {each.model_run_id: each for each in every}
-    rows = reader.rows(sql.read("questions/compare/model_runs_of_runs"), {"benchmark": benchmark})
+    rows = _made_by(reader, benchmark, None)
     return [Side(row["run_id"], by_id[row["model_run_id"]]) for row in rows if row["model_run_id"] in by_id]
 
 

@@ -140,5 +140,10 @@ def drifted(job: Job) -> list[Drifted]:
     with Warehouse(job.warehouse).reader() as reader:
         wanted = wanted_tasks(job, reader)
         sets = [control_set.set_id for control_set in control_sets(job, wanted, reader) if control_set.set_id]
-        rows = reader.rows(sql.read("questions/drift/drifted_judges"), {"night": job.night, "sets": sets})
+        columns = (
+            "judge, night, n_decided, agreement, centre, lower_limit, min_agreement, met_share, first_met_share, cause"
+        )
+        rows = reader.select(
+            "judge_drift", columns, order="judge", is_out_of_control=True, night=job.night, set_id=sets
+        )
     return [Drifted(**row) for row in rows]

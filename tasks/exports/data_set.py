@@ -2,10 +2,9 @@
 
 import importlib.metadata
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
 
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
@@ -23,18 +22,42 @@ USUAL = ("leaderboard", "tasks", "criteria", "messages", "responses", "verdicts"
 """What is exported if nothing is named; the first one is what `load_dataset(FOLDER)` loads."""
 
 
-_OF_SAMPLES = "apache-2.0"
+SPLIT = "test"
+"""The split that every table is: results are for evaluation, and not for training."""
+NAME = "README.md"
+_OF_SAMPLES, _UNKNOWN = "apache-2.0", "unknown"
+_ABOUT = """\
+# Results on {title}
 
+**Do not train on this data.** It holds the tasks of a benchmark with answers and verdicts; a model that has seen them
+can no longer be evaluated with them. The data set marks its rows with canaries, so that they can be kept out of
+training data. Canaries are left out here, since they belong to the data set itself and are never put beside other
+texts. Whoever passes this on should keep this notice, and put the files where crawlers do not reach them.
 
-_UNKNOWN = "unknown"
+{licence}
 
+| what | version |
+| --- | --- |
+| benchmark | `{benchmark}` |
+| revision of its data set | `{revision}` |
+| splits | {splits} |
+| written by | prbench-pipeline {version} |
 
-@dataclass(frozen=True)
-class Licence:
-    """A licence by the hub's name for it, and what is to be said about it."""
+```python
+from datasets import load_dataset, load_from_disk
 
-    name: str
-    said: str
+load_dataset("FOLDER", "{shown}", split="{split}")   # the Parquet files
+load_from_disk("FOLDER/{shown}")   # the Arrow files, which are mapped into memory
+load_from_disk("FOLDER")   # all tables
+```
+
+The Arrow files are a copy of the Parquet files; `--exclude "*.arrow"` leaves them out of an upload.
+
+## Tables
+
+| table | one row is | rows | Parquet | Arrow |
+| --- | --- | ---: | ---: | ---: |
+"""
 
 
 def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> StageReport:
@@ -51,7 +74,7 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
     """
     refuse_filled(folder)
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
-    licence = licence_of(job, benchmark)
+    licence, said = _licence_of(job, benchmark)
     with Warehouse(job.warehouse).reader() as reader:
         key = [benchmark.name, data.revision]
         asked = chosen_tables(reader, names or USUAL)
@@ -63,11 +86,15 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
             written = write_tables(
                 reader, folder, chosen, benchmark.name, revision=data.revision, has_folders=True, root=""
             )
-            arrow = {table.name: _copied(folder, table, licence.name) for table in written.tables}
-            write_list_of_copies(folder, chosen)
-            version = importlib.metadata.version("prbench-pipeline")
-            card = Card(benchmark.title, benchmark.name, data.revision, data.splits, version, licence)
-            (folder / NAME).write_text(card.text(written.tables, arrow), encoding="utf-8")
+            arrow = {table.name: _copied(folder, table, licence) for table in written.tables}
+            # What makes the copies one `DatasetDict`.
+            (folder / "dataset_dict.json").write_text(json.dumps({"splits": chosen}), encoding="utf-8")
+            card = _header(benchmark, licence, chosen) + _ABOUT.format(
+                title=benchmark.title, licence=said, benchmark=benchmark.name, revision=data.revision,
+                splits=", ".join(data.splits), version=importlib.metadata.version("prbench-pipeline"), split=SPLIT,
+                shown="verdicts" if "verdicts" in chosen else chosen[0],
+            )  # fmt: skip
+            (folder / NAME).write_text(card + "\n".join(_described(written.tables, arrow)), encoding="utf-8")
         except OSError as error:
             raise PipelineError(f"{folder}: cannot be written ({error.strerror}); free some space") from error
     n_rows = sum(table.n_rows for table in written.tables)
@@ -88,117 +115,65 @@ def _has_rows(reader: Reader, name: str, key: Sequence[str]) -> bool:
 
 
 def _copied(folder: Path, table: Exported, licence: str) -> int:
-    files = [folder / file.name for file in table.files]
-    content = " ".join(file.sha256 for file in table.files)
-    return write_arrow_copy(
-        folder / table.name, files, content, described=meaning_of_table(table.name), licence=licence
-    )
+    """Write an Arrow copy of a table's Parquet files beside them, and return its size in bytes."""
+    import datasets  # imports for seconds
+
+    datasets.disable_progress_bars()
+    fingerprint = digest(" ".join(file.sha256 for file in table.files))[:16]
+    with TemporaryDirectory(prefix="prbench-") as cache:
+        read = datasets.Dataset.from_parquet([str(folder / file.name) for file in table.files], cache_dir=cache)
+        about = {"description": meaning_of_table(table.name), "license": licence}
+        info = datasets.DatasetInfo(features=read.features, **about)
+        datasets.Dataset(read.data, info=info, fingerprint=fingerprint).save_to_disk(folder / table.name)
+    return sum(path.stat().st_size for path in (folder / table.name).glob("*.arrow"))
 
 
-SPLIT = "test"
-"""The split that every table is: results are for evaluation, and not for training."""
-NAME = "README.md"
-_NOTICE = """\
-**Do not train on this data.** It holds the tasks of a benchmark with answers and verdicts; a model that has seen them
-can no longer be evaluated with them. The data set marks its rows with canaries, so that they can be kept out of
-training data. Canaries are left out here, since they belong to the data set itself and are never put beside other
-texts. Whoever passes this on should keep this notice, and put the files where crawlers do not reach them."""
+def _header(benchmark: Benchmark, licence: str, tables: Sequence[str]) -> str:
+    """The header of the card, which the hub and `datasets` read."""
+    import yaml
+
+    header = {
+        "license": licence,
+        "pretty_name": f"Results on {benchmark.title}",
+        "tags": ["evaluation", "do-not-train", benchmark.name],
+        "configs": [
+            {
+                "config_name": name, **({"default": True} if place == 0 else {}),
+                "data_files": [{"split": SPLIT, "path": f"{name}/*.parquet"}],
+            }
+            for place, name in enumerate(tables)
+        ],
+    }  # fmt: skip
+    return f"---\n{yaml.safe_dump(header, sort_keys=False)}---\n\n"
 
 
-@dataclass(frozen=True)
-class Card:
-    """What the card says beside the tables: what was evaluated, at which revision, by which version."""
-
-    title: str
-    benchmark: str
-    revision: str
-    splits: Sequence[str]
-    version: str
-    licence: Licence
-
-    def text(self, tables: Sequence[Exported], arrow_bytes: dict[str, int]) -> str:
-        """The card, with its header for machines."""
-        import yaml
-
-        header = {
-            "license": self.licence.name,
-            "pretty_name": f"Results on {self.title}",
-            "tags": ["evaluation", "do-not-train", self.benchmark],
-            "configs": [
-                {
-                    "config_name": table.name, **({"default": True} if place == 0 else {}),
-                    "data_files": [{"split": SPLIT, "path": f"{table.name}/*.parquet"}],
-                }
-                for place, table in enumerate(tables)
-            ],
-        }  # fmt: skip
-        lines = [
-            *self._about(tables),
-            *_sizes(tables, arrow_bytes),
-            *(line for table in tables for line in _columns(table)),
-        ]
-        return f"---\n{yaml.safe_dump(header, sort_keys=False)}---\n\n" + "\n".join(lines) + "\n"
-
-    def _about(self, tables: Sequence[Exported]) -> Iterator[str]:
-        shown = next((table.name for table in tables if table.name == "verdicts"), tables[0].name)
-        yield from (f"# Results on {self.title}", "", _NOTICE, "", self.licence.said, "")
-        yield from (
-            "| what | version |", "| --- | --- |",
-            f"| benchmark | `{self.benchmark}` |",
-            f"| revision of its data set | `{self.revision}` |",
-            f"| splits | {', '.join(self.splits)} |",
-            f"| written by | prbench-pipeline {self.version} |", "",
-        )  # fmt: skip
-        yield from (
-            "```python", "from datasets import load_dataset, load_from_disk", "",
-            f'load_dataset("FOLDER", "{shown}", split="{SPLIT}")   # the Parquet files',
-            f'load_from_disk("FOLDER/{shown}")   # the Arrow files, which are mapped into memory',
-            'load_from_disk("FOLDER")   # all tables', "```", "",
-            'The Arrow files are a copy of the Parquet files; `--exclude "*.arrow"` leaves them out of an upload.', "",
-        )  # fmt: skip
-
-
-def _sizes(tables: Sequence[Exported], arrow_bytes: dict[str, int]) -> Iterator[str]:
-    yield from (
-        "## Tables",
-        "",
-        "| table | one row is | rows | Parquet | Arrow |",
-        "| --- | --- | ---: | ---: | ---: |",
-    )
+def _described(tables: Sequence[Exported], arrow_bytes: dict[str, int]) -> Iterator[str]:
+    """The lines of the card on the tables, and on the columns of each."""
     for table in tables:
-        parquet = sum(file.n_bytes for file in table.files)
-        cells = (f"`{table.name}`", _cell(meaning_of_table(table.name)), f"{table.n_rows:,}",
-                 _megabytes(parquet), _megabytes(arrow_bytes[table.name]))  # fmt: skip
-        yield f"| {' | '.join(cells)} |"
+        sizes = (sum(file.n_bytes for file in table.files), arrow_bytes[table.name])
+        megabytes = " | ".join(f"{n / 1e6:,.2f} MB" for n in sizes)
+        yield f"| `{table.name}` | {_cell(meaning_of_table(table.name))} | {table.n_rows:,} | {megabytes} |"
+    for table in tables:
+        yield from ("", f"## {table.name}", "", "| column | type | meaning |", "| --- | --- | --- |")
+        for column, kind in table.columns.items():
+            yield f"| `{column}` | {kind.lower()} | {_cell(meaning_of_column(column, [table.name]) or '')} |"
     yield ""
-
-
-def _columns(table: Exported) -> Iterator[str]:
-    yield from (f"## {table.name}", "", "| column | type | meaning |", "| --- | --- | --- |")
-    for column, kind in table.columns.items():
-        yield f"| `{column}` | {kind.lower()} | {_cell(meaning_of_column(column, [table.name]) or '')} |"
-    yield ""
-
-
-def _megabytes(n_bytes: int) -> str:
-    return f"{n_bytes / 1e6:,.2f} MB"
 
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def licence_of(job: Job, benchmark: Benchmark) -> Licence:
-    """The licence of the tasks at the job's revision."""
+def _licence_of(job: Job, benchmark: Benchmark) -> tuple[str, str]:
+    """The licence of the tasks at the job's revision, by the hub's name for it, and what is to be said about it."""
     if _is_own_sample(job, benchmark):
-        return Licence(_OF_SAMPLES, f"The tasks are this pipeline's own sample for {benchmark.title} ({_OF_SAMPLES}).")
+        return _OF_SAMPLES, f"The tasks are this pipeline's own sample for {benchmark.title} ({_OF_SAMPLES})."
     if benchmark.licence is None:
-        return Licence(_UNKNOWN, f"The licence of {benchmark.title} is not known to this pipeline; ask its publisher.")
+        return _UNKNOWN, f"The licence of {benchmark.title} is not known to this pipeline; ask its publisher."
     where = f"https://huggingface.co/datasets/{benchmark.default_dataset_id}"
-    return Licence(
-        benchmark.licence,
+    return benchmark.licence, (
         f"Tasks, conversations and rubrics are those of {benchmark.title}, which is published at {where} under "
-        f"{benchmark.licence}; name it when you pass them on. If yours come from elsewhere, the terms there count.",
+        f"{benchmark.licence}; name it when you pass them on. If yours come from elsewhere, the terms there count."
     )
 
 
@@ -208,47 +183,3 @@ def _is_own_sample(job: Job, benchmark: Benchmark) -> bool:
         return False
     settings = job.settings.model_copy(update={"dataset": Dataset(source="sample")})
     return with_revision(job.model_copy(update={"settings": settings})).data.revision == job.data.revision
-
-
-_ROWS_AT_ONCE = 10_000
-
-
-def write_arrow_copy(folder: Path, parquet_files: Sequence[Path], content: str, *, described: str, licence: str) -> int:
-    """Copy the Parquet files of one table into Arrow files beside them, and return their size in bytes.
-
-    Args:
-        folder: the folder of the table.
-        parquet_files: one or more files of one schema.
-        content: what identifies the content; the library's fingerprint is made of it.
-        described: what a row is.
-        licence: the licence's name.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-    from datasets import Features  # imports for seconds
-
-    schema = pq.read_schema(parquet_files[0]).remove_metadata()
-    features = Features.from_arrow_schema(schema)
-    names = [f"data-{place:05d}-of-{len(parquet_files):05d}.arrow" for place in range(len(parquet_files))]
-    for name, parquet in zip(names, parquet_files, strict=True):
-        with pa.OSFile(str(folder / name), "wb") as sink, pa.ipc.new_stream(sink, features.arrow_schema) as stream:
-            for batch in pq.ParquetFile(parquet).iter_batches(batch_size=_ROWS_AT_ONCE):
-                stream.write_batch(batch.cast(features.arrow_schema))
-    _write(folder / "dataset_info.json", {
-        "citation": "", "description": described, "features": features.to_dict(), "homepage": "", "license": licence,
-    })  # fmt: skip
-    _write(folder / "state.json", {
-        "_data_files": [{"filename": name} for name in names], "_fingerprint": digest(content)[:16],
-        "_format_columns": None, "_format_kwargs": {}, "_format_type": None, "_output_all_columns": False,
-        "_split": None,
-    })  # fmt: skip
-    return sum((folder / name).stat().st_size for name in names)
-
-
-def write_list_of_copies(folder: Path, names: Sequence[str]) -> None:
-    """Write what makes the copies below a folder one `DatasetDict`."""
-    _write(folder / "dataset_dict.json", {"splits": list(names)})
-
-
-def _write(path: Path, document: Mapping[str, Any]) -> None:
-    path.write_text(json.dumps(document, indent=2), encoding="utf-8")

@@ -89,8 +89,8 @@ def purpose_of(named: str, reader: Reader, wanted: WantedTasks, models: Sequence
     primary, of_criteria = benchmark.primary_score.score_name, benchmark.criteria_score.score_name
     if named == LEADERBOARD:
         return Purpose(tuple(models), False, primary, "all", "", LEADERBOARD)
-    query = sql.read("questions/exports/drawing/categories")
-    categories = [row["category"] for row in reader.rows(query, wanted.key)]
+    names = "distinct coalesce(category, '(none)') as category"
+    categories = [row["category"] for row in reader.select("criteria", names, **wanted.key)]
     if named in categories:
         return Purpose(tuple(models), False, of_criteria, "category", named, f"category {named}")
     words = named.split(" ")
@@ -244,13 +244,7 @@ def expected_widths(
 
     Labels of earlier sheets count with the width that they give now, and without a figure by their number.
     """
-    query = "difference_width" if purpose.is_difference else "widths"
-    now = {row["model"]: row for row in reader.rows(sql.read(f"questions/exports/drawing/{query}"), {
-        "benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "judge": population.judge,
-        "vintages": sorted({row["vintage"] for row in population.rows}), "score": purpose.score,
-        **({"models": list(purpose.models)} if purpose.is_difference else
-           {"breakdown": purpose.breakdown, "label": purpose.label}),
-    })}  # fmt: skip
+    now = _widths_now(reader, wanted, purpose, population)
     models, free = population.models, population.free
     groups = [list(purpose.models)] if purpose.is_difference else [[each] for each in sorted(set(models.tolist()))]
     known = [now[each]["width"] for group in groups for each in [" ".join(group)] if each in now]
@@ -265,6 +259,25 @@ def expected_widths(
         ]
         found.append(Width(n, float(np.mean(widths)), has_figures or _is_enough(population, n)))
     return found
+
+
+def _widths_now(reader: Reader, wanted: WantedTasks, purpose: Purpose, population: Population) -> dict[str, Row]:
+    """How wide the debiased intervals are on the task set with the most tasks, and on how many labels they rest."""
+    key = {
+        **wanted.key, "judge": population.judge, "vintage": sorted({row["vintage"] for row in population.rows}),
+        "score_name": purpose.score, "breakdown": purpose.breakdown,
+    }  # fmt: skip
+    width = "debiased_ci_high - debiased_ci_low as width, n_tasks, split"
+    if purpose.is_difference:
+        columns, order = f"model_a, model_b, n_labels_a + n_labels_b as n_labels, {width}", "n_tasks desc, split"
+        rows = reader.select("debiased_differences", columns, order=order, **key)
+        rows = [row | {"model": " ".join(purpose.models)} for row in rows
+                if {row["model_a"], row["model_b"]} == set(purpose.models)]  # fmt: skip
+    else:
+        columns, order = f"model, n_labels, {width}", "is_latest desc, n_tasks desc, split"
+        rows = reader.select("debiased_scores", columns, order=order, label=purpose.label, **key)
+    # The first one of each model counts.
+    return {row["model"]: row for row in reversed(rows) if row["width"] is not None}
 
 
 def _is_enough(population: Population, n: int) -> bool:

@@ -92,7 +92,10 @@ def _samples(reader: Reader, wanted: WantedTasks, model_run: Row) -> Iterator[Ro
         responses = reader.rows(sql.read("questions/exports/inspect_responses"), key | {"task_ids": some})
         key["response_ids"] = [row["response_id"] for row in responses]
         criteria = _by_response(reader.rows(sql.read("questions/exports/inspect_criteria"), key))
-        scores = _by_response(reader.rows(sql.read("questions/exports/inspect_scores"), key))
+        scores = _by_response(reader.select(
+            "staging.response_scores", "response_id, score_name, value, value_lower, value_upper", breakdown="all",
+            model_run_id=model_run["model_run_id"], response_id=key["response_ids"],
+        ))  # fmt: skip
         conversations = complete_conversations(reader, wanted, {row["task_id"] for row in responses})
         for response in responses:
             task_id, response_id = response["task_id"], response["response_id"]

@@ -54,9 +54,11 @@ class Universe:
 def admitted_tasks(reader: Reader, benchmark: str, revision: str, splits: tuple[str, ...]) -> dict[str, set[str]]:
     """The ids of the admitted tasks of the splits, by field."""
     fields: dict[str, set[str]] = defaultdict(set)
-    parameters = {"benchmark": benchmark, "revision": revision, "splits": list(splits)}
-    for row in reader.rows(sql.read("questions/hard_subset/admitted_tasks"), parameters):
-        fields[row["field"]].add(row["task_id"])
+    for row in reader.select(
+        "tasks", "field, task_id, splits", benchmark=benchmark, dataset_revision=revision, is_admitted=True
+    ):
+        if row["field"] is not None and not set(splits).isdisjoint(row["splits"]):
+            fields[row["field"]].add(row["task_id"])
     return fields
 
 
@@ -86,8 +88,8 @@ def read_panel(reader: Reader, job: Job, benchmark: Benchmark, revision: str) ->
 
 def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark, revision: str) -> int:
     """The key of the ranking that selects: under the first configured judge, or the only one that there is."""
-    parameters = {"benchmark": benchmark.name, "revision": revision}
-    found = reader.rows(sql.read("questions/hard_subset/rankings"), parameters)
+    columns = "distinct ranking_id, vintage, judge, judge_config_hash, template_hash, grading, judge_trial"
+    found = reader.select("staging.model_runs", columns, benchmark=benchmark.name, dataset_revision=revision)
     configured = judgings(job, benchmark)
     if job.named_judges:
         found = [row for row in found if row["judge"] in job.named_judges]

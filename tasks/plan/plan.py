@@ -62,6 +62,8 @@ from tasks.run import (
 )
 from warehouse import Reader, Warehouse
 
+Cells = Sequence[tuple[str, str, int]]
+"""Model, task, and how many calls are missing there."""
 _JUDGE_CALLS = f"({sql.read('questions/plan/judge_calls')})"
 """The calls that decided on a criterion, and those that searched the chunks of a long answer."""
 ANALYSES = (ANNOTATION, REVIEW, PHRASES, EMBEDDINGS, NAMES)
@@ -106,17 +108,26 @@ def plan(job: Job) -> list[Planned]:
     Raises:
         PipelineError: the data set is not ingested, or its conversations are not assembled.
     """
+    return [planned for planned, _ in plan_with_cells(job)]
+
+
+def plan_with_cells(job: Job) -> list[tuple[Planned, Cells]]:
+    """The same, each with where its calls are missing, if it is of a model or of a judge on one."""
     with Warehouse(job.warehouse).reader() as reader:
         wanted = wanted_tasks(job, reader)
         conversations = conversations_of(reader, wanted, wanted.task_ids)
         if len(conversations) < len(wanted.task_ids):
             raise PipelineError("the conversations are not assembled; run `prbench assemble` first, it makes no call")
-        models: list[Planned] = []
+        rows: list[tuple[Planned, Cells]] = []
         to_come: dict[str, list[str]] = {label: [] for label in imported_models(job, wanted, reader)}
         for model in job.settings.models:
             cells = missing_responses(job, wanted, reader, model, retry_failed=False)
             to_come[model.label] = [task_id for task_id, _ in cells]
-            models += [] if model.is_imported else [_samples(reader, model, cells, conversations)]
+            if not model.is_imported:
+                planned = _samples(reader, model, cells, conversations)
+                rows.append((planned, [(model.label, task_id, 1) for task_id, _ in cells]))
+        if AUGMENTED in wanted_rubrics(job):
+            rows.append((_rewording(job, wanted, reader), ()))
         judges = [
             _verdicts(wanted, reader, asked, missing, conversations, label, tasks)
             for judging in judgings(job, wanted.benchmark)
@@ -125,22 +136,26 @@ def plan(job: Job) -> list[Planned]:
             for label, tasks in to_come.items()
         ]
         control = [
-            _control(job, wanted, reader, judging, asked)
+            (_control(job, wanted, reader, judging, asked), ())
             for judging in judgings(job, wanted.benchmark)
             if job.night is not None and job.settings.drift.verdicts and judging.judge_trial == 1
             for asked in asked_for(reader, wanted, judging)
         ]
-        rewording = [_rewording(job, wanted, reader)] if AUGMENTED in wanted_rubrics(job) else []
-    return models + rewording + _by_judge_and_model(judges) + control
+    return rows + _by_judge_and_model(judges) + control
 
 
-def _by_judge_and_model(planned: Sequence[Planned]) -> list[Planned]:
+def _by_judge_and_model(planned: Sequence[tuple[Planned, Cells]]) -> list[tuple[Planned, Cells]]:
     """One row for all trials of a judge."""
-    rows: dict[tuple[str, ...], list[Planned]] = {}
-    for each in planned:
-        rows.setdefault((each.label, each.asked_for, each.model), []).append(each)
-    # What is said of a judge's calls is that of a trial that has some.
-    return [summed(max(trials, key=lambda trial: trial.calls), trials) for trials in rows.values()]
+    rows: dict[tuple[str, ...], list[tuple[Planned, Cells]]] = {}
+    for each, cells in planned:
+        rows.setdefault((each.label, each.asked_for, each.model), []).append((each, cells))
+    found: list[tuple[Planned, Cells]] = []
+    for of_row in rows.values():
+        trials = [each for each, _ in of_row]
+        # What is said of a judge's calls is that of a trial that has some.
+        row = summed(max(trials, key=lambda trial: trial.calls), trials)
+        found.append((row, [cell for _, cells in of_row for cell in cells]))
+    return found
 
 
 def plan_analyses(job: Job) -> list[Planned]:
@@ -187,24 +202,30 @@ def _samples(
 def _verdicts(
     wanted: WantedTasks, reader: Reader, asked: Asked, missing: Sequence[MissingVerdicts],
     conversations: Mapping[str, Conversation], model: str, to_come: Sequence[str],
-) -> Planned:  # fmt: skip
+) -> tuple[Planned, Cells]:  # fmt: skip
     """The calls of a judging about the responses of a model; `to_come` are the tasks of those not sampled yet."""
     missing = [each for each in missing if each.model == model]
     judging = asked.judging
-    n_criteria = _n_criteria(reader, wanted)
-    to_come_calls = sum(n_criteria[task_id] for task_id in to_come)
+    sizes = {row["task_id"]: row["n_criteria"] for row in reader.select("tasks", "task_id, n_criteria", **wanted.key)}
+    to_come_calls = sum(sizes[task_id] for task_id in to_come)
     target = judge_target(judging.judge)
     prices = batch_prices_of(target) if judging.judge.mode == "batch" else prices_of(target)
     per_call = measured_per_call(reader, _JUDGE_CALLS, *_identity(judging))
     fit = context_fit_of(judging, target)
     n_prompts, prompts = {each.response_id: 1 for each in missing}, []
-    if fit is not None or per_call.prompt is None:
-        answers = _answers(reader, [each.response_id for each in missing])
-        for each in missing:
-            task_id, text = answers[each.response_id]
-            of_answer = _prompts(judging, fit, conversations[task_id], text)
-            n_prompts[each.response_id] = len(of_answer)
-            prompts += of_answer
+    has_texts = fit is not None or per_call.prompt is None
+    columns = f"response_id, task_id{', text' if has_texts else ''}"
+    answers = {
+        row["response_id"]: row
+        for row in reader.select(
+            "responses", columns, order="response_id", response_id=[each.response_id for each in missing]
+        )
+    }
+    for each in missing if has_texts else ():
+        answer = answers[each.response_id]
+        of_answer = _prompts(judging, fit, conversations[answer["task_id"]], answer["text"])
+        n_prompts[each.response_id] = len(of_answer)
+        prompts += of_answer
     if per_call.prompt is None and prompts:
         per_call = replace(per_call, prompt=counted_per_prompt(target, prompts), basis=COUNTED)
     elif per_call.prompt is None and to_come:
@@ -217,7 +238,9 @@ def _verdicts(
     unknown += [f"verdicts on {unworded} criteria that are not rewritten yet"] if unworded else []
     before = judged_before(reader, wanted, judging) if planned.calls else ""
     note = "; ".join([*filter(None, [planned.note]), *unknown])
-    return replace(planned, note=note, judged_before=before, asked_for=asked.note, model=model)
+    cells = [(model, answers[each.response_id]["task_id"], each.n_criteria) for each in missing]
+    cells += [(model, task_id, sizes[task_id]) for task_id in to_come]
+    return replace(planned, note=note, judged_before=before, asked_for=asked.note, model=model), cells
 
 
 def _rewording(job: Job, wanted: WantedTasks, reader: Reader) -> Planned:
@@ -278,19 +301,6 @@ def _control(job: Job, wanted: WantedTasks, reader: Reader, judging: Judging, as
     return replace(planned, asked_for=asked.note)
 
 
-def _n_criteria(reader: Reader, wanted: WantedTasks) -> dict[str, int]:
-    rows = reader.rows(
-        "select task_id, n_criteria from tasks where benchmark = ? and dataset_revision = ?", [*wanted.key.values()]
-    )
-    return {row["task_id"]: row["n_criteria"] for row in rows}
-
-
-def _answers(reader: Reader, response_ids: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Response -> its task and text."""
-    query = "select response_id, task_id, text from responses where list_contains(?, response_id)"
-    return {row["response_id"]: (row["task_id"], row["text"]) for row in reader.rows(query, [list(response_ids)])}
-
-
 def asked_for(
     reader: Reader, wanted: WantedTasks, judging: Judging, missing: Sequence[MissingVerdicts] = ()
 ) -> list[Asked]:
@@ -323,7 +333,8 @@ def asked_for(
 def _share(reader: Reader, wanted: WantedTasks, judging: Judging, cascade: CascadeJudgings) -> tuple[float, str]:
     """The share of criteria that are escalated, and what says so."""
     own = {name: judging.columns[name] for name in ("judge", "judge_config_hash", "template_hash")}
-    (stored,) = reader.rows(sql.read("questions/plan/escalated"), {**wanted.key, **own})
+    counts = "count(*) as n_verdicts, count(escalated_because) as n_escalated"
+    (stored,) = reader.select("verdicts", counts, **wanted.key, **own)
     if stored["n_verdicts"]:
         return stored["n_escalated"] / stored["n_verdicts"], "as in its stored verdicts"
     first = cascade.first[0]

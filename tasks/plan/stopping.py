@@ -4,7 +4,7 @@ The rule is run over random orders of the tasks that both models of a pair have 
 full, since nothing is known about it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,32 +12,17 @@ import numpy as np
 import sql
 from tasks.config import Job
 from tasks.plan.estimate import Planned
-from tasks.plan.plan import asked_for, plan
+from tasks.plan.plan import Cells, plan_with_cells
 from tasks.rules.errors import UsageError
 from tasks.rules.statistics.quantiles import Floats
 from tasks.rules.stopping.decisions import OPEN
 from tasks.rules.stopping.thresholds import FEWEST_TASKS
-from tasks.run import (
-    EARLIER,
-    Comparison,
-    Progress,
-    StoppingPlan,
-    WantedTasks,
-    judgings,
-    missing_responses,
-    missing_verdicts,
-    stopping_plan,
-    wanted_tasks,
-)
+from tasks.run import EARLIER, Comparison, Progress, StoppingPlan, WantedTasks, stopping_plan, wanted_tasks
 from warehouse import Reader, Warehouse
 
 ORDERS = 200
 _SEED = 20251114
 _SPAN = (0.05, 0.5, 0.95)
-
-
-Cells = Sequence[tuple[str, str, int]]
-"""Model, task, and how many calls are missing there."""
 
 
 @dataclass
@@ -111,18 +96,15 @@ def plan_stopping(job: Job) -> tuple[list[ExpectedComparison], list[ExpectedCall
     """
     if job.settings.stopping is None:
         raise UsageError("--stopping: the configuration has no `stopping`; see prbench.example.yaml")
-    planned = plan(job)
+    planned = plan_with_cells(job)
     with Warehouse(job.warehouse).reader() as reader:
         wanted = wanted_tasks(job, reader)
         found = stopping_plan(job, wanted.benchmark, wanted.dataset_revision, wanted.task_ids, reader)
         if found is None:
             return [], []
         history, progress = _history(found, wanted, reader), found.progress(reader)
-        cells = missing_cells(job, wanted, reader)
     needed, compared = _simulated(progress, history)
-    return compared, [
-        _calls(each, cells.get((each.role, each.label, each.asked_for, each.model), ()), needed) for each in planned
-    ]
+    return compared, [_calls(each, cells, needed) for each, cells in planned]
 
 
 def _history(found: StoppingPlan, wanted: WantedTasks, reader: Reader) -> list[dict[str, float]]:
@@ -199,32 +181,3 @@ def _calls(planned: Planned, cells: Cells, needed: Needed) -> ExpectedCalls:
 def _expected(values: Floats) -> Expected:
     low, median, high = (float(value) for value in np.quantile(values, _SPAN))
     return Expected(median, low, high)
-
-
-def missing_cells(job: Job, wanted: WantedTasks, reader: Reader) -> dict[tuple[str, ...], list[tuple[str, str, int]]]:
-    """What is missing for each row of the plan that is a model's or a judge's, by what identifies the row."""
-    criteria = {
-        row["task_id"]: row["n_criteria"]
-        for row in reader.rows(
-            "select task_id, n_criteria from tasks where benchmark = ? and dataset_revision = ?", [*wanted.key.values()]
-        )
-    }
-    cells: dict[tuple[str, ...], list[tuple[str, str, int]]] = {}
-    to_come = []
-    for model in job.settings.models:
-        missing = missing_responses(job, wanted, reader, model, retry_failed=False)
-        cells["sample", model.label, "", ""] = [(model.label, task_id, 1) for task_id, _ in missing]
-        to_come += [(model.label, task_id, criteria[task_id]) for task_id, _ in missing]
-    for judging in judgings(job, wanted.benchmark):
-        unjudged = missing_verdicts(job, wanted, reader, judging, retry_failed=False)
-        tasks = _tasks_of(reader, [each.response_id for each in unjudged])
-        here = [(each.model, tasks[each.response_id], each.n_criteria) for each in unjudged]
-        for asked in asked_for(reader, wanted, judging, unjudged):
-            for cell in [*here, *to_come]:
-                cells.setdefault(("judge", asked.judging.judge.label, asked.note, cell[0]), []).append(cell)
-    return cells
-
-
-def _tasks_of(reader: Reader, response_ids: Sequence[str]) -> Mapping[str, str]:
-    query = "select response_id, task_id from responses where list_contains(?, response_id)"
-    return {row["response_id"]: row["task_id"] for row in reader.rows(query, [list(response_ids)])}

@@ -208,5 +208,14 @@ def _listed() -> tuple[str, dict[str, Any]]:
     import sql
     from warehouse import TABLES
 
-    marts = sorted(sql.schema()["marts"])
-    return sql.read("questions/results/tables"), {"marts": marts, "stored": sorted(TABLES)}
+    # Marts first.
+    listed = " union all ".join(
+        f"select {kind}_name as name, comment as meaning from duckdb_{kind}s() "
+        "where schema_name = 'main' and database_name = current_database()"
+        for kind in ("table", "view")
+    )
+    query = f"""
+        select name, if(list_contains($marts, name), 'mart', 'stored') as kind, meaning from ({listed})
+        where list_contains($marts, name) or list_contains($stored, name) order by kind, name
+    """
+    return query, {"marts": sorted(sql.schema()["marts"]), "stored": sorted(TABLES)}
