@@ -10,17 +10,7 @@ from tasks.exports.reviewing import export_review
 from tasks.exports.tables import export_tables
 
 __all__ = [
-    "export_data_sets",
-    "export_drawn_labelling",
-    "export_inspect",
-    "export_labelling",
-    "export_review",
-    "export_tables",
-    "import_tables",
-    "opened_export",
-    "publish",
-    "published_in",
-    "read_export",
-    "refuse_other_suffix",
-    "write_board",
-]
+    "export_data_sets", "export_drawn_labelling", "export_inspect", "export_labelling", "export_review",
+    "export_tables", "import_tables", "opened_export", "publish", "published_in", "read_export",
+    "refuse_other_suffix", "write_board",
+]  # fmt: skip

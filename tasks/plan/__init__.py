@@ -5,13 +5,6 @@ from tasks.plan.plan import former_template_notices, is_prepared, plan, plan_ana
 from tasks.plan.stopping import Expected, plan_stopping
 
 __all__ = [
-    "Expected",
-    "Planned",
-    "former_template_notices",
-    "in_all",
-    "is_prepared",
-    "plan",
-    "plan_analyses",
-    "plan_stopping",
-    "prepare",
-]
+    "Expected", "Planned", "former_template_notices", "in_all", "is_prepared", "plan", "plan_analyses",
+    "plan_stopping", "prepare",
+]  # fmt: skip
