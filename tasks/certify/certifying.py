@@ -8,7 +8,7 @@ import re
 import shutil
 import struct
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from operator import attrgetter
@@ -187,20 +187,21 @@ def _about(reader: Reader, job: Job) -> dict[str, Any]:
 
 
 def _write(file: Path, folder: Path, n_rows: dict[str, int], about: dict[str, Any]) -> str:
-    rows = {member_of(name): (folder / member_of(name), n) for name, n in n_rows.items()}
-    texts = {name: text.encode() for name, text in model_texts().items()}
+    rows = {member_of(name): n for name, n in n_rows.items()}
+    texts = model_texts()
     for name, text in texts.items():
         (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_bytes(text)
-    listed = [(name, folder / name, rows[name][1] if name in rows else None) for name in sorted([*rows, *texts])]
+        (folder / name).write_text(text, encoding="utf-8", newline="")
     members = [
-        {"name": name, "n_rows": n, "n_bytes": path.stat().st_size, "sha256": hash_of(path)} for name, path, n in listed
-    ]
+        {"name": name, "n_rows": rows.get(name), "n_bytes": (folder / name).stat().st_size,
+         "sha256": hash_of(folder / name)}
+        for name in sorted([*rows, *texts])
+    ]  # fmt: skip
     document = {"format": FORMAT, "version": VERSION, **about, "members": members}
-    manifest = json.dumps(document, indent=1, ensure_ascii=False).encode()
+    (folder / MANIFEST).write_bytes(json.dumps(document, indent=1, ensure_ascii=False).encode())
     beside = file.with_name(f".{file.name}.tmp")
     try:
-        digest = write_archive(beside, {MANIFEST: manifest, **{name: path for name, path, _ in listed}})
+        digest = write_archive(beside, folder, [MANIFEST, *rows, *texts])
         beside.replace(file)
     except OSError as error:
         raise PipelineError(f"{file}: cannot be written ({error.strerror}); free some space") from error
@@ -223,24 +224,19 @@ class Refused(PipelineError):
     """A file is no certificate, or not the one that was published."""
 
 
-def write_archive(path: Path, members: Mapping[str, Path | bytes]) -> str:
-    """Write members, in the order of their names, and return the digest.
+def write_archive(path: Path, folder: Path, members: Iterable[str]) -> str:
+    """Write members from a folder, in the order of their names, and return the digest.
 
     The same members give the same bytes.
     """
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in sorted(members):
-            content = members[name]
             info = zipfile.ZipInfo(name, _SAME_TIME)
             info.compress_type = zipfile.ZIP_DEFLATED
             info.create_system, info.external_attr = 3, 0o644 << 16
-            info.file_size = len(content) if isinstance(content, bytes) else content.stat().st_size
-            with archive.open(info, "w") as member:
-                if isinstance(content, bytes):
-                    member.write(content)
-                else:
-                    with content.open("rb") as file:
-                        shutil.copyfileobj(file, member, _AT_A_TIME)
+            info.file_size = (folder / name).stat().st_size
+            with archive.open(info, "w") as member, (folder / name).open("rb") as content:
+                shutil.copyfileobj(content, member, _AT_A_TIME)
         archive.comment = b"0" * DIGEST_HEX
     with path.open("r+b") as file:
         digest = _hash_before_digest(file, path.stat().st_size)

@@ -8,6 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from tasks.config import Job
 from tasks.maintain import Damaged, file_list, hash_of, is_inside, read_file_list
 from tasks.rules.errors import PipelineError, UsageError
@@ -81,19 +83,14 @@ def read_export_list(place: Folder | Store) -> FileList:
         raise Damaged(f"{place}: not a complete export, {NAME} is missing; export again")
     document = read_file_list(text, path, FORMAT, VERSION)
     try:
-        tables = tuple(_table(each) for each in document["tables"])
-        files = FileList(document["made_at"], tuple(document["benchmarks"]), tables)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise Damaged(f"{path}: cannot be read ({type(error).__name__}: {error}); export again") from error
-    for file in (file for table in tables for file in table.files):
-        if not isinstance(file.name, str) or not is_inside(file.name):
+        files = TypeAdapter(FileList).validate_python(document)
+    except ValidationError as error:
+        where = ".".join(map(str, error.errors()[0]["loc"]))
+        raise Damaged(f"{path}: cannot be read ({where}: {error.errors()[0]['msg']}); export again") from error
+    for file in (file for table in files.tables for file in table.files):
+        if not is_inside(file.name):
             raise Damaged(f"{path}: names {file.name!r}, which is not a file of the export")
     return files
-
-
-def _table(given: dict[str, Any]) -> Exported:
-    files = tuple(File(each["name"], each["n_rows"], each["n_bytes"], each["sha256"]) for each in given["files"])
-    return Exported(given["name"], given["is_derived"], dict(given["columns"]), given["n_rows"], files)
 
 
 def verify(folder: Path, tables: Sequence[Exported], shown: str | None = None) -> None:
@@ -157,8 +154,12 @@ def write_tables(
             if wanted is not None and column in columns:
                 query += f" {_and(query)} {column} = {quoted(wanted)}"
         pieces = _pieces(reader, name, query, rows_a_file)
-        files = _in_folder(f"{root}{name}", pieces or [query]) if has_folders else _beside_others(name, pieces)
-        written = tuple(_written(reader, folder, path, piece) for path, piece in files)
+        if has_folders:
+            pieces = pieces or [query]
+            paths = [f"{root}{name}/part-{number}.parquet" for number in range(len(pieces))]
+        else:
+            paths = [f"{name}{f'-{number}' if len(pieces) > 1 else ''}.parquet" for number in range(len(pieces))]
+        written = tuple(_written(reader, folder, *each) for each in zip(paths, pieces, strict=True))
         tables.append(Exported(name, name not in TABLES, columns, sum(file.n_rows for file in written), written))
     found = reader.rows("select distinct benchmark from task_rows order by benchmark")
     benchmarks = tuple(row["benchmark"] for row in found if benchmark in {None, row["benchmark"]})
@@ -177,16 +178,6 @@ def _pieces(reader: Reader, name: str, query: str, rows_a_file: int) -> list[str
 def _and(query: str) -> str:
     """The word that goes on with a query's conditions."""
     return "and" if " where " in query else "where"
-
-
-def _in_folder(folder: str, pieces: Sequence[str]) -> Iterator[tuple[str, str]]:
-    for number, piece in enumerate(pieces):
-        yield f"{folder}/part-{number}.parquet", piece
-
-
-def _beside_others(name: str, pieces: Sequence[str]) -> Iterator[tuple[str, str]]:
-    for number, piece in enumerate(pieces):
-        yield f"{name}-{number}.parquet" if len(pieces) > 1 else f"{name}.parquet", piece
 
 
 def _written(reader: Reader, folder: Path, name: str, query: str) -> File:

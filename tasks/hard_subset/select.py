@@ -93,12 +93,7 @@ def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark, revision: str) -
     configured = judgings(job, benchmark)
     if job.named_judges:
         found = [row for row in found if row["judge"] in job.named_judges]
-    as_configured = [
-        row
-        for judging in configured
-        for row in found
-        if all(row[name] == value for name, value in judging.columns.items())
-    ]
+    as_configured = [row for judging in configured for row in found if row.items() >= judging.columns.items()]
     if configured and not job.named_judges:
         found = as_configured
     vintage = _vintage(job, {row["vintage"] for row in found})
@@ -194,26 +189,19 @@ def overlap_rows(universe: Universe, selected: frozenset[str], official: Mapping
     rows = []
     if len(universe.models) > 1:
         others = leave_one_out(universe.scores, len(selected))
-        rows = [
-            _overlap("leave_one_out", model, selected, other)
-            for model, other in zip(universe.models, others, strict=True)
-        ]
+        rows = [_overlap("leave_one_out", *each, selected) for each in zip(universe.models, others, strict=True)]
     for split, members in official.items():
         within = members & universe.scores.keys()
         if 0 < len(within) < len(universe.scores):
-            rows.append(_overlap("official", split, selected, within))
+            rows.append(_overlap("official", split, within, selected))
     return rows
 
 
-def _overlap(kind: str, compared_with: str, selected: frozenset[str], other: frozenset[str]) -> Row:
+def _overlap(kind: str, compared_with: str, other: frozenset[str], selected: frozenset[str]) -> Row:
     return {
-        "kind": kind,
-        "compared_with": compared_with,
-        "n_selected": len(selected),
-        "n_compared": len(other),
-        "n_shared": len(selected & other),
-        "jaccard": jaccard(selected, other),
-    }
+        "kind": kind, "compared_with": compared_with, "n_selected": len(selected), "n_compared": len(other),
+        "n_shared": len(selected & other), "jaccard": jaccard(selected, other),
+    }  # fmt: skip
 
 
 def in_words(n_border: int, overlaps: Sequence[Row]) -> str:
@@ -311,18 +299,11 @@ def has_new_selection(job: Job) -> bool:
 
 def _official(reader: Reader, benchmark: Benchmark, revision: str) -> dict[str, dict[str, frozenset[str]]]:
     """The tasks of the data set's own hard split, by field and split; empty where the split is not stored."""
-    return {
-        field: {
-            split: frozenset(
-                row["task_id"]
-                for row in reader.rows(
-                    "select task_id from split_members where benchmark = ? and dataset_revision = ? and split = ?",
-                    [benchmark.name, revision, split],
-                )
-            )
-        }
-        for field, split in benchmark.hard_splits.items()
-    }
+    found: dict[str, dict[str, frozenset[str]]] = {}
+    for field, split in benchmark.hard_splits.items():
+        key = {"benchmark": benchmark.name, "dataset_revision": revision, "split": split}
+        found[field] = {split: frozenset(row["task_id"] for row in reader.select("split_members", "task_id", **key))}
+    return found
 
 
 def _stored(reader: Reader) -> _Stored:
