@@ -273,9 +273,8 @@ def _of_tables(where: str, tables: Mapping[str, Iterable[Row]]) -> Iterator[Give
 
 
 def _of_warehouse(path: Path, benchmark: str, revision: str) -> dict[str, Iterable[Row]]:
-    query = "select * from {} where benchmark = ? and dataset_revision = ?"
     with Reader(path / DATABASE) as reader:
-        return {name: reader.rows(query.format(name), [benchmark, revision]) for name in _STORED}
+        return {name: reader.select(name, benchmark=benchmark, dataset_revision=revision) for name in _STORED}
 
 
 def _of_export(path: Path, benchmark: str, revision: str) -> dict[str, Iterable[Row]]:

@@ -173,19 +173,13 @@ class Verification:
     def as_json(self) -> dict[str, Any]:
         """The result for machines."""
         return {
-            "is_confirmed": self.is_confirmed,
-            "digest": self.digest,
-            **self.about,
+            "is_confirmed": self.is_confirmed, "digest": self.digest, **self.about,
             "leaderboards": {
                 name: {"rows": each.n_rows, "figures": each.n_figures, "differing": len(each.differences)}
                 for name, each in self.compared.items()
-            },
-            "differences": [asdict(each) for each in self.differences],
-            "other_sql": self.other_sql,
-            "ids": asdict(self.ids),
-            "notes": self.notes,
-            "texts": None if self.texts is None else self.texts.as_json,
-        }
+            }, "differences": [asdict(each) for each in self.differences], "other_sql": self.other_sql,
+            "ids": asdict(self.ids), "notes": self.notes, "texts": None if self.texts is None else self.texts.as_json,
+        }  # fmt: skip
 
     @property
     def is_confirmed(self) -> bool:

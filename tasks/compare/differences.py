@@ -1,7 +1,7 @@
 """The differences between paired model runs: task by task, with what can be said about their mean."""
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -116,27 +116,25 @@ def short(kind: Kind, side: Side) -> str:
 
 
 _BySplit = dict[str, dict[int, dict[str, float | None]]]
+_AnsweredBySplit = dict[str, dict[int, set[str]]]
 
 
-def _values(
-    reader: Reader, question: Question, found: Iterable[Pair]
-) -> tuple[_BySplit, dict[str, dict[int, frozenset[str]]]]:
+def _values(reader: Reader, question: Question, found: Iterable[Pair]) -> tuple[_BySplit, _AnsweredBySplit]:
     """By split and model run: the value of every wanted task, and which of them were answered."""
     model_runs = {side.model_run.model_run_id for pair in found for side in (pair.first, pair.second)}
     parameters = {
         "benchmark": question.benchmark, "is_hard": question.is_hard, "splits": list(question.splits),
         "model_runs": sorted(model_runs), "score": question.score,
     }  # fmt: skip
-    values: _BySplit = {}
-    answered: dict[str, dict[int, set[str]]] = {}
+    values: _BySplit = defaultdict(lambda: defaultdict(dict))
+    answered: _AnsweredBySplit = defaultdict(lambda: defaultdict(set))
     for row in reader.rows(sql.read("questions/compare/values"), parameters):
-        values.setdefault(row["split"], {}).setdefault(row["model_run_id"], {})[row["task_id"]] = row["value"]
-        of_series = answered.setdefault(row["split"], {}).setdefault(row["model_run_id"], set())
+        values[row["split"]][row["model_run_id"]][row["task_id"]] = row["value"]
         if row["is_answered"]:
-            of_series.add(row["task_id"])
+            answered[row["split"]][row["model_run_id"]].add(row["task_id"])
     if not values:
         raise _no_tasks(reader, question)
-    return values, {split: {key: frozenset(ids) for key, ids in of.items()} for split, of in answered.items()}
+    return values, answered
 
 
 def _no_tasks(reader: Reader, question: Question) -> PipelineError:
@@ -150,7 +148,7 @@ def _no_tasks(reader: Reader, question: Question) -> PipelineError:
 
 
 def _difference(
-    question: Question, pair: Pair, split: str, values: Mapping[int, Values], answered: Mapping[int, frozenset[str]]
+    question: Question, pair: Pair, split: str, values: Mapping[int, Values], answered: Mapping[int, set[str]]
 ) -> Difference | None:
     """None where no task is complete on both sides."""
     first_id, second_id = pair.first.model_run.model_run_id, pair.second.model_run.model_run_id
@@ -164,7 +162,7 @@ def _difference(
     sides = [t.first for t in tasks], [t.second for t in tasks]
     means = [math.fsum(side) / len(tasks) for side in sides]
     paired = paired_difference(*map(np.array, sides), level=LEVEL)
-    both = answered[first_id] & answered[second_id] & frozenset(wanted)
+    both = frozenset(wanted) & answered[first_id] & answered[second_id]
     notes = (*pair.notes, *_notes(question, pair, means, paired))
     return Difference(pair, split, tasks, both, len(wanted), means[0], means[1], paired, notes=notes)
 

@@ -7,6 +7,7 @@ from typing import Any
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.compare.figures import query_of
+from tasks.compare.pairs import score_or
 from tasks.config import Job
 from tasks.rules.errors import UsageError
 from tasks.rules.text.table import Table
@@ -93,17 +94,14 @@ def _of_hard_split(benchmark: Benchmark, row: tuple[Any, ...], split_at: int, la
 
 def _is_of_criteria(reader: Reader, breakdown: str, given: Mapping[str, Any]) -> bool:
     """Whether the labels of a breakdown are those of criteria."""
-    query = "select count(*) from criterion_labels where benchmark = ? and dataset_revision = ? and kind = ?"
-    return bool(reader.value(query, [given["benchmark"], given["revision"], breakdown]))
+    key = {"benchmark": given["benchmark"], "dataset_revision": given["revision"], "kind": breakdown}
+    return bool(reader.select("criterion_labels", "distinct kind", **key))
 
 
 def _score(benchmark: Benchmark, choice: Choice, *, is_of_criteria: bool) -> str:
     """The score that was asked for; else the main one, or for some criteria of a rubric one that any of them have."""
-    names = [definition.score_name for definition in benchmark.scores]
-    fitting = (benchmark.criteria_score if is_of_criteria else benchmark.primary_score).score_name
-    if (choice.score or fitting) not in names:
-        raise UsageError(f"--score {choice.score}: no such score; {benchmark.name} has {', '.join(names)}")
-    return choice.score or fitting
+    fitting = benchmark.criteria_score if is_of_criteria else benchmark.primary_score
+    return score_or(fitting, choice.score, benchmark).score_name
 
 
 def _on_selection(reader: Reader, selection: str, given: Mapping[str, Any], data_set: Mapping[str, Any]) -> Table:

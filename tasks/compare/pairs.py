@@ -9,8 +9,10 @@ from typing import Any, Literal, get_args
 
 import sql
 from tasks.benchmarks import load_benchmark
+from tasks.benchmarks.base import Benchmark
 from tasks.config import Job
 from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.records import ScoreDefinition
 from warehouse import Reader
 
 Kind = Literal["model", "judge", "template", "run", "vintage", "revision"]
@@ -87,6 +89,18 @@ class Pair:
     notes: tuple[str, ...] = ()
 
 
+def score_or(fitting: ScoreDefinition, score: str | None, benchmark: Benchmark) -> ScoreDefinition:
+    """The score of that name, or without a name the fitting one.
+
+    Raises:
+        UsageError: the benchmark has no such score.
+    """
+    scores = {definition.score_name: definition for definition in benchmark.scores}
+    if score is not None and score not in scores:
+        raise UsageError(f"--score {score}: no such score; {benchmark.name} has {', '.join(scores)}")
+    return fitting if score is None else scores[score]
+
+
 def question_of(
     job: Job, names: Sequence[str], kind: str | None, *, score: str | None, is_hard: bool, vintage: str | None
 ) -> Question:
@@ -96,23 +110,12 @@ def question_of(
         UsageError: the benchmark has no such score, or the configured data set is not there.
     """
     benchmark = load_benchmark(job.settings.benchmark)
-    scores = {definition.score_name: definition for definition in benchmark.scores}
-    chosen = score or benchmark.primary_score.score_name
-    if chosen not in scores:
-        raise UsageError(f"--score {chosen}: no such score; {benchmark.name} has {', '.join(scores)}")
+    chosen = score_or(benchmark.primary_score, score, benchmark)
     return Question(
-        benchmark=benchmark.name,
-        names=tuple(names),
-        kind=next((known for known in KINDS if known == kind), None),
-        revision=job.data.revision,
-        splits=job.settings.dataset.splits,
-        is_hard=is_hard,
-        score=chosen,
-        clips_mean=scores[chosen].clips_mean,
-        models=job.named_models or (),
-        judges=job.named_judges or (),
-        vintage=vintage,
-    )
+        benchmark=benchmark.name, names=tuple(names), kind=next((known for known in KINDS if known == kind), None),
+        revision=job.data.revision, splits=job.settings.dataset.splits, is_hard=is_hard, score=chosen.score_name,
+        clips_mean=chosen.clips_mean, models=job.named_models or (), judges=job.named_judges or (), vintage=vintage,
+    )  # fmt: skip
 
 
 _SHORTEST = 6

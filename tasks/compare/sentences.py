@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.compare.differences import Answer, Difference, Flips, short
-from tasks.compare.pairs import Side
+from tasks.compare.pairs import COLUMN_OF, Side
 from tasks.rules.statistics.comparison import ALPHA, task_differences
 from tasks.rules.statistics.intervals import FEW_OTHERS, FEWEST_OTHERS, SMALL
 from tasks.rules.text.numbers import SMALL_MARK, counted
@@ -19,7 +19,6 @@ CONTEXT = {
 """Attributes of a side, with their names for people."""
 _DECISIONS = {1.0: "met", 0.5: "partly met", 0.0: "not met"}
 _HASHES = {"template_hash", "dataset_revision"}
-_COLUMN_OF = {"template": "template_hash", "revision": "dataset_revision"}
 
 
 def sentence(answer: Answer, difference: Difference) -> str:
@@ -96,7 +95,7 @@ def notes_on(flips: Flips, difference: Difference) -> list[str]:
 
 def distinguishing(answer: Answer) -> list[str]:
     """The attributes that distinguish the differences, or that differ between the sides beside what is compared."""
-    own = _COLUMN_OF.get(answer.kind, answer.kind)
+    own = COLUMN_OF.get(answer.kind)
     pairs = [difference.pair for difference in answer.differences]
     return [
         name

@@ -1,6 +1,6 @@
 """Control sets: which stored verdicts of a judge are judged again every night, with the limits of what is usual."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Any
 
@@ -30,13 +30,8 @@ def control_sets(job: Job, wanted: WantedTasks, reader: Reader) -> list[ControlS
 
 
 def _set_of(reader: Reader, wanted: WantedTasks, judging: dict[str, Any]) -> str | None:
-    key = {**wanted.key, **judging}
-    where = " and ".join(f"{column} = ?" for column in key)
-    found: str | None = reader.value(
-        f"select set_id from control_set where {where} group by set_id order by min(created_at), set_id",
-        list(key.values()),
-    )
-    return found
+    members = reader.select("control_set", "set_id", order="created_at, set_id", **wanted.key, **judging)
+    return members[0]["set_id"] if members else None
 
 
 _OF_RESPONSE = 2
@@ -118,16 +113,10 @@ def _changed(job: Job, reader: Reader, set_id: str) -> list[dict[str, Any]]:
     for expected in limits(nights.values()):
         night = nights[expected.label]
         row = {
-            "set_id": set_id,
-            "night": expected.label,
-            "n_decided": night.n_decided,
-            "n_agreeing": night.n_agreeing,
-            "min_agreement": night.bar,
-            "method": METHOD,
-            "centre": expected.centre,
-            "lower_limit": expected.lower_limit,
-            "cause": expected.cause,
-        }
+            "set_id": set_id, "night": expected.label, "n_decided": night.n_decided, "n_agreeing": night.n_agreeing,
+            "min_agreement": night.bar, "method": METHOD, "centre": expected.centre,
+            "lower_limit": expected.lower_limit, "cause": expected.cause,
+        }  # fmt: skip
         if row != {name: stored.get(expected.label, {}).get(name) for name in row}:
             changed.append({**row, "created_at": datetime.now(UTC)})
     return changed
@@ -140,9 +129,7 @@ def drifted(job: Job) -> list[Drifted]:
     with Warehouse(job.warehouse).reader() as reader:
         wanted = wanted_tasks(job, reader)
         sets = [control_set.set_id for control_set in control_sets(job, wanted, reader) if control_set.set_id]
-        columns = (
-            "judge, night, n_decided, agreement, centre, lower_limit, min_agreement, met_share, first_met_share, cause"
-        )
+        columns = ", ".join(each.name for each in fields(Drifted))
         rows = reader.select(
             "judge_drift", columns, order="judge", is_out_of_control=True, night=job.night, set_id=sets
         )

@@ -136,11 +136,8 @@ def population_of(
         raise UsageError(
             f"--for {purpose.named}: {judging['judge']} has no verdict on {min(lacking)}; run `prbench judge`"
         )
-    return Population(rows, judging["judge"], _contributions(rows), _errors(rows), _known(rows))
-
-
-def _known(rows: Sequence[Row]) -> NDArray[np.bool_]:
-    return np.array([row["label_value"] is not None for row in rows])
+    is_known = np.array([row["label_value"] is not None for row in rows])
+    return Population(rows, judging["judge"], _contributions(rows), _errors(rows), is_known)
 
 
 def _contributions(rows: Sequence[Row]) -> Floats:
@@ -257,7 +254,8 @@ def expected_widths(
             for group in groups
             for of_group in [np.isin(models[free], group)]
         ]
-        found.append(Width(n, float(np.mean(widths)), has_figures or _is_enough(population, n)))
+        is_enough = n >= n_needed(population) and population.n_tasks >= FEWEST_LABELLED_TASKS
+        found.append(Width(n, float(np.mean(widths)), has_figures or is_enough))
     return found
 
 
@@ -278,10 +276,6 @@ def _widths_now(reader: Reader, wanted: WantedTasks, purpose: Purpose, populatio
         rows = reader.select("debiased_scores", columns, order=order, label=purpose.label, **key)
     # The first one of each model counts.
     return {row["model"]: row for row in reversed(rows) if row["width"] is not None}
-
-
-def _is_enough(population: Population, n: int) -> bool:
-    return n >= n_needed(population) and population.n_tasks >= FEWEST_LABELLED_TASKS
 
 
 def n_needed(population: Population) -> int:

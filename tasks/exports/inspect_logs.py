@@ -23,6 +23,8 @@ from warehouse import Reader, Warehouse
 Row = dict[str, Any]
 _TASKS_AT_ONCE = 500
 """So many tasks are in memory at a time, with all their answers and verdicts of one model run."""
+_PLAN = {"name": "plan", "steps": [{"solver": "generate"}]}
+"""How answers were made: one generation on the conversation."""
 _UNFIT = re.compile(r"[^A-Za-z0-9.-]+")
 
 
@@ -67,13 +69,16 @@ def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path
     file = EvalFile(folder / _name_of(model_run))
     totals = Totals(wanted.benchmark.primary_score.score_name)
     try:
-        file.start(spec, plan_of())
+        file.start(spec, _PLAN)
         for sample in _samples(reader, wanted, model_run):
             file.add(sample, summary_of(sample))
             totals.add(sample)
-        figures = reader.rows(sql.read("questions/exports/inspect_results"), _asked(wanted, model_run))
+        figures = reader.rows(sql.read("questions/exports/inspect_results"), {
+            "benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "splits": list(wanted.splits),
+            "model_run": model_run["model_run_id"],
+        })  # fmt: skip
         file.finish({
-            "status": "success", "eval": spec, "plan": plan_of(),
+            "status": "success", "eval": spec, "plan": _PLAN,
             "results": results_of(figures, totals.n_samples, totals.n_failed, totals.n_scored),
             "stats": stats_of(model_run, totals.completed_at, totals.usages, totals.judged),
         })  # fmt: skip
@@ -108,13 +113,6 @@ def _by_response(rows: Sequence[Row]) -> Mapping[str, list[Row]]:
     for row in rows:
         found[row["response_id"]].append(row)
     return found
-
-
-def _asked(wanted: WantedTasks, model_run: Row) -> Row:
-    return {
-        "benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "splits": list(wanted.splits),
-        "model_run": model_run["model_run_id"],
-    }  # fmt: skip
 
 
 def _name_of(model_run: Row) -> str:
@@ -162,11 +160,6 @@ def spec_of(model_run: Row, title: str, task_ids: Sequence[str]) -> Document:
             "notice": NOTICE,
         },
     }
-
-
-def plan_of() -> Document:
-    """How answers were made: one generation on the conversation."""
-    return {"name": "plan", "steps": [{"solver": "generate"}]}
 
 
 def eval_id_of(model_run: Row) -> str:

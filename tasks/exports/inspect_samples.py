@@ -90,13 +90,10 @@ def summary_of(sample: Document) -> Document:
     }
     kept = ("id", "epoch", "target", "metadata", "model_usage", "role_usage", "completed_at", "uuid")
     return {
-        **{name: sample[name] for name in kept},
-        "input": asked[:_MOST_SHOWN],
-        "scores": scores,
-        "error": sample["error"] and sample["error"]["message"],
-        "completed": True,
+        **{name: sample[name] for name in kept}, "input": asked[:_MOST_SHOWN], "scores": scores,
+        "error": sample["error"] and sample["error"]["message"], "completed": True,
         "message_count": len(sample["messages"]),
-    }
+    }  # fmt: skip
 
 
 def _output(model_run: Row, response: Row, answer: Document | None, usage: Document | None) -> Document:
@@ -104,12 +101,9 @@ def _output(model_run: Row, response: Row, answer: Document | None, usage: Docum
     message = answer or {"role": "assistant", "content": ""}
     return {
         "model": response["served_model"] or model_run["model"],
-        "choices": [{"message": message, "stop_reason": stopped}],
-        "completion": response["text"] or "",
-        "usage": usage,
-        "time": response["latency_s"],
-        "error": None if answer else _cause(response),
-    }
+        "choices": [{"message": message, "stop_reason": stopped}], "completion": response["text"] or "", "usage": usage,
+        "time": response["latency_s"], "error": None if answer else _cause(response),
+    }  # fmt: skip
 
 
 def _cause(response: Row) -> str:
@@ -188,13 +182,10 @@ def usage_of(row: Row) -> Usage | None:
         return None
     cached = row["cached_tokens"]
     return {
-        "input_tokens": prompt - (cached or 0),
-        "output_tokens": completion,
-        "total_tokens": prompt + completion,
-        "input_tokens_cache_read": cached,
-        "reasoning_tokens": row.get("reasoning_tokens"),
+        "input_tokens": prompt - (cached or 0), "output_tokens": completion, "total_tokens": prompt + completion,
+        "input_tokens_cache_read": cached, "reasoning_tokens": row.get("reasoning_tokens"),
         "total_cost": row["cost_usd"],
-    }
+    }  # fmt: skip
 
 
 def usage_of_calls(rows: Iterable[Row]) -> Usage | None:

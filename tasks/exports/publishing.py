@@ -78,7 +78,8 @@ def _publish_from(job: Job, warehouse: Warehouse, stage: Path, place: Folder | S
     )  # fmt: skip
     if not is_whole(place, name):
         raise PipelineError(f"{place.below(name)}: files are missing; somebody else removed them, so publish again")
-    write_pointer(place, Pointer(name, content, made_at.isoformat()))
+    # Readers see the one before or this one.
+    place.write(POINTER, file_list(FORMAT, VERSION, asdict(Pointer(name, content, made_at.isoformat()))))
     n_bytes = sum(path.stat().st_size for path in files.values())
     report.rows = sum(table.n_rows for table in tables.tables)
     report.notes.append(f"{counted(len(files), 'file')} ({n_bytes / 1e6:.1f} MB) in {place.below(name)}")
@@ -134,11 +135,6 @@ def read_pointer(place: Folder | Store) -> Pointer | None:
     if folder != FOLDER or not _NAME.fullmatch(name):
         raise Damaged(f"{path}: names {pointer.publication!r}, which is not a publication; publish to another target")
     return pointer
-
-
-def write_pointer(place: Folder | Store, pointer: Pointer) -> None:
-    """Make a publication the latest; readers see the one before or this one."""
-    place.write(POINTER, file_list(FORMAT, VERSION, asdict(pointer)))
 
 
 def is_whole(place: Folder | Store, publication: str) -> bool:

@@ -6,7 +6,7 @@ None, and the plan says why.
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -233,7 +233,12 @@ def _verdicts(
         per_call = replace(per_call, base_prompt=counted_per_prompt(target, around))
     n_calls = asked.calls({each.response_id: each.n_criteria for each in missing}, n_prompts, to_come_calls)
     planned = planned_calls("judge", judging.judge.label, n_calls, per_call, prices, _most_answer(target))
-    unknown = [] if fit is None or not planned.calls else list(_of_long_answers(fit, to_come_calls))
+    unknown = []
+    # An answer that is too long for a judge takes a call for each part, and one.
+    if fit is not None and planned.calls and fit.window.prompt_tokens is None:
+        unknown.append("the size of its context (`context_tokens`); responses that are too long for it need more calls")
+    elif fit is not None and planned.calls and to_come_calls:
+        unknown.append("whether responses are too long for it, which need more calls")
     unworded = 0 if judging.judge.rubric == ORIGINAL else len(unworded_criteria(wanted, reader, judging.judge.rubric))
     unknown += [f"verdicts on {unworded} criteria that are not rewritten yet"] if unworded else []
     before = judged_before(reader, wanted, judging) if planned.calls else ""
@@ -271,14 +276,6 @@ def _most_answer(target: Target) -> int | None:
     return most_answer_tokens(target, target.parameters)
 
 
-def _of_long_answers(fit: ContextFit, to_come_calls: int) -> Iterator[str]:
-    """What is not known of answers that are too long for a judge; such a one takes a call for each part, and one."""
-    if fit.window.prompt_tokens is None:
-        yield "the size of its context (`context_tokens`); responses that are too long for it need more calls"
-    elif to_come_calls:
-        yield "whether responses are too long for it, which need more calls"
-
-
 def _identity(judging: Judging) -> tuple[str, list[Any]]:
     """The condition on a judging's rows, and its values."""
     condition = "judge = ? and judge_config_hash = ? and template_hash = ?"
@@ -288,13 +285,9 @@ def _identity(judging: Judging) -> tuple[str, list[Any]]:
 def _control(job: Job, wanted: WantedTasks, reader: Reader, judging: Judging, asked: Asked) -> Planned:
     """The control set that a judge is asked again in a night; one still to be chosen has its configured size."""
     key = {**wanted.key, **judging.columns}
-    where = " and ".join(f"{column} = ?" for column in key)
-    n_members = reader.value(f"select count(*) from control_set where {where}", list(key.values()))
-    n_done = reader.value(
-        f"select count(*) from control_verdicts where {where} and judge_vintage = ? and value is not null",
-        [*key.values(), job.night],
-    )
-    calls = round(max(0, (n_members or job.settings.drift.verdicts) - n_done) * asked.times)
+    (members,) = reader.select("control_set", "count(*) as n", **key)
+    (done,) = reader.select("control_verdicts", "count(value) as n", judge_vintage=job.night, **key)
+    calls = round(max(0, (members["n"] or job.settings.drift.verdicts) - done["n"]) * asked.times)
     judge = asked.judging.judge
     measured = measured_per_call(reader, _JUDGE_CALLS, *_identity(asked.judging))
     planned = planned_calls("drift", judge.label, calls, measured, prices_of(judge_target(judge)))

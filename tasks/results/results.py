@@ -81,16 +81,9 @@ class Results:
             return frame(reader, query, parameters, format)
 
     def leaderboard(
-        self,
-        *,
-        by: str | None = None,
-        score: str | None = None,
-        vintage: str | None = None,
-        is_hard: bool = False,
-        models: Sequence[str] = (),
-        judges: Sequence[str] = (),
-        format: Format = "polars",  # noqa: A002
-    ) -> Any:
+        self, *, by: str | None = None, score: str | None = None, vintage: str | None = None, is_hard: bool = False,
+        models: Sequence[str] = (), judges: Sequence[str] = (), format: Format = "polars",  # noqa: A002
+    ) -> Any:  # fmt: skip
         """The rows of `prbench leaderboard`: models with score, interval, coverage and rank.
 
         Args:
@@ -114,16 +107,10 @@ class Results:
             return frame_of(table.rows, leaderboard_schema(reader, table.columns), format)
 
     def diff(
-        self,
-        *names: str,
-        of: str | None = None,
-        score: str | None = None,
-        vintage: str | None = None,
-        is_hard: bool = False,
-        models: Sequence[str] = (),
-        judges: Sequence[str] = (),
+        self, *names: str, of: str | None = None, score: str | None = None, vintage: str | None = None,
+        is_hard: bool = False, models: Sequence[str] = (), judges: Sequence[str] = (),
         format: Format = "polars",  # noqa: A002
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """The rows of `prbench diff`: the first name compared with each of the others, paired by task.
 
         One row a comparison and split: both means, the second minus the first with its interval, the p-value and the
