@@ -210,19 +210,17 @@ def given_texts(path: Path, benchmark: str, revision: str) -> Iterator[Given]:
         PipelineError: it cannot be read.
     """
     if (path / DATABASE).is_file():
-        return _of_tables(str(path), _of_warehouse(path, benchmark, revision))
+        with Reader(path / DATABASE) as reader:
+            key = {"benchmark": benchmark, "dataset_revision": revision}
+            return _of_tables(str(path), {name: reader.select(name, **key) for name in _STORED})
     if (path / "manifest.json").is_file():
         return _of_tables(str(path), _of_export(path, benchmark, revision))
     adapter = load_benchmark(benchmark)
-    if path.is_dir() or (path.suffix in SUFFIXES and path.is_file() and _is_data_set(path, adapter)):
+    is_rows = path.suffix in SUFFIXES and path.is_file()
+    if path.is_dir() or (is_rows and not adapter.missing_columns(set(next(iter(read_rows(path)), {})))):
         return _of_data_set(path, adapter)
     refuse_unreadable(path)
     return _of_responses(path, adapter)
-
-
-def _is_data_set(path: Path, benchmark: Benchmark) -> bool:
-    first = next(iter(read_rows(path)), {})
-    return not benchmark.missing_columns(set(first))
 
 
 def _of_data_set(path: Path, benchmark: Benchmark) -> Iterator[Given]:
@@ -270,11 +268,6 @@ def _of_tables(where: str, tables: Mapping[str, Iterable[Row]]) -> Iterator[Give
     for row in tables["responses"]:
         of = tuple(row[name] for name in OF_RESPONSE)
         yield Given(RESPONSE, of, _hash(row["text"]), where, row["text"])
-
-
-def _of_warehouse(path: Path, benchmark: str, revision: str) -> dict[str, Iterable[Row]]:
-    with Reader(path / DATABASE) as reader:
-        return {name: reader.select(name, benchmark=benchmark, dataset_revision=revision) for name in _STORED}
 
 
 def _of_export(path: Path, benchmark: str, revision: str) -> dict[str, Iterable[Row]]:

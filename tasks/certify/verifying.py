@@ -201,7 +201,9 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
     with TemporaryDirectory(prefix="prbench-") as temporary:
         folder = Path(temporary)
         manifest = unpack(file, folder)
-        _refuse_incomplete(file, {each["name"] for each in manifest["members"]})
+        needed = {member_of(name) for name in (*ROWS, RUNS, *LEADERBOARDS)}
+        if lacking := needed - {each["name"] for each in manifest["members"]}:
+            raise Damaged(f"{file}: lacks {min(lacking)}; it was not made by `prbench certify`")
         other = _other_sql(folder, manifest)
         try:
             compared, notes = _recomputed(folder, manifest, is_same_sql=not other)
@@ -214,12 +216,6 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
         ids = check_ids(folder, *key, checked.by_hash if checked else {})
     about = {name: value for name, value in manifest.items() if name != "members"}
     return Verification(actual, about, compared, ids, other, notes, checked)
-
-
-def _refuse_incomplete(file: Path, members: set[str]) -> None:
-    lacking = {member_of(name) for name in (*ROWS, RUNS, *LEADERBOARDS)} - members
-    if lacking:
-        raise Damaged(f"{file}: lacks {min(lacking)}; it was not made by `prbench certify`")
 
 
 def _other_sql(folder: Path, manifest: Mapping[str, Any]) -> list[str]:

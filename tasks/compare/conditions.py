@@ -81,7 +81,9 @@ def conditions(
     """
     definitions = _definitions(reader, job)
     models = job.named_models or ()
-    _refuse_unknown_models(definitions, models)
+    known = sorted({*definitions, *(label for labels in definitions.values() for label in labels.values())})
+    if unknown := sorted(set(models) - set(known)):
+        raise UsageError(f"--model {unknown[0]}: no condition has it; known: {', '.join(known)}")
     benchmark = load_benchmark(job.settings.benchmark)
     fitting = (benchmark.primary_score, benchmark.criteria_score)
     whole, by_label = (score_or(each, score, benchmark).score_name for each in fitting)
@@ -119,12 +121,6 @@ def _definitions(reader: Reader, job: Job) -> Definitions:
             "`conditions: {gpt-5: {baseline: gpt-5-plain, web search: gpt-5-search}}`"
         )
     return definitions
-
-
-def _refuse_unknown_models(definitions: Definitions, models: Iterable[str]) -> None:
-    known = sorted({*definitions, *(label for labels in definitions.values() for label in labels.values())})
-    if unknown := sorted(set(models) - set(known)):
-        raise UsageError(f"--model {unknown[0]}: no condition has it; known: {', '.join(known)}")
 
 
 def _steps(reader: Reader, benchmark: str, definitions: Definitions) -> tuple[dict[str, str], dict[str, Any]]:

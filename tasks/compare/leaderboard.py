@@ -74,7 +74,8 @@ def _refuse_other_benchmarks(benchmark: Benchmark, choice: Choice) -> None:
 
 def _ranked(reader: Reader, benchmark: Benchmark, choice: Choice, given: Mapping[str, Any]) -> Table:
     breakdown = choice.by or "all"
-    is_of_criteria = breakdown in _OF_RUBRICS or _is_of_criteria(reader, breakdown, given)
+    key = {"benchmark": given["benchmark"], "dataset_revision": given["revision"], "kind": breakdown}
+    is_of_criteria = breakdown in _OF_RUBRICS or bool(reader.select("criterion_labels", "distinct kind", **key))
     score = _score(benchmark, choice, is_of_criteria=is_of_criteria)
     parameters = {**given, "score": score, "breakdown": breakdown, "is_hard": choice.is_hard}
     columns, rows = reader.table(query_of("leaderboard"), parameters)
@@ -90,12 +91,6 @@ def _of_hard_split(benchmark: Benchmark, row: tuple[Any, ...], split_at: int, la
     """A row whose label does not call the whole of a hard split the full set."""
     is_whole = row[split_at] in benchmark.hard_splits.values() and row[label_at] == "full"
     return (*row[:label_at], OFFICIAL_HARD, *row[label_at + 1 :]) if is_whole else row
-
-
-def _is_of_criteria(reader: Reader, breakdown: str, given: Mapping[str, Any]) -> bool:
-    """Whether the labels of a breakdown are those of criteria."""
-    key = {"benchmark": given["benchmark"], "dataset_revision": given["revision"], "kind": breakdown}
-    return bool(reader.select("criterion_labels", "distinct kind", **key))
 
 
 def _score(benchmark: Benchmark, choice: Choice, *, is_of_criteria: bool) -> str:

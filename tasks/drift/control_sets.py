@@ -25,13 +25,12 @@ def control_sets(job: Job, wanted: WantedTasks, reader: Reader) -> list[ControlS
 
     Should two runs at once have chosen one each, the older one is the judging's.
     """
-    watched = [judging for judging in judgings(job, wanted.benchmark) if judging.judge_trial == 1]
-    return [ControlSet(judging, _set_of(reader, wanted, judging.columns)) for judging in watched]
-
-
-def _set_of(reader: Reader, wanted: WantedTasks, judging: dict[str, Any]) -> str | None:
-    members = reader.select("control_set", "set_id", order="created_at, set_id", **wanted.key, **judging)
-    return members[0]["set_id"] if members else None
+    found = []
+    for judging in (each for each in judgings(job, wanted.benchmark) if each.judge_trial == 1):
+        key = {**wanted.key, **judging.columns}
+        members = reader.select("control_set", "set_id", order="created_at, set_id", **key)
+        found.append(ControlSet(judging, members[0]["set_id"] if members else None))
+    return found
 
 
 _OF_RESPONSE = 2
