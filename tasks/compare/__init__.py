@@ -8,11 +8,10 @@ what can be said about them, taken apart into the criteria that flipped (`differ
 from tasks.compare.conditions import Changes, ConditionsAnswer, ConditionTable, conditions
 from tasks.compare.differences import Answer, Difference, Flip, Flips, compare, flips_of, short, with_explanations
 from tasks.compare.leaderboard import EVERY, OFFICIAL_HARD, Choice, leaderboard
-from tasks.compare.pairs import KINDS, Kind, ModelRun, Pair, Question, Side, comparable, question_of
+from tasks.compare.pairs import Kind, Question, Side, comparable, question_of
 from tasks.compare.people import against_people
 from tasks.compare.sentences import (
     INTERVAL,
-    DifferenceTable,
     decision,
     figure,
     notes_on,
@@ -24,8 +23,8 @@ from tasks.compare.sentences import (
 )
 
 __all__ = [
-    "EVERY", "INTERVAL", "KINDS", "OFFICIAL_HARD", "Answer", "Changes", "Choice", "ConditionTable",
-    "ConditionsAnswer", "Difference", "DifferenceTable", "Flip", "Flips", "Kind", "ModelRun", "Pair", "Question",
+    "EVERY", "INTERVAL", "OFFICIAL_HARD", "Answer", "Changes", "Choice", "ConditionTable",
+    "ConditionsAnswer", "Difference", "Flip", "Flips", "Kind", "Question",
     "Side", "against_people", "comparable", "compare", "conditions", "decision", "figure", "flips_of",
     "leaderboard", "notes_on", "p_value", "question_of", "sentence", "short", "small_note", "table_of",
     "where_in", "with_explanations",

@@ -56,11 +56,8 @@ def export_inspect(job: Job, folder: Path, vintage: str | None = None) -> StageR
             n_samples = sum(_write_log(reader, wanted, model_run, folder) for model_run in model_runs)
         except OSError as error:
             raise PipelineError(f"{folder}: cannot be written ({error.strerror}); free some space") from error
-    notes = [
-        f"{len(model_runs)} logs with {n_samples} samples in {folder}",
-        f"`inspect view --log-dir {folder}` shows them",
-    ]
-    return StageReport("export", rows=n_samples, notes=notes)
+    said = f"{len(model_runs)} logs with {n_samples} samples in {folder}"
+    return StageReport("export", rows=n_samples, notes=[said, f"`inspect view --log-dir {folder}` shows them"])
 
 
 def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path) -> int:

@@ -33,17 +33,7 @@ judged as (
 )
 
 select
-    model_run_id,
-    dataset_revision,
-    model,
-    model_config_hash,
-    vintage,
-    judge,
-    judge_config_hash,
-    template_hash,
-    grading,
-    judge_trial,
-    n_trials,
+    of_benchmark.*,
     counts_as_judge(
         [], benchmark, dataset_revision, judge, judge_config_hash
     ) as is_by_judge,
