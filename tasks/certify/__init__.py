@@ -1,7 +1,6 @@
 """Certify: figures that others can recheck, in one file without texts."""
 
-from tasks.certify.certifying import Certificate, certify
-from tasks.certify.comparing import Difference
-from tasks.certify.verifying import Verification, verify
+from tasks.certify.certifying import certify
+from tasks.certify.verifying import Difference, Verification, verify
 
-__all__ = ["Certificate", "Difference", "Verification", "certify", "verify"]
+__all__ = ["Difference", "Verification", "certify", "verify"]

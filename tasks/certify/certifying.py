@@ -1,32 +1,123 @@
-"""Certifying: the rows that figures rest on, without texts, with the figures and the SQL that makes them."""
+"""Certificates: the rows that figures rest on, without texts, with the figures and their SQL, in one file."""
 
+import errno
+import hashlib
 import json
 import platform
+import re
+import shutil
+import struct
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, BinaryIO
 
 import sql
 from tasks.aggregate import has_stale_figures
-from tasks.certify.archive import write_archive
-from tasks.certify.members import (
-    FORMAT,
-    INTERVALS,
-    LEADERBOARDS,
-    MANIFEST,
-    ROWS,
-    RUNS,
-    VERSION,
-    member_of,
-    model_texts,
-    write_rows,
-)
 from tasks.config import Job
-from tasks.maintain import hash_of
+from tasks.dataset import ZIP_ERRORS, TooLarge, member_chunks, refuse_bomb
+from tasks.maintain import Damaged, hash_of, read_file_list
 from tasks.rules.errors import PipelineError, UsageError
-from warehouse import Reader, Warehouse
+from tasks.rules.statistics.intervals import METHOD, RESAMPLES, SEED
+from warehouse import TABLES, Reader, Warehouse, quoted
+
+FORMAT, VERSION = "prbench-certificate", 1
+INTERVALS = {"method": METHOD, "resamples": RESAMPLES, "seed": SEED, "level": 0.95}
+"""How this version draws intervals, which the manifest says."""
+MANIFEST = "manifest.json"
+_OF_DATA_SET = "benchmark = $benchmark and dataset_revision = $revision"
+
+
+def _time(column: str) -> str:
+    return f"strftime({column} at time zone 'UTC', '%Y-%m-%dT%H:%M:%S.%fZ') as {column}"
+
+
+_COLUMNS = {
+    "tasks": "task_id, field, topic, expert, turns, has_reference_texts, n_criteria, is_admitted, conversation_id, "
+             "content_hash",
+    "labelled_tasks": "task_id, kind, label, source",
+    "split_members": "split, task_id, position",
+    "criteria": "task_id, position, criterion_id, category, weight, severity, content_hash",
+    "criterion_labels": "task_id, criterion_id, kind, label",
+    "criterion_variants": "task_id, rubric, criterion_id, original_id, original_hash, content_hash, status",
+    "responses": "response_id, task_id, conversation_id, model, model_config_hash, trial, vintage, source, status, "
+                 f"sha256(text) as text_sha256, chars_alnum, completion_tokens, cost_usd, {_time('created_at')}",
+    "verdicts": "task_id, criterion_id, criterion_hash, response_id, verdict_id, judge, judge_config_hash, "
+                "template_hash, grading, judge_trial, source, may_hide_failures, status, value, cost_usd",
+    "hard_subset": f"selection_id, field, task_id, rank, mean_score, n_models, {_time('selected_at')}",
+    "score_definitions": "* exclude (benchmark)",
+    "severities": "* exclude (benchmark)",
+    "stopping_scores": "split, judge, judge_config_hash, template_hash, grading, judge_trial, vintage, model, "
+                       "model_config_hash, score_name, n_tasks, n_tasks_evaluated, n_tasks_skipped, sequence_low, "
+                       "sequence_high, unbiased_mean_score",
+}  # fmt: skip
+"""The tables that figures are computed from, with what is certified of them: no texts."""
+_ORDERS = {
+    "tasks": "task_id", "split_members": "split, position, task_id", "criteria": "task_id, position",
+    "responses": "response_id", "verdicts": "task_id, criterion_id, response_id, verdict_id",
+    "hard_subset": "field, rank, task_id", "score_definitions": "score_name", "severities": "severity",
+    "runs": "started_at, run_id",
+}  # fmt: skip
+"""What the rows of a table are sorted by, if not by all columns."""
+ROWS = tuple(_COLUMNS)
+KEYS = {**{name: TABLES[name].key for name in ROWS if name in TABLES}, "tasks": ("task_id",)}
+"""What no two rows have in common, of benchmark and revision; a label of a task may be given twice."""
+RUNS = "runs"
+LEADERBOARDS = ("leaderboard", "hard_leaderboard", "breakdown_leaderboard", "severity_leaderboard")
+"""The figures: these marts, whole."""
+MODELS = (*LEADERBOARDS, "trial_scores")
+"""The models that figures rest on, with those that these rest on; intervals over trials are drawn from trial scores."""
+SQL = "sql"
+_MADE = ("responses", "verdicts")
+"""The tables whose rows runs made."""
+
+
+def member_of(name: str) -> str:
+    """The name in the archive of a table's rows."""
+    return f"{'figures' if name in LEADERBOARDS else 'rows'}/{name}.jsonl"
+
+
+def write_rows(reader: Reader, names: Sequence[str], folder: Path, benchmark: str, revision: str) -> dict[str, int]:
+    """Write tables as members into a folder; how many rows each has."""
+    given, n_rows = {"benchmark": benchmark, "revision": revision}, {}
+    for name in names:
+        path, query = folder / member_of(name), query_of(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        used = {key: value for key, value in given.items() if f"${key}" in query}
+        n_rows[name] = int(reader.value(f"copy ({query}) to {quoted(path)} (format json)", used))
+    return n_rows
+
+
+def query_of(name: str) -> str:
+    """The query for the certified rows of a table, of `$benchmark` and `$revision`."""
+    condition = "benchmark = $benchmark" if _COLUMNS.get(name) == "* exclude (benchmark)" else _OF_DATA_SET
+    columns = _COLUMNS.get(name, "* exclude (benchmark, dataset_revision)")
+    if name == RUNS:
+        # Those that made rows of the data set, with their configuration as it is stored: without secrets.
+        columns = f"run_id, command, config, git_commit, {_time('started_at')}, {_time('ended_at')}, outcome"
+        made = (f"select run_id from {table} where {_OF_DATA_SET}" for table in _MADE)
+        condition = f"run_id in ({' union '.join(made)})"
+    elif name == "hard_subset":
+        latest = f"select (field, selection_id) from staging.latest_selections where {_OF_DATA_SET}"
+        condition += f" and (field, selection_id) in ({latest})"
+    elif name in LEADERBOARDS and name != "severity_leaderboard":
+        columns += f" replace ({_time('first_answered_at')})"
+    return f"select {columns} from {name} where {condition} order by {_ORDERS.get(name, 'all')}"
+
+
+def models() -> list[sql.Model]:
+    """The models of `sql/` that the leaderboards are made by, in the order of building."""
+    return sql.leading_to(MODELS, ROWS)
+
+
+def model_texts() -> dict[str, str]:
+    """Member -> the SQL of a model."""
+    return {f"{SQL}/{model.name}.sql": model.query + "\n" for model in models()}
+
 
 _LIBRARIES = ("prbench-pipeline", "duckdb", "numpy", "scipy")
 
@@ -82,14 +173,13 @@ def _about(reader: Reader, job: Job) -> dict[str, Any]:
     """What the manifest says beside the members; nothing of it changes while the rows stay the same."""
     benchmark, revision = job.settings.benchmark, job.data.revision
     given = {"benchmark": benchmark, "revision": revision}
+    times = (f"select max(created_at) as created_at from {name} where {_OF_DATA_SET}" for name in _MADE)
+    latest = f"select max(created_at) as created_at from ({' union all '.join(times)})"
     return {
         "benchmark": benchmark,
         "dataset_revision": revision,
-        "rows_until": reader.value(sql.read("questions/certify/latest_row"), given),
-        "versions": {
-            "python": platform.python_version(),
-            **{name: version(name) for name in _LIBRARIES},
-        },
+        "rows_until": reader.value(f"select {_time('created_at')} from ({latest}) as latest", given),
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}},
         # As a run stores it: secrets are not in it.
         "configuration": job.settings.model_dump(mode="json"),
         "intervals": INTERVALS,
@@ -97,23 +187,170 @@ def _about(reader: Reader, job: Job) -> dict[str, Any]:
 
 
 def _write(file: Path, folder: Path, n_rows: dict[str, int], about: dict[str, Any]) -> str:
-    rows = {member_of(name): (folder / member_of(name), n) for name, n in n_rows.items()}
-    texts = {name: text.encode() for name, text in model_texts().items()}
+    rows = {member_of(name): n for name, n in n_rows.items()}
+    texts = model_texts()
     for name, text in texts.items():
         (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_bytes(text)
-    listed = [(name, folder / name, rows[name][1] if name in rows else None) for name in sorted([*rows, *texts])]
+        (folder / name).write_text(text, encoding="utf-8", newline="")
     members = [
-        {"name": name, "n_rows": n, "n_bytes": path.stat().st_size, "sha256": hash_of(path)} for name, path, n in listed
-    ]
+        {"name": name, "n_rows": rows.get(name), "n_bytes": (folder / name).stat().st_size,
+         "sha256": hash_of(folder / name)}
+        for name in sorted([*rows, *texts])
+    ]  # fmt: skip
     document = {"format": FORMAT, "version": VERSION, **about, "members": members}
-    manifest = json.dumps(document, indent=1, ensure_ascii=False).encode()
+    (folder / MANIFEST).write_bytes(json.dumps(document, indent=1, ensure_ascii=False).encode())
     beside = file.with_name(f".{file.name}.tmp")
     try:
-        digest = write_archive(beside, {MANIFEST: manifest, **{name: path for name, path, _ in listed}})
+        digest = write_archive(beside, folder, [MANIFEST, *rows, *texts])
         beside.replace(file)
     except OSError as error:
         raise PipelineError(f"{file}: cannot be written ({error.strerror}); free some space") from error
     finally:
         beside.unlink(missing_ok=True)
     return digest
+
+
+DIGEST_HEX = 64
+_AT_A_TIME = 1 << 20
+_NO_SPACE = {errno.ENOSPC, errno.EDQUOT}
+_NAME = re.compile(r"(rows|figures)/[a-z_]+\.jsonl|sql/[a-z_.]+\.sql")
+"""What members are called: another name could lead out of the folder, or be a file that a library reads."""
+_LOCAL_HEADER, _LENGTHS_AT, _END_RECORD, _TABLE_AT, _END = 30, 26, 22, slice(12, 20), b"PK\x05\x06"
+"""Sizes and places in a ZIP file (APPNOTE 4.3.7 and 4.3.16)."""
+_SAME_TIME = (1980, 1, 1, 0, 0, 0)
+
+
+class Refused(PipelineError):
+    """A file is no certificate, or not the one that was published."""
+
+
+def write_archive(path: Path, folder: Path, members: Iterable[str]) -> str:
+    """Write members from a folder, in the order of their names, and return the digest.
+
+    The same members give the same bytes.
+    """
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in sorted(members):
+            info = zipfile.ZipInfo(name, _SAME_TIME)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.create_system, info.external_attr = 3, 0o644 << 16
+            info.file_size = (folder / name).stat().st_size
+            with archive.open(info, "w") as member, (folder / name).open("rb") as content:
+                shutil.copyfileobj(content, member, _AT_A_TIME)
+        archive.comment = b"0" * DIGEST_HEX
+    with path.open("r+b") as file:
+        digest = _hash_before_digest(file, path.stat().st_size)
+        file.seek(-DIGEST_HEX, 2)
+        file.write(digest.encode())
+    return digest
+
+
+def _hash_before_digest(file: BinaryIO, n_bytes: int) -> str:
+    """The SHA-256 of all bytes of a file but the digest that it ends with."""
+    found, left = hashlib.sha256(), n_bytes - DIGEST_HEX
+    while left > 0 and (chunk := file.read(min(_AT_A_TIME, left))):
+        found.update(chunk)
+        left -= len(chunk)
+    return found.hexdigest()
+
+
+def verified_digest(path: Path, published: str | None) -> str:
+    """The digest that a file ends with, which its bytes have; and the one that was published, if that is given.
+
+    Raises:
+        Refused: it is another one.
+        OSError: the file cannot be read.
+    """
+    with path.open("rb") as file:
+        n_bytes = path.stat().st_size
+        actual = _hash_before_digest(file, n_bytes)
+        stated = file.read(DIGEST_HEX + 1)
+    if stated != actual.encode():
+        raise Refused(
+            f"{path}: is damaged or no certificate: its bytes do not have the digest that it ends with; get it again"
+        )
+    if published is not None and published.strip().lower() != actual:
+        raise Refused(
+            f"{path}: is not the certificate that was published: its digest is {actual}, not {published.strip()}; "
+            "get it from whom you have the digest"
+        )
+    return actual
+
+
+def unpack(path: Path, folder: Path) -> dict[str, Any]:
+    """Unpack a certificate into a folder, and return its manifest.
+
+    Raises:
+        Damaged: it does not hold exactly what its manifest lists, in these sizes and with these hashes.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            refuse_bomb(path, path.stat().st_size, (info.file_size for info in archive.infolist()))
+            _refuse_other_bytes(path, archive)
+            manifest = _manifest(path, archive)
+            listed = {each["name"]: each for each in manifest["members"]}
+            _refuse_other_members(archive, listed)
+            for info in archive.infolist():
+                if info.filename != MANIFEST:
+                    _unpack_member(archive, info, folder, listed[info.filename]["sha256"])
+    except TooLarge as error:
+        raise Damaged(str(error)) from error
+    except ZIP_ERRORS as error:
+        if isinstance(error, OSError) and error.errno in _NO_SPACE:
+            raise PipelineError(f"{folder.parent}: there is no space to unpack {path}; free some") from error
+        reason = str(error) or type(error).__name__
+        raise Damaged(f"{path}: cannot be read as a certificate ({reason}); get it again") from error
+    return manifest
+
+
+def _manifest(path: Path, archive: zipfile.ZipFile) -> dict[str, Any]:
+    content = b"".join(member_chunks(archive, archive.getinfo(MANIFEST)))
+    manifest = read_file_list(content, f"{path}: {MANIFEST}", FORMAT, VERSION)
+    wrong = [name for name in ("benchmark", "dataset_revision") if not isinstance(manifest.get(name), str)]
+    for each in manifest["members"]:
+        if type(each["n_bytes"]) is not int or type(each["n_rows"]) not in {int, type(None)}:
+            wrong.append(str(each["name"]))
+    if wrong:
+        raise ValueError(f"{MANIFEST} does not say {wrong[0]}")
+    return manifest
+
+
+def _refuse_other_bytes(path: Path, archive: zipfile.ZipFile) -> None:
+    """Refuse a file with bytes that belong to no member, to the table of contents or to the digest."""
+    with path.open("rb") as file:
+        end = 0
+        for info in sorted(archive.infolist(), key=attrgetter("header_offset")):
+            file.seek(info.header_offset + _LENGTHS_AT)
+            header = _LOCAL_HEADER + sum(struct.unpack("<HH", file.read(4)))
+            if info.header_offset != end:
+                raise ValueError(f"there are other bytes before {info.filename}")
+            end += header + info.compress_size
+        file.seek(-_END_RECORD - DIGEST_HEX, 2)
+        record = file.read(_END_RECORD)
+        n_bytes, start = struct.unpack("<LL", record[_TABLE_AT])
+        is_last = record.startswith(_END) and start + n_bytes + _END_RECORD + DIGEST_HEX == path.stat().st_size
+        if start != end or not is_last:
+            raise ValueError("there are other bytes beside its members")
+
+
+def _refuse_other_members(archive: zipfile.ZipFile, listed: Mapping[str, Mapping[str, Any]]) -> None:
+    names = sorted(info.filename for info in archive.infolist())
+    if unknown := next((name for name in names if name != MANIFEST and not _NAME.fullmatch(name)), None):
+        raise ValueError(f"{unknown!r} is no name of a member")
+    if names != sorted([MANIFEST, *listed]):
+        raise ValueError("its members are not those that the manifest lists")
+    for info in archive.infolist():
+        if info.filename != MANIFEST and info.file_size != listed[info.filename]["n_bytes"]:
+            raise ValueError(f"{info.filename} does not have the size that the manifest says")
+
+
+def _unpack_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, folder: Path, sha256: str) -> None:
+    target = folder / info.filename
+    target.parent.mkdir(parents=True, exist_ok=True)
+    found = hashlib.sha256()
+    with target.open("wb") as file:
+        for chunk in member_chunks(archive, info):
+            found.update(chunk)
+            file.write(chunk)
+    if found.hexdigest() != sha256:
+        raise ValueError(f"{info.filename} does not have the hash that the manifest says")

@@ -1,18 +1,16 @@
-"""Verifying: the figures of a certificate computed again, from its rows alone."""
+"""Verifying: the figures of a certificate computed again, from its rows alone, beside the certified ones."""
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import sql
 from tasks.aggregate import stale_intervals
 from tasks.benchmarks import benchmark_names, load_benchmark
-from tasks.certify.archive import unpack, verified_digest
-from tasks.certify.comparing import Compared, Difference, compare
-from tasks.certify.members import (
+from tasks.certify.certifying import (
     INTERVALS,
     KEYS,
     LEADERBOARDS,
@@ -22,6 +20,8 @@ from tasks.certify.members import (
     SQL,
     member_of,
     model_texts,
+    unpack,
+    verified_digest,
     write_rows,
 )
 from tasks.certify.texts import Ids, Texts, check_ids, check_texts
@@ -29,9 +29,101 @@ from tasks.maintain import Damaged
 from tasks.rules.errors import UsageError
 from warehouse import Derivation, Reader, WarehouseError
 
+Row = Mapping[str, Any]
+KEY = (
+    "split", "is_own_hard", "breakdown", "label", "judge", "judge_config_hash", "template_hash", "grading",
+    "judge_trial", "vintage", "model", "model_config_hash", "score_name",
+)  # fmt: skip
+"""The columns that say what a row of a leaderboard is about."""
+_CLOSE = 1e-9
+"""The share of a mean or sum by which its last digits may differ: they depend on the order of adding."""
+_CLOSE_ENDS = 1e-6
+"""The same for ends of intervals, since resamples are computed in single precision."""
+_DRAWN = ("ci_low", "ci_high")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A figure that comes out differently; `column` is None where the whole row is on one side only."""
+
+    leaderboard: str
+    row: dict[str, Any]
+    column: str | None
+    certified: Any
+    recomputed: Any
+
+    @property
+    def values(self) -> tuple[Any, Any]:
+        """Both values, the certified one first."""
+        return self.certified, self.recomputed
+
+
+@dataclass(frozen=True)
+class Compared:
+    """How many rows and figures were compared, and those that differ."""
+
+    n_rows: int
+    n_figures: int
+    differences: list[Difference]
+
+
+def compare(
+    leaderboard: str, certified: Iterable[str], recomputed: Iterable[str], *, is_same_sql: bool = True
+) -> Compared:
+    """Compare the rows of a leaderboard, each a JSON text; by other SQL they may have columns more than are certified.
+
+    Raises:
+        ValueError: a row is no JSON, or two rows are about the same.
+        TypeError: a row is no object.
+    """
+    ours, theirs = _by_key(recomputed), _by_key(certified)
+    n_figures, found = 0, []
+    for key in sorted(theirs.keys() | ours.keys(), key=repr):
+        stated, made = theirs.get(key), ours.get(key)
+        about = {column: value for column, value in (stated or made or {}).items() if column in KEY}
+        if stated is None or made is None:
+            sides = ("present", "absent") if made is None else ("absent", "present")
+            found.append(Difference(leaderboard, about, None, *sides))
+            continue
+        columns = [column for column in dict.fromkeys([*stated, *(made if is_same_sql else ())]) if column not in KEY]
+        n_figures += len(columns)
+        for column in columns:
+            if not is_same(column, stated.get(column), made.get(column)):
+                found.append(Difference(leaderboard, about, column, stated.get(column), made.get(column)))
+    return Compared(len(theirs), n_figures, found)
+
+
+def _by_key(lines: Iterable[str]) -> dict[tuple[Any, ...], Row]:
+    rows: dict[tuple[Any, ...], Row] = {}
+    for line in lines:
+        row = json.loads(line)
+        if not isinstance(row, dict):
+            raise TypeError("a row of a leaderboard is no object")
+        key = tuple(json.dumps(row.get(column)) for column in KEY)
+        if key in rows:
+            raise ValueError("two rows of a leaderboard are about the same")
+        rows[key] = row
+    return rows
+
+
+def is_same(column: str, stated: Any, made: Any) -> bool:
+    """Whether a figure is the same but for the last digits of a mean."""
+    if type(stated) is float and type(made) is float:
+        close = _CLOSE_ENDS if column.endswith(_DRAWN) else _CLOSE
+        return math.isclose(stated, made, rel_tol=close, abs_tol=close)
+    return type(stated) is type(made) and bool(stated == made)
+
+
 _RECOMPUTED = "recomputed"
 _COUNTS = ("n_rows", "n_figures")
 _WEIGHTS = "weight_range"
+_UNLIKE = """
+    select status, value
+    from verdicts
+    where value is distinct from case status when 'met' then 1 when 'partial' then 0.5 when 'unmet' then 0 end
+    limit 1
+"""
+"""A verdict whose value is not that of its status; failures have none."""
 
 
 @dataclass(frozen=True)
@@ -81,19 +173,13 @@ class Verification:
     def as_json(self) -> dict[str, Any]:
         """The result for machines."""
         return {
-            "is_confirmed": self.is_confirmed,
-            "digest": self.digest,
-            **self.about,
+            "is_confirmed": self.is_confirmed, "digest": self.digest, **self.about,
             "leaderboards": {
                 name: {"rows": each.n_rows, "figures": each.n_figures, "differing": len(each.differences)}
                 for name, each in self.compared.items()
-            },
-            "differences": [asdict(each) for each in self.differences],
-            "other_sql": self.other_sql,
-            "ids": asdict(self.ids),
-            "notes": self.notes,
-            "texts": None if self.texts is None else self.texts.as_json,
-        }
+            }, "differences": [asdict(each) for each in self.differences], "other_sql": self.other_sql,
+            "ids": asdict(self.ids), "notes": self.notes, "texts": None if self.texts is None else self.texts.as_json,
+        }  # fmt: skip
 
     @property
     def is_confirmed(self) -> bool:
@@ -115,7 +201,9 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
     with TemporaryDirectory(prefix="prbench-") as temporary:
         folder = Path(temporary)
         manifest = unpack(file, folder)
-        _refuse_incomplete(file, {each["name"] for each in manifest["members"]})
+        needed = {member_of(name) for name in (*ROWS, RUNS, *LEADERBOARDS)}
+        if lacking := needed - {each["name"] for each in manifest["members"]}:
+            raise Damaged(f"{file}: lacks {min(lacking)}; it was not made by `prbench certify`")
         other = _other_sql(folder, manifest)
         try:
             compared, notes = _recomputed(folder, manifest, is_same_sql=not other)
@@ -128,12 +216,6 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
         ids = check_ids(folder, *key, checked.by_hash if checked else {})
     about = {name: value for name, value in manifest.items() if name != "members"}
     return Verification(actual, about, compared, ids, other, notes, checked)
-
-
-def _refuse_incomplete(file: Path, members: set[str]) -> None:
-    lacking = {member_of(name) for name in (*ROWS, RUNS, *LEADERBOARDS)} - members
-    if lacking:
-        raise Damaged(f"{file}: lacks {min(lacking)}; it was not made by `prbench certify`")
 
 
 def _other_sql(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
@@ -168,11 +250,11 @@ def _recomputed(
 
 
 def _refuse_unlike(reader: Reader) -> None:
-    for row in reader.rows(sql.read("questions/verify/unlike_verdict")):
+    for row in reader.rows(_UNLIKE):
         status, value = (json.dumps(row[name]) for name in ("status", "value"))
         raise ValueError(f"a verdict has the status {status} and the value {value}")
     for name, key in KEYS.items():
-        if reader.rows(sql.template("questions/verify/repeated_row", table_name=name, key=", ".join(key))):
+        if reader.rows(f"select 1 from {name} group by {', '.join(key)} having count(*) > 1 limit 1"):
             own = ", ".join(column for column in key if column not in {"benchmark", "dataset_revision"})
             raise ValueError(f"two rows of {name} have the same {own}")
 
@@ -185,7 +267,8 @@ def _refuse_odd_weights(reader: Reader, manifest: Mapping[str, Any]) -> list[str
     bounds = load_benchmark(name).invariants.get(_WEIGHTS)
     if bounds is None:
         return []
-    n_odd = reader.value(sql.read("questions/verify/odd_weights"), [bounds["lowest"], bounds["highest"]])
+    of_admitted = "from criteria join tasks using (task_id) where is_admitted and weight not between ? and ?"
+    n_odd = reader.value(f"select count(*) {of_admitted}", [bounds["lowest"], bounds["highest"]])
     said = f"{n_odd} weights are not from {bounds['lowest']:g} to {bounds['highest']:g}, as those of {name} are"
     if n_odd and manifest["configuration"]["quality"]["policies"].get(_WEIGHTS) != "warn":
         raise ValueError(said)

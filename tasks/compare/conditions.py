@@ -10,6 +10,8 @@ from typing import Any
 import sql
 from tasks.aggregate import Definitions, stale_condition_tests, steps_on, stored_conditions, unknown_labels
 from tasks.benchmarks import load_benchmark
+from tasks.compare.figures import query_of
+from tasks.compare.pairs import score_or
 from tasks.config import Job
 from tasks.rules.errors import UsageError
 from warehouse import Reader
@@ -79,15 +81,15 @@ def conditions(
     """
     definitions = _definitions(reader, job)
     models = job.named_models or ()
-    _refuse_unknown_models(definitions, models)
+    known = sorted({*definitions, *(label for labels in definitions.values() for label in labels.values())})
+    if unknown := sorted(set(models) - set(known)):
+        raise UsageError(f"--model {unknown[0]}: no condition has it; known: {', '.join(known)}")
     benchmark = load_benchmark(job.settings.benchmark)
-    names = [definition.score_name for definition in benchmark.scores]
-    if score is not None and score not in names:
-        raise UsageError(f"--score {score}: no such score; {benchmark.name} has {', '.join(names)}")
-    whole, by_label = score or benchmark.primary_score.score_name, score or benchmark.criteria_score.score_name
+    fitting = (benchmark.primary_score, benchmark.criteria_score)
+    whole, by_label = (score_or(each, score, benchmark).score_name for each in fitting)
     steps, given = _steps(reader, benchmark.name, definitions)
     rows = reader.rows(
-        sql.with_steps(sql.read("questions/compare/conditions/differences"), steps),
+        sql.with_steps(query_of("conditions"), steps),
         {
             **given, "benchmark": benchmark.name, "revision": job.data.revision, "is_hard": is_hard,
             "splits": list(job.settings.dataset.splits), "models": list(models),
@@ -119,12 +121,6 @@ def _definitions(reader: Reader, job: Job) -> Definitions:
             "`conditions: {gpt-5: {baseline: gpt-5-plain, web search: gpt-5-search}}`"
         )
     return definitions
-
-
-def _refuse_unknown_models(definitions: Definitions, models: Iterable[str]) -> None:
-    known = sorted({*definitions, *(label for labels in definitions.values() for label in labels.values())})
-    if unknown := sorted(set(models) - set(known)):
-        raise UsageError(f"--model {unknown[0]}: no condition has it; known: {', '.join(known)}")
 
 
 def _steps(reader: Reader, benchmark: str, definitions: Definitions) -> tuple[dict[str, str], dict[str, Any]]:
@@ -160,14 +156,9 @@ def _counted(category: str, criteria: Sequence[Mapping[str, Any]]) -> Row:
     gains = [each["points"] for each in criteria if each["points"] > 0]
     losses = [each["points"] for each in criteria if each["points"] < 0]
     return {
-        "category": category,
-        "n_compared": len(criteria),
-        "n_changed": sum(each["is_changed"] for each in criteria),
-        "n_gained": len(gains),
-        "n_lost": len(losses),
-        "points_gained": sum(gains),
-        "points_lost": sum(losses),
-    }
+        "category": category, "n_compared": len(criteria), "n_changed": sum(each["is_changed"] for each in criteria),
+        "n_gained": len(gains), "n_lost": len(losses), "points_gained": sum(gains), "points_lost": sum(losses),
+    }  # fmt: skip
 
 
 def _absent(

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import sql
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
+from tasks.compare.figures import query_of
+from tasks.compare.pairs import score_or
 from tasks.config import Job
 from tasks.rules.errors import UsageError
 from tasks.rules.text.table import Table
@@ -57,7 +58,7 @@ def leaderboard(job: Job, choice: Choice) -> Table:
             return _on_selection(reader, choice.selection, given | {"score": score}, data_set)
         if choice.is_severity:
             parameters = {**given, **data_set, "is_hard": choice.is_hard}
-            return Table(*reader.table(sql.read("questions/compare/severity"), parameters))
+            return Table(*reader.table(query_of("severity"), parameters))
         return _ranked(reader, benchmark, choice, given | data_set)
 
 
@@ -73,10 +74,11 @@ def _refuse_other_benchmarks(benchmark: Benchmark, choice: Choice) -> None:
 
 def _ranked(reader: Reader, benchmark: Benchmark, choice: Choice, given: Mapping[str, Any]) -> Table:
     breakdown = choice.by or "all"
-    is_of_criteria = breakdown in _OF_RUBRICS or _is_of_criteria(reader, breakdown, given)
+    key = {"benchmark": given["benchmark"], "dataset_revision": given["revision"], "kind": breakdown}
+    is_of_criteria = breakdown in _OF_RUBRICS or bool(reader.select("criterion_labels", "distinct kind", **key))
     score = _score(benchmark, choice, is_of_criteria=is_of_criteria)
     parameters = {**given, "score": score, "breakdown": breakdown, "is_hard": choice.is_hard}
-    columns, rows = reader.table(sql.read("questions/compare/leaderboard"), parameters)
+    columns, rows = reader.table(query_of("leaderboard"), parameters)
     at = columns.index("label")
     if choice.by is None:
         return Table(columns[:at] + columns[at + 1 :], [row[:at] + row[at + 1 :] for row in rows])
@@ -91,30 +93,23 @@ def _of_hard_split(benchmark: Benchmark, row: tuple[Any, ...], split_at: int, la
     return (*row[:label_at], OFFICIAL_HARD, *row[label_at + 1 :]) if is_whole else row
 
 
-def _is_of_criteria(reader: Reader, breakdown: str, given: Mapping[str, Any]) -> bool:
-    """Whether the labels of a breakdown are those of criteria."""
-    query = "select count(*) from criterion_labels where benchmark = ? and dataset_revision = ? and kind = ?"
-    return bool(reader.value(query, [given["benchmark"], given["revision"], breakdown]))
-
-
 def _score(benchmark: Benchmark, choice: Choice, *, is_of_criteria: bool) -> str:
     """The score that was asked for; else the main one, or for some criteria of a rubric one that any of them have."""
-    names = [definition.score_name for definition in benchmark.scores]
-    fitting = (benchmark.criteria_score if is_of_criteria else benchmark.primary_score).score_name
-    if (choice.score or fitting) not in names:
-        raise UsageError(f"--score {choice.score}: no such score; {benchmark.name} has {', '.join(names)}")
-    return choice.score or fitting
+    fitting = benchmark.criteria_score if is_of_criteria else benchmark.primary_score
+    return score_or(fitting, choice.score, benchmark).score_name
 
 
 def _on_selection(reader: Reader, selection: str, given: Mapping[str, Any], data_set: Mapping[str, Any]) -> Table:
     """Any split on any hard selection: the tasks that they share, with intervals drawn now."""
     from tasks.hard_subset import scores_on
 
-    key = {name: data_set[name] for name in ("benchmark", "revision")}
-    known = [row["selection_id"] for row in reader.rows(sql.read("questions/compare/selections"), key)]
+    key = {"benchmark": data_set["benchmark"], "dataset_revision": data_set["revision"]}
+    of_data_set = "from hard_subset where benchmark = $benchmark and dataset_revision = $dataset_revision"
+    rows = reader.rows(f"select selection_id {of_data_set} group by all order by max(selected_at) desc", key)
+    known = [row["selection_id"] for row in rows]
     chosen = [name for name in known if name.startswith(selection)]
     if selection == "latest":
-        chosen = [row["selection_id"] for row in reader.rows(sql.read("questions/compare/latest_selections"), key)]
+        chosen = [row["selection_id"] for row in reader.select("staging.latest_selections", **key)]
     if not chosen or (len(chosen) > 1 and selection != "latest"):
         what = f"fits {len(chosen)} selections" if chosen else "is no selection"
         raise UsageError(f"--selection {selection}: {what} of this data set; there are {', '.join(known) or 'none'}")

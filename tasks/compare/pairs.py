@@ -1,14 +1,200 @@
-"""Which model runs stand against each other: those that are equal in everything but what is compared."""
+"""What a question compares: names, the model runs that have them, and which of these stand against each other."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from difflib import get_close_matches
 from itertools import product
+from typing import Any, Literal, get_args
 
 import sql
-from tasks.compare.model_run import COLUMN_OF, Kind, ModelRun, Pair, Question, Side
-from tasks.compare.names import resolved
+from tasks.benchmarks import load_benchmark
+from tasks.benchmarks.base import Benchmark
+from tasks.config import Job
 from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.records import ScoreDefinition
 from warehouse import Reader
+
+Kind = Literal["model", "judge", "template", "run", "vintage", "revision"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+COLUMN_OF = {
+    "model": "model", "judge": "judge", "template": "template_hash", "vintage": "vintage",
+    "revision": "dataset_revision",
+}  # fmt: skip
+"""The column of `staging.model_runs` that each kind of name stands in; a run stands in none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked: the names to compare, the first against each other one, and what they are looked for in.
+
+    `kind` None is found out from the names. `revision` is the one that is meant unless revisions are compared; where
+    nothing of it is there, all are. `clips_mean` says whether the leaderboard shows a mean of the score below 0 as 0.
+    `models`, `judges` and `vintage` narrow what stays equal on both sides.
+    """
+
+    benchmark: str
+    names: tuple[str, ...]
+    kind: Kind | None = None
+    revision: str | None = None
+    splits: tuple[str, ...] = ()
+    is_hard: bool = False
+    score: str = "score"
+    clips_mean: bool = False
+    models: tuple[str, ...] = ()
+    judges: tuple[str, ...] = ()
+    vintage: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRun:
+    """A configured model, sampled in one vintage, under one judging; `is_by_judge` unless people who label gave it."""
+
+    model_run_id: int
+    dataset_revision: str
+    model: str
+    model_config_hash: str
+    vintage: str
+    judge: str
+    judge_config_hash: str
+    template_hash: str
+    grading: str
+    judge_trial: int
+    n_trials: int
+    is_by_judge: bool
+    answered_at: datetime
+    judged_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A model run under the name that the question gives it; of a pipeline run, the only tasks that count."""
+
+    name: str
+    model_run: ModelRun
+    only_tasks: frozenset[str] | None = None
+
+    def counts(self, task_id: str) -> bool:
+        """Whether the side has anything to say about a task."""
+        return self.only_tasks is None or task_id in self.only_tasks
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two model runs that differ in nothing but what is compared."""
+
+    first: Side
+    second: Side
+    notes: tuple[str, ...] = ()
+
+
+def score_or(fitting: ScoreDefinition, score: str | None, benchmark: Benchmark) -> ScoreDefinition:
+    """The score of that name, or without a name the fitting one.
+
+    Raises:
+        UsageError: the benchmark has no such score.
+    """
+    scores = {definition.score_name: definition for definition in benchmark.scores}
+    if score is not None and score not in scores:
+        raise UsageError(f"--score {score}: no such score; {benchmark.name} has {', '.join(scores)}")
+    return fitting if score is None else scores[score]
+
+
+def question_of(
+    job: Job, names: Sequence[str], kind: str | None, *, score: str | None, is_hard: bool, vintage: str | None
+) -> Question:
+    """What a job asks.
+
+    Raises:
+        UsageError: the benchmark has no such score, or the configured data set is not there.
+    """
+    benchmark = load_benchmark(job.settings.benchmark)
+    chosen = score_or(benchmark.primary_score, score, benchmark)
+    return Question(
+        benchmark=benchmark.name, names=tuple(names), kind=next((known for known in KINDS if known == kind), None),
+        revision=job.data.revision, splits=job.settings.dataset.splits, is_hard=is_hard, score=chosen.score_name,
+        clips_mean=chosen.clips_mean, models=job.named_models or (), judges=job.named_judges or (), vintage=vintage,
+    )  # fmt: skip
+
+
+_SHORTEST = 6
+_BY_PREFIX: frozenset[Kind] = frozenset({"template", "run", "revision"})
+_MOST_NAMED = 8
+
+Known = Mapping[Kind, Sequence[str]]
+
+
+def resolved(reader: Reader, question: Question, model_runs: Sequence[ModelRun]) -> tuple[Kind, tuple[str, ...]]:
+    """What is compared, and the full names of it.
+
+    Raises:
+        UsageError: a name is not known, or stands for several things, or for the same as another.
+    """
+    known = _known(reader, question, model_runs)
+    kinds = (question.kind,) if question.kind else KINDS
+    found = {kind: [_full_names(kind, name, known[kind]) for name in question.names] for kind in kinds}
+    fitting = [kind for kind in kinds if all(found[kind])]
+    # What is named in full is meant before what only begins so.
+    fitting = [kind for kind in fitting if set(question.names) <= set(known[kind])] or fitting
+    if not fitting:
+        raise UsageError(_unfit(question.names, found, known))
+    if len(fitting) > 1:
+        raise UsageError(f"{' and '.join(question.names)}: could be {_either(fitting)}; say which with --of")
+    kind = fitting[0]
+    for name, full in zip(question.names, found[kind], strict=True):
+        if len(full) > 1:
+            raise UsageError(f"{name}: {len(full)} {kind}s match ({', '.join(full)}); give more of the name")
+    names = tuple(full[0] for full in found[kind])
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise UsageError(f"{twice[0]}: given twice; compare different {kind}s")
+    return kind, names
+
+
+def _known(reader: Reader, question: Question, model_runs: Sequence[ModelRun]) -> Known:
+    runs = [row["run_id"] for row in reader.select("verdicts", "distinct run_id", benchmark=question.benchmark)]
+    return {
+        kind: runs if kind == "run" else sorted({getattr(each, COLUMN_OF[kind]) for each in model_runs})
+        for kind in KINDS
+    }
+
+
+def _full_names(kind: Kind, name: str, known: Sequence[str]) -> list[str]:
+    if name in known:
+        return [name]
+    if kind in _BY_PREFIX and len(name) >= _SHORTEST:
+        return [each for each in known if each.startswith(name)]
+    return []
+
+
+def _unfit(names: Sequence[str], found: Mapping[Kind, list[list[str]]], known: Known) -> str:
+    """Why no kind fits: a name that nothing has, or names of different kinds."""
+    for place, name in enumerate(names):
+        if not any(full[place] for full in found.values()):
+            return _unknown(name, {kind: known[kind] for kind in found})
+    kinds_of = [next(kind for kind, full in found.items() if full[place]) for place in range(len(names))]
+    message = ", ".join(f"{name} is a {kind}" for name, kind in zip(names, kinds_of, strict=True))
+    return f"{message}; what is compared is of one kind"
+
+
+def _unknown(name: str, known: Known) -> str:
+    kind_of = {each: kind for kind, names in reversed(list(known.items())) for each in names}
+    nearest = get_close_matches(name, kind_of, n=3, cutoff=0.5)
+    message = f"{name}: there is no {_either(list(known))} of that name with verdicts"
+    if nearest:
+        return f"{message}; nearest: {', '.join(f'{each} ({kind_of[each]})' for each in nearest)}"
+    kind = next((kind for kind, names in known.items() if names), None)
+    if kind is None:
+        return message
+    shown = list(known[kind])[:_MOST_NAMED]
+    more = f" and {len(known[kind]) - len(shown)} more" if len(known[kind]) > len(shown) else ""
+    return f"{message}; {kind}s: {', '.join(shown)}{more}"
+
+
+def _either(kinds: Sequence[Kind]) -> str:
+    return kinds[0] if len(kinds) == 1 else f"{', '.join(kinds[:-1])} or {kinds[-1]}"
+
 
 _IDENTITY = (
     "dataset_revision", "model", "model_config_hash", "vintage", "judge", "judge_config_hash", "template_hash",
@@ -76,12 +262,8 @@ def grouped(kind: Kind, sides: Iterable[Side]) -> dict[_Key, list[Side]]:
 
 
 def _refuse_options(question: Question, kind: Kind, every: Sequence[ModelRun]) -> None:
-    narrowing = {
-        "model": question.models,
-        "judge": question.judges,
-        "vintage": (question.vintage,) if question.vintage else (),
-    }
-    for option, values in narrowing.items():
+    vintages = (question.vintage,) if question.vintage else ()
+    for option, values in {"model": question.models, "judge": question.judges, "vintage": vintages}.items():
         if values and option == kind:
             raise UsageError(f"--{option}: {option}s are what is compared; leave the option out")
         known = sorted({getattr(each, option) for each in every})
@@ -107,11 +289,14 @@ def _sides(
         return {name: [Side(name, each) for each in every if getattr(each, COLUMN_OF[kind]) == name] for name in names}
     by_id = {each.model_run_id: each for each in every}
     sides: dict[str, list[Side]] = {name: [] for name in names}
-    parameters = {"benchmark": question.benchmark, "runs": list(names)}
-    for row in reader.rows(sql.read("questions/compare/runs"), parameters):
+    for row in _made_by(reader, question.benchmark, list(names)):
         if row["model_run_id"] in by_id:
             sides[row["run_id"]].append(Side(row["run_id"], by_id[row["model_run_id"]], frozenset(row["task_ids"])))
     return sides
+
+
+def _made_by(reader: Reader, benchmark: str, runs: list[str] | None) -> list[dict[str, Any]]:
+    return reader.rows(sql.read("questions/compare/runs"), {"benchmark": benchmark, "runs": runs})
 
 
 def _paired(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> list[Pair]:
@@ -132,43 +317,38 @@ def _pairs_of_group(kind: Kind, first: list[Side], second: list[Side]) -> list[P
     if kind != "judge":
         return [_latest(kind, first, second)]
     # With one template for both, the judges alone differ.
-    shared = {side.model_run.template_hash for side in first} & {side.model_run.template_hash for side in second}
-    if not shared:
-        return [_latest(kind, first, second)]
-    used = (side.model_run.template_hash for side in first)
-    templates = list(dict.fromkeys(template for template in used if template in shared))
-    return [
-        _latest(
-            kind, *([side for side in sides if side.model_run.template_hash == template] for sides in (first, second))
-        )
-        for template in templates
+    by_template = [_by_template(sides) for sides in (first, second)]
+    shared = [template for template in by_template[0] if template in by_template[1]]
+    return [_latest(kind, *(of_side[template] for of_side in by_template)) for template in shared] or [
+        _latest(kind, first, second)
     ]
+
+
+def _by_template(sides: Iterable[Side]) -> dict[str, list[Side]]:
+    found: dict[str, list[Side]] = {}
+    for side in sides:
+        found.setdefault(side.model_run.template_hash, []).append(side)
+    return found
 
 
 def _latest(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> Pair:
     """The newest of each; more than one there is only where a label has been configured again."""
     chosen, notes = [], []
     for sides in (first, second):
-        newest = max(sides, key=lambda side: _age(kind, side))
+        newest = max(sides, key=lambda side: _age_and_configuration(kind, side))
         chosen.append(newest)
         if len(sides) > 1:
-            notes.append(
-                f"{newest.name} has {len(sides)} configurations; the latest counts ({_configuration_of(kind, newest)})."
-            )
+            _, config_hash, template = _age_and_configuration(kind, newest)
+            which = config_hash[:12] + (f", template {template[:12]}" if template else "")
+            notes.append(f"{newest.name} has {len(sides)} configurations; the latest counts ({which}).")
     return Pair(chosen[0], chosen[1], tuple(notes))
 
 
-def _configuration_of(kind: Kind, side: Side) -> str:
+def _age_and_configuration(kind: Kind, side: Side) -> tuple[datetime, str, str]:
+    run = side.model_run
     if kind == "model":
-        return side.model_run.model_config_hash[:12]
-    return f"{side.model_run.judge_config_hash[:12]}, template {side.model_run.template_hash[:12]}"
-
-
-def _age(kind: Kind, side: Side) -> tuple[object, ...]:
-    model_run = side.model_run
-    if kind == "model":
-        return model_run.answered_at, model_run.model_config_hash
-    return model_run.judged_at, model_run.judge_config_hash, model_run.template_hash
+        return run.answered_at, run.model_config_hash, ""
+    return run.judged_at, run.judge_config_hash, run.template_hash
 
 
 def _nothing(kind: Kind, names: Sequence[str], sides: dict[str, list[Side]]) -> str:
@@ -185,3 +365,32 @@ def _nothing(kind: Kind, names: Sequence[str], sides: dict[str, list[Side]]) -> 
     equal = [name for name in _IDENTITY if name not in _MAY_DIFFER[kind]]
     in_words = [name.removesuffix("_hash").replace("config", "configuration").replace("_", " ") for name in equal]
     return f"nothing to compare: {' and '.join(names)} share no combination of {', '.join(in_words)}"
+
+
+def comparable(reader: Reader, benchmark: str, revision: str, kind: Kind) -> list[list[Side]]:
+    """Sides that can be compared, in groups that differ in nothing but what is compared.
+
+    They are of the revision, as in a comparison: where nothing of it is stored, of all. Whether two sides have a task
+    in common is not looked at.
+
+    Raises:
+        PipelineError: there is no verdict yet.
+    """
+    every = [each for each in of_revision(model_runs(reader, benchmark), revision) if each.is_by_judge]
+    groups = grouped(kind, _comparable_sides(reader, benchmark, kind, every)).values()
+    found = [[side for side in group if _has_another(side, group)] for group in groups]
+    return [group for group in found if group]
+
+
+def _comparable_sides(reader: Reader, benchmark: str, kind: Kind, every: Sequence[ModelRun]) -> list[Side]:
+    if kind != "run":
+        return [Side(getattr(each, COLUMN_OF[kind]), each) for each in every]
+    by_id = {each.model_run_id: each for each in every}
+    rows = _made_by(reader, benchmark, None)
+    return [Side(row["run_id"], by_id[row["model_run_id"]]) for row in rows if row["model_run_id"] in by_id]
+
+
+def _has_another(side: Side, group: Sequence[Side]) -> bool:
+    """Whether a group has another model run under another name."""
+    own = side.model_run.model_run_id
+    return any(other.name != side.name and other.model_run.model_run_id != own for other in group)

@@ -52,13 +52,10 @@ def _figures(counts: Sequence[Row]) -> Row:
     return found | {
         "macro_f1_task_mean": float(of_tasks.mean()),
         "macro_f1_task_mean_absent_as_0": float((of_tasks * n_used / counts[0]["n_classes"]).mean()),
-        **{f"{name}_pair_mean": _mean(measure(pairs)) for name, measure in _MEASURES.items()},
-        "n_people": len(people),
-        "n_pairs": len(pairs),
-        "n_tasks": len(tasks),
-        "n": int(pooled.sum()),
+        **{f"{name}_pair_mean": _mean(measure(pairs)) for name, measure in _MEASURES.items()}, "n_people": len(people),
+        "n_pairs": len(pairs), "n_tasks": len(tasks), "n": int(pooled.sum()),
         "is_small": bool(few_to_rest_on(raw_agreement(tasks)[:, None])[0]),
-    }
+    }  # fmt: skip
 
 
 def _tables(counts: Sequence[Row], *names: str) -> NDArray[np.float64]:

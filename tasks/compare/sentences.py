@@ -1,13 +1,13 @@
 """Differences in words."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.compare.differences import Answer, Difference, short
-from tasks.compare.flips import Flips
-from tasks.compare.model_run import Side
+from tasks.compare.differences import Answer, Difference, Flips, short
+from tasks.compare.pairs import COLUMN_OF, Side
 from tasks.rules.statistics.comparison import ALPHA, task_differences
 from tasks.rules.statistics.intervals import FEW_OTHERS, FEWEST_OTHERS, SMALL
 from tasks.rules.text.numbers import SMALL_MARK, counted
@@ -19,7 +19,6 @@ CONTEXT = {
 """Attributes of a side, with their names for people."""
 _DECISIONS = {1.0: "met", 0.5: "partly met", 0.0: "not met"}
 _HASHES = {"template_hash", "dataset_revision"}
-_COLUMN_OF = {"template": "template_hash", "revision": "dataset_revision"}
 
 
 def sentence(answer: Answer, difference: Difference) -> str:
@@ -96,7 +95,7 @@ def notes_on(flips: Flips, difference: Difference) -> list[str]:
 
 def distinguishing(answer: Answer) -> list[str]:
     """The attributes that distinguish the differences, or that differ between the sides beside what is compared."""
-    own = _COLUMN_OF.get(answer.kind, answer.kind)
+    own = COLUMN_OF.get(answer.kind)
     pairs = [difference.pair for difference in answer.differences]
     return [
         name
@@ -156,3 +155,78 @@ def _p_in_words(value: float) -> str:
     if value != ALPHA and shown == f"{ALPHA:.3f}":
         shown = f"{'<' if value < ALPHA else '>'} {shown}"
     return f"p {shown}" if shown and shown[0] in "<>" else f"p = {shown}"
+
+
+INTERVAL = "95 % interval"
+"""The column that is needed with all before it."""
+
+Cell = str | bool | None
+"""Numbers are texts, with a hyphen for a minus sign; None where there is nothing to say."""
+
+
+@dataclass(frozen=True, slots=True)
+class DifferenceTable:
+    """A row for each difference, in the order of the answer."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    notes: tuple[str, ...]
+
+
+def table_of(answer: Answer) -> DifferenceTable:
+    """The table of an answer."""
+    rows = [dict(_cells(answer, difference)) for difference in answer.differences]
+    notes = (*_on_figures(answer), *answer.notes, *_on_differences(answer))
+    return DifferenceTable(tuple(rows[0]), tuple(tuple(row.values()) for row in rows), tuple(dict.fromkeys(notes)))
+
+
+def _cells(answer: Answer, found: Difference) -> Iterator[tuple[str, Cell]]:
+    """Each column with its cell."""
+    pair, paired = found.pair, found.paired
+    yield "First", short(answer.kind, pair.first)
+    yield "Second", short(answer.kind, pair.second)
+    for name in distinguishing(answer):
+        yield CONTEXT[name].capitalize(), on_both(pair.first, pair.second, name)
+    yield "Split", found.split
+    yield "Difference", f"{found.difference:+z.3f}"
+    yield INTERVAL, _interval(found)
+    yield "p", p_value(paired.p_value)
+    if len(answer.differences) > 1:
+        yield "p corrected", p_value(found.p_adjusted)
+    yield "Significant", found.is_significant
+    yield "Tasks", f"{paired.n_tasks} of {found.n_wanted}"
+    smallest = paired.smallest_detectable
+    yield "Smallest detectable difference", None if smallest is None else figure(smallest)
+    yield "First mean", f"{found.first_mean:z.3f}"
+    yield "Second mean", f"{found.second_mean:z.3f}"
+
+
+def _interval(found: Difference) -> str:
+    paired = found.paired
+    if paired.ci_low is not None:
+        return f"{paired.ci_low:+z.3f} to {paired.ci_high:+z.3f}{SMALL_MARK if paired.is_small else ''}"
+    if paired.p_value is not None:
+        return "nearly all tasks change alike"
+    return "too few tasks differ" if n_unequal(found) else "no task differs"
+
+
+def _on_figures(answer: Answer) -> Iterator[str]:
+    """Notes on intervals and p-values."""
+    if any(each.paired.ci_low is not None and each.paired.is_small for each in answer.differences):
+        yield small_note()
+    if any(each.paired.p_value is None for each in answer.differences):
+        yield f"No interval and no test: fewer than {FEWEST_OTHERS} tasks differ."
+    if len(answer.differences) > 1:
+        yield (
+            "Intervals, p and smallest detectable differences are for each comparison alone; “p corrected” "
+            "takes all of them into account (Holm)."
+        )
+
+
+def _on_differences(answer: Answer) -> Iterator[str]:
+    """Notes on single differences, with the split where they do not hold for all splits."""
+    splits = {difference.split for difference in answer.differences}
+    for difference in answer.differences:
+        for note in difference.notes:
+            is_general = splits == {each.split for each in answer.differences if note in each.notes}
+            yield note if is_general else f"{difference.split}: {note}"

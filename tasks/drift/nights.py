@@ -9,9 +9,7 @@ from typing import Any
 import sql
 from tasks.config import Job
 from tasks.console import progress
-from tasks.drift.findings import drifted
-from tasks.drift.limits import changed_limits
-from tasks.drift.sets import control_sets
+from tasks.drift.control_sets import changed_limits, control_sets, drifted
 from tasks.judge import judge_criteria, verdict_columns, verdict_id_of, writing_verdicts
 from tasks.llm import Reply
 from tasks.run import (

@@ -56,13 +56,17 @@ def write_board(job: Job, table: Table, file: Path, by: str | None = None) -> St
     explained = [(name, _meaning(name, by)) for name in columns]
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        beside = _write_csv(file, columns, rows, explained) if file.suffix == ".csv" else None
-        if beside is None:
+        if file.suffix == ".csv":
+            beside = file.with_name(f"{file.stem}-columns.csv")
+            write_atomically(beside, _csv([("column", "meaning"), *explained]))
+            write_atomically(file, _csv([columns, *rows]))
+        else:
             write_atomically(file, _workbook(columns, rows, explained))
     except OSError as error:
         raise PipelineError(f"{file}: cannot be written ({error.strerror}); choose another place") from error
-    where = f"its columns are explained in {beside}" if beside else "its columns are explained on the second sheet"
-    return StageReport("leaderboard", rows=len(rows), notes=[f"{counted(len(rows), 'row')} in {file}", where])
+    where = f"in {beside}" if file.suffix == ".csv" else "on the second sheet"
+    notes = [f"{counted(len(rows), 'row')} in {file}", f"its columns are explained {where}"]
+    return StageReport("leaderboard", rows=len(rows), notes=notes)
 
 
 def refuse_other_suffix(file: Path) -> None:
@@ -79,16 +83,6 @@ def _meaning(column: str, by: str | None) -> str:
     if column == by:
         return f"Label of the breakdown by {column.replace('_', ' ')}; a task with several labels counts for each."
     return _HERE.get(column) or meaning_of_column(column, _MARTS) or ""
-
-
-def _write_csv(
-    file: Path, columns: Sequence[str], rows: Sequence[Sequence[Any]], explained: Sequence[Sequence[str]]
-) -> Path:
-    """Write both files, and return the one for the columns."""
-    beside = file.with_name(f"{file.stem}-columns.csv")
-    write_atomically(beside, _csv([("column", "meaning"), *explained]))
-    write_atomically(file, _csv([columns, *rows]))
-    return beside
 
 
 def _csv(rows: Sequence[Sequence[Any]]) -> bytes:

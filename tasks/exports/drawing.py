@@ -1,4 +1,4 @@
-"""Drawing the verdicts whose labels narrow an interval most."""
+"""Drawing the verdicts whose labels narrow an interval most, and how wide it is then expected to be."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,10 +15,13 @@ import sql
 from tasks.config import Job
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
+from tasks.rules.statistics.debiased import FEWEST_LABELLED_TASKS, FEWEST_LABELS
 from tasks.rules.statistics.drawing import (
     expected_errors,
+    expected_width,
     group_errors,
     inclusion_probabilities,
+    label_variance,
     sizes,
     systematic_sample,
 )
@@ -86,8 +89,8 @@ def purpose_of(named: str, reader: Reader, wanted: WantedTasks, models: Sequence
     primary, of_criteria = benchmark.primary_score.score_name, benchmark.criteria_score.score_name
     if named == LEADERBOARD:
         return Purpose(tuple(models), False, primary, "all", "", LEADERBOARD)
-    query = sql.read("questions/exports/drawing/categories")
-    categories = [row["category"] for row in reader.rows(query, wanted.key)]
+    names = "distinct coalesce(category, '(none)') as category"
+    categories = [row["category"] for row in reader.select("criteria", names, **wanted.key)]
     if named in categories:
         return Purpose(tuple(models), False, of_criteria, "category", named, f"category {named}")
     words = named.split(" ")
@@ -133,11 +136,8 @@ def population_of(
         raise UsageError(
             f"--for {purpose.named}: {judging['judge']} has no verdict on {min(lacking)}; run `prbench judge`"
         )
-    return Population(rows, judging["judge"], _contributions(rows), _errors(rows), _known(rows))
-
-
-def _known(rows: Sequence[Row]) -> NDArray[np.bool_]:
-    return np.array([row["label_value"] is not None for row in rows])
+    is_known = np.array([row["label_value"] is not None for row in rows])
+    return Population(rows, judging["judge"], _contributions(rows), _errors(rows), is_known)
 
 
 def _contributions(rows: Sequence[Row]) -> Floats:
@@ -217,3 +217,89 @@ def sheet_rows(
         for row in [population.rows[place]]
     ]  # fmt: skip
     return sheet, draws
+
+
+AFTER = (50, 100, 200)
+"""Numbers of labels for which the expected width is given, beside that of the sheet."""
+
+
+class Width(NamedTuple):
+    """The expected width of an interval after some more labels; with none, the width now (None without a figure).
+
+    `is_enough` is whether so many labels are expected to give each of the chosen intervals.
+    """
+
+    n_labels: int
+    width: float | None
+    is_enough: bool
+
+
+def expected_widths(
+    reader: Reader, wanted: WantedTasks, purpose: Purpose, population: Population, n_rows: int
+) -> list[Width]:
+    """The mean width of the chosen intervals now, and as expected after some numbers of labels and after `n_rows`.
+
+    Labels of earlier sheets count with the width that they give now, and without a figure by their number.
+    """
+    now = _widths_now(reader, wanted, purpose, population)
+    models, free = population.models, population.free
+    groups = [list(purpose.models)] if purpose.is_difference else [[each] for each in sorted(set(models.tolist()))]
+    known = [now[each]["width"] for group in groups for each in [" ".join(group)] if each in now]
+    has_figures = len(known) == len(groups)
+    found = [Width(0, float(np.mean(known)) if has_figures else None, has_figures)]
+    for n in sorted({*AFTER, n_rows}):
+        probabilities = population.probabilities(n)
+        widths = [
+            _width(population, free[of_group], probabilities[of_group], group, now.get(" ".join(group)))
+            for group in groups
+            for of_group in [np.isin(models[free], group)]
+        ]
+        is_enough = n >= n_needed(population) and population.n_tasks >= FEWEST_LABELLED_TASKS
+        found.append(Width(n, float(np.mean(widths)), has_figures or is_enough))
+    return found
+
+
+def _widths_now(reader: Reader, wanted: WantedTasks, purpose: Purpose, population: Population) -> dict[str, Row]:
+    """How wide the debiased intervals are on the task set with the most tasks, and on how many labels they rest."""
+    key = {
+        **wanted.key, "judge": population.judge, "vintage": sorted({row["vintage"] for row in population.rows}),
+        "score_name": purpose.score, "breakdown": purpose.breakdown,
+    }  # fmt: skip
+    width = "debiased_ci_high - debiased_ci_low as width, n_tasks, split"
+    if purpose.is_difference:
+        columns, order = f"model_a, model_b, n_labels_a + n_labels_b as n_labels, {width}", "n_tasks desc, split"
+        rows = reader.select("debiased_differences", columns, order=order, **key)
+        rows = [row | {"model": " ".join(purpose.models)} for row in rows
+                if {row["model_a"], row["model_b"]} == set(purpose.models)]  # fmt: skip
+    else:
+        columns, order = f"model, n_labels, {width}", "is_latest desc, n_tasks desc, split"
+        rows = reader.select("debiased_scores", columns, order=order, label=purpose.label, **key)
+    # The first one of each model counts.
+    return {row["model"]: row for row in reversed(rows) if row["width"] is not None}
+
+
+def n_needed(population: Population) -> int:
+    """Return about how many more labels give each model as many as a figure needs."""
+    models, of_model = np.unique(population.models, return_inverse=True)
+    n_known = np.bincount(of_model, population.is_known)
+    return max(0, len(models) * (FEWEST_LABELS - int(n_known.min())))
+
+
+def _width(
+    population: Population, places: NDArray[np.int64], probabilities: Floats, group: Sequence[str],
+    now: Row | None,
+) -> float:  # fmt: skip
+    """The expected width of a model's mean, or of a difference of two, with labels of these probabilities."""
+    values: dict[str, float] = {}
+    for row, contribution in zip(population.rows, population.contributions.tolist(), strict=True):
+        if row["model"] in group and row["is_counted"]:
+            sign = -1.0 if len(group) > 1 and row["model"] == group[0] else 1.0
+            values[row["task"]] = values.get(row["task"], 0.0) + sign * contribution * row["judge_value"]
+    of_tasks = len(values) * float(np.var(list(values.values()), ddof=1)) if len(values) > 1 else 0.0
+    added = label_variance(population.contributions[places], population.errors[places], probabilities)
+    n_new = float(probabilities.sum())
+    if now is None:
+        n_known = int((population.is_known & np.isin(population.models, group)).sum())
+        return expected_width(of_tasks, [added], [n_new], n_known)
+    before = max(0.0, (now["width"] / 2.0 / 1.96) ** 2 - of_tasks)
+    return expected_width(of_tasks, [before, added], [now["n_labels"], n_new])

@@ -6,12 +6,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-import sql
 from tasks.config import Job
 from tasks.dataset import parquet_batches
-from tasks.exports.file_list import Exported, read_export_list, verify
-from tasks.exports.publication import published_in
-from tasks.exports.tables import NOT_EXPORTED
+from tasks.exports.publishing import published_in
+from tasks.exports.tables import NOT_EXPORTED, Exported, read_export_list, verify
 from tasks.maintain import Damaged
 from tasks.run import StageReport
 from tasks.stores import Folder, Store
@@ -147,6 +145,8 @@ def _places(path: Path, table: Table, given: set[str]) -> str:
         revision = "(benchmark, dataset_revision)"
         stays_away.append(f"(given.benchmark, given.dataset_revision) in (select {revision} from checks)")
     has_key = " and ".join(f"given.{column} is not null" for column in table.key)
-    return sql.template(
-        "questions/exports/rows_to_import", file=quoted(path), has_key=has_key, stays_away=" or ".join(stays_away)
+    return (
+        "select file_row_number as place "
+        f"from read_parquet({quoted(path)}, file_row_number = true) as given "
+        f"where {has_key} and not coalesce({' or '.join(stays_away)}, false) order by place"
     )

@@ -13,9 +13,17 @@ from typing import Any
 import sql
 from tasks.assemble import complete_conversations
 from tasks.config import Job
-from tasks.exports.drawing import Population, draw, population_of, purpose_of, sheet_rows
+from tasks.exports.drawing import (
+    Population,
+    Width,
+    draw,
+    expected_widths,
+    n_needed,
+    population_of,
+    purpose_of,
+    sheet_rows,
+)
 from tasks.exports.sheets import readable, refuse_place, write_sheet
-from tasks.exports.widths import Width, expected_widths, n_needed
 from tasks.imports import SHEET_COLUMN
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
@@ -103,12 +111,9 @@ def export_drawn_labelling(
         population = population_of(job, reader, wanted, purpose, ids, of_latest=of_latest)
         drawn = draw(population, wanted, purpose, n_rows, seed)
         sheet, draws = sheet_rows(job, wanted, purpose, population, drawn, seed)
-        widths = expected_widths(
-            reader, wanted, purpose, population, len(drawn.places),
-        )  # fmt: skip
-        chosen = {
-            (population.rows[place]["response_id"], population.rows[place]["criterion_id"]) for place in drawn.places
-        }
+        widths = expected_widths(reader, wanted, purpose, population, len(drawn.places))
+        taken = [population.rows[place] for place in drawn.places]
+        chosen = {(row["response_id"], row["criterion_id"]) for row in taken}
         of_responses = _rows(reader, wanted, sorted({response_id for response_id, _ in chosen}))
         rows = [row for row in of_responses if (row["response_id"], row["criterion"]) in chosen]
         conversations = complete_conversations(reader, wanted, {row["task"] for row in rows})
@@ -148,8 +153,13 @@ def _usable(
     job: Job, reader: Reader, wanted: WantedTasks, file: Path, *, is_any_vintage: bool = False
 ) -> list[dict[str, Any]]:
     """The responses that a person can be asked about."""
-    given = {"benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "is_any_vintage": is_any_vintage}
-    usable = reader.rows(sql.read("questions/exports/labelling_responses"), given | _wanted(job, wanted))
+    usable = reader.rows(sql.read("questions/exports/labelling_responses"), {
+        "benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "is_any_vintage": is_any_vintage,
+        "vintage": job.vintage, "night": job.night, "task_ids": list(wanted.task_ids),
+        "nightly_models": [each.label for each in job.settings.models if job.vintage_of(each) != job.vintage],
+        "models": None if job.named_models is None else list(job.named_models),
+        "trials": None if job.named_trials is None else list(job.named_trials),
+    })  # fmt: skip
     if not usable:
         vintages = " or ".join(job.vintages)
         raise UsageError(
@@ -180,17 +190,6 @@ def _write(
     ]
     write_sheet(file, columns, cells)
     return how
-
-
-def _wanted(job: Job, wanted: WantedTasks) -> dict[str, Any]:
-    return {
-        "vintage": job.vintage,
-        "night": job.night,
-        "nightly_models": [each.label for each in job.settings.models if job.vintage_of(each) != job.vintage],
-        "task_ids": list(wanted.task_ids),
-        "models": None if job.named_models is None else list(job.named_models),
-        "trials": None if job.named_trials is None else list(job.named_trials),
-    }
 
 
 def spread(candidates: Iterable[Mapping[str, Any]], seed: int) -> Iterator[Mapping[str, Any]]:

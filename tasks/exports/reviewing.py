@@ -68,7 +68,8 @@ def export_review(
         wanted = wanted_tasks(job, reader)
         population = _population(reader, wanted)
         design, drawn = _sample(population, n_criteria, n_tasks, by, seed)
-        population_id = _population_id(wanted, population)
+        listed = sorted((row["task"], row["criterion"], row["criterion_hash"]) for row in population)
+        population_id = digest("review population", *wanted.key.values(), listed)
         sample_id = digest("review sample", population_id, design)
         chosen = [population[each.place] for each in drawn]
         conversations = readable(complete_conversations(reader, wanted, {row["task"] for row in chosen}))
@@ -117,11 +118,6 @@ def _sample(
     drawn = stratified_sample(keys, strata, n_criteria, seed)
     how = f"stratified by {' and '.join(by)}" if by else "simple random"
     return f"{how} sample of {len(drawn)} of {len(population)} criteria, seed {seed}", drawn
-
-
-def _population_id(wanted: WantedTasks, population: Sequence[Row]) -> str:
-    listed = [(row["task"], row["criterion"], row["criterion_hash"]) for row in population]
-    return digest("review population", *wanted.key.values(), sorted(listed))
 
 
 def _member(row: Row, drawn: Drawn) -> Row:

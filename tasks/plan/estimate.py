@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import sql
 from tasks.llm import Prices, Target, cost_usd, count_tokens
 from warehouse import Reader
 
@@ -86,7 +85,9 @@ def summed(row: Planned, planned: Sequence[Planned]) -> Planned:
 
 def measured_per_call(reader: Reader, table: str, condition: str, identity: list[Any]) -> PerCall:
     """Mean tokens of the stored calls of a configuration; rows that another row's call answered do not count."""
-    (row,) = reader.rows(sql.template("questions/plan/mean_tokens", calls=table, condition=condition), identity)
+    means = ("avg(prompt_tokens) as prompt", "avg(cached_tokens) as cached", "avg(completion_tokens) as completion")
+    query = f"select {', '.join(means)} from {table} where {condition} and prompt_tokens > 0"
+    (row,) = reader.rows(query, identity)
     return PerCall(**row, basis=MEASURED) if row["prompt"] is not None else PerCall()
 
 

@@ -5,17 +5,22 @@ LiteLLM's local tokenizers, and lengths of answers are assumed, which gives a ra
 None, and the plan says why.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import sql
 from tasks.annotate import ANNOTATION
+from tasks.assemble import assemble
+from tasks.benchmarks.base import Benchmark
 from tasks.capabilities import EMBEDDINGS, NAMES, PHRASES
+from tasks.check import check
 from tasks.config import ORIGINAL, Analyst, Job, Model
+from tasks.ingest import ingest
 from tasks.judge import ContextFit, context_fit_of
 from tasks.llm import Target, batch_prices_of, most_answer_tokens, prices_of
-from tasks.plan.cascades import Asked, asked_for
 from tasks.plan.estimate import (
     COUNTED,
     COUNTED_PROMPTS,
@@ -25,23 +30,30 @@ from tasks.plan.estimate import (
     planned_calls,
     summed,
 )
-from tasks.plan.former_templates import judged_before
+from tasks.prompts import FOLDER, load_template
 from tasks.review import REVIEW
+from tasks.rules.cascades import reasons_to_escalate
+from tasks.rules.conversation import missing_places
 from tasks.rules.errors import PipelineError
 from tasks.rules.variants import AUGMENTED
 from tasks.run import (
+    PASSING,
     Analysis,
+    CascadeJudgings,
     Conversation,
     Item,
     Judging,
     MissingVerdicts,
+    StageReport,
     WantedTasks,
     conversations_of,
+    hash_of_template,
     imported_models,
     judge_target,
     judgings,
     messages_to,
     missing_responses,
+    missing_splits,
     missing_verdicts,
     target_of,
     unworded_criteria,
@@ -50,6 +62,8 @@ from tasks.run import (
 )
 from warehouse import Reader, Warehouse
 
+Cells = Sequence[tuple[str, str, int]]
+"""Model, task, and how many calls are missing there."""
 _JUDGE_CALLS = f"({sql.read('questions/plan/judge_calls')})"
 """The calls that decided on a criterion, and those that searched the chunks of a long answer."""
 ANALYSES = (ANNOTATION, REVIEW, PHRASES, EMBEDDINGS, NAMES)
@@ -61,23 +75,59 @@ UNKNOWN_BEFORE = {
 """Table -> the calls that follow from calls which are not made yet."""
 
 
+class Asked(NamedTuple):
+    """A judging that is asked for another one's verdicts: how often a criterion, and what that rests on, in words.
+
+    `again` counts, by response, the missing criteria of which it is known how often they are asked: `times_again`.
+    """
+
+    judging: Judging
+    times: float = 1.0
+    note: str = ""
+    again: Mapping[str, int] = MappingProxyType({})
+    times_again: int = 0
+
+    def calls(self, n_criteria: Mapping[str, int], n_prompts: Mapping[str, int], to_come: int) -> int:
+        """How many calls that makes.
+
+        Args:
+            n_criteria: missing criteria by response.
+            n_prompts: calls for each of them.
+            to_come: criteria of responses that are still to come.
+        """
+        known = {each: self.again.get(each, 0) for each in n_criteria}
+        new = sum((n - known[each]) * n_prompts[each] for each, n in n_criteria.items())
+        return round((new + to_come) * self.times) + self.times_again * sum(
+            n * n_prompts[each] for each, n in known.items()
+        )
+
+
 def plan(job: Job) -> list[Planned]:
     """What `run` would call, by model and judge.
 
     Raises:
         PipelineError: the data set is not ingested, or its conversations are not assembled.
     """
+    return [planned for planned, _ in plan_with_cells(job)]
+
+
+def plan_with_cells(job: Job) -> list[tuple[Planned, Cells]]:
+    """The same, each with where its calls are missing, if it is of a model or of a judge on one."""
     with Warehouse(job.warehouse).reader() as reader:
         wanted = wanted_tasks(job, reader)
         conversations = conversations_of(reader, wanted, wanted.task_ids)
         if len(conversations) < len(wanted.task_ids):
             raise PipelineError("the conversations are not assembled; run `prbench assemble` first, it makes no call")
-        models: list[Planned] = []
+        rows: list[tuple[Planned, Cells]] = []
         to_come: dict[str, list[str]] = {label: [] for label in imported_models(job, wanted, reader)}
         for model in job.settings.models:
             cells = missing_responses(job, wanted, reader, model, retry_failed=False)
             to_come[model.label] = [task_id for task_id, _ in cells]
-            models += [] if model.is_imported else [_samples(reader, model, cells, conversations)]
+            if not model.is_imported:
+                planned = _samples(reader, model, cells, conversations)
+                rows.append((planned, [(model.label, task_id, 1) for task_id, _ in cells]))
+        if AUGMENTED in wanted_rubrics(job):
+            rows.append((_rewording(job, wanted, reader), ()))
         judges = [
             _verdicts(wanted, reader, asked, missing, conversations, label, tasks)
             for judging in judgings(job, wanted.benchmark)
@@ -86,22 +136,26 @@ def plan(job: Job) -> list[Planned]:
             for label, tasks in to_come.items()
         ]
         control = [
-            _control(job, wanted, reader, judging, asked)
+            (_control(job, wanted, reader, judging, asked), ())
             for judging in judgings(job, wanted.benchmark)
             if job.night is not None and job.settings.drift.verdicts and judging.judge_trial == 1
             for asked in asked_for(reader, wanted, judging)
         ]
-        rewording = [_rewording(job, wanted, reader)] if AUGMENTED in wanted_rubrics(job) else []
-    return models + rewording + _by_judge_and_model(judges) + control
+    return rows + _by_judge_and_model(judges) + control
 
 
-def _by_judge_and_model(planned: Sequence[Planned]) -> list[Planned]:
+def _by_judge_and_model(planned: Sequence[tuple[Planned, Cells]]) -> list[tuple[Planned, Cells]]:
     """One row for all trials of a judge."""
-    rows: dict[tuple[str, ...], list[Planned]] = {}
-    for each in planned:
-        rows.setdefault((each.label, each.asked_for, each.model), []).append(each)
-    # What is said of a judge's calls is that of a trial that has some.
-    return [summed(max(trials, key=lambda trial: trial.calls), trials) for trials in rows.values()]
+    rows: dict[tuple[str, ...], list[tuple[Planned, Cells]]] = {}
+    for each, cells in planned:
+        rows.setdefault((each.label, each.asked_for, each.model), []).append((each, cells))
+    found: list[tuple[Planned, Cells]] = []
+    for of_row in rows.values():
+        trials = [each for each, _ in of_row]
+        # What is said of a judge's calls is that of a trial that has some.
+        row = summed(max(trials, key=lambda trial: trial.calls), trials)
+        found.append((row, [cell for _, cells in of_row for cell in cells]))
+    return found
 
 
 def plan_analyses(job: Job) -> list[Planned]:
@@ -148,24 +202,30 @@ def _samples(
 def _verdicts(
     wanted: WantedTasks, reader: Reader, asked: Asked, missing: Sequence[MissingVerdicts],
     conversations: Mapping[str, Conversation], model: str, to_come: Sequence[str],
-) -> Planned:  # fmt: skip
+) -> tuple[Planned, Cells]:  # fmt: skip
     """The calls of a judging about the responses of a model; `to_come` are the tasks of those not sampled yet."""
     missing = [each for each in missing if each.model == model]
     judging = asked.judging
-    n_criteria = _n_criteria(reader, wanted)
-    to_come_calls = sum(n_criteria[task_id] for task_id in to_come)
+    sizes = {row["task_id"]: row["n_criteria"] for row in reader.select("tasks", "task_id, n_criteria", **wanted.key)}
+    to_come_calls = sum(sizes[task_id] for task_id in to_come)
     target = judge_target(judging.judge)
     prices = batch_prices_of(target) if judging.judge.mode == "batch" else prices_of(target)
     per_call = measured_per_call(reader, _JUDGE_CALLS, *_identity(judging))
     fit = context_fit_of(judging, target)
     n_prompts, prompts = {each.response_id: 1 for each in missing}, []
-    if fit is not None or per_call.prompt is None:
-        answers = _answers(reader, [each.response_id for each in missing])
-        for each in missing:
-            task_id, text = answers[each.response_id]
-            of_answer = _prompts(judging, fit, conversations[task_id], text)
-            n_prompts[each.response_id] = len(of_answer)
-            prompts += of_answer
+    has_texts = fit is not None or per_call.prompt is None
+    columns = f"response_id, task_id{', text' if has_texts else ''}"
+    answers = {
+        row["response_id"]: row
+        for row in reader.select(
+            "responses", columns, order="response_id", response_id=[each.response_id for each in missing]
+        )
+    }
+    for each in missing if has_texts else ():
+        answer = answers[each.response_id]
+        of_answer = _prompts(judging, fit, conversations[answer["task_id"]], answer["text"])
+        n_prompts[each.response_id] = len(of_answer)
+        prompts += of_answer
     if per_call.prompt is None and prompts:
         per_call = replace(per_call, prompt=counted_per_prompt(target, prompts), basis=COUNTED)
     elif per_call.prompt is None and to_come:
@@ -173,12 +233,19 @@ def _verdicts(
         per_call = replace(per_call, base_prompt=counted_per_prompt(target, around))
     n_calls = asked.calls({each.response_id: each.n_criteria for each in missing}, n_prompts, to_come_calls)
     planned = planned_calls("judge", judging.judge.label, n_calls, per_call, prices, _most_answer(target))
-    unknown = [] if fit is None or not planned.calls else list(_of_long_answers(fit, to_come_calls))
+    unknown = []
+    # An answer that is too long for a judge takes a call for each part, and one.
+    if fit is not None and planned.calls and fit.window.prompt_tokens is None:
+        unknown.append("the size of its context (`context_tokens`); responses that are too long for it need more calls")
+    elif fit is not None and planned.calls and to_come_calls:
+        unknown.append("whether responses are too long for it, which need more calls")
     unworded = 0 if judging.judge.rubric == ORIGINAL else len(unworded_criteria(wanted, reader, judging.judge.rubric))
     unknown += [f"verdicts on {unworded} criteria that are not rewritten yet"] if unworded else []
     before = judged_before(reader, wanted, judging) if planned.calls else ""
     note = "; ".join([*filter(None, [planned.note]), *unknown])
-    return replace(planned, note=note, judged_before=before, asked_for=asked.note, model=model)
+    cells = [(model, answers[each.response_id]["task_id"], each.n_criteria) for each in missing]
+    cells += [(model, task_id, sizes[task_id]) for task_id in to_come]
+    return replace(planned, note=note, judged_before=before, asked_for=asked.note, model=model), cells
 
 
 def _rewording(job: Job, wanted: WantedTasks, reader: Reader) -> Planned:
@@ -209,14 +276,6 @@ def _most_answer(target: Target) -> int | None:
     return most_answer_tokens(target, target.parameters)
 
 
-def _of_long_answers(fit: ContextFit, to_come_calls: int) -> Iterator[str]:
-    """What is not known of answers that are too long for a judge; such a one takes a call for each part, and one."""
-    if fit.window.prompt_tokens is None:
-        yield "the size of its context (`context_tokens`); responses that are too long for it need more calls"
-    elif to_come_calls:
-        yield "whether responses are too long for it, which need more calls"
-
-
 def _identity(judging: Judging) -> tuple[str, list[Any]]:
     """The condition on a judging's rows, and its values."""
     condition = "judge = ? and judge_config_hash = ? and template_hash = ?"
@@ -226,27 +285,117 @@ def _identity(judging: Judging) -> tuple[str, list[Any]]:
 def _control(job: Job, wanted: WantedTasks, reader: Reader, judging: Judging, asked: Asked) -> Planned:
     """The control set that a judge is asked again in a night; one still to be chosen has its configured size."""
     key = {**wanted.key, **judging.columns}
-    where = " and ".join(f"{column} = ?" for column in key)
-    n_members = reader.value(f"select count(*) from control_set where {where}", list(key.values()))
-    n_done = reader.value(
-        f"select count(*) from control_verdicts where {where} and judge_vintage = ? and value is not null",
-        [*key.values(), job.night],
-    )
-    calls = round(max(0, (n_members or job.settings.drift.verdicts) - n_done) * asked.times)
+    (members,) = reader.select("control_set", "count(*) as n", **key)
+    (done,) = reader.select("control_verdicts", "count(value) as n", judge_vintage=job.night, **key)
+    calls = round(max(0, (members["n"] or job.settings.drift.verdicts) - done["n"]) * asked.times)
     judge = asked.judging.judge
     measured = measured_per_call(reader, _JUDGE_CALLS, *_identity(asked.judging))
     planned = planned_calls("drift", judge.label, calls, measured, prices_of(judge_target(judge)))
     return replace(planned, asked_for=asked.note)
 
 
-def _n_criteria(reader: Reader, wanted: WantedTasks) -> dict[str, int]:
-    rows = reader.rows(
-        "select task_id, n_criteria from tasks where benchmark = ? and dataset_revision = ?", [*wanted.key.values()]
-    )
-    return {row["task_id"]: row["n_criteria"] for row in rows}
+def asked_for(
+    reader: Reader, wanted: WantedTasks, judging: Judging, missing: Sequence[MissingVerdicts] = ()
+) -> list[Asked]:
+    """Who is asked for a judging's verdicts: the judge itself, or both judges of a cascade.
+
+    A missing verdict that is stored as a failure of the second judge takes one call of that judge; the first judge's
+    replies are in the ledger. Of the others, the share that goes to the second judge is that of the cascade's stored
+    verdicts; without any, what its rule says of the first judge's stored verdicts; without those, all is assumed.
+    """
+    cascade = judging.cascade
+    if cascade is None:
+        return [Asked(judging)]
+    share, basis = _share(reader, wanted, judging, cascade)
+    label = judging.judge.label
+    given = {
+        **judging.columns, "rubric": judging.judge.rubric, "again": list(PASSING),
+        "responses": [each.response_id for each in missing],
+    }  # fmt: skip
+    rows = reader.rows(sql.read("questions/plan/failed_second"), given) if missing else []
+    again = {row["response_id"]: row["n_criteria"] for row in rows}
+    note = f"second judge of {label}, {share:.0%} of the criteria: {basis}"
+    if n_again := sum(again.values()):
+        note += f"; and {n_again} that it failed on before"
+    return [
+        Asked(cascade.first[0], len(cascade.first), f"first judge of {label}", again),
+        Asked(cascade.then, share, note, again, 1),
+    ]
 
 
-def _answers(reader: Reader, response_ids: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Response -> its task and text."""
-    query = "select response_id, task_id, text from responses where list_contains(?, response_id)"
-    return {row["response_id"]: (row["task_id"], row["text"]) for row in reader.rows(query, [list(response_ids)])}
+def _share(reader: Reader, wanted: WantedTasks, judging: Judging, cascade: CascadeJudgings) -> tuple[float, str]:
+    """The share of criteria that are escalated, and what says so."""
+    own = {name: judging.columns[name] for name in ("judge", "judge_config_hash", "template_hash")}
+    counts = "count(*) as n_verdicts, count(escalated_because) as n_escalated"
+    (stored,) = reader.select("verdicts", counts, **wanted.key, **own)
+    if stored["n_verdicts"]:
+        return stored["n_escalated"] / stored["n_verdicts"], "as in its stored verdicts"
+    first = cascade.first[0]
+    given = {
+        **wanted.key, "judge_config_hash": first.judge_config_hash, "template_hash": first.template_hash,
+        "n_repetitions": len(cascade.first),
+    }  # fmt: skip
+    rows = reader.rows(sql.read("questions/plan/first_verdicts"), given)
+    if rows:
+        n_escalated = sum(
+            bool(reasons_to_escalate(cascade.when, row["first_values"], row["weight"], row["category"],
+                                     row["confidence"]))
+            for row in rows
+        )  # fmt: skip
+        return n_escalated / len(rows), f"as its rule says of stored verdicts of {first.judge.label}"
+    return 1.0, "assumed, since nothing is stored that would say how many"
+
+
+def judged_before(reader: Reader, wanted: WantedTasks, judging: Judging) -> str:
+    """What a judging makes again because its verdicts are under another template, in a line; empty if nothing."""
+    found = reader.rows(sql.read("questions/plan/decided_before"), {**wanted.key, **judging.columns})
+    if not found:
+        return ""
+    name = _names(wanted.benchmark).get(found[0]["template_hash"])
+    which = f"template {name} (`template: {name}` goes on with it)" if name else "another template"
+    return f"{found[0]['n_verdicts']} verdicts were made with {which}; they are kept together with the new ones"
+
+
+async def former_template_notices(job: Job) -> list[str]:
+    """A line for each judge whose verdicts are made again because its template is another one."""
+
+    def lines() -> list[str]:
+        with Warehouse(job.warehouse).reader() as reader:
+            wanted = wanted_tasks(job, reader)
+            notices = {
+                judging.judge.label: judged_before(reader, wanted, judging)
+                for judging in judgings(job, wanted.benchmark)
+                if judging.judge_trial == 1
+            }
+        return [f"{label}: {line}" for label, line in notices.items() if line]
+
+    return await asyncio.to_thread(lines)
+
+
+def _names(benchmark: Benchmark) -> dict[str, str]:
+    """The judge templates that ship, by what they are identified by."""
+    found = {}
+    for path in sorted(FOLDER.glob("*.txt")):
+        if not missing_places(path.read_text(encoding="utf-8")):
+            text = load_template(path.stem, path.stem)
+            found[hash_of_template(text, benchmark)] = path.stem
+    return found
+
+
+def is_prepared(job: Job) -> bool:
+    """Whether the job's tasks are ingested and their conversations assembled."""
+    warehouse = Warehouse(job.warehouse)
+    if not warehouse.database.exists():
+        return False
+    with warehouse.reader() as reader:
+        if missing_splits(job, reader):
+            return False
+        wanted = wanted_tasks(job, reader)
+        return len(conversations_of(reader, wanted, wanted.task_ids)) == len(wanted.task_ids)
+
+
+def prepare(job: Job) -> list[StageReport]:
+    """Ingest and check the data set, and assemble its conversations; what is there already stays as it is."""
+    report = ingest(job)
+    report.adopt(check(job, ("ingest",), reuse=True))
+    return [report, assemble(job)]

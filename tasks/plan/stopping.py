@@ -5,15 +5,14 @@ full, since nothing is known about it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 import sql
 from tasks.config import Job
 from tasks.plan.estimate import Planned
-from tasks.plan.plan import plan
-from tasks.plan.stopping_calls import Cells, Needed, missing_cells
+from tasks.plan.plan import Cells, plan_with_cells
 from tasks.rules.errors import UsageError
 from tasks.rules.statistics.quantiles import Floats
 from tasks.rules.stopping.decisions import OPEN
@@ -24,6 +23,34 @@ from warehouse import Reader, Warehouse
 ORDERS = 200
 _SEED = 20251114
 _SPAN = (0.05, 0.5, 0.95)
+
+
+@dataclass
+class Needed:
+    """How many of the first tasks of each comparison are needed in each random order; by model."""
+
+    n_orders: int
+    of_model: dict[str, list[tuple[dict[str, int], Floats]]] = field(default_factory=dict)
+
+    def add(self, comparison: Comparison, n_tasks: Floats) -> None:
+        """Note what a comparison needs of its models."""
+        places = {task_id: place for place, task_id in enumerate(comparison.order)}
+        for label in comparison.labels:
+            self.of_model.setdefault(label, []).append((places, n_tasks))
+
+    def calls(self, cells: Cells) -> Floats:
+        """The calls of the cells that are needed, in each random order."""
+        found = np.zeros(self.n_orders)
+        for label, task_id, n_calls in cells:
+            found += n_calls * self._is_needed(label, task_id)
+        return found
+
+    def _is_needed(self, label: str, task_id: str) -> Floats:
+        """A task that is in no comparison of a model, or a model that is in none, is evaluated in full."""
+        placed = [(places[task_id], n_tasks) for places, n_tasks in self.of_model.get(label, ()) if task_id in places]
+        if not placed:
+            return np.ones(self.n_orders)
+        return np.asarray(np.max([place < n_tasks for place, n_tasks in placed], axis=0), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -69,18 +96,15 @@ def plan_stopping(job: Job) -> tuple[list[ExpectedComparison], list[ExpectedCall
     """
     if job.settings.stopping is None:
         raise UsageError("--stopping: the configuration has no `stopping`; see prbench.example.yaml")
-    planned = plan(job)
+    planned = plan_with_cells(job)
     with Warehouse(job.warehouse).reader() as reader:
         wanted = wanted_tasks(job, reader)
         found = stopping_plan(job, wanted.benchmark, wanted.dataset_revision, wanted.task_ids, reader)
         if found is None:
             return [], []
         history, progress = _history(found, wanted, reader), found.progress(reader)
-        cells = missing_cells(job, wanted, reader)
     needed, compared = _simulated(progress, history)
-    return compared, [
-        _calls(each, cells.get((each.role, each.label, each.asked_for, each.model), ()), needed) for each in planned
-    ]
+    return compared, [_calls(each, cells, needed) for each, cells in planned]
 
 
 def _history(found: StoppingPlan, wanted: WantedTasks, reader: Reader) -> list[dict[str, float]]:

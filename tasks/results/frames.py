@@ -19,13 +19,10 @@ _LEADERBOARDS = ("leaderboard", "hard_leaderboard", "breakdown_leaderboard")
 _DIFFERENCE = (
     ("text", "first second split score"),
     ("number", "first_mean second_mean difference ci_low ci_high p_value p_adjusted smallest_detectable"),
-    ("flag", "is_significant is_small"),
-    ("count", "n_tasks n_tasks_wanted n_differing"),
-    ("text", "sentence first_model first_vintage first_judge first_grading"),
-    ("count", "first_judge_trial"),
-    ("text", "second_model second_vintage second_judge second_grading"),
-    ("count", "second_judge_trial"),
-)
+    ("flag", "is_significant is_small"), ("count", "n_tasks n_tasks_wanted n_differing"),
+    ("text", "sentence first_model first_vintage first_judge first_grading"), ("count", "first_judge_trial"),
+    ("text", "second_model second_vintage second_judge second_grading"), ("count", "second_judge_trial"),
+)  # fmt: skip
 
 
 def frame(reader: "Reader", query: str, parameters: Any, kind: str) -> Any:
@@ -104,21 +101,14 @@ def _record(answer: "Answer", difference: "Difference") -> dict[str, Any]:
 
     pair = difference.pair
     return {
-        "first": pair.first.name,
-        "second": pair.second.name,
-        "split": difference.split,
-        "score": answer.score,
-        "first_mean": difference.first_mean,
-        "second_mean": difference.second_mean,
-        **asdict(difference.paired),
-        "n_tasks_wanted": difference.n_wanted,
-        "p_adjusted": difference.p_adjusted,
-        "is_significant": difference.is_significant,
-        "sentence": sentence(answer, difference),
+        "first": pair.first.name, "second": pair.second.name, "split": difference.split, "score": answer.score,
+        "first_mean": difference.first_mean, "second_mean": difference.second_mean, **asdict(difference.paired),
+        "n_tasks_wanted": difference.n_wanted, "p_adjusted": difference.p_adjusted,
+        "is_significant": difference.is_significant, "sentence": sentence(answer, difference),
         **{
             f"{place}_{name}": value
             for place, side in (("first", pair.first), ("second", pair.second))
             for name, value in asdict(side.model_run).items()
             if name in _OF_MODEL_RUN
         },
-    }
+    }  # fmt: skip

@@ -81,16 +81,9 @@ class Results:
             return frame(reader, query, parameters, format)
 
     def leaderboard(
-        self,
-        *,
-        by: str | None = None,
-        score: str | None = None,
-        vintage: str | None = None,
-        is_hard: bool = False,
-        models: Sequence[str] = (),
-        judges: Sequence[str] = (),
-        format: Format = "polars",  # noqa: A002
-    ) -> Any:
+        self, *, by: str | None = None, score: str | None = None, vintage: str | None = None, is_hard: bool = False,
+        models: Sequence[str] = (), judges: Sequence[str] = (), format: Format = "polars",  # noqa: A002
+    ) -> Any:  # fmt: skip
         """The rows of `prbench leaderboard`: models with score, interval, coverage and rank.
 
         Args:
@@ -114,16 +107,10 @@ class Results:
             return frame_of(table.rows, leaderboard_schema(reader, table.columns), format)
 
     def diff(
-        self,
-        *names: str,
-        of: str | None = None,
-        score: str | None = None,
-        vintage: str | None = None,
-        is_hard: bool = False,
-        models: Sequence[str] = (),
-        judges: Sequence[str] = (),
+        self, *names: str, of: str | None = None, score: str | None = None, vintage: str | None = None,
+        is_hard: bool = False, models: Sequence[str] = (), judges: Sequence[str] = (),
         format: Format = "polars",  # noqa: A002
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """The rows of `prbench diff`: the first name compared with each of the others, paired by task.
 
         One row a comparison and split: both means, the second minus the first with its interval, the p-value and the
@@ -208,5 +195,14 @@ def _listed() -> tuple[str, dict[str, Any]]:
     import sql
     from warehouse import TABLES
 
-    marts = sorted(sql.schema()["marts"])
-    return sql.read("questions/results/tables"), {"marts": marts, "stored": sorted(TABLES)}
+    # Marts first.
+    listed = " union all ".join(
+        f"select {kind}_name as name, comment as meaning from duckdb_{kind}s() "
+        "where schema_name = 'main' and database_name = current_database()"
+        for kind in ("table", "view")
+    )
+    query = f"""
+        select name, if(list_contains($marts, name), 'mart', 'stored') as kind, meaning from ({listed})
+        where list_contains($marts, name) or list_contains($stored, name) order by kind, name
+    """
+    return query, {"marts": sorted(sql.schema()["marts"]), "stored": sorted(TABLES)}

@@ -29,8 +29,8 @@ def answer(
     Raises:
         UsageError: the benchmark has no such score, or nothing stored has a name that was given.
     """
-    import sql
     from tasks.benchmarks import load_benchmark
+    from tasks.compare.figures import query_of
     from tasks.rules.errors import UsageError
     from warehouse import Warehouse
 
@@ -43,7 +43,7 @@ def answer(
             raise UsageError(f"--score {given['score']}: no such score; {benchmark.name} has {', '.join(known)}")
     with Warehouse(job.warehouse).reader() as reader:
         _refuse_unknown(reader, given)
-        return read(reader, given) if read else reader.rows(sql.read(f"questions/compare/{question}"), given)
+        return read(reader, given) if read else reader.rows(query_of(question), given)
 
 
 def _refuse_unknown(reader: "Reader", given: Mapping[str, Any]) -> None:

@@ -61,41 +61,37 @@ best as (
     group by all
     order by best_keys, task_id, criterion_id
     limit $n_criteria
-),
-
-final as (
-    select
-        task_id,
-        criterion_id,
-        category,
-        weight,
-        met_share,
-        n_models_met,
-        n_models,
-        n_responses,
-        rest_correlation,
-        rest_correlation_high,
-        disagreement,
-        n_graded,
-        n_reviews,
-        n_disagreeing,
-        failed_checks,
-        judge,
-        judge_trial,
-        vintage,
-        title
-    from found
-    inner join best using (task_id, criterion_id)
-    left join reviews using (task_id, criterion_id)
-    order by
-        best_keys,
-        task_id,
-        criterion_id,
-        first_key,
-        second_key,
-        judge,
-        judge_trial,
-        vintage
 )
 
-select * from final
+select
+    task_id,
+    criterion_id,
+    category,
+    weight,
+    met_share,
+    n_models_met,
+    n_models,
+    n_responses,
+    rest_correlation,
+    rest_correlation_high,
+    disagreement,
+    n_graded,
+    n_reviews,
+    n_disagreeing,
+    failed_checks,
+    judge,
+    judge_trial,
+    vintage,
+    title
+from found
+inner join best using (task_id, criterion_id)
+left join reviews using (task_id, criterion_id)
+order by
+    best_keys,
+    task_id,
+    criterion_id,
+    first_key,
+    second_key,
+    judge,
+    judge_trial,
+    vintage

@@ -87,27 +87,23 @@ cells as (
             and rubrics.task_id = decisions.task_id
             and rubrics.criterion_id = decisions.criterion_id
             and rubrics.content_hash = decisions.content_hash
-),
-
-final as (
-    select
-        task_id,
-        coalesce(second.criterion_id, first.criterion_id) as criterion_id,
-        coalesce(first.criterion_id, second.criterion_id)
-            as first_criterion_id,
-        coalesce(second.title, first.title) as title,
-        coalesce(second.category, first.category) as category,
-        coalesce(second.weight, first.weight) as weight,
-        first.value as first_value,
-        second.value as second_value,
-        first.by_trial as first_by_trial,
-        second.by_trial as second_by_trial,
-        second.worth * (second.value - first.value) as effect,
-        first.task_id is not null and second.task_id is not null as is_in_both
-    from (select * from cells where side = 1) as first
-    full join (select * from cells where side = 2) as second
-        using (task_id, content_hash, occurrence)
-    order by effect, task_id, criterion_id
 )
 
-select * from final
+select
+    task_id,
+    coalesce(second.criterion_id, first.criterion_id) as criterion_id,
+    coalesce(first.criterion_id, second.criterion_id)
+        as first_criterion_id,
+    coalesce(second.title, first.title) as title,
+    coalesce(second.category, first.category) as category,
+    coalesce(second.weight, first.weight) as weight,
+    first.value as first_value,
+    second.value as second_value,
+    first.by_trial as first_by_trial,
+    second.by_trial as second_by_trial,
+    second.worth * (second.value - first.value) as effect,
+    first.task_id is not null and second.task_id is not null as is_in_both
+from (select * from cells where side = 1) as first
+full join (select * from cells where side = 2) as second
+    using (task_id, content_hash, occurrence)
+order by effect, task_id, criterion_id

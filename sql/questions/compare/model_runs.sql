@@ -30,35 +30,21 @@ judged as (
     from staging.graded_verdicts
     where benchmark = $benchmark
     group by all
-),
-
-final as (
-    select
-        model_run_id,
-        dataset_revision,
-        model,
-        model_config_hash,
-        vintage,
-        judge,
-        judge_config_hash,
-        template_hash,
-        grading,
-        judge_trial,
-        n_trials,
-        counts_as_judge(
-            [], benchmark, dataset_revision, judge, judge_config_hash
-        ) as is_by_judge,
-        answered_at,
-        judged_at
-    from of_benchmark
-    inner join answered
-        using (benchmark, dataset_revision, model, model_config_hash, vintage)
-    inner join judged
-        using (judge, judge_config_hash, template_hash, grading, judge_trial)
-    -- The order of names, so that the same question has the same answer.
-    order by
-        vintage, judge, judge_trial, template_hash, judge_config_hash, grading,
-        model, model_config_hash, dataset_revision
 )
 
-select * from final
+select
+    of_benchmark.*,
+    counts_as_judge(
+        [], benchmark, dataset_revision, judge, judge_config_hash
+    ) as is_by_judge,
+    answered_at,
+    judged_at
+from of_benchmark
+inner join answered
+    using (benchmark, dataset_revision, model, model_config_hash, vintage)
+inner join judged
+    using (judge, judge_config_hash, template_hash, grading, judge_trial)
+-- The order of names, so that the same question has the same answer.
+order by
+    vintage, judge, judge_trial, template_hash, judge_config_hash, grading,
+    model, model_config_hash, dataset_revision

@@ -23,10 +23,7 @@ named as (
         and list_contains(
             $people::varchar[], replace(person, ' (as binary)', '')
         )
-        and (
-            len($graders::varchar[]) = 0
-            or list_contains($graders::varchar[], grader)
-        )
+        and ($graders = [] or list_contains($graders::varchar[], grader))
 ),
 
 final as (

@@ -7,9 +7,7 @@ with places as (
         benchmark = $benchmark
         and is_own_hard = $is_hard
         and (
-            $is_hard
-            or len($splits::varchar[]) = 0
-            or list_contains($splits::varchar[], split)
+            $is_hard or $splits = [] or list_contains($splits::varchar[], split)
         )
 ),
 
@@ -27,19 +25,15 @@ of_runs as (
     where
         list_contains($model_runs::ubigint[], model_run_id)
         and score_name = $score
-),
-
-final as (
-    select
-        places.split,
-        chosen.model_run_id,
-        places.task_id,
-        of_runs.task_id is not null as is_answered,
-        of_runs.value
-    from chosen
-    inner join places using (benchmark, dataset_revision)
-    left join of_runs using (model_run_id, task_id)
-    order by places.split, places.task_id, chosen.model_run_id
 )
 
-select * from final
+select
+    places.split,
+    chosen.model_run_id,
+    places.task_id,
+    of_runs.task_id is not null as is_answered,
+    of_runs.value
+from chosen
+inner join places using (benchmark, dataset_revision)
+left join of_runs using (model_run_id, task_id)
+order by places.split, places.task_id, chosen.model_run_id

@@ -8,19 +8,7 @@ with answered as (
 )
 
 select
-    model_runs.model_run_id,
-    model_runs.benchmark,
-    model_runs.dataset_revision,
-    model_runs.judge,
-    model_runs.judge_config_hash,
-    model_runs.template_hash,
-    model_runs.grading,
-    model_runs.judge_trial,
-    model_runs.vintage,
-    model_runs.model,
-    model_runs.model_config_hash,
-    model_runs.n_trials,
-    model_runs.first_answered_at,
+    model_runs.*,
     judgings.rubric,
     judgings.is_imported,
     hiding_runs.may_hide_failures
@@ -32,10 +20,7 @@ where
     model_runs.benchmark = $benchmark
     and model_runs.dataset_revision = $revision
     and model_runs.grading <> 'ternary_as_binary'
-    and (
-        len($models::varchar[]) = 0
-        or list_contains($models::varchar[], model_runs.model)
-    )
+    and ($models = [] or list_contains($models::varchar[], model_runs.model))
     and counts_as_judge(
         $judges, model_runs.benchmark, model_runs.dataset_revision,
         model_runs.judge, model_runs.judge_config_hash

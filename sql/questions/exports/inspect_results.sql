@@ -9,10 +9,7 @@ with members as (
         benchmark = $benchmark
         and dataset_revision = $revision
         and not is_own_hard
-        and (
-            len($splits::varchar[]) = 0
-            or list_contains($splits::varchar[], split)
-        )
+        and ($splits = [] or list_contains($splits::varchar[], split))
 ),
 
 spread as (

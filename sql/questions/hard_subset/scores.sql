@@ -6,14 +6,8 @@ inner join staging.model_runs using (model_run_id)
 where
     mean_scores.breakdown = 'all'
     and mean_scores.score_name = $score
-    and (
-        len($splits::varchar[]) = 0
-        or list_contains($splits::varchar[], mean_scores.split)
-    )
-    and (
-        len($models::varchar[]) = 0
-        or list_contains($models::varchar[], mean_scores.model)
-    )
+    and ($splits = [] or list_contains($splits::varchar[], mean_scores.split))
+    and ($models = [] or list_contains($models::varchar[], mean_scores.model))
     and counts_as_judge(
         $judges, mean_scores.benchmark, mean_scores.dataset_revision,
         mean_scores.judge, mean_scores.judge_config_hash

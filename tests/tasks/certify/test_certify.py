@@ -13,14 +13,13 @@ import pytest
 
 from tasks.aggregate import aggregate
 from tasks.certify import certify, verify
-from tasks.certify.comparing import compare
+from tasks.certify.verifying import compare
 from tasks.config import DataRevision, Job
-from tasks.hard_subset import select_hard
 from tasks.imports import import_responses, import_verdicts
 from tasks.ingest.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.statistics.intervals import draws
-from tests.builders import SHARED_DATA, job_on, row, write_jsonl
+from tests.builders import job_on, row, write_jsonl
 from tests.tasks.aggregate.scores_oracle import random_world
 from tests.tasks.certify.checker import check
 from tests.tasks.certify.conftest import (
@@ -35,9 +34,6 @@ from tests.tasks.certify.conftest import (
 from tests.tasks.conftest import rows_of
 from warehouse import Warehouse
 
-REAL = [SHARED_DATA / "prbench" / name for name in (
-    "finance_hard.parquet", "responses_finance_hard_3models.jsonl", "verdicts_finance_hard_3models.jsonl"
-)]  # fmt: skip
 TEXTS = (
     "select title from criteria", "select canary from split_members", "select prompt from conversation_turns",
     "select response from conversation_turns", "select unnest(reference_texts) from conversation_turns",
@@ -190,29 +186,3 @@ def test_an_independent_checker_comes_to_the_figures_of_many_nights_and_judges(w
     assert n_checked > 300_000
     with patch("tasks.aggregate.intervals.draws", partial(draws, resamples=WORLD_RESAMPLES)):
         assert verify(path).is_confirmed
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not all(path.is_file() for path in REAL), reason="real data are not beside the checkout")
-def test_an_independent_checker_comes_to_the_figures_of_real_rows(tmp_path: Path) -> None:
-    tasks, responses, verdicts = REAL
-    job = job_on(tasks, tmp_path / "real", hard_subset={"share": {"Finance": 50}, "min_coverage": 0.3})
-    Warehouse(job.warehouse).write("checks", [row(
-        "checks", benchmark="prbench", dataset_revision=job.data.revision, suite="ingest", table_name="rubrics",
-        check_name="any", expectation="any", severity="quarantine", success=True, n_evaluated=300, n_failed=0,
-    )])  # fmt: skip
-    ingest(job)
-    import_responses(job, responses)
-    import_verdicts(job, verdicts)
-    aggregate(job)
-    select_hard(job)
-    aggregate(job)
-    path = certified(job, tmp_path / "real.zip")
-
-    n_checked, wrong = check(path)
-
-    assert [] == wrong
-    assert n_checked > 8_000
-    found = verify(path, texts=(tasks, responses))
-    assert found.is_confirmed
-    assert {"conversation": 300, "criterion": 5085, "response": 300} == found.texts.n_checked  # type: ignore[union-attr]

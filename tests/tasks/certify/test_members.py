@@ -5,7 +5,7 @@ from pathlib import Path
 import duckdb
 
 import sql
-from tasks.certify.members import KEYS, MODELS, ROWS, models
+from tasks.certify.certifying import KEYS, MODELS, ROWS, models, query_of
 from warehouse.contracts.tables import TABLES
 from warehouse.database.published import stamp
 from warehouse.database.reader import Reader
@@ -30,7 +30,7 @@ def test_the_models_of_the_figures_read_no_column_that_a_certificate_lacks(tmp_p
                  for name in ROWS}  # fmt: skip
         certified = {}
         for name in ROWS:
-            query = sql.read(f"questions/certify/{name}")
+            query = query_of(name)
             given = {name: "any" for name in ("benchmark", "revision") if f"${name}" in query}
             columns = reader.table(query, given)[0]
             certified[name] = [column for column in (*SAME, *columns) if column in types[name]]

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from tasks.certify import verify
-from tasks.certify.archive import Refused, verified_digest
-from tasks.certify.members import LEADERBOARDS
+from tasks.certify.certifying import LEADERBOARDS, Refused, verified_digest
 from tasks.maintain import Damaged
 from tasks.rules.errors import UsageError
 from tests.tasks.certify.checker import Figures, check, check_ids, read

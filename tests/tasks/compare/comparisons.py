@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -111,15 +110,6 @@ def changes(first: Decisions, second: Decisions) -> list[Fraction]:
 
 def mean(values: Sequence[Fraction]) -> Fraction:
     return sum(values, Fraction()) / len(values)
-
-
-def sign_flip_p(differences: Sequence[Fraction]) -> Fraction:
-    """The share of all flips of signs whose sum is as far from nothing."""
-    sums = [
-        abs(sum((sign * each for sign, each in zip(signs, differences, strict=True)), Fraction()))
-        for signs in product((1, -1), repeat=len(differences))
-    ]
-    return Fraction(sum(each >= abs(sum(differences, Fraction())) for each in sums), len(sums))
 
 
 @contextmanager

@@ -1,12 +1,15 @@
-"""Comparisons: figures and flips that follow from hand-made verdicts."""
+"""Comparisons: figures and flips that follow from hand-made verdicts, what names mean, and what is paired with what."""
 
 from collections.abc import Iterator
 from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tasks.compare import with_explanations
-from tests.builders import criterion
+from tasks.rules.errors import PipelineError, UsageError
+from tests.builders import at, criterion
 from tests.tasks.compare.comparisons import (
     ALL_MET,
     MIXED,
@@ -55,16 +58,6 @@ def test_two_models_differ_by_what_the_verdicts_say(three_models: Reader) -> Non
     # Four tasks are too few for an interval or a test.
     assert (found.paired.ci_low, found.paired.p_value, found.is_significant) == (None, None, None)
     assert [task.task_id for task in found.tasks] == list(RUBRICS)
-
-
-def test_the_other_way_round_everything_has_the_other_sign(three_models: Reader) -> None:
-    there, back = ask(three_models, "b", "c"), ask(three_models, "c", "b")
-    [one], [other] = there.differences, back.differences
-    assert one.difference == pytest.approx(-other.difference)
-    assert (one.first_mean, one.second_mean) == (other.second_mean, other.first_mean)
-    assert one.paired.p_value == other.paired.p_value
-    [flips], [flips_back] = apart(three_models, there), apart(three_models, back)
-    assert {f.criterion_id: f.effect for f in flips.flips} == {f.criterion_id: -f.effect for f in flips_back.flips}
 
 
 def test_a_planted_regression_stands_in_its_category(three_models: Reader) -> None:
@@ -191,3 +184,197 @@ def test_a_criterion_that_stands_twice_in_a_rubric_is_compared_twice_and_no_more
     [flips] = apart(reader, ask(reader, "a", "b"))
     assert [(f.criterion_id, f.effect) for f in flips.flips] == [("again", pytest.approx(-0.6))]
     assert flips.n_compared == 2
+
+
+@pytest.fixture(scope="module")
+def sittings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+    """Models sampled and judged on several occasions; each test names those that it is about."""
+    old, new = ({"model_config_hash": name, "created_at": at(when)} for name, when in (("old", 1), ("new", 2)))
+    later, tonight = {"vintage": "later"}, {"vintage": "tonight"}
+    with filled(
+        tmp_path_factory.mktemp("sittings"),
+        tasks_of(RUBRICS),
+        # Two vintages of two models, one of a third.
+        judged(ALL_MET, "a"),
+        judged(MIXED, "a", of_response=later),
+        judged(MIXED, "b"),
+        judged(WORSE_IN_RISK, "b", of_response=later),
+        judged(MIXED, "only-base"),
+        # A model under another configuration, and one that nobody else's judge has judged.
+        judged(ALL_MET, "twice", of_response=new),
+        judged(MIXED, "twice", of_response=old),
+        judged(MIXED, "elsewhere", judge="other"),
+        judged(ALL_MET, "only-later", of_response=later),
+        # Four runs on two vintages of one model.
+        judged({t: ALL_MET[t] for t in ("t1", "t2", "t3")}, "night", run_id="run-one"),
+        judged({"t4": ALL_MET["t4"]}, "night", run_id="run-early"),
+        judged({t: MIXED[t] for t in ("t2", "t3", "t4")}, "night", of_response=tonight, run_id="run-two"),
+        judged({"t1": MIXED["t1"]}, "night", of_response=tonight, run_id="run-late"),
+        # Vintages that runs are named like.
+        judged(ALL_MET, "dated", of_response={"vintage": "20260101"}, run_id="20260101T1-x"),
+        judged(MIXED, "dated", of_response={"vintage": "20260102"}, run_id="20260102T1-x"),
+    ) as reader:
+        yield reader
+
+
+@pytest.mark.parametrize(
+    ("names", "asked", "said"),
+    [
+        (("a", "zz"), {}, "zz: there is no model, judge,"),
+        (("a", "a-judgee"), {}, r"nearest: a-judge \(judge\)"),
+        (("a", "a-judge"), {}, "a is a model, a-judge is a judge"),
+        (("a", "a"), {}, "a: given twice"),
+        (("a", "b"), {"kind": "judge"}, "a: there is no judge of that name"),
+        (("a", "b"), {"models": ("a",)}, "--model: models are what is compared"),
+        (("a", "b"), {"judges": ("nobody",)}, "--judge nobody: .* a-judge, other"),
+        (("a", "b"), {"splits": ("nowhere",)}, "--split nowhere: .* finance"),
+    ],
+)
+def test_what_does_not_say_what_to_compare_is_wrong_usage(
+    sittings: Reader, names: tuple[str, ...], asked: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        ask(sittings, *names, **asked)
+
+
+def test_what_is_there_is_compared_when_it_is_not_of_the_configured_revision(sittings: Reader) -> None:
+    answer = ask(sittings, "a", "b", revision="another", vintage="base")
+    assert len(answer.differences) == 1
+    assert "configured revision another" in answer.notes[0]
+
+
+def test_models_are_compared_under_one_judging_and_in_one_vintage_only(sittings: Reader) -> None:
+    for other in ("elsewhere", "only-later"):
+        with pytest.raises(PipelineError, match=r"nothing to compare: only-base and .* share no combination") as told:
+            ask(sittings, "only-base", other)
+        assert told.value.exit_code == 1
+    assert [d.pair.first.model_run.vintage for d in ask(sittings, "a", "b").differences] == ["base", "later"]
+    [later] = ask(sittings, "a", "b", vintage="later").differences
+    assert later.difference == pytest.approx(float(mean(changes(MIXED, WORSE_IN_RISK))))
+
+
+def test_of_a_model_that_was_configured_again_the_latest_answers_count(sittings: Reader) -> None:
+    [found] = ask(sittings, "a", "twice").differences
+    assert found.pair.second.model_run.model_config_hash == "new"
+    assert found.difference == 0
+    assert any("twice has 2 configurations" in note for note in found.notes)
+
+
+def test_judges_are_compared_on_the_same_answers_with_one_template_where_they_share_one(published: Fill) -> None:
+    reader = published(
+        together(
+            tasks_of(RUBRICS),
+            judged(ALL_MET, "a", judge="one", template_hash="shared"),
+            {"verdicts": judged(MIXED, "a", judge="other", template_hash="shared")["verdicts"]},
+            {"verdicts": judged(ALL_MET, "a", judge="other", template_hash="own", created_at=at(9))["verdicts"]},
+            {"verdicts": judged(WORSE_IN_RISK, "a", judge="reader", template_hash="imported")["verdicts"]},
+        )
+    )
+    answer = ask(reader, "one", "other", "reader")
+    shared, human = answer.differences
+    assert answer.kind == "judge"
+    assert shared.difference == pytest.approx(float(mean(changes(ALL_MET, MIXED))))
+    assert shared.pair.second.model_run.template_hash == "shared"
+    assert human.difference == pytest.approx(float(mean(changes(ALL_MET, WORSE_IN_RISK))))
+    # All verdicts are on the same answers, and each side has its judge's own.
+    of_shared, of_human = apart(reader, answer)
+    assert of_shared.explained == pytest.approx(shared.difference)
+    assert {flip.criterion_id for flip in of_human.flips} == {"t1-c1", "t2-c1", "t3-c1", "t4-c1"}
+
+
+def test_templates_are_compared_by_the_beginning_of_their_hash(published: Fill) -> None:
+    reader = published(
+        together(
+            tasks_of(RUBRICS),
+            judged(ALL_MET, "a", template_hash="0123456789"),
+            {"verdicts": judged(MIXED, "a", template_hash="0123450000")["verdicts"]},
+            {"verdicts": judged(MIXED, "a", judge="other", template_hash="0123450000")["verdicts"]},
+        )
+    )
+    answer = ask(reader, "0123456789", "0123450")
+    [found] = answer.differences
+    assert (answer.kind, found.pair.second.name) == ("template", "0123450000")
+    assert found.difference == pytest.approx(float(mean(changes(ALL_MET, MIXED))))
+    with pytest.raises(UsageError, match="012345: 2 templates match"):
+        ask(reader, "012345", "0123456789")
+    with pytest.raises(UsageError, match="01234: there is no"):
+        ask(reader, "01234", "0123456789")
+
+
+def test_vintages_are_compared_model_by_model(sittings: Reader) -> None:
+    answer = ask(sittings, "base", "later")
+    assert answer.kind == "vintage"
+    assert {d.pair.first.model_run.model: d.difference for d in answer.differences} == {
+        "a": pytest.approx(float(mean(changes(ALL_MET, MIXED)))),
+        "b": pytest.approx(float(mean(changes(MIXED, WORSE_IN_RISK)))),
+    }
+    [of_b] = ask(sittings, "base", "later", models=("b",)).differences
+    assert of_b.pair.second.model_run.model == "b"
+
+
+def test_a_name_that_could_be_two_things_asks_for_of(published: Fill) -> None:
+    reader = published(
+        together(tasks_of(RUBRICS), judged(ALL_MET, "base"), judged(MIXED, "later"),
+                 judged(MIXED, "base", of_response={"vintage": "later"}))
+    )  # fmt: skip
+    with pytest.raises(UsageError, match="base and later: could be model or vintage; say which with --of"):
+        ask(reader, "base", "later")
+    assert ask(reader, "base", "later", kind="vintage").differences[0].pair.first.model_run.model == "base"
+
+
+def test_a_name_in_full_is_meant_before_one_that_only_begins_so(sittings: Reader) -> None:
+    assert ask(sittings, "20260101", "20260102").kind == "vintage"
+    assert ask(sittings, "20260101T", "20260102").kind == "run"
+
+
+def test_revisions_are_compared_by_content_on_the_tasks_of_both(published: Fill) -> None:
+    old, new = "aaaaaa-old", "bbbbbb-new"
+    rubrics = {"t1": RUBRICS["t1"], "t2": RUBRICS["t2"]}
+    # In the new revision t2 is gone, t5 is new, and in t1 the ids and the order are others, a weight is higher, and
+    # the criterion at 3 asks for something else.
+    kept = [criterion("t1", place, weight, "Risk") for place, weight in ((2, 14), (1, 6), (0, 10))]
+    edited = [
+        each | {"criterion_id": f"new-{place}", "position": place}
+        for place, each in enumerate([*kept, criterion("t1", 7, -5, "Risk")])
+    ]
+    of_new = tasks_of({"t1": RUBRICS["t1"], "t5": [(1, "Risk")]}, revision=new)
+    of_new["criteria"] = [each | {"dataset_revision": new} for each in edited] + [
+        each for each in of_new["criteria"] if each["task_id"] == "t5"
+    ]
+    reader = published(
+        together(
+            tasks_of(rubrics, revision=old),
+            of_new,
+            judged({"t1": [1, 1, 0, 0], "t2": [1, 1]}, "a", of_response={"dataset_revision": old}),
+            judged({"t1": [1, 1, 0, 0]}, "a", criteria={"t1": edited}, of_response={"dataset_revision": new}),
+        )
+    )
+    answer = ask(reader, "aaaaaa", "bbbbbb", revision=None)
+    [found], [flips] = answer.differences, apart(reader, answer)
+    assert (answer.kind, found.pair.first.name, found.paired.n_tasks) == ("revision", old, 1)
+    # Before (10 + 6) of 20, now (14 + 6) of 30.
+    assert found.difference == pytest.approx(float(Fraction(20, 30) - Fraction(16, 20)))
+    # Old point 0 (weight 10) is lost, old point 2 (now 14) is gained.
+    assert {(f.criterion_id, f.first_value, f.second_value) for f in flips.flips} == {("new-2", 1, 0), ("new-0", 0, 1)}
+    assert [f.effect for f in flips.flips] == pytest.approx([-10 / 30, 14 / 30])
+    assert (flips.n_compared, flips.n_in_one) == (3, 2)
+    assert flips.explained != pytest.approx(found.difference)
+
+
+def test_runs_are_compared_on_the_tasks_of_which_both_made_a_verdict(sittings: Reader) -> None:
+    answer = ask(sittings, "run-one", "run-two")
+    [found], [flips] = answer.differences, apart(sittings, answer)
+    both = ("t2", "t3")
+    of_both = changes({t: ALL_MET[t] for t in both}, {t: MIXED[t] for t in both})
+    assert (answer.kind, [t.task_id for t in found.tasks], found.n_wanted) == ("run", ["t2", "t3"], 2)
+    assert found.difference == pytest.approx(float(mean(of_both)))
+    assert {flip.task_id for flip in flips.flips} == {"t3"}
+    with pytest.raises(PipelineError, match="nothing to compare: finance: no task is complete for both"):
+        ask(sittings, "run-early", "run-late")
+    with pytest.raises(PipelineError, match="nothing to compare: the runs worked on the same responses"):
+        ask(sittings, "run-one", "run-early")
+
+
+def test_a_warehouse_without_verdicts_has_nothing_to_compare(published: Fill, tmp_path: Path) -> None:
+    with pytest.raises(PipelineError, match="nothing to compare: no verdict on prbench yet"):
+        ask(published(tasks_of(RUBRICS)), "a", "b")

@@ -39,13 +39,6 @@ def test_an_interval_of_few_tasks_is_marked_and_what_is_missing_or_corrected_is_
     assert [note.split(" ")[0] for note in table.notes] == ["°", "No", "Intervals,", "Based"]
 
 
-def test_one_difference_alone_has_no_corrected_p_value_and_no_note_on_it(reader: Reader) -> None:
-    table = table_of(ask(reader, "good", "mixed"))
-
-    assert "p corrected" not in table.columns
-    assert not any("Holm" in note for note in table.notes)
-
-
 def test_a_flip_has_the_decision_of_each_trial(reader: Reader) -> None:
     (flips,) = apart(reader, ask(reader, "good", "odd"))
 

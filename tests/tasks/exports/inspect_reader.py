@@ -32,18 +32,15 @@ def found(path: str, splits: dict[str, list[str]]) -> dict[str, Any]:
         "recomputed": {split: recomputed(log, set(tasks)) for split, tasks in splits.items()},
         "samples": [
             {
-                "id": sample.id, "epoch": sample.epoch, "answer": sample.output.completion,
-                "messages": [[each.role, each.text] for each in sample.messages],
+                "id": sample.id, "epoch": sample.epoch,
                 "error": sample.error.message if sample.error else None,
                 "reasons": {name: each.reason for name, each in (sample.scores or {}).items()},
                 "criteria": [each["status"] for each in sample.scores["score"].metadata["criteria"]]
                 if sample.scores and sample.scores["score"].metadata else [],
-                "cost": {name: usage.total_cost for name, usage in sample.model_usage.items()},
             }
             for sample in log.samples or ()
         ],
         "n_summaries": len(read_eval_log_sample_summaries(path)),
-        "cost": {name: usage.total_cost for name, usage in log.stats.model_usage.items()},
     }  # fmt: skip
 
 

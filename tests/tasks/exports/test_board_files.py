@@ -4,7 +4,6 @@ import csv
 import math
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any
 
 import openpyxl
 import pandas as pd
@@ -50,10 +49,6 @@ def odd(tmp_path: Path) -> tuple[Job, Table]:
 def lines(path: Path) -> list[list[str]]:
     with path.open(encoding="utf-8-sig", newline="") as opened:
         return list(csv.reader(opened))
-
-
-def sheets(path: Path) -> dict[str, list[tuple[Any, ...]]]:
-    return {sheet.title: list(sheet.iter_rows(values_only=True)) for sheet in openpyxl.load_workbook(path)}
 
 
 def test_pandas_reads_from_both_what_the_leaderboard_says(job: Job, board: Table, tmp_path: Path) -> None:
@@ -112,15 +107,6 @@ def test_excel_has_each_value_in_its_type_and_no_formula(odd: tuple[Job, Table],
     assert [datetime(2026, 1, 2, 3, 4, 5), datetime(2026, 1, 2)] == [
         cells[name].value for name in ("first_answered_at", "created_at")
     ]
-
-
-def test_excel_explains_the_columns_on_a_second_sheet(job: Job, board: Table, tmp_path: Path) -> None:
-    write_board(job, board, tmp_path / "board.xlsx")
-
-    found = sheets(tmp_path / "board.xlsx")
-    assert ["leaderboard", "columns"] == list(found)
-    assert list(found["leaderboard"][0]) == [name for name, _ in found["columns"][1:]]
-    assert len(board.rows) + 1 == len(found["leaderboard"])
 
 
 def test_the_same_rows_give_the_same_bytes(job: Job, board: Table, tmp_path: Path) -> None:

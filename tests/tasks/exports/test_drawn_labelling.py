@@ -1,7 +1,6 @@
 """Sheets of drawn verdicts: what is drawn and stored, what comes back, and what labels of other origin are worth."""
 
 import random
-import shutil
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -17,9 +16,8 @@ from tasks.imports import import_responses, import_verdicts, retract
 from tasks.rules.errors import PipelineError, UsageError
 from tests.builders import good_row, job_on, write_jsonl
 from tests.tasks.dataset.rows import hub_criterion
-from tests.tasks.exports.test_labelling import saved, sheet
+from tests.tasks.exports.test_labelling import saved, sheet, stored
 from tests.tasks.run.runs import prepared
-from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
 N_TASKS, N_CRITERIA = 30, 10
@@ -56,16 +54,6 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
     import_verdicts(job, write_jsonl(folder / "judged.jsonl", judged))
     aggregate(job)
     return job
-
-
-@pytest.fixture
-def job(shared: Job, tmp_path: Path) -> Job:
-    return shared.model_copy(update={"warehouse": Path(shutil.copytree(shared.warehouse, tmp_path / "warehouse"))})
-
-
-def stored(job: Job, query: str) -> list[Row]:
-    with Warehouse(job.warehouse).reader() as reader:
-        return reader.rows(query)
 
 
 def filled(rows: list[dict[str, str]], person: str = "eva") -> list[dict[str, str]]:
@@ -153,15 +141,6 @@ def test_a_leaderboard_is_drawn_from_the_latest_vintages_and_two_models_from_the
     of_base = {("ada", "base"), ("bob model", "base")}
     assert {("ada", "2026-11-20"), ("bob model", "base")} == drawn["leaderboard"]
     assert of_base == drawn["bob model ada"] == drawn["Financial Accuracy"]
-
-
-def test_a_sheet_for_two_models_needs_verdicts_of_the_judge_on_both(job: Job, tmp_path: Path) -> None:
-    judged = {"task": "t0", "model": "ada", "criterion": "t0-c0", "judge": "b-judge", "criteria_met": True}
-    import_verdicts(job, write_jsonl(tmp_path / "judged.jsonl", [judged]))
-    chosen = job.model_copy(update={"named_judges": ("b-judge",)})
-
-    with pytest.raises(UsageError, match="b-judge has no verdict on bob model; run `prbench judge`"):
-        export_drawn_labelling(chosen, tmp_path / "a.csv", drawn_for="bob model ada", n_rows=5)
 
 
 def test_the_same_seed_draws_the_same_sheet_which_is_stored_once(job: Job, tmp_path: Path) -> None:

@@ -10,13 +10,11 @@ import pytest
 from tasks.aggregate import aggregate
 from tasks.config.job import Job
 from tasks.exports import export_inspect
-from tasks.exports.inspect_logs.criteria import explanation_of
-from tasks.exports.inspect_logs.header import results_of
-from tasks.exports.inspect_logs.usage import added, usage_of
+from tasks.exports.inspect_samples import explanation_of
 from tasks.rules.errors import UsageError
 from tests import builders
 from tests.builders import at, criterion, response, verdict
-from tests.tasks.exports.inspected import CALL, CANARY, HARD, TASKS, WEIGHTS, documents_of, job_of_world, values_of
+from tests.tasks.exports.inspected import CANARY, HARD, TASKS, WEIGHTS, documents_of, job_of_world, values_of
 from warehouse import Warehouse
 
 Documents = dict[str, Any]
@@ -164,26 +162,6 @@ def test_the_standard_error_is_that_of_the_mean_over_tasks(logs: dict[tuple[str,
             assert found[f"{split} stderr"] == pytest.approx(stdev(of_tasks) / len(of_tasks) ** 0.5)
 
 
-def test_without_a_mean_nothing_else_stands_in_its_place() -> None:
-    figures = dict.fromkeys(("mean_score", "standard_error", "ci_low", "ci_high", "raw_mean_score", "mean_lower"))
-    row = {**figures, "split": "legal", "score_name": "score", "coverage": 0.5, "mean_upper": 0.9, "n_tasks": 0,
-           "n_tasks_wanted": 3, "is_complete": False}  # fmt: skip
-
-    (score,) = results_of([row], n_samples=3, n_failed=0, n_scored=0)["scores"]
-    assert {} == score["metrics"]
-    assert 0.5 == score["metadata"]["legal"]["coverage"]
-
-
-def test_samples_are_counted_by_what_became_of_them(logs: dict[tuple[str, str], Documents]) -> None:
-    for (model, judge), log in logs.items():
-        results = log["header.json"]["results"]
-        cells = [expected(model, judge, number, trial) for number in range(8) for trial in (1, 2)]
-        assert 16 == results["total_samples"]
-        assert (14 if model == "poor" else 16) == results["completed_samples"]
-        assert sum(value is not None for value in cells) == results["scores"][0]["scored_samples"]
-        assert sum(value is None for value in cells) == results["scores"][0]["unscored_samples"]
-
-
 def test_tokens_and_cost_are_those_reported_and_an_unknown_cost_stays_unknown(
     logs: dict[tuple[str, str], Documents],
 ) -> None:
@@ -205,16 +183,6 @@ def test_a_log_lasts_from_the_first_answer_to_the_last_verdict(logs: dict[tuple[
     assert at(3600 + 1).isoformat() == sample(logs["good", "strict"], "t1")["completed_at"]
     # Nobody judged it, so it was complete with its answer.
     assert at(60 * 6 + 1).isoformat() == sample(logs["good", "mild"], "t6")["completed_at"]
-
-
-def test_usage_without_reported_tokens_is_left_out() -> None:
-    unreported = {**CALL, "prompt_tokens": None}
-    assert usage_of(unreported) is None
-    assert added([None, None]) is None
-    assert added([None, usage_of(CALL)]) == {
-        "input_tokens": 60, "output_tokens": 20, "total_tokens": 120, "input_tokens_cache_read": 40,
-        "reasoning_tokens": None, "total_cost": 0.001,
-    }  # fmt: skip
 
 
 def test_a_text_cannot_break_out_of_its_cell_and_an_empty_column_is_left_out() -> None:

@@ -1,4 +1,4 @@
-"""Inspect itself reads the logs, comes to the same results, and shows them in Inspect View.
+"""Inspect itself reads the logs, and comes to the same results.
 
 It cannot be installed beside everything else here (it needs an older fsspec than s3fs does), so it runs by an
 interpreter of its own, which uv makes.
@@ -7,18 +7,15 @@ interpreter of its own, which uv makes.
 import importlib.util
 import json
 import shutil
-import socket
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tasks.exports import export_inspect
-from tests.tasks.exports.inspected import HARD, TASKS, job_of_world, values_of
+from tests.tasks.exports.inspected import HARD, TASKS, job_of_world
 
 VERSION = "inspect-ai==0.3.285"
 READER = Path(__file__).with_name("inspect_reader.py")
@@ -81,59 +78,3 @@ def test_inspect_sees_failures_as_errors_and_as_samples_without_a_score(read: li
     undecided = [each for each in by_name["good", "strict"] if each["reasons"].get("score")]
     assert [("t2", 1, "grader_failed")] == [(each["id"], each["epoch"], each["reasons"]["score"]) for each in undecided]
     assert ["met", "parse_error", "unmet"] == undecided[0]["criteria"]
-
-
-def test_inspect_sees_conversation_answer_verdicts_and_cost(read: list[dict[str, Any]]) -> None:
-    (samples,) = [log["samples"] for log in read if (log["model"], log["judge"]) == ("good", "mild")]
-    shown = samples[1]
-    assert ["user", "assistant", "user", "assistant"] == [role for role, _ in shown["messages"]]
-    assert "An answer." == shown["answer"] == shown["messages"][-1][1]
-    words = {1.0: "met", 0.0: "unmet"}
-    assert [words[value] for value in values_of("good", "mild", 1, 1) if value is not None] == shown["criteria"]
-    assert {"good": 0.001, "mild": 0.003} == shown["cost"]
-
-
-@pytest.fixture
-def address(interpreter: list[str], folder: Path) -> Iterator[str]:
-    """Where Inspect View shows the logs."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
-    code = "from inspect_ai._cli.main import main; main()"
-    started = subprocess.Popen(
-        [*interpreter, "-c", code, "view", "start", "--log-dir", str(folder), "--port", str(port)],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
-        for _ in range(300):
-            with socket.socket() as asked:
-                if asked.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            assert started.poll() is None, "Inspect View ended"
-            time.sleep(0.1)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        started.terminate()
-        started.wait()
-
-
-def test_inspect_view_shows_every_log_and_its_answers_and_verdicts(address: str, folder: Path) -> None:
-    api = pytest.importorskip("playwright.sync_api")
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("chromium is not installed")
-    (log,) = folder.glob("prbench_good_mild_*.eval")
-    with api.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = browser.new_page()
-        page.goto(f"{address}/#/logs")
-        for path in folder.iterdir():
-            page.get_by_text(path.name).first.wait_for()
-        sample = f"{address}/#/logs/{log.name}/samples/sample/t1/1"
-        page.goto(f"{sample}/messages")
-        page.get_by_text("An answer.").first.wait_for()
-        page.goto(f"{sample}/scoring")
-        page.get_by_role("cell", name="t1 needs point 2").wait_for()
-        # An explanation is text, whatever it holds.
-        assert page.get_by_role("cell", name="because of 1.0 | <b>it</b>").first.is_visible()
-        browser.close()

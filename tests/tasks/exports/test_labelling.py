@@ -5,6 +5,7 @@ import shutil
 from collections import Counter
 from itertools import pairwise, product
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -39,24 +40,23 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
     return job
 
 
-@pytest.fixture
-def job(shared: Job, tmp_path: Path) -> Job:
-    copy = Path(shutil.copytree(shared.warehouse, tmp_path / "warehouse"))
-    return shared.model_copy(update={"warehouse": copy})
-
-
 def sheet(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8-sig", newline="") as lines:
         return list(csv.DictReader(lines))
 
 
-def saved(path: Path, rows: list[dict[str, str]]) -> Path:
+def saved(path: Path, rows: list[dict[str, str]], *, separator: str = ",", encoding: str = "utf-8") -> Path:
     """The sheet as a spreadsheet program would save it."""
-    with path.open("w", encoding="utf-8", newline="") as lines:
-        writer = csv.DictWriter(lines, list(rows[0]))
+    with path.open("w", encoding=encoding, newline="") as lines:
+        writer = csv.DictWriter(lines, list(rows[0]), delimiter=separator)
         writer.writeheader()
         writer.writerows(rows)
     return path
+
+
+def stored(job: Job, query: str) -> list[dict[str, Any]]:
+    with Warehouse(job.warehouse).reader() as reader:
+        return reader.rows(query)
 
 
 def test_a_sheet_has_the_rows_that_were_asked_for_and_whole_responses_but_the_last(shared: Job, tmp_path: Path) -> None:
@@ -94,8 +94,7 @@ def test_no_cell_begins_a_formula_and_the_filled_sheet_comes_back_with_its_ids(j
     report = import_verdicts(job, saved(tmp_path / "filled.csv", rows))
 
     assert N_TASKS * len(MODELS) * N_CRITERIA == report.rows
-    with Warehouse(job.warehouse).reader() as reader:
-        found = reader.rows("select task_id, model, judge, count(*) as n, sum(value) as met from verdicts group by all")
+    found = stored(job, "select task_id, model, judge, count(*) as n, sum(value) as met from verdicts group by all")
     assert {("-t0", FORMULA, "eva", 10, 5.0), ("t1", "ada", "eva", 10, 5.0)} <= {tuple(r.values()) for r in found}
     assert N_TASKS * len(MODELS) == len(found)
 
@@ -128,15 +127,8 @@ def test_a_sheet_takes_yes_no_1_and_0_and_names_its_grader(job: Job, tmp_path: P
     with pytest.raises(PipelineError, match=r"row 1: `judge` is empty; enter the grader's name, or give it with --by"):
         import_verdicts(job, file)
     assert import_verdicts(job, file, judge="eva").rows == 8
-    with Warehouse(job.warehouse).reader() as reader:
-        found = reader.rows("select judge, grading, count(*) as n, sum(value) as met from verdicts group by all")
+    found = stored(job, "select judge, grading, count(*) as n, sum(value) as met from verdicts group by all")
     assert [tuple(row.values()) for row in found] == [("eva", "binary", 8, 4.0)]
-
-
-def test_a_sheet_can_be_of_one_model_alone(shared: Job, tmp_path: Path) -> None:
-    export_labelling(shared.model_copy(update={"named_models": ("ada",)}), tmp_path / "sheet.csv", n_rows=100)
-
-    assert {"ada"} == {row["model"] for row in sheet(tmp_path / "sheet.csv")}
 
 
 def test_a_sheet_that_is_there_is_never_written_over(shared: Job, tmp_path: Path) -> None:
@@ -189,10 +181,9 @@ def filled(job: Job, folder: Path, **asked: object) -> list[dict[str, str]]:
 
 def graded(job: Job) -> dict[tuple[str, str], str]:
     """(model, vintage) -> the text of the answer that verdicts are on."""
-    with Warehouse(job.warehouse).reader() as reader:
-        rows = reader.rows(
-            "select distinct v.model, v.vintage, r.text from verdicts v join responses r using (response_id)"
-        )
+    rows = stored(
+        job, "select distinct v.model, v.vintage, r.text from verdicts v join responses r using (response_id)"
+    )
     return {(row["model"], row["vintage"]): row["text"] for row in rows}
 
 
@@ -214,8 +205,7 @@ def test_verdicts_land_on_the_answers_that_were_read_whatever_the_import_asks_fo
     import_verdicts(twice.model_copy(update={"night": "2026-11-09"}), tmp_path / "filled.csv")
 
     assert {place: f"- {place[0]}\nin {place[1]}" for place in expected} == graded(twice)
-    with Warehouse(twice.warehouse).reader() as reader:
-        assert len(expected) * N_CRITERIA == reader.value("select count(*) from verdicts")
+    assert len(expected) * N_CRITERIA == len(stored(twice, "select 1 from verdicts"))
 
 
 def test_a_date_in_a_sheet_is_no_date_to_a_spreadsheet_and_may_lose_its_mark(twice: Job, tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """Sheets for reviewers of rubrics: what is sampled and shown, what a spreadsheet may do to it, and what comes back."""
 
 import csv
-import shutil
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -14,8 +13,8 @@ from tasks.exports import export_review
 from tasks.imports import import_reviews, retract
 from tasks.ingest.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
-from tests.builders import SHARED_DATA, good_row, job_on, write_jsonl
-from warehouse import Warehouse
+from tests.builders import good_row, job_on, write_jsonl
+from tests.tasks.exports.test_labelling import saved, sheet, stored
 
 csv.field_size_limit(2**31 - 1)
 N_TASKS, N_CRITERIA = 4, 10
@@ -42,26 +41,6 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
     return job
 
 
-@pytest.fixture
-def job(shared: Job, tmp_path: Path) -> Job:
-    copy = Path(shutil.copytree(shared.warehouse, tmp_path / "warehouse"))
-    return shared.model_copy(update={"warehouse": copy})
-
-
-def sheet(path: Path) -> list[Row]:
-    with path.open(encoding="utf-8-sig", newline="") as lines:
-        return list(csv.DictReader(lines))
-
-
-def saved(path: Path, rows: list[Row], *, separator: str = ",", encoding: str = "utf-8") -> Path:
-    """The sheet as a spreadsheet program would save it."""
-    with path.open("w", encoding=encoding, newline="") as lines:
-        writer = csv.DictWriter(lines, list(rows[0]), delimiter=separator)
-        writer.writeheader()
-        writer.writerows(rows)
-    return path
-
-
 def exported(job: Job, folder: Path, **asked: object) -> list[Row]:
     given = {"n_criteria": 20} | asked
     export_review(job, folder / "sheet.csv", **given)  # type: ignore[arg-type]  # as each test asks
@@ -70,11 +49,6 @@ def exported(job: Job, folder: Path, **asked: object) -> list[Row]:
 
 def agreeing(rows: list[Row], reviewer: str = "eva") -> list[Row]:
     return [row | {"reviewer": reviewer, "decision": "agree"} for row in rows]
-
-
-def stored(job: Job, query: str) -> list[dict[str, object]]:
-    with Warehouse(job.warehouse).reader() as reader:
-        return reader.rows(query)
 
 
 # the sheet
@@ -145,15 +119,6 @@ def test_a_folder_gets_a_sheet_that_is_named_after_its_sample(job: Job, tmp_path
     assert file.stem == f"review-{sheet(file)[0]['sample'][:8]}"
     with pytest.raises(UsageError, match="may be filled in"):
         export_review(job, tmp_path / "sheets", n_criteria=5)
-
-
-def test_a_sheet_that_is_there_is_never_written_over_and_no_sample_is_stored_for_it(job: Job, tmp_path: Path) -> None:
-    (tmp_path / "sheet.csv").write_text("hours of work")
-
-    with pytest.raises(UsageError, match="may be filled in"):
-        export_review(job, tmp_path / "sheet.csv", n_criteria=5)
-    assert "hours of work" == (tmp_path / "sheet.csv").read_text()
-    assert [] == stored(job, "select 1 from review_samples")
 
 
 def test_a_conversation_that_no_cell_holds_is_shown_without_its_middle(tmp_path: Path) -> None:
@@ -293,13 +258,6 @@ def test_a_criterion_outside_the_sample_is_refused(job: Job, tmp_path: Path) -> 
         import_reviews(job, [saved(tmp_path / "filled.csv", rows)])
 
 
-def test_a_file_without_a_column_for_the_decision_is_no_empty_sheet(job: Job, tmp_path: Path) -> None:
-    rows = [{name: cell for name, cell in row.items() if name != "decision"} for row in exported(job, tmp_path)]
-
-    with pytest.raises(PipelineError, match="no column `decision`"):
-        import_reviews(job, [saved(tmp_path / "filled.csv", rows)])
-
-
 def test_a_review_of_words_that_a_later_revision_changed_is_refused_and_of_others_taken(
     job: Job, tmp_path: Path
 ) -> None:
@@ -343,26 +301,3 @@ def test_what_was_decided_otherwise_can_be_corrected_after_retracting_it(job: Jo
     import_reviews(job, [second])
 
     assert [0.0] == [row["value"] for row in stored(job, "select value from criterion_reviews where value = 0")]
-
-
-RESEARCH = SHARED_DATA / "researchrubrics"
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not RESEARCH.is_dir(), reason="real data are not beside the checkout")
-def test_real_rubrics_of_another_benchmark_go_out_and_come_back(tmp_path: Path) -> None:
-    dataset = {"source": str(RESEARCH / "research-rubrics-dev-rubrics.jsonl"),
-               "prompts": str(RESEARCH / "research-rubrics-topics-dev.tsv")}  # fmt: skip
-    job = job_on("sample", tmp_path / "warehouse", benchmark="researchrubrics", dataset=dataset)
-    ingest(job)
-    check(job, ("ingest",), reuse=True)
-    rows = agreeing(exported(job, tmp_path, n_criteria=120, by=("severity",)))
-    rows[0] |= {"decision": "disagree", "reason": "as the test says"}
-    (report,) = import_reviews(job, [saved(tmp_path / "filled.csv", rows, separator=";")])
-    found = stored(job, "select task_id, criterion_id, value, title from criterion_reviews")
-    titles = {(row["task_id"], row["criterion_id"]): row["title"] for row in stored(job, "select * from criteria")}
-
-    assert report.rows == len(found) == len(rows) == 120
-    assert {row["title"] for row in found} == {titles[row["task_id"], row["criterion_id"]] for row in found}
-    assert [0.0] == [row["value"] for row in found if not row["value"]]
-    assert {row["describes"] for row in rows} == {"something desired", "something undesired"}

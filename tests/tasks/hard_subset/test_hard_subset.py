@@ -1,16 +1,12 @@
 """The hard subset with its stability, against selections and panels that are written out in exact fractions."""
 
 import shutil
-from fractions import Fraction
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tasks.config.job import Job
 from tasks.hard_subset import select_hard
-from tasks.hard_subset.stability import overlap_rows
-from tasks.hard_subset.universe import Universe
 from tasks.rules.errors import PipelineError
 from tasks.run.stage_report import StageReport
 from tests.tasks.hard_subset.hard_world import (
@@ -65,14 +61,6 @@ def test_every_task_to_choose_from_has_a_row_that_says_whether_it_is_in(selected
     assert wanted == read(job, "select task_id, is_selected from hard_stability order by all")
 
 
-def test_all_rows_carry_the_same_selection(selected: tuple[Job, StageReport]) -> None:
-    keys = "select distinct selection_id, benchmark, dataset_revision, field from "
-    found = [read(selected[0], keys + table) for table in TABLES]
-
-    assert [found[0]] * 3 == found
-    assert 1 == len(found[0])
-
-
 def test_the_probabilities_are_those_of_all_panels_of_models_and_trials_written_out(
     selected: tuple[Job, StageReport],
 ) -> None:
@@ -82,15 +70,6 @@ def test_the_probabilities_are_those_of_all_panels_of_models_and_trials_written_
     assert pytest.approx([float(each) for each in exact], abs=0.03) == [probability for probability, _ in found]
     assert [0.05 <= probability <= 0.95 for probability, _ in found] == [is_border for _, is_border in found]
     assert {True, False} == {is_border for _, is_border in found}
-
-
-def test_the_means_are_those_over_the_models_of_the_means_over_their_trials(
-    selected: tuple[Job, StageReport],
-) -> None:
-    wanted = [sum(Fraction(sum(of[task]), len(of[task])) for of in TENTHS.values()) / 30 for task in TASKS]
-
-    found = [mean for (mean,) in read(selected[0], "select mean_score from hard_stability order by task_id")]
-    assert pytest.approx([float(mean) for mean in wanted]) == found
 
 
 def test_the_overlap_without_each_model_is_that_with_what_the_others_select(
@@ -131,24 +110,6 @@ def test_the_official_hard_split_of_the_field_is_compared_and_one_model_alone_ha
     assert {} == overlaps(job, "leave_one_out")
     assert [(0.0,), (1.0,)] == read(job, "select distinct inclusion_probability from hard_stability order by all")
     assert ["Legal: 3 of 8 tasks are hard, 0 on the border; overlap with the official legal_hard: 0.50"] == report.notes
-
-
-OF_FOUR = Universe("Finance", ("a",), dict.fromkeys("abcd", (0.5,)), np.full((4, 1, 1), 0.5))
-COMPARED: dict[str, tuple[str, list[tuple[int, int]]]] = {
-    "one that is not stored": ("", []),
-    "one without any of the tasks": ("xyz", []),
-    "one with all tasks": ("abcdx", []),
-    "one with tasks that could not be selected": ("bcxyz", [(2, 1)]),
-}
-
-
-@pytest.mark.parametrize(("members", "wanted"), COMPARED.values(), ids=COMPARED)
-def test_an_official_split_is_compared_among_the_tasks_where_that_says_something(
-    members: str, wanted: list[tuple[int, int]]
-) -> None:
-    rows = overlap_rows(OF_FOUR, frozenset("ab"), {"hard": frozenset(members)})
-
-    assert wanted == [(each["n_compared"], each["n_shared"]) for each in rows]
 
 
 def test_a_second_run_writes_nothing_and_says_the_same(selected: tuple[Job, StageReport], again: Job) -> None:

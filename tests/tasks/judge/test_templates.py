@@ -9,8 +9,7 @@ import pytest
 
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
-from tasks.plan.former_templates import former_template_notices
-from tasks.plan.plan import plan
+from tasks.plan.plan import former_template_notices, plan
 from tasks.run.judgings import Judging, judgings
 from tests.builders import job_on
 from tests.faults.server import FaultServer

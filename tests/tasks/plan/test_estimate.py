@@ -6,7 +6,7 @@ import pytest
 
 from tasks.llm import Prices
 from tasks.plan import in_all, is_prepared, plan, prepare
-from tasks.plan.estimate import COUNTED, PerCall, Span, planned_calls
+from tasks.plan.estimate import COUNTED, PerCall, planned_calls
 from tests.builders import job_on
 
 PRICES = Prices(1.0, 0.5, 10.0)
@@ -45,10 +45,6 @@ def test_without_a_price_there_is_no_range_and_the_sum_has_none_either() -> None
     assert unknown.note == "its price is unknown; set its `price`"
     assert in_all([known, unknown]).cost_usd_low is None
     assert in_all([known, known]).cost_usd_high == pytest.approx(2 * (known.cost_usd_high or 0))
-
-
-def test_an_assumption_is_told_with_both_ends() -> None:
-    assert str(Span(500, 6_000)) == "500 to 6,000"
 
 
 def test_what_is_free_costs_nothing_at_any_length() -> None:

@@ -24,8 +24,7 @@ inner join
             and model_runs.model = $model
             and model_runs.is_latest
             and (
-                len($judges::varchar[]) = 0
-                or list_contains($judges::varchar[], model_runs.judge)
+                $judges = [] or list_contains($judges::varchar[], model_runs.judge)
             )
         group by judged.task_id, judged.criterion_id
     ) as judged

@@ -12,10 +12,7 @@ where
     weaknesses.benchmark = $benchmark
     and weaknesses.dataset_revision = $revision
     and weaknesses.model = $model
-    and (
-        len($judges::varchar[]) = 0
-        or list_contains($judges::varchar[], weaknesses.judge)
-    )
+    and ($judges = [] or list_contains($judges::varchar[], weaknesses.judge))
     and weaknesses.compared_model is not distinct from $than::varchar
     and weaknesses.grading <> 'ternary_as_binary'
 order by

@@ -15,10 +15,7 @@ where
     and rubric = 'original'
     and value is not null
     and (benchmark, judge) not in (select (benchmark, judge) from labellers)
-    and (
-        $judges::varchar[] is null
-        or list_contains($judges::varchar[], judge)
-    )
+    and ($judges::varchar[] is null or list_contains($judges::varchar[], judge))
 group by
     judging_id, judge, judge_config_hash, template_hash, grading, judge_trial
 order by

@@ -1,10 +1,11 @@
-"""One response under a judge as a sample of an Inspect log."""
+"""One response under a judge as a sample of an Inspect log: conversation, scores, verdicts, tokens and cost."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from math import fsum
 from typing import Any
 
-from tasks.exports.inspect_logs.criteria import explanation_of, unscored_reason
-from tasks.exports.inspect_logs.usage import Usage, added, usage_of, usage_of_calls
 from tasks.rules.conversation import Message
 from tasks.rules.identity import digest
 
@@ -24,6 +25,13 @@ _OF_CRITERION = (
     "criterion_id", "title", "category", "severity", "weight", "status", "value", "explanation", "error", "cost_usd",
     "may_hide_failures",
 )  # fmt: skip
+
+
+Usage = dict[str, Any]
+
+
+NEVER_CALLED = ("not_judged", "no_response")
+"""The status of a criterion that no judge was asked about."""
 
 
 def sample_of(
@@ -82,13 +90,10 @@ def summary_of(sample: Document) -> Document:
     }
     kept = ("id", "epoch", "target", "metadata", "model_usage", "role_usage", "completed_at", "uuid")
     return {
-        **{name: sample[name] for name in kept},
-        "input": asked[:_MOST_SHOWN],
-        "scores": scores,
-        "error": sample["error"] and sample["error"]["message"],
-        "completed": True,
+        **{name: sample[name] for name in kept}, "input": asked[:_MOST_SHOWN], "scores": scores,
+        "error": sample["error"] and sample["error"]["message"], "completed": True,
         "message_count": len(sample["messages"]),
-    }
+    }  # fmt: skip
 
 
 def _output(model_run: Row, response: Row, answer: Document | None, usage: Document | None) -> Document:
@@ -96,12 +101,9 @@ def _output(model_run: Row, response: Row, answer: Document | None, usage: Docum
     message = answer or {"role": "assistant", "content": ""}
     return {
         "model": response["served_model"] or model_run["model"],
-        "choices": [{"message": message, "stop_reason": stopped}],
-        "completion": response["text"] or "",
-        "usage": usage,
-        "time": response["latency_s"],
-        "error": None if answer else _cause(response),
-    }
+        "choices": [{"message": message, "stop_reason": stopped}], "completion": response["text"] or "", "usage": usage,
+        "time": response["latency_s"], "error": None if answer else _cause(response),
+    }  # fmt: skip
 
 
 def _cause(response: Row) -> str:
@@ -128,3 +130,87 @@ def _scores(criteria: Sequence[Row], scores: Sequence[Row]) -> dict[str, Documen
             "metadata": {**bounds, **more},
         }
     return found
+
+
+_MARKDOWN = re.compile(r"([\\`*_\[\]|~$])")
+"""What Markdown would give a meaning to; a title or an explanation is text. Inspect View escapes HTML itself."""
+_DECIDED = ("met", "partial", "unmet")
+_FAILED, _NOT_JUDGED = "grader_failed", "not_judged"
+
+
+def unscored_reason(criteria: Sequence[Row]) -> str | None:
+    """Why a response with an answer has no score: a judge's call failed, or is still to be made."""
+    undecided = {row["status"] for row in criteria} - set(_DECIDED)
+    if not undecided:
+        return None
+    return _NOT_JUDGED if undecided == {_NOT_JUDGED} else _FAILED
+
+
+def explanation_of(criteria: Sequence[Row]) -> str:
+    """A line that counts the verdicts, and a Markdown table of the criteria; explanations where there are any."""
+    counted = Counter(row["status"] for row in criteria)
+    order = [*_DECIDED, *sorted(counted.keys() - set(_DECIDED))]
+    line = ", ".join(f"{counted[status]} {_in_words(status)}" for status in order if counted[status])
+    columns = {
+        "Verdict": [_in_words(row["status"]) for row in criteria],
+        "Weight": ["" if row["weight"] is None else f"{row['weight']:g}" for row in criteria],
+        "Criterion": [_text(row["title"]) for row in criteria],
+        "Explanation": [_text(row["explanation"] or row["error"] or "") for row in criteria],
+    }
+    if not any(columns["Explanation"]):
+        del columns["Explanation"]
+    cells = [list(columns), ["---"] * len(columns), *zip(*columns.values(), strict=True)]
+    return "\n".join([f"{len(criteria)} criteria: {line}", "", *(f"| {' | '.join(row)} |" for row in cells)])
+
+
+def _in_words(status: str) -> str:
+    return status.replace("_", " ")
+
+
+def _text(text: str) -> str:
+    """A text in one cell of a table, with nothing in it that Markdown would read."""
+    return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))
+
+
+def usage_of(row: Row) -> Usage | None:
+    """The usage of one call, as Inspect's `ModelUsage`; None if the provider reported no tokens.
+
+    `input_tokens` leaves out those that came from the provider's cache, which count in `input_tokens_cache_read`.
+    """
+    prompt, completion = row["prompt_tokens"], row["completion_tokens"]
+    if prompt is None or completion is None:
+        return None
+    cached = row["cached_tokens"]
+    return {
+        "input_tokens": prompt - (cached or 0), "output_tokens": completion, "total_tokens": prompt + completion,
+        "input_tokens_cache_read": cached, "reasoning_tokens": row.get("reasoning_tokens"),
+        "total_cost": row["cost_usd"],
+    }  # fmt: skip
+
+
+def usage_of_calls(rows: Iterable[Row]) -> Usage | None:
+    """The usage of several calls: tokens as far as they were reported, and what all calls cost, if that is known."""
+    made = [row for row in rows if row["status"] not in NEVER_CALLED]
+    usage = added(map(usage_of, made))
+    return None if usage is None else usage | {"total_cost": _sum_if_known([row["cost_usd"] for row in made])}
+
+
+def added(usages: Iterable[Usage | None]) -> Usage | None:
+    """The sum of what was reported; None if nothing was. A cost that is not known makes the sum unknown."""
+    known = [usage for usage in usages if usage is not None]
+    if not known:
+        return None
+    sums: Usage = {name: sum(usage[name] for usage in known) for name in _ALWAYS_COUNTED}
+    for name in _SOMETIMES_COUNTED:
+        reported = [usage[name] for usage in known if usage[name] is not None]
+        sums[name] = sum(reported) if reported else None
+    return sums | {"total_cost": _sum_if_known([usage["total_cost"] for usage in known])}
+
+
+def _sum_if_known(costs: Sequence[float | None]) -> float | None:
+    known = [cost for cost in costs if cost is not None]
+    return round(fsum(known), 12) if len(known) == len(costs) else None
+
+
+_ALWAYS_COUNTED = ("input_tokens", "output_tokens", "total_tokens")
+_SOMETIMES_COUNTED = ("input_tokens_cache_read", "reasoning_tokens")

@@ -1,0 +1,185 @@
+"""Results as a data set of the library `datasets`: Parquet and Arrow files of the same rows, and a card."""
+
+import importlib.metadata
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tasks.benchmarks import load_benchmark
+from tasks.benchmarks.base import Benchmark
+from tasks.config import Dataset, Job
+from tasks.dataset import sample_of, with_revision
+from tasks.exports.meanings import meaning_of_column, meaning_of_table
+from tasks.exports.tables import Exported, chosen_tables, refuse_filled, write_tables
+from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.identity import digest
+from tasks.rules.text.numbers import counted
+from tasks.run import StageReport
+from warehouse import Reader, Warehouse, sample_path
+
+USUAL = ("leaderboard", "tasks", "criteria", "messages", "responses", "verdicts", "scores")
+"""What is exported if nothing is named; the first one is what `load_dataset(FOLDER)` loads."""
+
+
+SPLIT = "test"
+"""The split that every table is: results are for evaluation, and not for training."""
+NAME = "README.md"
+_OF_SAMPLES, _UNKNOWN = "apache-2.0", "unknown"
+_ABOUT = """\
+# Results on {title}
+
+**Do not train on this data.** It holds the tasks of a benchmark with answers and verdicts; a model that has seen them
+can no longer be evaluated with them. The data set marks its rows with canaries, so that they can be kept out of
+training data. Canaries are left out here, since they belong to the data set itself and are never put beside other
+texts. Whoever passes this on should keep this notice, and put the files where crawlers do not reach them.
+
+{licence}
+
+| what | version |
+| --- | --- |
+| benchmark | `{benchmark}` |
+| revision of its data set | `{revision}` |
+| splits | {splits} |
+| written by | prbench-pipeline {version} |
+
+```python
+from datasets import load_dataset, load_from_disk
+
+load_dataset("FOLDER", "{shown}", split="{split}")   # the Parquet files
+load_from_disk("FOLDER/{shown}")   # the Arrow files, which are mapped into memory
+load_from_disk("FOLDER")   # all tables
+```
+
+The Arrow files are a copy of the Parquet files; `--exclude "*.arrow"` leaves them out of an upload.
+
+## Tables
+
+| table | one row is | rows | Parquet | Arrow |
+| --- | --- | ---: | ---: | ---: |
+"""
+
+
+def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> StageReport:
+    """Write tables and views of the job's benchmark and revision to a folder that is empty or not there.
+
+    A table without rows is left out.
+
+    Each is a folder with Parquet files, for `datasets.load_dataset(folder, name)`, and an Arrow copy of them, for
+    `datasets.load_from_disk(folder / name)`. The card is written last.
+
+    Raises:
+        UsageError: the folder holds something, there is no such table, or none of them has a row.
+        PipelineError: a file cannot be written.
+    """
+    refuse_filled(folder)
+    benchmark, data = load_benchmark(job.settings.benchmark), job.data
+    licence, said = _licence_of(job, benchmark)
+    with Warehouse(job.warehouse).reader() as reader:
+        key = [benchmark.name, data.revision]
+        asked = chosen_tables(reader, names or USUAL)
+        chosen = [name for name in asked if _has_rows(reader, name, key)]
+        if not chosen:
+            raise UsageError(f"{folder}: no row of {benchmark.name} in these tables; see `prbench status`")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            written = write_tables(
+                reader, folder, chosen, benchmark.name, revision=data.revision, has_folders=True, root=""
+            )
+            arrow = {table.name: _copied(folder, table, licence) for table in written.tables}
+            # What makes the copies one `DatasetDict`.
+            (folder / "dataset_dict.json").write_text(json.dumps({"splits": chosen}), encoding="utf-8")
+            card = _header(benchmark, licence, chosen) + _ABOUT.format(
+                title=benchmark.title, licence=said, benchmark=benchmark.name, revision=data.revision,
+                splits=", ".join(data.splits), version=importlib.metadata.version("prbench-pipeline"), split=SPLIT,
+                shown="verdicts" if "verdicts" in chosen else chosen[0],
+            )  # fmt: skip
+            (folder / NAME).write_text(card + "\n".join(_described(written.tables, arrow)), encoding="utf-8")
+        except OSError as error:
+            raise PipelineError(f"{folder}: cannot be written ({error.strerror}); free some space") from error
+    n_rows = sum(table.n_rows for table in written.tables)
+    parquet = sum(file.n_bytes for table in written.tables for file in table.files)
+    size = f"{parquet / 1e6:.1f} MB of Parquet, {sum(arrow.values()) / 1e6:.1f} MB of Arrow"
+    notes = [f"{counted(n_rows, 'row')} of {counted(len(chosen), 'table')} in {folder} ({size})"]
+    if empty := [name for name in asked if name not in chosen]:
+        notes.append(f"empty, left out: {', '.join(empty)}")
+    return StageReport("export", rows=n_rows, notes=notes)
+
+
+def _has_rows(reader: Reader, name: str, key: Sequence[str]) -> bool:
+    """Whether a table has a row of a benchmark and revision; `load_dataset` cannot load a table without rows."""
+    columns = reader.table(f"select * from {name} limit 0")[0]
+    keyed = [column for column in ("benchmark", "dataset_revision") if column in columns]
+    condition = " and ".join(f"{column} = ?" for column in keyed) or "true"
+    return bool(reader.rows(f"select 1 from {name} where {condition} limit 1", key[: len(keyed)]))
+
+
+def _copied(folder: Path, table: Exported, licence: str) -> int:
+    """Write an Arrow copy of a table's Parquet files beside them, and return its size in bytes."""
+    import datasets  # imports for seconds
+
+    datasets.disable_progress_bars()
+    fingerprint = digest(" ".join(file.sha256 for file in table.files))[:16]
+    with TemporaryDirectory(prefix="prbench-") as cache:
+        read = datasets.Dataset.from_parquet([str(folder / file.name) for file in table.files], cache_dir=cache)
+        about = {"description": meaning_of_table(table.name), "license": licence}
+        info = datasets.DatasetInfo(features=read.features, **about)
+        datasets.Dataset(read.data, info=info, fingerprint=fingerprint).save_to_disk(folder / table.name)
+    return sum(path.stat().st_size for path in (folder / table.name).glob("*.arrow"))
+
+
+def _header(benchmark: Benchmark, licence: str, tables: Sequence[str]) -> str:
+    """The header of the card, which the hub and `datasets` read."""
+    import yaml
+
+    header = {
+        "license": licence,
+        "pretty_name": f"Results on {benchmark.title}",
+        "tags": ["evaluation", "do-not-train", benchmark.name],
+        "configs": [
+            {
+                "config_name": name, **({"default": True} if place == 0 else {}),
+                "data_files": [{"split": SPLIT, "path": f"{name}/*.parquet"}],
+            }
+            for place, name in enumerate(tables)
+        ],
+    }  # fmt: skip
+    return f"---\n{yaml.safe_dump(header, sort_keys=False)}---\n\n"
+
+
+def _described(tables: Sequence[Exported], arrow_bytes: dict[str, int]) -> Iterator[str]:
+    """The lines of the card on the tables, and on the columns of each."""
+    for table in tables:
+        sizes = (sum(file.n_bytes for file in table.files), arrow_bytes[table.name])
+        megabytes = " | ".join(f"{n / 1e6:,.2f} MB" for n in sizes)
+        yield f"| `{table.name}` | {_cell(meaning_of_table(table.name))} | {table.n_rows:,} | {megabytes} |"
+    for table in tables:
+        yield from ("", f"## {table.name}", "", "| column | type | meaning |", "| --- | --- | --- |")
+        for column, kind in table.columns.items():
+            yield f"| `{column}` | {kind.lower()} | {_cell(meaning_of_column(column, [table.name]) or '')} |"
+    yield ""
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _licence_of(job: Job, benchmark: Benchmark) -> tuple[str, str]:
+    """The licence of the tasks at the job's revision, by the hub's name for it, and what is to be said about it."""
+    if _is_own_sample(job, benchmark):
+        return _OF_SAMPLES, f"The tasks are this pipeline's own sample for {benchmark.title} ({_OF_SAMPLES})."
+    if benchmark.licence is None:
+        return _UNKNOWN, f"The licence of {benchmark.title} is not known to this pipeline; ask its publisher."
+    where = f"https://huggingface.co/datasets/{benchmark.default_dataset_id}"
+    return benchmark.licence, (
+        f"Tasks, conversations and rubrics are those of {benchmark.title}, which is published at {where} under "
+        f"{benchmark.licence}; name it when you pass them on. If yours come from elsewhere, the terms there count."
+    )
+
+
+def _is_own_sample(job: Job, benchmark: Benchmark) -> bool:
+    """Whether the job's revision is that of the sample that ships."""
+    if sample_of(benchmark.name) != sample_path(benchmark.name):
+        return False
+    settings = job.settings.model_copy(update={"dataset": Dataset(source="sample")})
+    return with_revision(job.model_copy(update={"settings": settings})).data.revision == job.data.revision

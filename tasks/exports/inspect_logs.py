@@ -1,0 +1,287 @@
+"""Results as logs that Inspect View opens, one for each model and judge."""
+
+import importlib.metadata
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+import sql
+from tasks.assemble import complete_conversations
+from tasks.config import Job
+from tasks.exports.inspect_samples import GRADER, Usage, added, sample_of, summary_of
+from tasks.exports.tables import refuse_filled
+from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.identity import digest
+from tasks.run import StageReport, WantedTasks, wanted_tasks
+from warehouse import Reader, Warehouse
+
+Row = dict[str, Any]
+_TASKS_AT_ONCE = 500
+"""So many tasks are in memory at a time, with all their answers and verdicts of one model run."""
+_PLAN = {"name": "plan", "steps": [{"solver": "generate"}]}
+"""How answers were made: one generation on the conversation."""
+_UNFIT = re.compile(r"[^A-Za-z0-9.-]+")
+
+
+def export_inspect(job: Job, folder: Path, vintage: str | None = None) -> StageReport:
+    """Write a log for each model and judge (each model run) to a folder that is empty or not there.
+
+    Args:
+        job: its models and judges, all of them if it names none, on its splits.
+        folder: where the logs are written.
+        vintage: of which vintage the answers are; None for the latest of each model, `all` for a log of each.
+
+    Raises:
+        UsageError: the folder holds something, or nothing was judged in the selection.
+        PipelineError: a file cannot be written.
+    """
+    refuse_filled(folder)
+    with Warehouse(job.warehouse).reader() as reader:
+        wanted = wanted_tasks(job, reader)
+        chosen = {
+            "benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "vintage": vintage,
+            "task_ids": list(wanted.task_ids), "models": list(job.named_models or ()),
+            "judges": list(job.named_judges or ()),
+        }  # fmt: skip
+        model_runs = reader.rows(sql.read("questions/exports/inspect_model_runs"), chosen)
+        if not model_runs:
+            raise UsageError(f"{folder}: no model has a verdict in this selection; see `prbench status`")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            n_samples = sum(_write_log(reader, wanted, model_run, folder) for model_run in model_runs)
+        except OSError as error:
+            raise PipelineError(f"{folder}: cannot be written ({error.strerror}); free some space") from error
+    said = f"{len(model_runs)} logs with {n_samples} samples in {folder}"
+    return StageReport("export", rows=n_samples, notes=[said, f"`inspect view --log-dir {folder}` shows them"])
+
+
+def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path) -> int:
+    """Write the log of one model run, and return the number of its samples."""
+    spec = spec_of(model_run, wanted.benchmark.title, wanted.task_ids)
+    file = EvalFile(folder / _name_of(model_run))
+    totals = Totals(wanted.benchmark.primary_score.score_name)
+    try:
+        file.start(spec, _PLAN)
+        for sample in _samples(reader, wanted, model_run):
+            file.add(sample, summary_of(sample))
+            totals.add(sample)
+        figures = reader.rows(sql.read("questions/exports/inspect_results"), {
+            "benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "splits": list(wanted.splits),
+            "model_run": model_run["model_run_id"],
+        })  # fmt: skip
+        file.finish({
+            "status": "success", "eval": spec, "plan": _PLAN,
+            "results": results_of(figures, totals.n_samples, totals.n_failed, totals.n_scored),
+            "stats": stats_of(model_run, totals.completed_at, totals.usages, totals.judged),
+        })  # fmt: skip
+    finally:
+        file.discard()
+    return totals.n_samples
+
+
+def _samples(reader: Reader, wanted: WantedTasks, model_run: Row) -> Iterator[Row]:
+    """The samples of a model run, by task and trial."""
+    primary = wanted.benchmark.primary_score.score_name
+    task_ids = sorted(wanted.task_ids)
+    for start in range(0, len(task_ids), _TASKS_AT_ONCE):
+        some = task_ids[start : start + _TASKS_AT_ONCE]
+        key = {"model_run": model_run["model_run_id"]}
+        responses = reader.rows(sql.read("questions/exports/inspect_responses"), key | {"task_ids": some})
+        key["response_ids"] = [row["response_id"] for row in responses]
+        criteria = _by_response(reader.rows(sql.read("questions/exports/inspect_criteria"), key))
+        scores = _by_response(reader.select(
+            "staging.response_scores", "response_id, score_name, value, value_lower, value_upper", breakdown="all",
+            model_run_id=model_run["model_run_id"], response_id=key["response_ids"],
+        ))  # fmt: skip
+        conversations = complete_conversations(reader, wanted, {row["task_id"] for row in responses})
+        for response in responses:
+            task_id, response_id = response["task_id"], response["response_id"]
+            of_response = sorted(scores[response_id], key=lambda row: row["score_name"] != primary)
+            yield sample_of(model_run, response, conversations[task_id].messages, criteria[response_id], of_response)
+
+
+def _by_response(rows: Sequence[Row]) -> Mapping[str, list[Row]]:
+    found: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        found[row["response_id"]].append(row)
+    return found
+
+
+def _name_of(model_run: Row) -> str:
+    """A name that says what a log is about; labels may hold anything, so the id tells apart what looks alike."""
+    parts = (model_run["benchmark"], model_run["model"], model_run["judge"], eval_id_of(model_run)[:8])
+    return "_".join(_UNFIT.sub("-", part)[:40] for part in parts) + SUFFIX
+
+
+Document = dict[str, Any]
+NOTICE = "Benchmark data with answers to it: do not train models on it. Markers against that (canaries) are left out."
+_PACKAGE = "prbench-pipeline"
+_SAID = (
+    "judge", "judge_config_hash", "template_hash", "grading", "rubric", "judge_trial", "model_config_hash", "vintage",
+    "dataset_revision",
+)  # fmt: skip
+_METRICS = {
+    "mean": "mean_score", "stderr": "standard_error", "ci_low": "ci_low", "ci_high": "ci_high", "coverage": "coverage",
+}  # fmt: skip
+"""Metric -> the column of the leaderboard. The first two are named as in Inspect."""
+_OF_TASKS = ("coverage", "n_tasks", "n_tasks_wanted", "is_complete", "mean_lower", "mean_upper")
+
+
+def spec_of(model_run: Row, title: str, task_ids: Sequence[str]) -> Document:
+    """What was evaluated: Inspect's `EvalSpec`. Ids are hashes of what the log is about."""
+    benchmark, revision = model_run["benchmark"], model_run["dataset_revision"]
+    return {
+        "eval_id": eval_id_of(model_run),
+        "run_id": digest("inspect run", *_identity(model_run))[:22],
+        "created": model_run["first_answered_at"].isoformat(),
+        "task": benchmark,
+        # Of logs with one task id, Inspect View takes all but the last for attempts that were retried.
+        "task_id": digest("inspect task", *_identity(model_run))[:22],
+        "task_version": revision,
+        "task_display_name": title,
+        "solver": "generate",
+        "tags": [model_run["judge"], model_run["vintage"]],
+        "dataset": {"name": title, "samples": len(task_ids), "sample_ids": list(task_ids), "shuffled": False},
+        "model": model_run["model"],
+        "model_roles": {GRADER: {"model": model_run["judge"]}},
+        "config": {"epochs": model_run["n_trials"], "epochs_reducer": ["mean"]},
+        "packages": {_PACKAGE: importlib.metadata.version(_PACKAGE)},
+        "metadata": {
+            **{name: model_run[name] for name in _SAID},
+            "may_hide_failures": model_run["may_hide_failures"],
+            "notice": NOTICE,
+        },
+    }
+
+
+def eval_id_of(model_run: Row) -> str:
+    """The id of a log."""
+    return digest("inspect eval", *_identity(model_run))[:22]
+
+
+def results_of(figures: Sequence[Row], n_samples: int, n_failed: int, n_scored: int) -> Document:
+    """The results: for each score its figures on each split, as the leaderboard shows them.
+
+    Args:
+        figures: the rows of the leaderboard, the main score first; a figure that is not known has no metric.
+        n_samples: how many samples the log has.
+        n_failed: those of them without an answer.
+        n_scored: those with a score.
+    """
+    splits = list(dict.fromkeys(row["split"] for row in figures))
+    scores = []
+    for name in dict.fromkeys(row["score_name"] for row in figures):
+        of_score = [row for row in figures if row["score_name"] == name]
+        metrics: dict[str, Document] = {}
+        for row in of_score:
+            metrics |= _metrics(row, has_group=len(splits) > 1)
+        scores.append({
+            "name": name, "scorer": name, "scored_samples": n_scored, "unscored_samples": n_samples - n_scored,
+            "metrics": metrics, "metadata": {row["split"]: {each: row[each] for each in _OF_TASKS} for row in of_score},
+        })  # fmt: skip
+    return {"total_samples": n_samples, "completed_samples": n_samples - n_failed, "scores": scores}
+
+
+def stats_of(model_run: Row, completed_at: str, usages: Mapping[str, Usage], judged: Usage | None) -> Document:
+    """The usage of all samples; when the first answer and the last verdict were stored."""
+    return {
+        "started_at": model_run["first_answered_at"].isoformat(),
+        "completed_at": completed_at,
+        "model_usage": dict(usages),
+        "role_usage": {GRADER: judged} if judged else {},
+    }
+
+
+def _metrics(row: Row, *, has_group: bool) -> dict[str, Document]:
+    """The figures of one row that are known; of several splits each is a group.
+
+    Without a mean there are none: Inspect View shows a log's first metric as its score, whatever that is.
+    """
+    found: dict[str, Document] = {}
+    if row["mean_score"] is None:
+        return found
+    # Of a mean below 0 the leaderboard shows 0.
+    unclipped = {"unclipped_mean": "raw_mean_score"} if row["raw_mean_score"] != row["mean_score"] else {}
+    for name, column in {**_METRICS, **unclipped}.items():
+        if row[column] is not None:
+            label = f"{row['split']} {name}" if has_group else name
+            found[label] = {"name": name if has_group else label, "value": row[column]}
+            if has_group:
+                found[label]["group"] = row["split"]
+    return found
+
+
+def _identity(model_run: Row) -> list[Any]:
+    return [model_run[name] for name in ("benchmark", "model", *_SAID)]
+
+
+class Totals:
+    """Counts samples, those without an answer and those with a score, and adds up their usage."""
+
+    def __init__(self, primary_score: str) -> None:
+        self._primary_score = primary_score
+        self.n_samples = self.n_failed = self.n_scored = 0
+        self.usages: dict[str, Usage] = {}
+        self.judged: Usage | None = None
+        self.completed_at = ""
+
+    def add(self, sample: Mapping[str, Any]) -> None:
+        """Count one sample."""
+        self.n_samples += 1
+        self.n_failed += sample["error"] is not None
+        score = sample["scores"].get(self._primary_score)
+        self.n_scored += score is not None and score["reason"] is None
+        for name, usage in sample["model_usage"].items():
+            self.usages[name] = added([self.usages.get(name), usage]) or {}
+        self.judged = added([self.judged, sample["role_usage"].get(GRADER)])
+        self.completed_at = max(self.completed_at, sample["completed_at"])
+
+
+VERSION = 2
+SUFFIX = ".eval"
+_EARLIEST = (1980, 1, 1, 0, 0, 0)
+"""The time of every member, since a zip cannot do without one."""
+
+
+class EvalFile:
+    """A log that is being written; it has its name once it is complete.
+
+    A float that is no number is written as `NaN`, which is how Inspect marks a sample without a score.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._temporary = path.with_name(f".{uuid4().hex}.tmp")
+        self._zip = ZipFile(self._temporary, "w", ZIP_DEFLATED)
+        self._summaries: list[Document] = []
+
+    def start(self, spec: Mapping[str, Any], plan: Mapping[str, Any]) -> None:
+        """Write what is known before the first sample."""
+        self._put("_journal/start.json", {"version": VERSION, "eval": spec, "plan": plan})
+
+    def add(self, sample: Document, summary: Document) -> None:
+        """Write one sample."""
+        self._put(f"samples/{sample['id']}_epoch_{sample['epoch']}.json", sample)
+        self._summaries.append(summary)
+
+    def finish(self, header: Mapping[str, Any]) -> None:
+        """Write the header, and give the file its name."""
+        self._put("summaries.json", self._summaries)
+        self._put("header.json", {"version": VERSION, **header})
+        self._zip.close()
+        self._temporary.replace(self._path)
+
+    def discard(self) -> None:
+        """Remove what was written, if the file is not complete."""
+        self._zip.close()
+        self._temporary.unlink(missing_ok=True)
+
+    def _put(self, name: str, document: Mapping[str, Any] | Iterable[Any]) -> None:
+        member = ZipInfo(name, _EARLIEST)
+        member.compress_type = ZIP_DEFLATED
+        self._zip.writestr(member, json.dumps(document, ensure_ascii=False))
