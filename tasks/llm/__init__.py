@@ -5,14 +5,10 @@ from tasks.llm.context_window import ContextWindow, context_window_of
 from tasks.llm.embedded import MODEL, is_embedded, weights_hash, weights_path
 from tasks.llm.failures import failure_of_status
 from tasks.llm.keys import key_state, missing_key
-from tasks.llm.ledger.deletions import deletion_mark
 from tasks.llm.ledger.entries import total_usd
-from tasks.llm.ledger.files import mend
-from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.ledger.paths import read_file
+from tasks.llm.ledger.files import deletion_mark, mend, read_file
+from tasks.llm.ledger.ledger import SPEND_COLUMNS, SPEND_KEY, KeptReply, Ledger, kept_replies, spend_in
 from tasks.llm.ledger.pruning import Pruned, forget, prune
-from tasks.llm.ledger.reading import KeptReplies, KeptReply, kept_replies
-from tasks.llm.ledger.spend import SPEND_COLUMNS, SPEND_KEY, spend_in
 from tasks.llm.limits.admission import Outcome, Totals
 from tasks.llm.limits.budget import Budget, NotCalled
 from tasks.llm.limits.limiter import Limiter
@@ -49,9 +45,9 @@ __all__ = [
     "ContextWindow",
     "Exchange",
     "Gateway",
-    "KeptReplies",
     "KeptReply",
     "Ledger",
+    "LedgerReader",
     "Limiter",
     "NotCalled",
     "Outcome",

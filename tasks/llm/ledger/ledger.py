@@ -2,32 +2,56 @@
 
 One SQLite file in WAL mode, which all processes at work on a warehouse share. Calls are keyed by `call_key` and
 attempt; what is written is durable when `record` returns. A thread of its own commits whatever came in since the last
-commit together, so that one `fsync` serves many calls.
+commit together, so that one `fsync` serves many calls. What other processes write meanwhile is read, too.
 """
 
 import asyncio
 import contextlib
+import json
+import os
 import queue
 import sqlite3
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tasks.console import notice
 from tasks.llm.ledger.call_locks import CallLocks
-from tasks.llm.ledger.damage import refused
-from tasks.llm.ledger.entries import Entry, History, logprobs_as_text
-from tasks.llm.ledger.files import in_use, writer_of
-from tasks.llm.ledger.paths import ledger_path
-from tasks.llm.ledger.reading import LedgerReader
-from tasks.llm.ledger.schema import INSERT, KEEP_LOGPROBS, SPENT, with_checksum
-from tasks.llm.ledger.spend import ADD_SPEND, spend_of
+from tasks.llm.ledger.entries import (
+    ADD_SPEND,
+    COLUMNS,
+    INSERT,
+    KEEP_LOGPROBS,
+    SPEND_COLUMNS,
+    SPEND_KEY,
+    SPENT,
+    Entry,
+    History,
+    is_as_written,
+    logprobs_as_text,
+    spend_of,
+    with_checksum,
+)
+from tasks.llm.ledger.files import DAMAGE, beside, in_use, is_damage, ledger_path, read_file, refused, writer_of
+from tasks.llm.replies import EMPTY
 from tasks.rules.errors import PipelineError
+from tasks.rules.text.characters import one_line
 
 _GROUP = 512
 Statement = tuple[str, Sequence[tuple[Any, ...]]]
 """SQL and the rows of values that it is executed with."""
+_HISTORY = """
+    select spent.attempt, logprobs.tokens, calls.rowid, calls.* from (select ? as wanted)
+    left join calls on calls.call_key = wanted left join spent on spent.call_key = wanted
+    left join logprobs on logprobs.call_key = wanted and logprobs.attempt = calls.attempt
+"""
+"""One statement, since each one begins and ends a read transaction."""
+_REPLIES_FOR = f"""
+    select cell, call_key, attempt, finished_at_s, coalesce(text, ''), parameters from calls
+    where is_final and (text is not null or status = '{EMPTY}') and cell in (select value from json_each(?))
+"""
 
 
 def recorded(entries: Sequence[Entry]) -> tuple[Statement, ...]:
@@ -173,3 +197,135 @@ def _resolve(writes: list[_Write], error: PipelineError | None) -> None:
     for loop, futures in waiting.items():
         with contextlib.suppress(RuntimeError):  # the loop was closed: nobody waits any more
             loop.call_soon_threadsafe(wake, futures)
+
+
+class LedgerReader:
+    """The ledger's file, to be read; what comes after this was made is known as late."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        address = f"{path.absolute().as_uri()}?mode=ro"
+        self._connection = sqlite3.connect(address, uri=True, check_same_thread=False, timeout=30)
+        # A damaged text is found by its row's checksum, and makes no other row unreadable.
+        self._connection.text_factory = lambda raw: raw.decode(errors="surrogateescape")
+        self._n_damaged_replies = 0
+        try:
+            query = "select coalesce(max(rowid), 0) from calls"
+            self._last_row = int(self._connection.execute(query).fetchone()[0])
+        except DAMAGE:  # is reported when a call is looked up
+            self._last_row = 0
+
+    def history(self, key: str) -> History:
+        """All that is known of a call.
+
+        Raises:
+            PipelineError: the file is damaged.
+        """
+        entries: list[Entry] = []
+        late: set[int] = set()
+        spent = 0
+        for attempt, logprobs, place, *row in self.rows(_HISTORY, key):
+            spent = attempt or 0
+            if place is None or not self._is_as_written(row):
+                continue
+            entries.append(Entry.of(row[: len(COLUMNS)], logprobs))
+            if place > self._last_row:
+                late.add(entries[-1].attempt)
+        return History(tuple(sorted(entries, key=lambda entry: entry.attempt)), spent, frozenset(late))
+
+    def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        """What a query finds.
+
+        Raises:
+            PipelineError: the file is damaged.
+        """
+        try:
+            return self._connection.execute(query, values).fetchall()
+        except DAMAGE as error:
+            raise self._unreadable(error) from error
+
+    def made_for(self, cells: Collection[str]) -> Iterator["KeptReply"]:
+        """The replies that were made for some rows, empty ones too.
+
+        Raises:
+            PipelineError: the file is damaged.
+        """
+        return (KeptReply(*row) for row in self.rows(_REPLIES_FOR, json.dumps(sorted(cells))))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def _is_as_written(self, row: Sequence[Any]) -> bool:
+        """Whether a stored reply is what was written; one that is not answers nothing, and its call is made again."""
+        if is_as_written(row[: len(COLUMNS)], row[len(COLUMNS)]):
+            return True
+        self._n_damaged_replies += 1
+        if self._n_damaged_replies == 1:
+            notice(f"{self._path}: a stored reply is damaged; its call, and others like it, are made again")
+        return False
+
+    def _unreadable(self, error: Exception) -> PipelineError:
+        if is_damage(error, self._path):
+            cause = one_line(str(error))
+            return PipelineError(
+                f"{self._path}: is damaged ({cause}); run again: it is repaired when no other run has it open"
+            )
+        return refused(self._path, "read", error, "run again")
+
+
+@dataclass(frozen=True)
+class KeptReply:
+    """A reply: the row that it was made for, the call that it answers, when it came, and the call's parameters."""
+
+    cell: str
+    call_key: str
+    attempt: int
+    finished_at_s: float
+    text: str
+    parameters: str
+
+
+@contextlib.contextmanager
+def kept_replies(folder: Path) -> Iterator[LedgerReader]:
+    """The replies of the ledger in a folder, while the block lasts."""
+    with in_use(folder):
+        reader = LedgerReader(ledger_path(folder))
+        try:
+            yield reader
+        finally:
+            reader.close()
+
+
+def spend_in(folder: Path) -> list[dict[str, Any]]:
+    """The spend of a ledger, a row for each run, day, purpose and called model, in that order.
+
+    Tokens and `cost_usd` are sums of what is known; `unpriced_calls` is the number of calls whose cost is unknown.
+    Nothing is written, and no call is read.
+
+    Raises:
+        PipelineError: a file cannot be read.
+    """
+    return [dict(zip(SPEND_COLUMNS, row, strict=True)) for row in read_file(folder, _rows_of) or ()]
+
+
+def _rows_of(path: Path) -> list[tuple[Any, ...]]:
+    try:
+        with contextlib.closing(sqlite3.connect(_address(path), uri=True, timeout=30)) as connection:
+            connection.execute("pragma query_only = on")
+            counts = [f"cast({name} as integer)" for name in SPEND_COLUMNS[len(SPEND_KEY) : -1]]
+            selected = ", ".join((*SPEND_KEY, *counts, "cost_usd"))
+            return connection.execute(f"select {selected} from spend order by {', '.join(SPEND_KEY)}").fetchall()
+    except DAMAGE as error:
+        raise refused(path, "read", error, "`prbench run` repairs it or sets it aside") from error
+
+
+def _address(path: Path) -> str:
+    """Return how to open a file for reading.
+
+    A connection that may not write leaves its share of the log's index behind when it is closed; this one merely does
+    not. Where nothing can be written and no log is there, SQLite reads a file that it is told never changes.
+    """
+    how = "mode=rw" if os.access(path.parent, os.W_OK) else "mode=ro"
+    is_alone = how == "mode=ro" and not beside(path, "-wal").exists()
+    return f"{path.absolute().as_uri()}?{how}{'&immutable=1' if is_alone else ''}"

@@ -9,9 +9,8 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tasks.llm.ledger.entries import Entry
+from tasks.llm.ledger.entries import ENDED, SUBMITTED, SUBMITTING, Entry
 from tasks.llm.ledger.ledger import Ledger, recorded
-from tasks.llm.ledger.schema import ENDED, SUBMITTED, SUBMITTING
 
 _ORDER = (SUBMITTING, SUBMITTED, ENDED)
 

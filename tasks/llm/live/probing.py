@@ -8,9 +8,8 @@ from pathlib import Path
 
 from tasks.llm.arguments import EMBEDDING
 from tasks.llm.failures import Failure, Kind
-from tasks.llm.ledger.entries import Entry
+from tasks.llm.ledger.entries import ADD_SPEND, Entry, spend_of
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.ledger.spend import ADD_SPEND, spend_of
 from tasks.llm.live.sending import send
 from tasks.llm.replies import Reply
 from tasks.llm.request import Call, Target

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tasks.llm.ledger.spend import spend_in
+from tasks.llm.ledger.ledger import spend_in
 from tests.faults.answers import Answer
 from tests.faults.content import Request
 from tests.faults.server import FaultServer

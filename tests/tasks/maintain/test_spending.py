@@ -13,8 +13,7 @@ from tasks.config.job import Job
 from tasks.llm.batches.collecting import BatchOutcome
 from tasks.llm.batches.runner import Batching
 from tasks.llm.ledger.entries import Entry
-from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.ledger.spend import spend_in
+from tasks.llm.ledger.ledger import Ledger, spend_in
 from tasks.llm.limits.budget import Budget
 from tasks.llm.replies import Reply
 from tasks.llm.request import Call

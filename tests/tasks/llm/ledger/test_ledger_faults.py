@@ -141,13 +141,6 @@ def test_a_closed_ledger_is_whole_in_its_one_file(calling: Calling, serve: Serve
     assert [path.name for path in calling.folder.iterdir() if path.suffix != ".lock"] == ["calls.sqlite"]
 
 
-def test_all_but_the_damaged_page_of_a_file_is_saved(calling: Calling, serve: Serve) -> None:
-    server = serve(Answer("word " * 100))
-    damage(filled(calling, server), "middle")
-    calling(call_to(server, "a new question"))
-    assert len(stored(calling.folder)) > 90
-
-
 def test_failures_that_have_a_row_are_no_answer_after_damage_either(calling: Calling, serve: Serve) -> None:
     server = serve(
         lambda r, _n: Answer("w " * 200) if "word" in r["messages"][0]["content"] else Answer(None, refusal="x")

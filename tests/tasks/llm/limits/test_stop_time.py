@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.ledger.spend import spend_in
+from tasks.llm.ledger.ledger import Ledger, spend_in
 from tasks.llm.limits.admission import AdmissionRequest, Outcome
 from tasks.llm.limits.budget import Budget
 from tasks.llm.limits.limiter import Limiter, TimeIsUp
