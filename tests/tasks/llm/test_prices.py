@@ -116,7 +116,7 @@ def test_a_call_to_a_model_of_the_table_costs_its_published_price(
 def test_what_litellm_says_that_a_call_of_its_table_cost_counts_since_it_knows_tiers_and_fees(
     calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tasks.llm.live.sending.cost_usd", lambda *_: 1.0)
+    monkeypatch.setattr("tasks.llm.calls.sending.cost_usd", lambda *_: 1.0)
     reply = calling(call_to(serve(Answer("x", usage=USAGE)), name="openai/gpt-4o-mini"))
     assert reply.cost_usd == pytest.approx((600 * 0.15 + 400 * 0.075 + 100 * 0.6) / 1e6)
 

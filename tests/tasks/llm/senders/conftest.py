@@ -11,8 +11,8 @@ import pytest
 
 from tasks.llm.request import Call
 from tasks.llm.senders.cluster import LOCAL, Cluster
+from tasks.llm.senders.pool import Made, RemoteSender
 from tasks.llm.senders.process import SenderProcess
-from tasks.llm.senders.remote import Made, RemoteSender
 from tests.tasks.llm.conftest import Calling
 
 PROVIDERS = ("ANTHROPIC", "AZURE", "AZURE_AI", "GEMINI", "MISTRAL", "OPENROUTER")

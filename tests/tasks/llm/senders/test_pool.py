@@ -19,20 +19,18 @@ from typing import Any
 import psutil
 import pytest
 
-from tasks.llm.failures import Kind
+from tasks.llm.budget import Budget
+from tasks.llm.calls.gateway import Gateway, Tries
+from tasks.llm.calls.sending import NoSender
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limits.budget import Budget
-from tasks.llm.limits.limiter import Limiter
-from tasks.llm.live.gateway import Gateway, Tries
-from tasks.llm.live.sending import NoSender
-from tasks.llm.replies import Reply
+from tasks.llm.limiter import Limiter
+from tasks.llm.replies import Kind, Reply
 from tasks.llm.request import Target
 from tasks.llm.senders import cluster as ray_cluster
 from tasks.llm.senders import pool as pools
 from tasks.llm.senders.cluster import LOCAL, Cluster, Node, refuse_without_ray
 from tasks.llm.senders.pool import SenderPool, wanted
-from tasks.llm.senders.process import SILENCE_S, SenderProcess
-from tasks.llm.senders.versions import differing, versions
+from tasks.llm.senders.process import SILENCE_S, SenderProcess, differing, versions
 from tasks.rules.errors import PipelineError, UsageError
 from tests.faults.server import Answer, FaultServer
 from tests.tasks.llm.conftest import call_to

@@ -7,8 +7,8 @@ from typing import Any
 
 from tasks.llm.replies import Reply
 from tasks.llm.senders.cluster import Node
+from tasks.llm.senders.pool import RemoteSender
 from tasks.llm.senders.process import Equipment
-from tasks.llm.senders.remote import RemoteSender
 
 
 class Messages:

@@ -1,4 +1,4 @@
-"""One attempt of one call, through LiteLLM: chat completions (in one piece or streamed), responses, or embeddings."""
+"""The parameters of a call as LiteLLM takes them: for chat completions, the responses API or embeddings."""
 
 import asyncio
 import time
@@ -7,17 +7,56 @@ from dataclasses import replace
 from typing import Any
 
 from tasks.llm import embedded
-from tasks.llm.arguments import EMBEDDING, RESPONSES, chat_arguments, embedding_arguments, response_arguments
-from tasks.llm.failures import Failure, failure_of
-from tasks.llm.keys import key_state
+from tasks.llm.environment import filled_in, filled_in_secrets, key_state
+from tasks.llm.http_clients import watched
 from tasks.llm.litellm_setup import litellm, make_known, spare_work
 from tasks.llm.prices import cost_usd, prices_of
-from tasks.llm.redaction import filled_in
-from tasks.llm.replies import Reply, from_chat, from_embedding, from_response, logprobs_in
-from tasks.llm.request import Call, Prices, Target
-from tasks.llm.transport.watching import watched
-from tasks.llm.transport.wire import Exchange
+from tasks.llm.replies import Failure, Reply, failure_of, from_chat, from_embedding, from_response, logprobs_in
+from tasks.llm.request import EMBEDDING, RESPONSES, Call, Prices, Target
+from tasks.llm.transport import Exchange
 from tasks.rules.errors import PipelineError
+
+_OWN = frozenset({"api", "thinking_budget_tokens", "web_search", "code_interpreter", "headers"})
+
+
+def chat_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Our parameters as LiteLLM takes them for chat completions."""
+    sent = {name: value for name, value in parameters.items() if name not in _OWN}
+    if (budget := parameters.get("thinking_budget_tokens")) is not None:
+        sent["thinking"] = {"type": "enabled", "budget_tokens": budget}
+    if parameters.get("web_search"):
+        sent["web_search_options"] = {}
+    return {**filled_in_secrets(sent), **_headers(parameters)}
+
+
+def response_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Our parameters as LiteLLM takes them for the responses API."""
+    moved = {"max_tokens", "reasoning_effort", "response_format", "tools"}
+    sent = {name: value for name, value in parameters.items() if name not in _OWN | moved}
+    if "max_tokens" in parameters:
+        sent["max_output_tokens"] = parameters["max_tokens"]
+    if "reasoning_effort" in parameters:
+        sent["reasoning"] = {"effort": parameters["reasoning_effort"]}
+    if shape := parameters.get("response_format"):
+        sent["text"] = {"format": {"type": shape["type"], **shape["json_schema"]}}
+    tools = list(parameters.get("tools") or ())
+    if parameters.get("web_search"):
+        tools.append({"type": "web_search"})
+    if parameters.get("code_interpreter"):
+        tools.append({"type": "code_interpreter", "container": {"type": "auto"}})
+    return {**filled_in_secrets(sent | ({"tools": tools} if tools else {})), **_headers(parameters)}
+
+
+def embedding_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Our parameters as LiteLLM takes them for embeddings."""
+    sent = {name: value for name, value in parameters.items() if name not in _OWN}
+    return {**filled_in_secrets(sent), **_headers(parameters)}
+
+
+def _headers(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    headers = parameters.get("headers")
+    return {"extra_headers": {name: filled_in(value) for name, value in headers.items()}} if headers else {}
+
 
 Sender = Callable[[Call, Mapping[str, Any]], Awaitable[tuple[Reply, Failure | None]]]
 """Makes one attempt of a call with these parameters, and returns its outcome; it keeps no state and never raises for a

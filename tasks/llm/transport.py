@@ -1,15 +1,66 @@
-"""Bodies of answers as they come in: decompressed within a bound, and without figures that LiteLLM fails at.
+"""HTTP below LiteLLM: no redirect is followed, bodies are bounded, and have no figures that LiteLLM fails at.
 
-Nothing here reads from a connection: a `Body` takes pieces and gives pieces.
+Nothing here reads from a connection: the HTTP clients (`http_clients`) ask the exchange that is under way, whose body
+takes pieces and gives pieces.
 """
 
 import json
+import math
 import re
 import zlib
 from collections.abc import Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+from urllib.parse import urljoin, urlsplit
 
-from tasks.llm.transport.cleaning import cleaned
+from tasks.rules.errors import PipelineError
+
+_COUNTS = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
+
+
+def cleaned(content: Any) -> Any:
+    """A completion without what fails to be read: figures of usage that are none, a reason that is no name.
+
+    The very same object if there is nothing to clean.
+    """
+    if not isinstance(content, dict):
+        return content
+    clean = dict(content)
+    if content.get("usage") is not None and (usage := _usage(content["usage"])) != content["usage"]:
+        # Chat completions take an empty report, the responses API takes one that is not there.
+        clean["usage"] = usage if usage or content.get("object") != "response" else None
+    choices = content.get("choices")
+    if isinstance(choices, list) and any(map(_has_odd_reason, choices)):
+        clean["choices"] = [{**each, "finish_reason": None} if _has_odd_reason(each) else each for each in choices]
+    return content if all(clean[name] is content[name] for name in content) else clean
+
+
+def _has_odd_reason(choice: Any) -> bool:
+    return isinstance(choice, dict) and not isinstance(choice.get("finish_reason"), str | None)
+
+
+def _usage(usage: Any) -> dict[str, Any]:
+    """A report of usage whose figures are figures; an empty one where a main figure is none."""
+    if not isinstance(usage, Mapping):
+        return {}
+    if not all(_is_count(usage[name]) for name in _COUNTS if usage.get(name) is not None):
+        return {}
+    return {
+        name: _usage(value) if name.endswith("_details") and value is not None else value
+        for name, value in usage.items()
+        if not _is_odd(name, value)
+    }
+
+
+def _is_odd(name: str, value: Any) -> bool:
+    if isinstance(value, float) and not math.isfinite(value):
+        return True
+    return name.endswith("tokens") and value is not None and not _is_count(value)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
 
 _PIECE_BYTES = 1 << 16
 _TELLS_FIGURES = re.compile(rb'"usage"\s*:\s*[^n\s]|"finish_reason"\s*:\s*[^n\s]')
@@ -176,3 +227,77 @@ def whole(content: Mapping[str, Any]) -> tuple[Mapping[str, Any], Body]:
     clean, body = cleaned(dict(content)), Body(0)
     body.look_at(clean)
     return clean, body
+
+
+MOST_BYTES = 32 << 20
+"""What is read of one reply, decompressed: streamed, 128,000 tokens of 250 bytes each; in one piece, far more."""
+_MOST_BYTES_A_RESULT = 32 << 10
+"""What is read of a batch's file for each of its calls, beside the above: several times what verdicts have."""
+
+
+class Redirected(PipelineError):
+    """The server answered with a redirect, which was not followed."""
+
+    def __init__(self, status: int, address: str, location: str) -> None:
+        self.status = status
+        super().__init__(
+            f"HTTP {status}: {_host(address)} redirects to {_target(address, location)}, which is not followed; "
+            "configure the address where it leads"
+        )
+
+
+@dataclass
+class Exchange:
+    """One call over HTTP: what it may read, and what was found out that a library may hide.
+
+    `n_results` is given where a batch's file is read: how many calls have a line in it. `status` is that of the last
+    answer.
+    """
+
+    n_results: int | None = None
+    status: int | None = None
+    fault: Redirected | TooLarge | None = None
+    body: Body = field(default_factory=lambda: Body(0))
+
+    def refuse_redirect(self, status: int, address: str, location: str) -> None:
+        """Raise Redirected if a status is that of a redirect."""
+        self.status = status
+        if 300 <= status < 400:
+            self.refuse(Redirected(status, address, location))
+
+    def refuse(self, fault: Redirected | TooLarge) -> NoReturn:
+        """End the exchange, and remember why: libraries make other errors of it."""
+        self.fault = fault
+        raise fault
+
+    def begin(self, kind: str, encoding: str, length: str) -> Body:
+        """The body that comes now, of a content type, a content encoding and a length as the headers say them."""
+        encoding = encoding.strip().lower()
+        if self.n_results is not None:
+            most_bytes = MOST_BYTES + _MOST_BYTES_A_RESULT * self.n_results
+            self.body = LineBody(most_bytes, encoding, most_line_bytes=MOST_BYTES)
+            return self.body
+        if length.isascii() and length.isdecimal() and int(length[:20]) > MOST_BYTES:
+            self.refuse(TooLarge(MOST_BYTES))
+        self.body = (EventBody if kind.startswith("text/event-stream") else WholeBody)(MOST_BYTES, encoding)
+        return self.body
+
+    def read(self, raw: bytes | None) -> Iterator[bytes]:
+        """What a piece from the connection becomes; None stands for its end."""
+        try:
+            yield from self.body.end() if raw is None else self.body.feed(raw)
+        except TooLarge as fault:
+            self.refuse(fault)
+
+
+def _target(address: str, location: str) -> str:
+    try:
+        return _host(urljoin(address, location)) if location else "nowhere"
+    except ValueError:
+        return "an address that is none"
+
+
+def _host(address: str) -> str:
+    """The host of an address and its port, and nothing else: the rest may hold secrets."""
+    host = urlsplit(address).netloc.rpartition("@")[2]
+    return ascii(host)[1:-1][:100] or "no host"
