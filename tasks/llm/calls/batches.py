@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from tasks.console import notice
 from tasks.llm.budget import Budget, SetAside, happens
 from tasks.llm.calls.batch_api import BatchApi, BatchState, NotNow, Result
-from tasks.llm.ledger.entries import ENDED, SUBMITTED, SUBMITTING, Entry, as_text
-from tasks.llm.ledger.ledger import Ledger, recorded
+from tasks.llm.ledger.entries import ENDED, SUBMITTED, SUBMITTING, Entry, as_text, recorded
+from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import Outcome
 from tasks.llm.litellm_setup import litellm
 from tasks.llm.prices import batch_prices_of, cost_usd, most_of

@@ -20,6 +20,9 @@ from tasks.llm.replies import Failure, Kind, Reply, is_final, may_pass
 from tasks.llm.request import EMBEDDING, Call, Target
 from tasks.rules.errors import PipelineError
 
+_MOST_S = 30.0
+_COSTLY = ("reasoning_effort", "thinking_budget_tokens", "web_search", "code_interpreter")
+"""Parameters that could make the answer long or dear."""
 _FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 0.5, 60.0
 _BYTES_A_TOKEN = 4
 _LIKELY_ANSWER_TOKENS = 500
@@ -42,14 +45,6 @@ class AwaitsBatch(NotCalled):
     """The call is left to a batch that has not brought it yet."""
 
 
-@dataclass(frozen=True)
-class _Before:
-    """What was made of a call before: its answer, or the attempts for this cell that failed."""
-
-    answer: Reply | None
-    failed: tuple[Entry, ...]
-
-
 class Gateway:
     """Answers to calls, each from the ledger or from the model.
 
@@ -61,12 +56,8 @@ class Gateway:
         self, limiter: Limiter, ledger: Ledger, run_id: str, tries: Tries | None = None, purpose: str = "unknown",
         sender: Sender = send,
     ) -> None:  # fmt: skip
-        self._limiter = limiter
-        self._ledger = ledger
-        self._run_id = run_id
-        self._tries = tries or Tries()
-        self._purpose = purpose
-        self._send = sender
+        self._limiter, self._ledger, self._tries, self._send = limiter, ledger, tries or Tries(), sender
+        self._run_id, self._purpose = run_id, purpose
         self._is_only_ledger = False
 
     def answering_from_ledger(self) -> "Gateway":
@@ -81,14 +72,21 @@ class Gateway:
         Raises:
             NotCalled: no attempt was made: the model was stopped, the budget is spent, or the time is up.
         """
-        before = self._before(call)
-        if (stored := before.answer) is not None:
+        stored, failed = self._before(call)
+        if stored is not None:
             return stored
-        self._refuse_to_call(call, before)
+        if self._is_only_ledger:
+            raise NotCalled(f"{call.target.endpoint_name}: the call may have been made before, and its row was lost")
+        if call.is_batched and not failed:
+            raise AwaitsBatch(f"{call.target.endpoint_name}: the call is left to a batch")
         if call.is_batched and not call.allows_live:
-            return _failed_in_batch(before.failed)
+            return _summed_up(failed, [], len(failed))
+        tried = min(len(failed), self._tries.attempts - 1)
+        return _summed_up(failed, await self._attempts(call, tried), tried)
+
+    async def _attempts(self, call: Call, tried: int) -> list[Reply]:
+        """The replies to all attempts that are left after some that were made before."""
         replies: list[Reply] = []
-        tried = min(len(before.failed), self._tries.attempts - 1)
         started_s = time.monotonic()
         for number in range(tried + 1, self._tries.attempts + 1):
             try:
@@ -105,21 +103,13 @@ class Gateway:
                 break
             if not asked_s:  # a wait that the provider asked for is kept by the limiter, for all calls
                 await asyncio.sleep(wait_s)
-        cost_usd = total_usd([entry.reply for entry in before.failed] + replies)
-        paid = [(entry.call_key, entry.attempt) for entry in before.failed] + [p for each in replies for p in each.paid]
-        return replace(replies[-1], attempts=tried + len(replies), cost_usd=cost_usd, paid=tuple(paid))
+        return replies
 
     def _history(self, call: Call, key: str) -> History:
         return self._ledger.history(key).since(call.not_before_s)
 
-    def _refuse_to_call(self, call: Call, before: "_Before") -> None:
-        if self._is_only_ledger:
-            raise NotCalled(f"{call.target.endpoint_name}: the call may have been made before, and its row was lost")
-        if call.is_batched and not before.failed:
-            raise AwaitsBatch(f"{call.target.endpoint_name}: the call is left to a batch")
-
-    def _before(self, call: Call) -> "_Before":
-        """What the ledger has: the call itself, or what was made for this very cell with the last resort."""
+    def _before(self, call: Call) -> tuple[Reply | None, Sequence[Entry]]:
+        """What the ledger has: the answer, or one for this very cell with the last resort; attempts that failed."""
         target = call.target
         history = self._history(call, call.key(call.parameters(target.parameters)))
         found, failed = history.answer_for(call.cell), history.failed_for(call.cell)
@@ -128,13 +118,15 @@ class Gateway:
             if resort.was_made_for(call.cell) and (last := resort.answer_for(call.cell)) is not None:
                 cost_usd = total_usd([*(entry.reply for entry in failed), last])
                 found = replace(last, degraded=True, cost_usd=cost_usd, attempts=len(failed) + last.attempts)
-        return _Before(found, failed)
+        return found, failed
 
     async def _attempt(self, call: Call, *, is_last: bool) -> tuple[Reply, Failure | None]:
         last_resort = call.target.last_resort if is_last and self._tries.attempts > 1 else None
         parameters = call.parameters(call.target.parameters if last_resort is None else last_resort)
         key = call.key(parameters)
-        request = _admission_request(call, parameters, key)
+        likely_tokens = most_prompt_tokens(call.messages, parameters) // _BYTES_A_TOKEN + _LIKELY_ANSWER_TOKENS
+        most = most_of(call, parameters)
+        request = AdmissionRequest(call.target.endpoint_name, key, call.priority, most, likely_tokens)
         while (made := await self._locked_attempt(call, parameters, key, request)) is None:
             # It holds no admission while it waits, so that other calls of this run may start.
             await self._ledger.call_locks.released(key, self._tries.stop_at_s)
@@ -187,27 +179,17 @@ class Gateway:
         return deadline_s is not None and time.monotonic() + wait_s - started_s >= deadline_s
 
 
-def _failed_in_batch(failed: Sequence[Entry]) -> Reply:
-    paid = tuple((entry.call_key, entry.attempt) for entry in failed)
-    return replace(
-        failed[-1].reply, attempts=len(failed), cost_usd=total_usd([entry.reply for entry in failed]), paid=paid
-    )
-
-
-def _admission_request(call: Call, parameters: Mapping[str, Any], key: str) -> AdmissionRequest:
-    prompt_bytes = most_prompt_tokens(call.messages, parameters)
-    likely_tokens = prompt_bytes // _BYTES_A_TOKEN + _LIKELY_ANSWER_TOKENS
-    return AdmissionRequest(call.target.endpoint_name, key, call.priority, most_of(call, parameters), likely_tokens)
+def _summed_up(failed: Sequence[Entry], replies: Sequence[Reply], tried: int) -> Reply:
+    """The last reply, with the cost of all attempts and where they stand in the ledger."""
+    last = replies[-1] if replies else failed[-1].reply
+    paid = [(entry.call_key, entry.attempt) for entry in failed] + [p for each in replies for p in each.paid]
+    cost_usd = total_usd([*(entry.reply for entry in failed), *replies])
+    return replace(last, attempts=tried + len(replies), cost_usd=cost_usd, paid=tuple(paid))
 
 
 def _backoff_s(attempt: int) -> float:
     """Doubling, with jitter, so that calls that failed together do not come back together."""
     return float(min(_LONGEST_BACKOFF_S, _FIRST_BACKOFF_S * 2 ** (attempt - 1))) * random.uniform(0.5, 1.5)
-
-
-_MOST_S = 30.0
-_COSTLY = ("reasoning_effort", "thinking_budget_tokens", "web_search", "code_interpreter")
-"""Parameters that could make the answer long or dear."""
 
 
 @dataclass(frozen=True)

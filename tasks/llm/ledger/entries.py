@@ -28,6 +28,8 @@ _INSERTED = (*COLUMNS, "checksum")
 SPEND_KEY = ("run_id", "day", "purpose", "called_model")
 _COUNTS = ("calls", "failed_calls", "unpriced_calls", "prompt_tokens", "cached_tokens", "completion_tokens")
 SPEND_COLUMNS = (*SPEND_KEY, *_COUNTS, "cost_usd")
+Statement = tuple[str, Sequence[tuple[Any, ...]]]
+"""SQL and the rows of values that it is executed with."""
 TABLES = {
     "calls": f"create table calls ({', '.join(_INSERTED)}, primary key (call_key, attempt))",
     "spent": "create table spent (call_key text primary key, attempt integer not null)",
@@ -45,9 +47,9 @@ TABLES = {
 SUBMITTING, SUBMITTED, ENDED = "handing in", "handed in", "ended"
 """The states of a batch as they are stored."""
 INSERT = f"insert or replace into calls ({', '.join(_INSERTED)}) values ({', '.join('?' * len(_INSERTED))})"
-"""Takes what `with_checksum` gives."""
+"""Takes the values of an entry with their checksum."""
 KEEP_LOGPROBS = "insert or replace into logprobs values (?, ?, ?)"
-"""Takes a call key, an attempt, and the tokens of its reply as `logprobs_as_text` gives them."""
+"""Takes a call key, an attempt, and the tokens of its reply."""
 SPENT = "insert into spent values (?, ?) on conflict do update set attempt = max(attempt, excluded.attempt)"
 """Takes a call key and the attempt up to which it is spent."""
 SPEND_SUMMED = ", ".join(f"{name} = {name} + excluded.{name}" for name in (*_COUNTS, "cost_usd"))
@@ -95,9 +97,11 @@ class Entry:
         )  # fmt: skip
 
     @classmethod
-    def of(cls, row: Sequence[Any], logprobs: Any = None) -> "Entry":
-        """The entry that a row of the table is, with the log-probabilities that are kept beside it."""
-        named = dict(zip(COLUMNS, row, strict=True))
+    def of(cls, row: Sequence[Any], logprobs: Any = None) -> "Entry | None":
+        """The entry that a row of the table is, with the log-probabilities kept beside it; None if it is damaged."""
+        if not is_as_written(row):
+            return None
+        named = dict(zip(COLUMNS, row, strict=False))
         reply = Reply(
             named["status"], **{name: named[name] for name in _REPLY},
             prices=Prices(*(named[name] for name in _PRICES)), logprobs=_logprobs_of(logprobs),
@@ -116,23 +120,13 @@ def checksum_of(values: Sequence[Any]) -> str:
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def with_checksum(values: Sequence[Any]) -> tuple[Any, ...]:
-    """The values of an entry as they are inserted."""
-    return (*values, checksum_of(values))
-
-
-def is_as_written(values: Sequence[Any], checksum: Any) -> bool:
-    """Whether a row is what was written."""
-    return bool(checksum == checksum_of(values))
-
-
-def logprobs_as_text(logprobs: Logprobs) -> str:
-    """Log-probabilities as they stand in the ledger."""
-    return json.dumps(logprobs, ensure_ascii=False, separators=(",", ":"))
+def is_as_written(row: Sequence[Any]) -> bool:
+    """Whether a row of the ledger is what was written: its checksum stands last."""
+    return bool(row[-1] == checksum_of(row[:-1]))
 
 
 def _logprobs_of(text: Any) -> Logprobs | None:
-    """What `logprobs_as_text` gave; None for nothing, and for what damage left of it."""
+    """Log-probabilities as `recorded` writes them; None for nothing, and for what damage left of it."""
     try:
         return tuple((str(token), float(logprob)) for token, logprob in json.loads(text)) if text else None
     except (ValueError, TypeError):
@@ -218,3 +212,15 @@ def spend_of(entry: Entry) -> tuple[Any, ...]:
         entry.run_id, day, entry.purpose, entry.model, 1, int(reply.status != OK), int(is_unpriced),
         reply.prompt_tokens or 0, reply.cached_tokens or 0, reply.completion_tokens or 0, reply.cost_usd or 0.0,
     )  # fmt: skip
+
+
+def recorded(entries: Sequence[Entry]) -> tuple[Statement, ...]:
+    """What writes finished calls down, with what they cost."""
+    calls = [(*entry.values, checksum_of(entry.values)) for entry in entries]
+    logprobs = [
+        (entry.call_key, entry.attempt, json.dumps(entry.reply.logprobs, ensure_ascii=False, separators=(",", ":")))
+        for entry in entries
+        if entry.reply.logprobs is not None
+    ]
+    kept = [(KEEP_LOGPROBS, logprobs)] if logprobs else []
+    return (INSERT, calls), (ADD_SPEND, [spend_of(entry) for entry in entries]), *kept

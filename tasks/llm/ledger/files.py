@@ -134,11 +134,6 @@ def refused(path: Path, deed: str, error: Exception, remedy: str) -> PipelineErr
         remedy = "another program is using it; try again later"
     elif _code(error) in _FORBIDDEN and not os.access(path.parent, os.W_OK):
         remedy = "this user may not write there; check the permissions"
-    elif _code(error) == sqlite3.SQLITE_CANTOPEN:  # SQLite keeps the reason to itself
-        try:
-            path.open("rb").close()
-        except OSError as why:
-            cause = f"{cause}: {why.strerror}"
     return PipelineError(f"{path}: cannot be {deed} ({cause}); {remedy}")
 
 
@@ -373,7 +368,7 @@ def _copied(damaged: sqlite3.Connection, new: sqlite3.Connection, most_rows: int
     new.execute("begin")
     with new:
         for row in _all_rows(damaged, "calls", most_rows):
-            if row is not None and is_as_written(row[:-1], row[-1]):
+            if row is not None and is_as_written(row):
                 new.execute(INSERT, row)
             else:
                 n_lost += 1

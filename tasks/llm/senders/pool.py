@@ -45,29 +45,24 @@ class RemoteSender:
         self._ready_s = time.monotonic()
         self._heard_at_s = equipment.at_s
         self._process = process
-        self._in_hand: dict[int, asyncio.Future[Made]] = {}
+        self.in_hand: dict[int, asyncio.Future[Made]] = {}
         self._numbers = 0
         self._attempts: list[Attempt] = []
         self._cancelled: list[int] = []
         self._is_message_due = False
 
     @property
-    def n_in_hand(self) -> int:
-        """How many attempts it is making."""
-        return len(self._in_hand)
-
-    @property
     def state(self) -> SenderState:
         """How it is doing."""
         calls_per_s = self.n_made / max(time.monotonic() - self._ready_s, 1e-9)
-        return SenderState(self.node.name, self.pid, self.n_made, self.n_in_hand, calls_per_s)
+        return SenderState(self.node.name, self.pid, self.n_made, len(self.in_hand), calls_per_s)
 
     async def make(self, call: Call, parameters: Mapping[str, Any]) -> Made:
         """Have it make an attempt; if it dies, that is the outcome."""
         self._numbers += 1
         number = self._numbers
         made: asyncio.Future[Made] = asyncio.get_running_loop().create_future()
-        self._in_hand[number] = made
+        self.in_hand[number] = made
         self._attempts.append((number, call, parameters))
         self._send_soon()
         try:
@@ -80,7 +75,7 @@ class RemoteSender:
             self._cancel(number)
             raise
         finally:
-            self._in_hand.pop(number, None)
+            self.in_hand.pop(number, None)
 
     def _cancel(self, number: int) -> None:
         """Have an attempt ended, or not begun where it has not been sent."""
@@ -99,7 +94,7 @@ class RemoteSender:
         while True:
             outcomes = await self._outcomes()
             for number, reply, failure in outcomes:
-                made = self._in_hand.get(number)
+                made = self.in_hand.get(number)
                 if made is not None and not made.done():
                     made.set_result((reply, failure))
             self.n_made += len(outcomes)
@@ -117,13 +112,13 @@ class RemoteSender:
 
     def give_up(self, why: str) -> None:
         """Fail the attempts that it has in hand: nobody knows what became of them."""
-        for made in list(self._in_hand.values()):
+        for made in list(self.in_hand.values()):
             if not made.done():
                 made.set_result(self._lost(why))
 
     def _lost(self, why: str) -> Made:
         failure = Failure(PROVIDER_ERROR, Kind.LOST, f"the sender on {self.node.name} is gone: {why}")
-        return Reply(failure.status, error=failure.error), failure
+        return failure.reply, failure
 
     def _send_soon(self) -> None:
         if not self._is_message_due:
@@ -178,8 +173,7 @@ class SenderPool:
         if call.target.is_embedded:
             return await send(call, parameters)
         await self._connect()
-        sender = await self._free_for(call.target)
-        return await sender.make(call, parameters)
+        return await (await self._free_for(call.target)).make(call, parameters)
 
     def start(self) -> None:
         """Begin to connect to Ray and to start senders, without waiting for it."""
@@ -257,7 +251,7 @@ class SenderPool:
         while True:
             able = [sender for sender in self.senders if target.endpoint_name not in sender.lacking]
             if able:
-                return min(able, key=lambda sender: sender.n_in_hand)
+                return min(able, key=lambda sender: len(sender.in_hand))
             if self._error is not None:
                 raise self._error
             if len(self.senders) == self._n_on.total() > 0:
@@ -365,27 +359,26 @@ def inspect(address: str, n_senders: int | None, targets: Sequence[Target]) -> l
     """
     refuse_without_ray()
     cluster = Cluster(address, n_senders)
+
+    async def inspected() -> list[NodeState]:
+        return await asyncio.gather(*(_inspected(cluster, node, targets) for node in cluster.nodes()))
+
     try:
-        return asyncio.run(_inspected(cluster, targets))
+        return asyncio.run(inspected())
     finally:
         cluster.close()
 
 
-async def _inspected(cluster: Cluster, targets: Sequence[Target]) -> list[NodeState]:
-    nodes = cluster.nodes()
-    problems = await asyncio.gather(*(_problem(cluster, node, targets) for node in nodes))
-    return [NodeState(node, problem) for node, problem in zip(nodes, problems, strict=True)]
-
-
-async def _problem(cluster: Cluster, node: Node, targets: Sequence[Target]) -> str:
+async def _inspected(cluster: Cluster, node: Node, targets: Sequence[Target]) -> NodeState:
     process = cluster.started(SenderProcess, node)
     try:
         async with asyncio.timeout(START_S):
             equipment: Equipment = await process.get_ready.remote(targets)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is what is wrong with the node
-        return cause_of(error, has_started=False)
+        return NodeState(node, cause_of(error, has_started=False))
     finally:
         cluster.end(process)
     if others := differing(versions(), equipment.versions):
-        return f"other versions: {'; '.join(others)}"
-    return "; ".join(f"{name}: {', '.join(lacking)} not set" for name, lacking in sorted(equipment.lacking.items()))
+        return NodeState(node, f"other versions: {'; '.join(others)}")
+    lacking = (f"{name}: {', '.join(names)} not set" for name, names in sorted(equipment.lacking.items()))
+    return NodeState(node, "; ".join(lacking))

@@ -104,8 +104,7 @@ class SenderProcess:
                 task.cancel()
         if time.monotonic() >= heard_at_s + SILENCE_S:
             failure = Failure(PROVIDER_ERROR, Kind.LOST, "the message reached the sender too late")
-            reply = Reply(failure.status, error=failure.error)
-            self._finished += [(number, reply, failure) for number, _, _ in attempts]
+            self._finished += [(number, failure.reply, failure) for number, _, _ in attempts]
             self._has_finished.set()
             return
         for number, call, parameters in attempts:
@@ -126,7 +125,7 @@ class SenderProcess:
             reply, failure = await send(call, parameters)
         except Exception as error:  # noqa: BLE001 - it is the driver that has to know of it
             failure = failure_of(error)
-            reply = Reply(failure.status, error=failure.error)
+            reply = failure.reply
         self._finished.append((number, reply, failure))
         self._has_finished.set()
 

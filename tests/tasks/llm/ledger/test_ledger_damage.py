@@ -16,8 +16,8 @@ import pytest
 
 from tasks.llm.calls.batches import Submissions, SubmittedCall
 from tasks.llm.ledger import files
-from tasks.llm.ledger.entries import COLUMNS, Entry
-from tasks.llm.ledger.ledger import Ledger, Statement, spend_in
+from tasks.llm.ledger.entries import COLUMNS, Entry, Statement
+from tasks.llm.ledger.ledger import Ledger, spend_in
 from tasks.llm.replies import Reply
 from tasks.llm.request import Prices
 from tasks.rules.errors import PipelineError

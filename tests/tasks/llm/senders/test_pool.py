@@ -100,7 +100,7 @@ def test_a_sender_that_is_killed_costs_its_calls_in_flight_alone_and_is_replaced
         assert {stat.S_IMODE(folder.stat().st_mode) for folder in folders} == {0o700}
         first = [sender.pid for sender in pool.senders]
         calls = [asyncio.create_task(gateway.complete(call_to(server, str(n)))) for n in range(N_CALLS)]
-        await until(lambda: all(sender.n_in_hand for sender in pool.senders) and sum(c.done() for c in calls) >= 10)
+        await until(lambda: all(sender.in_hand for sender in pool.senders) and sum(c.done() for c in calls) >= 10)
         os.kill(first[0], signal.SIGKILL)
         replies = await asyncio.gather(*calls)
         await until(lambda: len({sender.pid for sender in pool.senders} - {first[0]}) == 2)
