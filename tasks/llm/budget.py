@@ -1,8 +1,6 @@
 """The cap on what a run may use: nothing starts that could pass it."""
 
-import asyncio
-from collections.abc import Callable, Container, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Container, Sequence
 
 from tasks.llm.request import NOTHING, UNKNOWN, Usage
 
@@ -121,16 +119,6 @@ class SetAside:
         for key in list(self._most):
             self.settle(key, UNKNOWN)
 
-    @contextmanager
-    def room(self) -> Iterator[asyncio.Event]:
-        """Set as soon as anybody gives back what was set aside."""
-        has_room = asyncio.Event()
-        self._budget.when_settled.append(has_room.set)
-        try:
-            yield has_room
-        finally:
-            self._budget.when_settled.remove(has_room.set)
-
     def exhaust_without_room(self, held_back: Sequence[Usage]) -> None:
         """The budget is spent if it has no room, even later, for one of the calls that were held back."""
         for most in held_back:
@@ -139,13 +127,3 @@ class SetAside:
                     self._budget.settle(most, NOTHING)
             except BudgetSpent:
                 return
-
-
-async def happens(event: asyncio.Event, within_s: float) -> bool:
-    """Wait for an event; False if it has not come in time."""
-    try:
-        async with asyncio.timeout(within_s):
-            await event.wait()
-    except TimeoutError:
-        return False
-    return True

@@ -1,4 +1,7 @@
-"""Environment variables, with those of the `.env` file that LiteLLM reads when it is imported."""
+"""Environment variables: keys of providers, and secrets, put in at the call and taken out of whatever is kept.
+
+Those of the `.env` file that LiteLLM reads when it is imported are among them.
+"""
 
 import base64
 import importlib.util
@@ -33,9 +36,8 @@ def _read_env_file() -> None:
         from dotenv import dotenv_values  # LiteLLM brings it
 
         # Whether Prefect records a run must not depend on whether a key was asked for.
-        given = {name: value for name, value in dotenv_values(file).items() if not name.startswith("PREFECT_")}
-        for name, value in given.items():
-            if value is not None:
+        for name, value in dotenv_values(file).items():
+            if value is not None and not name.startswith("PREFECT_"):
                 os.environ.setdefault(name, value)
 
 
@@ -49,18 +51,13 @@ def env_file() -> Path | None:
 
 
 KEYS = {
-    "openai": ("OPENAI_API_KEY",),
-    "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
-    "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-    "xai": ("XAI_API_KEY",),
-    "mistral": ("MISTRAL_API_KEY",),
-    "deepseek": ("DEEPSEEK_API_KEY",),
-    "groq": ("GROQ_API_KEY",),
-    "openrouter": ("OPENROUTER_API_KEY", "OR_API_KEY"),
+    "openai": ("OPENAI_API_KEY",), "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
+    "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "xai": ("XAI_API_KEY",), "mistral": ("MISTRAL_API_KEY",),
+    "deepseek": ("DEEPSEEK_API_KEY",), "groq": ("GROQ_API_KEY",), "openrouter": ("OPENROUTER_API_KEY", "OR_API_KEY"),
     "together_ai": ("TOGETHERAI_API_KEY", "TOGETHER_API_KEY", "TOGETHER_AI_API_KEY", "TOGETHER_AI_TOKEN"),
     "fireworks_ai": ("FIREWORKS_AI_API_KEY", "FIREWORKS_API_KEY", "FIREWORKSAI_API_KEY", "FIREWORKS_AI_TOKEN"),
     "moonshot": ("MOONSHOT_API_KEY",),
-}
+}  # fmt: skip
 """By provider: the names of its key, of which one must be set; messages name the first."""
 _OTHERS = {
     "bedrock": "AWS_ACCESS_KEY_ID", "sagemaker": "AWS_ACCESS_KEY_ID", "sagemaker_chat": "AWS_ACCESS_KEY_ID",
@@ -152,11 +149,10 @@ def filled_in_secrets(value: Any, *, is_secret: bool = False) -> Any:
     """
     if isinstance(value, Mapping):
         return {
-            name: inner
-            if name == "properties"
-            else filled_in_secrets(inner, is_secret=is_secret or is_secret_name(name))
-            for name, inner in value.items()
-        }
+            name: inner if name == "properties" else filled_in_secrets(
+                inner, is_secret=is_secret or is_secret_name(name)
+            ) for name, inner in value.items()
+        }  # fmt: skip
     if isinstance(value, list | tuple):
         return [filled_in_secrets(inner, is_secret=is_secret) for inner in value]
     return filled_in(value) if is_secret and isinstance(value, str) else value

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from tasks.llm.budget import Budget, BudgetSpent, NotCalled
 from tasks.llm.endpoint_health import EndpointHealth
-from tasks.llm.replies import Failure, Reply
+from tasks.llm.replies import Reply
 from tasks.llm.request import NOTHING, UNKNOWN, Usage
 
 _WINDOW_S = 60.0
@@ -71,7 +71,6 @@ class Outcome:
     """How a call ended: with a reply, which may be a failure; lost with the process that made it; or not made."""
 
     reply: Reply | None = None
-    failure: Failure | None = None
     is_lost: bool = False
 
     @property
@@ -82,7 +81,8 @@ class Outcome:
     @property
     def is_free(self) -> bool:
         """Whether nothing was used: it was not made, or the server said no before it worked on it."""
-        return self.is_not_made if self.failure is None else self.failure.is_unpaid
+        failure = None if self.reply is None else self.reply.failure
+        return self.is_not_made if failure is None else failure.is_unpaid
 
     @property
     def used(self) -> Usage:
@@ -180,10 +180,10 @@ class Limiter:
         Raises:
             NotCalled: its model was stopped, the budget is spent, or the time is up.
         """
-        self._watch_the_clock()
-        name = request.endpoint
-        new = EndpointHealth(name, self.concurrency, self.outage_s, time.monotonic())
-        endpoint = self.endpoints.setdefault(name, new)
+        if self._clock is None:
+            self._watch_the_clock()
+        new = EndpointHealth(request.endpoint, self.concurrency, self.outage_s, time.monotonic())
+        endpoint = self.endpoints.setdefault(request.endpoint, new)
         waiting = _Waiting(request, asyncio.get_running_loop().create_future())
         endpoint.push(request.priority, waiting)
         self._dispatch()
@@ -204,7 +204,7 @@ class Limiter:
             self._requests.take(-1, now_s)
         if outcome.used.tokens is not None:
             self._tokens.take(outcome.used.tokens - admission.tokens, now_s)
-        reply, failure = outcome.reply, outcome.failure
+        reply, failure = outcome.reply, None if outcome.reply is None else outcome.reply.failure
         if failure is None and outcome.used.tokens:
             self._tokens_guessed += request.likely_tokens
             self._tokens_used += outcome.used.tokens
@@ -224,17 +224,13 @@ class Limiter:
 
     def _watch_the_clock(self) -> None:
         """Refuse those that wait when the time is up."""
-        if self.stop_at_s is not None and self._clock is None:
-            # The wall clock may be set meanwhile; so it is looked at again before long.
-            wait_s = min(_CLOCK_S, max(0.001, self.stop_at_s - time.time()))
-            self._clock = asyncio.get_running_loop().call_later(wait_s, self._look_at_the_clock)
-
-    def _look_at_the_clock(self) -> None:
         self._clock = None
         if self.is_time_up:
             self._refuse_all()
-        else:
-            self._watch_the_clock()
+        elif self.stop_at_s is not None:
+            # The wall clock may be set meanwhile; so it is looked at again before long.
+            wait_s = min(_CLOCK_S, max(0.001, self.stop_at_s - time.time()))
+            self._clock = asyncio.get_running_loop().call_later(wait_s, self._watch_the_clock)
 
     def _refuse_all(self) -> None:
         for waiting in [w for endpoint in self.endpoints.values() for w in endpoint.all_out()] + [

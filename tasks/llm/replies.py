@@ -6,7 +6,7 @@ import math
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -37,6 +37,7 @@ class Reply:
 
     Tokens are those of the deciding attempt, `cost_usd` is that of all attempts whose cost is known. `paid` are the
     ledger's entries that the reply rests on. `logprobs` are the tokens of the text with their log-probabilities.
+    `failure` is known only of an attempt that was made just now.
     """
 
     status: str
@@ -56,6 +57,17 @@ class Reply:
     degraded: bool = False
     paid: tuple[Paid, ...] = ()
     logprobs: Logprobs | None = None
+    failure: "Failure | None" = field(default=None, compare=False)
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether the same request may be answered later."""
+        return self.failure.passes if self.failure else self.status == EMPTY
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it answers its call, for good or ill; one that may pass, or that stops the model, does not."""
+        return not self.may_pass and not (self.failure and self.failure.is_fatal)
 
 
 def from_chat(completion: Any, body: Body) -> Reply:
@@ -63,32 +75,19 @@ def from_chat(completion: Any, body: Body) -> Reply:
     usage = getattr(completion, "usage", None)
     if not getattr(usage, "prompt_tokens", None):
         usage = None  # LiteLLM makes zeros of a report that is missing; no prompt has no tokens
-    prompt_details = getattr(usage, "prompt_tokens_details", None)
-    completion_details = getattr(usage, "completion_tokens_details", None)
     choice = completion.choices[0] if completion.choices else None
     status, text, error = _chat_outcome(choice)
     return Reply(
-        status=status,
-        text=text,
-        finish_reason=_name(_finish_reason(choice, body)),
-        served_model=_name(getattr(completion, "model", None)),
-        served_fingerprint=_name(getattr(completion, "system_fingerprint", None)),
-        prompt_tokens=_count(getattr(usage, "prompt_tokens", None)),
-        cached_tokens=_count(getattr(prompt_details, "cached_tokens", None)),
-        completion_tokens=_count(getattr(usage, "completion_tokens", None)),
-        reasoning_tokens=_count(getattr(completion_details, "reasoning_tokens", None)),
-        error=error,
+        status, text, _name(_finish_reason(choice, body)), _name(getattr(completion, "model", None)),
+        _name(getattr(completion, "system_fingerprint", None)), error=error,
         logprobs=logprobs_in([choice]) if status == OK else None,
-    )
+        **_counts(usage, "prompt_tokens", "completion_tokens"),
+    )  # fmt: skip
 
 
 def logprobs_in(choices: Sequence[Any]) -> Logprobs | None:
     """The log-probabilities that a choice has, or the pieces of a streamed one; None where a token has none."""
-    tokens = [
-        token
-        for choice in choices
-        for token in _get(_get(choice, "logprobs"), "content") or ()
-    ]  # fmt: skip
+    tokens = [token for choice in choices for token in _get(_get(choice, "logprobs"), "content") or ()]
     found = tuple((storable(str(_get(token, "token"))), _get(token, "logprob")) for token in tokens)
     is_known = bool(found) and all(_is_number(logprob) for _, logprob in found)
     return tuple((token, round(float(logprob), 6)) for token, logprob in found) if is_known else None
@@ -128,16 +127,9 @@ def from_response(response: Any) -> Reply:
     usage = getattr(response, "usage", None)
     status, text, error = _response_outcome(response)
     return Reply(
-        status=status,
-        text=text,
-        finish_reason=_name(_incomplete_reason(response) or getattr(response, "status", None)),
-        served_model=_name(getattr(response, "model", None)),
-        prompt_tokens=_count(getattr(usage, "input_tokens", None)),
-        cached_tokens=_count(getattr(getattr(usage, "input_tokens_details", None), "cached_tokens", None)),
-        completion_tokens=_count(getattr(usage, "output_tokens", None)),
-        reasoning_tokens=_count(getattr(getattr(usage, "output_tokens_details", None), "reasoning_tokens", None)),
-        error=error,
-    )
+        status, text, _name(_incomplete_reason(response) or getattr(response, "status", None)),
+        _name(getattr(response, "model", None)), error=error, **_counts(usage, "input_tokens", "output_tokens"),
+    )  # fmt: skip
 
 
 def _response_outcome(response: Any) -> tuple[str, str | None, str | None]:
@@ -148,12 +140,8 @@ def _response_outcome(response: Any) -> tuple[str, str | None, str | None]:
         return TRUNCATED, None, f"the reply is incomplete: {reason}"
     if getattr(response, "status", None) == "failed":
         return PROVIDER_ERROR, None, safe(f"the response failed: {getattr(response, 'error', None)}")
-    parts = [
-        part
-        for item in response.output or ()
-        if _get(item, "type") == "message"
-        for part in _get(item, "content") or ()
-    ]  # fmt: skip
+    messages = [item for item in response.output or () if _get(item, "type") == "message"]
+    parts = [part for item in messages for part in _get(item, "content") or ()]
     refusal = next((_get(part, "refusal") for part in parts if _get(part, "type") == "refusal"), None)
     if refusal:
         return REFUSED, None, safe(str(refusal))
@@ -171,17 +159,14 @@ def from_embedding(answer: Any) -> Reply:
     """A reply from LiteLLM's answer with the vector of one text, without its cost and time; its text is JSON."""
     data = getattr(answer, "data", None) or []
     vector = _get(data[0], "embedding") if len(data) == 1 else None
-    is_vector = isinstance(vector, list) and bool(vector) and all(_is_number(each) for each in vector)
-    usage = getattr(answer, "usage", None)
-    return Reply(
-        status=OK if is_vector else EMPTY,
-        # Numbers hold no secret; as they are, the vector can be read back.
-        text=json.dumps([float(each) for each in vector or ()]) if is_vector else None,
-        served_model=_name(getattr(answer, "model", None)),
-        prompt_tokens=_count(getattr(usage, "prompt_tokens", None) or None),
-        completion_tokens=0,
-        error=None if is_vector else "the reply has no vector of finite numbers",
+    prompt_tokens = _count(getattr(getattr(answer, "usage", None), "prompt_tokens", None) or None)
+    reply = Reply(
+        OK, served_model=_name(getattr(answer, "model", None)), prompt_tokens=prompt_tokens, completion_tokens=0
     )
+    if isinstance(vector, list) and bool(vector) and all(_is_number(each) for each in vector):
+        # Numbers hold no secret; as they are, the vector can be read back.
+        return replace(reply, text=json.dumps([float(each) for each in vector]))
+    return replace(reply, status=EMPTY, error="the reply has no vector of finite numbers")
 
 
 def _is_number(value: Any) -> bool:
@@ -196,6 +181,14 @@ def _get(item: Any, name: str) -> Any:
 def _name(value: Any) -> str | None:
     """A name as a provider may report it; what is no text is not one."""
     return one_line(redacted(storable(value), is_answer=True), _MOST_NAME_CHARS) if isinstance(value, str) else None
+
+
+def _counts(usage: Any, prompt: str, answer: str) -> dict[str, Any]:
+    """The figures of a report of usage, by the names that it has for the prompt's and the answer's."""
+    found = {"prompt_tokens": getattr(usage, prompt, None), "completion_tokens": getattr(usage, answer, None)}
+    found["cached_tokens"] = getattr(getattr(usage, f"{prompt}_details", None), "cached_tokens", None)
+    found["reasoning_tokens"] = getattr(getattr(usage, f"{answer}_details", None), "reasoning_tokens", None)
+    return {name: _count(value) for name, value in found.items()}
 
 
 def _count(value: Any) -> int | None:
@@ -237,7 +230,7 @@ class Failure:
     @property
     def reply(self) -> Reply:
         """The failure as what a call came back with."""
-        return Reply(self.status, error=self.error)
+        return Reply(self.status, error=self.error, failure=self)
 
     @property
     def passes(self) -> bool:
@@ -250,41 +243,25 @@ class Failure:
         return self.kind is Kind.FATAL
 
 
-def may_pass(status: str, failure: Failure | None) -> bool:
-    """Whether the same request, that came to this status, may be answered later."""
-    return failure.passes if failure else status == EMPTY
-
-
-def is_final(status: str, failure: Failure | None) -> bool:
-    """Whether an attempt answers its call, for good or ill; one that may pass, or that stops the model, does not."""
-    return not may_pass(status, failure) and not (failure and failure.is_fatal)
-
-
 _CONTEXT_LENGTH = re.compile(
-    r"context_length_exceeded|exceed_context_size|maximum context|available context|context (?:length|window|size)"
-    r"|(?:prompt|input|request)(?: is)? too (?:long|large)|too many (?:input )?tokens|reduce the length of",
-    re.IGNORECASE,
+    r"(?i)context_length_exceeded|exceed_context_size|maximum context|available context|context (?:length|window|size)"
+    r"|(?:prompt|input|request)(?: is)? too (?:long|large)|too many (?:input )?tokens|reduce the length of"
 )
 _CONTENT_FILTER = re.compile(
-    r"content_filter|content_policy_violation|ResponsibleAIPolicyViolation|content management policy"
-    r"|flagged|moderation_blocked",
-    re.IGNORECASE,
+    r"(?i)content_filter|content_policy_violation|ResponsibleAIPolicyViolation|content management policy"
+    r"|flagged|moderation_blocked"
 )
 _QUOTA = re.compile(
-    r"insufficient_quota|billing_(?:hard_limit_reached|not_active)|credit balance is too low"
-    r"|insufficient (?:funds|credits|balance)",
-    re.IGNORECASE,
+    r"(?i)insufficient_quota|billing_(?:hard_limit_reached|not_active)|credit balance is too low"
+    r"|insufficient (?:funds|credits|balance)"
 )
 """Codes and sentences that mean an empty account; 'quota' and 'billing' also stand in mere rate limits."""
-_UNKNOWN_MODEL = re.compile(
-    r"model_not_found|(?:unknown|no such|invalid) model|model .{0,80}does not exist", re.IGNORECASE
-)
+_UNKNOWN_MODEL = re.compile(r"(?i)model_not_found|(?:unknown|no such|invalid) model|model .{0,80}does not exist")
 _NO_KEY = r"missing credentials|missing (?:\w+ )?api[ _-]?key|api_key client option"
-_NEVER_SENT = re.compile(rf"LLM Provider NOT provided|{_NO_KEY}", re.IGNORECASE)
+_NEVER_SENT = re.compile(rf"(?i)LLM Provider NOT provided|{_NO_KEY}")
 _KEY_REFUSED = re.compile(
-    rf"(?:incorrect|invalid) api[ _-]?key|api[ _-]?key (?:is )?(?:not valid|not found|invalid|expired|missing)"
-    rf"|{_NO_KEY}",
-    re.IGNORECASE,
+    rf"(?i)(?:incorrect|invalid) api[ _-]?key|api[ _-]?key (?:is )?(?:not valid|not found|invalid|expired|missing)"
+    rf"|{_NO_KEY}"
 )
 """What some providers say of a wrong key with HTTP 400, and libraries of one that is not there."""
 _NO_ANSWER = frozenset({"TransportError", "ClientError", "APIConnectionError", "OSError"})

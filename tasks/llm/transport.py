@@ -130,6 +130,15 @@ class Body:
             if not raw and len(piece) < _PIECE_BYTES:
                 return
 
+    def _cleaned(self, text: bytes) -> bytes:
+        try:
+            content = json.loads(text)
+        except (ValueError, RecursionError):
+            return text
+        clean = cleaned(content)
+        self.look_at(clean)
+        return text if clean is content else json.dumps(clean).encode()
+
     def look_at(self, content: Any) -> None:
         """Keep what a completion, or a part of one, says about its end."""
         choices = content.get("choices") if isinstance(content, dict) else None
@@ -144,24 +153,15 @@ class WholeBody(Body):
 
     def __init__(self, most_bytes: int, encoding: str = "") -> None:
         super().__init__(most_bytes, encoding)
-        self._pieces: list[bytes] = []
+        self._pieces = bytearray()
 
     def _handed_on(self, piece: bytes) -> Iterator[bytes]:
-        self._pieces.append(piece)
+        self._pieces += piece
         yield from ()
 
     def end(self) -> Iterator[bytes]:
         """The body, cleaned if it has to be."""
-        body = b"".join(self._pieces)
-        self._pieces.clear()
-        try:
-            content = json.loads(body)
-        except (ValueError, RecursionError):
-            yield body
-            return
-        clean = cleaned(content)
-        self.look_at(clean)
-        yield body if clean is content else json.dumps(clean).encode()
+        yield self._cleaned(bytes(self._pieces))
 
 
 class EventBody(Body):
@@ -178,26 +178,20 @@ class EventBody(Body):
         if self._n_lines > _MOST_LINES:
             raise TooLarge(self._most_bytes)
         for line in ended:
-            yield self._cleaned(bytes(self._line) + line) + b"\n"
+            yield self._cleaned_line(bytes(self._line) + line) + b"\n"
             self._line.clear()
         self._line += rest
 
     def end(self) -> Iterator[bytes]:
         """A last line without an end."""
-        yield self._cleaned(bytes(self._line))
+        yield self._cleaned_line(bytes(self._line))
 
-    def _cleaned(self, line: bytes) -> bytes:
+    def _cleaned_line(self, line: bytes) -> bytes:
         if b'"choices"' in line:
             self.is_completion = True
         if not line.startswith(b"data:") or not _TELLS_FIGURES.search(line):
             return line
-        try:
-            content = json.loads(line[5:])
-        except (ValueError, RecursionError):
-            return line
-        clean = cleaned(content)
-        self.look_at(clean)
-        return line if clean is content else b"data: " + json.dumps(clean).encode()
+        return line[:5] + self._cleaned(line[5:])
 
 
 class LineBody(Body):
@@ -270,17 +264,16 @@ class Exchange:
         self.fault = fault
         raise fault
 
-    def begin(self, kind: str, encoding: str, length: str) -> Body:
+    def begin(self, kind: str, encoding: str, length: str) -> None:
         """The body that comes now, of a content type, a content encoding and a length as the headers say them."""
         encoding = encoding.strip().lower()
         if self.n_results is not None:
             most_bytes = MOST_BYTES + _MOST_BYTES_A_RESULT * self.n_results
             self.body = LineBody(most_bytes, encoding, most_line_bytes=MOST_BYTES)
-            return self.body
+            return
         if length.isascii() and length.isdecimal() and int(length[:20]) > MOST_BYTES:
             self.refuse(TooLarge(MOST_BYTES))
         self.body = (EventBody if kind.startswith("text/event-stream") else WholeBody)(MOST_BYTES, encoding)
-        return self.body
 
     def read(self, raw: bytes | None) -> Iterator[bytes]:
         """What a piece from the connection becomes; None stands for its end."""

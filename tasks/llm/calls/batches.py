@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tasks.console import notice
-from tasks.llm.budget import Budget, SetAside, happens
+from tasks.llm.budget import Budget, SetAside
 from tasks.llm.calls.batch_api import BatchApi, BatchState, NotNow, Result
 from tasks.llm.ledger.entries import ENDED, SUBMITTED, SUBMITTING, Entry, as_text, recorded
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import Outcome
 from tasks.llm.litellm_setup import litellm
 from tasks.llm.prices import batch_prices_of, cost_usd, most_of
-from tasks.llm.replies import Failure, Reply, failure_of, failure_of_status, from_chat, is_final
+from tasks.llm.replies import Reply, failure_of, failure_of_status, from_chat
 from tasks.llm.request import Call, Target, Usage
 from tasks.llm.transport import whole
 from tasks.rules.errors import PipelineError
@@ -177,19 +177,15 @@ class Batching:
         """Submit what was held back as live calls and batches that end give back what was set aside for them."""
         until_s, poll_s = time.monotonic() + self._left_s(wait_s), _FIRST_POLL_S
         while True:
-            with self._set_aside.room() as has_room:
-                before = outcome.n_submitted
-                held_back = await self._submit_alone(calls, outcome)
-                if outcome.n_submitted > before:
-                    await self._wait(outcome, wait_s)
-                elif held_back and not self._budget.is_spent:
-                    if not await happens(has_room, until_s - time.monotonic()):
-                        return held_back
-                    # More may be given back in a moment, and a look at all calls takes its time.
-                    await asyncio.sleep(min(poll_s, max(0.0, until_s - time.monotonic())))
-                    poll_s = min(_LONGEST_POLL_S, 2 * poll_s)
-            if not held_back or outcome.waiting or self._budget.is_spent:
+            before = outcome.n_submitted
+            held_back = await self._submit_alone(calls, outcome)
+            if outcome.n_submitted > before:
+                await self._wait(outcome, wait_s)
+            is_over = not held_back or outcome.waiting or self._budget.is_spent
+            if is_over or time.monotonic() + poll_s >= until_s:
                 return held_back
+            await asyncio.sleep(poll_s)
+            poll_s = min(_LONGEST_POLL_S, 2 * poll_s)
 
     async def _submit_alone(self, calls: Sequence[Call], outcome: BatchOutcome) -> list[Usage]:
         """Find lost batches and submit what is missing, while no other process does either for this target."""
@@ -302,11 +298,10 @@ class Batching:
 
     def _entry(self, call: SubmittedCall, result: Result) -> tuple[Entry, Usage]:
         """A result as it stands in the ledger, and what it used."""
-        reply, failure = _read(self._target, result)
-        outcome = Outcome(reply, failure)
+        outcome = Outcome(reply := _read(self._target, result))
         return Entry(
             call.call_key, self._ledger.history(call.call_key).next_attempt, call.cell, self._run_id,
-            self._target.name, self._target.endpoint, call.parameters, reply, is_final(reply.status, failure),
+            self._target.name, self._target.endpoint, call.parameters, reply, reply.is_final,
             purpose=self._purpose, is_unpaid=outcome.is_free,
         ), outcome.used  # fmt: skip
 
@@ -328,7 +323,7 @@ def _chunks(lines: Iterable[tuple[SubmittedCall, str]]) -> Iterator[list[tuple[S
         yield chunk
 
 
-def _read(target: Target, result: Result) -> tuple[Reply, Failure | None]:
+def _read(target: Target, result: Result) -> Reply:
     """The reply that a result is, at the prices of a batch; a failure is a reply too, with its status and cause."""
     if result.fault is not None:
         failure = failure_of(result.fault)
@@ -343,5 +338,5 @@ def _read(target: Target, result: Result) -> tuple[Reply, Failure | None]:
         else:
             prices = batch_prices_of(target)
             cost = cost_usd(prices, reply.prompt_tokens, reply.cached_tokens, reply.completion_tokens)
-            return replace(reply, prices=prices, cost_usd=cost), None
-    return failure.reply, failure
+            return replace(reply, prices=prices, cost_usd=cost)
+    return failure.reply

@@ -16,7 +16,7 @@ from tasks.llm.ledger.entries import ADD_SPEND, Entry, History, as_text, spend_o
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import AdmissionRequest, Limiter, Outcome
 from tasks.llm.prices import most_of, most_prompt_tokens
-from tasks.llm.replies import Failure, Kind, Reply, is_final, may_pass
+from tasks.llm.replies import Kind, Reply
 from tasks.llm.request import EMBEDDING, Call, Target
 from tasks.rules.errors import PipelineError
 
@@ -90,16 +90,15 @@ class Gateway:
         started_s = time.monotonic()
         for number in range(tried + 1, self._tries.attempts + 1):
             try:
-                reply, failure = await self._attempt(call, is_last=number == self._tries.attempts)
+                reply = await self._attempt(call, is_last=number == self._tries.attempts)
             except NotCalled:
                 if not replies:
                     raise
                 break
             replies.append(reply)
-            asked_s = (failure and failure.retry_after_s) or 0.0
+            asked_s = (reply.failure and reply.failure.retry_after_s) or 0.0
             wait_s = asked_s or _backoff_s(number)
-            is_over = not may_pass(reply.status, failure)
-            if is_over or number == self._tries.attempts or self._is_too_late(started_s, wait_s):
+            if not reply.may_pass or number == self._tries.attempts or self._is_too_late(started_s, wait_s):
                 break
             if not asked_s:  # a wait that the provider asked for is kept by the limiter, for all calls
                 await asyncio.sleep(wait_s)
@@ -120,7 +119,7 @@ class Gateway:
                 found = replace(last, degraded=True, cost_usd=cost_usd, attempts=len(failed) + last.attempts)
         return found, failed
 
-    async def _attempt(self, call: Call, *, is_last: bool) -> tuple[Reply, Failure | None]:
+    async def _attempt(self, call: Call, *, is_last: bool) -> Reply:
         last_resort = call.target.last_resort if is_last and self._tries.attempts > 1 else None
         parameters = call.parameters(call.target.parameters if last_resort is None else last_resort)
         key = call.key(parameters)
@@ -130,14 +129,13 @@ class Gateway:
         while (made := await self._locked_attempt(call, parameters, key, request)) is None:
             # It holds no admission while it waits, so that other calls of this run may start.
             await self._ledger.call_locks.released(key, self._tries.stop_at_s)
-            if (found := self._history(call, key).answer_for(call.cell)) is not None:
-                made = found, None
+            if (made := self._history(call, key).answer_for(call.cell)) is not None:
                 break
-        return replace(made[0], degraded=last_resort is not None), made[1]
+        return replace(made, degraded=last_resort is not None)
 
     async def _locked_attempt(
         self, call: Call, parameters: Mapping[str, Any], key: str, request: AdmissionRequest
-    ) -> tuple[Reply, Failure | None] | None:
+    ) -> Reply | None:
         """An attempt, or its answer if there is one by now; None if another process has the call in hand."""
         admission = await self._limiter.acquire(request)
         outcome = Outcome()
@@ -149,28 +147,26 @@ class Gateway:
                 # While this one waited, the same call may have been made for another cell or by another process.
                 history = self._history(call, key)
                 if (found := history.answer_for(call.cell)) is not None:
-                    return found, None
+                    return found
                 outcome = Outcome(is_lost=True)  # unless it comes back
-                outcome = Outcome(*(made := await self._made(call, parameters, key, history.next_attempt)))
-                return made
+                outcome = Outcome(await self._made(call, parameters, key, history.next_attempt))
+                return outcome.reply
         except NoSender:
             outcome = Outcome()
             raise
         finally:
             self._limiter.release(admission, outcome)
 
-    async def _made(
-        self, call: Call, parameters: Mapping[str, Any], key: str, number: int
-    ) -> tuple[Reply, Failure | None]:
+    async def _made(self, call: Call, parameters: Mapping[str, Any], key: str, number: int) -> Reply:
         """Send the request and write down what came of it."""
-        reply, failure = await self._send(call, parameters)
+        reply = await self._send(call, parameters)
         self._limiter.n_instead_of_batch += call.allows_live
         entry = Entry(
             key, number, call.cell, self._run_id, call.target.name, call.target.endpoint, as_text(parameters), reply,
-            is_final(reply.status, failure), purpose=self._purpose, is_unpaid=failure is not None and failure.is_unpaid,
+            reply.is_final, purpose=self._purpose, is_unpaid=reply.failure is not None and reply.failure.is_unpaid,
         )  # fmt: skip
         await self._ledger.record(entry)
-        return replace(reply, paid=((key, number),)), failure
+        return replace(reply, paid=((key, number),))
 
     def _is_too_late(self, started_s: float, wait_s: float) -> bool:
         deadline_s, stop_at_s = self._tries.deadline_s, self._tries.stop_at_s
@@ -206,10 +202,10 @@ def probe(targets: Sequence[Target], ledger: Path | None, run_id: str) -> list[P
 
 
 async def _probe(targets: Sequence[Target], ledger: Path | None, run_id: str) -> list[Probed]:
-    outcomes = await asyncio.gather(*map(_outcome, targets))
+    replies = await asyncio.gather(*map(_reply_of, targets))
     spent = [
         spend_of(Entry("", 1, "", run_id, target.name, target.endpoint, "", reply, is_final=False, purpose="doctor"))
-        for target, (reply, _) in zip(targets, outcomes, strict=True)
+        for target, reply in zip(targets, replies, strict=True)
         if reply.cost_usd
     ]
     if spent and ledger is not None:
@@ -219,18 +215,18 @@ async def _probe(targets: Sequence[Target], ledger: Path | None, run_id: str) ->
                 await opened.write((ADD_SPEND, spent))
             finally:
                 opened.close()
-    return [_probed(*outcome) for outcome in outcomes]
+    return [_probed(reply) for reply in replies]
 
 
-async def _outcome(target: Target) -> tuple[Reply, Failure | None]:
+async def _reply_of(target: Target) -> Reply:
     kept = {name: value for name, value in target.parameters.items() if name not in _COSTLY}
     bound = {} if kept.get("api") == EMBEDDING else {"max_tokens": 1}
     call = Call(replace(target, timeout_s=min(target.timeout_s, _MOST_S)), [{"role": "user", "content": "Hi"}], "")
     return await send(call, call.parameters(kept | bound))
 
 
-def _probed(reply: Reply, failure: Failure | None) -> Probed:
-    if failure is None:
+def _probed(reply: Reply) -> Probed:
+    if (failure := reply.failure) is None:
         cost = "of unknown cost" if reply.cost_usd is None else f"{reply.cost_usd:.2g} USD"
         return Probed(True, f"1 call of 1 token was answered ({reply.latency_s or 0:.1f} s, {cost})")
     if failure.kind is Kind.BUSY:

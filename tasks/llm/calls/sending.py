@@ -11,7 +11,7 @@ from tasks.llm.environment import filled_in, filled_in_secrets, key_state
 from tasks.llm.http_clients import watched
 from tasks.llm.litellm_setup import litellm, make_known, spare_work
 from tasks.llm.prices import cost_usd, prices_of
-from tasks.llm.replies import Failure, Reply, failure_of, from_chat, from_embedding, from_response, logprobs_in
+from tasks.llm.replies import Reply, failure_of, from_chat, from_embedding, from_response, logprobs_in
 from tasks.llm.request import EMBEDDING, RESPONSES, Call, Prices, Target
 from tasks.llm.transport import Exchange
 from tasks.rules.errors import PipelineError
@@ -58,7 +58,7 @@ def _headers(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {"extra_headers": {name: filled_in(value) for name, value in headers.items()}} if headers else {}
 
 
-Sender = Callable[[Call, Mapping[str, Any]], Awaitable[tuple[Reply, Failure | None]]]
+Sender = Callable[[Call, Mapping[str, Any]], Awaitable[Reply]]
 """Makes one attempt of a call with these parameters, and returns its outcome; it keeps no state and never raises for a
 call that failed, only `NoSender`. `send` makes it in this process; limits, budget, ledger and retries stay with the
 gateway.
@@ -69,7 +69,7 @@ class NoSender(PipelineError):
     """Nothing is there that could make an attempt, so nothing was sent."""
 
 
-async def send(call: Call, parameters: Mapping[str, Any]) -> tuple[Reply, Failure | None]:
+async def send(call: Call, parameters: Mapping[str, Any]) -> Reply:
     """Make one attempt. A failure is a reply too, with its status and cause; nothing is raised for it."""
     target, prices = call.target, prices_of(call.target)
     spare_work(must_price=_is_priced_by_litellm(prices))
@@ -85,10 +85,10 @@ async def send(call: Call, parameters: Mapping[str, Any]) -> tuple[Reply, Failur
             if failure.is_about_key:
                 failure = replace(failure, error=f"{failure.error}; check the key: {key_state(target)}")
             cause = failure.error if str(error) else f"no complete reply within {target.timeout_s:g} s"
-            return Reply(failure.status, latency_s=time.monotonic() - started_s, error=cause), failure
+            return replace(failure.reply, latency_s=time.monotonic() - started_s, error=cause)
     reply = _reply_of(answer, exchange, parameters.get("api"))
     cost = _cost_usd(answer, reply, prices)
-    return replace(reply, cost_usd=cost, prices=prices, latency_s=time.monotonic() - started_s), None
+    return replace(reply, cost_usd=cost, prices=prices, latency_s=time.monotonic() - started_s)
 
 
 def _reply_of(answer: Any, exchange: Exchange, api: str | None) -> Reply:

@@ -20,7 +20,6 @@ from tasks.llm.senders.process import SILENCE_S, Attempt, Equipment, Outcome, Se
 
 _MESSAGE_AFTER_S = 0.002
 """So long attempts are collected for one message; each message costs the driver half a millisecond of its core."""
-Made = tuple[Reply, Failure | None]
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class RemoteSender:
         self._ready_s = time.monotonic()
         self._heard_at_s = equipment.at_s
         self._process = process
-        self.in_hand: dict[int, asyncio.Future[Made]] = {}
+        self.in_hand: dict[int, asyncio.Future[Reply]] = {}
         self._numbers = 0
         self._attempts: list[Attempt] = []
         self._cancelled: list[int] = []
@@ -57,11 +56,11 @@ class RemoteSender:
         calls_per_s = self.n_made / max(time.monotonic() - self._ready_s, 1e-9)
         return SenderState(self.node.name, self.pid, self.n_made, len(self.in_hand), calls_per_s)
 
-    async def make(self, call: Call, parameters: Mapping[str, Any]) -> Made:
+    async def make(self, call: Call, parameters: Mapping[str, Any]) -> Reply:
         """Have it make an attempt; if it dies, that is the outcome."""
         self._numbers += 1
         number = self._numbers
-        made: asyncio.Future[Made] = asyncio.get_running_loop().create_future()
+        made: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self.in_hand[number] = made
         self._attempts.append((number, call, parameters))
         self._send_soon()
@@ -93,10 +92,10 @@ class RemoteSender:
         """
         while True:
             outcomes = await self._outcomes()
-            for number, reply, failure in outcomes:
+            for number, reply in outcomes:
                 made = self.in_hand.get(number)
                 if made is not None and not made.done():
-                    made.set_result((reply, failure))
+                    made.set_result(reply)
             self.n_made += len(outcomes)
             if outcomes:
                 on_reply()
@@ -116,9 +115,9 @@ class RemoteSender:
             if not made.done():
                 made.set_result(self._lost(why))
 
-    def _lost(self, why: str) -> Made:
+    def _lost(self, why: str) -> Reply:
         failure = Failure(PROVIDER_ERROR, Kind.LOST, f"the sender on {self.node.name} is gone: {why}")
-        return failure.reply, failure
+        return failure.reply
 
     def _send_soon(self) -> None:
         if not self._is_message_due:
@@ -164,7 +163,7 @@ class SenderPool:
         self._error: NoSender | None = None
         self.senders: list[RemoteSender] = []
 
-    async def __call__(self, call: Call, parameters: Mapping[str, Any]) -> Made:
+    async def __call__(self, call: Call, parameters: Mapping[str, Any]) -> Reply:
         """Make one attempt on the sender that has the least in hand; the embedded model is called here.
 
         Raises:

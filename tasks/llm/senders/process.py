@@ -53,7 +53,7 @@ def _code_hash(folder: Path) -> str:
 
 Attempt = tuple[int, Call, Mapping[str, Any]]
 """A number that the driver gave it, the call, and the parameters that are sent."""
-Outcome = tuple[int, Reply, Failure | None]
+Outcome = tuple[int, Reply]
 """The attempt's number, and what came of it."""
 LIFE_SIGN_EVERY_S = 5.0
 SILENCE_S = 6 * LIFE_SIGN_EVERY_S
@@ -104,7 +104,7 @@ class SenderProcess:
                 task.cancel()
         if time.monotonic() >= heard_at_s + SILENCE_S:
             failure = Failure(PROVIDER_ERROR, Kind.LOST, "the message reached the sender too late")
-            self._finished += [(number, failure.reply, failure) for number, _, _ in attempts]
+            self._finished += [(number, failure.reply) for number, _, _ in attempts]
             self._has_finished.set()
             return
         for number, call, parameters in attempts:
@@ -122,11 +122,10 @@ class SenderProcess:
 
     async def _make(self, number: int, call: Call, parameters: Mapping[str, Any]) -> None:
         try:
-            reply, failure = await send(call, parameters)
+            reply = await send(call, parameters)
         except Exception as error:  # noqa: BLE001 - it is the driver that has to know of it
-            failure = failure_of(error)
-            reply = failure.reply
-        self._finished.append((number, reply, failure))
+            reply = failure_of(error).reply
+        self._finished.append((number, reply))
         self._has_finished.set()
 
     def _ended(self, number: int, _: asyncio.Task[None]) -> None:

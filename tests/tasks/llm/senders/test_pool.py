@@ -316,7 +316,7 @@ def test_an_attempt_that_reaches_a_sender_after_it_was_given_up_is_not_made() ->
             await process.start([(1, call_to(server), {})], [], time.monotonic() - SILENCE_S)
             _, outcomes = await process.outcomes()
             assert server.book == []
-        return [(number, failure and failure.kind) for number, _, failure in outcomes]
+        return [(number, reply.failure and reply.failure.kind) for number, reply in outcomes]
 
     assert [(1, Kind.LOST)] == asyncio.run(work())
 
