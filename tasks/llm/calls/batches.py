@@ -179,13 +179,15 @@ class Batching:
         while True:
             before = outcome.n_submitted
             held_back = await self._submit_alone(calls, outcome)
-            if outcome.n_submitted > before:
+            has_submitted = outcome.n_submitted > before
+            if has_submitted:
                 await self._wait(outcome, wait_s)
-            is_over = not held_back or outcome.waiting or self._budget.is_spent
-            if is_over or time.monotonic() + poll_s >= until_s:
+            is_late = not has_submitted and time.monotonic() + poll_s >= until_s
+            if not held_back or outcome.waiting or self._budget.is_spent or is_late:
                 return held_back
-            await asyncio.sleep(poll_s)
-            poll_s = min(_LONGEST_POLL_S, 2 * poll_s)
+            if not has_submitted:
+                await asyncio.sleep(poll_s)
+                poll_s = min(_LONGEST_POLL_S, 2 * poll_s)
 
     async def _submit_alone(self, calls: Sequence[Call], outcome: BatchOutcome) -> list[Usage]:
         """Find lost batches and submit what is missing, while no other process does either for this target."""

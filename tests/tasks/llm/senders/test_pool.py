@@ -28,9 +28,9 @@ from tasks.llm.replies import Kind, Reply
 from tasks.llm.request import Target
 from tasks.llm.senders import cluster as ray_cluster
 from tasks.llm.senders import pool as pools
-from tasks.llm.senders.cluster import LOCAL, Cluster, Node, refuse_without_ray
-from tasks.llm.senders.pool import SenderPool, wanted
-from tasks.llm.senders.process import SILENCE_S, SenderProcess, differing, versions
+from tasks.llm.senders.cluster import LOCAL, Cluster, refuse_without_ray
+from tasks.llm.senders.pool import SenderPool
+from tasks.llm.senders.process import SILENCE_S, SenderProcess, versions
 from tasks.rules.errors import PipelineError, UsageError
 from tests.faults.server import Answer, FaultServer
 from tests.tasks.llm.conftest import call_to
@@ -179,24 +179,6 @@ def test_a_key_that_is_set_on_no_node_is_named(tmp_path: Path, monkeypatch: pyte
 
     with pytest.raises(NoSender, match="mistral-small-latest: MISTRAL_API_KEY is set on no node of Ray"):
         with_pool(tmp_path, call.target, work)
-
-
-def test_what_differs_between_driver_and_sender_is_named() -> None:
-    own = {"Python": "3.11.7", "litellm": "1.106.0", "prbench": "ab12"}
-    assert differing(own, own) == []
-    assert differing(own, {"Python": "3.11.7", "litellm": "1.107.0"}) == [
-        "litellm 1.107.0 there, 1.106.0 here",
-        "prbench missing there, ab12 here",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("n_senders", "expected"), [(None, [4, 1, 2]), (1, [1, 0, 0]), (3, [1, 1, 1]), (5, [2, 1, 2]), (99, [4, 1, 2])]
-)
-def test_senders_are_spread_evenly_over_the_cores_of_the_nodes(n_senders: int | None, expected: list[int]) -> None:
-    nodes = [Node("a", "first", 4), Node("b", "second", 1), Node("c", "third", 2)]
-    found = wanted(nodes, n_senders)
-    assert [found.get(node, 0) for node in nodes] == expected
 
 
 def test_without_ray_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
