@@ -21,7 +21,7 @@ from functools import partial
 from http import HTTPStatus
 from threading import Thread
 from typing import Any, Literal
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from tasks.alerts.findings import Alert
 from tasks.alerts.message import Message, Night
@@ -33,15 +33,12 @@ from tasks.rules.errors import UsageError
 PING = "ping"
 """The name of the dead-man's switch among the receivers."""
 FIRST_WAIT_S, _LONGEST_WAIT_S = 1.0, 30.0
-_LEFT_OUT = {"version": "", "attachments": "", "type": ""}
-"""Keys that Apprise would add to a webhook's JSON."""
 _CERTIFICATE = {10: "has expired", 18: "is self-signed", 62: "is for another name", 64: "is for another address"}
 """OpenSSL's codes for what is wrong with a certificate."""
 _CAUSES: dict[type[BaseException], str] = {
     ssl.SSLError: "no encrypted connection was possible", socket.gaierror: "the host name is unknown",
     TimeoutError: "no answer in time", smtplib.SMTPServerDisconnected: "the server ended the conversation",
 }  # fmt: skip
-_INVALID = "it has no valid address that begins with http:// or https://"
 _ERRORS: ContextVar[list[BaseException] | None] = ContextVar("errors", default=None)
 """What libraries caught while something is sent; None at any other time."""
 Send = Callable[[], bool]
@@ -186,7 +183,7 @@ def _of_error(error: BaseException) -> NotDelivered:
         code = refused[0] if refused else getattr(error, "smtp_code", 0)
         return NotDelivered(f"the server refused the mail: {code}", may_pass=code < 500)
     if any(isinstance(each, InvalidURL | InvalidSchema) for each in chain):
-        return NotDelivered(_INVALID, may_pass=False)
+        return NotDelivered("it has no valid address that begins with http:// or https://", may_pass=False)
     for each in chain:
         if isinstance(each, ssl.SSLCertVerificationError):
             flaw = _CERTIFICATE.get(each.verify_code, "is not signed by anyone trusted here")
@@ -211,26 +208,26 @@ def _chain(error: BaseException | None, seen: frozenset[int] = frozenset()) -> I
 
 def _sends(to: Receiver, message: Message, timeout_s: float) -> list[Send]:
     """What sends a message to a receiver; mail goes to each address by itself, so that only failed ones are retried."""
-    send = partial(_send, message=message, timeout_s=timeout_s)
     if to.prefect is not None:
         return [partial(_notify, to.prefect, message)]
     if to.email is not None:
-        return [partial(send, partial(_mail, to.email, address)) for address in to.email.to]
+        return [partial(_send, partial(_mail, to.email, address), message, timeout_s) for address in to.email.to]
     if to.apprise is not None:
-        return [partial(send, partial(_by_url, to.apprise))]
-    if to.slack is not None:
-        chat = _LEFT_OUT | {"title": "", "message": "text"}
-        return [partial(send, partial(_hook, to.slack, chat), body=message.as_chat)]
-    return [partial(send, partial(_hook, to.webhook or "", _LEFT_OUT | message.as_json))]
+        return [partial(_send, partial(_by_url, to.apprise), message, timeout_s)]
+    hook = message.as_json | {"title": message.title, "message": message.body}
+    content = {"text": message.as_chat} if to.slack is not None else hook
+    return [partial(_call, to.slack or to.webhook or "", timeout_s, content)]
 
 
-def _call(address: str, timeout_s: float) -> bool:
+def _call(address: str, timeout_s: float, content: Mapping[str, Any] | None = None) -> bool:
+    """Call an address, which may refer to the environment; with content, hand it in as JSON."""
     import requests
 
-    with requests.get(
-        filled_in(address).strip(), timeout=2 * timeout_s, verify=_authorities(), stream=True, allow_redirects=False
-    ) as answer:
-        return answer.ok
+    with requests.request(
+        "GET" if content is None else "POST", filled_in(address).strip(), json=content, timeout=2 * timeout_s,
+        verify=_authorities(), stream=True, allow_redirects=False,
+    ) as answer:  # fmt: skip
+        return answer.status_code < 300
 
 
 def _authorities() -> bool | str:
@@ -238,7 +235,7 @@ def _authorities() -> bool | str:
     return os.environ.get("SSL_CERT_FILE") or True
 
 
-def _send(service: Callable[[Any], Any], message: Message, timeout_s: float, body: str | None = None) -> bool:
+def _send(service: Callable[[Any], Any], message: Message, timeout_s: float) -> bool:
     from apprise import Apprise, AppriseAsset, NotifyFormat
 
     asset = AppriseAsset(app_id="prbench", app_desc="prbench", http_redirects=False, async_mode=False)
@@ -251,7 +248,7 @@ def _send(service: Callable[[Any], Any], message: Message, timeout_s: float, bod
     plugin.verify_certificate = plugin.verify_certificate and _authorities()
     apprise = Apprise(asset=asset)
     apprise.add(plugin)
-    return apprise.notify(body or message.body, message.title, body_format=NotifyFormat.TEXT) is True
+    return apprise.notify(message.body, message.title, body_format=NotifyFormat.TEXT) is True
 
 
 def _by_url(url: str, asset: Any) -> Any:
@@ -260,25 +257,10 @@ def _by_url(url: str, asset: Any) -> Any:
     return Apprise.instantiate(filled_in(url).strip(), asset=asset)
 
 
-def _hook(address: str, payload: Mapping[str, object], asset: Any) -> Any:
-    from apprise.plugins.custom_json import NotifyJSON
-
-    parts = urlsplit(filled_in(address).strip())
-    if parts.scheme not in {"http", "https"}:
-        raise NotDelivered(_INVALID, may_pass=False)
-    user, _, host = parts.netloc.rpartition("@")
-    name, _, password = user.partition(":")
-    path = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path
-    return NotifyJSON(  # type: ignore[no-untyped-call]  # Apprise's plugins have no types
-        asset=asset, secure=parts.scheme == "https", host=host, fullpath=path, user=name, password=password,
-        payload=payload,
-    )  # fmt: skip
-
-
 def _mail(email: Email, to: str, asset: Any) -> Any:
     from apprise.plugins.email import NotifyEmail
 
-    return NotifyEmail(  # type: ignore[no-untyped-call]  # as above
+    return NotifyEmail(  # type: ignore[no-untyped-call]  # Apprise's plugins have no types
         asset=asset, format="text", smtp_host=email.host, host=email.host, port=email.port,
         secure_mode={"starttls": "starttls", "tls": "ssl", "none": "insecure"}[email.security],
         user=quote(filled_in(email.user or "")), password=quote(filled_in(email.password or "")),

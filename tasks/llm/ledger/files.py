@@ -375,10 +375,12 @@ def _copied(damaged: sqlite3.Connection, new: sqlite3.Connection, most_rows: int
         for name in TABLES.keys() - {"calls"}:
             for row in filter(None, _all_rows(damaged, name, most_rows)):
                 new.execute(f"insert or ignore into {name} values ({', '.join('?' * len(row))})", row)
-        if new.execute("select 1 from spend").fetchone() is None:
-            new.execute(FILL_SPEND)
         n_calls: int = new.execute("select count(*) from calls").fetchone()[0]
-    return n_calls, n_lost
+        n_made: int | None = new.execute("select sum(calls) from spend").fetchone()[0]
+        if n_made is None:
+            new.execute(FILL_SPEND)
+    # Of places that cannot be read nobody knows whether they held a call.
+    return n_calls, n_lost if n_made is None else min(n_lost, max(0, n_made - n_calls))
 
 
 def _all_rows(damaged: sqlite3.Connection, table: str, most_rows: int) -> Iterator[Row | None]:
