@@ -49,7 +49,7 @@ ITSELF = ""
 
 LEVELS: dict[str, tuple[set[str], ...]] = {
     "tasks": (*TASKS_LEVELS, {ITSELF}),
-    "tasks.llm": ({"transport"}, {ITSELF}, {"ledger", "limits"}, {"batches", "live"}, {"senders"}),
+    "tasks.llm": ({ITSELF}, {"ledger"}, {"calls"}, {"senders"}),
     "tasks.report": ({"content"}, {"drawing"}, {"pages", "rendering"}, {"drilldown"}, {ITSELF}),
 }
 """Part -> its folders, lowest first: each uses only lower ones."""

@@ -1,16 +1,65 @@
-"""What in a night is worth an alert: pure functions of figures that other stages computed."""
+"""What in a night somebody must know: alerts, and what is worth one, by figures that other stages computed."""
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import Any, Literal, get_args
 
-from tasks.alerts.alert import Alert, Kind
+from tasks.llm import redacted, safe
 from tasks.rules.statistics.comparison import holm, is_significant
 from tasks.rules.statistics.control import Drifted
+from tasks.rules.text.characters import one_line, storable
 from tasks.run import LEFT_OUT, StageReport
 
+Kind = Literal["failure", "skipped", "budget", "stop_time", "judge_drift", "score_drop", "coverage", "quality"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+"""The kinds of alerts in the order in which a message shows them: what ended a night before what it found."""
+_LINE_CHARS = 1_000
 _MOST_SHOWN = 3
 """So many findings of a stage are in the line; all are in the facts."""
+
+
+@dataclass(frozen=True)
+class Alert:
+    """One thing about a night that somebody must know.
+
+    Names and errors in it may come from anywhere: an alert holds them as text of one line without this process's
+    secrets, and as values that JSON has.
+
+    Attributes:
+        subject: label of the model or judge that it is about; empty for the night itself.
+        line: a sentence for people, with its numbers.
+        facts: the same for machines.
+    """
+
+    kind: Kind
+    subject: str
+    line: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "subject", safe(self.subject))
+        object.__setattr__(self, "line", one_line(redacted(storable(self.line)), _LINE_CHARS))
+        object.__setattr__(self, "facts", _plain(self.facts))
+
+    @property
+    def as_json(self) -> dict[str, Any]:
+        """The alert as JSON has it."""
+        return {"kind": self.kind, "subject": self.subject, "line": self.line, "facts": self.facts}
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it; a number that is none becomes null."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, bool | int):
+        return value
+    return redacted(storable(str(value)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,11 +120,12 @@ def _drop(found: Comparison, p_adjusted: float, *, has_drifted: bool) -> Alert:
         f"{found.second_mean:.3f} in {found.second_vintage}, {found.first_mean:.3f} in {found.first_vintage}; "
         f"{interval}corrected p {p_value}, {found.n_tasks}{share} tasks"
     )
-    if has_drifted:
-        line += f"; {found.judge} drifted the same night, so the judge may be the cause, not the model"
-    return Alert(
-        "score_drop", found.model, line, asdict(found) | {"p_adjusted": p_adjusted, "judge_drifted": has_drifted}
-    )
+    facts = asdict(found) | {"p_adjusted": p_adjusted, "judge_drifted": has_drifted}
+    return Alert("score_drop", found.model, line + _drifted_too(found.judge, has_drifted), facts)
+
+
+def _drifted_too(judge: str, has_drifted: bool) -> str:
+    return f"; {judge} drifted the same night, so the judge may be the cause, not the model" if has_drifted else ""
 
 
 def settled_drops(looks: Iterable[Mapping[str, Any]], *, drifted_judges: Collection[str] = ()) -> list[Alert]:
@@ -94,26 +144,25 @@ def _settled_drop(look: Mapping[str, Any], has_drifted: bool) -> Alert:
         f"{look['sequence_low']:+.3f} to {look['sequence_high']:+.3f}, settled after {look['n_tasks_evaluated']} of "
         f"{look['n_tasks_planned']} tasks"
     )
-    if has_drifted:
-        line += f"; {look['judge']} drifted the same night, so the judge may be the cause, not the model"
+    line += _drifted_too(look["judge"], has_drifted)
     return Alert("score_drop", look["model"], line, {**look, "judge_drifted": has_drifted})
 
 
 def drifts(drifted: Iterable[Drifted]) -> list[Alert]:
     """An alert for every judge that is outside its control limits."""
-    return [_drift(judge) for judge in drifted]
-
-
-def _drift(found: Drifted) -> Alert:
-    measures = (("usual", found.centre), ("limit", found.lower_limit), ("bar", found.min_agreement))
-    beside = ", ".join(f"{name} {value:.1%}" for name, value in measures if value is not None)
-    change = found.met_share - found.first_met_share
-    line = (
-        f"{found.judge} repeated its first decision on {found.agreement:.1%} of {found.n_decided} control verdicts in "
-        f"{found.night}, below the {found.cause} ({beside}); criteria met: {found.met_share:.1%}, at first "
-        f"{found.first_met_share:.1%} ({change * 100:+.1f} points); the judge may be the cause of this night's changes"
-    )
-    return Alert("judge_drift", found.judge, line, asdict(found))
+    alerts = []
+    for found in drifted:
+        measures = (("usual", found.centre), ("limit", found.lower_limit), ("bar", found.min_agreement))
+        beside = ", ".join(f"{name} {value:.1%}" for name, value in measures if value is not None)
+        change = found.met_share - found.first_met_share
+        line = (
+            f"{found.judge} repeated its first decision on {found.agreement:.1%} of {found.n_decided} control verdicts "
+            f"in {found.night}, below the {found.cause} ({beside}); criteria met: {found.met_share:.1%}, at first "
+            f"{found.first_met_share:.1%} ({change * 100:+.1f} points); the judge may be the cause of this night's "
+            "changes"
+        )
+        alerts.append(Alert("judge_drift", found.judge, line, asdict(found)))
+    return alerts
 
 
 def alerts_of_reports(reports: Sequence[StageReport]) -> list[Alert]:
@@ -121,19 +170,24 @@ def alerts_of_reports(reports: Sequence[StageReport]) -> list[Alert]:
 
     They are about the budget or the stop time, coverage or quality below the bar, and an incomplete control set.
     """
-    below = [report for report in reports if report.is_below_bar]
-    causes = dict.fromkeys(line for report in reports for line in report.stopped)
-    return [
+    alerts = [
         *_stopped("budget", "its budget", [report for report in reports if report.is_at_budget]),
         *_stopped("stop_time", "its stop time", [report for report in reports if report.is_at_stop_time]),
-        *(
-            Alert("coverage", "", _some([*causes, *report.warnings]), {"warnings": [*causes, *report.warnings]})
-            for report in below
-            if report.stage == "coverage"
-        ),
-        *(_quality(report) for report in below if report.stage != "coverage"),
-        *(_incomplete_control_set(report) for report in reports if report.stage == "drift" and _lacks(report)),
     ]
+    stopped = dict.fromkeys(line for report in reports for line in report.stopped)
+    for report in reports:
+        if report.is_below_bar and report.stage == "coverage":
+            found = [*stopped, *report.warnings]
+            alerts.append(Alert("coverage", "", _some(found), {"warnings": found}))
+        elif report.is_below_bar:
+            found = [line for line in report.warnings if LEFT_OUT in line] or report.warnings
+            line = f"{report.stage}: data quality is below the bar: {_some(found)}"
+            alerts.append(Alert("quality", "", line, {"stage": report.stage, "warnings": found}))
+        # That the budget or the stop time was reached is an alert of its own.
+        is_cut_short = report.is_at_budget or report.is_at_stop_time
+        if report.stage == "drift" and (report.failures or (report.skipped and not is_cut_short)):
+            alerts.append(_incomplete_control_set(report))
+    return alerts
 
 
 def _stopped(kind: Kind, what: str, reports: Sequence[StageReport]) -> list[Alert]:
@@ -147,25 +201,13 @@ def _stopped(kind: Kind, what: str, reports: Sequence[StageReport]) -> list[Aler
     return [Alert(kind, "", line, {"skipped": n_skipped, "warnings": list(why)})]
 
 
-def _lacks(report: StageReport) -> bool:
-    """Whether judging failed; that the budget or the stop time was reached is an alert of its own."""
-    is_cut_short = report.is_at_budget or report.is_at_stop_time
-    return bool(report.failures) or (report.skipped > 0 and not is_cut_short)
-
-
 def _incomplete_control_set(report: StageReport) -> Alert:
     """Without verdicts on its control set, a judge's drift is unknown: that is no sign that there is none."""
     missing = ", ".join(f"{count} {status}" for status, count in sorted(report.failures.items()))
-    left_out = f"{report.skipped} skipped" if report.skipped else ""
-    line = f"the control set was not fully judged: {'; '.join(part for part in (missing, left_out) if part)}"
+    parts = [part for part in (missing, f"{report.skipped} skipped" if report.skipped else "") if part]
+    line = f"the control set was not fully judged: {'; '.join(parts)}; drift of a judge may be missed"
     facts = {"failures": dict(report.failures), "skipped": report.skipped, "warnings": report.warnings}
-    return Alert("coverage", "", f"{line}; drift of a judge may be missed", facts)
-
-
-def _quality(report: StageReport) -> Alert:
-    failed = [line for line in report.warnings if LEFT_OUT in line] or report.warnings
-    line = f"{report.stage}: data quality is below the bar: {_some(failed)}"
-    return Alert("quality", "", line, {"stage": report.stage, "warnings": failed})
+    return Alert("coverage", "", line, facts)
 
 
 def _some(lines: Sequence[str]) -> str:
@@ -173,11 +215,5 @@ def _some(lines: Sequence[str]) -> str:
     return "; ".join([*lines[:_MOST_SHOWN], *more])
 
 
-def failure(line: str) -> Alert:
-    """The night ended with an error, described in one line."""
-    return Alert("failure", "", line)
-
-
-def skipped(line: str) -> Alert:
-    """The night did not take place, for the reason that the line gives."""
-    return Alert("skipped", "", line)
+failure, skipped = partial(Alert, "failure", ""), partial(Alert, "skipped", "")
+"""The night ended with an error, or did not take place, as one line says."""

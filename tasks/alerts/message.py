@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from itertools import accumulate
 from typing import Any, Self
 
-from tasks.alerts.alert import KINDS, Alert, Kind
+from tasks.alerts.findings import KINDS, Alert, Kind
 from tasks.config import Job
 from tasks.rules.identity import digest
 from tasks.rules.text.characters import one_line

@@ -1,9 +1,24 @@
-"""Environment variables, with those of the `.env` file that LiteLLM reads when it is imported."""
+"""Environment variables: keys of providers, and secrets, put in at the call and taken out of whatever is kept.
 
+Those of the `.env` file that LiteLLM reads when it is imported are among them.
+"""
+
+import base64
 import importlib.util
+import json
 import os
+import re
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from tasks.console import rewrite_log_records
+from tasks.llm.request import Target
+from tasks.rules.errors import UsageError
+from tasks.rules.text.characters import one_line, storable
+from tasks.rules.text.secrecy import REFERENCE, is_secret_name, secrets_in
 
 
 def variable(name: str) -> str | None:
@@ -21,9 +36,8 @@ def _read_env_file() -> None:
         from dotenv import dotenv_values  # LiteLLM brings it
 
         # Whether Prefect records a run must not depend on whether a key was asked for.
-        given = {name: value for name, value in dotenv_values(file).items() if not name.startswith("PREFECT_")}
-        for name, value in given.items():
-            if value is not None:
+        for name, value in dotenv_values(file).items():
+            if value is not None and not name.startswith("PREFECT_"):
                 os.environ.setdefault(name, value)
 
 
@@ -34,3 +48,162 @@ def env_file() -> Path | None:
         return None
     files = (folder / ".env" for folder in Path(found.origin).parents)
     return next((file for file in files if file.is_file()), None)
+
+
+KEYS = {
+    "openai": ("OPENAI_API_KEY",), "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
+    "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "xai": ("XAI_API_KEY",), "mistral": ("MISTRAL_API_KEY",),
+    "deepseek": ("DEEPSEEK_API_KEY",), "groq": ("GROQ_API_KEY",), "openrouter": ("OPENROUTER_API_KEY", "OR_API_KEY"),
+    "together_ai": ("TOGETHERAI_API_KEY", "TOGETHER_API_KEY", "TOGETHER_AI_API_KEY", "TOGETHER_AI_TOKEN"),
+    "fireworks_ai": ("FIREWORKS_AI_API_KEY", "FIREWORKS_API_KEY", "FIREWORKSAI_API_KEY", "FIREWORKS_AI_TOKEN"),
+    "moonshot": ("MOONSHOT_API_KEY",),
+}  # fmt: skip
+"""By provider: the names of its key, of which one must be set; messages name the first."""
+_OTHERS = {
+    "bedrock": "AWS_ACCESS_KEY_ID", "sagemaker": "AWS_ACCESS_KEY_ID", "sagemaker_chat": "AWS_ACCESS_KEY_ID",
+    "vertex_ai": "GOOGLE_APPLICATION_CREDENTIALS",
+}  # fmt: skip
+"""Variables that are not named as usual, `PROVIDER_API_KEY`, of providers that may take their keys elsewhere."""
+
+
+def set_key(provider: str) -> str | None:
+    """The name under which a provider's key is set; None where none is, or the provider is not known."""
+    return next((name for name in KEYS.get(provider, ()) if variable(name)), None)
+
+
+def missing_key(target: Target) -> str | None:
+    """The variable that has to be set before a model can be called; None where nothing is known to be missing."""
+    provider = target.name.partition("/")[0]
+    # The client behind `openai/` wants a key wherever it calls, and whatever headers it sends.
+    has_own = "api_key" in str(target.parameters) or (provider != "openai" and bool(target.api_base or target.headers))
+    if target.is_embedded or has_own or provider not in KEYS or set_key(provider):
+        return None
+    return KEYS[provider][0]
+
+
+def key_state(target: Target) -> str:
+    """Which variables the key of a model comes from, and whether they are set: `OPENAI_API_KEY is not set`."""
+    provider, _, model = target.name.partition("/")
+    names = _named(target)
+    if not names and model:
+        usual = _OTHERS.get(provider, f"{provider.upper()}_API_KEY")
+        names = [set_key(provider) or KEYS.get(provider, (usual,))[0]]
+    states = (f"{name} is {'not ' if variable(name) is None else ''}set" for name in names)
+    return ", ".join(states) or "its provider's variable is unknown here"
+
+
+def missing_variables(target: Target) -> list[str]:
+    """The variables that have to be set where a model is called from and are not: its key, and what it refers to."""
+    named = [*REFERENCE.findall(target.api_base or ""), *_named(target)]
+    key = missing_key(target)
+    return sorted({name for name in named if variable(name) is None} | ({key} if key else set()))
+
+
+def _named(target: Target) -> list[str]:
+    """The variables that headers and secret parameters refer to."""
+    secrets = secrets_in({**target.parameters, **target.fallback})
+    texts = [*target.headers.values(), *(str(secret) for _, secret in secrets)]
+    return list(dict.fromkeys(name for text in texts for name in REFERENCE.findall(text)))
+
+
+REDACTED = "[redacted]"
+_SHORTEST = 8
+"""Shorter values are looked for as they are alone: their other forms are like ordinary words."""
+_ESCAPES: tuple[Callable[[str], str], ...] = (
+    lambda text: json.dumps(text)[1:-1],
+    lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
+    lambda text: json.dumps(text)[1:-1].replace("/", "\\/"),
+    lambda text: quote(text, safe="", errors="surrogateescape"),
+    lambda text: quote(text, errors="surrogateescape"),
+    lambda text: re.sub("%..", lambda found: found[0].lower(), quote(text, safe="", errors="surrogateescape")),
+)
+_SECRET_NAME = re.compile(r"KEY(?!BOARD)|TOKEN(?!IZ)|SECRET|PASSWORD|CREDENTIAL|AUTH(?!OR(?!IZ))", re.IGNORECASE)
+_URL_CREDENTIALS = re.compile(r"(?<=://)[^/\s'\"]+@")
+_ORDINARY = re.compile(r".{0,7}|[^\W\d_]{8,15}|\d{8,15}", re.DOTALL)
+"""Values that an answer may hold without repeating a secret: words and numbers."""
+_referenced: set[str] = set()
+
+
+def filled_in(text: str) -> str:
+    """A configured text with the environment's values in the places of its `${NAME}` references.
+
+    Raises:
+        UsageError: a variable is not set.
+    """
+
+    def value(match: re.Match[str]) -> str:
+        name = match.group(1)
+        if (found := variable(name)) is None:
+            raise UsageError(f"${{{name}}} in the configuration: the environment variable {name} is not set")
+        _referenced.add(name)
+        return found
+
+    return REFERENCE.sub(value, text)
+
+
+def filled_in_secrets(value: Any, *, is_secret: bool = False) -> Any:
+    """Nested parameters with the environment's values in what is named like a secret; nothing else may refer to it.
+
+    Raises:
+        UsageError: a variable is not set.
+    """
+    if isinstance(value, Mapping):
+        return {
+            name: inner if name == "properties" else filled_in_secrets(
+                inner, is_secret=is_secret or is_secret_name(name)
+            ) for name, inner in value.items()
+        }  # fmt: skip
+    if isinstance(value, list | tuple):
+        return [filled_in_secrets(inner, is_secret=is_secret) for inner in value]
+    return filled_in(value) if is_secret and isinstance(value, str) else value
+
+
+def redacted(text: str, *, is_answer: bool = False) -> str:
+    """A text without the secrets of this process: values that a configuration refers to or whose name says so.
+
+    In a model's answer, what may be an ordinary word or number stays, and so does a password in an address: it is none
+    of ours.
+    """
+    for value in _secrets():
+        if not (is_answer and _ORDINARY.fullmatch(value)):
+            for form in _forms(value):
+                text = text.replace(form, REDACTED)
+    return text if is_answer else _URL_CREDENTIALS.sub(f"{REDACTED}@", text)
+
+
+@cache
+def _forms(value: str) -> list[str]:
+    """A secret as it is and in base64, both also as they stand in JSON or a URL, or in one within another."""
+    if len(value) < _SHORTEST:
+        return [value]
+    forms = {value}
+    data = value.encode(errors="surrogateescape")
+    for offset in range(3):  # how many bytes stand before it modulo 3; characters that depend on others are left out
+        encoded = base64.b64encode(bytes(offset) + data).decode()[(0, 2, 3)[offset] : (offset + len(data)) * 8 // 6]
+        forms |= {encoded, encoded.replace("+", "-").replace("/", "_")}
+    for _ in range(2):
+        forms |= {escape(form) for form in forms for escape in _ESCAPES}
+    return sorted(forms, key=len, reverse=True)
+
+
+def _secrets() -> list[str]:
+    """The longest first: one may begin with another."""
+    # Each look at a value of `os.environ` decodes it, and this is done for every reply.
+    named = {name: os.environ[name] for name in os.environ if name in _referenced or _is_named_like_one(name)}
+    values = (value for name, value in named.items() if len(value) >= (1 if name in _referenced else _SHORTEST))
+    return sorted(values, key=len, reverse=True)
+
+
+@cache
+def _is_named_like_one(name: str) -> bool:
+    return _SECRET_NAME.search(name) is not None
+
+
+def safe(message: str) -> str:
+    """A message in one line that can be stored and shown."""
+    return one_line(redacted(storable(message)))
+
+
+def guard_logs() -> None:
+    """Take secrets out of every log record of this process, whoever makes it and at whatever level."""
+    rewrite_log_records("is_guard", redacted)

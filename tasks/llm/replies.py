@@ -1,14 +1,19 @@
 """What a call to a model comes back with, and how its outcomes are distinguished."""
 
+import email.utils
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import Any
 
-from tasks.llm.redaction import redacted, safe
+from tasks.llm.environment import redacted, safe
 from tasks.llm.request import NO_PRICES, Prices
-from tasks.llm.transport.bodies import Body
+from tasks.llm.transport import Body, Redirected, TooLarge
+from tasks.rules.errors import PipelineError
 from tasks.rules.text.characters import one_line, storable
 
 OK = "ok"
@@ -32,6 +37,7 @@ class Reply:
 
     Tokens are those of the deciding attempt, `cost_usd` is that of all attempts whose cost is known. `paid` are the
     ledger's entries that the reply rests on. `logprobs` are the tokens of the text with their log-probabilities.
+    `failure` is known only of an attempt that was made just now.
     """
 
     status: str
@@ -51,6 +57,17 @@ class Reply:
     degraded: bool = False
     paid: tuple[Paid, ...] = ()
     logprobs: Logprobs | None = None
+    failure: "Failure | None" = field(default=None, compare=False)
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether the same request may be answered later."""
+        return self.failure.passes if self.failure else self.status == EMPTY
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it answers its call, for good or ill; one that may pass, or that stops the model, does not."""
+        return not self.may_pass and not (self.failure and self.failure.is_fatal)
 
 
 def from_chat(completion: Any, body: Body) -> Reply:
@@ -58,32 +75,19 @@ def from_chat(completion: Any, body: Body) -> Reply:
     usage = getattr(completion, "usage", None)
     if not getattr(usage, "prompt_tokens", None):
         usage = None  # LiteLLM makes zeros of a report that is missing; no prompt has no tokens
-    prompt_details = getattr(usage, "prompt_tokens_details", None)
-    completion_details = getattr(usage, "completion_tokens_details", None)
     choice = completion.choices[0] if completion.choices else None
     status, text, error = _chat_outcome(choice)
     return Reply(
-        status=status,
-        text=text,
-        finish_reason=_name(_finish_reason(choice, body)),
-        served_model=_name(getattr(completion, "model", None)),
-        served_fingerprint=_name(getattr(completion, "system_fingerprint", None)),
-        prompt_tokens=_count(getattr(usage, "prompt_tokens", None)),
-        cached_tokens=_count(getattr(prompt_details, "cached_tokens", None)),
-        completion_tokens=_count(getattr(usage, "completion_tokens", None)),
-        reasoning_tokens=_count(getattr(completion_details, "reasoning_tokens", None)),
-        error=error,
+        status, text, _name(_finish_reason(choice, body)), _name(getattr(completion, "model", None)),
+        _name(getattr(completion, "system_fingerprint", None)), error=error,
         logprobs=logprobs_in([choice]) if status == OK else None,
-    )
+        **_counts(usage, "prompt_tokens", "completion_tokens"),
+    )  # fmt: skip
 
 
 def logprobs_in(choices: Sequence[Any]) -> Logprobs | None:
     """The log-probabilities that a choice has, or the pieces of a streamed one; None where a token has none."""
-    tokens = [
-        token
-        for choice in choices
-        for token in _get(_get(choice, "logprobs"), "content") or ()
-    ]  # fmt: skip
+    tokens = [token for choice in choices for token in _get(_get(choice, "logprobs"), "content") or ()]
     found = tuple((storable(str(_get(token, "token"))), _get(token, "logprob")) for token in tokens)
     is_known = bool(found) and all(_is_number(logprob) for _, logprob in found)
     return tuple((token, round(float(logprob), 6)) for token, logprob in found) if is_known else None
@@ -123,16 +127,9 @@ def from_response(response: Any) -> Reply:
     usage = getattr(response, "usage", None)
     status, text, error = _response_outcome(response)
     return Reply(
-        status=status,
-        text=text,
-        finish_reason=_name(_incomplete_reason(response) or getattr(response, "status", None)),
-        served_model=_name(getattr(response, "model", None)),
-        prompt_tokens=_count(getattr(usage, "input_tokens", None)),
-        cached_tokens=_count(getattr(getattr(usage, "input_tokens_details", None), "cached_tokens", None)),
-        completion_tokens=_count(getattr(usage, "output_tokens", None)),
-        reasoning_tokens=_count(getattr(getattr(usage, "output_tokens_details", None), "reasoning_tokens", None)),
-        error=error,
-    )
+        status, text, _name(_incomplete_reason(response) or getattr(response, "status", None)),
+        _name(getattr(response, "model", None)), error=error, **_counts(usage, "input_tokens", "output_tokens"),
+    )  # fmt: skip
 
 
 def _response_outcome(response: Any) -> tuple[str, str | None, str | None]:
@@ -143,12 +140,8 @@ def _response_outcome(response: Any) -> tuple[str, str | None, str | None]:
         return TRUNCATED, None, f"the reply is incomplete: {reason}"
     if getattr(response, "status", None) == "failed":
         return PROVIDER_ERROR, None, safe(f"the response failed: {getattr(response, 'error', None)}")
-    parts = [
-        part
-        for item in response.output or ()
-        if _get(item, "type") == "message"
-        for part in _get(item, "content") or ()
-    ]  # fmt: skip
+    messages = [item for item in response.output or () if _get(item, "type") == "message"]
+    parts = [part for item in messages for part in _get(item, "content") or ()]
     refusal = next((_get(part, "refusal") for part in parts if _get(part, "type") == "refusal"), None)
     if refusal:
         return REFUSED, None, safe(str(refusal))
@@ -166,17 +159,14 @@ def from_embedding(answer: Any) -> Reply:
     """A reply from LiteLLM's answer with the vector of one text, without its cost and time; its text is JSON."""
     data = getattr(answer, "data", None) or []
     vector = _get(data[0], "embedding") if len(data) == 1 else None
-    is_vector = isinstance(vector, list) and bool(vector) and all(_is_number(each) for each in vector)
-    usage = getattr(answer, "usage", None)
-    return Reply(
-        status=OK if is_vector else EMPTY,
-        # Numbers hold no secret; as they are, the vector can be read back.
-        text=json.dumps([float(each) for each in vector or ()]) if is_vector else None,
-        served_model=_name(getattr(answer, "model", None)),
-        prompt_tokens=_count(getattr(usage, "prompt_tokens", None) or None),
-        completion_tokens=0,
-        error=None if is_vector else "the reply has no vector of finite numbers",
+    prompt_tokens = _count(getattr(getattr(answer, "usage", None), "prompt_tokens", None) or None)
+    reply = Reply(
+        OK, served_model=_name(getattr(answer, "model", None)), prompt_tokens=prompt_tokens, completion_tokens=0
     )
+    if isinstance(vector, list) and bool(vector) and all(_is_number(each) for each in vector):
+        # Numbers hold no secret; as they are, the vector can be read back.
+        return replace(reply, text=json.dumps([float(each) for each in vector]))
+    return replace(reply, status=EMPTY, error="the reply has no vector of finite numbers")
 
 
 def _is_number(value: Any) -> bool:
@@ -193,7 +183,190 @@ def _name(value: Any) -> str | None:
     return one_line(redacted(storable(value), is_answer=True), _MOST_NAME_CHARS) if isinstance(value, str) else None
 
 
+def _counts(usage: Any, prompt: str, answer: str) -> dict[str, Any]:
+    """The figures of a report of usage, by the names that it has for the prompt's and the answer's."""
+    found = {"prompt_tokens": getattr(usage, prompt, None), "completion_tokens": getattr(usage, answer, None)}
+    found["cached_tokens"] = getattr(getattr(usage, f"{prompt}_details", None), "cached_tokens", None)
+    found["reasoning_tokens"] = getattr(getattr(usage, f"{answer}_details", None), "reasoning_tokens", None)
+    return {name: _count(value) for name, value in found.items()}
+
+
 def _count(value: Any) -> int | None:
     """A number of tokens as a provider may report it; what no call can have used is not one."""
     is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS
     return value if is_count else None
+
+
+class Kind(Enum):
+    """What a failure says about the model and its endpoint."""
+
+    DOWN = "down"
+    """No answer, or a broken one: it may pass, and when nothing else comes the endpoint is down."""
+    BUSY = "busy"
+    """Too many requests: it passes when less is asked for."""
+    BAD_REQUEST = "bad request"
+    """This request is not taken; another may be."""
+    DECLINED = "declined"
+    """The model will not or cannot answer this: too long, or refused. Or its answer is too large to be read."""
+    LOST = "lost"
+    """What made the attempt is gone: that says nothing about the model or its endpoint, and it may pass."""
+    FATAL = "fatal"
+    """No request will be answered: wrong key, unknown model, exhausted quota, an address that redirects."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why an attempt has no reply: the stored status and cause, and when the server wants to be asked again."""
+
+    status: str
+    kind: Kind
+    error: str
+    retry_after_s: float | None = None
+    is_unpaid: bool = False
+    """Whether the server said no before it worked on the request, so that it cost nothing."""
+    is_about_key: bool = False
+    """Whether the key is missing, or refused."""
+
+    @property
+    def reply(self) -> Reply:
+        """The failure as what a call came back with."""
+        return Reply(self.status, error=self.error, failure=self)
+
+    @property
+    def passes(self) -> bool:
+        """Whether the same request may be answered later."""
+        return self.kind in {Kind.DOWN, Kind.BUSY, Kind.LOST}
+
+    @property
+    def is_fatal(self) -> bool:
+        """Whether no other request to this model will be answered either."""
+        return self.kind is Kind.FATAL
+
+
+_CONTEXT_LENGTH = re.compile(
+    r"(?i)context_length_exceeded|exceed_context_size|maximum context|available context|context (?:length|window|size)"
+    r"|(?:prompt|input|request)(?: is)? too (?:long|large)|too many (?:input )?tokens|reduce the length of"
+)
+_CONTENT_FILTER = re.compile(
+    r"(?i)content_filter|content_policy_violation|ResponsibleAIPolicyViolation|content management policy"
+    r"|flagged|moderation_blocked"
+)
+_QUOTA = re.compile(
+    r"(?i)insufficient_quota|billing_(?:hard_limit_reached|not_active)|credit balance is too low"
+    r"|insufficient (?:funds|credits|balance)"
+)
+"""Codes and sentences that mean an empty account; 'quota' and 'billing' also stand in mere rate limits."""
+_UNKNOWN_MODEL = re.compile(r"(?i)model_not_found|(?:unknown|no such|invalid) model|model .{0,80}does not exist")
+_NO_KEY = r"missing credentials|missing (?:\w+ )?api[ _-]?key|api_key client option"
+_NEVER_SENT = re.compile(rf"(?i)LLM Provider NOT provided|{_NO_KEY}")
+_KEY_REFUSED = re.compile(
+    rf"(?i)(?:incorrect|invalid) api[ _-]?key|api[ _-]?key (?:is )?(?:not valid|not found|invalid|expired|missing)"
+    rf"|{_NO_KEY}"
+)
+"""What some providers say of a wrong key with HTTP 400, and libraries of one that is not there."""
+_NO_ANSWER = frozenset({"TransportError", "ClientError", "APIConnectionError", "OSError"})
+"""Classes (of httpx, aiohttp, openai, Python) that say that no whole answer came; their status is made up."""
+_NO_CONNECTION = frozenset({"ConnectError", "ClientConnectorError", "ConnectionRefusedError"})
+_TRACE = re.compile(r"\s*Traceback \(most recent call last\)")
+"""Where a message of LiteLLM goes on with its traceback."""
+_LIBRARY = re.compile(r"litellm\.\w+: (?:\w+Error: )?")
+"""How a message of LiteLLM begins: with the name of its own class, twice."""
+_PASSING_4XX = frozenset({408, 409, 425, 429})
+
+
+def failure_of(error: BaseException) -> Failure:
+    """The failure that an exception of a call means, by the HTTP status that the server really sent if there is one."""
+    if isinstance(error, Redirected):
+        return Failure(REDIRECTED, Kind.FATAL, safe(str(error)), is_unpaid=True)
+    if isinstance(error, TooLarge):
+        return Failure(TOO_LARGE, Kind.DECLINED, safe(str(error)))
+    text = safe(f"{type(error).__name__}: {_LIBRARY.sub('', _TRACE.split(str(error))[0])}")
+    status = getattr(error, "status_code", None)
+    if isinstance(error, TimeoutError) or type(error).__name__ == "Timeout" or status == 408:
+        return Failure(TIMEOUT, Kind.DOWN, text, _retry_after_s(error))
+    if isinstance(error, PipelineError) or _NEVER_SENT.search(text):
+        return Failure(PROVIDER_ERROR, Kind.FATAL, text, is_unpaid=True, is_about_key=bool(_KEY_REFUSED.search(text)))
+    if not isinstance(status, int) or status < 400 or _goes_back_to(_NO_ANSWER, error):
+        return Failure(PROVIDER_ERROR, Kind.DOWN, text, is_unpaid=_goes_back_to(_NO_CONNECTION, error))
+    evidence = _evidence(error)
+    return Failure(
+        *_by_status(status, evidence), text, _retry_after_s(error), is_unpaid=True,
+        is_about_key=_is_about_key(status, evidence),
+    )  # fmt: skip
+
+
+def failure_of_status(status: int, text: str) -> Failure:
+    """Tell a failure apart of which only status and body are known, as from a batch's file."""
+    if 300 <= status < 400:
+        return Failure(REDIRECTED, Kind.BAD_REQUEST, safe(f"HTTP {status}: {text}"), is_unpaid=True)
+    return Failure(*_by_status(status, text), safe(f"HTTP {status}: {text}"), is_unpaid=True)
+
+
+def _is_about_key(status: int, text: str) -> bool:
+    return status == 401 or (status in {400, 403} and bool(_KEY_REFUSED.search(text)))
+
+
+def _by_status(status: int, text: str) -> tuple[str, Kind]:
+    is_about_request = status < 500 and status not in _PASSING_4XX
+    if status in {402, 404} or _is_about_key(status, text) or (status in {400, 403, 429} and _QUOTA.search(text)):
+        return PROVIDER_ERROR, Kind.FATAL
+    if _CONTEXT_LENGTH.search(text) and (is_about_request or status == 500):
+        return CONTEXT_LENGTH, Kind.DECLINED
+    if is_about_request and _CONTENT_FILTER.search(text):
+        return REFUSED, Kind.DECLINED
+    if status == 403 or (is_about_request and _UNKNOWN_MODEL.search(text)):
+        return PROVIDER_ERROR, Kind.FATAL
+    if is_about_request:
+        return PROVIDER_ERROR, Kind.BAD_REQUEST
+    return PROVIDER_ERROR, Kind.BUSY if status == 429 else Kind.DOWN
+
+
+def _evidence(error: BaseException) -> str:
+    """All that an exception and its causes say: messages uncut, and the codes that LiteLLM leaves out of them."""
+    said = (getattr(cause, name, "") for cause in _chain(error) for name in ("code", "type", "body"))
+    return " ".join([*map(str, _chain(error)), *map(str, said)])
+
+
+def _goes_back_to(names: frozenset[str], error: BaseException) -> bool:
+    """Whether an exception or one of its causes is of a class with one of these names."""
+    return any(kind.__name__ in names for cause in _chain(error) for kind in type(cause).__mro__)
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An exception and what it was raised from, outermost first."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _retry_after_s(error: BaseException) -> float | None:
+    """How long the server asks to wait: seconds, milliseconds, or until a date."""
+    headers: Mapping[str, Any] = getattr(error, "litellm_response_headers", None) or {}
+    named = {str(name).lower(): str(value).strip() for name, value in headers.items()}
+    return retry_after_s(named, time.time())
+
+
+def retry_after_s(headers: Mapping[str, str], now_s: float) -> float | None:
+    """The wait that response headers (names in lower case) ask for at a moment of wall-clock time; None if none."""
+    milliseconds = _number(headers.get("retry-after-ms", ""))
+    if milliseconds is not None:
+        return max(0.0, milliseconds / 1000)
+    stated = headers.get("retry-after", "")
+    seconds = _number(stated)
+    return _until(stated, now_s) if seconds is None else max(0.0, seconds)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text) if math.isfinite(float(text)) else None
+    except ValueError:
+        return None
+
+
+def _until(date: str, now_s: float) -> float | None:
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(date).timestamp() - now_s)
+    except ValueError:
+        return None

@@ -9,6 +9,8 @@ from tasks.llm.litellm_setup import can_follow_schema
 from tasks.rules.identity import call_key, config_hash
 
 Messages = Sequence[Mapping[str, str]]
+RESPONSES, EMBEDDING = "responses", "embedding"
+"""The values of the parameter `api` that ask for the responses API, and for the vector of a text."""
 
 
 @dataclass(frozen=True)
@@ -110,3 +112,15 @@ class Call:
     def key(self, parameters: Mapping[str, Any]) -> str:
         """Identity of the request under the parameters that are really used."""
         return call_key(self.target.name, self.target.endpoint, parameters, self.messages, self.trial, self.vintage)
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a call uses, or may use at most; None where that is not known."""
+
+    usd: float | None = None
+    tokens: int | None = None
+
+
+UNKNOWN = Usage()
+NOTHING = Usage(0.0, 0)

@@ -15,5 +15,5 @@ class AnswersByItself(SenderProcess):
 
     async def _make(self, number: int, call: Call, _: Mapping[str, Any]) -> None:
         reply = Reply(OK, _VERDICT, "stop", call.target.name, prompt_tokens=500, completion_tokens=20, latency_s=0.0)
-        self._finished.append((number, reply, None))
+        self._finished.append((number, reply))
         self._has_finished.set()

@@ -1,4 +1,7 @@
-"""What the ledger holds of a call, and what it follows from that."""
+"""What the ledger holds: its tables, a call and what follows from it, and what was spent.
+
+The spend sums up all attempts, the discarded ones included, and outlives the entries that it sums up.
+"""
 
 import hashlib
 import json
@@ -6,6 +9,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from tasks.llm.replies import OK, Logprobs, Reply
@@ -20,6 +24,44 @@ COLUMNS = (
     "call_key", "attempt", "cell", "run_id", "finished_at_s", "model", "endpoint", "parameters", "status", "is_final",
     *_REPLY, *_PRICES,
 )  # fmt: skip
+_INSERTED = (*COLUMNS, "checksum")
+SPEND_KEY = ("run_id", "day", "purpose", "called_model")
+_COUNTS = ("calls", "failed_calls", "unpriced_calls", "prompt_tokens", "cached_tokens", "completion_tokens")
+SPEND_COLUMNS = (*SPEND_KEY, *_COUNTS, "cost_usd")
+Statement = tuple[str, Sequence[tuple[Any, ...]]]
+"""SQL and the rows of values that it is executed with."""
+TABLES = {
+    "calls": f"create table calls ({', '.join(_INSERTED)}, primary key (call_key, attempt))",
+    "spent": "create table spent (call_key text primary key, attempt integer not null)",
+    "logprobs": """create table logprobs (
+        call_key text, attempt integer, tokens text, primary key (call_key, attempt)
+    )""",
+    "spend": f"create table spend ({', '.join(SPEND_COLUMNS)}, primary key ({', '.join(SPEND_KEY)}))",
+    "submissions": "create table submissions (submission text primary key, lane text)",
+    "submitted_calls": """create table submitted_calls (
+        submission text, call_key text, cell text, parameters text, primary key (submission, call_key)
+    )""",
+    "submission_states": "create table submission_states (submission text, state text, batch_id text, at_s real)",
+}
+"""The tables of the ledger's file, made in this order."""
+SUBMITTING, SUBMITTED, ENDED = "handing in", "handed in", "ended"
+"""The states of a batch as they are stored."""
+INSERT = f"insert or replace into calls ({', '.join(_INSERTED)}) values ({', '.join('?' * len(_INSERTED))})"
+"""Takes the values of an entry with their checksum."""
+KEEP_LOGPROBS = "insert or replace into logprobs values (?, ?, ?)"
+"""Takes a call key, an attempt, and the tokens of its reply."""
+SPENT = "insert into spent values (?, ?) on conflict do update set attempt = max(attempt, excluded.attempt)"
+"""Takes a call key and the attempt up to which it is spent."""
+SPEND_SUMMED = ", ".join(f"{name} = {name} + excluded.{name}" for name in (*_COUNTS, "cost_usd"))
+ADD_SPEND = f"insert into spend values ({', '.join('?' * len(SPEND_COLUMNS))}) on conflict do update set {SPEND_SUMMED}"
+"""Takes what `spend_of` gives."""
+FILL_SPEND = f"""
+    insert into spend select
+        run_id, date(finished_at_s, 'unixepoch'), 'unknown', model, count(*), sum(status != '{OK}'),
+        sum(cost_usd is null), total(prompt_tokens), total(cached_tokens), total(completion_tokens), total(cost_usd)
+    from calls group by 1, 2, 3, 4
+"""
+"""What the calls of a damaged file say whose sums are lost; they do not show what they were made for."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +97,11 @@ class Entry:
         )  # fmt: skip
 
     @classmethod
-    def of(cls, row: Sequence[Any], logprobs: Any = None) -> "Entry":
-        """The entry that a row of the table is, with the log-probabilities that are kept beside it."""
-        named = dict(zip(COLUMNS, row, strict=True))
+    def of(cls, row: Sequence[Any], logprobs: Any = None) -> "Entry | None":
+        """The entry that a row of the table is, with the log-probabilities kept beside it; None if it is damaged."""
+        if not is_as_written(row):
+            return None
+        named = dict(zip(COLUMNS, row, strict=False))
         reply = Reply(
             named["status"], **{name: named[name] for name in _REPLY},
             prices=Prices(*(named[name] for name in _PRICES)), logprobs=_logprobs_of(logprobs),
@@ -76,18 +120,13 @@ def checksum_of(values: Sequence[Any]) -> str:
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def is_as_written(values: Sequence[Any], checksum: Any) -> bool:
-    """Whether a row is what was written."""
-    return bool(checksum == checksum_of(values))
-
-
-def logprobs_as_text(logprobs: Logprobs) -> str:
-    """Log-probabilities as they stand in the ledger."""
-    return json.dumps(logprobs, ensure_ascii=False, separators=(",", ":"))
+def is_as_written(row: Sequence[Any]) -> bool:
+    """Whether a row of the ledger is what was written: its checksum stands last."""
+    return bool(row[-1] == checksum_of(row[:-1]))
 
 
 def _logprobs_of(text: Any) -> Logprobs | None:
-    """What `logprobs_as_text` gave; None for nothing, and for what damage left of it."""
+    """Log-probabilities as `recorded` writes them; None for nothing, and for what damage left of it."""
     try:
         return tuple((str(token), float(logprob)) for token, logprob in json.loads(text)) if text else None
     except (ValueError, TypeError):
@@ -158,3 +197,30 @@ def total_usd(replies: Sequence[Reply]) -> float | None:
     """The cost of some attempts as far as it is known; None where it is known of none."""
     known = [reply.cost_usd for reply in replies if reply.cost_usd is not None]
     return sum(known) if known else None
+
+
+def spend_of(entry: Entry) -> tuple[Any, ...]:
+    """What one attempt adds, in the order of `SPEND_COLUMNS`; its day is that of its end, in UTC.
+
+    An attempt is failed unless it brought a text, and unpriced when nobody knows what it cost: there is no price, or it
+    ended without a report of its usage. One that the server turned away before it worked on it cost nothing.
+    """
+    reply = entry.reply
+    day = datetime.fromtimestamp(entry.finished_at_s, UTC).date().isoformat()
+    is_unpriced = reply.cost_usd is None and not entry.is_unpaid
+    return (
+        entry.run_id, day, entry.purpose, entry.model, 1, int(reply.status != OK), int(is_unpriced),
+        reply.prompt_tokens or 0, reply.cached_tokens or 0, reply.completion_tokens or 0, reply.cost_usd or 0.0,
+    )  # fmt: skip
+
+
+def recorded(entries: Sequence[Entry]) -> tuple[Statement, ...]:
+    """What writes finished calls down, with what they cost."""
+    calls = [(*entry.values, checksum_of(entry.values)) for entry in entries]
+    logprobs = [
+        (entry.call_key, entry.attempt, json.dumps(entry.reply.logprobs, ensure_ascii=False, separators=(",", ":")))
+        for entry in entries
+        if entry.reply.logprobs is not None
+    ]
+    kept = [(KEEP_LOGPROBS, logprobs)] if logprobs else []
+    return (INSERT, calls), (ADD_SPEND, [spend_of(entry) for entry in entries]), *kept

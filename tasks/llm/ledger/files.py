@@ -1,27 +1,57 @@
-"""Opening the ledger: its lock, the check for damage, and what is done before anybody uses it."""
+"""The ledger's file: its lock, the check for damage, and a new file with what SQLite still reads of a damaged one."""
 
 import contextlib
 import fcntl
+import os
+import shutil
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO, TypeVar
 
 from tasks.console import notice
-from tasks.llm.ledger.damage import DAMAGE, refused, says_damaged, suspected
-from tasks.llm.ledger.paths import beside, ledger_path, repaired
-from tasks.llm.ledger.raw_pages import is_log_damaged
-from tasks.llm.ledger.repair import finish_repair, repair
-from tasks.llm.ledger.schema import connected, new_file, refuse_other_version
+from tasks.llm.ledger.entries import FILL_SPEND, INSERT, TABLES, is_as_written
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.characters import one_line
 
-_LOCK = "calls.lock"
+VERSION = 3
+"""Stands in a file as `user_version`; version 3 is of November 2026."""
+DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
+"""What SQLite's module raises on a damaged file; the second where what SQLite says of it is damaged text."""
+_MOST_VERSIONS = 255
+_BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+_FORBIDDEN = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY})
+_NOT_OF_THE_FILE = _BUSY | _FORBIDDEN | {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM}
+_FILE_PARTS = ("", "-wal", "-shm")
+"""What SQLite appends to the names of a file and its companions."""
 _POLL_S, _UNNOTICED_S = 0.05, 1.0
 _REMEDY = "make room for it and run again"
 _MOST_CHECKED_BYTES = 256 << 20
 """A file up to this size is checked for damage when it is opened; larger ones after reading them has failed."""
+_PAGE_BYTES, _ENTRY_BYTES, _AT_ONCE = 4096, 200, 1_000
+"""Of a ledger a page, the least that a call takes, and how many rows of a damaged file are read at once."""
+_MARK_AT, _MARK_BYTES, _N_MARKS = 68, 4, 2**31
+"""Where SQLite's file format has the `application_id`, and how many positive ones there are."""
+Found = TypeVar("Found")
+Row = tuple[Any, ...]
+
+
+def ledger_path(folder: Path) -> Path:
+    """The ledger's file in its folder."""
+    return folder / "calls.sqlite"
+
+
+def read_file(folder: Path, read: Callable[[Path], Found]) -> Found | None:
+    """What a function reads from the ledger's file, also in the middle of a repair; None where there is none."""
+    ledger = ledger_path(folder)
+    path = next((path for path in (_repaired(ledger), ledger) if path.exists()), None)
+    return None if path is None else read(path)
+
+
+def beside(path: Path, part: str) -> Path:
+    """A file's companion, such as its log (`-wal`)."""
+    return path.with_name(path.name + part)
 
 
 def in_use(folder: Path) -> TextIO:
@@ -33,14 +63,21 @@ def in_use(folder: Path) -> TextIO:
         OSError: the folder cannot be written.
         PipelineError: the disk refuses, or a file is of another version.
     """
-    lock = (folder / _LOCK).open("a+")
+    lock, path = _lock_of(folder), ledger_path(folder)
     try:
-        while not _is_shared(lock, folder):
+        while True:
+            if _takes(lock, fcntl.LOCK_EX):
+                _prepare(path)
+            elif not _takes(lock, fcntl.LOCK_SH):
+                _wait(lock, path)
+            fcntl.flock(lock, fcntl.LOCK_SH)
+            if path.exists() and not _repaired(path).exists():
+                return lock
+            fcntl.flock(lock, fcntl.LOCK_UN)  # whoever was to prepare it was killed
             time.sleep(_POLL_S)
     except BaseException:
         lock.close()
         raise
-    return lock
 
 
 @contextlib.contextmanager
@@ -50,12 +87,12 @@ def alone(folder: Path) -> Iterator[Path | None]:
     Raises:
         PipelineError: the disk refuses, or a file is of another version.
     """
-    with (folder / _LOCK).open("a+") as lock:
-        if not _takes(lock, fcntl.LOCK_EX):
+    with _lock_of(folder) as lock:
+        if _takes(lock, fcntl.LOCK_EX):
+            _prepare(ledger_path(folder))
+            yield ledger_path(folder)
+        else:
             yield None
-            return
-        _prepare(ledger_path(folder))
-        yield ledger_path(folder)
 
 
 def mend(folder: Path) -> None:
@@ -76,67 +113,53 @@ def writer_of(path: Path) -> sqlite3.Connection:
         PipelineError: the disk refuses, or the file is of another version.
     """
     try:
-        connection = connected(path)
-        try:
-            refuse_other_version(connection, path)
-        except BaseException:
-            connection.close()
-            raise
+        return _connected(path)
     except (*DAMAGE, OSError) as error:
         raise refused(path, "opened", error, _REMEDY) from error
-    return connection
-
-
-def reader_of(path: Path) -> sqlite3.Connection:
-    """A connection that sees what is committed and nothing else.
-
-    Raises:
-        PipelineError: the file is of another version.
-    """
-    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False, timeout=30)
-    # A damaged text is found by its row's checksum, and makes no other row unreadable.
-    connection.text_factory = lambda raw: raw.decode(errors="surrogateescape")
-    try:
-        with contextlib.suppress(*DAMAGE):  # is reported when a call is looked up
-            refuse_other_version(connection, path)
-    except PipelineError:
-        connection.close()
-        raise
-    return connection
 
 
 def is_damage(error: Exception, path: Path) -> bool:
     """Whether an error that reading a file raised says that it is damaged; then its next opening checks all of it."""
-    if not says_damaged(error, path):
+    if not _says_damaged(error, path):
         return False
     with contextlib.suppress(OSError):  # a folder that cannot be written: the next opening reports that
-        suspected(path).touch()
+        _suspected(path).touch()
     return True
 
 
-def _is_shared(lock: TextIO, folder: Path) -> bool:
-    """Take the lock, shared, on a ledger that is prepared; False if another process was to prepare it and failed."""
-    ledger = ledger_path(folder)
-    if _takes(lock, fcntl.LOCK_EX):
-        _prepare(ledger)
-        fcntl.flock(lock, fcntl.LOCK_SH)
-    elif not _takes(lock, fcntl.LOCK_SH):
-        _wait(lock, ledger)
-    if ledger.exists() and not repaired(ledger).exists():
-        return True
-    fcntl.flock(lock, fcntl.LOCK_UN)
-    return False
+def refused(path: Path, deed: str, error: Exception, remedy: str) -> PipelineError:
+    """What could not be done to a file, why, and what to do about it: to wait, if another program has locked it."""
+    cause = one_line(str(error))
+    if _code(error) in _BUSY:
+        remedy = "another program is using it; try again later"
+    elif _code(error) in _FORBIDDEN and not os.access(path.parent, os.W_OK):
+        remedy = "this user may not write there; check the permissions"
+    return PipelineError(f"{path}: cannot be {deed} ({cause}); {remedy}")
 
 
-def _wait(lock: TextIO, ledger: Path) -> None:
-    """Wait until the process that prepares the ledger has done so or was killed."""
-    until_s = time.monotonic() + _UNNOTICED_S
-    while not _takes(lock, fcntl.LOCK_SH):
-        if time.monotonic() > until_s:
-            notice(f"{ledger}: another process is checking it; waiting for that")
-            fcntl.flock(lock, fcntl.LOCK_SH)
-            return
-        time.sleep(_POLL_S)
+def _code(error: Exception) -> int | None:
+    code = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF
+
+
+def _says_damaged(error: Exception, path: Path) -> bool:
+    if _code(error) == sqlite3.SQLITE_READONLY:
+        return os.access(path, os.W_OK)  # a damaged header may forbid to write
+    return _code(error) not in _NOT_OF_THE_FILE
+
+
+def _repaired(path: Path) -> Path:
+    """A new file that has not taken the damaged one's place yet."""
+    return path.with_name(f"repaired-{path.name}")
+
+
+def _suspected(path: Path) -> Path:
+    """Is there when reading the file has failed."""
+    return path.with_suffix(".suspect")
+
+
+def _lock_of(folder: Path) -> TextIO:
+    return (folder / "calls.lock").open("a+")
 
 
 def _takes(lock: TextIO, how: int) -> bool:
@@ -147,54 +170,259 @@ def _takes(lock: TextIO, how: int) -> bool:
     return True
 
 
+def _wait(lock: TextIO, ledger: Path) -> None:
+    """Wait until the process that prepares the ledger has done so or was killed."""
+    until_s = time.monotonic() + _UNNOTICED_S
+    while not _takes(lock, fcntl.LOCK_SH):
+        if time.monotonic() > until_s:
+            notice(f"{ledger}: another process is checking it; waiting for that")
+            fcntl.flock(lock, fcntl.LOCK_SH)
+        time.sleep(_POLL_S)
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    """A connection that writes; a commit is on the disk when it returns, also if the machine loses its power."""
+    connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=30)
+    try:
+        # Has an effect on a new file alone: the space of removed replies can be given back piece by piece.
+        connection.execute("pragma auto_vacuum = incremental")
+        connection.execute("pragma journal_mode = wal")
+        connection.execute("pragma synchronous = full")
+        _refuse_other_version(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _refuse_other_version(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file that this program does not read; damaged is one whose number belies its tables."""
+    version: int = connection.execute("pragma user_version").fetchone()[0]
+    tables = {name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")}
+    if version == VERSION or not (version or tables):
+        return
+    if not 0 <= version <= _MOST_VERSIONS or (version < VERSION and tables == TABLES.keys()):
+        raise sqlite3.DatabaseError(f"it says that its version is {version}")
+    remedy = f"newer than this program knows ({VERSION}); upgrade prbench"
+    if version < VERSION:
+        remedy = f"older than this program reads ({VERSION}); run the prbench of November 2026 on it once"
+    raise PipelineError(f"{path}: is of version {version}, {remedy}")
+
+
+@contextlib.contextmanager
+def _new_file(path: Path, as_: Path) -> Iterator[sqlite3.Connection]:
+    """A new file, to be filled while the block lasts.
+
+    It gets its name at the end, so that a file of that name is always whole; a kill before leaves none.
+    """
+    new = path.with_name(f"new-{path.name}")
+    _remove(new)
+    with contextlib.closing(_connected(new)) as connection:
+        connection.execute("begin immediate")
+        with connection:
+            for statement in TABLES.values():
+                connection.execute(statement)
+            connection.execute(f"pragma user_version = {VERSION}")
+        yield connection
+        # Closing does so too, but reports no error of it, such as a full disk; what stays in the log would be lost.
+        if connection.execute("pragma wal_checkpoint(truncate)").fetchone()[0]:
+            raise sqlite3.OperationalError(f"the log of {new.name} is in use")
+    new.rename(as_)
+    _sync(path.parent)
+
+
+def _remove(path: Path) -> None:
+    for part in _FILE_PARTS:
+        beside(path, part).unlink(missing_ok=True)
+
+
+def _sync(folder: Path) -> None:
+    """Make the names in a folder durable: one that is lost with the power would take all later commits with it."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def _prepare(path: Path) -> None:
     """Make the ledger's file whole; it is made where it is missing."""
     try:
-        _make_whole(path)
+        _finish_repair(path)
+        if not any(beside(path, part).exists() for part in _FILE_PARTS[:2]):
+            with _new_file(path, path):
+                pass
+        elif damage := _damage_in(path):
+            _repair(path, damage)
     except (sqlite3.Error, OSError) as error:  # a full disk or the like says nothing about the file
         raise refused(path, "opened", error, _REMEDY) from error
 
 
-def _make_whole(path: Path) -> None:
-    finish_repair(path)
-    log = beside(path, "-wal")
-    if not path.exists() and not log.exists():
-        with new_file(path):
-            return
-    damage = _damage_before_opening(path, log) or _damage_inside(path)
-    if damage is not None:
-        repair(path, damage)
-
-
-def _damage_before_opening(path: Path, log: Path) -> str | None:
-    """What SQLite would ignore in silence: an empty file, and a log whose commits it cannot all reach."""
-    if log.exists() and is_log_damaged(log.read_bytes()):
-        return "its log of commits is damaged"
-    if not path.exists():
-        return "the file is missing beside its log"
-    return "it is empty" if path.stat().st_size == 0 else None
-
-
-def _damage_inside(path: Path) -> str | None:
+def _damage_in(path: Path) -> str | None:
     """What is wrong with a file's structure or with the index of its calls; None where all is well."""
+    if not path.exists() or path.stat().st_size == 0:  # SQLite would make a new one, and remove the log
+        return "it is empty"
+    n_logged = _n_logged(beside(path, "-wal"))
     try:
-        with contextlib.closing(connected(path)) as connection:
-            if path.stat().st_size <= _MOST_CHECKED_BYTES or suspected(path).exists():
+        with contextlib.closing(_connected(path)) as connection:
+            _keep_damaged_log(path, connection, n_logged)
+            if path.stat().st_size <= _MOST_CHECKED_BYTES or _suspected(path).exists():
                 verdict: str = connection.execute("pragma integrity_check(1)").fetchone()[0]
                 if verdict != "ok":
                     return one_line(verdict)
-                _read_small_tables(connection)
-                suspected(path).unlink(missing_ok=True)
-            refuse_other_version(connection, path)
+                for name in TABLES.keys() - {"calls"}:  # SQLite does not check that a text is one; calls have checksums
+                    connection.execute(f"select * from {name}").fetchall()
+                _suspected(path).unlink(missing_ok=True)
     except DAMAGE as error:
-        if not says_damaged(error, path):
+        if not _says_damaged(error, path):
             raise
         return one_line(str(error))
     return None
 
 
-def _read_small_tables(connection: sqlite3.Connection) -> None:
-    """Read all but the calls: SQLite does not check that a text is one, and calls have checksums of their own."""
-    tables = {name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")}
-    for name in tables - {"calls"}:
-        connection.execute(f"select * from {name}").fetchall()
+def _keep_damaged_log(path: Path, connection: sqlite3.Connection, n_logged: int) -> None:
+    """Set the log aside where SQLite passes over commits in silence: it stops at the first frame that is damaged."""
+    n_read = connection.execute("pragma wal_checkpoint(passive)").fetchone()[1]
+    if n_read < n_logged:
+        aside = beside(_aside(path), "-wal")
+        shutil.copy(beside(path, "-wal"), aside)
+        notice(
+            f"{path}: is damaged (its log of commits can be read up to {n_read} of {n_logged}); what came later is "
+            f"lost, and its calls are made again; the damaged log is kept as {aside.name}"
+        )
+
+
+def _n_logged(log: Path) -> int:
+    """The pages that a log holds up to its last commit, by its own account."""
+    data = log.read_bytes() if log.exists() else b""
+    heads = [data[place : place + 24] for place in range(32, len(data) - _PAGE_BYTES, 24 + _PAGE_BYTES)]
+    # The others are left from before the log was begun anew; a commit has a size of the file.
+    return max((n for n, head in enumerate(heads, 1) if head[8:16] == data[16:24] and any(head[4:8])), default=0)
+
+
+def _aside(path: Path) -> Path:
+    return path.with_name(f"damaged-{time.time_ns()}-{path.name}")
+
+
+def _finish_repair(path: Path) -> str | None:
+    """Swap a damaged file for the repaired one, if there is one; the name that the damaged one has now."""
+    if not _repaired(path).exists():
+        return None
+    aside = _aside(path)
+    for part in _FILE_PARTS:
+        with contextlib.suppress(FileNotFoundError):
+            beside(path, part).rename(beside(aside, part))
+    _repaired(path).rename(path)
+    _suspected(path).unlink(missing_ok=True)
+    _sync(path.parent)
+    return aside.name
+
+
+def _repair(path: Path, damage: str) -> None:
+    """Set a damaged file aside and put in its place one with all that SQLite still reads; a kill loses nothing.
+
+    The new file is whole before the old one is touched, and has a name by which the next opening goes on with this.
+    """
+    copy = path.with_name(f"copy-{path.name}")
+    _remove(copy)
+    for part in _FILE_PARTS[:2]:
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copy(beside(path, part), beside(copy, part))
+    with _new_file(path, _repaired(path)) as new, contextlib.closing(_reader_of_damaged(copy, new)) as damaged:
+        n_calls, n_lost = _copied(damaged, new, copy.stat().st_size // _ENTRY_BYTES)
+        set_mark(new, mark_in(path))
+    _remove(copy)
+    aside = _finish_repair(path)
+    lost = f"up to {n_lost} could not" if n_lost else "none is known to be lost"
+    notice(
+        f"{path}: is damaged ({damage}); {n_calls} calls were recovered, {lost}; "
+        f"the damaged file is kept as {aside}; calls that are neither recovered nor in a table are made again"
+    )
+
+
+def _reader_of_damaged(copy: Path, new: sqlite3.Connection) -> sqlite3.Connection:
+    """Open a copy of a damaged file; a first page that SQLite refuses becomes that of a new ledger, which is the same.
+
+    In all ledgers the same tables begin on the same pages, which the first page tells.
+    """
+    connection = sqlite3.connect(copy, isolation_level=None)
+    with contextlib.suppress(*DAMAGE):
+        connection.execute("pragma writable_schema = 1")  # reads a file that was cut, too
+        if {name for (name,) in connection.execute("select name from sqlite_master")} >= TABLES.keys():
+            return connection
+    connection.close()
+    new.execute("pragma wal_checkpoint(truncate)").fetchall()
+    (place,) = (file for _, name, file in new.execute("pragma database_list") if name == "main")
+    with copy.open("r+b") if copy.exists() else copy.open("w+b") as file, Path(place).open("rb") as whole:
+        page = bytearray(whole.read(_PAGE_BYTES))
+        page[24:28] = b"\xff" * 4  # so that SQLite counts the pages of the file itself
+        file.write(page)
+    return sqlite3.connect(copy, isolation_level=None)
+
+
+def _copied(damaged: sqlite3.Connection, new: sqlite3.Connection, most_rows: int) -> tuple[int, int]:
+    """Copy what is as it was written: how many calls, and how many more there may have been."""
+    n_lost = 0
+    with contextlib.suppress(*DAMAGE, TypeError):
+        most_rows = max(most_rows, int(damaged.execute("select sum(calls) from spend").fetchone()[0]))
+    new.execute("begin")
+    with new:
+        for row in _all_rows(damaged, "calls", most_rows):
+            if row is not None and is_as_written(row):
+                new.execute(INSERT, row)
+            else:
+                n_lost += 1
+        for name in TABLES.keys() - {"calls"}:
+            for row in filter(None, _all_rows(damaged, name, most_rows)):
+                new.execute(f"insert or ignore into {name} values ({', '.join('?' * len(row))})", row)
+        n_calls: int = new.execute("select count(*) from calls").fetchone()[0]
+        n_made: int | None = new.execute("select sum(calls) from spend").fetchone()[0]
+        if n_made is None:
+            new.execute(FILL_SPEND)
+    # Of places that cannot be read nobody knows whether they held a call.
+    return n_calls, n_lost if n_made is None else min(n_lost, max(0, n_made - n_calls))
+
+
+def _all_rows(damaged: sqlite3.Connection, table: str, most_rows: int) -> Iterator[Row | None]:
+    last = most_rows
+    with contextlib.suppress(*DAMAGE, TypeError):  # what damage left may be any number
+        last = min(100 * last, int(damaged.execute(f"select max(rowid) from {table}").fetchone()[0] or 0))
+    for first in range(1, last + 1, _AT_ONCE):
+        yield from _rows(damaged, table, first, min(last, first + _AT_ONCE - 1))
+
+
+def _rows(damaged: sqlite3.Connection, table: str, first: int, last: int) -> Iterator[Row | None]:
+    """The rows between two places, halved around what cannot be read; None for each place that cannot."""
+    try:
+        yield from damaged.execute(f"select * from {table} where rowid between ? and ?", (first, last)).fetchall()
+    except DAMAGE:
+        if first == last:
+            yield None
+        else:
+            middle = (first + last) // 2
+            yield from _rows(damaged, table, first, middle)
+            yield from _rows(damaged, table, middle + 1, last)
+
+
+def deletion_mark(folder: Path) -> int:
+    """The mark of deletions of the ledger in a folder; 0: it never deleted replies, or there is none.
+
+    It is a number in the file, SQLite's `application_id`, that changes whenever replies are deleted from it. Whoever
+    has copies of replies (the report) sees by it that they must be read again, without reading the ledger.
+    """
+    return mark_in(ledger_path(folder))
+
+
+def mark_in(path: Path) -> int:
+    """The mark in a ledger file, read without SQLite; a damaged file may give any number."""
+    try:
+        with path.open("rb") as file:
+            file.seek(_MARK_AT)
+            return int.from_bytes(file.read(_MARK_BYTES), "big") % _N_MARKS
+    except OSError:  # there is no such file
+        return 0
+
+
+def set_mark(connection: sqlite3.Connection, mark: int) -> None:
+    """Give a file a mark, in the transaction that deletes, or as that of the file that it takes the place of."""
+    connection.execute(f"pragma application_id = {mark % _N_MARKS}")

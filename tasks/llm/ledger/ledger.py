@@ -2,51 +2,41 @@
 
 One SQLite file in WAL mode, which all processes at work on a warehouse share. Calls are keyed by `call_key` and
 attempt; what is written is durable when `record` returns. A thread of its own commits whatever came in since the last
-commit together, so that one `fsync` serves many calls.
+commit together, so that one `fsync` serves many calls. What other processes write meanwhile is read, too.
 """
 
 import asyncio
 import contextlib
+import json
+import os
 import queue
 import sqlite3
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tasks.console import notice
 from tasks.llm.ledger.call_locks import CallLocks
-from tasks.llm.ledger.damage import refused
-from tasks.llm.ledger.entries import Entry, History, logprobs_as_text
-from tasks.llm.ledger.files import in_use, writer_of
-from tasks.llm.ledger.paths import ledger_path
-from tasks.llm.ledger.reading import LedgerReader
-from tasks.llm.ledger.schema import INSERT, KEEP_LOGPROBS, SPENT, with_checksum
-from tasks.llm.ledger.spend import ADD_SPEND, spend_of
+from tasks.llm.ledger.entries import SPEND_COLUMNS, SPEND_KEY, SPENT, Entry, History, Statement, recorded
+from tasks.llm.ledger.files import DAMAGE, beside, in_use, is_damage, ledger_path, read_file, refused, writer_of
+from tasks.llm.replies import EMPTY
 from tasks.rules.errors import PipelineError
+from tasks.rules.text.characters import one_line
 
 _GROUP = 512
-Statement = tuple[str, Sequence[tuple[Any, ...]]]
-"""SQL and the rows of values that it is executed with."""
-
-
-def recorded(entries: Sequence[Entry]) -> tuple[Statement, ...]:
-    """What writes finished calls down, with what they cost."""
-    calls = [with_checksum(entry.values) for entry in entries]
-    logprobs = [
-        (entry.call_key, entry.attempt, logprobs_as_text(entry.reply.logprobs))
-        for entry in entries
-        if entry.reply.logprobs is not None
-    ]
-    kept = [(KEEP_LOGPROBS, logprobs)] if logprobs else []
-    return (INSERT, calls), (ADD_SPEND, [spend_of(entry) for entry in entries]), *kept
-
-
-@dataclass(frozen=True)
-class _Write:
-    statements: tuple[Statement, ...]
-    loop: asyncio.AbstractEventLoop | None = None
-    done: "asyncio.Future[None] | None" = None
+_HISTORY = """
+    select spent.attempt, logprobs.tokens, calls.rowid, calls.* from (select ? as wanted)
+    left join calls on calls.call_key = wanted left join spent on spent.call_key = wanted
+    left join logprobs on logprobs.call_key = wanted and logprobs.attempt = calls.attempt
+"""
+"""One statement, since each one begins and ends a read transaction."""
+_REPLIES_FOR = f"""
+    select cell, call_key, attempt, finished_at_s, coalesce(text, ''), parameters from calls
+    where is_final and (text is not null or status = '{EMPTY}') and cell in (select value from json_each(?))
+"""
 
 
 class Ledger:
@@ -70,24 +60,19 @@ class Ledger:
             ) from error
         self._connection = writer_of(self.path)
         self._reader = LedgerReader(self.path)
-        self._writes: queue.SimpleQueue[_Write | None] = queue.SimpleQueue()
+        self.history, self.rows = self._reader.history, self._reader.rows
+        self._writes: queue.SimpleQueue[tuple[Sequence[Statement], Future[None]] | None] = queue.SimpleQueue()
         self._why_lost = why_lost
         self._broken: PipelineError | None = None
         self._writer = threading.Thread(target=self._write, name="ledger", daemon=True)
         self._writer.start()
 
-    def history(self, key: str) -> History:
-        """All that is known of a call, by any process.
-
-        Raises:
-            PipelineError: the file is damaged.
-        """
-        return self._reader.history(key)
-
     def refuse_if_broken(self) -> None:
         """Raise why nothing can be written, such as what the disk said: no call is made that has no place."""
-        if (broken := self._why_broken()) is not None:
-            raise broken
+        if self._broken is None and (why := self._why_lost()) is not None:
+            self._broken = PipelineError(why)
+        if self._broken is not None:
+            raise self._broken
 
     async def record(self, entry: Entry) -> None:
         """Write a finished call; it is durable when this returns.
@@ -99,19 +84,19 @@ class Ledger:
 
     async def write(self, *statements: Statement) -> None:
         """Execute statements in one transaction; they are durable when this returns."""
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[None] = loop.create_future()
-        self._put(_Write(statements, loop, done))
-        await done
+        await asyncio.wrap_future(self._put(statements))
 
     def mark_used(self, paid: Sequence[tuple[str, int]]) -> None:
         """Note that attempts up to these have become failed rows: they are no answer to a later call."""
         if paid:
-            self._put(_Write(((SPENT, paid),)))
+            self._put([(SPENT, paid)])
 
-    def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        """What a query finds."""
-        return self._reader.rows(query, *values)
+    def _put(self, statements: Sequence[Statement]) -> "Future[None]":
+        self.refuse_if_broken()
+        done: Future[None] = Future()
+        done.set_running_or_notify_cancel()  # it is written, whether anybody waits or not
+        self._writes.put((statements, done))
+        return done
 
     def close(self) -> None:
         """Commit what is left and close the file."""
@@ -124,15 +109,6 @@ class Ledger:
         self.call_locks.close()
         self._lock.close()
 
-    def _why_broken(self) -> PipelineError | None:
-        if self._broken is None and (why := self._why_lost()) is not None:
-            self._broken = PipelineError(why)
-        return self._broken
-
-    def _put(self, write: _Write) -> None:
-        self.refuse_if_broken()
-        self._writes.put(write)
-
     def _write(self) -> None:
         """Commit what came in, all at once, until it is stopped."""
         is_open = True
@@ -143,33 +119,136 @@ class Ledger:
                     group.append(self._writes.get_nowait())
             is_open = None not in group
             writes = [write for write in group if write is not None]
-            _resolve(writes, self._commit(writes))
+            error = self._commit([statement for statements, _ in writes for statement in statements])
+            for _, done in writes:
+                done.set_result(None) if error is None else done.set_exception(error)
 
-    def _commit(self, writes: list[_Write]) -> PipelineError | None:
-        if writes and self._why_broken() is None:
-            try:
-                with self._connection:
-                    self._connection.execute("begin")
-                    for write in writes:
-                        for statement, values in write.statements:
-                            self._connection.executemany(statement, values)
-            except (sqlite3.Error, ValueError, OverflowError) as error:
-                self._broken = refused(self.path, "written", error, "make room for it and run again")
+    def _commit(self, statements: Sequence[Statement]) -> PipelineError | None:
+        try:
+            self.refuse_if_broken()
+            with self._connection:
+                self._connection.execute("begin")
+                for statement, values in statements:
+                    self._connection.executemany(statement, values)
+        except PipelineError as error:
+            return error
+        except (sqlite3.Error, ValueError, OverflowError) as error:
+            self._broken = refused(self.path, "written", error, "make room for it and run again")
         return self._broken
 
 
-def _resolve(writes: list[_Write], error: PipelineError | None) -> None:
-    """Wake those that wait for a commit, once for each event loop."""
-    waiting: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
-    for write in writes:
-        if write.loop is not None and write.done is not None:
-            waiting.setdefault(write.loop, []).append(write.done)
+class LedgerReader:
+    """The ledger's file, to be read; what comes after this was made is known as late."""
 
-    def wake(futures: list[asyncio.Future[None]]) -> None:
-        for future in futures:
-            if not future.done():
-                future.set_exception(error) if error else future.set_result(None)
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        address = f"{path.absolute().as_uri()}?mode=ro"
+        self._connection = sqlite3.connect(address, uri=True, check_same_thread=False, timeout=30)
+        # A damaged text is found by its row's checksum, and makes no other row unreadable.
+        self._connection.text_factory = lambda raw: raw.decode(errors="surrogateescape")
+        self._has_told = False
+        self._last_row = 0
+        with contextlib.suppress(*DAMAGE):  # is reported when a call is looked up
+            self._last_row = self._connection.execute("select coalesce(max(rowid), 0) from calls").fetchone()[0]
 
-    for loop, futures in waiting.items():
-        with contextlib.suppress(RuntimeError):  # the loop was closed: nobody waits any more
-            loop.call_soon_threadsafe(wake, futures)
+    def history(self, key: str) -> History:
+        """All that is known of a call.
+
+        Raises:
+            PipelineError: the file is damaged.
+        """
+        entries: list[Entry] = []
+        late: set[int] = set()
+        spent = 0
+        for attempt, logprobs, place, *row in self.rows(_HISTORY, key):
+            spent = attempt or 0
+            if place is not None and (entry := Entry.of(row, logprobs)) is not None:
+                entries.append(entry)
+                late |= {entry.attempt} if place > self._last_row else set()
+            elif place is not None and not self._has_told:  # a damaged reply answers nothing
+                self._has_told = True
+                notice(f"{self._path}: a stored reply is damaged; its call, and others like it, are made again")
+        return History(tuple(sorted(entries, key=lambda entry: entry.attempt)), spent, frozenset(late))
+
+    def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        """What a query finds.
+
+        Raises:
+            PipelineError: the file is damaged.
+        """
+        try:
+            return self._connection.execute(query, values).fetchall()
+        except DAMAGE as error:
+            if not is_damage(error, self._path):
+                raise refused(self._path, "read", error, "run again") from error
+            why = f"is damaged ({one_line(str(error))}); run again: it is repaired when no other run has it open"
+            raise PipelineError(f"{self._path}: {why}") from error
+
+    def made_for(self, cells: Collection[str]) -> Iterator["KeptReply"]:
+        """The replies that were made for some rows, empty ones too.
+
+        Raises:
+            PipelineError: the file is damaged.
+        """
+        return (KeptReply(*row) for row in self.rows(_REPLIES_FOR, json.dumps(sorted(cells))))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+
+@dataclass(frozen=True)
+class KeptReply:
+    """A reply: the row that it was made for, the call that it answers, when it came, and the call's parameters."""
+
+    cell: str
+    call_key: str
+    attempt: int
+    finished_at_s: float
+    text: str
+    parameters: str
+
+
+@contextlib.contextmanager
+def kept_replies(folder: Path) -> Iterator[LedgerReader]:
+    """The replies of the ledger in a folder, while the block lasts."""
+    with in_use(folder):
+        reader = LedgerReader(ledger_path(folder))
+        try:
+            yield reader
+        finally:
+            reader.close()
+
+
+def spend_in(folder: Path) -> list[dict[str, Any]]:
+    """The spend of a ledger, a row for each run, day, purpose and called model, in that order.
+
+    Tokens and `cost_usd` are sums of what is known; `unpriced_calls` is the number of calls whose cost is unknown.
+    Nothing is written, and no call is read.
+
+    Raises:
+        PipelineError: a file cannot be read.
+    """
+    return [dict(zip(SPEND_COLUMNS, row, strict=True)) for row in read_file(folder, _rows_of) or ()]
+
+
+def _rows_of(path: Path) -> list[tuple[Any, ...]]:
+    try:
+        with contextlib.closing(sqlite3.connect(_address(path), uri=True, timeout=30)) as connection:
+            connection.execute("pragma query_only = on")
+            counts = [f"cast({name} as integer)" for name in SPEND_COLUMNS[len(SPEND_KEY) : -1]]
+            selected = ", ".join((*SPEND_KEY, *counts, "cost_usd"))
+            return connection.execute(f"select {selected} from spend order by {', '.join(SPEND_KEY)}").fetchall()
+    except DAMAGE as error:
+        raise refused(path, "read", error, "`prbench run` repairs it or sets it aside") from error
+
+
+def _address(path: Path) -> str:
+    """Return how to open a file for reading.
+
+    A connection that may not write leaves its share of the log's index behind when it is closed; this one merely does
+    not. Where nothing can be written and no log is there, SQLite reads a file that it is told never changes.
+    """
+    how = "mode=rw" if os.access(path.parent, os.W_OK) else "mode=ro"
+    is_alone = how == "mode=ro" and not beside(path, "-wal").exists()
+    return f"{path.absolute().as_uri()}?{how}{'&immutable=1' if is_alone else ''}"

@@ -11,18 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.llm.ledger.damage import DAMAGE, refused
-from tasks.llm.ledger.deletions import mark_deletion
-from tasks.llm.ledger.files import alone, writer_of
-from tasks.llm.ledger.schema import ENDED
+from tasks.llm.ledger.entries import ENDED
+from tasks.llm.ledger.files import DAMAGE, alone, refused, set_mark, writer_of
 
 _AT_ONCE = 5_000
-_DELETE_ALONE = """
-    delete from logprobs where not exists (
-        select 1 from calls where calls.call_key = logprobs.call_key and calls.attempt = logprobs.attempt
-    )
-"""
-"""Log-probabilities go with their replies."""
 Stored = Callable[[Sequence[str]], Mapping[str, bool]]
 """Of some cells those that are stored as rows, each with whether its row is decided."""
 
@@ -75,8 +67,7 @@ def forget(folder: Path, removed: Mapping[str, float]) -> Pruned:
             query = "delete from calls where cell = ? and finished_at_s <= ?"
             n_removed = connection.executemany(query, removed.items()).rowcount
             if n_removed > 0:
-                connection.execute(_DELETE_ALONE)
-                mark_deletion(connection)
+                _delete_what_went_with_them(connection)
             return n_removed
 
     return _shrunk(folder, work)
@@ -116,8 +107,16 @@ def _remove_old(connection: sqlite3.Connection, before_s: float, stored: Stored)
         with connection:
             connection.executemany("delete from calls where rowid = ?", gone)
             if gone:
-                connection.execute(_DELETE_ALONE)
-                mark_deletion(connection)
+                _delete_what_went_with_them(connection)
         n_removed += len(gone)
         last = entries[-1][0]
     return n_removed
+
+
+def _delete_what_went_with_them(connection: sqlite3.Connection) -> None:
+    """Delete the log-probabilities of replies that are gone, and change the mark of deletions."""
+    connection.execute(
+        "delete from logprobs where not exists (select 1 from calls "
+        "where calls.call_key = logprobs.call_key and calls.attempt = logprobs.attempt)"
+    )
+    set_mark(connection, connection.execute("pragma application_id").fetchone()[0] + 1)

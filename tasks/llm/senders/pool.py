@@ -1,22 +1,143 @@
-"""All senders of a run: started on the nodes that are there, replaced when they die, given attempts in turn."""
+"""A sender as the driver sees it: the attempts that it has in hand, and what it sends back."""
 
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from click import unstyle
 
 from tasks.console import notice
-from tasks.llm.live.sending import NoSender, send
-from tasks.llm.redaction import safe
+from tasks.llm.calls.sending import NoSender, send
+from tasks.llm.environment import safe
+from tasks.llm.replies import PROVIDER_ERROR, Failure, Kind, Reply
 from tasks.llm.request import Call, Target
-from tasks.llm.senders.cluster import LOCAL, Cluster, Node
-from tasks.llm.senders.process import Equipment, SenderProcess
-from tasks.llm.senders.remote import Made, RemoteSender, SenderState
-from tasks.llm.senders.versions import differing, versions
+from tasks.llm.senders.cluster import LOCAL, Cluster, Node, refuse_without_ray
+from tasks.llm.senders.process import SILENCE_S, Attempt, Equipment, Outcome, SenderProcess, differing, versions
+
+_MESSAGE_AFTER_S = 0.002
+"""So long attempts are collected for one message; each message costs the driver half a millisecond of its core."""
+
+
+@dataclass(frozen=True)
+class SenderState:
+    """A sender as people see it: where it is, what it has made since it was ready, and what it is making."""
+
+    node: str
+    pid: int
+    n_made: int
+    n_in_hand: int
+    calls_per_s: float
+
+
+class RemoteSender:
+    """A process that makes attempts, on a node."""
+
+    def __init__(self, process: Any, node: Node, equipment: Equipment) -> None:
+        self.node = node
+        self.pid = equipment.pid
+        self.lacking = equipment.lacking
+        self.n_made = 0
+        self._ready_s = time.monotonic()
+        self._heard_at_s = equipment.at_s
+        self._process = process
+        self.in_hand: dict[int, asyncio.Future[Reply]] = {}
+        self._numbers = 0
+        self._attempts: list[Attempt] = []
+        self._cancelled: list[int] = []
+        self._is_message_due = False
+
+    @property
+    def state(self) -> SenderState:
+        """How it is doing."""
+        calls_per_s = self.n_made / max(time.monotonic() - self._ready_s, 1e-9)
+        return SenderState(self.node.name, self.pid, self.n_made, len(self.in_hand), calls_per_s)
+
+    async def make(self, call: Call, parameters: Mapping[str, Any]) -> Reply:
+        """Have it make an attempt; if it dies, that is the outcome."""
+        self._numbers += 1
+        number = self._numbers
+        made: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self.in_hand[number] = made
+        self._attempts.append((number, call, parameters))
+        self._send_soon()
+        try:
+            async with asyncio.timeout(call.target.timeout_s + SILENCE_S):
+                return await made
+        except TimeoutError:
+            self._cancel(number)
+            return self._lost("it does not answer")
+        except asyncio.CancelledError:
+            self._cancel(number)
+            raise
+        finally:
+            self.in_hand.pop(number, None)
+
+    def _cancel(self, number: int) -> None:
+        """Have an attempt ended, or not begun where it has not been sent."""
+        waiting = [attempt for attempt in self._attempts if attempt[0] != number]
+        if len(waiting) == len(self._attempts):
+            self._cancelled.append(number)
+            self._send_soon()
+        self._attempts = waiting
+
+    async def receive(self, on_reply: Callable[[], object]) -> None:
+        """Take what it sends back, until it dies or falls silent.
+
+        Raises:
+            Exception: why it is gone.
+        """
+        while True:
+            outcomes = await self._outcomes()
+            for number, reply in outcomes:
+                made = self.in_hand.get(number)
+                if made is not None and not made.done():
+                    made.set_result(reply)
+            self.n_made += len(outcomes)
+            if outcomes:
+                on_reply()
+
+    async def _outcomes(self) -> list[Outcome]:
+        """What it sends next. It is waited for twice: the first wait may have passed while this process was stopped."""
+        answer = _answer_to(self._process.outcomes.remote())
+        for _ in range(2):
+            if (await asyncio.wait([answer], timeout=SILENCE_S / 2))[0]:
+                self._heard_at_s, outcomes = await answer
+                return outcomes
+        raise TimeoutError
+
+    def give_up(self, why: str) -> None:
+        """Fail the attempts that it has in hand: nobody knows what became of them."""
+        for made in list(self.in_hand.values()):
+            if not made.done():
+                made.set_result(self._lost(why))
+
+    def _lost(self, why: str) -> Reply:
+        failure = Failure(PROVIDER_ERROR, Kind.LOST, f"the sender on {self.node.name} is gone: {why}")
+        return failure.reply
+
+    def _send_soon(self) -> None:
+        if not self._is_message_due:
+            self._is_message_due = True
+            asyncio.get_running_loop().call_later(_MESSAGE_AFTER_S, self._send)
+
+    def _send(self) -> None:
+        attempts, cancelled = self._attempts, self._cancelled
+        self._attempts, self._cancelled, self._is_message_due = [], [], False
+        # If it is lost on its way, `receive` fails; if it cannot be read there, its attempts end at their time limit.
+        if attempts or cancelled:
+            self._process.start.remote(attempts, cancelled, self._heard_at_s)
+
+
+def _answer_to(message: Any) -> "asyncio.Future[tuple[float, list[Outcome]]]":
+    """What Ray will answer. It is never cancelled: Ray's client (`ray://`) then answers with a traceback."""
+    answer: asyncio.Future[tuple[float, list[Outcome]]] = asyncio.wrap_future(message.future())
+    answer.add_done_callback(lambda each: each.cancelled() or each.exception())  # also if nobody waits any more
+    return answer
+
 
 _LOOK_AT_NODES_EVERY_S = 10.0
 START_S = 180.0
@@ -42,7 +163,7 @@ class SenderPool:
         self._error: NoSender | None = None
         self.senders: list[RemoteSender] = []
 
-    async def __call__(self, call: Call, parameters: Mapping[str, Any]) -> Made:
+    async def __call__(self, call: Call, parameters: Mapping[str, Any]) -> Reply:
         """Make one attempt on the sender that has the least in hand; the embedded model is called here.
 
         Raises:
@@ -51,8 +172,7 @@ class SenderPool:
         if call.target.is_embedded:
             return await send(call, parameters)
         await self._connect()
-        sender = await self._free_for(call.target)
-        return await sender.make(call, parameters)
+        return await (await self._free_for(call.target)).make(call, parameters)
 
     def start(self) -> None:
         """Begin to connect to Ray and to start senders, without waiting for it."""
@@ -130,7 +250,7 @@ class SenderPool:
         while True:
             able = [sender for sender in self.senders if target.endpoint_name not in sender.lacking]
             if able:
-                return min(able, key=lambda sender: sender.n_in_hand)
+                return min(able, key=lambda sender: len(sender.in_hand))
             if self._error is not None:
                 raise self._error
             if len(self.senders) == self._n_on.total() > 0:
@@ -220,3 +340,44 @@ def cause_of(error: Exception, *, has_started: bool) -> str:
     if isinstance(error, TimeoutError):
         return "it gives no sign of life" if has_started else f"it did not start within {START_S:g} s"
     return safe(f"{type(error).__name__}: {unstyle(str(error)).strip().splitlines()[0]}")
+
+
+@dataclass(frozen=True)
+class NodeState:
+    """A node, and what keeps senders on it from making calls; empty: nothing."""
+
+    node: Node
+    problem: str
+
+
+def inspect(address: str, n_senders: int | None, targets: Sequence[Target]) -> list[NodeState]:
+    """Start a sender on each node, and look at what it has.
+
+    Raises:
+        UsageError: Ray is not installed, or not there.
+    """
+    refuse_without_ray()
+    cluster = Cluster(address, n_senders)
+
+    async def inspected() -> list[NodeState]:
+        return await asyncio.gather(*(_inspected(cluster, node, targets) for node in cluster.nodes()))
+
+    try:
+        return asyncio.run(inspected())
+    finally:
+        cluster.close()
+
+
+async def _inspected(cluster: Cluster, node: Node, targets: Sequence[Target]) -> NodeState:
+    process = cluster.started(SenderProcess, node)
+    try:
+        async with asyncio.timeout(START_S):
+            equipment: Equipment = await process.get_ready.remote(targets)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is what is wrong with the node
+        return NodeState(node, cause_of(error, has_started=False))
+    finally:
+        cluster.end(process)
+    if others := differing(versions(), equipment.versions):
+        return NodeState(node, f"other versions: {'; '.join(others)}")
+    lacking = (f"{name}: {', '.join(names)} not set" for name, names in sorted(equipment.lacking.items()))
+    return NodeState(node, "; ".join(lacking))

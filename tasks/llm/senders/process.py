@@ -1,26 +1,59 @@
-"""A sender: a process of Ray that makes attempts, and nothing else. It keeps nothing, so its end costs only those."""
+"""What a process runs: the versions that have to be the same wherever attempts of one run are made."""
 
 import asyncio
+import hashlib
 import os
+import platform
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
-from tasks.llm.failures import Failure, Kind, failure_of
-from tasks.llm.keys import missing_variables
+from tasks.llm.calls.sending import send
+from tasks.llm.environment import guard_logs, missing_variables
 from tasks.llm.litellm_setup import collect_seldom, warm_up
-from tasks.llm.live.sending import send
-from tasks.llm.redaction import guard_logs
-from tasks.llm.replies import PROVIDER_ERROR, Reply
+from tasks.llm.replies import PROVIDER_ERROR, Failure, Kind, Reply, failure_of
 from tasks.llm.request import Call, Target
-from tasks.llm.senders.versions import versions
+
+_LIBRARIES = ("litellm", "openai", "httpx", "aiohttp", "pydantic", "ray")
+_CODE = Path(__file__).parents[2]
+
+
+@cache
+def versions() -> Mapping[str, str]:
+    """Python, the libraries that an attempt goes through, and a hash of this project's own code."""
+    return {
+        "Python": platform.python_version(),
+        **{name: version(name) for name in _LIBRARIES},
+        "prbench": _code_hash(_CODE),
+    }
+
+
+def differing(own: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
+    """What differs between two processes, as `litellm 1.106.2 there, 1.106.0 here`."""
+    names = sorted(own.keys() | other.keys())
+    return [
+        f"{name} {other.get(name, 'missing')} there, {own.get(name, 'missing')} here"
+        for name in names
+        if own.get(name) != other.get(name)
+    ]
+
+
+def _code_hash(folder: Path) -> str:
+    files = sorted(path for path in folder.rglob("*.py"))
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(f"{path.relative_to(folder)}\0".encode() + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:12]
+
 
 Attempt = tuple[int, Call, Mapping[str, Any]]
 """A number that the driver gave it, the call, and the parameters that are sent."""
-Outcome = tuple[int, Reply, Failure | None]
+Outcome = tuple[int, Reply]
 """The attempt's number, and what came of it."""
 LIFE_SIGN_EVERY_S = 5.0
 SILENCE_S = 6 * LIFE_SIGN_EVERY_S
@@ -71,8 +104,7 @@ class SenderProcess:
                 task.cancel()
         if time.monotonic() >= heard_at_s + SILENCE_S:
             failure = Failure(PROVIDER_ERROR, Kind.LOST, "the message reached the sender too late")
-            reply = Reply(failure.status, error=failure.error)
-            self._finished += [(number, reply, failure) for number, _, _ in attempts]
+            self._finished += [(number, failure.reply) for number, _, _ in attempts]
             self._has_finished.set()
             return
         for number, call, parameters in attempts:
@@ -90,11 +122,10 @@ class SenderProcess:
 
     async def _make(self, number: int, call: Call, parameters: Mapping[str, Any]) -> None:
         try:
-            reply, failure = await send(call, parameters)
+            reply = await send(call, parameters)
         except Exception as error:  # noqa: BLE001 - it is the driver that has to know of it
-            failure = failure_of(error)
-            reply = Reply(failure.status, error=failure.error)
-        self._finished.append((number, reply, failure))
+            reply = failure_of(error).reply
+        self._finished.append((number, reply))
         self._has_finished.set()
 
     def _ended(self, number: int, _: asyncio.Task[None]) -> None:

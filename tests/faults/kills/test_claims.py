@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tasks.llm.ledger.spend import spend_in
+from tasks.llm.ledger.ledger import spend_in
 from tests.faults.answers import Answer
 from tests.faults.content import Request
 from tests.faults.server import FaultServer
@@ -25,11 +25,11 @@ ROOT = Path(__file__).parents[3]
 CALLER = """
 import asyncio, json, sys
 from pathlib import Path
-from tasks.llm.limits.budget import Budget
-from tasks.llm.live.gateway import Gateway, Tries
+from tasks.llm.budget import Budget
+from tasks.llm.calls.gateway import Gateway, Tries
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.litellm_setup import warm_up
-from tasks.llm.limits.limiter import Limiter
+from tasks.llm.limiter import Limiter
 from tasks.llm.request import Call, Target
 
 async def main(folder, api_base, run_id, number, concurrency):

@@ -165,35 +165,6 @@ def test_a_batch_that_expires_gives_out_and_charges_what_was_answered_by_then(n_
     assert {row["error"]["code"] for row in late.values()} == {"batch_expired"}
 
 
-def test_a_batch_that_is_cancelled_is_cancelling_until_it_is_looked_at() -> None:
-    async def use(client: AsyncOpenAI) -> None:
-        batch = await submitted(client, lines(REQUESTS))
-        assert (await client.batches.cancel(batch.id)).status == "cancelling"
-        ended = await client.batches.retrieve(batch.id)
-        assert (ended.status, len(await results(client, ended.output_file_id))) == ("cancelled", 3)
-        with pytest.raises(openai.ConflictError):
-            await client.batches.cancel(batch.id)
-
-    with FaultServer() as server:
-        server.answered_before_end = 3
-        with_client(server.api_base, use)
-    assert len(server.paid) == 3
-
-
-def test_batches_are_listed_the_newest_first_page_by_page() -> None:
-    async def use(client: AsyncOpenAI) -> list[str | None]:
-        for name in "abcde":
-            await submitted(client, lines(REQUESTS), metadata={"run": name})
-        first = await client.batches.list(limit=2)
-        assert (len(first.data), first.has_more) == (2, True)
-        return [(batch.metadata or {}).get("run") async for batch in client.batches.list(limit=2)]
-
-    with FaultServer() as server:
-        assert with_client(server.api_base, use) == list("edcba")
-        empty = httpx.get(f"{server.api_base}/batches?limit=2&after=batch_000001").json()
-    assert (empty["data"], empty["has_more"]) == ([], False)
-
-
 @pytest.mark.parametrize(
     ("content", "code"),
     [
@@ -210,21 +181,4 @@ def test_a_batch_whose_file_is_wrong_fails_and_says_why(content: bytes, code: st
         batch = batched(server, content)
     assert batch.errors is not None
     assert (batch.status, [error.code for error in batch.errors.data or ()]) == ("failed", [code])
-    assert server.entries == []
-
-
-def test_a_request_in_a_batch_that_is_none_is_an_error_of_its_own() -> None:
-    with FaultServer() as server:
-        batch = batched(server, lines({"a": chat(), "b": {"model": "candidate"}}))
-        assert fetched(server, batch.error_file_id)["b"]["response"]["status_code"] == 400
-
-
-@pytest.mark.parametrize("wrong", [{"endpoint": "/v1/audio/speech"}, {"completion_window": "1h"}])
-def test_a_batch_that_cannot_be_is_refused(wrong: dict[str, Any]) -> None:
-    with FaultServer() as server:
-        with pytest.raises(openai.BadRequestError):
-            with_client(server.api_base, lambda client: submitted(client, lines(REQUESTS), **wrong))
-        asked = {"endpoint": "/v1/chat/completions", "completion_window": "24h", "input_file_id": "file-none"}
-        assert httpx.post(f"{server.api_base}/batches", json=asked).status_code == 400
-        assert httpx.get(f"{server.api_base}/batches/batch_none").status_code == 404
     assert server.entries == []

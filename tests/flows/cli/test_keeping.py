@@ -17,8 +17,7 @@ from flows.cli.operate.doctor_checks import examine
 from flows.execution import Execution
 from tasks.config.job import Job
 from tasks.llm.ledger.entries import Entry
-from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.ledger.spend import spend_in
+from tasks.llm.ledger.ledger import Ledger, spend_in
 from tasks.llm.replies import Reply
 from tasks.maintain.run_history import latest_runs, spent
 from tasks.run.stage_report import StageReport

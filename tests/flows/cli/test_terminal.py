@@ -18,7 +18,7 @@ import pytest
 from flows.cli.common.output import show
 from flows.cli.common.tables import show_table
 from flows.cli.main import main
-from tasks.alerts.alert import Alert
+from tasks.alerts.findings import Alert
 from tasks.alerts.message import Message, Night
 from tasks.console.progress import Tally, advance, notice, progress
 from tasks.console.terminal import guard_log_records, shown_visibly

@@ -105,8 +105,8 @@ def test_no_library_behind_a_block_follows_a_redirect(hook: Hook) -> None:
     import aiohttp
     import requests
 
-    from tasks.llm.transport.watching import watched
-    from tasks.llm.transport.wire import Redirected
+    from tasks.llm.http_clients import watched
+    from tasks.llm.transport import Redirected
 
     async def by_aiohttp() -> None:
         async with aiohttp.ClientSession() as session:

@@ -7,15 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tasks.alerts import (
-    Alert,
-    Comparison,
-    alerts_of_reports,
-    drifts,
-    drops,
-    failure,
-    skipped,
-)
+from tasks.alerts import Alert, Comparison, alerts_of_reports, drifts, drops, failure, skipped
 from tasks.rules.statistics.control import Drifted
 from tasks.run.stage_report import StageReport
 
@@ -136,7 +128,7 @@ def test_what_is_below_its_bar_is_one_alert_a_stage_with_all_of_it_in_the_facts(
         StageReport("coverage", is_below_bar=True, warnings=missing),
     ]
 
-    coverage, quality = alerts_of_reports(reports)
+    quality, coverage = alerts_of_reports(reports)
 
     assert ("coverage", "; ".join([*missing[:3], "and 2 more"])) == (coverage.kind, coverage.line)
     assert missing == coverage.facts["warnings"]

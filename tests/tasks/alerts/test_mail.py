@@ -48,7 +48,7 @@ def test_a_mail_that_is_refused_is_not_handed_in_again_and_only_the_codes_of_the
         mailbox.plan = ["554 5.7.1 evals@example.org may not be written to"] * 3
         delivery = mailed(mailbox.port)
 
-    assert Delivery("email 1", "failed", 1, "the server refused the mail: 554 5.7.1", 2) == delivery
+    assert Delivery("email 1", "failed", 1, "the server refused the mail: 554", 2) == delivery
 
 
 def test_where_one_address_is_refused_the_others_get_the_mail_once_and_the_delivery_has_failed() -> None:
@@ -56,7 +56,7 @@ def test_where_one_address_is_refused_the_others_get_the_mail_once_and_the_deliv
         mailbox.unknown = {"gone@example.org"}
         delivery = mailed(mailbox.port, to=["gone@example.org", "evals@example.org"])
 
-    error = "1 of 2 addresses: the server refused the mail: 550 5.1.1"
+    error = "1 of 2 addresses: the server refused the mail: 550"
     assert Delivery("email 1", "failed", 1, error, 2) == delivery
     assert [["evals@example.org"]] == mailbox.recipients
 
@@ -98,7 +98,7 @@ def test_a_wrong_password_is_reported_and_not_tried_again_and_nowhere_logged(
     with serving_mail(asks_login=True, starttls=trust.server) as mailbox:
         delivery = login_over_tls(mailbox, "starttls")
 
-    assert Delivery("email 1", "failed", 1, "the server refused the mail: 535 5.7.8", 2) == delivery
+    assert Delivery("email 1", "failed", 1, "the server refused the mail: 535", 2) == delivery
     assert [] == mailbox.mails
     assert "a-wrong-password" not in caplog.text
     assert USER not in caplog.text

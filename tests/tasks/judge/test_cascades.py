@@ -15,7 +15,7 @@ import pytest
 
 from tasks.cascade.stored import stored_pair
 from tasks.config.job import Job
-from tasks.llm.ledger.paths import ledger_path
+from tasks.llm.ledger.files import ledger_path
 from tasks.plan import plan
 from tasks.rules.cascades import Candidate, When, evaluate
 from tests.faults.answers import slowed

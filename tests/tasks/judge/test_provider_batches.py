@@ -9,7 +9,7 @@ import pytest
 
 from tasks.config.job import Job
 from tasks.config.settings import Limits
-from tasks.llm.ledger.submissions import Submissions
+from tasks.llm.calls.batches import Submissions
 from tests.builders import job_on
 from tests.faults.server import Answer, Behaviour, FaultServer, Request, is_judging, well_behaved
 from tests.tasks.run.runs import judged, prepared, sampled

@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 
 import pytest
 
+from tasks.llm.budget import Budget
+from tasks.llm.calls.gateway import Gateway, Tries
+from tasks.llm.calls.sending import Sender, send
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limits.budget import Budget
-from tasks.llm.limits.limiter import Limiter
+from tasks.llm.limiter import Limiter
 from tasks.llm.litellm_setup import litellm
-from tasks.llm.live.gateway import Gateway, Tries
-from tasks.llm.live.sending import Sender, send
 from tasks.llm.replies import Reply
 from tasks.llm.request import Call, Target
 from tests.faults.server import Answer, FaultServer
@@ -111,8 +111,8 @@ def _provider_key(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waits between attempts that are too short to notice."""
-    monkeypatch.setattr("tasks.llm.live.gateway._FIRST_BACKOFF_S", 0.01)
-    monkeypatch.setattr("tasks.llm.limits.endpoint_health._FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr("tasks.llm.calls.gateway._FIRST_BACKOFF_S", 0.01)
+    monkeypatch.setattr("tasks.llm.endpoint_health._FIRST_PAUSE_S", 0.01)
 
 
 @pytest.fixture

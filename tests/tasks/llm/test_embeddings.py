@@ -34,10 +34,10 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("route", ROUTES)
 def test_a_vector_comes_back_as_json_with_its_tokens_and_cost(route: str) -> None:
     with FaultServer() as server:
-        reply, failure = asked(target(server, route, dimensions=64), "reading long leases")
+        reply = asked(target(server, route, dimensions=64), "reading long leases")
         (request,) = server.book
 
-    assert failure is None
+    assert reply.failure is None
     assert (OK, 3, 0) == (reply.status, reply.prompt_tokens, reply.completion_tokens)
     assert words_vector("reading long leases") == json.loads(reply.text)
     assert 3 * 2.0 / 1_000_000 == pytest.approx(reply.cost_usd)
@@ -47,18 +47,18 @@ def test_a_vector_comes_back_as_json_with_its_tokens_and_cost(route: str) -> Non
 
 def test_a_failure_is_a_reply_with_its_cause() -> None:
     with FaultServer(lambda request, number: Answer(status=500)) as server:
-        reply, failure = asked(target(server), "leases")
+        reply = asked(target(server), "leases")
 
     assert (PROVIDER_ERROR, None) == (reply.status, reply.text)
-    assert failure is not None
-    assert failure.passes
+    assert reply.failure is not None
+    assert reply.failure.passes
 
 
 @pytest.mark.parametrize("data", [[], [{"object": "embedding", "index": 0, "embedding": []}]])
 def test_a_reply_without_a_vector_is_empty(data: list[Any]) -> None:
     body = json.dumps({"object": "list", "data": data, "model": "m", "usage": {"prompt_tokens": 1, "total_tokens": 1}})
     with FaultServer(lambda request, number: Answer(raw=body.encode())) as server:
-        reply, _ = asked(target(server), "leases")
+        reply = asked(target(server), "leases")
 
     assert (EMPTY, None) == (reply.status, reply.text)
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from tasks.llm.calls.gateway import Gateway
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.live.gateway import Gateway
 from tasks.llm.replies import Reply
 from tests.faults.answers import Behaviour
 from tests.faults.server import Answer, FaultServer

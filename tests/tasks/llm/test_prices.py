@@ -41,12 +41,6 @@ def test_without_a_price_the_cost_is_unknown(prices: Prices) -> None:
     assert cost_usd(prices, 5, 0, 5) is None
 
 
-def test_a_model_that_nobody_knows_has_no_price_and_no_longest_answer() -> None:
-    target = Target("hosted_vllm/nobody-knows-this")
-    assert (prices_of(target), most_answer_tokens(target, {})) == (NO_PRICES, None)
-    assert most_usd(target, 10, 10) is None
-
-
 def test_a_model_of_the_table_has_its_published_price() -> None:
     prices = prices_of(Target("openai/gpt-4o-mini"))
     published = pytest.approx((0.15, 0.075, 0.6))
@@ -57,10 +51,6 @@ def test_a_model_of_the_table_has_its_published_price() -> None:
 
 def test_a_name_of_another_provider_does_not_get_the_price_of_one() -> None:
     assert prices_of(Target("hosted_vllm/gpt-4o-mini")) == NO_PRICES
-
-
-def test_the_configuration_s_price_stands_before_the_table_s() -> None:
-    assert prices_of(Target("openai/gpt-4o-mini", prices=OWN)) == OWN
 
 
 @pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens", "max_output_tokens"])
@@ -116,7 +106,7 @@ def test_a_call_to_a_model_of_the_table_costs_its_published_price(
 def test_what_litellm_says_that_a_call_of_its_table_cost_counts_since_it_knows_tiers_and_fees(
     calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tasks.llm.live.sending.cost_usd", lambda *_: 1.0)
+    monkeypatch.setattr("tasks.llm.calls.sending.cost_usd", lambda *_: 1.0)
     reply = calling(call_to(serve(Answer("x", usage=USAGE)), name="openai/gpt-4o-mini"))
     assert reply.cost_usd == pytest.approx((600 * 0.15 + 400 * 0.075 + 100 * 0.6) / 1e6)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tasks.llm.failures import retry_after_s
-from tasks.llm.live.gateway import _backoff_s
+from tasks.llm.calls.gateway import _backoff_s
+from tasks.llm.replies import retry_after_s
 from tests.faults.answers import Behaviour
 from tests.faults.server import Answer, FaultServer
 from tests.tasks.llm.conftest import Calling, call_to, failed, then

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tasks.llm.redaction import filled_in, redacted, safe
+from tasks.llm.environment import filled_in, redacted, safe
 from tasks.rules.errors import UsageError
 from tests.faults.answers import Behaviour
 from tests.faults.server import Answer, FaultServer

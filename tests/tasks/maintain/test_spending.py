@@ -10,12 +10,10 @@ from typing import Any
 import pytest
 
 from tasks.config.job import Job
-from tasks.llm.batches.collecting import BatchOutcome
-from tasks.llm.batches.runner import Batching
+from tasks.llm.budget import Budget
+from tasks.llm.calls.batches import Batching, BatchOutcome
 from tasks.llm.ledger.entries import Entry
-from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.ledger.spend import spend_in
-from tasks.llm.limits.budget import Budget
+from tasks.llm.ledger.ledger import Ledger, spend_in
 from tasks.llm.replies import Reply
 from tasks.llm.request import Call
 from tasks.maintain.spend import spend_of_all, store_spend

@@ -9,8 +9,7 @@ import pytest
 
 from tasks.config.job import Job
 from tasks.llm.ledger.entries import Entry
-from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.ledger.spend import spend_in
+from tasks.llm.ledger.ledger import Ledger, spend_in
 from tasks.llm.replies import Reply
 from tasks.maintain.compact import tidy
 from tests.builders import job_on, response

@@ -11,12 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from tasks.llm.budget import Budget
+from tasks.llm.calls.gateway import Gateway
 from tasks.llm.ledger.call_locks import CallLocks
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limits.admission import AdmissionRequest, Outcome
-from tasks.llm.limits.budget import Budget
-from tasks.llm.limits.limiter import Limiter
-from tasks.llm.live.gateway import Gateway
+from tasks.llm.limiter import AdmissionRequest, Limiter, Outcome
 from tasks.llm.replies import Reply
 from tasks.llm.request import Call
 from tests.faults.answers import Behaviour

@@ -11,8 +11,8 @@ from typing import Any, TextIO
 
 import pytest
 
+from tasks.llm.calls.gateway import Gateway
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.live.gateway import Gateway
 from tasks.llm.replies import Reply
 from tasks.llm.request import Prices
 from tasks.run.run_context import LEDGER, open_run_context

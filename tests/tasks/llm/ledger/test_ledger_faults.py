@@ -111,41 +111,9 @@ def damage(path: Path, how: str) -> None:
             file.truncate(size // 2 + 100)
 
 
-@pytest.mark.parametrize("how", ["header", "middle", "cut"])
-def test_a_damaged_file_is_set_aside_with_one_line_and_the_run_goes_on(
-    how: str, calling: Calling, serve: Serve, capsys: pytest.CaptureFixture[str]
-) -> None:
-    server = serve(Answer("word " * 100))
-    path = filled(calling, server)
-    damage(path, how)
-    capsys.readouterr()
-    assert calling(call_to(server, "a new question")).status == "ok"
-    lines = [line for line in capsys.readouterr().err.splitlines() if "damaged" in line]
-    assert len(lines) == 1
-    assert str(path) in lines[0]
-    aside = [other for other in calling.folder.glob("damaged-*") if other.name.endswith(".sqlite")]
-    assert len(aside) == 1
-    assert aside[0].name in lines[0]
-    kept = len(stored(calling.folder)) - 1
-    assert f"{kept} calls were recovered" in lines[0]
-    calls = len(server.book)
-    calling.together(*(call_to(server, f"question {n} " + "word " * 100) for n in range(120)))
-    assert len(server.book) == calls + 120 - kept
-    capsys.readouterr()
-    calling(call_to(server, "a new question"))
-    assert capsys.readouterr().err == ""
-
-
 def test_a_closed_ledger_is_whole_in_its_one_file(calling: Calling, serve: Serve) -> None:
     calling(call_to(serve(Answer("x"))))
     assert [path.name for path in calling.folder.iterdir() if path.suffix != ".lock"] == ["calls.sqlite"]
-
-
-def test_all_but_the_damaged_page_of_a_file_is_saved(calling: Calling, serve: Serve) -> None:
-    server = serve(Answer("word " * 100))
-    damage(filled(calling, server), "middle")
-    calling(call_to(server, "a new question"))
-    assert len(stored(calling.folder)) > 90
 
 
 def test_failures_that_have_a_row_are_no_answer_after_damage_either(calling: Calling, serve: Serve) -> None:

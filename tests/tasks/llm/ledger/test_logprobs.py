@@ -5,9 +5,8 @@ import contextlib
 from pathlib import Path
 
 from tasks.llm.ledger.entries import Entry
-from tasks.llm.ledger.files import writer_of
+from tasks.llm.ledger.files import ledger_path, writer_of
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.ledger.paths import ledger_path
 from tasks.llm.ledger.pruning import prune
 from tasks.llm.replies import OK, Reply
 

@@ -12,11 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tasks.llm.ledger.deletions import deletion_mark
 from tasks.llm.ledger.entries import Entry
-from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.ledger.files import deletion_mark
+from tasks.llm.ledger.ledger import Ledger, spend_in
 from tasks.llm.ledger.pruning import Pruned, Stored, forget, prune
-from tasks.llm.ledger.spend import spend_in
 from tasks.llm.replies import Reply
 
 ROOT = Path(__file__).parents[4]

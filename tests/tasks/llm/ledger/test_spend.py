@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.ledger.spend import spend_in
+from tasks.llm.ledger.ledger import Ledger, spend_in
 from tasks.llm.request import Prices
 from tasks.rules.errors import PipelineError
 from tests.faults.answers import Behaviour
@@ -95,6 +94,7 @@ def test_a_file_of_another_version_is_refused_with_one_line_and_left_alone(
     calling(call_to(server))
     with opened(calling.folder) as connection:
         connection.execute(f"pragma user_version = {version}")
+        connection.execute("drop table logprobs")  # with the tables of today an older number is damage
     with pytest.raises(PipelineError, match=rf"calls\.sqlite: is of version {version}, {why}") as told:
         calling(call_to(server))
     assert len(str(told.value).splitlines()) == 1

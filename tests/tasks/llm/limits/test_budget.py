@@ -9,12 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.llm.limits.admission import AdmissionRequest, Outcome
-from tasks.llm.limits.budget import Budget, BudgetSpent, NotCalled
-from tasks.llm.limits.limiter import Limiter
+from tasks.llm.budget import Budget, BudgetSpent, NotCalled
+from tasks.llm.limiter import AdmissionRequest, Limiter, Outcome
 from tasks.llm.replies import Reply
-from tasks.llm.request import Prices
-from tasks.llm.usage import Usage
+from tasks.llm.request import Prices, Usage
 from tests.faults.answers import Behaviour
 from tests.faults.server import Answer, FaultServer
 from tests.tasks.llm.conftest import Calling, call_to, failed, then

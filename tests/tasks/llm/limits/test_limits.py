@@ -10,13 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.llm.failures import Failure, Kind
-from tasks.llm.limits.admission import Admission, AdmissionRequest, Outcome
-from tasks.llm.limits.budget import Budget
-from tasks.llm.limits.endpoint_health import EndpointHealth
-from tasks.llm.limits.limiter import Limiter
-from tasks.llm.limits.token_bucket import TokenBucket
-from tasks.llm.replies import Reply
+from tasks.llm.budget import Budget
+from tasks.llm.endpoint_health import EndpointHealth
+from tasks.llm.limiter import Admission, AdmissionRequest, Limiter, Outcome, TokenBucket
+from tasks.llm.replies import Failure, Kind, Reply
 from tasks.llm.request import Call
 from tests.faults.answers import Behaviour
 from tests.faults.server import Answer, FaultServer

@@ -5,8 +5,7 @@ import tiktoken
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.llm.context_window import context_window_of
-from tasks.llm.prices import count_tokens
+from tasks.llm.prices import context_window_of, count_tokens
 from tasks.llm.request import Call, Target
 from tests.tasks.llm.conftest import Calling
 

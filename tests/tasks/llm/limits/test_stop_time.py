@@ -9,12 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.ledger.spend import spend_in
-from tasks.llm.limits.admission import AdmissionRequest, Outcome
-from tasks.llm.limits.budget import Budget
-from tasks.llm.limits.limiter import Limiter, TimeIsUp
-from tasks.llm.live.gateway import Gateway, Tries
+from tasks.llm.budget import Budget
+from tasks.llm.calls.gateway import Gateway, Tries
+from tasks.llm.ledger.ledger import Ledger, spend_in
+from tasks.llm.limiter import AdmissionRequest, Limiter, Outcome, TimeIsUp
 from tasks.llm.replies import Reply
 from tasks.run.run_context import open_run_context
 from tasks.run.stage_report import StageReport

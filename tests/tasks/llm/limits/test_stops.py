@@ -7,13 +7,12 @@ from collections.abc import Callable
 
 import pytest
 
-from tasks.llm.failures import Failure, Kind
+from tasks.llm.budget import NotCalled
+from tasks.llm.calls.gateway import Gateway
+from tasks.llm.endpoint_health import EndpointHealth
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limits.budget import NotCalled
-from tasks.llm.limits.endpoint_health import EndpointHealth
-from tasks.llm.limits.limiter import ModelStopped
-from tasks.llm.live.gateway import Gateway
-from tasks.llm.replies import Reply
+from tasks.llm.limiter import ModelStopped
+from tasks.llm.replies import Failure, Kind, Reply
 from tests.faults.answers import Behaviour
 from tests.faults.server import Answer, FaultServer
 from tests.tasks.llm.conftest import Calling, call_to, failed

@@ -11,8 +11,8 @@ import pytest
 
 from tasks.llm.request import Call
 from tasks.llm.senders.cluster import LOCAL, Cluster
+from tasks.llm.senders.pool import RemoteSender, Reply
 from tasks.llm.senders.process import SenderProcess
-from tasks.llm.senders.remote import Made, RemoteSender
 from tests.tasks.llm.conftest import Calling
 
 PROVIDERS = ("ANTHROPIC", "AZURE", "AZURE_AI", "GEMINI", "MISTRAL", "OPENROUTER")
@@ -33,7 +33,7 @@ class OneSender:
         self._sender = RemoteSender(process, node, await process.get_ready.remote([]))
         self._receiving = asyncio.create_task(self._sender.receive(lambda: None))
 
-    async def __call__(self, call: Call, parameters: Mapping[str, Any]) -> Made:
+    async def __call__(self, call: Call, parameters: Mapping[str, Any]) -> Reply:
         made = asyncio.run_coroutine_threadsafe(self._sender.make(call, parameters), self._loop)
         return await asyncio.wrap_future(made)
 

@@ -19,20 +19,18 @@ from typing import Any
 import psutil
 import pytest
 
-from tasks.llm.failures import Kind
+from tasks.llm.budget import Budget
+from tasks.llm.calls.gateway import Gateway, Tries
+from tasks.llm.calls.sending import NoSender
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limits.budget import Budget
-from tasks.llm.limits.limiter import Limiter
-from tasks.llm.live.gateway import Gateway, Tries
-from tasks.llm.live.sending import NoSender
-from tasks.llm.replies import Reply
+from tasks.llm.limiter import Limiter
+from tasks.llm.replies import Kind, Reply
 from tasks.llm.request import Target
 from tasks.llm.senders import cluster as ray_cluster
 from tasks.llm.senders import pool as pools
-from tasks.llm.senders.cluster import LOCAL, Cluster, Node, refuse_without_ray
-from tasks.llm.senders.pool import SenderPool, wanted
-from tasks.llm.senders.process import SILENCE_S, SenderProcess
-from tasks.llm.senders.versions import differing, versions
+from tasks.llm.senders.cluster import LOCAL, Cluster, refuse_without_ray
+from tasks.llm.senders.pool import SenderPool
+from tasks.llm.senders.process import SILENCE_S, SenderProcess, versions
 from tasks.rules.errors import PipelineError, UsageError
 from tests.faults.server import Answer, FaultServer
 from tests.tasks.llm.conftest import call_to
@@ -102,7 +100,7 @@ def test_a_sender_that_is_killed_costs_its_calls_in_flight_alone_and_is_replaced
         assert {stat.S_IMODE(folder.stat().st_mode) for folder in folders} == {0o700}
         first = [sender.pid for sender in pool.senders]
         calls = [asyncio.create_task(gateway.complete(call_to(server, str(n)))) for n in range(N_CALLS)]
-        await until(lambda: all(sender.n_in_hand for sender in pool.senders) and sum(c.done() for c in calls) >= 10)
+        await until(lambda: all(sender.in_hand for sender in pool.senders) and sum(c.done() for c in calls) >= 10)
         os.kill(first[0], signal.SIGKILL)
         replies = await asyncio.gather(*calls)
         await until(lambda: len({sender.pid for sender in pool.senders} - {first[0]}) == 2)
@@ -181,24 +179,6 @@ def test_a_key_that_is_set_on_no_node_is_named(tmp_path: Path, monkeypatch: pyte
 
     with pytest.raises(NoSender, match="mistral-small-latest: MISTRAL_API_KEY is set on no node of Ray"):
         with_pool(tmp_path, call.target, work)
-
-
-def test_what_differs_between_driver_and_sender_is_named() -> None:
-    own = {"Python": "3.11.7", "litellm": "1.106.0", "prbench": "ab12"}
-    assert differing(own, own) == []
-    assert differing(own, {"Python": "3.11.7", "litellm": "1.107.0"}) == [
-        "litellm 1.107.0 there, 1.106.0 here",
-        "prbench missing there, ab12 here",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("n_senders", "expected"), [(None, [4, 1, 2]), (1, [1, 0, 0]), (3, [1, 1, 1]), (5, [2, 1, 2]), (99, [4, 1, 2])]
-)
-def test_senders_are_spread_evenly_over_the_cores_of_the_nodes(n_senders: int | None, expected: list[int]) -> None:
-    nodes = [Node("a", "first", 4), Node("b", "second", 1), Node("c", "third", 2)]
-    found = wanted(nodes, n_senders)
-    assert [found.get(node, 0) for node in nodes] == expected
 
 
 def test_without_ray_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -318,7 +298,7 @@ def test_an_attempt_that_reaches_a_sender_after_it_was_given_up_is_not_made() ->
             await process.start([(1, call_to(server), {})], [], time.monotonic() - SILENCE_S)
             _, outcomes = await process.outcomes()
             assert server.book == []
-        return [(number, failure and failure.kind) for number, _, failure in outcomes]
+        return [(number, reply.failure and reply.failure.kind) for number, reply in outcomes]
 
     assert [(1, Kind.LOST)] == asyncio.run(work())
 

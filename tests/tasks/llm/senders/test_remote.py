@@ -7,8 +7,8 @@ from typing import Any
 
 from tasks.llm.replies import Reply
 from tasks.llm.senders.cluster import Node
+from tasks.llm.senders.pool import RemoteSender
 from tasks.llm.senders.process import Equipment
-from tasks.llm.senders.remote import RemoteSender
 
 
 class Messages:
@@ -39,7 +39,7 @@ def test_the_attempts_that_a_sender_has_made_are_counted_and_a_late_answer_distu
         receiving = asyncio.create_task(sender.receive(lambda: None))
         while not process.outcomes.answers:  # noqa: ASYNC110 - nothing tells of it
             await asyncio.sleep(0)
-        process.outcomes.answers[0].set_result((5.0, [(1, Reply("ok"), None), (2, Reply("ok"), None)]))
+        process.outcomes.answers[0].set_result((5.0, [(1, Reply("ok")), (2, Reply("ok"))]))
         while len(process.outcomes.answers) < 2:  # noqa: ASYNC110 - nothing tells of it
             await asyncio.sleep(0)
         receiving.cancel()

@@ -10,14 +10,12 @@ from typing import Any
 
 import pytest
 
-from tasks.llm.batches.collecting import BatchOutcome
-from tasks.llm.batches.runner import Batching
+from tasks.llm.budget import Budget
+from tasks.llm.calls.batches import Batching, BatchOutcome
+from tasks.llm.calls.gateway import Gateway
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limits.budget import Budget
-from tasks.llm.live.gateway import Gateway
 from tasks.llm.replies import MOST_TEXT_BYTES
-from tasks.llm.transport.bodies import EventBody, TooLarge
-from tasks.llm.transport.wire import MOST_BYTES
+from tasks.llm.transport import MOST_BYTES, EventBody, TooLarge
 from tests.faults.anything import AnyServer, Plain, Seen
 from tests.tasks.llm.conftest import Calling, call_to
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from tasks.llm.batches.runner import Batching
+from tasks.llm.budget import Budget
+from tasks.llm.calls.batches import Batching
+from tasks.llm.calls.gateway import Gateway
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limits.budget import Budget
-from tasks.llm.live.gateway import Gateway
 from tasks.llm.replies import Reply
 from tests.faults.answers import Behaviour
 from tests.faults.anything import AnyServer, Plain

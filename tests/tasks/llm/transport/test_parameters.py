@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from tasks.config import Judge, Model
-from tasks.llm.arguments import chat_arguments
+from tasks.llm.calls.sending import chat_arguments
 from tasks.llm.request import Call, Target
 from tasks.rules.verdict import reply_format
 from tasks.run.part_writer import judge_target, target_of

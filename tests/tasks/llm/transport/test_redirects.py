@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from tasks.llm.batches.runner import Batching
+from tasks.llm.budget import Budget
+from tasks.llm.calls.batches import Batching
+from tasks.llm.calls.gateway import Gateway
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limits.budget import Budget
-from tasks.llm.limits.limiter import ModelStopped
-from tasks.llm.live.gateway import Gateway
+from tasks.llm.limiter import ModelStopped
 from tasks.llm.replies import Reply
 from tasks.rules.errors import PipelineError
 from tests.faults.anything import AnyServer, Plain, Seen

@@ -9,8 +9,8 @@ import pytest
 from tasks.config import Judge
 from tasks.judge.criteria import CriterionJudge
 from tasks.judge.judge_call import PendingVerdict, verdict_question
+from tasks.llm.calls.gateway import Gateway
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.live.gateway import Gateway
 from tasks.llm.replies import Reply
 from tasks.llm.request import Prices
 from tasks.rules.verdict import Verdict, reminder

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tasks.config.job import Job
-from tasks.llm import KeptReplies, KeptReply, Ledger, Reply
+from tasks.llm import KeptReply, Ledger, LedgerReader, Reply
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.pruning import prune
 from tasks.report.content.edition import task_key
@@ -68,13 +68,13 @@ def site(job: Job, tmp_path: Path) -> Path:
 def looked_up(monkeypatch: pytest.MonkeyPatch) -> list[Collection[str]]:
     """The verdicts whose replies are looked up in the ledger, reading by reading."""
     found: list[Collection[str]] = []
-    given = KeptReplies.made_for
+    given = LedgerReader.made_for
 
-    def made_for(self: KeptReplies, cells: Collection[str]) -> Iterator[KeptReply]:
+    def made_for(self: LedgerReader, cells: Collection[str]) -> Iterator[KeptReply]:
         found.append(cells)
         return given(self, cells)
 
-    monkeypatch.setattr(KeptReplies, "made_for", made_for)
+    monkeypatch.setattr(LedgerReader, "made_for", made_for)
     return found
 
 
@@ -181,7 +181,7 @@ def test_a_ledger_that_could_not_be_read_once_is_read_by_the_next_build(
     whole = files(site)
     shutil.rmtree(site)
     with monkeypatch.context() as broken:
-        broken.setattr(KeptReplies, "made_for", _fail)
+        broken.setattr(LedgerReader, "made_for", _fail)
         drill(job, site)
     assert replies(site) == {}
 

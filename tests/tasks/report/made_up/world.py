@@ -13,8 +13,7 @@ from unittest.mock import patch
 from flows.nightly_changes import comparisons
 from tasks.aggregate import aggregate
 from tasks.alerts import stored
-from tasks.alerts.alert import Alert
-from tasks.alerts.findings import drops
+from tasks.alerts.findings import Alert, drops
 from tasks.annotate import measure_annotations
 from tasks.assemble.assemble import assemble
 from tasks.benchmarks.prbench import BENCHMARK

@@ -8,14 +8,13 @@ from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.llm.arguments import chat_arguments
-from tasks.llm.failures import failure_of
+from tasks.llm.calls.sending import chat_arguments
+from tasks.llm.environment import filled_in, safe
+from tasks.llm.http_clients import watched
 from tasks.llm.litellm_setup import litellm
-from tasks.llm.redaction import filled_in, safe
+from tasks.llm.replies import failure_of
 from tasks.llm.request import Messages, Target
-from tasks.llm.transport.bodies import TooLarge
-from tasks.llm.transport.watching import watched
-from tasks.llm.transport.wire import MOST_BYTES, Exchange
+from tasks.llm.transport import MOST_BYTES, Exchange, TooLarge
 from tasks.rules.errors import PipelineError
 
 _URL = "/v1/chat/completions"

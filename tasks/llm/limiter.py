@@ -1,15 +1,130 @@
-"""Who may call, and when: one limiter for a role (candidates or judges) of a run."""
+"""A token bucket: how much may be used a minute, such as requests or tokens."""
 
 import asyncio
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from datetime import UTC, datetime
 
-from tasks.llm.limits.admission import Admission, AdmissionRequest, Outcome, Totals
-from tasks.llm.limits.budget import Budget, BudgetSpent, NotCalled
-from tasks.llm.limits.endpoint_health import EndpointHealth
-from tasks.llm.limits.token_bucket import TokenBucket
+from tasks.llm.budget import Budget, BudgetSpent, NotCalled
+from tasks.llm.endpoint_health import EndpointHealth
+from tasks.llm.replies import Reply
+from tasks.llm.request import NOTHING, UNKNOWN, Usage
+
+_WINDOW_S = 60.0
+_BURST_S = 1.0
+
+
+class TokenBucket:
+    """A bucket that refills evenly. It may be drawn below zero and is then closed until it has refilled.
+
+    So a request larger than the bucket goes through, and pays with a longer pause. In no minute is more granted than
+    the limit, save for the last grant of it.
+    """
+
+    def __init__(self, per_minute: float | None, now_s: float) -> None:
+        # The burst that a full bucket allows comes on top of what flows in: both together stay below the limit.
+        self._rate = None if per_minute is None else per_minute / (_WINDOW_S + _BURST_S)
+        self._most = 0.0 if self._rate is None else max(1.0, self._rate * _BURST_S)
+        self._level, self._at_s = self._most, now_s
+
+    def wait_s(self, now_s: float) -> float:
+        """How long until something may be taken."""
+        if self._rate is None:
+            return 0.0
+        self._refill(now_s)
+        least = min(1.0, self._most)
+        return max(0.0, (least - self._level) / self._rate)
+
+    def take(self, amount: float, now_s: float) -> None:
+        """Use some; a negative amount gives back what was taken in advance and not used."""
+        self._refill(now_s)
+        self._level = min(self._most, self._level - amount)
+
+    def _refill(self, now_s: float) -> None:
+        if self._rate is not None:
+            self._level = min(self._most, self._level + (now_s - self._at_s) * self._rate)
+            self._at_s = now_s
+
+
+@dataclass(frozen=True)
+class AdmissionRequest:
+    """A call that wants to start: its endpoint, its key, its place in the queue, and what it may use at most."""
+
+    endpoint: str
+    key: str
+    priority: tuple[int, ...] = ()
+    most: Usage = UNKNOWN
+    likely_tokens: int = 0
+
+
+@dataclass(frozen=True)
+class Admission:
+    """Permission to make one call; `tokens` are counted against the limit a minute until its usage is known."""
+
+    request: AdmissionRequest
+    tokens: int = 0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a call ended: with a reply, which may be a failure; lost with the process that made it; or not made."""
+
+    reply: Reply | None = None
+    is_lost: bool = False
+
+    @property
+    def is_not_made(self) -> bool:
+        """Whether there was no call after all."""
+        return self.reply is None and not self.is_lost
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing was used: it was not made, or the server said no before it worked on it."""
+        failure = None if self.reply is None else self.reply.failure
+        return self.is_not_made if failure is None else failure.is_unpaid
+
+    @property
+    def used(self) -> Usage:
+        """What the call used; None where nobody knows."""
+        if self.is_free:
+            return NOTHING
+        if self.reply is None:
+            return UNKNOWN
+        prompt, completion = self.reply.prompt_tokens, self.reply.completion_tokens
+        return Usage(self.reply.cost_usd, None if prompt is None or completion is None else prompt + completion)
+
+
+@dataclass
+class Totals:
+    """What all calls of a role came to."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    prompt_tokens_with_cache_figure: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+
+    @property
+    def cached_share(self) -> float | None:
+        """The part of the prompt tokens that came from the provider's cache; None where none was reported."""
+        known = self.prompt_tokens_with_cache_figure
+        return self.cached_tokens / known if known else None
+
+    def __add__(self, other: "Totals") -> "Totals":
+        return Totals(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
+
+    def add(self, outcome: Outcome) -> None:
+        """Count a call, if one was made."""
+        if (reply := outcome.reply) is None:
+            return
+        self.calls += 1
+        self.prompt_tokens += reply.prompt_tokens or 0
+        self.completion_tokens += reply.completion_tokens or 0
+        if reply.cached_tokens is not None:
+            self.prompt_tokens_with_cache_figure += reply.prompt_tokens or 0
+            self.cached_tokens += reply.cached_tokens
+
 
 _CLOCK_S = 30.0
 
@@ -65,10 +180,10 @@ class Limiter:
         Raises:
             NotCalled: its model was stopped, the budget is spent, or the time is up.
         """
-        self._watch_the_clock()
-        name = request.endpoint
-        new = EndpointHealth(name, self.concurrency, self.outage_s, time.monotonic())
-        endpoint = self.endpoints.setdefault(name, new)
+        if self._clock is None:
+            self._watch_the_clock()
+        new = EndpointHealth(request.endpoint, self.concurrency, self.outage_s, time.monotonic())
+        endpoint = self.endpoints.setdefault(request.endpoint, new)
         waiting = _Waiting(request, asyncio.get_running_loop().create_future())
         endpoint.push(request.priority, waiting)
         self._dispatch()
@@ -89,7 +204,7 @@ class Limiter:
             self._requests.take(-1, now_s)
         if outcome.used.tokens is not None:
             self._tokens.take(outcome.used.tokens - admission.tokens, now_s)
-        reply, failure = outcome.reply, outcome.failure
+        reply, failure = outcome.reply, None if outcome.reply is None else outcome.reply.failure
         if failure is None and outcome.used.tokens:
             self._tokens_guessed += request.likely_tokens
             self._tokens_used += outcome.used.tokens
@@ -109,17 +224,13 @@ class Limiter:
 
     def _watch_the_clock(self) -> None:
         """Refuse those that wait when the time is up."""
-        if self.stop_at_s is not None and self._clock is None:
-            # The wall clock may be set meanwhile; so it is looked at again before long.
-            wait_s = min(_CLOCK_S, max(0.001, self.stop_at_s - time.time()))
-            self._clock = asyncio.get_running_loop().call_later(wait_s, self._look_at_the_clock)
-
-    def _look_at_the_clock(self) -> None:
         self._clock = None
         if self.is_time_up:
             self._refuse_all()
-        else:
-            self._watch_the_clock()
+        elif self.stop_at_s is not None:
+            # The wall clock may be set meanwhile; so it is looked at again before long.
+            wait_s = min(_CLOCK_S, max(0.001, self.stop_at_s - time.time()))
+            self._clock = asyncio.get_running_loop().call_later(wait_s, self._watch_the_clock)
 
     def _refuse_all(self) -> None:
         for waiting in [w for endpoint in self.endpoints.values() for w in endpoint.all_out()] + [

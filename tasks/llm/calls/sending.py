@@ -1,4 +1,4 @@
-"""One attempt of one call, through LiteLLM: chat completions (in one piece or streamed), responses, or embeddings."""
+"""The parameters of a call as LiteLLM takes them: for chat completions, the responses API or embeddings."""
 
 import asyncio
 import time
@@ -7,19 +7,58 @@ from dataclasses import replace
 from typing import Any
 
 from tasks.llm import embedded
-from tasks.llm.arguments import EMBEDDING, RESPONSES, chat_arguments, embedding_arguments, response_arguments
-from tasks.llm.failures import Failure, failure_of
-from tasks.llm.keys import key_state
+from tasks.llm.environment import filled_in, filled_in_secrets, key_state
+from tasks.llm.http_clients import watched
 from tasks.llm.litellm_setup import litellm, make_known, spare_work
 from tasks.llm.prices import cost_usd, prices_of
-from tasks.llm.redaction import filled_in
-from tasks.llm.replies import Reply, from_chat, from_embedding, from_response, logprobs_in
-from tasks.llm.request import Call, Prices, Target
-from tasks.llm.transport.watching import watched
-from tasks.llm.transport.wire import Exchange
+from tasks.llm.replies import Reply, failure_of, from_chat, from_embedding, from_response, logprobs_in
+from tasks.llm.request import EMBEDDING, RESPONSES, Call, Prices, Target
+from tasks.llm.transport import Exchange
 from tasks.rules.errors import PipelineError
 
-Sender = Callable[[Call, Mapping[str, Any]], Awaitable[tuple[Reply, Failure | None]]]
+_OWN = frozenset({"api", "thinking_budget_tokens", "web_search", "code_interpreter", "headers"})
+
+
+def chat_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Our parameters as LiteLLM takes them for chat completions."""
+    sent = {name: value for name, value in parameters.items() if name not in _OWN}
+    if (budget := parameters.get("thinking_budget_tokens")) is not None:
+        sent["thinking"] = {"type": "enabled", "budget_tokens": budget}
+    if parameters.get("web_search"):
+        sent["web_search_options"] = {}
+    return {**filled_in_secrets(sent), **_headers(parameters)}
+
+
+def response_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Our parameters as LiteLLM takes them for the responses API."""
+    moved = {"max_tokens", "reasoning_effort", "response_format", "tools"}
+    sent = {name: value for name, value in parameters.items() if name not in _OWN | moved}
+    if "max_tokens" in parameters:
+        sent["max_output_tokens"] = parameters["max_tokens"]
+    if "reasoning_effort" in parameters:
+        sent["reasoning"] = {"effort": parameters["reasoning_effort"]}
+    if shape := parameters.get("response_format"):
+        sent["text"] = {"format": {"type": shape["type"], **shape["json_schema"]}}
+    tools = list(parameters.get("tools") or ())
+    if parameters.get("web_search"):
+        tools.append({"type": "web_search"})
+    if parameters.get("code_interpreter"):
+        tools.append({"type": "code_interpreter", "container": {"type": "auto"}})
+    return {**filled_in_secrets(sent | ({"tools": tools} if tools else {})), **_headers(parameters)}
+
+
+def embedding_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Our parameters as LiteLLM takes them for embeddings."""
+    sent = {name: value for name, value in parameters.items() if name not in _OWN}
+    return {**filled_in_secrets(sent), **_headers(parameters)}
+
+
+def _headers(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    headers = parameters.get("headers")
+    return {"extra_headers": {name: filled_in(value) for name, value in headers.items()}} if headers else {}
+
+
+Sender = Callable[[Call, Mapping[str, Any]], Awaitable[Reply]]
 """Makes one attempt of a call with these parameters, and returns its outcome; it keeps no state and never raises for a
 call that failed, only `NoSender`. `send` makes it in this process; limits, budget, ledger and retries stay with the
 gateway.
@@ -30,7 +69,7 @@ class NoSender(PipelineError):
     """Nothing is there that could make an attempt, so nothing was sent."""
 
 
-async def send(call: Call, parameters: Mapping[str, Any]) -> tuple[Reply, Failure | None]:
+async def send(call: Call, parameters: Mapping[str, Any]) -> Reply:
     """Make one attempt. A failure is a reply too, with its status and cause; nothing is raised for it."""
     target, prices = call.target, prices_of(call.target)
     spare_work(must_price=_is_priced_by_litellm(prices))
@@ -46,10 +85,10 @@ async def send(call: Call, parameters: Mapping[str, Any]) -> tuple[Reply, Failur
             if failure.is_about_key:
                 failure = replace(failure, error=f"{failure.error}; check the key: {key_state(target)}")
             cause = failure.error if str(error) else f"no complete reply within {target.timeout_s:g} s"
-            return Reply(failure.status, latency_s=time.monotonic() - started_s, error=cause), failure
+            return replace(failure.reply, latency_s=time.monotonic() - started_s, error=cause)
     reply = _reply_of(answer, exchange, parameters.get("api"))
     cost = _cost_usd(answer, reply, prices)
-    return replace(reply, cost_usd=cost, prices=prices, latency_s=time.monotonic() - started_s), None
+    return replace(reply, cost_usd=cost, prices=prices, latency_s=time.monotonic() - started_s)
 
 
 def _reply_of(answer: Any, exchange: Exchange, api: str | None) -> Reply:

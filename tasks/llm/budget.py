@@ -1,8 +1,8 @@
 """The cap on what a run may use: nothing starts that could pass it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Container, Sequence
 
-from tasks.llm.usage import Usage
+from tasks.llm.request import NOTHING, UNKNOWN, Usage
 
 
 class NotCalled(Exception):
@@ -83,3 +83,47 @@ class Budget:
 def _is_below(cap: float | None, used: float, most: float | None) -> bool:
     """Whether a cap holds if as much as possible is used; what may be any amount passes every cap."""
     return cap is None or (most is not None and used + most <= cap)
+
+
+class SetAside:
+    """What is set aside for the calls in batches, by their keys."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self._most: dict[str, Usage] = {}
+
+    def has_room(self, key: str, most: Usage) -> bool:
+        """Set aside the most that a call may use; False where the cap has no room for it, or none just now."""
+        if key in self._most:
+            return True
+        try:
+            fits = self._budget.reserve(most)
+        except BudgetSpent:
+            return False
+        if fits:
+            self._most[key] = most
+        return fits
+
+    def settle(self, key: str, used: Usage) -> None:
+        """Count what a call used, if anything was set aside for it."""
+        if key in self._most:
+            self._budget.settle(self._most.pop(key), used)
+
+    def give_back(self, keys: Container[str]) -> None:
+        """Calls that were not made after all."""
+        for key in [key for key in self._most if key in keys]:
+            self.settle(key, NOTHING)
+
+    def count_as_used(self) -> None:
+        """Count all that is still set aside as used: nobody else could give it back, and live calls would wait."""
+        for key in list(self._most):
+            self.settle(key, UNKNOWN)
+
+    def exhaust_without_room(self, held_back: Sequence[Usage]) -> None:
+        """The budget is spent if it has no room, even later, for one of the calls that were held back."""
+        for most in held_back:
+            try:
+                if self._budget.reserve(most):
+                    self._budget.settle(most, NOTHING)
+            except BudgetSpent:
+                return

@@ -5,8 +5,7 @@ import itertools
 from collections import Counter
 from typing import Any
 
-from tasks.llm.failures import Failure, Kind
-from tasks.llm.replies import TIMEOUT
+from tasks.llm.replies import TIMEOUT, Failure, Kind
 
 _DECREASE = 0.7
 _SHORTEST_BETWEEN_CUTS_S = 1.0

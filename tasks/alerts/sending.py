@@ -1,0 +1,294 @@
+"""Sending a message to every receiver, and what became of it; a receiver that fails stops nothing else.
+
+Apprise or a block of Prefect sends it. In an attempt no redirect is followed, no library logs a line, and it ends in
+time. Libraries and servers may repeat an address or a password, so causes are told in this project's own words.
+"""
+
+import asyncio
+import inspect
+import logging
+import os
+import smtplib
+import socket
+import ssl
+import sys
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass, field
+from functools import partial
+from http import HTTPStatus
+from threading import Thread
+from typing import Any, Literal
+from urllib.parse import quote
+
+from tasks.alerts.findings import Alert
+from tasks.alerts.message import Message, Night
+from tasks.config import Alerts, Email, Receiver
+from tasks.console import rewrite_log_records
+from tasks.llm import filled_in, safe, watched
+from tasks.rules.errors import UsageError
+
+PING = "ping"
+"""The name of the dead-man's switch among the receivers."""
+FIRST_WAIT_S, _LONGEST_WAIT_S = 1.0, 30.0
+_CERTIFICATE = {10: "has expired", 18: "is self-signed", 62: "is for another name", 64: "is for another address"}
+"""OpenSSL's codes for what is wrong with a certificate."""
+_CAUSES: dict[type[BaseException], str] = {
+    ssl.SSLError: "no encrypted connection was possible", socket.gaierror: "the host name is unknown",
+    TimeoutError: "no answer in time", smtplib.SMTPServerDisconnected: "the server ended the conversation",
+}  # fmt: skip
+_ERRORS: ContextVar[list[BaseException] | None] = ContextVar("errors", default=None)
+"""What libraries caught while something is sent; None at any other time."""
+Send = Callable[[], bool]
+"""Sends something once; False if it was not accepted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What became of a message to one receiver.
+
+    Attributes:
+        receiver: its kind and its place in the configuration, from 1, such as `slack 2`; never its address.
+        attempts: how often it was tried; of a mail, the most for one address.
+        error: why it failed, in one line without a secret.
+        n_alerts: how many alerts the message held.
+        alert_ids: which ones.
+    """
+
+    receiver: str
+    status: Literal["sent", "failed"]
+    attempts: int
+    error: str | None
+    n_alerts: int
+    alert_ids: tuple[str, ...] = field(default=(), compare=False)
+
+
+class NotDelivered(Exception):
+    """An attempt failed: why, in one line without any secret, and whether the same attempt may succeed later."""
+
+    def __init__(self, cause: str, *, may_pass: bool) -> None:
+        super().__init__(cause)
+        self.may_pass = may_pass
+
+
+def deliver(
+    settings: Alerts, alerts: Sequence[Alert], night: Night, *,
+    delivered: Collection[tuple[str, str]] = (), first_wait_s: float = FIRST_WAIT_S,
+) -> list[Delivery]:  # fmt: skip
+    """Send each receiver one message with all alerts, all at the same time; no alert, no message.
+
+    Alerts that were `delivered` before (receiver and id) are not sent to that receiver again.
+
+    A message may arrive twice: its receiver accepted it too late, or its answer was lost. The wait before the next
+    attempt doubles from `first_wait_s` up to 30 s.
+    """
+    due = []
+    for place, to in enumerate(settings.to, start=1):
+        receiver = f"{to.kind} {place}"
+        new = [alert for alert in alerts if (receiver, night.id_of(alert)) not in delivered]
+        if new:
+            targets, ids = _sends(to, Message.about(night, new), settings.timeout_s), tuple(map(night.id_of, new))
+            due.append(partial(copy_context().run, _delivery, receiver, targets, settings, ids, first_wait_s))
+    with ThreadPoolExecutor(len(settings.to) or None) as pool:
+        return list(pool.map(lambda send: send(), due))
+
+
+def ping(settings: Alerts, *, first_wait_s: float = FIRST_WAIT_S) -> Delivery | None:
+    """Call the dead-man's switch; None where none is configured."""
+    if settings.ping is None:
+        return None
+    return _delivery(PING, [partial(_call, settings.ping, settings.timeout_s)], settings, (), first_wait_s)
+
+
+def _delivery(
+    receiver: str, targets: list[Send], settings: Alerts, alert_ids: tuple[str, ...], first_wait_s: float
+) -> Delivery:
+    tried = [_attempts(target, settings, first_wait_s) for target in targets]
+    attempts = max(count for count, _ in tried)
+    errors = [error for _, error in tried if error is not None]
+    some = f"{len(errors)} of {len(targets)} addresses: " if len(targets) > 1 else ""
+    error = safe(some + errors[0]) if errors else None
+    return Delivery(receiver, "failed" if errors else "sent", attempts, error, len(alert_ids), alert_ids)
+
+
+def _attempts(send: Send, settings: Alerts, first_wait_s: float) -> tuple[int, str | None]:
+    """Send until it succeeds, cannot succeed, or was tried often enough: how often, and the last error."""
+    for made in range(1, settings.attempts + 1):
+        outcome: list[Exception | None] = []
+        # A thread of its own: libraries bound each read, which a server that answers byte by byte can stretch for ever.
+        context = copy_context()
+        thread = Thread(target=lambda: outcome.append(context.run(_outcome, send)), daemon=True)  # noqa: B023
+        thread.start()
+        thread.join(settings.timeout_s)
+        error = NotDelivered(f"no answer within {settings.timeout_s:g} s", may_pass=True) if not outcome else outcome[0]
+        if isinstance(error, UsageError):
+            return 0, str(error)
+        if not isinstance(error, NotDelivered) or not error.may_pass or made == settings.attempts:
+            break
+        time.sleep(min(_LONGEST_WAIT_S, first_wait_s * 2 ** (made - 1)))
+    return made, None if error is None else str(error)
+
+
+def _outcome(send: Send) -> Exception | None:
+    """Send once: why it was not accepted."""
+    rewrite_log_records("is_silent_while_sending", _unless_sending)
+    apprise = logging.getLogger("apprise")
+    apprise.propagate = False
+    apprise.addHandler(logging.NullHandler())
+    errors: list[BaseException] = []
+    _ERRORS.set(errors)
+    with watched() as exchange:
+        try:
+            if send():
+                return None
+        except (NotDelivered, UsageError) as error:
+            return error
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with one receiver becomes its state
+            errors.append(error)
+    if exchange.fault is not None:
+        return NotDelivered(str(exchange.fault), may_pass=False)
+    if exchange.status is not None and exchange.status >= 400:
+        return _of_status(exchange.status)
+    return _of_error(errors[0]) if errors else NotDelivered("the service did not accept it", may_pass=True)
+
+
+def _unless_sending(text: str) -> str:
+    """A log line, unless a library writes it while something is sent: it may contain the address.
+
+    Apprise catches errors and logs them, so this is where they are seen.
+    """
+    errors = _ERRORS.get()
+    if errors is None or not text:
+        return text
+    if (error := sys.exc_info()[1]) is not None:
+        errors.append(error)
+    return "(not shown: written while an alert was sent)"
+
+
+def _of_status(status: int) -> NotDelivered:
+    phrase = f" ({HTTPStatus(status).phrase})" if status in set(HTTPStatus) else ""
+    return NotDelivered(f"the server answered {status}{phrase}", may_pass=status == 429 or status >= 500)
+
+
+def _of_error(error: BaseException) -> NotDelivered:
+    from requests.exceptions import InvalidSchema, InvalidURL
+
+    chain = list(_chain(error))
+    if isinstance(error, smtplib.SMTPNotSupportedError):
+        return NotDelivered("the server does not offer what is needed (see `security`, `user`)", may_pass=False)
+    if isinstance(error, smtplib.SMTPRecipientsRefused | smtplib.SMTPResponseException):
+        refused = next(iter(getattr(error, "recipients", {}).values()), None)  # 4xx may pass, 5xx does not
+        code = refused[0] if refused else getattr(error, "smtp_code", 0)
+        return NotDelivered(f"the server refused the mail: {code}", may_pass=code < 500)
+    if any(isinstance(each, InvalidURL | InvalidSchema) for each in chain):
+        return NotDelivered("it has no valid address that begins with http:// or https://", may_pass=False)
+    for each in chain:
+        if isinstance(each, ssl.SSLCertVerificationError):
+            flaw = _CERTIFICATE.get(each.verify_code, "is not signed by anyone trusted here")
+            return NotDelivered(f"the server's certificate {flaw}", may_pass=False)
+    known = (cause for kind, cause in _CAUSES.items() if any(isinstance(each, kind) for each in chain))
+    numbers = (
+        f"no connection: {os.strerror(each.errno)}" for each in chain if isinstance(each, OSError) and each.errno
+    )
+    unknown = f"failed with {type(error).__name__}, whose text may contain the address"
+    lost = "the connection was lost" if isinstance(error, OSError) else unknown
+    return NotDelivered(next(known, None) or next(numbers, None) or lost, may_pass=True)
+
+
+def _chain(error: BaseException | None, seen: frozenset[int] = frozenset()) -> Iterator[BaseException]:
+    """An error and those that led to it, groups taken apart."""
+    if error is not None and id(error) not in seen:
+        yield error
+        inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
+        for each in (*inner, error.__cause__, error.__context__):
+            yield from _chain(each, seen | {id(error)})
+
+
+def _sends(to: Receiver, message: Message, timeout_s: float) -> list[Send]:
+    """What sends a message to a receiver; mail goes to each address by itself, so that only failed ones are retried."""
+    if to.prefect is not None:
+        return [partial(_notify, to.prefect, message)]
+    if to.email is not None:
+        return [partial(_send, partial(_mail, to.email, address), message, timeout_s) for address in to.email.to]
+    if to.apprise is not None:
+        return [partial(_send, partial(_by_url, to.apprise), message, timeout_s)]
+    hook = message.as_json | {"title": message.title, "message": message.body}
+    content = {"text": message.as_chat} if to.slack is not None else hook
+    return [partial(_call, to.slack or to.webhook or "", timeout_s, content)]
+
+
+def _call(address: str, timeout_s: float, content: Mapping[str, Any] | None = None) -> bool:
+    """Call an address, which may refer to the environment; with content, hand it in as JSON."""
+    import requests
+
+    with requests.request(
+        "GET" if content is None else "POST", filled_in(address).strip(), json=content, timeout=2 * timeout_s,
+        verify=_authorities(), stream=True, allow_redirects=False,
+    ) as answer:  # fmt: skip
+        return answer.status_code < 300
+
+
+def _authorities() -> bool | str:
+    """How `requests` verifies certificates: by its own authorities, or those that OpenSSL is configured to use."""
+    return os.environ.get("SSL_CERT_FILE") or True
+
+
+def _send(service: Callable[[Any], Any], message: Message, timeout_s: float) -> bool:
+    from apprise import Apprise, AppriseAsset, NotifyFormat
+
+    asset = AppriseAsset(app_id="prbench", app_desc="prbench", http_redirects=False, async_mode=False)
+    plugin = service(asset)
+    if plugin is None:
+        raise NotDelivered("Apprise does not know such an address, or lacks a package for it", may_pass=False)
+    plugin.redirects = False  # whatever its address says
+    plugin.optional = False  # a failure is a failure
+    plugin.socket_connect_timeout = plugin.socket_read_timeout = 2 * timeout_s  # the attempt ends before
+    plugin.verify_certificate = plugin.verify_certificate and _authorities()
+    apprise = Apprise(asset=asset)
+    apprise.add(plugin)
+    return apprise.notify(message.body, message.title, body_format=NotifyFormat.TEXT) is True
+
+
+def _by_url(url: str, asset: Any) -> Any:
+    from apprise import Apprise
+
+    return Apprise.instantiate(filled_in(url).strip(), asset=asset)
+
+
+def _mail(email: Email, to: str, asset: Any) -> Any:
+    from apprise.plugins.email import NotifyEmail
+
+    return NotifyEmail(  # type: ignore[no-untyped-call]  # Apprise's plugins have no types
+        asset=asset, format="text", smtp_host=email.host, host=email.host, port=email.port,
+        secure_mode={"starttls": "starttls", "tls": "ssl", "none": "insecure"}[email.security],
+        user=quote(filled_in(email.user or "")), password=quote(filled_in(email.password or "")),
+        from_addr=email.sender, targets=to, headers={"Auto-Submitted": "auto-generated"},
+    )  # fmt: skip
+
+
+def _notify(name: str, message: Message) -> bool:
+    """Send a message through the block of Prefect `type/name`, as it is saved on its server."""
+    import httpx
+    import prefect.blocks.notifications  # noqa: F401 - so that Prefect knows the classes of its own blocks
+    from prefect.blocks.abstract import NotificationBlock
+    from prefect.blocks.core import Block
+
+    try:
+        block: Any = asyncio.run(Block.aload(name))
+    except httpx.HTTPStatusError as error:
+        raise _of_status(error.response.status_code) from error
+    except (httpx.TransportError, RuntimeError) as error:
+        raise NotDelivered("Prefect's server cannot be reached, or the block is broken", may_pass=True) from error
+    except ValueError as error:
+        raise NotDelivered("Prefect's server has no such block", may_pass=False) from error
+    if not isinstance(block, NotificationBlock):
+        raise NotDelivered("this block cannot send notifications", may_pass=False)
+    for plugin in getattr(block, "_apprise_client", None) or ():
+        plugin.redirects = False
+    with block.raise_on_failure():  # some only log their failures otherwise
+        done: Any = block.notify(message.body, message.title)
+        if inspect.iscoroutine(done):
+            asyncio.run(done)
+    return True

@@ -1,1 +1,0 @@
-"""Calls through a provider's batch API."""

@@ -1,0 +1,1 @@
+"""Calls: one by one, and in provider batches."""

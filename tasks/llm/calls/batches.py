@@ -1,0 +1,344 @@
+"""Calls by provider batches: submitted once, followed across runs, their replies written to the ledger.
+
+What is about to be submitted is written down first, so that a crash between the two is noticed and nothing is
+submitted twice. States are only ever added; the last one in their order counts.
+"""
+
+import asyncio
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from tasks.console import notice
+from tasks.llm.budget import Budget, SetAside
+from tasks.llm.calls.batch_api import BatchApi, BatchState, NotNow, Result
+from tasks.llm.ledger.entries import ENDED, SUBMITTED, SUBMITTING, Entry, as_text, recorded
+from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.limiter import Outcome
+from tasks.llm.litellm_setup import litellm
+from tasks.llm.prices import batch_prices_of, cost_usd, most_of
+from tasks.llm.replies import Reply, failure_of, failure_of_status, from_chat
+from tasks.llm.request import Call, Target, Usage
+from tasks.llm.transport import whole
+from tasks.rules.errors import PipelineError
+
+_ORDER = (SUBMITTING, SUBMITTED, ENDED)
+_MOST_REQUESTS, _MOST_BYTES = 20_000, 100 << 20
+"""Half of what OpenAI takes in one batch."""
+_FIRST_POLL_S, _LONGEST_POLL_S = 0.5, 60.0
+
+
+@dataclass(frozen=True)
+class SubmittedCall:
+    """A call in a batch: its key, the row that it is for, and what is sent beside the messages."""
+
+    call_key: str
+    cell: str
+    parameters: str
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A batch that has not ended; `batch_id` is None when it is not known whether it was submitted."""
+
+    name: str
+    batch_id: str | None
+    calls: tuple[SubmittedCall, ...]
+
+
+class Submissions:
+    """The batches of a warehouse."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    def open(self, endpoint: str) -> list[Submission]:
+        """The batches of one model at one endpoint that have not ended, those first that have stood longest."""
+        states: dict[str, tuple[int, float, str | None]] = {}
+        query = """
+            select submission, state, batch_id, at_s
+            from submissions inner join submission_states using (submission) where lane = ?
+        """
+        for name, state, batch_id, at_s in self._ledger.rows(query, endpoint):
+            # By how far it came and not by the clock, which several processes and the years may set back.
+            known = (_ORDER.index(state), at_s, batch_id)
+            states[name] = max(states.get(name, known), known, key=lambda each: each[0])
+        open_ = sorted((at_s, name) for name, (place, at_s, _) in states.items() if place < _ORDER.index(ENDED))
+        return [Submission(name, states[name][2], self._calls(name)) for _, name in open_]
+
+    def has_ended(self, submission: Submission) -> bool:
+        """Whether any process has written down that a batch has ended."""
+        query = "select 1 from submission_states where submission = ? and state = ?"
+        return bool(self._ledger.rows(query, submission.name, ENDED))
+
+    async def begin(self, endpoint: str, calls: Sequence[SubmittedCall]) -> Submission:
+        """Write down what is about to be submitted."""
+        name = uuid.uuid4().hex
+        await self._ledger.write(
+            ("insert into submissions values (?, ?)", [(name, endpoint)]),
+            ("insert into submitted_calls values (?, ?, ?, ?)", [
+                (name, call.call_key, call.cell, call.parameters) for call in calls
+            ]),
+            _state(name, SUBMITTING, None),
+        )  # fmt: skip
+        return Submission(name, None, tuple(calls))
+
+    async def submitted(self, submission: Submission, batch_id: str) -> Submission:
+        """The provider has it."""
+        await self._ledger.write(_state(submission.name, SUBMITTED, batch_id))
+        return Submission(submission.name, batch_id, submission.calls)
+
+    async def ended(self, submission: Submission, results: Sequence[Entry] = ()) -> None:
+        """Write down its results and that it has ended, in one transaction, so that none is there twice."""
+        await self._ledger.write(*recorded(results), _state(submission.name, ENDED, submission.batch_id))
+
+    def _calls(self, name: str) -> tuple[SubmittedCall, ...]:
+        query = "select call_key, cell, parameters from submitted_calls where submission = ? order by rowid"
+        return tuple(SubmittedCall(*row) for row in self._ledger.rows(query, name))
+
+
+def _state(name: str, state: str, batch_id: str | None) -> tuple[str, list[tuple[str, str, str | None, float]]]:
+    return "insert into submission_states values (?, ?, ?, ?)", [(name, state, batch_id, time.time())]
+
+
+@dataclass
+class BatchOutcome:
+    """What submitting and collecting batches brought: the replies, counts of calls, and notes.
+
+    `waiting` are still with the provider, `too_late` were not submitted since the time was up, `n_failed` have failed
+    in a way that may pass.
+    """
+
+    replies: list[Reply] = field(default_factory=list)
+    waiting: int = 0
+    n_submitted: int = 0
+    n_failed: int = 0
+    too_late: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+def _matched(results: Sequence[Result], left: Mapping[str, object], *, has_all: bool) -> Iterator[tuple[str, Result]]:
+    """The results of the calls that are left, which are taken out meanwhile; `has_all`: each call has a result."""
+    for result in results:
+        if result.custom_id in left and not result.is_unprocessed:
+            yield result.custom_id, result
+    if has_all:  # lines that do not show their call are those of the calls without one
+        yield from zip(list(left), (each for each in results if not each.custom_id), strict=False)
+
+
+class Batching:
+    """The batches of one target.
+
+    Of all processes at work on the warehouse, one at a time submits what is not submitted yet. Nothing is submitted
+    after `stop_at_s` (wall-clock time), nor waited for. Submitting is given up when that fails for `outage_s`.
+    """
+
+    def __init__(
+        self, target: Target, ledger: Ledger, budget: Budget, run_id: str, purpose: str = "judge",
+        stop_at_s: float | None = None, outage_s: float = 60.0,
+    ) -> None:  # fmt: skip
+        self._target, self._ledger, self._budget, self._stop_at_s = target, ledger, budget, stop_at_s
+        self._outage_s = outage_s
+        self._set_aside = SetAside(budget)
+        self._api = BatchApi(target)
+        self._submissions = Submissions(ledger)
+        self._run_id, self._purpose = run_id, purpose
+
+    async def submit_and_collect(self, calls: Sequence[Call], wait_s: float) -> BatchOutcome:
+        """Submit the calls that have neither an answer nor a batch, and wait for batches to end.
+
+        What is set aside for a batch that goes on when the waiting ends counts as used: it may all be spent yet.
+
+        Raises:
+            PipelineError: the provider's batch interface cannot be used.
+        """
+        outcome = BatchOutcome()
+        held_back: list[Usage] = []
+        try:
+            held_back = await self._submit_alone(calls, outcome)
+            await self._wait(outcome, wait_s)
+            if held_back and not outcome.waiting:
+                held_back = await self._submit_when_there_is_room(calls, outcome, wait_s)
+        except PipelineError:
+            raise
+        except Exception as error:
+            raise PipelineError(f"{self._target.endpoint_name}: batches: {failure_of(error).error}") from error
+        finally:
+            self._set_aside.count_as_used()
+        if held_back:
+            outcome.notes.append(f"{len(held_back)} calls were not submitted, since they could exceed the budget")
+            self._set_aside.exhaust_without_room(held_back)
+        return outcome
+
+    async def _submit_when_there_is_room(
+        self, calls: Sequence[Call], outcome: BatchOutcome, wait_s: float
+    ) -> list[Usage]:
+        """Submit what was held back as live calls and batches that end give back what was set aside for them."""
+        until_s, poll_s = time.monotonic() + self._left_s(wait_s), _FIRST_POLL_S
+        while True:
+            before = outcome.n_submitted
+            held_back = await self._submit_alone(calls, outcome)
+            has_submitted = outcome.n_submitted > before
+            if has_submitted:
+                await self._wait(outcome, wait_s)
+            is_late = not has_submitted and time.monotonic() + poll_s >= until_s
+            if not held_back or outcome.waiting or self._budget.is_spent or is_late:
+                return held_back
+            if not has_submitted:
+                await asyncio.sleep(poll_s)
+                poll_s = min(_LONGEST_POLL_S, 2 * poll_s)
+
+    async def _submit_alone(self, calls: Sequence[Call], outcome: BatchOutcome) -> list[Usage]:
+        """Find lost batches and submit what is missing, while no other process does either for this target."""
+        locks, name = self._ledger.call_locks, f"submitting batches to {self._target.endpoint_name}"
+        while True:
+            with locks.holding(name) as is_ours:
+                if is_ours:
+                    return await self._submit_in_time(calls, outcome)
+            await locks.released(name)
+
+    async def _submit_in_time(self, calls: Sequence[Call], outcome: BatchOutcome) -> list[Usage]:
+        """Find and submit, again where that may help: what was submitted in spite of a failure is found then."""
+        until_s, pause_s = time.monotonic() + self._left_s(self._outage_s), _FIRST_POLL_S
+        while True:
+            try:
+                await self._find_lost()
+                return await self._submit(calls, outcome)
+            except NotNow as error:
+                if time.monotonic() + pause_s >= until_s:
+                    raise
+                notice(f"{error}; submitting again in {pause_s:g} s")
+            await asyncio.sleep(pause_s)
+            pause_s *= 2
+
+    async def _find_lost(self) -> None:
+        """Find out what became of batches that a crash kept from being written down."""
+        for submission in self._submissions.open(self._target.endpoint_name):
+            if submission.batch_id is None:
+                batch_id = await self._api.find(submission.name)
+                if batch_id is None:
+                    await self._submissions.ended(submission)
+                else:
+                    await self._submissions.submitted(submission, batch_id)
+
+    async def _submit(self, calls: Sequence[Call], outcome: BatchOutcome) -> list[Usage]:
+        """Submit what is not answered or in a batch already; what the calls may use that the cap has no room for."""
+        held_back: list[Usage] = []
+        away = {call.call_key for open_ in self._submissions.open(self._target.endpoint_name) for call in open_.calls}
+        lines: dict[str, tuple[SubmittedCall, str]] = {}
+        for call in calls:
+            parameters = call.parameters(call.target.parameters)
+            key = call.key(parameters)
+            history = self._ledger.history(key)
+            if key in away or key in lines or history.answer_for(call.cell) or history.failed_for(call.cell):
+                continue
+            if self._ledger.call_locks.is_held(key):  # another run makes the call just now
+                continue
+            if self._stop_at_s is not None and time.time() >= self._stop_at_s:
+                outcome.too_late += 1
+                continue
+            most = most_of(call, parameters)
+            if not self._set_aside.has_room(key, most):
+                held_back.append(most)
+                continue
+            line = self._api.line(key, call.messages, parameters)
+            lines[key] = (SubmittedCall(key, call.cell, as_text(parameters)), line)
+        for chunk in _chunks(lines.values()):
+            submission = await self._submissions.begin(self._target.endpoint_name, [call for call, _ in chunk])
+            batch_id = await self._api.submit(submission.name, [line for _, line in chunk])
+            await self._submissions.submitted(submission, batch_id)
+            outcome.n_submitted += len(chunk)
+        return held_back
+
+    async def _wait(self, outcome: BatchOutcome, wait_s: float) -> None:
+        until_s, poll_s = time.monotonic() + self._left_s(wait_s), _FIRST_POLL_S
+        while True:
+            open_ = self._submissions.open(self._target.endpoint_name)
+            running = {each.name: note for each in open_ if (note := await self._poll(each, outcome)) is not None}
+            outcome.waiting = sum(len(each.calls) for each in open_ if each.name in running)
+            left_s = until_s - time.monotonic()
+            if not running:
+                self._set_aside.count_as_used()  # what other processes took in, and what a batch did not bring
+            if not running or left_s <= 0:
+                outcome.notes += running.values()
+                return
+            await asyncio.sleep(min(poll_s, left_s))
+            poll_s = min(_LONGEST_POLL_S, 2 * poll_s)
+
+    async def _poll(self, submission: Submission, outcome: BatchOutcome) -> str | None:
+        """Write down the results of a batch if it has ended; what is to be said of one that goes on."""
+        goes_on = f"batch {submission.batch_id} goes on with {len(submission.calls)} calls"
+        try:
+            state = await self._api.state(str(submission.batch_id))
+            if state.is_running:
+                return goes_on
+            with self._ledger.call_locks.holding(f"results of {submission.name}") as is_ours:
+                if not is_ours:  # another process takes them in just now
+                    return goes_on
+                if not self._submissions.has_ended(submission):
+                    await self._record(submission, state, outcome)
+        except NotNow as error:
+            return f"{goes_on}, as far as is known ({error})"
+        return None
+
+    async def _record(self, submission: Submission, state: BatchState, outcome: BatchOutcome) -> None:
+        by_key = {call.call_key: call for call in submission.calls}
+        batch_id, has_all = str(submission.batch_id), state.status == "completed"
+        results = [each for file in state.result_files for each in await self._api.results(batch_id, file, by_key)]
+        taken = [self._entry(by_key.pop(key), each) for key, each in _matched(results, by_key, has_all=has_all)]
+        await self._submissions.ended(submission, [entry for entry, _ in taken])
+        for entry, used in taken:
+            self._set_aside.settle(entry.call_key, used)
+        if not has_all:  # it was cut short and did not come to the others
+            self._set_aside.give_back(by_key)
+        outcome.replies += [entry.reply for entry, _ in taken]
+        outcome.n_failed += sum(not entry.is_final for entry, _ in taken)
+        if by_key or not has_all:
+            ended = f"batch {batch_id} ended as {state.status}, {len(by_key)} of {len(submission.calls)} calls"
+            outcome.notes.append(f"{ended} have no result{f': {state.error}' if state.error else ''}")
+
+    def _entry(self, call: SubmittedCall, result: Result) -> tuple[Entry, Usage]:
+        """A result as it stands in the ledger, and what it used."""
+        outcome = Outcome(reply := _read(self._target, result))
+        return Entry(
+            call.call_key, self._ledger.history(call.call_key).next_attempt, call.cell, self._run_id,
+            self._target.name, self._target.endpoint, call.parameters, reply, reply.is_final,
+            purpose=self._purpose, is_unpaid=outcome.is_free,
+        ), outcome.used  # fmt: skip
+
+    def _left_s(self, wait_s: float) -> float:
+        return wait_s if self._stop_at_s is None else min(wait_s, self._stop_at_s - time.time())
+
+
+def _chunks(lines: Iterable[tuple[SubmittedCall, str]]) -> Iterator[list[tuple[SubmittedCall, str]]]:
+    """As many at a time as one batch takes."""
+    chunk: list[tuple[SubmittedCall, str]] = []
+    size = 0
+    for call, line in lines:
+        if len(chunk) >= _MOST_REQUESTS or size >= _MOST_BYTES:
+            yield chunk
+            chunk, size = [], 0
+        chunk.append((call, line))
+        size += len(line)
+    if chunk:
+        yield chunk
+
+
+def _read(target: Target, result: Result) -> Reply:
+    """The reply that a result is, at the prices of a batch; a failure is a reply too, with its status and cause."""
+    if result.fault is not None:
+        failure = failure_of(result.fault)
+    elif result.status != 200:
+        failure = failure_of_status(result.status, as_text(result.body))
+    else:
+        try:
+            content, body = whole(result.body)
+            reply = from_chat(litellm().ModelResponse(**content), body)
+        except Exception as error:  # noqa: BLE001 - a body that is no completion becomes its state, with the cause
+            failure = failure_of(error)
+        else:
+            prices = batch_prices_of(target)
+            cost = cost_usd(prices, reply.prompt_tokens, reply.cached_tokens, reply.completion_tokens)
+            return replace(reply, prices=prices, cost_usd=cost)
+    return failure.reply

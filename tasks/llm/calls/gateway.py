@@ -1,0 +1,237 @@
+"""Calls to models: looked up before they are made, durable before they are counted, tried again where that may help."""
+
+import asyncio
+import random
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from copy import copy
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tasks.llm.budget import NotCalled
+from tasks.llm.calls.sending import NoSender, Sender, send
+from tasks.llm.ledger.entries import ADD_SPEND, Entry, History, as_text, spend_of, total_usd
+from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.limiter import AdmissionRequest, Limiter, Outcome
+from tasks.llm.prices import most_of, most_prompt_tokens
+from tasks.llm.replies import Kind, Reply
+from tasks.llm.request import EMBEDDING, Call, Target
+from tasks.rules.errors import PipelineError
+
+_MOST_S = 30.0
+_COSTLY = ("reasoning_effort", "thinking_budget_tokens", "web_search", "code_interpreter")
+"""Parameters that could make the answer long or dear."""
+_FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 0.5, 60.0
+_BYTES_A_TOKEN = 4
+_LIKELY_ANSWER_TOKENS = 500
+"""First guesses for the tokens a minute; what is really used is settled when the reply is there."""
+
+
+@dataclass(frozen=True)
+class Tries:
+    """How often and how long one answer is tried for: attempts, and seconds over all of them (None: no bound).
+
+    No attempt begins after `stop_at_s`, a moment of wall-clock time.
+    """
+
+    attempts: int = 5
+    deadline_s: float | None = None
+    stop_at_s: float | None = None
+
+
+class AwaitsBatch(NotCalled):
+    """The call is left to a batch that has not brought it yet."""
+
+
+class Gateway:
+    """Answers to calls, each from the ledger or from the model.
+
+    One attempt is: admission by the limiter, a lock on the call among all processes, the call, the ledger. A reply is
+    never returned before it is durable. What is spent is kept under `purpose`: sample, judge or drift.
+    """
+
+    def __init__(
+        self, limiter: Limiter, ledger: Ledger, run_id: str, tries: Tries | None = None, purpose: str = "unknown",
+        sender: Sender = send,
+    ) -> None:  # fmt: skip
+        self._limiter, self._ledger, self._tries, self._send = limiter, ledger, tries or Tries(), sender
+        self._run_id, self._purpose = run_id, purpose
+        self._is_only_ledger = False
+
+    def answering_from_ledger(self) -> "Gateway":
+        """The same gateway, but what the ledger cannot answer is not called."""
+        other = copy(self)
+        other._is_only_ledger = True
+        return other
+
+    async def complete(self, call: Call) -> Reply:
+        """The answer to a call. A failure is a reply too, with its status and cause.
+
+        Raises:
+            NotCalled: no attempt was made: the model was stopped, the budget is spent, or the time is up.
+        """
+        stored, failed = self._before(call)
+        if stored is not None:
+            return stored
+        if self._is_only_ledger:
+            raise NotCalled(f"{call.target.endpoint_name}: the call may have been made before, and its row was lost")
+        if call.is_batched and not failed:
+            raise AwaitsBatch(f"{call.target.endpoint_name}: the call is left to a batch")
+        if call.is_batched and not call.allows_live:
+            return _summed_up(failed, [], len(failed))
+        tried = min(len(failed), self._tries.attempts - 1)
+        return _summed_up(failed, await self._attempts(call, tried), tried)
+
+    async def _attempts(self, call: Call, tried: int) -> list[Reply]:
+        """The replies to all attempts that are left after some that were made before."""
+        replies: list[Reply] = []
+        started_s = time.monotonic()
+        for number in range(tried + 1, self._tries.attempts + 1):
+            try:
+                reply = await self._attempt(call, is_last=number == self._tries.attempts)
+            except NotCalled:
+                if not replies:
+                    raise
+                break
+            replies.append(reply)
+            asked_s = (reply.failure and reply.failure.retry_after_s) or 0.0
+            wait_s = asked_s or _backoff_s(number)
+            if not reply.may_pass or number == self._tries.attempts or self._is_too_late(started_s, wait_s):
+                break
+            if not asked_s:  # a wait that the provider asked for is kept by the limiter, for all calls
+                await asyncio.sleep(wait_s)
+        return replies
+
+    def _history(self, call: Call, key: str) -> History:
+        return self._ledger.history(key).since(call.not_before_s)
+
+    def _before(self, call: Call) -> tuple[Reply | None, Sequence[Entry]]:
+        """What the ledger has: the answer, or one for this very cell with the last resort; attempts that failed."""
+        target = call.target
+        history = self._history(call, call.key(call.parameters(target.parameters)))
+        found, failed = history.answer_for(call.cell), history.failed_for(call.cell)
+        if found is None and target.last_resort is not None:
+            resort = self._history(call, call.key(call.parameters(target.last_resort)))
+            if resort.was_made_for(call.cell) and (last := resort.answer_for(call.cell)) is not None:
+                cost_usd = total_usd([*(entry.reply for entry in failed), last])
+                found = replace(last, degraded=True, cost_usd=cost_usd, attempts=len(failed) + last.attempts)
+        return found, failed
+
+    async def _attempt(self, call: Call, *, is_last: bool) -> Reply:
+        last_resort = call.target.last_resort if is_last and self._tries.attempts > 1 else None
+        parameters = call.parameters(call.target.parameters if last_resort is None else last_resort)
+        key = call.key(parameters)
+        likely_tokens = most_prompt_tokens(call.messages, parameters) // _BYTES_A_TOKEN + _LIKELY_ANSWER_TOKENS
+        most = most_of(call, parameters)
+        request = AdmissionRequest(call.target.endpoint_name, key, call.priority, most, likely_tokens)
+        while (made := await self._locked_attempt(call, parameters, key, request)) is None:
+            # It holds no admission while it waits, so that other calls of this run may start.
+            await self._ledger.call_locks.released(key, self._tries.stop_at_s)
+            if (made := self._history(call, key).answer_for(call.cell)) is not None:
+                break
+        return replace(made, degraded=last_resort is not None)
+
+    async def _locked_attempt(
+        self, call: Call, parameters: Mapping[str, Any], key: str, request: AdmissionRequest
+    ) -> Reply | None:
+        """An attempt, or its answer if there is one by now; None if another process has the call in hand."""
+        admission = await self._limiter.acquire(request)
+        outcome = Outcome()
+        try:
+            self._ledger.refuse_if_broken()
+            with self._ledger.call_locks.holding(key) as is_locked:
+                if not is_locked:
+                    return None
+                # While this one waited, the same call may have been made for another cell or by another process.
+                history = self._history(call, key)
+                if (found := history.answer_for(call.cell)) is not None:
+                    return found
+                outcome = Outcome(is_lost=True)  # unless it comes back
+                outcome = Outcome(await self._made(call, parameters, key, history.next_attempt))
+                return outcome.reply
+        except NoSender:
+            outcome = Outcome()
+            raise
+        finally:
+            self._limiter.release(admission, outcome)
+
+    async def _made(self, call: Call, parameters: Mapping[str, Any], key: str, number: int) -> Reply:
+        """Send the request and write down what came of it."""
+        reply = await self._send(call, parameters)
+        self._limiter.n_instead_of_batch += call.allows_live
+        entry = Entry(
+            key, number, call.cell, self._run_id, call.target.name, call.target.endpoint, as_text(parameters), reply,
+            reply.is_final, purpose=self._purpose, is_unpaid=reply.failure is not None and reply.failure.is_unpaid,
+        )  # fmt: skip
+        await self._ledger.record(entry)
+        return replace(reply, paid=((key, number),))
+
+    def _is_too_late(self, started_s: float, wait_s: float) -> bool:
+        deadline_s, stop_at_s = self._tries.deadline_s, self._tries.stop_at_s
+        if stop_at_s is not None and time.time() + wait_s >= stop_at_s:
+            return True
+        return deadline_s is not None and time.monotonic() + wait_s - started_s >= deadline_s
+
+
+def _summed_up(failed: Sequence[Entry], replies: Sequence[Reply], tried: int) -> Reply:
+    """The last reply, with the cost of all attempts and where they stand in the ledger."""
+    last = replies[-1] if replies else failed[-1].reply
+    paid = [(entry.call_key, entry.attempt) for entry in failed] + [p for each in replies for p in each.paid]
+    cost_usd = total_usd([*(entry.reply for entry in failed), *replies])
+    return replace(last, attempts=tried + len(replies), cost_usd=cost_usd, paid=tuple(paid))
+
+
+def _backoff_s(attempt: int) -> float:
+    """Doubling, with jitter, so that calls that failed together do not come back together."""
+    return float(min(_LONGEST_BACKOFF_S, _FIRST_BACKOFF_S * 2 ** (attempt - 1))) * random.uniform(0.5, 1.5)
+
+
+@dataclass(frozen=True)
+class Probed:
+    """Whether a model takes calls (None: it was too busy to say), and what it said."""
+
+    is_ok: bool | None
+    detail: str
+
+
+def probe(targets: Sequence[Target], ledger: Path | None, run_id: str) -> list[Probed]:
+    """Call models once each, all at the same time; what that costs is added to the spend of a ledger."""
+    return asyncio.run(_probe(targets, ledger, run_id))
+
+
+async def _probe(targets: Sequence[Target], ledger: Path | None, run_id: str) -> list[Probed]:
+    replies = await asyncio.gather(*map(_reply_of, targets))
+    spent = [
+        spend_of(Entry("", 1, "", run_id, target.name, target.endpoint, "", reply, is_final=False, purpose="doctor"))
+        for target, reply in zip(targets, replies, strict=True)
+        if reply.cost_usd
+    ]
+    if spent and ledger is not None:
+        with suppress(PipelineError):  # the checks of the warehouse say what is wrong with it
+            opened = Ledger(ledger)
+            try:
+                await opened.write((ADD_SPEND, spent))
+            finally:
+                opened.close()
+    return [_probed(reply) for reply in replies]
+
+
+async def _reply_of(target: Target) -> Reply:
+    kept = {name: value for name, value in target.parameters.items() if name not in _COSTLY}
+    bound = {} if kept.get("api") == EMBEDDING else {"max_tokens": 1}
+    call = Call(replace(target, timeout_s=min(target.timeout_s, _MOST_S)), [{"role": "user", "content": "Hi"}], "")
+    return await send(call, call.parameters(kept | bound))
+
+
+def _probed(reply: Reply) -> Probed:
+    if (failure := reply.failure) is None:
+        cost = "of unknown cost" if reply.cost_usd is None else f"{reply.cost_usd:.2g} USD"
+        return Probed(True, f"1 call of 1 token was answered ({reply.latency_s or 0:.1f} s, {cost})")
+    if failure.kind is Kind.BUSY:
+        return Probed(None, f"is busy, so its key was not tried: {reply.error}")
+    # A parameter that LiteLLM does not send fails every call; what the server itself says no to, it has let in.
+    if failure.kind in {Kind.BAD_REQUEST, Kind.DECLINED} and "UnsupportedParams" not in failure.error:
+        return Probed(True, f"takes the key, but not a call of 1 token: {reply.error}")
+    return Probed(False, f"{'every call would fail' if failure.is_fatal else 'does not answer'}: {reply.error}")

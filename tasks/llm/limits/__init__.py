@@ -1,1 +1,0 @@
-"""Limits on calls: admission, tokens per minute, budget, endpoint health."""

@@ -1,1 +1,0 @@
-"""Calls made one by one, while a run waits for their answers."""

@@ -1,0 +1,296 @@
+"""HTTP below LiteLLM: no redirect is followed, bodies are bounded, and have no figures that LiteLLM fails at.
+
+Nothing here reads from a connection: the HTTP clients (`http_clients`) ask the exchange that is under way, whose body
+takes pieces and gives pieces.
+"""
+
+import json
+import math
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+from urllib.parse import urljoin, urlsplit
+
+from tasks.rules.errors import PipelineError
+
+_COUNTS = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
+
+
+def cleaned(content: Any) -> Any:
+    """A completion without what fails to be read: figures of usage that are none, a reason that is no name.
+
+    The very same object if there is nothing to clean.
+    """
+    if not isinstance(content, dict):
+        return content
+    clean = dict(content)
+    if content.get("usage") is not None and (usage := _usage(content["usage"])) != content["usage"]:
+        # Chat completions take an empty report, the responses API takes one that is not there.
+        clean["usage"] = usage if usage or content.get("object") != "response" else None
+    choices = content.get("choices")
+    if isinstance(choices, list) and any(map(_has_odd_reason, choices)):
+        clean["choices"] = [{**each, "finish_reason": None} if _has_odd_reason(each) else each for each in choices]
+    return content if all(clean[name] is content[name] for name in content) else clean
+
+
+def _has_odd_reason(choice: Any) -> bool:
+    return isinstance(choice, dict) and not isinstance(choice.get("finish_reason"), str | None)
+
+
+def _usage(usage: Any) -> dict[str, Any]:
+    """A report of usage whose figures are figures; an empty one where a main figure is none."""
+    if not isinstance(usage, Mapping):
+        return {}
+    if not all(_is_count(usage[name]) for name in _COUNTS if usage.get(name) is not None):
+        return {}
+    return {
+        name: _usage(value) if name.endswith("_details") and value is not None else value
+        for name, value in usage.items()
+        if not _is_odd(name, value)
+    }
+
+
+def _is_odd(name: str, value: Any) -> bool:
+    if isinstance(value, float) and not math.isfinite(value):
+        return True
+    return name.endswith("tokens") and value is not None and not _is_count(value)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+_PIECE_BYTES = 1 << 16
+_TELLS_FIGURES = re.compile(rb'"usage"\s*:\s*[^n\s]|"finish_reason"\s*:\s*[^n\s]')
+"""An event of a stream that has a usage or a reason for the end; in all others these are null."""
+_LINES = re.compile(rb"[^\n]*\n|[^\n]+")
+_MOST_LINES = 500_000
+"""Of a stream, two or three an event. LiteLLM keeps some 4 KB for each event."""
+
+
+class TooLarge(Exception):
+    """The reply is larger than what is read of one."""
+
+    def __init__(self, most_bytes: int) -> None:
+        super().__init__(f"the reply is larger than {most_bytes >> 20} MiB or has too many pieces; it was not read on")
+
+
+class Body:
+    """A body that is counted, and handed on piece by piece. What it said about its end is kept.
+
+    `is_over` is whether the rest need not be read. `is_completion` is whether it has the shape of OpenAI's chat
+    completions, whose `finish_reason` is kept as it was sent: LiteLLM makes `stop` of one that is missing or that it
+    does not know.
+    """
+
+    def __init__(self, most_bytes: int, encoding: str = "") -> None:
+        self._most_bytes, self._n_bytes = most_bytes, 0
+        if encoding not in {"", "identity", "gzip"}:
+            raise ValueError(f"the reply is compressed as {encoding[:20]!r}, which was not requested")
+        self._inflater = zlib.decompressobj(zlib.MAX_WBITS | 16) if encoding == "gzip" else None
+        self.is_over = False
+        self.is_completion = False
+        self.finish_reason: str | None = None
+
+    def feed(self, raw: bytes) -> Iterator[bytes]:
+        """What a piece from the connection becomes.
+
+        Raises:
+            TooLarge: there is more than is read.
+        """
+        for piece in self._inflated(raw):
+            self._n_bytes += len(piece)
+            if self._n_bytes > self._most_bytes:
+                yield from self._beyond()
+                return
+            yield from self._handed_on(piece)
+
+    def end(self) -> Iterator[bytes]:
+        """What is left when the connection has given all."""
+        yield from ()
+
+    def _handed_on(self, piece: bytes) -> Iterator[bytes]:
+        yield piece
+
+    def _beyond(self) -> Iterator[bytes]:
+        raise TooLarge(self._most_bytes)
+
+    def _inflated(self, raw: bytes) -> Iterator[bytes]:
+        """Decompressed in small pieces, since a few bytes may become gigabytes."""
+        if self._inflater is None:
+            yield raw
+            return
+        while True:
+            piece = self._inflater.decompress(raw, _PIECE_BYTES)
+            if piece:
+                yield piece
+            raw = self._inflater.unconsumed_tail
+            if not raw and len(piece) < _PIECE_BYTES:
+                return
+
+    def _cleaned(self, text: bytes) -> bytes:
+        try:
+            content = json.loads(text)
+        except (ValueError, RecursionError):
+            return text
+        clean = cleaned(content)
+        self.look_at(clean)
+        return text if clean is content else json.dumps(clean).encode()
+
+    def look_at(self, content: Any) -> None:
+        """Keep what a completion, or a part of one, says about its end."""
+        choices = content.get("choices") if isinstance(content, dict) else None
+        if isinstance(choices, list):
+            self.is_completion = True
+            if choices and isinstance(choices[0], dict) and choices[0].get("finish_reason") is not None:
+                self.finish_reason = choices[0]["finish_reason"]
+
+
+class WholeBody(Body):
+    """A body that is one JSON value."""
+
+    def __init__(self, most_bytes: int, encoding: str = "") -> None:
+        super().__init__(most_bytes, encoding)
+        self._pieces = bytearray()
+
+    def _handed_on(self, piece: bytes) -> Iterator[bytes]:
+        self._pieces += piece
+        yield from ()
+
+    def end(self) -> Iterator[bytes]:
+        """The body, cleaned if it has to be."""
+        yield self._cleaned(bytes(self._pieces))
+
+
+class EventBody(Body):
+    """A stream of events."""
+
+    def __init__(self, most_bytes: int, encoding: str = "") -> None:
+        super().__init__(most_bytes, encoding)
+        self._line = bytearray()
+        self._n_lines = 0
+
+    def _handed_on(self, piece: bytes) -> Iterator[bytes]:
+        *ended, rest = piece.split(b"\n")
+        self._n_lines += len(ended)
+        if self._n_lines > _MOST_LINES:
+            raise TooLarge(self._most_bytes)
+        for line in ended:
+            yield self._cleaned_line(bytes(self._line) + line) + b"\n"
+            self._line.clear()
+        self._line += rest
+
+    def end(self) -> Iterator[bytes]:
+        """A last line without an end."""
+        yield self._cleaned_line(bytes(self._line))
+
+    def _cleaned_line(self, line: bytes) -> bytes:
+        if b'"choices"' in line:
+            self.is_completion = True
+        if not line.startswith(b"data:") or not _TELLS_FIGURES.search(line):
+            return line
+        return line[:5] + self._cleaned(line[5:])
+
+
+class LineBody(Body):
+    """A file of JSON lines, the results of a batch. Of a line that is too long the beginning is kept, with its id.
+
+    A file that is too long as a whole ends where the bound is, so that no paid result before it is lost.
+    """
+
+    def __init__(self, most_bytes: int, encoding: str = "", *, most_line_bytes: int) -> None:
+        super().__init__(most_bytes, encoding)
+        self._most_line_bytes, self._n_line_bytes = most_line_bytes, 0
+
+    def _handed_on(self, piece: bytes) -> Iterator[bytes]:
+        for line in _LINES.findall(piece):
+            left = max(0, self._most_line_bytes - self._n_line_bytes)
+            is_ended = line.endswith(b"\n")
+            yield line if len(line) <= left else line[:left] + b"\n" * is_ended
+            self._n_line_bytes = 0 if is_ended else self._n_line_bytes + len(line)
+
+    def _beyond(self) -> Iterator[bytes]:
+        self.is_over = True
+        yield from ()
+
+
+def whole(content: Mapping[str, Any]) -> tuple[Mapping[str, Any], Body]:
+    """A completion that came in another way, cleaned, and the body that it would have been."""
+    clean, body = cleaned(dict(content)), Body(0)
+    body.look_at(clean)
+    return clean, body
+
+
+MOST_BYTES = 32 << 20
+"""What is read of one reply, decompressed: streamed, 128,000 tokens of 250 bytes each; in one piece, far more."""
+_MOST_BYTES_A_RESULT = 32 << 10
+"""What is read of a batch's file for each of its calls, beside the above: several times what verdicts have."""
+
+
+class Redirected(PipelineError):
+    """The server answered with a redirect, which was not followed."""
+
+    def __init__(self, status: int, address: str, location: str) -> None:
+        self.status = status
+        super().__init__(
+            f"HTTP {status}: {_host(address)} redirects to {_target(address, location)}, which is not followed; "
+            "configure the address where it leads"
+        )
+
+
+@dataclass
+class Exchange:
+    """One call over HTTP: what it may read, and what was found out that a library may hide.
+
+    `n_results` is given where a batch's file is read: how many calls have a line in it. `status` is that of the last
+    answer.
+    """
+
+    n_results: int | None = None
+    status: int | None = None
+    fault: Redirected | TooLarge | None = None
+    body: Body = field(default_factory=lambda: Body(0))
+
+    def refuse_redirect(self, status: int, address: str, location: str) -> None:
+        """Raise Redirected if a status is that of a redirect."""
+        self.status = status
+        if 300 <= status < 400:
+            self.refuse(Redirected(status, address, location))
+
+    def refuse(self, fault: Redirected | TooLarge) -> NoReturn:
+        """End the exchange, and remember why: libraries make other errors of it."""
+        self.fault = fault
+        raise fault
+
+    def begin(self, kind: str, encoding: str, length: str) -> None:
+        """The body that comes now, of a content type, a content encoding and a length as the headers say them."""
+        encoding = encoding.strip().lower()
+        if self.n_results is not None:
+            most_bytes = MOST_BYTES + _MOST_BYTES_A_RESULT * self.n_results
+            self.body = LineBody(most_bytes, encoding, most_line_bytes=MOST_BYTES)
+            return
+        if length.isascii() and length.isdecimal() and int(length[:20]) > MOST_BYTES:
+            self.refuse(TooLarge(MOST_BYTES))
+        self.body = (EventBody if kind.startswith("text/event-stream") else WholeBody)(MOST_BYTES, encoding)
+
+    def read(self, raw: bytes | None) -> Iterator[bytes]:
+        """What a piece from the connection becomes; None stands for its end."""
+        try:
+            yield from self.body.end() if raw is None else self.body.feed(raw)
+        except TooLarge as fault:
+            self.refuse(fault)
+
+
+def _target(address: str, location: str) -> str:
+    try:
+        return _host(urljoin(address, location)) if location else "nowhere"
+    except ValueError:
+        return "an address that is none"
+
+
+def _host(address: str) -> str:
+    """The host of an address and its port, and nothing else: the rest may hold secrets."""
+    host = urlsplit(address).netloc.rpartition("@")[2]
+    return ascii(host)[1:-1][:100] or "no host"

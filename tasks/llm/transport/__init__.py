@@ -1,1 +1,0 @@
-"""HTTP below LiteLLM: no redirects, bounded bodies."""
