@@ -10,8 +10,9 @@ from dataclasses import replace
 from typing import Any
 
 import sql
-from tasks.annotate import ANNOTATION
-from tasks.capabilities import EMBEDDINGS, NAMES, PHRASES
+from tasks.analyses.annotate import ANNOTATION
+from tasks.analyses.phrases import EMBEDDINGS, NAMES, PHRASES
+from tasks.analyses.review import REVIEW
 from tasks.config import ORIGINAL, Analyst, Job, Model
 from tasks.judge import ContextFit, context_fit_of
 from tasks.llm import Target, batch_prices_of, most_answer_tokens, prices_of
@@ -26,7 +27,6 @@ from tasks.plan.estimate import (
     summed,
 )
 from tasks.plan.former_templates import judged_before
-from tasks.review import REVIEW
 from tasks.rules.errors import PipelineError
 from tasks.rules.variants import AUGMENTED
 from tasks.run import (

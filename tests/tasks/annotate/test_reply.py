@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tasks.annotate.reply import read_labels, reply_format
+from tasks.analyses.annotate import read_labels, reply_format
 from tasks.rules.verdict import VerdictError
 
 LABELS = ("Capital & Funding", "Other", "Planning & Forecasts")

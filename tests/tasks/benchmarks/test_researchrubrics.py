@@ -20,7 +20,7 @@ from tasks.config.job import Job
 from tasks.config.settings import Settings
 from tasks.dataset.source import with_revision
 from tasks.imports import import_responses, import_verdicts
-from tasks.ingest.ingest import ingest
+from tasks.ingest import ingest
 from tasks.judge.rubric_variants import derive
 from tasks.plan.plan import plan
 from tasks.rules.errors import PipelineError

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.capabilities.names import MOST_PHRASES, TEMPLATE, shown_phrases, told_apart
-from tasks.capabilities.replies import NAME, PHRASE, read_text, vector_question
+from tasks.analyses.phrases import MOST_PHRASES, NAME, PHRASE, read_text, shown_phrases, told_apart, vector_question
+from tasks.analyses.phrases import NAME_TEMPLATE as TEMPLATE
 from tasks.prompts import load_analysis_template
 from tasks.rules.quoting import naming_prompt
 from tasks.rules.verdict import VerdictError

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.capabilities.tree import FEWEST_CRITERIA, LEVELS, MOST_LEAVES, Tree, build_tree, tfidf
+from tasks.analyses.trees import FEWEST_CRITERIA, LEVELS, MOST_LEAVES, Tree, build_tree, tfidf
 from tasks.rules.errors import UsageError
 from tests.benchmarks.weakness_evidence import rubrics
 
@@ -93,7 +93,7 @@ def test_what_cannot_be_divided_is_a_root_alone(items: list[str]) -> None:
 
 
 def test_without_scikit_learn_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasks.capabilities.tree.find_spec", lambda name: None)
+    monkeypatch.setattr("tasks.analyses.phrases.find_spec", lambda name: None)
 
     with pytest.raises(UsageError, match="install it with `uv sync --extra capabilities`"):
         build_tree(["one phrase"])
@@ -106,7 +106,7 @@ def test_phrases_of_no_word_that_counts_have_vectors_of_zeros() -> None:
 @pytest.mark.slow
 def test_the_number_of_threads_changes_nothing() -> None:
     code = (
-        "from tests.benchmarks.weakness_evidence import rubrics; from tasks.capabilities.tree import build_tree; "
+        "from tests.benchmarks.weakness_evidence import rubrics; from tasks.analyses.trees import build_tree; "
         "tree = build_tree(rubrics(5, 200).phrases()); print(tree.parents, tree.leaves.tolist())"
     )
     said = {

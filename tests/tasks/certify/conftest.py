@@ -15,7 +15,7 @@ from tasks.aggregate import aggregate
 from tasks.certify import certify
 from tasks.config.job import Job
 from tasks.imports import import_responses, import_verdicts
-from tasks.ingest.ingest import ingest
+from tasks.ingest import ingest
 from tasks.rules.identity import response_id, verdict_id
 from tasks.rules.statistics.intervals import draws
 from tests.builders import job_on, row

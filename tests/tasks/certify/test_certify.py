@@ -17,7 +17,7 @@ from tasks.certify.comparing import compare
 from tasks.config import DataRevision, Job
 from tasks.hard_subset import select_hard
 from tasks.imports import import_responses, import_verdicts
-from tasks.ingest.ingest import ingest
+from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.statistics.intervals import draws
 from tests.builders import SHARED_DATA, job_on, row, write_jsonl

@@ -20,7 +20,7 @@ from tasks.check.check import check
 from tasks.compare import ConditionsAnswer, conditions
 from tasks.config import Job
 from tasks.imports import import_responses, import_verdicts
-from tasks.ingest.ingest import ingest
+from tasks.ingest import ingest
 from tests.builders import SHARED_DATA, job_on
 from warehouse import Warehouse
 

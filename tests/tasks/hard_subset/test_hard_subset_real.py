@@ -12,7 +12,7 @@ import pytest
 from tasks.check.check import check
 from tasks.hard_subset import select_hard
 from tasks.imports import import_responses, import_verdicts
-from tasks.ingest.ingest import ingest
+from tasks.ingest import ingest
 from tasks.run.stage_report import StageReport
 from tests.builders import SHARED_DATA, job_on
 from tests.tasks.rules.panels_oracle import probabilities

@@ -20,7 +20,7 @@ from tasks.exports import export_tables, import_tables, read_export
 from tasks.imports import import_responses, import_results, import_reviews, import_verdicts, refuse_no_log
 from tasks.imports.documents import DocumentRefused, convert
 from tasks.imports.results.sources import Archive
-from tasks.ingest.ingest import ingest
+from tasks.ingest import ingest
 from tasks.maintain.backup import backup, restore
 from tasks.rules.errors import PipelineError
 from tests.builders import good_row, job_on, write_jsonl

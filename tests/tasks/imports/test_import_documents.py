@@ -12,7 +12,7 @@ from tasks.config.job import Job
 from tasks.imports import import_responses, retract
 from tasks.imports.documents import converting
 from tasks.imports.naming import pattern_of
-from tasks.ingest.ingest import ingest
+from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tests.builders import good_row, job_on, write_jsonl
 from tests.tasks.imports.documents.making import body, heading, write_docx, write_locked_pdf, write_pdf, write_scan

@@ -12,7 +12,7 @@ import pytest
 
 from tasks.config.job import Job
 from tasks.imports import import_responses, import_verdicts, retract
-from tasks.ingest.ingest import ingest
+from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError
 from tests.builders import good_row, good_rubric, job_on, write_jsonl
 from warehouse import Warehouse

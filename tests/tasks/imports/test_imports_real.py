@@ -12,7 +12,7 @@ import pytest
 from tasks.aggregate import aggregate
 from tasks.check.check import check
 from tasks.imports import import_responses, import_verdicts
-from tasks.ingest.ingest import ingest
+from tasks.ingest import ingest
 from tests.builders import SHARED_DATA, job_on
 from warehouse import Warehouse
 

@@ -16,7 +16,7 @@ import pytest
 from tasks.benchmarks import load_benchmark
 from tasks.config.settings import Settings
 from tasks.dataset.source import with_revision
-from tasks.ingest.ingest import ingest
+from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.records import Task
 from tests.builders import good_row, good_rubric, job_on, write_jsonl

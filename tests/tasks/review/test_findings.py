@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tasks.review.findings import CHECKS, read_findings, reply_shape
+from tasks.analyses.review import CHECKS, read_findings, reply_shape
 from tasks.rules.verdict import VerdictError
 
 GOOD: dict[str, Any] = {name: {"reason": f"about {name}", "passes": name != "atomic"} for name in CHECKS}
@@ -14,9 +14,9 @@ GOOD: dict[str, Any] = {name: {"reason": f"about {name}", "passes": name != "ato
 def test_a_reply_has_a_finding_for_each_check_in_order_whatever_the_order_of_the_keys() -> None:
     found = read_findings(json.dumps(dict(reversed(GOOD.items()))))
 
-    assert [each.name for each in found] == list(CHECKS)
-    assert [each.passes for each in found] == [False, True, True, True, True]
-    assert found[0].reason == "about atomic"
+    assert [each["name"] for each in found] == list(CHECKS)
+    assert [each["passes"] for each in found] == [False, True, True, True, True]
+    assert found[0]["reason"] == "about atomic"
 
 
 def test_a_fenced_reply_and_one_behind_thinking_are_read() -> None:
@@ -59,7 +59,7 @@ def test_anything_else_is_no_review(case: str) -> None:
 def test_a_reason_can_be_stored_whatever_it_holds() -> None:
     found = read_findings(changed("atomic", {"reason": "a\0b \ud800", "passes": False}))
 
-    assert found[0].reason == "a\N{REPLACEMENT CHARACTER}b \N{REPLACEMENT CHARACTER}"
+    assert found[0]["reason"] == "a\N{REPLACEMENT CHARACTER}b \N{REPLACEMENT CHARACTER}"
 
 
 def test_the_shape_that_is_asked_for_has_what_is_read_and_nothing_else() -> None:

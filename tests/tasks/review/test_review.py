@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
+from tasks.analyses.review import CHECKS, REVIEW
 from tasks.config.job import Job
-from tasks.review import REVIEW
-from tasks.review.findings import CHECKS
 from tasks.rules.errors import PipelineError
 from tasks.run import ask_about
 from tasks.run.run_context import open_run_context
@@ -173,7 +172,7 @@ def test_a_reply_that_is_no_review_is_asked_for_once_more_and_then_is_a_row_with
     n_broken = len([1 for row in rows_of(job, "select title from criteria") if row["title"] == broken])
 
     assert [row["status"] for row in failed] == ["parse_error"] * n_broken
-    assert all(row["findings"] is None and row["attempts"] == 2 and "atomic is a bool" in row["error"]
+    assert all(row["findings"] is None and row["attempts"] == 2 and "atomic is missing, or not an object" in row["error"]
                for row in failed)  # fmt: skip
     query = "select count(*) as n, count(value) as decided from criterion_reviews where review_check is null"
     (without,) = rows_of(job, query)
@@ -188,7 +187,7 @@ def test_a_reply_that_is_no_review_is_asked_for_once_more_and_then_is_a_row_with
 
 def test_a_task_that_is_not_assembled_is_refused_in_one_line(server: FaultServer, tmp_path: Path) -> None:
     from tasks.check.check import check
-    from tasks.ingest.ingest import ingest
+    from tasks.ingest import ingest
 
     job = job_on(write_jsonl(tmp_path / "finance.jsonl", [good_row("t0")]), tmp_path / "warehouse",
                  reviewer=reviewer(server))  # fmt: skip

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from tasks.imports import import_results
-from tasks.ingest.ingest import ingest
+from tasks.ingest import ingest
 from tests.builders import SHARED_DATA, job_on
 from tests.tasks.imports.results.conftest import asked, notes_of
 from tests.tasks.imports.results.made_files import published

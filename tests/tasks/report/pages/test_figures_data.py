@@ -12,7 +12,7 @@ import pytest
 
 from tasks.benchmarks.prbench import SEVERITIES
 from tasks.config.job import Job
-from tasks.ingest.ingest import ingest
+from tasks.ingest import ingest
 from tasks.report.content.edition import Edition, open_edition
 from tasks.report.drawing.specification import specification
 from tasks.report.pages.data import DATA as PAGE

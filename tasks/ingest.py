@@ -1,4 +1,19 @@
-"""Ingest: a data set's rows become tasks, criteria and split members of one revision."""
+"""Ingest: a data set's rows become tasks, criteria and split members of one revision.
+
+A revision is a commit or a content hash. Of the hub it is the commit; a branch or tag is resolved to its commit
+first. Of files it is the hash of their content. It is stored on every row, so rows of different revisions are never
+mixed.
+
+Each hub commit has its own cache folder (`dataset/hub.py`), below the usual one. Offline, or when the hub is down,
+`datasets` serves the newest revision in its cache, whatever revision was requested. A cache that was filled by other
+means is not used offline.
+
+The scratchpad is not stored, so nothing can send it. The canary is stored in `split_members`, away from any text, and
+is in no export and no report.
+
+A bad row is stored, then refused by a check. Parsing refuses only a row that cannot be a task at all; everything else
+is for the checks, so a refused task is in the database with the reason (`quarantine`).
+"""
 
 from collections import defaultdict
 from collections.abc import Sequence

@@ -3,18 +3,27 @@
 Groups are made by k-means (Lloyd's algorithm, scikit-learn), each one divided again, from the root down. The same
 phrases give the same tree: they are sorted first, equal ones are one point with a weight, seeds are fixed, and all is
 computed by one thread, since sums in another order can differ in their last digit.
+
+Stored is one tree a field, made where its criteria or their phrases have changed.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
+from datetime import UTC, datetime
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.rules.errors import UsageError, install_extra
+from tasks.analyses.phrases import naming_of, refuse_without_library, stored_phrases
+from tasks.config import Analyst, Job
+from tasks.llm import OK
+from tasks.rules.errors import PipelineError
+from tasks.rules.identity import digest
+from tasks.run import StageReport, target_of, wanted_tasks
+from warehouse import Reader, Warehouse
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -33,6 +42,7 @@ _DIMENSIONS = 100
 _SILHOUETTE_SAMPLE = 1_000
 _STARTS = 4
 _SEED = 20251114
+_CRITERION = ("task_id", "criterion_id", "criterion_hash")
 _DIGITS = 6
 """Of a vector's entries; what is behind them depends on the machine."""
 
@@ -76,16 +86,19 @@ def build_tree(phrases: Sequence[str], vectors: Sequence[Sequence[float]] | None
     Raises:
         UsageError: scikit-learn is not installed.
     """
-    bounded = _bounded_threads()
+    refuse_without_library()
+    import sklearn.cluster  # noqa: F401 - bounded are only libraries that are loaded
+    from threadpoolctl import threadpool_limits
+
     keys = [" ".join(phrase.casefold().split()) for phrase in phrases]
     distinct, first, which, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
-    with bounded(limits=1):
+    with threadpool_limits(limits=1):
         if vectors is None:
             points = tfidf(list(map(str, distinct)))
         else:
             points = _unit(np.asarray([vectors[place] for place in first], dtype=np.float64))
-        groups = _Grown(points, counts.astype(np.int64))
-    return Tree(tuple(groups.parents), groups.leaves[which.reshape(-1)])
+        growing = _Growing(points, counts.astype(np.int64))
+    return Tree(tuple(growing.parents), growing.leaves[which.reshape(-1)])
 
 
 def tfidf(phrases: Sequence[str]) -> Floats:
@@ -113,7 +126,7 @@ def _unit(vectors: NDArray[Any]) -> Floats:
     return np.asarray(np.round(scaled, _DIGITS), dtype=np.float64)
 
 
-class _Grown:
+class _Growing:
     """The tree while it is made, of distinct points with their numbers of items."""
 
     def __init__(self, points: Floats, counts: Ints) -> None:
@@ -166,22 +179,89 @@ class _Grown:
         return float(silhouette_score(points[sampled], labels[sampled])), labels
 
 
-def refuse_without_library() -> None:
-    """Refuse to begin where the tree cannot be made in the end.
+TFIDF = "tfidf"
+Row = dict[str, Any]
 
-    Raises:
-        UsageError: scikit-learn is not installed.
-    """
-    if find_spec("sklearn") is None:
-        raise UsageError(
-            f"the tree of capabilities needs scikit-learn; install it with {install_extra('capabilities')}"
+
+def grow(job: Job) -> StageReport:
+    """Make the trees of fields whose phrases have changed. A phrase without a vector is left out, and counted."""
+    report, warehouse = StageReport("capabilities"), Warehouse(job.warehouse)
+    with warehouse.reader() as reader:
+        key = wanted_tasks(job, reader).key
+        rows = stored_phrases(job, reader, key)
+        stored = {row["field"]: row["tree_id"] for row in reader.select("capability_trees", **key)}
+        embedding = next(iter(job.settings.capability_embedding), None)
+        vectors = None if embedding is None else _vectors(reader, key, embedding)
+    for field, found in groupby(rows, key=lambda row: row["field"]):
+        members = [row for row in found if vectors is None or row["phrase"] in vectors]
+        by = TFIDF if embedding is None else target_of(embedding).config_hash
+        content = [[row[name] for name in (*_CRITERION, "phrase")] for row in members]
+        # By what it is made of, so that an unchanged one is not made twice.
+        tree_id = digest("tree", METHOD, by, field, content)[:16]
+        if members and stored.get(field) != tree_id:
+            made_of = None if vectors is None else [vectors[row["phrase"]] for row in members]
+            tree = build_tree([row["phrase"] for row in members], made_of)
+            named = {"vectors": TFIDF if embedding is None else embedding.label, "method": METHOD}
+            _store(warehouse, {**key, "field": field, "tree_id": tree_id}, tree, members, named)
+            report.notes.append(f"{field}: a tree of {len(members)} criteria")
+    warehouse.publish()
+    return report
+
+
+def _vectors(reader: Reader, key: Mapping[str, str], embedding: Analyst) -> dict[str, list[float]]:
+    made_by = {"model_config_hash": target_of(embedding).config_hash, "status": OK}
+    rows = reader.select("phrase_embeddings", "phrase, vector", order="phrase", **key, **made_by)
+    lengths = sorted({len(row["vector"]) for row in rows})
+    if len(lengths) > 1:
+        raise PipelineError(
+            f"{embedding.label}: vectors of {lengths[0]} and of {lengths[-1]} numbers cannot be compared; the model "
+            "behind this name has changed, so give it another `label` and another parameter"
         )
+    return {row["phrase"]: row["vector"] for row in rows}
 
 
-def _bounded_threads() -> Any:
-    """What bounds the number of threads of the libraries that are loaded."""
-    refuse_without_library()
-    import sklearn.cluster  # noqa: F401 - bounded are only libraries that are loaded
-    from threadpoolctl import threadpool_limits
+def _store(warehouse: Warehouse, common: Row, tree: Tree, members: Sequence[Row], named: Mapping[str, str]) -> None:
+    nodes: list[Row] = []
+    of_nodes: list[Row] = []
+    created = {"created_at": datetime.now(UTC)}
+    for node, (parent, level) in enumerate(zip(tree.parents, tree.levels, strict=True)):
+        under = [members[place] for place in tree.members(node)]
+        content = sorted([row[name] for name in _CRITERION] for row in under)
+        node_id, is_leaf = digest("node", common["field"], content)[:16], node not in tree.parents
+        nodes.append({
+            **common, "node_id": node_id, "parent_id": None if parent < 0 else nodes[parent]["node_id"],
+            "level": level, "position": node, "is_leaf": is_leaf, "name": common["field"] if parent < 0 else None,
+            **_sizes(under), **created,
+        })  # fmt: skip
+        in_tree = {name: value for name, value in common.items() if name != "field"}
+        of_nodes += [
+            {**in_tree, **{name: row[name] for name in _CRITERION}, "node_id": node_id, "is_leaf": is_leaf}
+            for row in under
+        ]
+    warehouse.write("capability_members", of_nodes)
+    warehouse.write("capability_node_rows", nodes)
+    # Last, since it says which tree counts.
+    warehouse.write("capability_trees", [{**common, **named, **_sizes(members), **created}])
 
-    return threadpool_limits
+
+def _sizes(members: Sequence[Row]) -> Row:
+    return {"n_criteria": len(members), "n_tasks": len({row["task_id"] for row in members})}
+
+
+def write_names(job: Job) -> StageReport:
+    """Put the names that were found into the nodes."""
+    report, warehouse = StageReport("capabilities"), Warehouse(job.warehouse)
+    with warehouse.reader() as reader:
+        key = wanted_tasks(job, reader).key
+        names, _ = naming_of(job, reader, key, job.settings.capability_model[0])
+        nodes = reader.select("capability_nodes", **key)
+    changed = [
+        {**row, "name": names[row["node_id"]], "created_at": datetime.now(UTC)}
+        for row in nodes
+        if names.get(row["node_id"], row["name"]) != row["name"]
+    ]
+    if changed:
+        warehouse.write("capability_node_rows", changed)
+        warehouse.publish()
+        report.notes.append(f"{len(changed)} nodes named")
+    return report

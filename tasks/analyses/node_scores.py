@@ -55,9 +55,10 @@ def measure(job: Job) -> StageReport:
     with warehouse.reader() as reader:
         key = wanted_tasks(job, reader).key
         stale = list(_stale(reader, key))
-        trees = [_grown(reader, row["tree_id"]) for row in reader.rows(_question("trees"), key)] if stale else []
+        trees = reader.select("capability_trees", "tree_id", order="field", **key) if stale else []
+        grown = [_grown(reader, row["tree_id"]) for row in trees]
         for judging in stale:
-            measured, candidates = _measured(reader, key, judging, trees)
+            measured, candidates = _measured(reader, key, judging, grown)
             common = {**key, **{name: judging[name] for name in _JUDGING}, "analysis_id": judging["analysis_id"]}
             now = {"created_at": datetime.now(UTC)}
             warehouse.write("capability_measures", [{**common, **row, **now} for row in measured])
@@ -73,17 +74,13 @@ def measure(job: Job) -> StageReport:
     return report
 
 
-def _question(name: str) -> str:
-    return sql.read(f"questions/capabilities/{name}")
-
-
 def _stale(reader: Reader, key: Mapping[str, str]) -> Iterator[Row]:
     """The judgings that have no analysis of what is stored now, each with the id of the one to make."""
     done = {
         (*(row[name] for name in _JUDGING), row["analysis_id"])
-        for row in reader.rows(_question("analyses"), {**key, "method": METHOD})
+        for row in reader.select("capability_analyses", **key, method=METHOD)
     }
-    for row in reader.rows(_question("judgings"), key):
+    for row in reader.rows(sql.read("questions/capabilities/judgings"), key):
         names = [row[name] for name in _JUDGING]
         analysis_id = digest("capabilities", METHOD, dict(key), names, row["basis"])
         if (*names, analysis_id) not in done:
@@ -91,8 +88,8 @@ def _stale(reader: Reader, key: Mapping[str, str]) -> Iterator[Row]:
 
 
 def _grown(reader: Reader, tree_id: str) -> Grown:
-    nodes = reader.rows(_question("nodes"), {"tree_id": tree_id})
-    members = reader.rows(_question("members"), {"tree_id": tree_id})
+    nodes = reader.select("capability_node_rows", "node_id, parent_id", order="position", tree_id=tree_id)
+    members = reader.select("capability_members", "task_id, criterion_id, node_id", tree_id=tree_id, is_leaf=True)
     places = {row["node_id"]: place for place, row in enumerate(nodes)}
     parents = tuple(-1 if row["parent_id"] is None else places[row["parent_id"]] for row in nodes)
     leaves = [place for place in range(len(parents)) if place not in parents]
@@ -108,31 +105,26 @@ def _measured(
     reader: Reader, key: Mapping[str, str], judging: Row, trees: Sequence[Grown]
 ) -> tuple[list[Row], list[Row]]:
     """The rows of scores and of candidates under a judging."""
-    models = reader.rows(_question("model_runs"), {"judging_id": judging["judging_id"]})
+    of_judging = {"judging_id": judging["judging_id"], "is_latest": True}
+    models = reader.select("staging.model_runs", "model, model_config_hash, vintage", **of_judging)
     right = [_right(reader, key, judging, tree, len(models)) for tree in trees]
     measured = [
         row | model
-        for place, model in enumerate(_names(models))
+        for place, model in enumerate(models)
         for tree, (values, weights) in zip(trees, right, strict=True)
         for row in _score_rows(tree, values[place], weights)
     ]
     candidates = [
-        {**row, **model}
-        for place, model in enumerate(_names(models))
-        for row in _weakness_rows(place, models, trees, right)
+        {**row, **model} for place, model in enumerate(models) for row in _weakness_rows(place, models, trees, right)
     ]
     return measured, candidates
-
-
-def _names(models: Sequence[Row]) -> list[Row]:
-    return [{name: row[name] for name in ("model", "model_config_hash", "vintage")} for row in models]
 
 
 def _right(reader: Reader, key: Mapping[str, str], judging: Row, tree: Grown, n_models: int) -> tuple[Floats, Floats]:
     """How rightly each model handled each criterion of a tree (NaN: undecided), and the weights."""
     given = {**key, "tree_id": tree.tree_id, "judging_id": judging["judging_id"]}
     found = {name: np.ma.filled(column.astype(np.float64), np.nan)
-             for name, column in reader.arrays(_question("values"), given).items()}  # fmt: skip
+             for name, column in reader.arrays(sql.read("questions/capabilities/values"), given).items()}  # fmt: skip
     at = (found["model_run"].astype(np.int64), found["place"].astype(np.int64))
     values, weights = np.full((n_models, len(tree.tasks)), np.nan), np.zeros(len(tree.tasks))
     values[at], weights[at[1]] = found["value"], np.nan_to_num(found["weight"])

@@ -1,4 +1,14 @@
-"""Assemble: the conversations of admitted tasks, as they are sent to a model."""
+"""Assemble: the conversations of admitted tasks, as they are sent to a model.
+
+`messages` holds each conversation exactly as it is sent, so one can see what a model was asked. Reference texts are
+in front of the prompt of their turn.
+
+`conversation_id` is a hash of the messages. A task whose conversation has not changed keeps its responses under a new
+configuration. Scratchpad and canary are not in the rows that this stage reads.
+
+Exports build the conversations that are not assembled yet (`complete_conversations`), so they go out right after an
+import.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

@@ -1,0 +1,1 @@
+"""The paper's analyses: labels of tasks, reviews of rubrics, and the tree of capabilities."""
