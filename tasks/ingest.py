@@ -16,14 +16,14 @@ is for the checks, so a refused task is in the database with the reason (`quaran
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
-import sql
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark, RowError
 from tasks.config import Job
-from tasks.dataset import Source, SourceError, source_of
+from tasks.dataset.rows import SourceError
+from tasks.dataset.source import Source, source_of
 from tasks.rules.records import Task
 from tasks.rules.text.characters import one_line
 from tasks.rules.text.numbers import counted
@@ -51,20 +51,13 @@ def ingest(job: Job) -> StageReport:
     for name, rows in _reference_rows(benchmark).items():
         warehouse.write(name, rows)
     warehouse.write("task_rows", [_task_row(key, task, n_rows) for task, n_rows in tasks])
-    warehouse.write("criteria", [row for task, _ in tasks for row in _criterion_rows(key, task)])
-    warehouse.write("conversation_turns", [row for task, _ in tasks for row in _turn_rows(key, task)])
-    warehouse.write("task_labels", [row for task, _ in tasks for row in _label_rows(key, task)])
-    warehouse.write("criterion_labels", [row for task, _ in tasks for row in _criterion_label_rows(key, task)])
+    for name, rows_of in _ROWS_OF_TASK.items():
+        of_tasks = [{**key, "task_id": task.task_id, **row} for task, _ in tasks for row in rows_of(task)]
+        warehouse.write(name, of_tasks)
     # Last, since a split that has members counts as stored.
     warehouse.write("split_members", _member_rows(key, by_split))
     warehouse.publish()
     return _stored(warehouse, benchmark.name, source)
-
-
-def _where_prompts_are(source: Source) -> str:
-    if source.prompts is not None:
-        return f"no id in {source.prompts} is that of a row"
-    return "prompts in a file of their own, with lines `id<TAB>prompt`, are named by `dataset.prompts`"
 
 
 def _parse(benchmark: Benchmark, source: Source, split: str) -> list[Task]:
@@ -75,7 +68,10 @@ def _parse(benchmark: Benchmark, source: Source, split: str) -> list[Task]:
     missing = benchmark.missing_columns({column for row in rows for column in row})
     if missing:
         some = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
-        advice = f"; {_where_prompts_are(source)}" if "prompt" in missing and source.files else ""
+        advice = ""
+        if "prompt" in missing and source.files:
+            advice = "; prompts in a file of their own, with lines `id<TAB>prompt`, are named by `dataset.prompts`"
+            advice = advice if source.prompts is None else f"; no id in {source.prompts} is that of a row"
         raise SourceError(
             f"{where}: lacks the column {some}; {benchmark.name} rows have {len(benchmark.columns)}{advice}"
         )
@@ -111,53 +107,38 @@ def _one_each(by_split: dict[str, list[Task]]) -> list[tuple[Task, int]]:
 
 def _task_row(key: dict[str, str], task: Task, n_rows: int) -> dict[str, Any]:
     weights = [criterion.weight for criterion in task.criteria if criterion.weight is not None]
-    return key | {
-        "task_id": task.task_id,
-        "field": task.field,
-        "topic": task.topic,
-        "expert": task.expert,
-        "turns": task.turns,
-        "turn_pattern": task.turn_pattern,
-        "decision_types": list(task.decision_types),
-        "economic_pathways": list(task.economic_pathways),
-        "n_criteria": len(task.criteria),
-        "positive_weight": float(sum(w for w in weights if w > 0)),
-        "negative_weight": float(sum(w for w in weights if w < 0)),
-        "has_reference_texts": task.has_reference_texts,
-        "n_rows": n_rows,
-        "conversation_id": task.conversation_id,
-        "content_hash": task.content_hash,
-    }
+    names = (
+        "task_id", "field", "topic", "expert", "turns", "turn_pattern", "has_reference_texts", "conversation_id",
+        "content_hash",
+    )  # fmt: skip
+    return key | {name: getattr(task, name) for name in names} | {
+        "decision_types": list(task.decision_types), "economic_pathways": list(task.economic_pathways),
+        "n_criteria": len(task.criteria), "positive_weight": float(sum(w for w in weights if w > 0)),
+        "negative_weight": float(sum(w for w in weights if w < 0)), "n_rows": n_rows,
+    }  # fmt: skip
 
 
-def _criterion_rows(key: dict[str, str], task: Task) -> Rows:
-    names = ("criterion_id", "position", "title", "category", "weight", "weight_text", "severity", "content_hash")
+def _turn_rows(task: Task) -> Rows:
     return [
-        key | {"task_id": task.task_id} | {name: getattr(criterion, name) for name in names}
-        for criterion in task.criteria
-    ]
-
-
-def _turn_rows(key: dict[str, str], task: Task) -> Rows:
-    return [
-        key | {
-            "task_id": task.task_id, "position": position, "prompt": turn.prompt,
-            "reference_texts": list(turn.reference_texts), "response": turn.response,
-        }
+        {"position": position, "prompt": turn.prompt, "reference_texts": list(turn.reference_texts),
+         "response": turn.response}
         for position, turn in enumerate(task.conversation)
     ]  # fmt: skip
 
 
-def _label_rows(key: dict[str, str], task: Task) -> Rows:
-    return [key | {"task_id": task.task_id, "kind": kind, "label": label} for kind, label in dict.fromkeys(task.labels)]
+def _criterion_label_rows(task: Task) -> Rows:
+    labels = dict.fromkeys((c.criterion_id, kind, label) for c in task.criteria for kind, label in c.labels)
+    return [{"criterion_id": criterion_id, "kind": kind, "label": label} for criterion_id, kind, label in labels]
 
 
-def _criterion_label_rows(key: dict[str, str], task: Task) -> Rows:
-    labels = [(c.criterion_id, kind, label) for c in task.criteria for kind, label in c.labels]
-    return [
-        key | {"task_id": task.task_id, "criterion_id": criterion_id, "kind": kind, "label": label}
-        for criterion_id, kind, label in dict.fromkeys(labels)
-    ]
+_CRITERION = ("criterion_id", "position", "title", "category", "weight", "weight_text", "severity", "content_hash")
+_ROWS_OF_TASK: dict[str, Callable[[Task], Rows]] = {
+    "criteria": lambda task: [{name: getattr(each, name) for name in _CRITERION} for each in task.criteria],
+    "conversation_turns": _turn_rows,
+    "task_labels": lambda task: [{"kind": kind, "label": label} for kind, label in dict.fromkeys(task.labels)],
+    "criterion_labels": _criterion_label_rows,
+}
+"""The tables of what a task has -> its rows."""
 
 
 def _member_rows(key: dict[str, str], by_split: dict[str, list[Task]]) -> Rows:
@@ -170,23 +151,22 @@ def _member_rows(key: dict[str, str], by_split: dict[str, list[Task]]) -> Rows:
 
 def _reference_rows(benchmark: Benchmark) -> dict[str, Rows]:
     """What the benchmark declares, as rows that SQL can join: labels, severities, scores."""
-    scores: Sequence[str] = (
+    name, scores = benchmark.name, (
         "score_name", "numerator_negative", "denominator_positive", "denominator_negative", "clips_mean", "is_primary"
     )  # fmt: skip
     return {
         "labels": [
-            {"benchmark": benchmark.name, "field": field, "kind": kind, "label": label}
+            {"benchmark": name, "field": field, "kind": kind, "label": label}
             for field, kinds in benchmark.vocabularies.items()
             for kind, labels in kinds.items()
             for label in sorted(labels)
         ],
         "severities": [
-            {"benchmark": benchmark.name, "severity": severity, "min_weight": low, "max_weight": high}
+            {"benchmark": name, "severity": severity, "min_weight": low, "max_weight": high}
             for severity, (low, high) in benchmark.severities.items()
         ],
         "score_definitions": [
-            {"benchmark": benchmark.name} | {name: getattr(score, name) for name in scores}
-            for score in benchmark.scores
+            {"benchmark": name} | {column: getattr(score, column) for column in scores} for score in benchmark.scores
         ],
     }
 
@@ -195,19 +175,14 @@ def _is_stored(warehouse: Warehouse, benchmark: str, source: Source) -> bool:
     if not warehouse.database.exists():
         return False
     with warehouse.reader() as reader:
-        stored = reader.rows(
-            "select distinct split from split_members where benchmark = ? and dataset_revision = ?",
-            [benchmark, source.revision],
-        )
+        stored = reader.select("split_members", "distinct split", benchmark=benchmark, dataset_revision=source.revision)
     return {row["split"] for row in stored} >= set(source.splits)
 
 
 def _stored(warehouse: Warehouse, benchmark: str, source: Source) -> StageReport:
     with warehouse.reader() as reader:
-        parameters = {"benchmark": benchmark, "revision": source.revision, "splits": list(source.splits)}
-        row = reader.rows(sql.read("questions/ingest/size_of_splits"), parameters)[0]
+        tasks = reader.select("tasks", "splits, n_criteria", benchmark=benchmark, dataset_revision=source.revision)
+    found = [row["n_criteria"] for row in tasks if set(source.splits) & set(row["splits"] or ())]
     where = f"{', '.join(source.splits)} of revision {source.revision[:12]}"
-    note = (
-        f"{counted(row['n_tasks'], 'task')} with {counted(int(row['n_criteria']), 'criterion', 'criteria')} in {where}"
-    )
-    return StageReport("ingest", rows=row["n_tasks"], notes=[note])
+    note = f"{counted(len(found), 'task')} with {counted(sum(found), 'criterion', 'criteria')} in {where}"
+    return StageReport("ingest", rows=len(found), notes=[note])

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 import sql
+from tasks.analyses import assembled, json_shape
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Vocabulary
 from tasks.config import Analyst, Job
 from tasks.prompts import load_analysis_template
-from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest, template_hash
 from tasks.rules.quoting import prompt_on
 from tasks.rules.statistics.labels import MEASURES, LabelAgreement, label_agreement
@@ -31,7 +32,6 @@ from tasks.run import (
     Question,
     StageReport,
     WantedTasks,
-    conversations_of,
     target_of,
 )
 from warehouse import Reader, Warehouse
@@ -45,17 +45,8 @@ REMINDER = (
 def reply_format(labels: Collection[str], most_secondary: int, *, is_listed: bool) -> dict[str, Any]:
     """The structured output that is asked for; labels that the prompt lists are the only ones allowed."""
     label = {"type": "string", "enum": list(labels)} if is_listed else {"type": "string"}
-    schema = {
-        "type": "object",
-        "properties": {
-            "explanation": {"type": "string"},
-            "primary": label,
-            "secondary": {"type": "array", "items": label, "maxItems": most_secondary},
-        },
-        "required": ["explanation", "primary", "secondary"],
-        "additionalProperties": False,
-    }
-    return {"type": "json_schema", "json_schema": {"name": "labels", "strict": True, "schema": schema}}
+    secondary = {"type": "array", "items": label, "maxItems": most_secondary}
+    return json_shape("labels", {"explanation": {"type": "string"}, "primary": label, "secondary": secondary})
 
 
 def read_labels(
@@ -114,9 +105,7 @@ def refuse_unready(job: Job) -> None:
 def _items(job: Job, wanted: WantedTasks, reader: Reader, annotator: Analyst) -> list[Item]:
     """A call for each vocabulary, task and trial; a field without labels of a kind is left out."""
     fields = {row["task_id"]: row["field"] for row in reader.select("tasks", "task_id, field", **wanted.key)}
-    conversations = conversations_of(reader, wanted, wanted.task_ids)
-    if len(conversations) < len(wanted.task_ids):
-        raise PipelineError("the conversations are not assembled; run `prbench assemble` first, it makes no call")
+    conversations = assembled(reader, wanted)
     return [
         item
         for kind, vocabulary in wanted.benchmark.annotations.items()
@@ -166,7 +155,8 @@ Labels = Mapping[str, frozenset[str]]
 """Task -> its labels of one kind."""
 Row = dict[str, Any]
 _COMPARISON = itemgetter("benchmark", "dataset_revision", "kind", "annotator", "compared_with")
-_FIGURES = [f"{name}{end}" for name in MEASURES for end in ("", "_ci_low", "_ci_high")]
+_ENDS = ("", "_ci_low", "_ci_high")
+_FIGURES = [f"{name}{end}" for name in MEASURES for end in _ENDS]
 
 
 def measure_annotations(job: Job) -> StageReport:
@@ -217,27 +207,21 @@ def _new(key: Row, given: Labels, expected: Labels, stored: Mapping[tuple[str, .
     measured = {each.label: each for each in (label_agreement(flags, other_flags, labels) if tasks else ())}
     return [
         {
-            **key,
-            "agreement_id": digest("label agreement", *key.values(), label),
-            "label": label,
-            "n_tasks": len(tasks),
-            **_figures(measured.get(label)),
-            "basis": basis,
-            "created_at": datetime.now(UTC),
+            **key, "agreement_id": digest("label agreement", *key.values(), label), "label": label,
+            "n_tasks": len(tasks), **_figures(measured.get(label)), "basis": basis, "created_at": datetime.now(UTC),
         }
         for label in (*measured, *sorted(before.keys() - measured.keys()))
-    ]
+    ]  # fmt: skip
 
 
 def _figures(agreement: LabelAgreement | None) -> Row:
     """The columns of what was measured; None: the label is used by nobody."""
     if agreement is None:
         return {"n_annotated": 0, "n_compared_with": 0, "n_both": 0} | dict.fromkeys(_FIGURES)
-    figures: Row = {}
-    for name in MEASURES:
-        low, high = agreement.intervals[name]
-        figures |= {name: agreement.values[name], f"{name}_ci_low": low, f"{name}_ci_high": high}
-    return {
-        "n_annotated": agreement.n_given, "n_compared_with": agreement.n_expected, "n_both": agreement.n_both,
-        **{name: None if math.isnan(value) else value for name, value in figures.items()},
-    }  # fmt: skip
+    figures = {
+        f"{name}{end}": None if math.isnan(value) else value
+        for name in MEASURES
+        for end, value in zip(_ENDS, (agreement.values[name], *agreement.intervals[name]), strict=True)
+    }
+    n_of_each = {"n_annotated": agreement.n_given, "n_compared_with": agreement.n_expected, "n_both": agreement.n_both}
+    return n_of_each | figures

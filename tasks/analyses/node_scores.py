@@ -108,15 +108,12 @@ def _measured(
     of_judging = {"judging_id": judging["judging_id"], "is_latest": True}
     models = reader.select("staging.model_runs", "model, model_config_hash, vintage", **of_judging)
     right = [_right(reader, key, judging, tree, len(models)) for tree in trees]
-    measured = [
-        row | model
-        for place, model in enumerate(models)
-        for tree, (values, weights) in zip(trees, right, strict=True)
-        for row in _score_rows(tree, values[place], weights)
-    ]
-    candidates = [
-        {**row, **model} for place, model in enumerate(models) for row in _weakness_rows(place, models, trees, right)
-    ]
+    measured: list[Row] = []
+    candidates: list[Row] = []
+    for place, model in enumerate(models):
+        for tree, (values, weights) in zip(trees, right, strict=True):
+            measured += [row | model for row in _score_rows(tree, values[place], weights)]
+        candidates += [row | model for row in _weakness_rows(place, models, trees, right)]
     return measured, candidates
 
 

@@ -8,15 +8,16 @@ from itertools import chain, count, groupby
 from typing import Any
 
 import sql
+from tasks.analyses import assembled, json_shape
 from tasks.config import Analyst, Job
 from tasks.llm import OK
 from tasks.prompts import load_analysis_template
-from tasks.rules.errors import PipelineError, UsageError, install_extra
+from tasks.rules.errors import UsageError, install_extra
 from tasks.rules.identity import digest, template_hash
 from tasks.rules.quoting import naming_prompt, prompt_on
 from tasks.rules.text.characters import one_line, shows_nothing, storable, visible_only
 from tasks.rules.verdict import VerdictError, json_object
-from tasks.run import Analysis, Item, Question, WantedTasks, conversations_of, target_of
+from tasks.run import Analysis, Item, Question, WantedTasks, target_of
 from warehouse import Reader
 
 PHRASE, NAME = "capability", "name"
@@ -28,12 +29,9 @@ Row = Mapping[str, Any]
 
 def text_question(analyst: Analyst, kind: str) -> Question[Row]:
     """What asks for a short text: a phrase or a name."""
-    schema = {
-        "type": "object", "properties": {kind: {"type": "string"}}, "required": [kind], "additionalProperties": False,
-    }  # fmt: skip
     return Question(
         lambda reply: {_COLUMN[kind]: read_text(reply, kind, omits_think_tag=analyst.omits_think_tag)},
-        {"type": "json_schema", "json_schema": {"name": kind, "strict": True, "schema": schema}},
+        json_shape(kind, {kind: {"type": "string"}}),
         f'Reply again with only the JSON object: {{"{kind}": "..."}}. The text is one short phrase.',
     )
 
@@ -107,21 +105,15 @@ def phrase_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst
     common = {**wanted.key, **made_by(analyst, template_hash(template))}
     columns = "task_id, criterion_id, content_hash as criterion_hash, title"
     rows = reader.select("criteria", columns, order="task_id, position", **wanted.key, task_id=list(wanted.task_ids))
-    conversations = conversations_of(reader, wanted, wanted.task_ids)
+    conversations = assembled(reader, wanted)
     question = text_question(analyst, PHRASE)
     items = []
     for row in rows:
-        conversation = conversations.get(row["task_id"])
-        if conversation is None:
-            raise PipelineError(
-                f"task {row['task_id']}: its conversation is not assembled; run `prbench assemble` first"
-            )
+        conversation = conversations[row["task_id"]]
         given = {name: row[name] for name in ("task_id", "criterion_id", "criterion_hash")}
         items.append(Item(
-            row_id=digest("capability", common, given, conversation.conversation_id),
-            group=row["task_id"],
-            columns={**common, **given, "phrase": None},
-            question=question,
+            row_id=digest("capability", common, given, conversation.conversation_id), group=row["task_id"],
+            columns={**common, **given, "phrase": None}, question=question,
             make_prompt=partial(prompt_on, template, conversation.messages, row["title"]),
         ))  # fmt: skip
     return items
@@ -129,8 +121,8 @@ def phrase_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst
 
 def phrase_identity(job: Job) -> dict[str, str]:
     """What phrases of the configured model have in common."""
-    by = made_by(job.settings.capability_model[0], template_hash(load_analysis_template(PHRASE_TEMPLATE)))
-    return {name: by[name] for name in ("model_config_hash", "template_hash")}
+    target, template = target_of(job.settings.capability_model[0]), load_analysis_template(PHRASE_TEMPLATE)
+    return {"model_config_hash": target.config_hash, "template_hash": template_hash(template)}
 
 
 def stored_phrases(job: Job, reader: Reader, key: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -143,15 +135,10 @@ def embedding_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Anal
     common = {**wanted.key, **made_by(analyst, "")}
     phrases = sorted({row["phrase"] for row in stored_phrases(job, reader, wanted.key)})
     return [
-        Item(
-            row_id=digest("embedding", common, phrase),
-            group=phrase,
-            columns={**common, "phrase": phrase, "vector": None},
-            question=vector_question(),
-            make_prompt=partial(str, phrase),
-        )
+        Item(row_id=digest("embedding", common, phrase), group=phrase, question=vector_question(),
+             columns={**common, "phrase": phrase, "vector": None}, make_prompt=partial(str, phrase))
         for phrase in phrases
-    ]
+    ]  # fmt: skip
 
 
 PHRASES = Analysis("capabilities", "capability_model", "criterion_capabilities", "capability_id", phrase_items, "model")
@@ -255,8 +242,7 @@ def _item(
     phrases = shown_phrases(node["phrases"])
     return Item(
         row_id=digest("capability name", common, node["node_id"], phrases, attempt, taken),
-        group=f"{node['node_id']} {attempt}",
+        group=f"{node['node_id']} {attempt}", question=text_question(analyst, NAME),
         columns={**common, "node_id": node["node_id"], "attempt": attempt, "name": None},
-        question=text_question(analyst, NAME),
         make_prompt=partial(naming_prompt, template, phrases, taken),
-    )
+    )  # fmt: skip

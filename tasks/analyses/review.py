@@ -9,14 +9,15 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from tasks.analyses import assembled, json_shape, object_of
 from tasks.config import Analyst, Job
 from tasks.prompts import load_analysis_template
-from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest, template_hash
 from tasks.rules.quoting import rubric_prompt
 from tasks.rules.text.characters import storable
 from tasks.rules.verdict import VerdictError, json_object
-from tasks.run import Analysis, Conversation, Item, Question, WantedTasks, conversations_of, target_of
+from tasks.run import Analysis, Conversation, Item, Question, WantedTasks, target_of
 from warehouse import Reader
 
 CHECKS = ("atomic", "objective", "self_contained", "consistent", "not_given_away")
@@ -30,15 +31,8 @@ REMINDER = (
 
 def reply_shape() -> Mapping[str, Any]:
     """The structured output that a reviewer is asked for."""
-    finding = _object({"reason": {"type": "string"}, "passes": {"type": "boolean"}})
-    schema = _object(dict.fromkeys(CHECKS, finding))
-    return {"type": "json_schema", "json_schema": {"name": "review", "strict": True, "schema": schema}}
-
-
-def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object", "properties": properties, "required": list(properties), "additionalProperties": False,
-    }  # fmt: skip
+    finding = object_of({"reason": {"type": "string"}, "passes": {"type": "boolean"}})
+    return json_shape("review", dict.fromkeys(CHECKS, finding))
 
 
 def read_findings(reply: str, *, omits_think_tag: bool = False) -> list[dict[str, Any]]:
@@ -93,19 +87,18 @@ def review_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst
     rubrics: dict[str, list[Row]] = {task_id: [] for task_id in wanted.task_ids}
     for row in reader.select("criteria", columns, order="position", **wanted.key, task_id=list(wanted.task_ids)):
         rubrics[row["task_id"]].append(row)
-    conversations = conversations_of(reader, wanted, wanted.task_ids)
+    conversations = assembled(reader, wanted)
     template = load_analysis_template(TEMPLATE)
     common = {
         **wanted.key, "reviewer": analyst.label, "reviewer_config_hash": target_of(analyst).config_hash,
         "template_hash": template_hash(template),
     }  # fmt: skip
     question = Question(partial(_columns, omits_think_tag=analyst.omits_think_tag), reply_shape(), REMINDER)
-    items: list[Item] = []
-    for task_id, rubric in rubrics.items():
-        if task_id not in conversations:
-            raise PipelineError(f"task {task_id}: its conversation is not assembled; run `prbench assemble` first")
-        items += _items_of_task(rubric, conversations[task_id], common, template, question, analyst.trials)
-    return items
+    return [
+        item
+        for task_id, rubric in rubrics.items()
+        for item in _items_of_task(rubric, conversations[task_id], common, template, question, analyst.trials)
+    ]
 
 
 def _columns(reply: str, *, omits_think_tag: bool) -> Row:
@@ -121,14 +114,12 @@ def _items_of_task(
         Item(
             row_id=digest("model review", dict(common), row["task_id"], conversation.conversation_id, rubric_hash,
                           row["criterion_id"], place, trial),
-            group=row["task_id"],
+            group=row["task_id"], question=question, trial=trial,
             columns={
                 **common, "task_id": row["task_id"], "criterion_id": row["criterion_id"],
                 "criterion_hash": row["criterion_hash"], "review_trial": trial, "findings": None,
             },
-            question=question,
             make_prompt=partial(rubric_prompt, template, conversation.messages, listed, place),
-            trial=trial,
         )
         for trial in range(1, trials + 1)
         for place, row in enumerate(rubric)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from tasks.certify.members import FORMAT, MANIFEST, VERSION
-from tasks.dataset import ZIP_ERRORS, TooLarge, member_chunks, refuse_bomb
+from tasks.dataset.foreign_files import ZIP_ERRORS, TooLarge, member_chunks, refuse_bomb
 from tasks.maintain import Damaged, read_file_list
 from tasks.rules.errors import PipelineError
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import sql
 from tasks.config import Job
-from tasks.dataset import parquet_batches
+from tasks.dataset.rows import parquet_batches
 from tasks.exports.file_list import Exported, read_export_list, verify
 from tasks.exports.publication import published_in
 from tasks.exports.tables import NOT_EXPORTED

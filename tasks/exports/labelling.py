@@ -16,7 +16,7 @@ from tasks.config import Job
 from tasks.exports.drawing import Population, draw, population_of, purpose_of, sheet_rows
 from tasks.exports.sheets import readable, refuse_place, write_sheet
 from tasks.exports.widths import Width, expected_widths, n_needed
-from tasks.imports import SHEET_COLUMN
+from tasks.imports.verdicts import SHEET_COLUMN
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
 from tasks.rules.statistics.debiased import FEWEST_LABELLED_TASKS, FEWEST_LABELS

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tasks.benchmarks.base import Benchmark
 from tasks.config import Dataset, Job
-from tasks.dataset import sample_of, with_revision
+from tasks.dataset.source import sample_of, with_revision
 from warehouse import sample_path
 
 _OF_SAMPLES = "apache-2.0"

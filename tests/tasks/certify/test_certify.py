@@ -16,7 +16,8 @@ from tasks.certify import certify, verify
 from tasks.certify.comparing import compare
 from tasks.config import DataRevision, Job
 from tasks.hard_subset import select_hard
-from tasks.imports import import_responses, import_verdicts
+from tasks.imports.responses import import_responses
+from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.statistics.intervals import draws

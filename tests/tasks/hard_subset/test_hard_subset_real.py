@@ -11,7 +11,8 @@ import pytest
 
 from tasks.check.check import check
 from tasks.hard_subset import select_hard
-from tasks.imports import import_responses, import_verdicts
+from tasks.imports.responses import import_responses
+from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
 from tasks.run.stage_report import StageReport
 from tests.builders import SHARED_DATA, job_on

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tasks.config.job import Job
-from tasks.imports import import_results
+from tasks.imports.results.importing import import_results
 from tasks.ingest import ingest
 from tests.builders import job_on, row
 from tests.tasks.imports.results.made_files import published

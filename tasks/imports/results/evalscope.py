@@ -5,34 +5,98 @@ prediction failed leaves no row.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, as_whole_number
-from tasks.imports.files import number_of
-from tasks.imports.results.formats.evalscope_parts import told_apart
-from tasks.imports.results.formats.values import call_failure, finished, messages_of, text_of, usage_of
-from tasks.imports.results.records import MIN_NORMALIZED, PRIMARY, Answer, Decision, Grading, Log, Mean
+from tasks.imports.files import ImportRefused, number_of
+from tasks.imports.results.records import (
+    MIN_NORMALIZED,
+    PRIMARY,
+    Answer,
+    Decision,
+    Grading,
+    Log,
+    call_failure,
+    finished,
+    messages_of,
+    text_of,
+    usage_of,
+)
 from tasks.imports.results.sources import Source, rows_of
 from tasks.llm import PROVIDER_ERROR
-from tasks.rules.text.characters import one_line
-from tasks.rules.text.json_text import read_json
 from tasks.rules.verdict import PARSE_ERROR
 
+_MOST_OF_TASK = 1000
+"""Each is compared with those before it."""
+
+
+def told_apart(answers: Iterable[tuple[str, Answer]]) -> list[Answer]:
+    """Answers of runs, in the order of their parts, with the trials that they are over all parts of their run.
+
+    An answer of a further part that says the same as one of another part is that response (of several, the one with
+    its own number), one that says something else is a further trial of it. A judge who decided otherwise on the same
+    response judged it once more.
+    """
+    by_task: dict[Hashable, list[Answer]] = defaultdict(list)
+    found = []
+    for run, answer in answers:
+        known = by_task[run, answer.model, answer.task_id, tuple(answer.messages or ())]
+        if len(known) == _MOST_OF_TASK:
+            raise ImportRefused(f"{answer.where}: more than {_MOST_OF_TASK:,} responses to one task; split the folder")
+        placed = _placed(answer, known)
+        known.append(placed)
+        found.append(placed)
+    return found
+
+
+def _placed(answer: Answer, known: Sequence[Answer]) -> Answer:
+    elsewhere = [each for each in known if each.group != answer.group]
+    if not elsewhere:
+        return answer
+    taken = {each.trial for each in known if each.group == answer.group}
+    same = [
+        each.trial
+        for each in elsewhere
+        if (each.text, each.status) == (answer.text, answer.status) and each.trial not in taken
+    ]
+    if not same:
+        return replace(answer, trial=1 + max(each.trial or 0 for each in known))
+    trial = answer.trial if answer.trial in same else same[0]
+    before = [grading for each in known if each.trial == trial for grading in each.gradings]
+    gradings: list[Grading] = []
+    for grading in answer.gradings:
+        gradings.append(_judged(grading, [*before, *gradings]))
+    return replace(answer, trial=trial, gradings=gradings)
+
+
+def _judged(grading: Grading, before: Sequence[Grading]) -> Grading:
+    """A grading with its number among those of the same judge, which may have decided the same before."""
+    of_judge = [each for each in before if each.judge == grading.judge]
+    numbers = {each.judge_trial for each in of_judge}
+    same = [each.judge_trial for each in of_judge if _decided(each) == _decided(grading)]
+    if grading.judge_trial not in numbers or grading.judge_trial in same:
+        return grading
+    return replace(grading, judge_trial=same[0] if same else 1 + max(numbers))
+
+
+def _decided(grading: Grading) -> tuple[Hashable, ...]:
+    return tuple((each.criterion, each.position, each.value) for each in grading.decisions)
+
+
 _SCORES = {"clipped_score": PRIMARY, "overall_score": PRIMARY, "normalized_score": MIN_NORMALIZED}
-_DECIMALS = 4
-"""Reports round so."""
 _PLACE = "rubric_"
 _FOLDERS = ("predictions", "reviews")
 Row = Mapping[str, Any]
 
 
-def is_of(source: Source) -> bool:
+def is_evalscope(source: Source) -> bool:
     """Whether a folder holds predictions or reviews by model."""
     return any(_place(name) for name in source.files)
 
 
-def read(source: Source) -> Log:
+def read_evalscope(source: Source) -> Log:
     """The answers of all models, with what each judge decided.
 
     Raises:
@@ -49,12 +113,10 @@ def read(source: Source) -> Log:
                       of.get("reviews", {})))
         for (run, model, part, index), of in sorted(rows.items(), key=lambda item: item[0])
     )  # fmt: skip
-    reports, damaged = _reports(source.files)
-    means = [mean for name, report in reports.items() for mean in _means(name, report)]
     reviewed = {model for (_, model, _, _), of in rows.items() if "reviews" in of}
     unreviewed = sorted({model for _, model, _, _ in rows} - reviewed)
     notes = [f"{model} has predictions and no reviews, so no verdict" for model in unreviewed]
-    return Log("EvalScope", answers, means, [*_missing(answers), *notes, *damaged])
+    return Log("EvalScope", answers, [*_missing(answers), *notes])
 
 
 def _place(name: str) -> tuple[str, str, str, str] | None:
@@ -125,34 +187,6 @@ def _decision(attempt: Row, place: int, item: Row) -> Decision:
         usage={**usage_of(output), "latency_s": as_number(attempt.get("latency"))},
         text=as_text(item.get("title") or item.get("criterion")),
     )  # fmt: skip
-
-
-def _reports(files: Mapping[str, bytes]) -> tuple[Mapping[str, Row], list[str]]:
-    """The reports by their names, and a note on each that is damaged."""
-    found, damaged = {}, []
-    for name, content in files.items():
-        *_, folder, _, file = ["", "", *name.split("/")]
-        if folder == "reports" and file.endswith(".json"):
-            try:
-                found[name] = as_mapping(read_json(content))
-            except (ValueError, RecursionError) as error:
-                damaged.append(f"{name} cannot be read ({one_line(str(error))}), so its means are not compared")
-    return found, damaged
-
-
-def _means(name: str, report: Row) -> Iterator[Mean]:
-    """The means of a report, by subset."""
-    *_, model, file = ["", *name.split("/")]
-    for metric in map(as_mapping, as_list(report.get("metrics"))):
-        known = _SCORES.get(as_text(as_mapping(metric.get("identity")).get("name")) or "")
-        for category in map(as_mapping, as_list(metric.get("categories"))):
-            for subset in map(as_mapping, as_list(category.get("subsets"))):
-                value = as_number(subset.get("score"))
-                if known and value is not None and not subset.get("is_aggregate"):
-                    group = f"{file.removesuffix('.json')}_{subset.get('name')}"
-                    stated = str(as_mapping(metric["identity"])["name"])
-                    of = as_text(report.get("model_name")) or model
-                    yield Mean(of, f"{stated} of {subset.get('name')}", known, value, group, _DECIMALS)
 
 
 def _missing(answers: Sequence[Answer]) -> list[str]:

@@ -1,18 +1,23 @@
-"""Converting files, each in a process of its own: what one does to it harms nothing else, and it has its limits."""
+"""Documents, turned into Markdown: each in a process of its own, so that what one does to it harms nothing else.
+
+That process is `python -m tasks.imports.documents KIND < FILE`, within limits of memory and time. It prints JSON.
+"""
 
 import json
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from tasks.console import advance, progress
-from tasks.dataset import NotInside, TooLarge, bounded, open_inside
+from tasks.dataset.foreign_files import bounded, open_inside
 from tasks.rules.errors import PipelineError, UsageError, install_extra
 
 _LIBRARIES = {".pdf": ("pdfplumber",), ".docx": ("mammoth", "markdownify")}
@@ -20,7 +25,6 @@ _PLAIN = (".md", ".markdown", ".txt")
 SUFFIXES = (*_PLAIN, *_LIBRARIES)
 """Endings of files that are documents, in lower case."""
 _LONGEST_S = 300.0
-_WHAT = "convert"
 
 
 class DocumentRefused(PipelineError):
@@ -60,10 +64,10 @@ def convert(files: Sequence[Path], folder: Path | None = None, *, is_quiet: bool
                 f"{file}: PDF and DOCX files need more libraries; install them with {install_extra('documents')}"
             )
     done: dict[Path, Converted] = {}
-    with progress(_WHAT, {"": len(files)}, is_quiet=is_quiet), ThreadPoolExecutor(os.cpu_count()) as pool:
+    with progress("convert", {"": len(files)}, is_quiet=is_quiet), ThreadPoolExecutor(os.cpu_count()) as pool:
         for file, converted in zip(files, pool.map(lambda file: _converted(file, folder), files), strict=True):
             done[file] = converted
-            advance(_WHAT, succeeded=True)
+            advance("convert", succeeded=True)
     return done
 
 
@@ -74,12 +78,10 @@ def converters(files: Sequence[Path]) -> list[str]:
 
 
 def _converted(file: Path, folder: Path | None) -> Converted:
-    kind = file.suffix.lower()
+    kind, root = file.suffix.lower(), folder or file.parent
     try:
-        with bounded(open_inside(folder or file.parent, file.relative_to(folder or file.parent)), file) as content:
+        with bounded(open_inside(root, file.relative_to(root)), file) as content:
             return _read_plain(content.read()) if kind in _PLAIN else _converted_apart(content, kind)
-    except (NotInside, TooLarge) as error:
-        raise DocumentRefused(str(error)) from error
     except DocumentRefused as error:
         raise DocumentRefused(f"{file}: {error}") from error
     except OSError as error:
@@ -98,13 +100,13 @@ def _read_plain(content: bytes) -> Converted:
 
 
 def _converted_apart(content: BinaryIO, kind: str) -> Converted:
-    """What `tasks.imports.documents.__main__` makes of a file of a kind, `.pdf` or `.docx`."""
+    """What the process of its own makes of a file of a kind, `.pdf` or `.docx`."""
+    command = [sys.executable, "-m", "tasks.imports.documents", kind]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
         process = subprocess.run(
-            [sys.executable, "-m", "tasks.imports.documents", kind], check=False, capture_output=True,
-            stdin=content, timeout=_LONGEST_S,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        )  # fmt: skip
+            command, check=False, capture_output=True, stdin=content, timeout=_LONGEST_S, env=environment
+        )
     except subprocess.TimeoutExpired as error:
         raise DocumentRefused(f"not converted within {_LONGEST_S:.0f} s; give its text as Markdown") from error
     if process.returncode:
@@ -113,3 +115,25 @@ def _converted_apart(content: BinaryIO, kind: str) -> Converted:
     if "refused" in said:
         raise DocumentRefused(said["refused"])
     return Converted(**said)
+
+
+_MOST_MEMORY_BYTES = 2 * 2**30
+"""A few kilobytes can unpack to gigabytes; a report of hundreds of pages takes a tenth of this."""
+
+
+def outcome(file: Path, kind: str) -> dict[str, Any]:
+    """What came of a file of a kind, `.pdf` or `.docx`: the parts of a `Converted`, or why it was `refused`."""
+    try:
+        to_markdown = import_module(f"tasks.imports.{kind[1:]}").to_markdown
+        return to_markdown(file)._asdict()  # type: ignore[no-any-return]
+    except PipelineError as error:
+        return {"refused": str(error)}
+    except MemoryError:
+        return {"refused": f"takes more than {_MOST_MEMORY_BYTES // 2**30} GB of memory; give its text as Markdown"}
+    except Exception as error:  # noqa: BLE001 - the libraries raise all kinds of errors, and each is reported
+        return {"refused": f"not a {kind[1:].upper()}, or damaged ({type(error).__name__}); save it again"}
+
+
+if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY_BYTES, _MOST_MEMORY_BYTES))
+    print(json.dumps(outcome(Path("/dev/stdin"), sys.argv[1])))

@@ -7,8 +7,8 @@ from zipfile import ZipFile
 import mammoth
 from markdownify import ATX, MarkdownConverter
 
-from tasks.dataset import member_chunks, refuse_bomb
-from tasks.imports.documents.converting import Converted, DocumentRefused
+from tasks.dataset.foreign_files import member_chunks, refuse_bomb
+from tasks.imports.documents import Converted, DocumentRefused
 
 _COMPOUND = bytes.fromhex("d0cf11e0a1b11ae1")
 """How files begin that hold an encrypted document, and those of Word before 2007."""
@@ -30,7 +30,7 @@ class _Converter(MarkdownConverter):
         return str(super().convert_th(el, text.replace("|", "\\|"), parent_tags))  # type: ignore[misc]
 
 
-def docx_to_markdown(file: Path) -> Converted:
+def to_markdown(file: Path) -> Converted:
     """The document's text with headings, lists, tables, links and notes; of a picture what describes it.
 
     Raises:

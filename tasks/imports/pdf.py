@@ -15,7 +15,7 @@ from pdfplumber.pdf import PDF
 from pdfplumber.table import Table
 from pdfplumber.utils.exceptions import PdfminerException
 
-from tasks.imports.documents.converting import Converted, DocumentRefused
+from tasks.imports.documents import Converted, DocumentRefused
 from tasks.rules.text.characters import count_alphanumeric, storable
 
 Word = dict[str, Any]
@@ -56,7 +56,7 @@ class Line(NamedTuple):
     is_table: bool = False
 
 
-def pdf_to_markdown(file: Path) -> Converted:
+def to_markdown(file: Path) -> Converted:
     """The text of all pages in the order in which they draw it, with headings, lists, ruled tables and links.
 
     Raises:
@@ -151,9 +151,10 @@ def lines_of(words: Iterable[Word], page: int) -> Iterator[Line]:
         parts = []
         for uri, run in groupby(line, lambda word: word.get("uri")):
             text = _joined(list(run))
-            parts.append(text if uri is None or uri in text else f"[{text}]({_target(uri)})")
-        tops, bottoms = (word["top"] for word in line), (word["bottom"] for word in line)
-        yield Line(" ".join(parts), sizes.most_common(1)[0][0], min(tops), max(bottoms), page)
+            target = f"<{uri}>" if re.search(r"[\s()]", uri or "") else uri
+            parts.append(text if uri is None or uri in text else f"[{text}]({target})")
+        top, bottom = min(word["top"] for word in line), max(word["bottom"] for word in line)
+        yield Line(" ".join(parts), sizes.most_common(1)[0][0], top, bottom, page)
 
 
 def markdown_of(lines: Sequence[Line]) -> str:
@@ -165,12 +166,12 @@ def markdown_of(lines: Sequence[Line]) -> str:
     paragraphs = list(_runs(lines, _goes_on))
     large = {round(each[0].size) for each in paragraphs if _may_be_heading(each, least)}
     levels = {size: min(level, 6) for level, size in enumerate(sorted(large, reverse=True), start=1)}
-    blocks = [
-        f"{'#' * levels[round(each[0].size)]} {' '.join(line.text for line in each)}"
-        if _may_be_heading(each, least)
-        else "\n".join(line.text if line.is_table else _BULLET.sub("- ", line.text) for line in each)
-        for each in paragraphs
-    ]
+    blocks = []
+    for each in paragraphs:
+        if _may_be_heading(each, least):
+            blocks.append(f"{'#' * levels[round(each[0].size)]} {' '.join(line.text for line in each)}")
+        else:
+            blocks.append("\n".join(line.text if line.is_table else _BULLET.sub("- ", line.text) for line in each))
     return "\n\n".join(blocks) + "\n" if blocks else ""
 
 
@@ -205,10 +206,6 @@ def _joined(words: Sequence[Word]) -> str:
         text += "" if is_raised and abs(gap) < _TIGHT else "\t" if gap > _WIDE else " "
         text += word["text"]
     return text
-
-
-def _target(uri: str) -> str:
-    return f"<{uri}>" if re.search(r"[\s()]", uri) else uri
 
 
 def _may_be_heading(paragraph: Sequence[Line], least: float) -> bool:
