@@ -105,7 +105,6 @@ def _json_row(path: Path, number: int, line: str) -> Row:
     return row
 
 
-Row = Mapping[str, Any]
 PROMPTS = ".tsv"
 
 

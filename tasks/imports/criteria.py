@@ -8,7 +8,16 @@ from typing import Any
 import sql
 from tasks.benchmarks.rows import as_text
 from tasks.config import ORIGINAL, Job
-from tasks.imports.files import Given, ImportRefused, NotHere, number_of, required_text, vintage_in
+from tasks.imports.files import (
+    Given,
+    ImportRefused,
+    NotHere,
+    key_of,
+    number_of,
+    refuse_not_ingested,
+    required_text,
+    vintage_in,
+)
 from tasks.llm import OK
 from tasks.rules.text.cells import readings, shows
 from tasks.rules.text.characters import is_blank
@@ -34,23 +43,24 @@ class Wording:
 class Criteria:
     """The criteria of a data set, in every wording."""
 
-    def __init__(self, reader: Reader, key: dict[str, str]) -> None:
-        """Read them; `key` is the data set's."""
-        self._revision = key["dataset_revision"]
+    def __init__(self, job: Job, reader: Reader) -> None:
+        """Read those of the job's data set.
+
+        Raises:
+            ImportRefused: it has none.
+        """
+        self._revision = job.data.revision
         self._by_id: dict[tuple[str, str], Wording] = {}
         self._by_title: dict[tuple[str, str], list[Wording]] = defaultdict(list)
         self._in_order: dict[str, list[Wording]] = defaultdict(list)
-        for row in reader.rows(sql.read("questions/imports/criteria_to_judge"), key):
+        for row in reader.rows(sql.read("questions/imports/criteria_to_judge"), key_of(job)):
             wording = Wording(**row)
             self._by_id[wording.task_id, wording.criterion_id] = wording
             if wording.rubric == ORIGINAL:
                 self._by_title[wording.task_id, wording.title.strip()].append(wording)
                 self._in_order[wording.task_id].append(wording)
         self._tasks = {task_id for task_id, _ in self._by_id}
-
-    def __bool__(self) -> bool:
-        """Whether there is any."""
-        return bool(self._by_id)
+        refuse_not_ingested(job, self._tasks)
 
     def in_order(self, task_id: str) -> Sequence[Wording]:
         """A task's rubric in its own words, in its order."""
@@ -107,14 +117,14 @@ def _meant(where: str, given: Given, alike: Sequence[Wording]) -> Sequence[Wordi
 class Answers:
     """The usable answers to a data set in the vintages that the rows of a file name and in those of the job."""
 
-    def __init__(self, job: Job, key: dict[str, str], reader: Reader, rows: Iterable[Given]) -> None:
-        """Read the answers; `key` is the data set's."""
-        self._job, self._key = job, key
+    def __init__(self, job: Job, reader: Reader, rows: Iterable[Given]) -> None:
+        """Read them."""
+        self._job = job
         named = {read for row in rows if (cell := vintage_in(row)) is not None for read in readings(cell)}
-        vintages = sorted({*named, *job.vintages})
+        place = {**key_of(job), "vintage": sorted({*named, *job.vintages}), "status": OK}
         self._by_place: dict[tuple[str, str, int, str], list[dict[str, Any]]] = defaultdict(list)
         columns = "response_id, task_id, model, trial, vintage, text"
-        for answer in reader.select("responses", columns, order="response_id", **key, vintage=vintages, status=OK):
+        for answer in reader.select("responses", columns, order="response_id", **place):
             self._by_place[answer["task_id"], answer["model"], answer["trial"], answer["vintage"]].append(answer)
 
     def of(self, where: str, given: Given, task_id: str) -> dict[str, Any]:
@@ -147,7 +157,7 @@ class Answers:
 
     def _advice(self, task_id: str, model: str, trial: int, cell: str | None) -> str:
         """What to do about an answer that is not there: name the vintages, the last ones, in which there is one."""
-        place = {**self._key, "task_id": task_id, "model": list(readings(model)), "trial": trial, "status": OK}
+        place = {**key_of(self._job), "task_id": task_id, "model": list(readings(model)), "trial": trial, "status": OK}
         with Warehouse(self._job.warehouse).reader() as reader:
             rows = reader.select("responses", "vintage", order="created_at desc, vintage desc", **place)
         if not rows:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import sql
+from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark, RowError
 from tasks.benchmarks.rows import as_text, as_whole_number
 from tasks.config import Job
@@ -83,6 +84,11 @@ def refuse_not_ingested(job: Job, rows: object) -> None:
     if not rows:
         data = job.data
         raise ImportRefused(f"revision {data.revision[:12]} of {data.name} is not ingested; run `prbench ingest` first")
+
+
+def key_of(job: Job) -> dict[str, str]:
+    """The key of the data set that a job is about."""
+    return {"benchmark": load_benchmark(job.settings.benchmark).name, "dataset_revision": job.data.revision}
 
 
 def batch_of(file: Path, *options: str | None) -> str:

@@ -21,6 +21,7 @@ from tasks.imports.files import (
     batch_of,
     given_rows,
     in_known_shape,
+    key_of,
     number_of,
     of_what_is_here,
     origin_of,
@@ -232,8 +233,7 @@ def import_responses(
         DocumentRefused: a document cannot be read.
     """
     refuse_unreadable(source, may_be_folder=True)
-    benchmark = load_benchmark(job.settings.benchmark)
-    key = {"benchmark": benchmark.name, "dataset_revision": job.data.revision}
+    benchmark, key = load_benchmark(job.settings.benchmark), key_of(job)
     with Warehouse(job.warehouse).reader() as reader:
         found, stored = reader.select("tasks", "task_id, conversation_id", **key), stored_responses(reader)
     conversations = {row["task_id"]: row["conversation_id"] for row in found}

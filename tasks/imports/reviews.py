@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.rows import as_text
 from tasks.config import ORIGINAL, Job
 from tasks.imports.criteria import Criteria, Wording
@@ -14,9 +13,9 @@ from tasks.imports.files import (
     ImportRefused,
     batch_of,
     given_rows,
+    key_of,
     of_what_is_here,
     origin_of,
-    refuse_not_ingested,
     required_text,
     store,
 )
@@ -48,12 +47,10 @@ def import_reviews(
         ImportRefused: a row fits no criterion, is about another wording, does not say what it must, or differs from a
             stored review of the same criterion by the same reviewer.
     """
-    key = {"benchmark": load_benchmark(job.settings.benchmark).name, "dataset_revision": job.data.revision}
     with Warehouse(job.warehouse).reader() as reader:
         sampled = {tuple(r.values()) for r in reader.select("review_samples", "sample_id, task_id, criterion_id")}
         stored = {row["review_id"]: row for row in reader.select("expert_reviews")}
-        known = _Known({**key, "run_id": job.run_id}, Criteria(reader, key), sampled, stored)
-    refuse_not_ingested(job, known.criteria)
+        known = _Known({**key_of(job), "run_id": job.run_id}, Criteria(job, reader), sampled, stored)
     sheets = []
     for file in files:
         batch, n_there = batch_of(file, "reviews", reviewer), len(known.reviews)

@@ -19,11 +19,11 @@ from tasks.imports.files import (
     batch_of,
     given_rows,
     in_known_shape,
+    key_of,
     number_of,
     of_what_is_here,
     origin_of,
     refuse_conflict,
-    refuse_not_ingested,
     store,
 )
 from tasks.rules.identity import IMPORTED, digest, verdict_id
@@ -63,14 +63,13 @@ def import_verdicts(
         ImportRefused: a row fits no stored response or criterion, shows another text than the stored answer, or another
             decision is stored in its place.
     """  # fmt: skip  # noqa: D205 - the list of columns takes three lines
-    batch, benchmark = batch_of(file, "verdicts", task, model, judge, grading), load_benchmark(job.settings.benchmark)
-    key = {"benchmark": benchmark.name, "dataset_revision": job.data.revision}
+    batch = batch_of(file, "verdicts", task, model, judge, grading)
+    benchmark, key = load_benchmark(job.settings.benchmark), key_of(job)
     given = list(in_known_shape(benchmark, given_rows(file, task=task, model=model, judge=judge, grading=grading)))
     decided = [each for each in given if not skip_empty or _stated(each[1])]
     with Warehouse(job.warehouse).reader() as reader:
-        criteria, stored = Criteria(reader, key), stored_verdicts(reader)
-        answers = Answers(job, key, reader, (row for _, row in decided))
-        refuse_not_ingested(job, criteria)
+        criteria, stored = Criteria(job, reader), stored_verdicts(reader)
+        answers = Answers(job, reader, (row for _, row in decided))
         placed = list(of_what_is_here(decided, lambda each: criteria.of(*each), skip_unknown=skip_unknown))
         rows: dict[str, Row] = {}
         of_sheet: set[str] = set()

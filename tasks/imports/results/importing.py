@@ -11,10 +11,10 @@ from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config import Job
 from tasks.imports.criteria import Criteria
-from tasks.imports.files import ImportRefused, refuse_not_ingested, store
+from tasks.imports.files import ImportRefused, key_of, store
 from tasks.imports.responses import stored_responses
 from tasks.imports.results.formats import AUTO, format_of
-from tasks.imports.results.making import Labels, Made, Scored, Tasks, made_of
+from tasks.imports.results.making import Made, Scored, Tasks, made_of, refuse_labels
 from tasks.imports.results.sources import Source
 from tasks.imports.verdicts import stored_verdicts
 from tasks.rules.identity import IMPORTED
@@ -46,21 +46,19 @@ def import_results(
         ImportRefused: something in a log does not fit the data set, or something else is stored in its place.
         UsageError: a file is in no known format, or a label is missing or cannot be one of several models.
     """
-    benchmark = load_benchmark(job.settings.benchmark)
-    key = {"benchmark": benchmark.name, "dataset_revision": job.data.revision}
+    benchmark, key = load_benchmark(job.settings.benchmark), key_of(job)
     with Warehouse(job.warehouse).reader() as reader:
-        tasks, criteria = Tasks(reader, key), Criteria(reader, key)
+        tasks, criteria = Tasks(reader, key), Criteria(job, reader)
         known = {"responses": stored_responses(reader), "verdicts": stored_verdicts(reader)}
-    refuse_not_ingested(job, tasks)
     logs: list[Made] = []
     for source in map(Source, files):
         try:
             log = format_of(source, format_name).read(source)
         except ValueError as error:
             raise ImportRefused(f"{source.path}: cannot be read ({one_line(str(error))}); correct it") from error
-        labels, made = Labels(model, judge), Made(source.batch_with(model, judge), log, known)
-        labels.refuse_impossible(source.path, log)
-        made_of(job, key, made, labels, tasks, criteria)
+        refuse_labels(source.path, log, model, judge)
+        made = Made(source.batch_with(model, judge), log, known)
+        made_of(job, key, made, tasks, criteria, model=model, judge=judge)
         made.refuse_unfit(source.path, skip_unknown=skip_unknown)
         logs.append(made)
     reports = [_stored(job, made) for made in logs]

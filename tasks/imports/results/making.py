@@ -62,10 +62,6 @@ class Tasks:
             self._by_id[task_id] = known
             self._by_conversation[known.conversation].append(known)
 
-    def __bool__(self) -> bool:
-        """Whether there is any."""
-        return bool(self._by_id)
-
     def of(self, answer: Answer) -> tuple[Known, str | None]:
         """The task that an answer is to, with the answer's text.
 
@@ -182,42 +178,30 @@ def _found(
     raise lacking or NotHere(f"{where}: a decision names no criterion")
 
 
-@dataclass(frozen=True)
-class Labels:
-    """Labels of a log: those in it, or those that are given, in which `{model}` and `{judge}` stand for the log's."""
+def refuse_labels(path: Path, log: Log, model: str | None, judge: str | None) -> None:
+    """Refuse labels that cannot be; `{model}` and `{judge}` in them stand for the log's.
 
-    given_model: str | None
-    given_judge: str | None
+    Raises:
+        UsageError: a label is blank, the log names no model and none is given, or one is given for several.
+    """
+    models = {answer.model for answer in log.answers}
+    judges = {each.judge for answer in log.answers for each in answer.gradings if each.decisions}
+    for given, place, named, option in ((model, _MODEL, models, "--as"), (judge, _JUDGE, judges, "--by")):
+        if given is not None and is_blank(given):
+            raise UsageError(f"{option} {given!r}: a label says something; write a name")
+        if given is not None and place not in given and len(named) > 1:
+            listed = ", ".join(sorted(map(str, named)))
+            raise UsageError(f"{option} {given}: {path} has {listed}; write {place} where its name belongs")
+    if any(map(is_blank, models)) and (model is None or _MODEL in model):
+        raise UsageError(f"{path}: names no model; give its label with --as LABEL")
+    if any(map(is_blank, judges)) and judge is not None and _JUDGE in judge:
+        raise UsageError(f"{path}: names no judge; give a label without {_JUDGE} with --by")
 
-    def refuse_impossible(self, path: Path, log: Log) -> None:
-        """Refuse labels that cannot be.
 
-        Raises:
-            UsageError: a label is blank, the log names no model and none is given, or one is given for several.
-        """
-        model, judge = self.given_model, self.given_judge
-        models = {answer.model for answer in log.answers}
-        judges = {each.judge for answer in log.answers for each in answer.gradings if each.decisions}
-        for given, place, named, option in ((model, _MODEL, models, "--as"), (judge, _JUDGE, judges, "--by")):
-            if given is not None and is_blank(given):
-                raise UsageError(f"{option} {given!r}: a label says something; write a name")
-            if given is not None and place not in given and len(named) > 1:
-                listed = ", ".join(sorted(map(str, named)))
-                raise UsageError(f"{option} {given}: {path} has {listed}; write {place} where its name belongs")
-        if any(map(is_blank, models)) and (model is None or _MODEL in model):
-            raise UsageError(f"{path}: names no model; give its label with --as LABEL")
-        if any(map(is_blank, judges)) and judge is not None and _JUDGE in judge:
-            raise UsageError(f"{path}: names no judge; give a label without {_JUDGE} with --by")
-
-    def model(self, named: str | None) -> str:
-        """The label of a model."""
-        return named or "" if self.given_model is None else self.given_model.replace(_MODEL, named or "")
-
-    def judge(self, named: str | None) -> str:
-        """The label of a judge."""
-        if self.given_judge is not None:
-            return self.given_judge.replace(_JUDGE, named or "")
-        return IMPORTED if named is None or is_blank(named) else named
+def _label(given: str | None, place: str, named: str | None) -> str:
+    """The label of a model or a judge, or an empty one."""
+    label = named or "" if given is None else given.replace(place, named or "")
+    return "" if is_blank(label) else label
 
 
 class Scored(NamedTuple):
@@ -290,21 +274,24 @@ class Made:
         kept[identity] = self.known[table][identity] = row
 
 
-def made_of(job: Job, key: dict[str, str], made: Made, labels: Labels, tasks: Tasks, criteria: Criteria) -> None:
-    """Make the rows of a log."""
+def made_of(
+    job: Job, key: dict[str, str], made: Made, tasks: Tasks, criteria: Criteria, *, model: str | None, judge: str | None
+) -> None:
+    """Make the rows of a log; `model` and `judge` are labels instead of those in it."""
     for answer in made.log.answers:
         try:
             known, text = tasks.of(answer)
         except NotHere as error:
             made.unfit.append(str(error))
             continue
-        cell = response_cell(
-            job, key, known.task_id, known.conversation, labels.model(answer.model), answer.trial or 1, job.vintage
-        )
+        label = _label(model, _MODEL, answer.model)
+        cell = response_cell(job, key, known.task_id, known.conversation, label, answer.trial or 1, job.vintage)
         response = cell | _present(answer.usage, cell) | _said(answer, text) | {"import_batch": made.batch}
         made.put("responses", answer.where, response["response_id"], response)
         is_read = [
-            _add_grading(made, job, answer, grading, response, labels.judge(grading.judge), criteria)
+            _add_grading(
+                made, job, answer, grading, response, _label(judge, _JUDGE, grading.judge) or IMPORTED, criteria
+            )
             for grading in answer.gradings
         ]
         made.n_found["no criteria"] += bool(is_read) and not any(is_read) and response["text"] is not None
