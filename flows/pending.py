@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 from flows.report_basis import is_up_to_date
 from tasks.aggregate import has_stale_conditions, has_stale_figures
-from tasks.annotate import ANNOTATION
+from tasks.analyses.annotate import ANNOTATION
+from tasks.analyses.review import REVIEW
 from tasks.assemble import turns_to_assemble
 from tasks.config import Job
 from tasks.hard_subset import has_new_selection
 from tasks.judge import plan_verdicts
-from tasks.review import REVIEW
 from tasks.rules.errors import PipelineError
 from tasks.run import Analysis, missing_splits, unworded_criteria, wanted_rubrics, wanted_tasks
 from tasks.sample import plan_samples

@@ -12,9 +12,12 @@ from flows.run.errors import explained
 from flows.run.recording import is_recorded
 from flows.stage_log import log_stage
 from tasks.aggregate import aggregate
-from tasks.annotate import ANNOTATION, measure_annotations
+from tasks.analyses.annotate import ANNOTATION, measure_annotations
+from tasks.analyses.node_scores import measure
+from tasks.analyses.phrases import EMBEDDINGS, NAMES, PHRASES, ROUNDS, refuse_unready
+from tasks.analyses.review import REVIEW
+from tasks.analyses.trees import grow, write_names
 from tasks.assemble import assemble
-from tasks.capabilities import EMBEDDINGS, NAMES, PHRASES, ROUNDS, grow, measure, refuse_unready, write_names
 from tasks.check import check
 from tasks.config import Job
 from tasks.console import notice
@@ -24,7 +27,6 @@ from tasks.ingest import ingest
 from tasks.judge import derive, judge_by_provider_batches, judge_responses, plan_verdicts
 from tasks.maintain import tidy
 from tasks.plan import former_template_notices
-from tasks.review import REVIEW
 from tasks.run import Analysis, Judging, MissingVerdicts, StageReport, ask_about
 from tasks.sample import Cell, plan_samples, sample_cells
 from warehouse import Warehouse

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from flows.run.errors import explained
 from flows.server.loopback import HOST, is_from_here
 from tasks.console import notice
-from tasks.dataset import open_inside
+from tasks.dataset.foreign_files import open_inside
 from tasks.rules.errors import PipelineError, UsageError
 
 _MOST_PARAMETERS = 20

@@ -11,7 +11,7 @@ from flows.run.nightly_schedule import stop_time
 from flows.run.validation import ConfigurationError, impossible, sound_settings
 from flows.run.warehouse_folder import warehouse_folder
 from tasks.config import Endpoint, Job, Report, Settings
-from tasks.dataset import with_revision
+from tasks.dataset.source import with_revision
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.paths import from_home

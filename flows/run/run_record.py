@@ -12,7 +12,7 @@ import sql
 from flows.run.outcomes import FAILED, INTERRUPTED, KILLED, RUNNING, any_failed
 from tasks.config import DataRevision, Job, Settings
 from tasks.console import notice
-from tasks.dataset import with_revision
+from tasks.dataset.source import with_revision
 from tasks.maintain import store_spend, total_cost_usd
 from tasks.run import StageReport, used_by
 from warehouse import TABLES, Warehouse

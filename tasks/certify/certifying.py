@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 import sql
 from tasks.aggregate import has_stale_figures
 from tasks.config import Job
-from tasks.dataset import ZIP_ERRORS, TooLarge, member_chunks, refuse_bomb
+from tasks.dataset.foreign_files import ZIP_ERRORS, TooLarge, member_chunks, refuse_bomb
 from tasks.maintain import Damaged, hash_of, read_file_list
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.statistics.intervals import METHOD, RESAMPLES, SEED

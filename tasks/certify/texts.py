@@ -14,9 +14,10 @@ from tasks.benchmarks.base import Benchmark, RowError
 from tasks.benchmarks.rows import as_text
 from tasks.certify.certifying import member_of
 from tasks.config import Dataset
-from tasks.dataset import SUFFIXES, SourceError, open_source, read_rows
+from tasks.dataset.rows import SUFFIXES, SourceError, read_rows
+from tasks.dataset.source import open_source
 from tasks.exports import read_export
-from tasks.imports import given_rows, in_known_shape, number_of, refuse_unreadable, required_text, vintage_in
+from tasks.imports.files import given_rows, in_known_shape, number_of, refuse_unreadable, required_text, vintage_in
 from tasks.rules.conversation import build_messages
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import BASE_VINTAGE, conversation_id, criterion_hash, response_id, verdict_id

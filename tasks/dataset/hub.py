@@ -60,25 +60,18 @@ def fetch(dataset_id: str, commit: str, file: str) -> Path:
 
     Raises HubError, always one line.
     """
-    from huggingface_hub import errors, hf_hub_download
+    from huggingface_hub import hf_hub_download
 
-    try:
-        with _quiet():
-            return Path(hf_hub_download(dataset_id, file, repo_type="dataset", revision=commit))
-    except Exception as error:  # whatever it is, it is reported in one line and stays as the cause
-        is_lost = isinstance(error, errors.EntryNotFoundError) and not isinstance(error, errors.LocalEntryNotFoundError)
-        reason = f"there is no file {file}: correct `dataset.files`" if is_lost else _reason(error, commit)
-        raise _failure(dataset_id, commit, reason) from error
+    with _explained(dataset_id, commit), _quiet():
+        return Path(hf_hub_download(dataset_id, file, repo_type="dataset", revision=commit))
 
 
 def _ask_hub(dataset_id: str, revision: str) -> str:
     """The commit of a revision according to the hub: one request, no retries."""
     from huggingface_hub import HfApi, constants
 
-    try:
+    with _explained(dataset_id, revision):
         info = HfApi().dataset_info(dataset_id, revision=revision, timeout=constants.HF_HUB_ETAG_TIMEOUT)
-    except Exception as error:  # whatever it is, it is reported in one line and stays as the cause
-        raise _failure(dataset_id, revision, _reason(error, revision)) from error
     if info.sha is None:
         raise _failure(dataset_id, revision, "the hub names no commit for it: check HF_ENDPOINT")
     return info.sha
@@ -87,26 +80,25 @@ def _ask_hub(dataset_id: str, revision: str) -> str:
 def _load_commit(dataset_id: str, commit: str) -> "DatasetDict":
     """All splits at a commit that the hub is known to have, or that has to be in the cache."""
     import datasets
-    from datasets.exceptions import DatasetNotFoundError
-    from pyarrow import ArrowInvalid
 
+    with _explained(dataset_id, commit), _quiet():
+        return datasets.load_dataset(
+            # The prefix keeps a local folder of the same name from being read instead.
+            f"hf://datasets/{dataset_id}",
+            revision=commit,
+            # When the hub fails, `datasets` takes the newest revision it finds in its cache,
+            # whichever was asked for. In a cache of its own that can only be this commit.
+            cache_dir=str(Path(datasets.config.HF_DATASETS_CACHE) / "commits" / commit),
+        )
+
+
+@contextmanager
+def _explained(dataset_id: str, revision: str) -> Iterator[None]:
+    """Report whatever is raised in one line, with the error as its cause."""
     try:
-        with _quiet():
-            return datasets.load_dataset(
-                # The prefix keeps a local folder of the same name from being read instead.
-                f"hf://datasets/{dataset_id}",
-                revision=commit,
-                # When the hub fails, `datasets` takes the newest revision it finds in its cache,
-                # whichever was asked for. In a cache of its own that can only be this commit.
-                cache_dir=str(Path(datasets.config.HF_DATASETS_CACHE) / "commits" / commit),
-            )
-    except DatasetNotFoundError as error:  # it exists, so it is the files that are refused
-        reason = f"the hub refuses access to its files: {_GET_ACCESS}"
-        raise _failure(dataset_id, commit, reason) from error
-    except Exception as error:  # whatever it is, it is reported in one line and stays as the cause
-        is_broken = isinstance(_root(error), ArrowInvalid)
-        reason = _broken(dataset_id, commit) if is_broken else _reason(error, commit)
-        raise _failure(dataset_id, commit, reason) from error
+        yield
+    except Exception as error:
+        raise _failure(dataset_id, revision, _reason(error, dataset_id, revision)) from error
 
 
 @contextmanager
@@ -137,26 +129,37 @@ def _failure(dataset_id: str, revision: str, reason: str) -> HubError:
     return HubError(line.replace(token, "[HF_TOKEN]") if token else line)
 
 
-def _reason(error: Exception, revision: str) -> str:
+def _reason(error: Exception, dataset_id: str, revision: str) -> str:
     """Why a read failed and what to do; the libraries hide the reason in a chain of errors."""
-    import httpx
-    from huggingface_hub import constants, errors
+    from huggingface_hub import constants
 
-    links = list(_chain(error))
-    lost = [link for link in links if isinstance(link, ConnectionError | FileNotFoundError)]
-    if constants.is_offline_mode() and lost:
+    links, root = list(_chain(error)), error
+    while isinstance(root.__cause__, Exception):
+        root = root.__cause__  # what was deliberately named as the cause
+    if type(error).__name__ == "DatasetNotFoundError":  # it exists, so it is the files that are refused
+        return f"the hub refuses access to its files: {_GET_ACCESS}"
+    if type(root).__name__ == "ArrowInvalid":
+        cached = Path(constants.HF_HUB_CACHE) / f"datasets--{dataset_id.replace('/', '--')}"
+        return f"a data file is not readable Parquet: delete {cached} and retry, or pin another revision"
+    if constants.is_offline_mode() and any(isinstance(link, ConnectionError | FileNotFoundError) for link in links):
         if _COMMIT.fullmatch(revision):
             return "offline and not in the cache: run once without HF_HUB_OFFLINE to fill it"
         return "offline, so its commit is unknown: pin a 40-digit commit or unset HF_HUB_OFFLINE"
-    for link in links:
-        if isinstance(link, errors.HfHubHTTPError):
-            return _http_reason(link)
-        if isinstance(link, httpx.TransportError | ConnectionError):
-            hub = constants.ENDPOINT.rpartition("@")[2]  # without a user and password
-            named = f"; HF_ENDPOINT is {hub}" if "HF_ENDPOINT" in os.environ else ""
-            return f"The hub cannot be reached (no network?{named}). With a cached copy: HF_HUB_OFFLINE=1."
-    root = _root(error)
-    return textwrap.shorten(f"unexpected {type(root).__name__}: {root}", _LONGEST_CAUSE)
+    unexpected = textwrap.shorten(f"unexpected {type(root).__name__}: {root}", _LONGEST_CAUSE)
+    return next(filter(None, map(_network_reason, links)), unexpected)
+
+
+def _network_reason(error: BaseException) -> str | None:
+    import httpx
+    from huggingface_hub import constants, errors
+
+    if isinstance(error, errors.HfHubHTTPError):
+        return _http_reason(error)
+    if isinstance(error, httpx.TransportError | ConnectionError):
+        hub = constants.ENDPOINT.rpartition("@")[2]  # without a user and password
+        named = f"; HF_ENDPOINT is {hub}" if "HF_ENDPOINT" in os.environ else ""
+        return f"The hub cannot be reached (no network?{named}). With a cached copy: HF_HUB_OFFLINE=1."
+    return None
 
 
 def _http_reason(error: "HfHubHTTPError") -> str:
@@ -167,7 +170,7 @@ def _http_reason(error: "HfHubHTTPError") -> str:
     if isinstance(error, errors.RevisionNotFoundError):
         return "the hub has no such revision: give a commit, branch or tag that exists"
     if isinstance(error, errors.EntryNotFoundError):
-        return f"the hub lists {error.response.url.path} but has no such file: pin another revision"
+        return f"the hub has no file {error.response.url.path}: correct `dataset.files` or pin another revision"
     is_gated = isinstance(error, errors.GatedRepoError)
     if status == 404 or (isinstance(error, errors.RepositoryNotFoundError) and not is_gated):
         return "no such data set, or it is private: check the id, or set HF_TOKEN to read it"
@@ -178,34 +181,8 @@ def _http_reason(error: "HfHubHTTPError") -> str:
     return f"the hub refuses the request (HTTP {status}): check the id and the revision"
 
 
-def _broken(dataset_id: str, commit: str) -> str:
-    """Which cached files are not Parquet; the libraries say only that one is."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-    from huggingface_hub import constants
-    from huggingface_hub.file_download import repo_folder_name
-
-    folder = repo_folder_name(repo_id=dataset_id, repo_type="dataset")
-    cached = Path(constants.HF_HUB_CACHE) / folder
-    names = []
-    for path in sorted((cached / "snapshots" / commit).rglob("*.parquet")):
-        try:
-            pq.read_metadata(path)
-        except pa.ArrowInvalid:
-            names.append(path.name)
-    files = ", ".join(names) or "a data file"
-    return f"{files} is not readable Parquet: delete {cached} and retry, or pin another revision"
-
-
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
     """An error and what led to it, the newest first."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
-
-
-def _root(error: BaseException) -> BaseException:
-    """The error that was deliberately named as the first cause."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return error

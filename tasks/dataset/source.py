@@ -10,9 +10,7 @@ from tasks.benchmarks import folder_of, load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config import DataRevision, Dataset, Job
 from tasks.dataset.foreign_files import open_regular
-from tasks.dataset.prompt_files import SUFFIX as PROMPTS
-from tasks.dataset.prompt_files import read_prompts, with_prompts
-from tasks.dataset.rows import SUFFIXES, Row, SourceError, kind_of, read_rows
+from tasks.dataset.rows import PROMPTS, SUFFIXES, Row, SourceError, kind_of, read_prompts, read_rows, with_prompts
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
 from tasks.rules.paths import from_home

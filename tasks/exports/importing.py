@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from tasks.config import Job
-from tasks.dataset import parquet_batches
+from tasks.dataset.rows import parquet_batches
 from tasks.exports.publishing import published_in
 from tasks.exports.tables import NOT_EXPORTED, Exported, read_export_list, verify
 from tasks.maintain import Damaged

@@ -24,7 +24,7 @@ from tasks.exports.drawing import (
     sheet_rows,
 )
 from tasks.exports.sheets import readable, refuse_place, write_sheet
-from tasks.imports import SHEET_COLUMN
+from tasks.imports.verdicts import SHEET_COLUMN
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
 from tasks.rules.statistics.debiased import FEWEST_LABELLED_TASKS, FEWEST_LABELS

@@ -14,7 +14,7 @@ import sql
 from tasks.assemble import complete_conversations
 from tasks.config import Job
 from tasks.exports.sheets import SUFFIX, fitting, readable, refuse_place, write_sheet
-from tasks.imports import REVIEW_SHEET_COLUMN
+from tasks.imports.verdicts import SHEET_COLUMN
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
 from tasks.rules.statistics.sampling import Drawn, stratified_sample
@@ -23,7 +23,7 @@ from warehouse import Reader, Warehouse
 
 COLUMNS = (
     "sample", "task", "criterion", "criterion_hash", "reviewer", "decision", "reason", "better_wording",
-    REVIEW_SHEET_COLUMN, "title", "describes", "severity", "category", "conversation", "field", "topic",
+    SHEET_COLUMN, "title", "describes", "severity", "category", "conversation", "field", "topic",
 )  # fmt: skip
 """What identifies a row, what a reviewer fills in (reviewer, decision, reason, better_wording) and how, and what is to
 be read. The weight is left out: experts are not asked about the number. Its severity and sign are there, because a
@@ -131,5 +131,5 @@ def _cells(row: Row, sample_id: str, conversation: str) -> Row:
     describes = None if not row["weight"] else "something desired" if row["weight"] > 0 else "something undesired"
     return {
         **row, **dict.fromkeys(_FILLED_IN), "sample": sample_id, "describes": describes,
-        "conversation": fitting(conversation), REVIEW_SHEET_COLUMN: HOW,
+        "conversation": fitting(conversation), SHEET_COLUMN: HOW,
     }  # fmt: skip

@@ -1,16 +1,30 @@
-"""The criteria that imported verdicts are about: by their id, or by what they say."""
+"""The criteria and the stored answers that imported verdicts are about."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import sql
 from tasks.benchmarks.rows import as_text
-from tasks.config import ORIGINAL
-from tasks.imports.files import Given, ImportRefused, NotHere, number_of, required_text
-from tasks.rules.text.cells import readings
+from tasks.config import ORIGINAL, Job
+from tasks.imports.files import (
+    Given,
+    ImportRefused,
+    NotHere,
+    key_of,
+    number_of,
+    refuse_not_ingested,
+    required_text,
+    vintage_in,
+)
+from tasks.llm import OK
+from tasks.rules.text.cells import readings, shows
 from tasks.rules.text.characters import is_blank
-from warehouse import Reader
+from warehouse import Reader, Warehouse
+
+_N_NAMED = 3
+"""How many other vintages an error names."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +33,7 @@ class Wording:
 
     task_id: str
     criterion_id: str
+    title: str
     content_hash: str
     category: str | None
     weight: float | None
@@ -28,25 +43,24 @@ class Wording:
 class Criteria:
     """The criteria of a data set, in every wording."""
 
-    def __init__(self, reader: Reader, key: dict[str, str]) -> None:
-        """Read them; `key` is the data set's."""
-        self._revision = key["dataset_revision"]
+    def __init__(self, job: Job, reader: Reader) -> None:
+        """Read those of the job's data set.
+
+        Raises:
+            ImportRefused: it has none.
+        """
+        self._revision = job.data.revision
         self._by_id: dict[tuple[str, str], Wording] = {}
         self._by_title: dict[tuple[str, str], list[Wording]] = defaultdict(list)
         self._in_order: dict[str, list[Wording]] = defaultdict(list)
-        rows = reader.rows(sql.read("questions/imports/criteria_to_judge"), key)
-        for row in rows:
-            title = row.pop("title")
+        for row in reader.rows(sql.read("questions/imports/criteria_to_judge"), key_of(job)):
             wording = Wording(**row)
             self._by_id[wording.task_id, wording.criterion_id] = wording
             if wording.rubric == ORIGINAL:
-                self._by_title[wording.task_id, title.strip()].append(wording)
+                self._by_title[wording.task_id, wording.title.strip()].append(wording)
                 self._in_order[wording.task_id].append(wording)
         self._tasks = {task_id for task_id, _ in self._by_id}
-
-    def __bool__(self) -> bool:
-        """Whether there is any."""
-        return bool(self._by_id)
+        refuse_not_ingested(job, self._tasks)
 
     def in_order(self, task_id: str) -> Sequence[Wording]:
         """A task's rubric in its own words, in its order."""
@@ -74,8 +88,7 @@ class Criteria:
         for reading in readings(named):
             if (task_id, reading) in self._by_id:
                 return self._by_id[task_id, reading]
-        alike: Sequence[Wording] = next(filter(None, (self._by_title[task_id, r.strip()] for r in readings(named))), ())
-        found = _meant(where, given, alike)
+        found = _meant(where, given, next(filter(None, (self.alike(task_id, r) for r in readings(named))), ()))
         if not found:
             raise NotHere(f"{where}: task {task_id} has no criterion {named[:80]!r}")
         if len(found) > 1:
@@ -99,3 +112,57 @@ def _meant(where: str, given: Given, alike: Sequence[Wording]) -> Sequence[Wordi
     # It counts all with these words, and distinguishes them where a category is none of theirs.
     occurrence = number_of(where, given, "occurrence")
     return alike[occurrence - 1 : occurrence]
+
+
+class Answers:
+    """The usable answers to a data set in the vintages that the rows of a file name and in those of the job."""
+
+    def __init__(self, job: Job, reader: Reader, rows: Iterable[Given]) -> None:
+        """Read them."""
+        self._job = job
+        named = {read for row in rows if (cell := vintage_in(row)) is not None for read in readings(cell)}
+        place = {**key_of(job), "vintage": sorted({*named, *job.vintages}), "status": OK}
+        self._by_place: dict[tuple[str, str, int, str], list[dict[str, Any]]] = defaultdict(list)
+        columns = "response_id, task_id, model, trial, vintage, text"
+        for answer in reader.select("responses", columns, order="response_id", **place):
+            self._by_place[answer["task_id"], answer["model"], answer["trial"], answer["vintage"]].append(answer)
+
+    def of(self, where: str, given: Given, task_id: str) -> dict[str, Any]:
+        """The answer to a task that a row is about: of the row's vintage, or of the job's where the row has none.
+
+        Raises:
+            ImportRefused: there is none, or several, or the row shows another text than the stored one.
+        """
+        model = required_text(where, given, "model", "--as LABEL")
+        trial, cell = number_of(where, given, "trial"), vintage_in(given)
+        found: list[dict[str, Any]] = []
+        for label in readings(model):
+            for vintage in (self._job.vintage_named(label),) if cell is None else readings(cell):
+                found = found or self._by_place.get((task_id, label, trial, vintage), [])
+        place = f"{model} to task {task_id}, trial {trial}, in vintage {cell or self._job.vintage_named(model)}"
+        if not found:
+            raise ImportRefused(f"{where}: no usable response of {place}; {self._advice(task_id, model, trial, cell)}")
+        if len(found) > 1:
+            raise ImportRefused(
+                f"{where}: {len(found)} responses of {place}; import responses under a label of their own"
+            )
+        shown = as_text(given.get("response"))
+        if shown is not None and not is_blank(shown) and not shows(shown, found[0]["text"]):
+            raise ImportRefused(
+                f"{where}: `response` is not the stored response of {place}, so the verdict is on another text; "
+                "name the vintage that was graded (if only the program that saved the file changed the text, "
+                "remove the column `response`)"
+            )
+        return found[0]
+
+    def _advice(self, task_id: str, model: str, trial: int, cell: str | None) -> str:
+        """What to do about an answer that is not there: name the vintages, the last ones, in which there is one."""
+        place = {**key_of(self._job), "task_id": task_id, "model": list(readings(model)), "trial": trial, "status": OK}
+        with Warehouse(self._job.warehouse).reader() as reader:
+            rows = reader.select("responses", "vintage", order="created_at desc, vintage desc", **place)
+        if not rows:
+            return "import the response first (`prbench import responses`)"
+        vintages = list(dict.fromkeys(row["vintage"] for row in rows))
+        others = f" and {len(vintages) - _N_NAMED} others" if len(vintages) > _N_NAMED else ""
+        option = f"`--vintage {vintages[0]}` or a column `vintage`" if cell is None else "the column `vintage`"
+        return f"there is one in {', '.join(vintages[:_N_NAMED])}{others}: name it with {option}"

@@ -1,18 +1,21 @@
-"""Reading files of rows, and what both kinds of import share."""
+"""Reading files of rows, what all imports share, and retracting an import."""
 
 import csv
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+import sql
+from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark, RowError
 from tasks.benchmarks.rows import as_text, as_whole_number
 from tasks.config import Job
-from tasks.dataset import open_regular, read_rows
-from tasks.imports.retraction import batch_in, retraction_row
+from tasks.dataset.foreign_files import open_regular
+from tasks.dataset.rows import read_rows
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.characters import is_blank
 from tasks.rules.text.json_text import read_json
@@ -36,30 +39,24 @@ class NotHere(ImportRefused):
     """A row is about a task or a criterion that the data set does not have."""
 
 
-def refuse_early(job: Job, source: Path, *, may_be_folder: bool = False) -> None:
+def refuse_early(
+    job: Job, sources: Iterable[Path], *, kinds: Collection[str] = _SUFFIXES, may_be_folder: bool = False
+) -> None:
     """Refuse an import before anything is stored, and before a warehouse is made for it.
 
     Raises:
-        UsageError: the source is not there, or nothing that can be imported.
+        UsageError: a source is not there, or nothing that can be imported.
         ImportRefused: nothing was ever ingested.
-        OSError: the source cannot be read.
+        OSError: a source cannot be read.
     """
-    refuse_unreadable(source, may_be_folder=may_be_folder)
-    refuse_stored_nothing(job)
-
-
-def refuse_stored_nothing(job: Job) -> None:
-    """Refuse a warehouse in which nothing was ever ingested.
-
-    Raises:
-        ImportRefused: it is one.
-    """
+    for source in sources:
+        refuse_unreadable(source, kinds=kinds, may_be_folder=may_be_folder)
     if refuse_other_version(job.warehouse) is None:
         raise ImportRefused(f"{job.warehouse}: no data set is ingested there; run `prbench ingest` first")
 
 
-def refuse_unreadable(source: Path, *, may_be_folder: bool = False) -> None:
-    """Refuse what is no readable file of a known kind.
+def refuse_unreadable(source: Path, *, kinds: Collection[str] = _SUFFIXES, may_be_folder: bool = False) -> None:
+    """Refuse what is no readable file of a known kind; without `kinds` any is known.
 
     Raises:
         UsageError: there is nothing of that name, or its kind is unknown.
@@ -73,9 +70,25 @@ def refuse_unreadable(source: Path, *, may_be_folder: bool = False) -> None:
         return
     if not source.exists():
         raise UsageError(f"{source}: no such file; check the path")
-    if source.suffix not in _SUFFIXES:
-        raise UsageError(f"{source}: unknown kind of file; use one of {', '.join(_SUFFIXES)}")
+    if kinds and source.suffix not in kinds:
+        raise UsageError(f"{source}: unknown kind of file; use one of {', '.join(kinds)}")
     open_regular(source).close()
+
+
+def refuse_not_ingested(job: Job, rows: object) -> None:
+    """Refuse an import into a data set of which no rows are stored.
+
+    Raises:
+        ImportRefused: it has none.
+    """
+    if not rows:
+        data = job.data
+        raise ImportRefused(f"revision {data.revision[:12]} of {data.name} is not ingested; run `prbench ingest` first")
+
+
+def key_of(job: Job) -> dict[str, str]:
+    """The key of the data set that a job is about."""
+    return {"benchmark": load_benchmark(job.settings.benchmark).name, "dataset_revision": job.data.revision}
 
 
 def batch_of(file: Path, *options: str | None) -> str:
@@ -122,23 +135,23 @@ def in_known_shape(benchmark: Benchmark, rows: Iterable[tuple[str, Given]]) -> I
             raise ImportRefused(f"{where}: {error}; correct the row") from error
 
 
-def _read(file: Path) -> Iterator[Any]:
-    if file.suffix == ".json":
-        try:
-            with open_regular(file) as opened:
-                document = read_json(opened.read().decode("utf-8-sig"))
-        except (ValueError, RecursionError) as error:
-            raise ImportRefused(f"{file}: not JSON ({error}); correct the file") from error
-        if isinstance(document, dict) and not any(isinstance(value, dict | list) for value in document.values()):
-            return iter([{"task": task, "response": response} for task, response in document.items()])
-        return iter(document if isinstance(document, list) else [document])
+def _read(file: Path) -> Iterable[Any]:
     if file.suffix == ".csv":
         return _csv_rows(file)
-    return read_rows(file)
+    if file.suffix != ".json":
+        return read_rows(file)
+    try:
+        with open_regular(file) as opened:
+            document = read_json(opened.read().decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise ImportRefused(f"{file}: not JSON ({error}); correct the file") from error
+    if isinstance(document, dict) and not any(isinstance(value, dict | list) for value in document.values()):
+        return [{"task": task, "response": response} for task, response in document.items()]
+    return document if isinstance(document, list) else [document]
 
 
 def _csv_rows(file: Path) -> Iterator[dict[str, str]]:
-    """The rows of a CSV file, whose cells are all text.
+    """The rows of a CSV file, whose cells are all text. Spreadsheets in many languages separate them by semicolons.
 
     Not read by Polars (2.1), which fills short rows and finds no row where lines end in a carriage return, nor by
     PyArrow (26), which joins lines where a quote is closed too late. Neither reports it.
@@ -146,28 +159,18 @@ def _csv_rows(file: Path) -> Iterator[dict[str, str]]:
     csv.field_size_limit(_LONGEST_FIELD)  # a response is one cell
     try:
         with TextIOWrapper(open_regular(file), encoding="utf-8-sig", newline="") as lines:
-            separator = _separator(next(csv.reader(lines), []))
+            first = next(csv.reader(lines), [])
+            separator = next((each for each in (";", "\t") if len(first) == 1 and each in first[0]), ",")
             lines.seek(0)
             columns, *rows = [cells for cells in csv.reader(lines, strict=True, delimiter=separator) if cells] or [[]]
     except (UnicodeDecodeError, csv.Error) as error:
         raise ImportRefused(f"{file}: not CSV in UTF-8 ({error}); save it again") from error
-    _refuse_twice(file, columns)
+    if twice := next((name for name, n in Counter(columns).items() if n > 1 and name.strip()), None):
+        raise ImportRefused(f"{file}: line 1: has the column {twice!r} twice; keep one of the two")
     for number, cells in enumerate(rows, start=1):
         if len(cells) != len(columns):
             raise ImportRefused(f"{file}: row {number}: has {len(cells)} cells, not {len(columns)}; correct the row")
         yield dict(zip(columns, cells, strict=True))
-
-
-def _separator(first_line: Sequence[str]) -> str:
-    """What separates cells: spreadsheets in many languages write semicolons, and some write tabs."""
-    only = first_line[0] if len(first_line) == 1 else ""
-    return next((each for each in (";", "\t") if each in only), ",")
-
-
-def _refuse_twice(file: Path, columns: Sequence[str]) -> None:
-    twice = next((name for name, n in Counter(columns).items() if n > 1 and name.strip()), None)
-    if twice is not None:
-        raise ImportRefused(f"{file}: line 1: has the column {twice!r} twice; keep one of the two")
 
 
 def required_text(where: str, row: Given, name: str, option: str = "") -> str:
@@ -244,10 +247,11 @@ def store(
     warehouse.publish()
     n_new = sum(map(len, tables.values()))
     brought = " and ".join(f"{len(rows)} {called or table_name}" for table_name, rows in tables.items())
-    note = f"{brought} imported, {sum(n_given.values()) - n_new} already present (batch {batch})"
+    note = f"{brought} imported, {sum(n_given.values()) - n_new} already present"
     if was_retracted:
-        note = f"{batch_in(warehouse, batch)} restored (batch {batch})"
-    return StageReport("import", rows=n_new, notes=[note], warnings=list(_unjudged(job, tables.get("responses", ()))))
+        note = f"{batch_in(warehouse, batch)} restored"
+    warnings = list(_unjudged(job, tables.get("responses", ())))
+    return StageReport("import", rows=n_new, notes=[f"{note} (batch {batch})"], warnings=warnings)
 
 
 def _unjudged(job: Job, responses: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -260,3 +264,69 @@ def _unjudged(job: Job, responses: Iterable[Mapping[str, Any]]) -> Iterator[str]
             f"{', '.join(labels)}: not among the configured models, so no run judges these responses; to have them "
             f"judged, add {listed} to `models`, or run with {' '.join(f'--model {label}' for label in labels)}"
         )
+
+
+_NAMED = 5
+
+
+class Batch(NamedTuple):
+    """The published rows of an imported file: its responses, its verdicts and those on its responses, its reviews."""
+
+    n_responses: int
+    n_verdicts: int
+    n_reviews: int
+    is_retracted: bool
+
+    def __str__(self) -> str:
+        if self.n_reviews:
+            return f"{self.n_reviews} reviews"
+        return f"{self.n_responses} responses and {self.n_verdicts} verdicts"
+
+
+def batch_in(warehouse: Warehouse, batch: str) -> Batch:
+    """The published rows of an imported file."""
+    with warehouse.reader() as reader:
+        return Batch(**reader.rows(sql.read("questions/imports/batch"), {"batch": batch})[0])
+
+
+def retraction_row(job: Job, batch: str, *, is_retracted: bool) -> dict[str, Any]:
+    """The row that says whether a batch counts."""
+    return {
+        "import_batch": batch, "is_retracted": is_retracted, "run_id": job.run_id, "created_at": datetime.now(UTC),
+    }  # fmt: skip
+
+
+def refuse_retraction(job: Job, batch: str) -> None:
+    """Refuse to retract from a warehouse in which nothing was ever stored, before one is made.
+
+    Raises:
+        UsageError: it is one.
+    """
+    if refuse_other_version(job.warehouse) is None:
+        raise UsageError(f"--retract {batch}: no such batch; nothing is stored in {job.warehouse}")
+
+
+def retract(job: Job, batch: str) -> StageReport:
+    """Retract an import: its responses with all verdicts on them, and its verdicts.
+
+    Nothing is deleted. Importing the same file again restores all of it, with the verdicts that a judge made.
+
+    Raises:
+        UsageError: there is no such batch.
+    """
+    warehouse = Warehouse(job.warehouse)
+    warehouse.publish()
+    before = batch_in(warehouse, batch)
+    if before.is_retracted:
+        return StageReport("import", notes=[f"batch {batch} is already retracted"])
+    n_rows = sum(before[:3])
+    if not n_rows:
+        with warehouse.reader() as reader:
+            known = [row["import_batch"] for row in reader.rows(sql.read("questions/imports/batches"))]
+        said = f"known batches: {', '.join(known[:_NAMED])}" if known else "nothing was imported"
+        more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
+        raise UsageError(f"--retract {batch}: no such batch; {said}{more} (column import_batch)")
+    warehouse.write("retractions", [retraction_row(job, batch, is_retracted=True)])
+    warehouse.publish()
+    note = f"{before} retracted (batch {batch}); import the same file again to restore them"
+    return StageReport("import", rows=n_rows, notes=[note])

@@ -1,45 +1,225 @@
-"""Importing responses: texts in rows, and documents."""
+"""Importing responses: texts in rows, and documents, which a row or the name of a file in a folder names."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import hashlib
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePath
+from typing import Any, NamedTuple
 
 from tasks.benchmarks import load_benchmark
+from tasks.benchmarks.base import Benchmark
 from tasks.benchmarks.rows import as_text
 from tasks.config import Job
-from tasks.imports.documents import Converted, convert, converters
+from tasks.dataset.foreign_files import NotInside, files_inside, open_inside
+from tasks.imports.documents import SUFFIXES, Converted, convert, converters
 from tasks.imports.files import (
+    BATCH_HEX,
+    Given,
     ImportRefused,
     NotHere,
+    batch_of,
+    given_rows,
+    in_known_shape,
+    key_of,
     number_of,
     of_what_is_here,
     origin_of,
     refuse_conflict,
+    refuse_not_ingested,
     refuse_unreadable,
     required_text,
     store,
     vintage_in,
 )
-from tasks.imports.offers import Offered, offer_of
 from tasks.llm import EMPTY, OK
+from tasks.rules.errors import UsageError
 from tasks.rules.identity import IMPORTED, response_id
-from tasks.rules.text.characters import count_alphanumeric, shows_nothing
+from tasks.rules.text.characters import count_alphanumeric, is_blank, shows_nothing
 from tasks.run import NO_CALL, StageReport
 from warehouse import Reader, Warehouse
 
+FIELDS = ("task", "model", "trial", "vintage")
+_FIELD = re.compile(r"\{([^{}]*)\}")
+_BY_MODEL, _OF_ONE_MODEL = "{model}/{task}", "{task}"
 Row = dict[str, Any]
 
 
+class Pattern(NamedTuple):
+    """A path without its ending, cut into literal text and names of fields, in turn and beginning with text."""
+
+    text: str
+    parts: tuple[str, ...]
+
+    def readings(self, path: PurePath) -> list[dict[str, str]]:
+        """All ways in which the name of a file fits; a field is one character or more of one folder's or file's name.
+
+        Several ways are possible where the text between two fields also occurs in one of them.
+        """
+        found = _readings(self.parts, path.with_suffix("").as_posix(), {})
+        return [dict(reading) for reading in dict.fromkeys(tuple(reading.items()) for reading in found)]
+
+
+def pattern_of(text: str | None, model: str | None) -> Pattern:
+    """The pattern that is asked for, or the usual one.
+
+    Raises:
+        UsageError: it lacks the task or the model, or is ambiguous.
+    """
+    text = text or (_BY_MODEL if model is None else _OF_ONE_MODEL)
+    parts = tuple(_FIELD.split(text))
+    literals, names = parts[::2], parts[1::2]
+    unknown = [name for name in names if name not in FIELDS]
+    problem = None
+    if unknown == ["ext"] or literals[-1].lower().endswith(SUFFIXES):
+        problem = "leave the ending of the files out; all kinds of documents are taken"
+    elif unknown or any("{" in literal or "}" in literal for literal in literals):
+        problem = f"fields are {', '.join(f'{{{name}}}' for name in FIELDS)}"
+    elif "task" not in names:
+        problem = "lacks {task}"
+    elif model is None and "model" not in names:
+        problem = "lacks {model}; add it, or name the model of all files with --as LABEL"
+    elif not all(literals[1:-1]):
+        problem = "needs text between two fields"
+    if problem:
+        raise UsageError(f"--pattern {text}: {problem}")
+    return Pattern(text, parts)
+
+
+def _readings(parts: Sequence[str], rest: str, found: dict[str, str]) -> Iterator[dict[str, str]]:
+    if not rest.startswith(parts[0]):
+        return
+    rest = rest.removeprefix(parts[0])
+    if len(parts) == 1:
+        if not rest:
+            yield found
+        return
+    name = parts[1]
+    for length in range(1, len(rest.partition("/")[0]) + 1):
+        value = rest[:length]
+        if found.get(name, value) == value:
+            yield from _readings(parts[2:], rest[length:], found | {name: value})
+
+
+class Offered(NamedTuple):
+    """A row, its place, and the document with its response, if that is not in the row."""
+
+    where: str
+    row: Given
+    document: Path | None
+
+
+class Offer(NamedTuple):
+    """All rows; `batch` is the same for the same files, `n_left_out` the number of files of a folder not among them.
+
+    All documents lie in `folder`. A batch is the hash of all that was given: a file, with the documents that it names,
+    or a folder's documents with their names and the pattern.
+    """
+
+    rows: Sequence[Offered]
+    folder: Path
+    batch: str
+    n_left_out: int = 0
+
+
+def offer_of(
+    source: Path, model: str | None, pattern: str | None, benchmark: Benchmark, *, skip_other: bool,
+    tasks: Collection[str],
+) -> Offer:  # fmt: skip
+    """What a file or a folder offers; `benchmark` knows its own shape of rows, `tasks` decides how a name is read.
+
+    Raises:
+        UsageError: there is nothing of that name, or an option does not go with it.
+        ImportRefused: a file of the folder fits no name, or a row names what is no document.
+    """
+    if source.is_dir():
+        return _of_folder(source, pattern_of(pattern, model), model, skip_other=skip_other, tasks=tasks)
+    if pattern is not None or skip_other:
+        option = "--skip-other" if pattern is None else "--pattern"
+        raise UsageError(f"{option}: works only with a folder of documents, and {source} is not a folder")
+    given = in_known_shape(benchmark, given_rows(source, model=model))
+    rows = [Offered(where, row, _document(source, where, row)) for where, row in given]
+    batch, documents = batch_of(source, model), _documents(rows)
+    if documents:
+        batch = _batch([batch, *(_hash_of(source.parent, file) for file in documents)])
+    return Offer(rows, source.parent, batch)
+
+
+def _documents(rows: Sequence[Offered]) -> list[Path]:
+    """Every document that a row is about, once."""
+    return list(dict.fromkeys(row.document for row in rows if row.document is not None))
+
+
+def _document(source: Path, where: str, row: Given) -> Path | None:
+    """The document that a row names, found from the folder of the file that the row is in."""
+    name = as_text(row.get("file"))
+    if name is None or is_blank(name):
+        return None
+    if not is_blank(as_text(row.get("response"))):
+        raise ImportRefused(f"{where}: has both `response` and `file`; remove one")
+    document = source.parent / name
+    if document.suffix.lower() not in SUFFIXES:
+        raise ImportRefused(f"{where}: `file` {name} is not a document; documents end in {', '.join(SUFFIXES)}")
+    try:
+        open_inside(source.parent, name).close()
+    except FileNotFoundError as error:
+        raise ImportRefused(
+            f"{where}: there is no file {document}; paths in `file` start in the folder of {source.name}"
+        ) from error
+    except NotInside as error:
+        raise ImportRefused(f"{where}: `file` {error}") from error
+    return document
+
+
+def _of_folder(folder: Path, pattern: Pattern, model: str | None, *, skip_other: bool, tasks: Collection[str]) -> Offer:
+    rows: list[Offered] = []
+    others: list[Path] = []
+    for file in files_inside(folder):
+        row = _named(folder, file, pattern, tasks)
+        if row is None:
+            others.append(file)
+        else:
+            rows.append(Offered(str(file), row if model is None else {"model": model} | row, file))
+    if others and not skip_other:
+        more = f", and {len(others) - 1} more," if others[1:] else ""
+        raise ImportRefused(
+            f"{others[0]}{more}: not a document ({', '.join(SUFFIXES)}) named like {pattern.text}; give "
+            "--pattern, list the files in a table with a column `file`, or skip other files with --skip-other"
+        )
+    if not rows:
+        raise ImportRefused(f"{folder}: contains no document ({', '.join(SUFFIXES)}) named like {pattern.text}")
+    documents = _documents(rows)
+    names = (part for file in documents for part in (file.relative_to(folder).as_posix(), _hash_of(folder, file)))
+    return Offer(rows, folder, _batch([pattern.text, *names]), len(others))
+
+
+def _named(folder: Path, file: Path, pattern: Pattern, tasks: Collection[str]) -> dict[str, str] | None:
+    """What a file's name says, read so that the task is one of the data set where that can be; None if nothing."""
+    if file.suffix.lower() not in SUFFIXES:
+        return None
+    readings = pattern.readings(file.relative_to(folder))
+    known = [reading for reading in readings if reading["task"] in tasks] or readings
+    if len(known) > 1:
+        said = " or ".join(f"task {reading['task']!r}" for reading in known[:2])
+        raise ImportRefused(
+            f"{file}: its name fits {said}; list it in a table with a column `file`, or use a pattern with folders"
+        )
+    return known[0] if known else None
+
+
+def _hash_of(folder: Path, file: Path) -> str:
+    with open_inside(folder, file.relative_to(folder)) as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def _batch(parts: Sequence[str]) -> str:
+    return hashlib.sha256("\n".join(parts).encode(errors="surrogateescape")).hexdigest()[:BATCH_HEX]
+
+
 def import_responses(
-    job: Job,
-    source: Path,
-    model: str | None = None,
-    *,
-    pattern: str | None = None,
-    skip_other: bool = False,
+    job: Job, source: Path, model: str | None = None, *, pattern: str | None = None, skip_other: bool = False,
     skip_unknown: bool = False,
-) -> StageReport:
+) -> StageReport:  # fmt: skip
     """Bring responses in: rows `task, model, response[, trial, vintage]`, or one object `{task: response}` and `model`.
 
     A row may name a document in `file` instead of having a response. Each document of a folder is such a row, as its
@@ -53,60 +233,38 @@ def import_responses(
         DocumentRefused: a document cannot be read.
     """
     refuse_unreadable(source, may_be_folder=True)
-    benchmark, data = load_benchmark(job.settings.benchmark), job.data
-    key = {"benchmark": benchmark.name, "dataset_revision": data.revision}
+    benchmark, key = load_benchmark(job.settings.benchmark), key_of(job)
     with Warehouse(job.warehouse).reader() as reader:
-        conversations, stored = _conversations(reader, key), stored_responses(reader)
-    if not conversations:
-        raise ImportRefused(f"revision {data.revision[:12]} of {data.name} is not ingested; run `prbench ingest` first")
+        found, stored = reader.select("tasks", "task_id, conversation_id", **key), stored_responses(reader)
+    conversations = {row["task_id"]: row["conversation_id"] for row in found}
+    refuse_not_ingested(job, conversations)
     offer = offer_of(source, model, pattern, benchmark, skip_other=skip_other, tasks=conversations)
     given = list(
         of_what_is_here(offer.rows, lambda row: _cell(job, key, row, conversations), skip_unknown=skip_unknown)
     )
     # What the same documents became stays, also where another version of a library would convert them otherwise.
-    cells = [(offered, cell) for offered, cell in given if not _is_from(offer.batch, offered, cell, stored)]
-    documents = list(dict.fromkeys(o.document for o, _ in cells if o.document is not None))
-    texts = convert(documents, offer.folder, is_quiet=job.is_quiet)
-    rows = _rows(cells, texts, stored, offer.batch)
-    new = [row for row in rows if row["text"] != stored.get(row["response_id"], _NOT_THERE)["text"]]
+    same = {identity for identity, row in stored.items() if row["import_batch"] == offer.batch}
+    cells = [(o, cell) for o, cell in given if o.document is None or cell["response_id"] not in same]
+    texts = convert(_documents([offered for offered, _ in cells]), offer.folder, is_quiet=job.is_quiet)
+    rows: dict[str, Row] = {}
+    for offered, cell in cells:
+        identity, row = cell["response_id"], cell | _answer(offered, texts) | {"import_batch": offer.batch}
+        # A text may take the place of an empty one that is stored, but not of one in the same file.
+        for known, empty in ((stored.get(identity), None), (rows.get(identity), "")):
+            if known is not None:
+                about = f"model {cell['model']}, trial {cell['trial']}, {origin_of(known, offer.batch)}"
+                refuse_conflict(offered.where, "response", row["text"] or "", known["text"] or empty, about)
+        rows[identity] = row
+    new = [row for i, row in rows.items() if i not in stored or row["text"] != stored[i]["text"]]
     n_given = len({cell["response_id"] for _, cell in given})
     report = store(job, {"responses": new}, {"responses": n_given}, offer.batch)
     report.notes += _notes(texts, offer.n_left_out, len(offer.rows) - len(given))
     return report
 
 
-_NOT_THERE = {"text": ...}
-
-
-def _rows(
-    cells: Sequence[tuple[Offered, Row]], texts: Mapping[Path, Converted], stored: Mapping[str, Row], batch: str
-) -> list[Row]:
-    """Cells with their answers, unless another answer is stored or stands earlier in the import."""
-    rows: dict[str, Row] = {}
-    for offered, cell in cells:
-        place, answer = cell["response_id"], _answer(offered, texts)
-        text, about = answer["text"] or "", f"model {cell['model']}, trial {cell['trial']}"
-        if (before := stored.get(place)) is not None:
-            about_stored = f"{about}, {origin_of(before, batch)}"
-            refuse_conflict(offered.where, "response", text, before["text"], about_stored)
-        if (earlier := rows.get(place)) is not None:
-            about_earlier = f"{about}, earlier in this import"
-            refuse_conflict(offered.where, "response", text, earlier["text"] or "", about_earlier)
-        rows[place] = cell | answer | {"import_batch": batch}
-    return list(rows.values())
-
-
-def _conversations(reader: Reader, key: Mapping[str, str]) -> dict[str, str]:
-    """Task -> its conversation, of a data set."""
-    rows = reader.rows(
-        "select task_id, conversation_id from tasks where benchmark = ? and dataset_revision = ?", list(key.values())
-    )
-    return {row["task_id"]: row["conversation_id"] for row in rows}
-
-
 def stored_responses(reader: Reader) -> dict[str, Row]:
     """Imported responses by id: text (None where it was empty) and batch."""
-    rows = reader.rows("select response_id, text, import_batch from responses where source = 'imported'")
+    rows = reader.select("responses", "response_id, text, import_batch", order="response_id", source="imported")
     return {row["response_id"]: row for row in rows}
 
 
@@ -126,39 +284,27 @@ def response_cell(
     job: Job, key: Mapping[str, str], task_id: str, conversation: str, model: str, trial: int, vintage: str
 ) -> Row:
     """All of an imported response but the answer and the batch."""
+    benchmark, revision = key["benchmark"], key["dataset_revision"]
     return {
-        **key,
-        **NO_CALL,
-        "response_id": response_id(
-            key["benchmark"], key["dataset_revision"], task_id, conversation, model, IMPORTED, trial, vintage
-        ),
-        "task_id": task_id,
-        "conversation_id": conversation,
-        "model": model,
-        "model_config_hash": IMPORTED,
-        "trial": trial,
-        "vintage": vintage,
-        "source": "imported",
-        "finish_reason": None,
-        "degraded": False,
-        "reasoning_tokens": None,
-        "run_id": job.run_id,
-        "created_at": datetime.now(UTC),
-    }
-
-
-def _is_from(batch: str, offered: Offered, cell: Row, stored: Mapping[str, Row]) -> bool:
-    """Whether a document of the same batch stands in a cell already."""
-    before = stored.get(cell["response_id"])
-    return offered.document is not None and before is not None and before["import_batch"] == batch
+        **key, **NO_CALL,
+        "response_id": response_id(benchmark, revision, task_id, conversation, model, IMPORTED, trial, vintage),
+        "task_id": task_id, "conversation_id": conversation, "model": model, "model_config_hash": IMPORTED,
+        "trial": trial, "vintage": vintage, "source": "imported", "finish_reason": None, "degraded": False,
+        "reasoning_tokens": None, "run_id": job.run_id, "created_at": datetime.now(UTC),
+    }  # fmt: skip
 
 
 def _answer(offered: Offered, texts: Mapping[Path, Converted]) -> Row:
     document = offered.document
     text = as_text(offered.row["response"]) if document is None else texts[document].text
-    if text is None or shows_nothing(text):
-        cause = None if document is None else f"{document.name} holds no text: it is empty, or pictures only"
-        return {"status": EMPTY, "text": None, "chars_alnum": None, "error": cause}
+    cause = None if document is None else f"{document.name} holds no text: it is empty, or pictures only"
+    return answered(None if text is None or shows_nothing(text) else text, EMPTY, cause)
+
+
+def answered(text: str | None, failure: str, cause: str | None) -> Row:
+    """The columns of a text, or of the failure in its place."""
+    if text is None:
+        return {"status": failure, "text": None, "chars_alnum": None, "error": cause}
     return {"status": OK, "text": text, "chars_alnum": count_alphanumeric(text), "error": None}
 
 
@@ -167,15 +313,13 @@ def _notes(texts: Mapping[Path, Converted], n_left_out: int, n_unknown: int) -> 
     if texts:
         libraries = converters(list(texts))
         yield f"{len(texts)} documents read" + (f" with {', '.join(libraries)}" if libraries else "")
-    found: Sequence[tuple[int, str]] = (
-        (
-            sum(shows_nothing(each.text) for each in texts.values()),
-            "of them without text are failed responses (`empty`)",
-        ),
-        (sum(text.n_pages_without_text for text in texts.values()), "pages without text"),
-        (sum(text.n_unreadable for text in texts.values()), "characters that could not be read from a PDF are U+FFFD"),
-        (sum(text.lacks_formulas for text in texts.values()), "DOCX files whose formulas were skipped"),
-        (n_left_out, "other files skipped"),
-        (n_unknown, "rows skipped whose task is not in the data set"),
-    )
-    yield from (f"{n} {what}" for n, what in found if n)
+    read = texts.values()
+    for what, n in (
+        ("of them without text are failed responses (`empty`)", sum(shows_nothing(each.text) for each in read)),
+        ("pages without text", sum(each.n_pages_without_text for each in read)),
+        ("characters that could not be read from a PDF are U+FFFD", sum(each.n_unreadable for each in read)),
+        ("DOCX files whose formulas were skipped", sum(each.lacks_formulas for each in read)),
+        ("other files skipped", n_left_out), ("rows skipped whose task is not in the data set", n_unknown),
+    ):  # fmt: skip
+        if n:
+            yield f"{n} {what}"

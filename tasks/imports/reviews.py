@@ -1,11 +1,10 @@
 """Importing reviews of criteria: what people entered in sheets that `prbench export review` wrote."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.rows import as_text
 from tasks.config import ORIGINAL, Job
 from tasks.imports.criteria import Criteria, Wording
@@ -14,6 +13,7 @@ from tasks.imports.files import (
     ImportRefused,
     batch_of,
     given_rows,
+    key_of,
     of_what_is_here,
     origin_of,
     required_text,
@@ -23,25 +23,12 @@ from tasks.rules.identity import review_id
 from tasks.rules.text.cells import as_before, readings, shows
 from tasks.rules.text.characters import is_blank, storable
 from tasks.run import StageReport
-from warehouse import Reader, Warehouse
+from warehouse import Warehouse
 
-REVIEW_SHEET_COLUMN = "how_to_fill_in"
-"""The column of a sheet that says what to enter."""
 _DECISIONS = {"agree": 1.0, "disagree": 0.0}
 _WORDS = {value: word for word, value in _DECISIONS.items()}
-_ENTERED = ("reason", "better_wording")
 _SHORT = 12
 Row = dict[str, Any]
-
-
-class _Sheet(NamedTuple):
-    """A file that was read: its batch, its decided rows, those without a decision, and those on unknown criteria."""
-
-    batch: str
-    rows: list[Row]
-    n_undecided: int
-    n_with_notes: int
-    n_unknown: int
 
 
 def import_reviews(
@@ -61,96 +48,76 @@ def import_reviews(
             stored review of the same criterion by the same reviewer.
     """
     with Warehouse(job.warehouse).reader() as reader:
-        known = _Known(job, reader)
-    sheets = [_read(job, known, file, reviewer, skip_unknown=skip_unknown) for file in files]
-    return [_stored(job, known, sheet) for sheet in sheets]
+        sampled = {tuple(r.values()) for r in reader.select("review_samples", "sample_id, task_id, criterion_id")}
+        stored = {row["review_id"]: row for row in reader.select("expert_reviews")}
+        known = _Known({**key_of(job), "run_id": job.run_id}, Criteria(job, reader), sampled, stored)
+    sheets = []
+    for file in files:
+        batch, n_there = batch_of(file, "reviews", reviewer), len(known.reviews)
+        n_rows, notes = _read(known, batch, file, reviewer, skip_unknown=skip_unknown)
+        sheets.append((batch, list(known.reviews.values())[n_there:], n_rows, notes))
+    reports = []
+    for batch, new, n_rows, notes in sheets:
+        report = store(job, {"expert_reviews": new}, {"expert_reviews": n_rows}, batch, called="reviews")
+        report.notes += notes
+        reports.append(report)
+    return reports
 
 
-class _Known:
-    """What reviews are held against: criteria with their titles, samples, and the reviews stored or just read."""
+class _Known(NamedTuple):
+    """What reviews are held against: criteria, samples with what is in them, and the reviews stored or just read."""
 
-    def __init__(self, job: Job, reader: Reader) -> None:
-        benchmark, data = load_benchmark(job.settings.benchmark), job.data
-        self.key = {"benchmark": benchmark.name, "dataset_revision": data.revision}
-        self.criteria = Criteria(reader, self.key)
-        if not self.criteria:
-            raise ImportRefused(
-                f"revision {data.revision[:_SHORT]} of {data.name} is not ingested; run `prbench ingest` first"
-            )
-        titles = "select task_id, criterion_id, title from criteria where benchmark = ? and dataset_revision = ?"
-        found = reader.rows(titles, list(self.key.values()))
-        self.titles = {(row["task_id"], row["criterion_id"]): row["title"] for row in found}
-        sampled = reader.rows("select sample_id, task_id, criterion_id from review_samples")
-        self.sampled = {tuple(row.values()) for row in sampled}
-        self.samples = {row["sample_id"] for row in sampled}
-        self.stored = {row["review_id"]: row for row in reader.rows("select * from expert_reviews")}
-        self.rows: dict[str, Row] = dict(self.stored)
+    common: Row
+    criteria: Criteria
+    sampled: set[tuple[str, ...]]
+    reviews: dict[str, Row]
 
 
-def _read(job: Job, known: _Known, file: Path, reviewer: str | None, *, skip_unknown: bool) -> _Sheet:
-    batch = batch_of(file, "reviews", reviewer)
+def _read(known: _Known, batch: str, file: Path, reviewer: str | None, *, skip_unknown: bool) -> tuple[int, list[str]]:
+    """The number of a file's reviews, which are added to the known ones, and notes on what was left out."""
     given = list(given_rows(file, reviewer=reviewer))
     if given and not any("decision" in row for _, row in given):
         raise ImportRefused(f"{file}: no column `decision`; import a sheet that `prbench export review` wrote")
     decided = [each for each in given if not is_blank(as_text(each[1].get("decision")))]
     placed = list(of_what_is_here(decided, lambda each: known.criteria.of(*each), skip_unknown=skip_unknown))
-    rows: dict[str, Row] = {}
+    found = set()
     for (where, row), wording in placed:
-        _refuse_other_wording(where, row, wording, known.titles)
-        made = _review_row(job, known, batch, where, row, wording)
-        before = known.rows.setdefault(made["review_id"], made)
+        made = _review_row(known, batch, where, row, wording)
+        before = known.reviews.setdefault(made["review_id"], made)
         if any(made[name] != before[name] for name in ("value", "explanation", "better_wording")):
             raise ImportRefused(
                 f"{where}: a different review already exists ({made['reviewer']}: {_WORDS[before['value']]}, "
                 f"{origin_of(before, batch)}); to replace it, correct the file or retract that batch"
             )
-        rows[made["review_id"]] = made
-    undecided = [row for _, row in given if is_blank(as_text(row.get("decision")))]
-    n_with_notes = sum(any(not is_blank(as_text(row.get(name))) for name in _ENTERED) for row in undecided)
-    return _Sheet(batch, list(rows.values()), len(undecided), n_with_notes, len(decided) - len(placed))
+        found.add(made["review_id"])
+    notes = []
+    if undecided := [row for _, row in given if is_blank(as_text(row.get("decision")))]:
+        n_noted = sum(any(_entered(row, name) for name in ("reason", "better_wording")) for row in undecided)
+        noted = f", {n_noted} of them with a reason or a wording" if n_noted else ""
+        notes.append(f"{len(undecided)} rows without a decision skipped{noted}")
+    if n_unknown := len(decided) - len(placed):
+        notes.append(f"{n_unknown} rows skipped whose task or criterion is not in the data set")
+    return len(found), notes
 
 
-def _stored(job: Job, known: _Known, sheet: _Sheet) -> StageReport:
-    new = [row for row in sheet.rows if row["review_id"] not in known.stored]
-    report = store(job, {"expert_reviews": new}, {"expert_reviews": len(sheet.rows)}, sheet.batch, called="reviews")
-    known.stored |= {row["review_id"]: row for row in new}
-    if sheet.n_undecided:
-        notes = f", {sheet.n_with_notes} of them with a reason or a wording" if sheet.n_with_notes else ""
-        report.notes.append(f"{sheet.n_undecided} rows without a decision skipped{notes}")
-    if sheet.n_unknown:
-        report.notes.append(f"{sheet.n_unknown} rows skipped whose task or criterion is not in the data set")
-    return report
-
-
-def _review_row(job: Job, known: _Known, batch: str, where: str, given: Given, wording: Wording) -> Row:
-    value = _decision(where, given)
-    reviewer = required_text(where, given, "reviewer", "--by NAME").strip()
-    reason = _entered(given, "reason")
-    if not value and reason is None:
-        raise ImportRefused(f"{where}: disagrees without a `reason`; enter why")
-    return {
-        **known.key,
-        "review_id": review_id(known.key, wording.task_id, wording.criterion_id, wording.content_hash, reviewer),
-        "task_id": wording.task_id,
-        "criterion_id": wording.criterion_id,
-        "criterion_hash": wording.content_hash,
-        "reviewer": reviewer,
-        "sample_id": _sample(where, given, wording, known),
-        "import_batch": batch,
-        "value": value,
-        "explanation": reason,
-        "better_wording": _entered(given, "better_wording"),
-        "run_id": job.run_id,
-        "created_at": datetime.now(UTC),
-    }
-
-
-def _decision(where: str, given: Given) -> float:
+def _review_row(known: _Known, batch: str, where: str, given: Given, wording: Wording) -> Row:
+    _refuse_other_wording(where, given, wording)
     said = (as_text(given.get("decision")) or "").strip()
     value = _DECISIONS.get(said.lower())
     if value is None:
         raise ImportRefused(f"{where}: `decision` is {said[:40]!r}; enter {' or '.join(_DECISIONS)}")
-    return value
+    reviewer, reason = required_text(where, given, "reviewer", "--by NAME").strip(), _entered(given, "reason")
+    if not value and reason is None:
+        raise ImportRefused(f"{where}: disagrees without a `reason`; enter why")
+    key = {name: known.common[name] for name in ("benchmark", "dataset_revision")}
+    return {
+        **known.common,
+        "review_id": review_id(key, wording.task_id, wording.criterion_id, wording.content_hash, reviewer),
+        "task_id": wording.task_id, "criterion_id": wording.criterion_id, "criterion_hash": wording.content_hash,
+        "reviewer": reviewer, "sample_id": _sample(where, given, wording, known.sampled), "import_batch": batch,
+        "value": value, "explanation": reason, "better_wording": _entered(given, "better_wording"),
+        "created_at": datetime.now(UTC),
+    }  # fmt: skip
 
 
 def _entered(given: Given, name: str) -> str | None:
@@ -158,29 +125,27 @@ def _entered(given: Given, name: str) -> str | None:
     return None if text is None or is_blank(text) else storable(as_before(text).strip())
 
 
-def _sample(where: str, given: Given, wording: Wording, known: _Known) -> str | None:
+def _sample(where: str, given: Given, wording: Wording, sampled: set[tuple[str, ...]]) -> str | None:
     """The sample that a row is of, if it names one."""
     sample = (as_text(given.get("sample")) or "").strip()
-    if not sample:
-        return None
-    if sample not in known.samples:
+    if not sample or (sample, wording.task_id, wording.criterion_id) in sampled:
+        return sample or None
+    if all(sample != sample_id for sample_id, *_ in sampled):
         raise ImportRefused(f"{where}: no sample {sample[:40]!r} in this warehouse; leave `sample` as it was written")
-    if (sample, wording.task_id, wording.criterion_id) not in known.sampled:
-        raise ImportRefused(
-            f"{where}: criterion {wording.criterion_id} of task {wording.task_id} is not in sample {sample[:_SHORT]}; "
-            "leave the columns `sample`, `task` and `criterion` as they were written"
-        )
-    return sample
+    raise ImportRefused(
+        f"{where}: criterion {wording.criterion_id} of task {wording.task_id} is not in sample {sample[:_SHORT]}; "
+        "leave the columns `sample`, `task` and `criterion` as they were written"
+    )
 
 
-def _refuse_other_wording(where: str, given: Given, wording: Wording, titles: Mapping[tuple[str, str], str]) -> None:
+def _refuse_other_wording(where: str, given: Given, wording: Wording) -> None:
     """Refuse a review of other words than the criterion has: they were changed in the sheet, or in the data set."""
     if wording.rubric != ORIGINAL:
         raise ImportRefused(f"{where}: {wording.criterion_id} is a rewritten criterion; reviews are of original ones")
     criterion_hash = (as_text(given.get("criterion_hash")) or "").strip()
     title = as_text(given.get("title"))
     is_other = criterion_hash and not any(text == wording.content_hash for text in readings(criterion_hash))
-    if is_other or not (is_blank(title) or shows(title or "", titles[wording.task_id, wording.criterion_id])):
+    if is_other or not (is_blank(title) or shows(title or "", wording.title)):
         raise ImportRefused(
             f"{where}: criterion {wording.criterion_id} of task {wording.task_id} has other words in the data set than "
             "in the sheet; export a new sheet, and enter proposals as `better_wording`"

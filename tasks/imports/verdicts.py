@@ -1,41 +1,44 @@
-"""Importing verdicts: another judge's, or people's labels."""
+"""Importing verdicts: another judge's, or people's labels, with whose they are and how they were sampled."""
 
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
+import sql
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.benchmarks.rows import as_number, as_text
 from tasks.config import ORIGINAL, Job
-from tasks.imports.answers import Answers
-from tasks.imports.criteria import Criteria, Wording
+from tasks.imports.criteria import Answers, Criteria, Wording
 from tasks.imports.files import (
     Given,
     ImportRefused,
     batch_of,
     given_rows,
     in_known_shape,
+    key_of,
     number_of,
     of_what_is_here,
     origin_of,
     refuse_conflict,
     store,
 )
-from tasks.imports.labels import labeller_rows, people_in_drawn_rows, refuse_drawn, stated_sample_rows
-from tasks.rules.identity import IMPORTED, verdict_id
+from tasks.rules.identity import IMPORTED, digest, verdict_id
 from tasks.rules.text.characters import is_blank
 from tasks.rules.verdict import BINARY, GRADINGS, VALUES, WORDS, status_of
 from tasks.run import NO_CALL, StageReport
 from warehouse import Reader, Warehouse
 
+Row = dict[str, Any]
 _NAMED_CHARS = 60
 _STATUS = {value: status for status, value in VALUES.items()}
 _YES_OR_NO = ("true", "false", "yes", "no")
 """What is said where there are two answers and no third."""
 SHEET_COLUMN = "how_to_fill_in"
-"""The column by which a sheet for human graders is known."""
+"""The column by which a sheet for human graders, or for reviewers of criteria, is known."""
 _WORDS = {
     "true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "1": 1.0, "1.0": 1.0, "0.5": 0.5, "0": 0.0, "0.0": 0.0,
     **VALUES,
@@ -61,35 +64,32 @@ def import_verdicts(
             decision is stored in its place.
     """  # fmt: skip  # noqa: D205 - the list of columns takes three lines
     batch = batch_of(file, "verdicts", task, model, judge, grading)
-    benchmark, data = load_benchmark(job.settings.benchmark), job.data
-    key = {"benchmark": benchmark.name, "dataset_revision": data.revision}
+    benchmark, key = load_benchmark(job.settings.benchmark), key_of(job)
     given = list(in_known_shape(benchmark, given_rows(file, task=task, model=model, judge=judge, grading=grading)))
     decided = [each for each in given if not skip_empty or _stated(each[1])]
     with Warehouse(job.warehouse).reader() as reader:
-        criteria = Criteria(reader, key)
-        answers = Answers(job, key, reader, (row for _, row in decided))
-        stored = stored_verdicts(reader)
-    if not criteria:
-        raise ImportRefused(f"revision {data.revision[:12]} of {data.name} is not ingested; run `prbench ingest` first")
-    placed = list(of_what_is_here(decided, lambda each: criteria.of(*each), skip_unknown=skip_unknown))
-    rows: dict[str, dict[str, Any]] = {}
-    made_from: dict[str, tuple[str, Given]] = {}
-    for (where, row), wording in placed:
-        made = _verdict_row(job, benchmark, batch, where, row, key | answers.of(where, row, wording.task_id), wording)
-        for known in filter(None, (stored.get(made["verdict_id"]), rows.get(made["verdict_id"]))):
-            about = f"judge {made['judge']}, value {known['value']:g}, {origin_of(known, batch)}"
-            refuse_conflict(where, "verdict", made["value"], known["value"], about)
-        rows[made["verdict_id"]] = made
-        made_from[made["verdict_id"]] = (where, row)
-    with Warehouse(job.warehouse).reader() as reader:
-        people = people_in_drawn_rows(job, reader, batch, rows.values())
-    of_people = [
-        row for identity, row in rows.items()
-        if is_random_sample or SHEET_COLUMN in made_from[identity][1] or row["judge"] in people
-    ]  # fmt: skip
+        criteria, stored = Criteria(job, reader), stored_verdicts(reader)
+        answers = Answers(job, reader, (row for _, row in decided))
+        placed = list(of_what_is_here(decided, lambda each: criteria.of(*each), skip_unknown=skip_unknown))
+        rows: dict[str, Row] = {}
+        of_sheet: set[str] = set()
+        for (where, row), wording in placed:
+            of_answer = key | answers.of(where, row, wording.task_id)
+            made = _verdict_row(job, benchmark, batch, where, row, of_answer, wording)
+            identity = made["verdict_id"]
+            for known in filter(None, (stored.get(identity), rows.get(identity))):
+                about = f"judge {made['judge']}, value {known['value']:g}, {origin_of(known, batch)}"
+                refuse_conflict(where, "verdict", made["value"], known["value"], about)
+            rows[identity] = made
+            if is_random_sample or SHEET_COLUMN in row:
+                of_sheet.add(identity)
+        people = _people_in_drawn_rows(job, reader, batch, rows.values())
+        of_people = [row for i, row in rows.items() if i in of_sheet or row["judge"] in people]
+        labels = _label_tables(job, reader, file, batch, of_people, is_random_sample=is_random_sample)
     for row in of_people:
         row["may_hide_failures"] = False  # no call of a person fails
-    _store_labels(job, file, batch, of_people, is_random_sample=is_random_sample)
+    for name, new in labels.items():
+        Warehouse(job.warehouse).write(name, new)
     report = store(job, {"verdicts": [r for i, r in rows.items() if i not in stored]}, {"verdicts": len(rows)}, batch)
     if skip_empty:
         report.notes.append(f"{len(given) - len(decided)} rows without a decision skipped")
@@ -98,46 +98,36 @@ def import_verdicts(
     return report
 
 
-def stored_verdicts(reader: Reader) -> dict[str, dict[str, Any]]:
+def stored_verdicts(reader: Reader) -> dict[str, Row]:
     """Imported verdicts by id: value and batch."""
-    rows = reader.rows("select verdict_id, value, import_batch from verdicts where source = 'imported'")
+    rows = reader.select("verdicts", "verdict_id, value, import_batch", order="verdict_id", source="imported")
     return {row["verdict_id"]: row for row in rows}
 
 
-def _store_labels(job: Job, file: Path, batch: str, rows: list[dict[str, Any]], *, is_random_sample: bool) -> None:
-    """Write down that some verdicts are people's labels, and how they were sampled if the user says so."""
-    warehouse = Warehouse(job.warehouse)
-    with warehouse.reader() as reader:
-        labellers = labeller_rows(reader, batch, rows)
-        sheets: list[dict[str, Any]] = []
-        draws: list[dict[str, Any]] = []
-        if is_random_sample:
-            refuse_drawn(reader, file, rows)
-            sheets, draws = stated_sample_rows(job, reader, batch, rows)
-    for name, new in (("labellers", labellers), ("label_sheets", sheets), ("label_draws", draws)):
-        warehouse.write(name, new)
-
-
 def _verdict_row(
-    job: Job, benchmark: Benchmark, batch: str, where: str, given: Given, response: dict[str, Any], wording: Wording
-) -> dict[str, Any]:
-    judge_trial = number_of(where, given, "judge_trial")
-    grading = _grading(where, given, benchmark)
+    job: Job, benchmark: Benchmark, batch: str, where: str, given: Given, response: Row, wording: Wording
+) -> Row:
+    judge_trial, judge = number_of(where, given, "judge_trial"), (as_text(given.get("judge")) or "").strip()
+    if not judge and SHEET_COLUMN in given and _stated(given):
+        # Two graders would be taken for one.
+        raise ImportRefused(f"{where}: `judge` is empty; enter the grader's name, or give it with --by NAME")
+    is_yes_or_no = (as_text(given.get("criteria_met")) or "").strip().lower() in _YES_OR_NO
+    grading = as_text(given.get("grading")) or (BINARY if is_yes_or_no else benchmark.grading)
+    if grading not in GRADINGS:
+        raise ImportRefused(f"{where}: `grading` is {grading!r}; it is {' or '.join(GRADINGS)}")
+    stated = given.get("confidence")
+    confidence = as_number(stated)
+    if stated is not None and stated != "" and (confidence is None or not 0.0 <= confidence <= 1.0):
+        raise ImportRefused(f"{where}: `confidence` is {stated!r}; it is a number from 0 to 1")
     criterion = shorten(as_text(given.get("criterion")) or "", _NAMED_CHARS, placeholder=" …")
     value = _value(f"{where}, {response['model']} on {criterion!r}", given, grading)
-    cell = verdict_cell(job, response, wording, _judge(where, given), judge_trial, grading)
-    return cell | {
-        "import_batch": batch,
-        "status": _STATUS[value],
-        "value": value,
-        "explanation": as_text(given.get("explanation")),
-        "confidence": _confidence(where, given),
-    }
+    return verdict_cell(job, response, wording, judge or IMPORTED, judge_trial, grading) | {
+        "import_batch": batch, "status": _STATUS[value], "value": value,
+        "explanation": as_text(given.get("explanation")), "confidence": confidence,
+    }  # fmt: skip
 
 
-def verdict_cell(
-    job: Job, response: dict[str, Any], wording: Wording, judge: str, judge_trial: int, grading: str
-) -> dict[str, Any]:
+def verdict_cell(job: Job, response: Row, wording: Wording, judge: str, judge_trial: int, grading: str) -> Row:
     """All of an imported verdict but the decision and the batch; `response` has the key of the data set too."""
     # Verdicts on another wording of the rubric count under a judge configuration of their own.
     config_hash = IMPORTED if wording.rubric == ORIGINAL else f"{IMPORTED} {wording.rubric}"
@@ -147,51 +137,12 @@ def verdict_cell(
     )  # fmt: skip
     copied = ("benchmark", "dataset_revision", "response_id", "task_id", "model", "trial", "vintage")
     return {
-        **{name: response[name] for name in copied},
-        **NO_CALL,
-        "verdict_id": identity,
-        "criterion_id": wording.criterion_id,
-        "criterion_hash": wording.content_hash,
-        "judge": judge,
-        "judge_config_hash": config_hash,
-        "template_hash": IMPORTED,
-        "grading": grading,
-        "judge_trial": judge_trial,
-        "source": "imported",
-        "confidence": None,
-        "decided_by": None,
-        "escalated_because": None,
-        "may_hide_failures": None,
-        "run_id": job.run_id,
-        "created_at": datetime.now(UTC),
-    }
-
-
-def _confidence(where: str, given: Given) -> float | None:
-    """How sure the judge was of its decision; None where a row does not say."""
-    stated = given.get("confidence")
-    if stated is None or stated == "":
-        return None
-    confidence = as_number(stated)
-    if confidence is None or not 0.0 <= confidence <= 1.0:
-        raise ImportRefused(f"{where}: `confidence` is {stated!r}; it is a number from 0 to 1")
-    return confidence
-
-
-def _judge(where: str, given: Given) -> str:
-    """Who decided; in a sheet for graders that has to be said, since two of them would be taken for one."""
-    judge = (as_text(given.get("judge")) or "").strip()
-    if not judge and SHEET_COLUMN in given and _stated(given):
-        raise ImportRefused(f"{where}: `judge` is empty; enter the grader's name, or give it with --by NAME")
-    return judge or IMPORTED
-
-
-def _grading(where: str, given: Given, benchmark: Benchmark) -> str:
-    is_yes_or_no = (as_text(given.get("criteria_met")) or "").strip().lower() in _YES_OR_NO
-    grading = as_text(given.get("grading")) or (BINARY if is_yes_or_no else benchmark.grading)
-    if grading not in GRADINGS:
-        raise ImportRefused(f"{where}: `grading` is {grading!r}; it is {' or '.join(GRADINGS)}")
-    return grading
+        **{name: response[name] for name in copied}, **NO_CALL, "verdict_id": identity,
+        "criterion_id": wording.criterion_id, "criterion_hash": wording.content_hash, "judge": judge,
+        "judge_config_hash": config_hash, "template_hash": IMPORTED, "grading": grading, "judge_trial": judge_trial,
+        "source": "imported", "confidence": None, "decided_by": None, "escalated_because": None,
+        "may_hide_failures": None, "run_id": job.run_id, "created_at": datetime.now(UTC),
+    }  # fmt: skip
 
 
 def _value(where: str, given: Given, grading: str) -> float:
@@ -220,3 +171,74 @@ def _as_value(raw: Any) -> float | None:
         return _WORDS.get(raw.strip().lower()) if status is None else VALUES[status]
     value = as_number(raw)
     return value if value in _STATUS else None
+
+
+def _people_in_drawn_rows(job: Job, reader: Reader, batch: str, rows: Iterable[Row]) -> set[str]:
+    """Who decided only what one sheet drew: people who filled it in, unless known as a judge."""
+    query = sql.read("questions/imports/judges")
+    judges = {row["judge"] for row in reader.rows(query, {"benchmark": job.settings.benchmark, "batch": batch})}
+    judges |= {judge.label for judge in job.settings.judges}
+    of_judge: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        of_judge[row["judge"]].append(row)
+    return {judge for judge, own in of_judge.items() if judge not in judges and _are_of_a_sheet(reader, own)}
+
+
+def _are_of_a_sheet(reader: Reader, rows: Sequence[Row]) -> bool:
+    """Whether one sheet drew all of these verdicts."""
+    cells = {_cell(row) for row in rows}
+    drawn: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+    for row in reader.rows(sql.read("questions/imports/drawn_verdicts"), {"responses": sorted({c[0] for c in cells})}):
+        drawn[row["sheet_id"]].add(_cell(row))
+    return any(cells <= of_sheet for of_sheet in drawn.values())
+
+
+def _cell(row: Mapping[str, Any]) -> tuple[str, str, str]:
+    return row["response_id"], row["criterion_id"], row["criterion_hash"]
+
+
+def _label_tables(
+    job: Job, reader: Reader, file: Path, batch: str, rows: Sequence[Row], *, is_random_sample: bool
+) -> dict[str, list[Row]]:
+    """What is written down of people's labels: whose they are, and how they were sampled if the user says so.
+
+    A simple random sample is one of each model in one vintage: the labelled verdicts are so many of all on its usable
+    answers to admitted tasks.
+
+    Raises:
+        ImportRefused: every row was drawn by one sheet, whose probabilities are stored.
+    """
+    now = {"import_batch": batch, "created_at": datetime.now(UTC)}
+    stored = {(row["benchmark"], row["judge"]) for row in reader.select("labellers", import_batch=batch)}
+    people = sorted({(row["benchmark"], row["judge"]) for row in rows} - stored)
+    tables = {"labellers": [{"benchmark": benchmark, "judge": judge, **now} for benchmark, judge in people]}
+    if not is_random_sample:
+        return tables
+    if rows and _are_of_a_sheet(reader, rows):
+        raise ImportRefused(
+            f"{file}: `prbench export labelling --for` drew these rows, and their probabilities are stored; leave "
+            "--random-sample out"
+        )
+    of_model: dict[tuple[str, ...], dict[tuple[str, str, str], Row]] = defaultdict(dict)
+    for row in rows:
+        key = tuple(row[name] for name in ("benchmark", "dataset_revision", "model", "vintage"))
+        of_model[key][_cell(row)] = row
+    sheets: list[Row] = []
+    draws: list[Row] = []
+    for key, cells in sorted(of_model.items()):
+        given = dict(zip(("benchmark", "revision", "model", "vintage"), key, strict=True))
+        answers = reader.rows(sql.read("questions/imports/answers_of_model"), given)
+        n_population = sum(row["n_criteria"] for row in answers)
+        sheet = {"benchmark": key[0], "dataset_revision": key[1], "sheet_id": digest("stated sample", batch, *key)}
+        sheets.append({
+            **sheet, "design": f"stated to be a simple random sample of {len(cells)} of {n_population} verdicts on "
+            f"{given['model']} in vintage {given['vintage']}",
+            "covered_breakdown": "all", "covered_label": "", "n_population": n_population, "n_drawn": len(cells),
+            "covered_responses": [row["response_id"] for row in answers], "seed": None, "run_id": job.run_id, **now,
+        })  # fmt: skip
+        draws += [
+            {**sheet, "task_id": row["task_id"], "response_id": cell[0], "criterion_id": cell[1],
+             "criterion_hash": cell[2], "probability": min(1.0, len(cells) / n_population), "is_known": False}
+            for cell, row in sorted(cells.items())
+        ]  # fmt: skip
+    return tables | {"label_sheets": sheets, "label_draws": draws}

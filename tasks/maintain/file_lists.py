@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tasks.dataset import open_inside
+from tasks.dataset.foreign_files import open_inside
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.json_text import read_json
 

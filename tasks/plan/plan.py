@@ -12,10 +12,11 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import sql
-from tasks.annotate import ANNOTATION
+from tasks.analyses.annotate import ANNOTATION
+from tasks.analyses.phrases import EMBEDDINGS, NAMES, PHRASES
+from tasks.analyses.review import REVIEW
 from tasks.assemble import assemble
 from tasks.benchmarks.base import Benchmark
-from tasks.capabilities import EMBEDDINGS, NAMES, PHRASES
 from tasks.check import check
 from tasks.config import ORIGINAL, Analyst, Job, Model
 from tasks.ingest import ingest
@@ -31,7 +32,6 @@ from tasks.plan.estimate import (
     summed,
 )
 from tasks.prompts import FOLDER, load_template
-from tasks.review import REVIEW
 from tasks.rules.cascades import reasons_to_escalate
 from tasks.rules.conversation import missing_places
 from tasks.rules.errors import PipelineError

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.dataset import open_regular
+from tasks.dataset.foreign_files import open_regular
 from warehouse import sync, write_atomically
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.capabilities.tree import Tree, build_tree
+from tasks.analyses.trees import Tree, build_tree
 from tasks.rules.statistics.weaknesses import (
     ALPHA,
     Contrast,

@@ -12,7 +12,7 @@ from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from tasks.compare import question_of
 from tasks.config.job import Job
-from tasks.ingest.ingest import ingest
+from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tests.builders import good_row, write_jsonl
 

@@ -14,7 +14,8 @@ import pytest
 
 from flows.report import link_to
 from tasks.aggregate import aggregate
-from tasks.imports import import_responses, import_verdicts
+from tasks.imports.responses import import_responses
+from tasks.imports.verdicts import import_verdicts
 from tasks.report import Written
 from tests.builders import job_on
 from tests.flows.conftest import PROJECT, Command

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tasks.check.check import check
-from tasks.ingest.ingest import ingest
+from tasks.ingest import ingest
 from tasks.run.stage_report import StageReport
 from tasks.stores import Store
 from tests.builders import admitted, criterion, job_on, response, verdict, write_jsonl

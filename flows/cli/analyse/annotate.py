@@ -25,7 +25,7 @@ def annotate(context: Context, retry_failed: bool, replace_lost: bool) -> int:
     the data set has no label of a kind, breakdowns and the report use those of the annotators and say so. How far
     annotators agree with the data set's labels and with each other is in the table `annotation_agreement`.
     """
-    from tasks.annotate import refuse_unready
+    from tasks.analyses.annotate import refuse_unready
 
     refuse_early(context, must_be_stored=True)
     refuse_unready(context.job)

@@ -24,7 +24,7 @@ def capabilities(context: Context, retry_failed: bool, replace_lost: bool) -> in
     name for each node. Then scores and weaknesses of all models are computed from stored verdicts. Only what is missing
     is done. `prbench weaknesses` and the report show the result.
     """
-    from tasks.capabilities import refuse_unready
+    from tasks.analyses.phrases import refuse_unready
 
     refuse_early(context, must_be_stored=True)
     refuse_unready(context.job)

@@ -22,7 +22,7 @@ def review(context: Context, retry_failed: bool, replace_lost: bool) -> int:
     objective, self-contained, consistent with the rest of its rubric, and not given away by the request, with a reason.
     Reviews that are stored already are not asked for again. `prbench reviews` shows them.
     """
-    from tasks.review import refuse_unready
+    from tasks.analyses.review import refuse_unready
 
     refuse_early(context, must_be_stored=True)
     refuse_unready(context.job)

@@ -31,7 +31,7 @@ def refuse_early(context: Context, *, must_be_stored: bool = False) -> None:
         UsageError: the data set is not there, or has no split that is named.
         PipelineError: nothing was ever stored where something must be.
     """
-    from tasks.dataset import source_of
+    from tasks.dataset.source import source_of
     from tasks.rules.errors import PipelineError
     from warehouse import nothing_in, refuse_other_version
 

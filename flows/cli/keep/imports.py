@@ -12,7 +12,7 @@ from tasks.rules.verdict import GRADINGS
 
 _FILE = click.Path(path_type=Path)
 RESULT_FORMATS = ("prbench", "inspect", "evalscope", "simple-evals", "m42")
-"""`tasks.imports.FORMATS`, which takes too long to import for a command's help; a test compares them."""
+"""`FORMATS` of `tasks.imports.results.formats`, which takes too long to import for help; a test compares them."""
 _AS = click.option("--as", "as_model", metavar="LABEL", help="Model of rows that name none.")
 _TASK = click.option("--task", metavar="ID", help="Task of rows that name none.")
 _SKIP_UNKNOWN = click.option(
@@ -44,8 +44,8 @@ def import_(context: Context, retract: str | None) -> int:
         click.echo(here.get_help())
         return 0
     from flows.execution import execute
-    from tasks.imports import refuse_retraction
-    from tasks.imports import retract as retract_batch
+    from tasks.imports.files import refuse_retraction
+    from tasks.imports.files import retract as retract_batch
 
     job = context.job
     refuse_retraction(job, retract)
@@ -89,11 +89,11 @@ def import_responses(
     are used as they are, or PDF or DOCX, which are converted to Markdown.
     """
     from flows.execution import execute
-    from tasks.imports import import_responses as bring_in
-    from tasks.imports import refuse_early
+    from tasks.imports.files import refuse_early
+    from tasks.imports.responses import import_responses as bring_in
 
     job, leaving_out = context.job, {"skip_other": skip_other, "skip_unknown": skip_unknown}
-    refuse_early(job, source, may_be_folder=True)
+    refuse_early(job, [source], may_be_folder=True)
     return finish(context, execute(job, lambda: [bring_in(job, source, as_model, pattern=pattern, **leaving_out)]))
 
 
@@ -140,11 +140,11 @@ def import_verdicts(
     A row whose `response` differs from the stored response is refused.
     """
     from flows.execution import execute
-    from tasks.imports import import_verdicts as bring_in
-    from tasks.imports import refuse_early
+    from tasks.imports.files import refuse_early
+    from tasks.imports.verdicts import import_verdicts as bring_in
 
     job = context.job
-    refuse_early(job, file)
+    refuse_early(job, [file])
     return finish(context, execute(job, lambda: [bring_in(
         job, file, as_model, task=task, judge=by_judge, grading=grading, skip_empty=skip_empty,
         skip_unknown=skip_unknown, is_random_sample=is_random_sample,
@@ -188,14 +188,14 @@ def import_results(
     EvalScope, a result of simple-evals (JSON or HTML) or a result file of m42's code (JSONL).
 
     Tasks are recognised by their conversation, criteria by id or text. Failed calls stay failures. After the import the
-    means in the log are compared with those of the imported rows, and the tasks that differ are listed.
+    mean scores of the log are compared with those of the imported rows, and the tasks that differ are listed.
     """
     from flows.execution import execute
-    from tasks.imports import import_results as bring_in
-    from tasks.imports import refuse_no_log
+    from tasks.imports.files import refuse_early
+    from tasks.imports.results.importing import import_results as bring_in
 
     job = context.job
-    refuse_no_log(job, files)
+    refuse_early(job, files, kinds=(), may_be_folder=True)
     return finish(context, execute(job, lambda: bring_in(
         job, files, format_name=format_name, model=as_model, judge=by_judge, skip_unknown=skip_unknown,
     )))  # fmt: skip
@@ -218,12 +218,11 @@ def import_reviews(context: Context, files: tuple[Path, ...], by_reviewer: str |
     decision are skipped and counted. A row on a criterion whose words have changed since is refused.
     """
     from flows.execution import execute
-    from tasks.imports import import_reviews as bring_in
-    from tasks.imports import refuse_early
+    from tasks.imports.files import refuse_early
+    from tasks.imports.reviews import import_reviews as bring_in
 
     job = context.job
-    for file in files:
-        refuse_early(job, file)
+    refuse_early(job, files)
     return finish(context, execute(job, lambda: bring_in(job, files, reviewer=by_reviewer, skip_unknown=skip_unknown)))
 
 

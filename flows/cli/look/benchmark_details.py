@@ -14,7 +14,7 @@ Records = list[dict[str, Any]]
 def declared(benchmark: "Benchmark") -> dict[str, Any]:
     """Everything that a benchmark declares, for people and machines alike."""
     from tasks.benchmarks import folder_of
-    from tasks.dataset import sample_of
+    from tasks.dataset.source import sample_of
 
     sample = sample_of(benchmark.name)
     return {

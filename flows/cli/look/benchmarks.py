@@ -48,7 +48,7 @@ def benchmarks(context: Context, name: str | None) -> int:
 
 
 def _summary(benchmark: "Benchmark") -> dict[str, Any]:
-    from tasks.dataset import sample_of
+    from tasks.dataset.source import sample_of
 
     return {
         "benchmark": benchmark.name,

@@ -1,11 +1,15 @@
-"""What a log of another harness says, in the same words for all of them."""
+"""What a log of another harness says, in the same words for all of them, and how its parts are read."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, as_whole_number
+from tasks.llm import CONTEXT_LENGTH, EMPTY, PROVIDER_ERROR, TIMEOUT, failure_of_status
 from tasks.rules.conversation import Message
-from tasks.rules.verdict import PARSE_ERROR
+from tasks.rules.text.characters import is_blank, one_line
+from tasks.rules.verdict import PARSE_ERROR, VALUES, status_of
 
 PRIMARY = "score"
 """The score that benchmarks of this kind rank by: points over positive points."""
@@ -40,7 +44,6 @@ class Grading:
     """What a judge decided on an answer, and the scores that the harness made of it, by our name.
 
     `may_hide_failures`: whether the harness stores a failed judge call as a decision; None where that is not known.
-    `scorer` is whose scores these are, where a harness reports means by scorer.
     """
 
     judge: str | None
@@ -48,7 +51,6 @@ class Grading:
     judge_trial: int = 1
     may_hide_failures: bool | None = None
     own_scores: Mapping[str, float] = field(default_factory=dict)
-    scorer: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,25 +80,11 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Mean:
-    """A mean that the harness reports: of which model, part and scorer; its name there and ours; its `decimals`."""
-
-    model: str | None
-    name: str
-    score_name: str
-    value: float
-    group: str = ""
-    decimals: int | None = None
-    scorer: str = ""
-
-
-@dataclass(frozen=True)
 class Log:
     """All of a log. `title` is what wrote it."""
 
     title: str
     answers: Sequence[Answer]
-    means: Sequence[Mean] = ()
     notes: Sequence[str] = ()
 
 
@@ -109,3 +97,125 @@ def numbered(answers: Iterable[Answer]) -> list[Answer]:
         seen[place] = seen.get(place, 0) + 1
         found.append(answer if answer.trial is not None else replace(answer, trial=seen[place]))
     return found
+
+
+TRUNCATED, REFUSED = "truncated", "refused"
+FAILURES = {REFUSED, TRUNCATED, CONTEXT_LENGTH, EMPTY, TIMEOUT, PROVIDER_ERROR}
+_STOPPED = {"max_tokens": TRUNCATED, "content_filter": REFUSED, "model_length": CONTEXT_LENGTH}
+"""Why a model stopped -> the failure that this is here."""
+_HTTP = re.compile(r"\b(?:HTTP|status|code)\w*\W{0,4}([45]\d\d)\b|\b([45]\d\d) (?:Client|Server) Error", re.IGNORECASE)
+_TIMED_OUT = re.compile(r"time[ds]?[ _-]?out", re.IGNORECASE)
+_NO_REPLY = re.compile(
+    r"connection|overloaded|unavailable|rate[ _-]?limit|quota|too many requests|bad ?gateway|(?:server|api)[ _]?error",
+    re.IGNORECASE,
+)
+_BETWEEN_WORDS = re.compile(r"[ _-]+")
+_WORDS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "c": 1.0, "i": 0.0, "p": 0.5, "correct": 1.0,
+          "incorrect": 0.0, "pass": 1.0, "fail": 0.0, "✓": 1.0, "✗": 0.0,
+          "not met": 0.0, "partially met": 0.5, "partly met": 0.5, **VALUES}  # fmt: skip
+
+
+def plain(content: Any) -> str:
+    """The text of a message's content: a text, or parts of which those that are text count."""
+    if isinstance(content, str):
+        return content
+    parts = [as_mapping(part) for part in as_list(content)]
+    return "".join(as_text(part.get("text")) or "" for part in parts if part.get("type") in {"text", None})
+
+
+def messages_of(given: Any) -> list[Message]:
+    """Role and text of each message of a list, or one user turn."""
+    if isinstance(given, str):
+        return [("user", given)]
+    return [(str(m.get("role")), plain(m.get("content"))) for m in map(as_mapping, as_list(given))]
+
+
+def text_of(output: Mapping[str, Any]) -> str | None:
+    """What a model said, without its reasoning; None where there is no output."""
+    choices = as_list(output.get("choices"))
+    if not choices:
+        return as_text(output.get("completion")) or None
+    return plain(as_mapping(as_mapping(choices[0]).get("message")).get("content"))
+
+
+def finished(output: Mapping[str, Any], text: str | None, error: Any = None) -> tuple[str | None, str | None]:
+    """The failure of an output with its cause, if it is one: an error, nothing said, or said not to the end."""
+    choice = as_mapping(next(iter(as_list(output.get("choices"))), None))
+    reason = as_text(choice.get("stop_reason"))
+    if reason in _STOPPED:
+        return _STOPPED[reason], f"stopped: {reason}"
+    cause = as_text(error or output.get("error"))
+    if text is not None and not (cause and is_blank(text)):
+        return None, None
+    stated = (cause or "").partition(":")[0]
+    status = stated if stated in FAILURES else call_failure(cause) or PROVIDER_ERROR
+    return status, one_line(cause) if cause else "the log has no output"
+
+
+def call_failure(cause: str | None) -> str | None:
+    """The failure of a call that a cause in words names; None where it speaks of none."""
+    if status := _HTTP.search(cause or ""):
+        code = int(status[1] or status[2])
+        return TIMEOUT if code == 408 else failure_of_status(code, cause or "").status
+    if _TIMED_OUT.search(cause or ""):
+        return TIMEOUT
+    return PROVIDER_ERROR if _NO_REPLY.search(cause or "") else None
+
+
+def usage_of(output: Mapping[str, Any], *, prompt_lacks_cached: bool = False) -> dict[str, Any]:
+    """The columns on a call: the model that served it, tokens, cost and seconds."""
+    usage = as_mapping(output.get("usage"))
+    names = ("input_tokens", "input_tokens_cache_read", "input_tokens_cache_write", "output_tokens", "reasoning_tokens")
+    prompt, cached, written, said, thought = (as_whole_number(usage.get(name)) for name in names)
+    if prompt_lacks_cached and prompt is not None:
+        prompt += (cached or 0) + (written or 0)
+    choice = as_mapping(next(iter(as_list(output.get("choices"))), None))
+    return {
+        "served_model": as_text(output.get("model")) if choice else None,
+        "prompt_tokens": prompt, "cached_tokens": cached, "completion_tokens": said, "reasoning_tokens": thought,
+        "cost_usd": as_number(usage.get("total_cost")), "latency_s": as_number(output.get("time")),
+        "finish_reason": as_text(choice.get("stop_reason")),
+    }  # fmt: skip
+
+
+def decided(raw: Any) -> float | None:
+    """A decision as 1, 0.5 or 0; None for what is none."""
+    if isinstance(raw, bool):
+        return float(raw)
+    if isinstance(raw, str):
+        status = status_of(raw)
+        return _WORDS.get(_BETWEEN_WORDS.sub(" ", raw.strip().lower())) if status is None else VALUES[status]
+    value = as_number(raw)
+    return value if value in VALUES.values() else None
+
+
+def first_of(item: Mapping[str, Any], names: Sequence[str]) -> Any:
+    """The first of some keys that a mapping has a value for."""
+    return next((item[name] for name in names if item.get(name) is not None), None)
+
+
+def marked(text: str, marks: Mapping[str, float], before_reason: str, unreadable: Sequence[str] = ()) -> list[Decision]:
+    """The decisions in a text. Criteria are separated by a blank line; `before_reason` precedes an explanation.
+
+    Such texts have what is not met first, so the order of criteria with the same words says nothing.
+
+    An explanation that begins with one of `unreadable` says that the judge's reply could not be read.
+    """
+    either = "|".join(map(re.escape, marks))
+    begin = re.compile(rf"(?:\A|\n\n)\[({either})\] (?:\[(-?[0-9]+(?:\.[0-9]+)?)\] )?")
+    found, heads = [], list(begin.finditer(text))
+    for head, following in zip(heads, [*heads[1:], None], strict=False):
+        item = text[head.end() : following.start() if following else len(text)]
+        title, _, reason = item.rpartition(before_reason)
+        is_lost = any(reason.startswith(start) for start in unreadable)
+        found.append(Decision(
+            title if title else item, None if is_lost else marks[head[1]], weight=float(head[2]) if head[2] else None,
+            explanation=reason.strip() or None if not is_lost else None, error=reason.strip() if is_lost else None,
+            is_reordered=True,
+        ))  # fmt: skip
+    return found
+
+
+def first_text(item: Mapping[str, Any], names: Sequence[str]) -> str | None:
+    """The first of some keys under which a mapping has a text."""
+    return next((text for name in names if (text := as_text(item.get(name)))), None)

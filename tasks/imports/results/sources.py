@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from tasks.benchmarks.rows import as_mapping
-from tasks.dataset import (
+from tasks.dataset.foreign_files import (
     MOST_BYTES,
     ZIP_ERRORS,
     TooLarge,
@@ -79,35 +79,35 @@ class Source:
             return ""
 
     @cached_property
+    def _parsed(self) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]], str | None]:
+        """The object that a file of JSON is; the objects of one of JSON Lines; why one that begins so is neither."""
+        if not self.text.lstrip().startswith("{"):
+            return {}, [], None
+        try:
+            document = as_mapping(read_json(self.text))
+        except (ValueError, RecursionError) as error:
+            damage = one_line(str(error))
+        else:
+            return document, [document], None
+        try:
+            return {}, rows_of(self.path.name, self.content), None
+        except ImportRefused:
+            return {}, [], damage
+
+    @property
     def document(self) -> Mapping[str, Any]:
         """The object that a file of JSON is, or an empty one."""
-        if not self.text.lstrip().startswith("{"):
-            return {}
-        try:
-            return as_mapping(read_json(self.text))
-        except (ValueError, RecursionError):
-            return {}
+        return self._parsed[0]
 
-    @cached_property
-    def damage(self) -> str | None:
-        """Why a file that begins as JSON can be read neither as an object nor as JSON Lines; None for any other."""
-        if not self.text.lstrip().startswith("{"):
-            return None
-        try:
-            read_json(self.text)
-        except (ValueError, RecursionError) as error:
-            return one_line(str(error)) if not self.rows else None
-        return None
-
-    @cached_property
+    @property
     def rows(self) -> Sequence[Mapping[str, Any]]:
         """The objects of a file of JSON Lines, or none."""
-        if not self.text.lstrip().startswith("{"):
-            return []
-        try:
-            return rows_of(self.path.name, self.content)
-        except ImportRefused:
-            return []
+        return self._parsed[1]
+
+    @property
+    def damage(self) -> str | None:
+        """Why a file that begins as JSON can be read neither as an object nor as JSON Lines; None for any other."""
+        return self._parsed[2]
 
     def batch_with(self, *options: str | None) -> str:
         """The hash of all that was offered, and of the options that were given."""

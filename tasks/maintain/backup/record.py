@@ -5,7 +5,7 @@ import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tasks.dataset import open_inside
+from tasks.dataset.foreign_files import open_inside
 from tasks.maintain import file_lists
 from tasks.maintain.file_lists import Damaged, hash_of, is_inside
 from tasks.stores import Folder, Store, kept_as

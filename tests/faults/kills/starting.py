@@ -146,9 +146,9 @@ def configured(folder: Path, api_base: str, **limits: Any) -> Path:
 @functools.cache
 def _prepared() -> Path:
     """The sample ingested, checked and assembled, once for this process; it goes when this ends."""
-    from tasks.assemble.assemble import assemble
+    from tasks.assemble import assemble
     from tasks.check.check import check
-    from tasks.ingest.ingest import ingest
+    from tasks.ingest import ingest
     from tests.builders import job_on
 
     folder = Path(tempfile.mkdtemp(prefix="prepared-"))

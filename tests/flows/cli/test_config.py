@@ -297,7 +297,7 @@ def test_doctor_and_status_name_the_folder_of_the_data_and_what_chose_it(
 ) -> None:
     from flows.cli.main import main
     from flows.cli.operate.doctor_checks import examine
-    from tasks.ingest.ingest import ingest
+    from tasks.ingest import ingest
     from warehouse import Warehouse
 
     monkeypatch.setenv("PRBENCH_WAREHOUSE", "elsewhere")
@@ -326,7 +326,7 @@ def test_status_without_models_is_a_sentence_and_no_empty_table(
     places: Places, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from flows.cli.main import main
-    from tasks.ingest.ingest import ingest
+    from tasks.ingest import ingest
     from warehouse import Warehouse
 
     Path("prbench.yaml").write_text("dataset: {source: sample}\nmodels: []\njudges: []\n", encoding="utf-8")

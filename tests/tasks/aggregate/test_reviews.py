@@ -11,7 +11,9 @@ import pytest
 
 from tasks.aggregate import aggregate
 from tasks.exports import export_review
-from tasks.imports import import_responses, import_reviews, import_verdicts
+from tasks.imports.responses import import_responses
+from tasks.imports.reviews import import_reviews
+from tasks.imports.verdicts import import_verdicts
 from tests.builders import SHARED_DATA, admitted, at, criterion, job_on, response, row, verdict, write_jsonl
 from tests.tasks.conftest import Fill
 from tests.tasks.exports.test_reviewing import saved, sheet

@@ -17,7 +17,7 @@ from flows.run.config import load_job
 from tasks import benchmarks
 from tasks.aggregate import aggregate
 from tasks.config.job import Job
-from tasks.imports import import_verdicts
+from tasks.imports.verdicts import import_verdicts
 from tests.builders import write_jsonl
 from tests.faults.answers import Answer
 from tests.faults.content import Request, prompt_of

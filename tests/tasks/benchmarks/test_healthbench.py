@@ -16,7 +16,8 @@ from tasks.benchmarks.healthbench import META_MODEL, parse_row
 from tasks.config.job import Job
 from tasks.config.settings import Dataset, Settings
 from tasks.dataset.source import with_revision
-from tasks.imports import import_responses, import_verdicts
+from tasks.imports.responses import import_responses
+from tasks.imports.verdicts import import_verdicts
 from tasks.rules.errors import PipelineError
 from tests.builders import write_jsonl
 from tests.faults.server import FaultServer

@@ -19,8 +19,9 @@ from tasks.compare.people import against_people
 from tasks.config.job import Job
 from tasks.config.settings import Settings
 from tasks.dataset.source import with_revision
-from tasks.imports import import_responses, import_verdicts
-from tasks.ingest.ingest import ingest
+from tasks.imports.responses import import_responses
+from tasks.imports.verdicts import import_verdicts
+from tasks.ingest import ingest
 from tasks.judge.rubric_variants import derive
 from tasks.plan.plan import plan
 from tasks.rules.errors import PipelineError

@@ -13,8 +13,9 @@ import pytest
 
 from tasks.cascade import CascadeAnswer, evaluated
 from tasks.check.check import check
-from tasks.imports import import_responses, import_verdicts
-from tasks.ingest.ingest import ingest
+from tasks.imports.responses import import_responses
+from tasks.imports.verdicts import import_verdicts
+from tasks.ingest import ingest
 from tasks.rules.cascades import Bound, Evaluation, for_choosing
 from tests.builders import SHARED_DATA, job_on, write_jsonl
 from warehouse import Warehouse

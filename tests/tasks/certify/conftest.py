@@ -14,8 +14,9 @@ import pytest
 from tasks.aggregate import aggregate
 from tasks.certify import certify
 from tasks.config.job import Job
-from tasks.imports import import_responses, import_verdicts
-from tasks.ingest.ingest import ingest
+from tasks.imports.responses import import_responses
+from tasks.imports.verdicts import import_verdicts
+from tasks.ingest import ingest
 from tasks.rules.identity import response_id, verdict_id
 from tasks.rules.statistics.intervals import draws
 from tests.builders import job_on, row

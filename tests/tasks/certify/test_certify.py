@@ -15,8 +15,9 @@ from tasks.aggregate import aggregate
 from tasks.certify import certify, verify
 from tasks.certify.verifying import compare
 from tasks.config import DataRevision, Job
-from tasks.imports import import_responses, import_verdicts
-from tasks.ingest.ingest import ingest
+from tasks.imports.responses import import_responses
+from tasks.imports.verdicts import import_verdicts
+from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.statistics.intervals import draws
 from tests.builders import job_on, row, write_jsonl

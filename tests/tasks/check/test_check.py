@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tasks.assemble.assemble import assemble
+from tasks.assemble import assemble
 from tasks.check.check import check
-from tasks.ingest.ingest import ingest
+from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.run.stage_report import StageReport
 from tests.builders import job_on, write_jsonl

@@ -120,12 +120,8 @@ def publish_all(hub: HubServer) -> None:
     cut = {data_file("legal"): parquet(rows_of("cut")["legal"])[:-100]}
     hub.publish("made-up/broken", FIRST, rows_of("broken"), replace=cut)
     refusals = {
-        "gated": GATED,
-        "forbidden": FORBIDDEN,
-        "private": NOT_FOUND,
-        "lost": LOST_FILES,
-        "failing": BROKEN,
-    }
+        "gated": GATED, "forbidden": FORBIDDEN, "private": NOT_FOUND, "lost": LOST_FILES, "failing": BROKEN,
+    }  # fmt: skip
     for name, refusal in refusals.items():
         hub.publish(f"made-up/{name}", FIRST, rows_of(name))
         hub.refuse(f"made-up/{name}", refusal)
@@ -137,22 +133,13 @@ def run(
     """The outcomes of `calls` in a new process that works in `home`, and its stderr."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
     environment = inherited | {
-        "PYTHONPATH": str(ROOT),
-        "HF_ENDPOINT": url,
-        "HF_HOME": str(home),
-        "HF_HUB_DISABLE_XET": "1",
-        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "PYTHONPATH": str(ROOT), "HF_ENDPOINT": url, "HF_HOME": str(home), "HF_HUB_DISABLE_XET": "1",
+        "HF_HUB_DISABLE_TELEMETRY": "1", "NO_PROXY": "127.0.0.1",
         "HF_UPDATE_DOWNLOAD_COUNTS": "0",  # counted at a host outside of HF_ENDPOINT
-        "NO_PROXY": "127.0.0.1",
-    }
+    }  # fmt: skip
+    command = [sys.executable, "-m", "tests.tasks.dataset.runner", json.dumps(list(calls.values()))]
     done = subprocess.run(
-        [sys.executable, "-m", "tests.tasks.dataset.runner", json.dumps(list(calls.values()))],
-        env=environment | settings,
-        cwd=home,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,  # the assertion shows stderr, which CalledProcessError does not
+        command, env=environment | settings, cwd=home, capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
     return dict(zip(calls, json.loads(done.stdout), strict=True)), done.stderr

@@ -14,7 +14,7 @@ from tasks.config.job import Job
 from tasks.exports import export_data_sets
 from tasks.exports.data_set import USUAL
 from tasks.exports.meanings import meaning_of_table
-from tasks.ingest.ingest import ingest
+from tasks.ingest import ingest
 from tasks.rules.errors import UsageError
 from tests.builders import job_on, row
 from tests.tasks.exports.inspected import CANARY, TASKS, job_of_world

@@ -12,7 +12,9 @@ from tasks.aggregate import aggregate
 from tasks.config import Judge
 from tasks.config.job import Job
 from tasks.exports import export_drawn_labelling, export_labelling
-from tasks.imports import import_responses, import_verdicts, retract
+from tasks.imports.files import retract
+from tasks.imports.responses import import_responses
+from tasks.imports.verdicts import import_verdicts
 from tasks.rules.errors import PipelineError, UsageError
 from tests.builders import good_row, job_on, write_jsonl
 from tests.tasks.dataset.rows import hub_criterion

@@ -11,7 +11,7 @@ import pytest
 from tasks.aggregate import aggregate
 from tasks.config.job import Job
 from tasks.exports import export_tables, import_tables, opened_export, read_export
-from tasks.ingest.ingest import ingest
+from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.stores import Store
 from tests.builders import admitted, at, criterion, good_row, job_on, response, row, verdict, write_jsonl

@@ -15,8 +15,9 @@ from tasks.check.check import check
 from tasks.config.job import Job
 from tasks.exports import export_labelling
 from tasks.exports.labelling import spread
-from tasks.imports import import_responses, import_verdicts
-from tasks.ingest.ingest import ingest
+from tasks.imports.responses import import_responses
+from tasks.imports.verdicts import import_verdicts
+from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.cells import as_before, defused, shows
 from tests.builders import good_row, job_on, write_jsonl

@@ -10,8 +10,9 @@ import pytest
 from tasks.check.check import check
 from tasks.config.job import Job
 from tasks.exports import export_review
-from tasks.imports import import_reviews, retract
-from tasks.ingest.ingest import ingest
+from tasks.imports.files import retract
+from tasks.imports.reviews import import_reviews
+from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tests.builders import good_row, job_on, write_jsonl
 from tests.tasks.exports.test_labelling import saved, sheet, stored

@@ -17,10 +17,14 @@ from tasks.certify import verify
 from tasks.config.job import Job
 from tasks.dataset.foreign_files import MOST_BYTES, NotInside, open_inside
 from tasks.exports import export_tables, import_tables, read_export
-from tasks.imports import import_responses, import_results, import_reviews, import_verdicts, refuse_no_log
-from tasks.imports.documents import DocumentRefused, convert
+from tasks.imports.documents import convert
+from tasks.imports.files import refuse_early
+from tasks.imports.responses import import_responses
+from tasks.imports.results.importing import import_results
 from tasks.imports.results.sources import Archive
-from tasks.ingest.ingest import ingest
+from tasks.imports.reviews import import_reviews
+from tasks.imports.verdicts import import_verdicts
+from tasks.ingest import ingest
 from tasks.maintain.backup import backup, restore
 from tasks.rules.errors import PipelineError
 from tests.builders import good_row, job_on, write_jsonl
@@ -170,7 +174,7 @@ def test_a_link_that_is_put_in_place_after_the_look_is_not_followed(
 def test_a_document_is_opened_within_its_folder_when_it_is_converted(folder: Path, secret: Path) -> None:
     for name in ("t1.md", "t1.pdf", "t1.docx"):
         (folder / name).symlink_to(secret)
-        with pytest.raises(DocumentRefused, match="leads out of"):
+        with pytest.raises(NotInside, match="leads out of"):
             convert([folder / name], folder, is_quiet=True)
 
 
@@ -200,7 +204,7 @@ READERS: dict[str, Callable[[Job, Path], object]] = {
     "responses.parquet": import_responses,
     "verdicts.json": import_verdicts,
     "reviews.csv": lambda job, file: import_reviews(job, [file]),
-    "log.eval": lambda job, file: (refuse_no_log(job, [file]), import_results(job, [file])),
+    "log.eval": lambda job, file: (refuse_early(job, [file], kinds=()), import_results(job, [file])),
     "report.html": lambda job, file: import_results(job, [file]),
     "manifest.json": lambda job, file: read_in(job, file.parent),
     "backup.json": lambda job, file: restore(job.model_copy(update={"warehouse": job.warehouse / "x"}), file.parent),

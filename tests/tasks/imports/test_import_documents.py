@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from tasks.config.job import Job
-from tasks.imports import import_responses, retract
-from tasks.imports.documents import converting
-from tasks.imports.naming import pattern_of
-from tasks.ingest.ingest import ingest
+from tasks.imports import documents
+from tasks.imports.files import retract
+from tasks.imports.responses import import_responses, pattern_of
+from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tests.builders import good_row, job_on, write_jsonl
-from tests.tasks.imports.documents.making import body, heading, write_docx, write_locked_pdf, write_pdf, write_scan
+from tests.tasks.imports.made_documents import body, heading, write_docx, write_locked_pdf, write_pdf, write_scan
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
@@ -143,7 +143,7 @@ def test_the_same_folder_again_is_a_no_op_and_converts_nothing(
 ) -> None:
     write_docx(folder / "ada" / "t1.docx", "From Word.")
     assert 1 == import_responses(job, folder).rows
-    monkeypatch.setattr(converting, "_LONGEST_S", 0.0)
+    monkeypatch.setattr(documents, "_LONGEST_S", 0.0)
 
     report = import_responses(job, folder)
 

@@ -11,8 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.config.job import Job
-from tasks.imports import import_responses, import_verdicts, retract
-from tasks.ingest.ingest import ingest
+from tasks.imports.files import retract
+from tasks.imports.responses import import_responses
+from tasks.imports.verdicts import import_verdicts
+from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError
 from tests.builders import good_row, good_rubric, job_on, write_jsonl
 from warehouse import Warehouse

@@ -11,8 +11,9 @@ import pytest
 
 from tasks.aggregate import aggregate
 from tasks.check.check import check
-from tasks.imports import import_responses, import_verdicts
-from tasks.ingest.ingest import ingest
+from tasks.imports.responses import import_responses
+from tasks.imports.verdicts import import_verdicts
+from tasks.ingest import ingest
 from tests.builders import SHARED_DATA, job_on
 from warehouse import Warehouse
 

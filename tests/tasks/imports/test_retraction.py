@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from tasks.config.job import Job
-from tasks.imports import import_responses, import_verdicts, retract
+from tasks.imports.files import retract
+from tasks.imports.responses import import_responses
+from tasks.imports.verdicts import import_verdicts
 from tasks.rules.errors import UsageError
 from tests.builders import good_row, job_on, write_jsonl
 from tests.faults.server import FaultServer

@@ -16,7 +16,7 @@ import pytest
 from tasks.benchmarks import load_benchmark
 from tasks.config.settings import Settings
 from tasks.dataset.source import with_revision
-from tasks.ingest.ingest import ingest
+from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.records import Task
 from tests.builders import good_row, good_rubric, job_on, write_jsonl
@@ -230,7 +230,7 @@ def test_a_benchmark_s_own_mistake_names_the_row_that_showed_it(
         return benchmark.parse_row({**given, "rubric": [dict(each) for each in given["rubric"]]})
 
     monkeypatch.setattr(
-        import_module("tasks.ingest.ingest"), "load_benchmark", lambda _: replace(benchmark, parse_row=careless)
+        import_module("tasks.ingest"), "load_benchmark", lambda _: replace(benchmark, parse_row=careless)
     )
     with pytest.raises(PipelineError, match=r"x\.jsonl: row 2: prbench\.parse_row cannot read it \(TypeError: "):
         ingest(job_on(source, root))

@@ -19,7 +19,8 @@ from tasks.config.operations import Drift
 from tasks.config.settings import Settings
 from tasks.dataset.source import with_revision
 from tasks.drift import choose_control_set, judge_control_set
-from tasks.imports import import_responses, retract
+from tasks.imports.files import retract
+from tasks.imports.responses import import_responses
 from tasks.judge.long_answers import LongAnswer
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.prices import count_tokens

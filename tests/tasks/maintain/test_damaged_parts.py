@@ -11,7 +11,7 @@ from flows.cli.main import main
 from flows.execution import Execution, execute
 from tasks.aggregate import aggregate
 from tasks.config.job import Job
-from tasks.imports import import_verdicts
+from tasks.imports.verdicts import import_verdicts
 from tasks.maintain.backup import backup, restore
 from tasks.maintain.file_lists import Damaged
 from tasks.run.stage_report import StageReport

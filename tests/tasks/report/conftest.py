@@ -9,7 +9,7 @@ from playwright.sync_api import Browser
 
 from flows.report import write_report
 from tasks.config.job import Job
-from tasks.dataset import with_revision
+from tasks.dataset.source import with_revision
 from tests.sharing import shared_folder
 from tests.tasks.report.browser import browsing
 from tests.tasks.report.drilldown.drilled import drill

@@ -2,10 +2,10 @@
 
 import asyncio
 
-from tasks.assemble.assemble import assemble
+from tasks.assemble import assemble
 from tasks.check.check import check
 from tasks.config.job import Job
-from tasks.ingest.ingest import ingest
+from tasks.ingest import ingest
 from tasks.judge import judge_by_provider_batches, judge_responses, plan_verdicts
 from tasks.run.run_context import open_run_context
 from tasks.run.stage_report import StageReport

@@ -216,7 +216,7 @@ def test_a_task_that_is_not_there_is_refused_by_name(world: World) -> None:
 
 
 def test_an_imported_answer_fills_its_cell_in_the_pinned_sampling_and_in_no_night(world: World, tmp_path: Path) -> None:
-    from tasks.imports import import_responses
+    from tasks.imports.responses import import_responses
 
     given = tmp_path / "given.json"
     given.write_text(json.dumps({"finance-0": "An answer that was made elsewhere."}))
@@ -240,7 +240,7 @@ IMPORTED = {
 def test_imported_responses_are_judged_where_they_are_listed_or_named_or_no_model_is_configured(
     case: str, world: World, tmp_path: Path
 ) -> None:
-    from tasks.imports import import_responses
+    from tasks.imports.responses import import_responses
     from tasks.plan import plan
 
     given = tmp_path / "given.jsonl"

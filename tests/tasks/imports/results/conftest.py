@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tasks.config.job import Job
-from tasks.imports import import_results
-from tasks.ingest.ingest import ingest
+from tasks.imports.results.importing import import_results
+from tasks.ingest import ingest
 from tests.builders import job_on, row
 from tests.tasks.imports.results.made_files import published
 from warehouse import Warehouse

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.config.job import Job
-from tasks.imports import import_results
-from tasks.imports.results.formats.inspect_scores import decisions_of
-from tasks.imports.results.matching import _after
+from tasks.imports.results.importing import import_results
+from tasks.imports.results.inspect_log import decisions_of
+from tasks.imports.results.making import after
 from tasks.imports.results.sources import Archive
 from tests.tasks.imports.results.conftest import LOGS, asked
 from tests.tasks.imports.results.workload import rows, titles_of, true_score, weights_of
@@ -143,7 +143,7 @@ def test_the_answer_is_what_the_harness_put_behind_the_conversation(turns: list[
     messages = [(("user", "assistant")[i % 2], text) for i, text in enumerate(asked)]
     transcript = "".join(f"{role}: {text}\n" for role, text in [*messages, ("assistant", answer)]).strip()
 
-    assert answer == _after(messages, transcript)
+    assert answer == after(messages, transcript)
 
 
 def test_the_workload_has_what_the_tests_are_about() -> None:

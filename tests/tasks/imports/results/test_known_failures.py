@@ -8,8 +8,8 @@ import pytest
 
 from tasks.config.job import Job
 from tasks.exports import export_inspect
-from tasks.imports import import_results
-from tasks.imports.results.formats.inspect_scores import decisions_of
+from tasks.imports.results.importing import import_results
+from tasks.imports.results.inspect_log import decisions_of
 from tests.tasks.exports.inspected import documents_of
 from tests.tasks.imports.results.conftest import LOGS, SideBySide, asked, notes_of
 from tests.tasks.imports.results.made_files import published

@@ -5,8 +5,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tasks.imports import import_results
-from tasks.ingest.ingest import ingest
+from tasks.imports.results.importing import import_results
+from tasks.ingest import ingest
 from tests.builders import SHARED_DATA, job_on
 from tests.tasks.imports.results.conftest import asked, notes_of
 from tests.tasks.imports.results.made_files import published

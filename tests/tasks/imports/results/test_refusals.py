@@ -11,8 +11,9 @@ import pytest
 
 from flows.cli.keep.imports import RESULT_FORMATS
 from tasks.config.job import Job
-from tasks.imports import FORMATS, import_results
-from tasks.ingest.ingest import ingest
+from tasks.imports.results.formats import FORMATS
+from tasks.imports.results.importing import import_results
+from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError
 from tests.builders import job_on, write_jsonl
 from tests.tasks.imports.results.conftest import LOGS, notes_of, unpacked

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from tasks.config.job import Job
-from tasks.imports import import_results, retract
+from tasks.imports.files import retract
+from tasks.imports.results.importing import import_results
 from tasks.report.content.edition import open_edition
 from tasks.report.pages.overview import notices
 from tests.tasks.imports.results.conftest import LOGS, SideBySide, asked, notes_of, unpacked
@@ -85,11 +86,11 @@ def test_grades_of_a_response_that_failed_are_left_out(side_by_side: SideBySide)
 def test_the_means_of_a_log_are_compared_and_differences_are_named_with_their_cause(side_by_side: SideBySide) -> None:
     said = side_by_side.said
 
-    assert "thorough: mean_clipped 0.6923 in the log, 0.6923 here: equal on 3 tasks" in said["published"]
+    assert "thorough: mean score 0.6923 in the log, 0.6923 here: equal on 3 tasks" in said["published"]
     assert f"differs on {UNANSWERED[1]} (0.0000 and no score: the response failed)" in said["published"]
-    assert "clipped_score of finance 0.7551 in the log, 0.7551 here: equal on 2 tasks" in said["evalscope"]
+    assert "thorough: mean score 0.7551 in the log, 0.7551 here: equal on 2 tasks" in said["evalscope"]
     assert "brief has no prediction on sample-fin-3" in said["evalscope"]
-    assert "openai-api/workload/brief: mean of rubric 0.0133 in the log, 0.0133 here: equal" in said["inspect"]
+    assert "openai-api/workload/brief: mean score 0.0133 in the log, 0.0133 here: equal" in said["inspect"]
 
 
 def test_usage_and_time_of_calls_are_kept(side_by_side: SideBySide) -> None:
@@ -215,7 +216,7 @@ def test_the_command_says_in_a_few_lines_what_came_in_and_takes_it_back(
     assert 0 == main(["import", "results", str(LOGS / "brief.eval"), "--as", "brief", "--by", "strict", *place])
     first, *others = capsys.readouterr().out.splitlines()
     assert first.startswith("import: 6 responses and 46 verdicts imported, 0 already present (batch ")
-    assert others == ["import: brief: mean of rubric 0.0133 in the log, 0.0133 here: equal on 2 tasks"]
+    assert others == ["import: brief: mean score 0.0133 in the log, 0.0133 here: equal on 2 tasks"]
 
     batch = first.partition("(batch ")[2].partition(")")[0]
     assert 0 == main(["import", "--retract", batch, *place])

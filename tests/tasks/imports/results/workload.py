@@ -1,15 +1,13 @@
 """A workload whose true scores are known: what two models answer to the samples, and what a judge decides on it.
 
-Every harness is given the same: it asks the models and the judge over a socket, with its own prompts.
+Every harness was given the same: it asked the models and the judge over a socket, with its own prompts.
 """
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from tests.faults.answers import Answer
-from tests.faults.content import Request, messages_of, text_of
 from warehouse import sample_path
 
 MODELS = ("thorough", "brief")
@@ -67,38 +65,3 @@ def true_score(model: str, row: Mapping[str, Any], *, hides_failures: bool = Fal
     weights = weights_of(row)
     points = sum(weight for weight, counts in zip(weights, met, strict=True) if counts)
     return points / sum(weight for weight in weights if weight > 0)
-
-
-class Provider:
-    """The behaviour of a provider that plays both models and the judge."""
-
-    def __init__(self, given: Sequence[Mapping[str, Any]]) -> None:
-        self._rows = given
-        self._places = {title: (task_of(row), place) for row in given for place, title in enumerate(titles_of(row))}
-
-    def __call__(self, request: Request, _number: int) -> Answer:
-        """Answer a conversation, or judge the criterion that stands in a prompt."""
-        prompt, model = "\n".join(map(text_of, messages_of(request))), str(request["model"]).rpartition("/")[2]
-        if model == JUDGE:
-            return self._judged(prompt)
-        task = next(task_of(row) for row in self._rows if _last_prompt(row) in prompt)
-        if (model, task) == UNANSWERED:
-            return Answer(status=400, error={"message": "The request was refused.", "type": "invalid_request_error"})
-        return Answer(answer(model, task))
-
-    def _judged(self, prompt: str) -> Answer:
-        title = max((title for title in self._places if title in prompt), key=len)
-        task, place = self._places[title]
-        model = next((model for model in MODELS if answer(model, task) in prompt), None)
-        if model is None:
-            return Answer(json.dumps({"explanation": "There is no answer.", "criteria_met": False}, indent=2))
-        if (model, task, place) == UNREADABLE:
-            return Answer("I cannot decide that.")
-        said = {"explanation": f"By {model}, place {place}.", "criteria_met": is_met(model, task, place)}
-        return Answer(json.dumps(said, indent=2))
-
-
-def _last_prompt(row: Mapping[str, Any]) -> str:
-    if "prompt" in row:
-        return str(row["prompt"][-1]["content"])
-    return str(next(row[f"prompt_{i}"] for i in range(9, -1, -1) if row.get(f"prompt_{i}")))

@@ -12,11 +12,11 @@ from typing import Any
 from unittest.mock import patch
 
 from tasks.aggregate import aggregate
-from tasks.assemble.assemble import assemble
+from tasks.assemble import assemble
 from tasks.benchmarks.researchrubrics import AXES, BENCHMARK, LEVELS
 from tasks.config.job import Job
 from tasks.hard_subset import select_hard
-from tasks.ingest.ingest import ingest
+from tasks.ingest import ingest
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED, response_id, verdict_id
 from tasks.rules.records import Criterion, Task
 from tasks.rules.statistics.intervals import draws

@@ -14,16 +14,16 @@ from flows.nightly_changes import comparisons
 from tasks.aggregate import aggregate
 from tasks.alerts import stored
 from tasks.alerts.findings import Alert, drops
-from tasks.annotate import measure_annotations
-from tasks.assemble.assemble import assemble
+from tasks.analyses.annotate import measure_annotations
+from tasks.analyses.node_scores import measure
+from tasks.assemble import assemble
 from tasks.benchmarks.prbench import BENCHMARK
-from tasks.capabilities import measure
 from tasks.cascade import evaluated, rows_of
 from tasks.config.job import Job
 from tasks.dataset.source import with_revision
 from tasks.drift import drifted
 from tasks.hard_subset import select_hard
-from tasks.ingest.ingest import ingest
+from tasks.ingest import ingest
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED
 from tasks.rules.statistics.intervals import draws
 from tasks.run.judgings import judgings

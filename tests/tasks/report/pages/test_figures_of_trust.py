@@ -10,7 +10,7 @@ import pytest
 
 from tasks.aggregate import aggregate
 from tasks.benchmarks.prbench import SEVERITIES
-from tasks.ingest.ingest import ingest
+from tasks.ingest import ingest
 from tasks.report.build import served_page
 from tasks.report.content.edition import Edition, open_edition
 from tasks.report.drawing.plots import specification

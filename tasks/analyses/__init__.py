@@ -1,0 +1,30 @@
+"""The paper's analyses: labels of tasks, reviews of rubrics, and the tree of capabilities; here what they share."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tasks.rules.errors import PipelineError
+from tasks.run import Conversation, WantedTasks, conversations_of
+from warehouse import Reader
+
+
+def assembled(reader: Reader, wanted: WantedTasks) -> Mapping[str, Conversation]:
+    """Return the conversations of the wanted tasks, by task id.
+
+    Raises:
+        PipelineError: one is not assembled.
+    """
+    found = conversations_of(reader, wanted, wanted.task_ids)
+    if len(found) < len(wanted.task_ids):
+        raise PipelineError("the conversations are not assembled; run `prbench assemble` first, it makes no call")
+    return found
+
+
+def object_of(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON schema of an object with exactly these properties."""
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def json_shape(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the structured output that is asked for."""
+    return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": object_of(properties)}}

@@ -1,0 +1,195 @@
+"""Scores in the nodes of the trees, and weaknesses, for each judging: computed where what they rest on has changed."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+import sql
+from tasks.config import Job
+from tasks.rules.identity import digest
+from tasks.rules.statistics import intervals, weaknesses
+from tasks.rules.statistics.comparison import PairedDifference
+from tasks.rules.statistics.quantiles import Floats
+from tasks.rules.statistics.weaknesses import Candidate, Contrast, Flags, Ints, TaskSums, Weakness
+from tasks.run import StageReport, wanted_tasks
+from warehouse import Reader, Warehouse
+
+METHOD = f"{weaknesses.METHOD} {intervals.METHOD}"
+_JUDGING = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
+_OWN = "its own other criteria"
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Grown:
+    """A tree as it is stored, and which criteria lie where.
+
+    Attributes:
+        tasks, leaves: the place of each criterion's task and leaf, in the order of tasks and criteria.
+        finding: whether weaknesses are found on a task.
+    """
+
+    tree_id: str
+    node_ids: tuple[str, ...]
+    parents: tuple[int, ...]
+    tasks: Ints
+    leaves: Ints
+    finding: Flags
+
+    @property
+    def under(self) -> Floats:
+        """Which leaves lie under which nodes."""
+        return weaknesses.leaves_under(self.parents)
+
+    def sums(self, right: Floats, weights: Floats) -> TaskSums:
+        """A model's criteria by task and leaf."""
+        return weaknesses.task_sums(right, weights, self.tasks, self.leaves, (len(self.finding), len(self.under)))
+
+
+def measure(job: Job) -> StageReport:
+    """Compute scores and weaknesses of the judgings whose verdicts, or whose trees, have changed."""
+    report, warehouse = StageReport("capabilities"), Warehouse(job.warehouse)
+    with warehouse.reader() as reader:
+        key = wanted_tasks(job, reader).key
+        stale = list(_stale(reader, key))
+        trees = reader.select("capability_trees", "tree_id", order="field", **key) if stale else []
+        grown = [_grown(reader, row["tree_id"]) for row in trees]
+        for judging in stale:
+            measured, candidates = _measured(reader, key, judging, grown)
+            common = {**key, **{name: judging[name] for name in _JUDGING}, "analysis_id": judging["analysis_id"]}
+            now = {"created_at": datetime.now(UTC)}
+            warehouse.write("capability_measures", [{**common, **row, **now} for row in measured])
+            of_method = {"method": METHOD, **now}
+            warehouse.write("weakness_candidates", [{**common, **row, **of_method} for row in candidates])
+            # Last, since it says which of them count.
+            warehouse.write("capability_analyses", [{**common, **of_method}])
+            n_confirmed = sum(row["is_confirmed"] for row in candidates)
+            report.notes.append(f"{judging['judge']}: {n_confirmed} of {len(candidates)} candidates confirmed")
+            report.rows += len(measured)
+    if stale:
+        warehouse.publish()
+    return report
+
+
+def _stale(reader: Reader, key: Mapping[str, str]) -> Iterator[Row]:
+    """The judgings that have no analysis of what is stored now, each with the id of the one to make."""
+    done = {
+        (*(row[name] for name in _JUDGING), row["analysis_id"])
+        for row in reader.select("capability_analyses", **key, method=METHOD)
+    }
+    for row in reader.rows(sql.read("questions/capabilities/judgings"), key):
+        names = [row[name] for name in _JUDGING]
+        analysis_id = digest("capabilities", METHOD, dict(key), names, row["basis"])
+        if (*names, analysis_id) not in done:
+            yield {**row, "analysis_id": analysis_id}
+
+
+def _grown(reader: Reader, tree_id: str) -> Grown:
+    nodes = reader.select("capability_node_rows", "node_id, parent_id", order="position", tree_id=tree_id)
+    members = reader.select("capability_members", "task_id, criterion_id, node_id", tree_id=tree_id, is_leaf=True)
+    places = {row["node_id"]: place for place, row in enumerate(nodes)}
+    parents = tuple(-1 if row["parent_id"] is None else places[row["parent_id"]] for row in nodes)
+    leaves = [place for place in range(len(parents)) if place not in parents]
+    task_ids, tasks = np.unique([row["task_id"] for row in members], return_inverse=True)
+    return Grown(
+        tree_id, tuple(places), parents, tasks.astype(np.int64),
+        np.array([leaves.index(places[row["node_id"]]) for row in members], dtype=np.int64),
+        np.array([weaknesses.is_for_finding(str(task_id)) for task_id in task_ids], dtype=np.bool_),
+    )  # fmt: skip
+
+
+def _measured(
+    reader: Reader, key: Mapping[str, str], judging: Row, trees: Sequence[Grown]
+) -> tuple[list[Row], list[Row]]:
+    """The rows of scores and of candidates under a judging."""
+    of_judging = {"judging_id": judging["judging_id"], "is_latest": True}
+    models = reader.select("staging.model_runs", "model, model_config_hash, vintage", **of_judging)
+    right = [_right(reader, key, judging, tree, len(models)) for tree in trees]
+    measured: list[Row] = []
+    candidates: list[Row] = []
+    for place, model in enumerate(models):
+        for tree, (values, weights) in zip(trees, right, strict=True):
+            measured += [row | model for row in _score_rows(tree, values[place], weights)]
+        candidates += [row | model for row in _weakness_rows(place, models, trees, right)]
+    return measured, candidates
+
+
+def _right(reader: Reader, key: Mapping[str, str], judging: Row, tree: Grown, n_models: int) -> tuple[Floats, Floats]:
+    """How rightly each model handled each criterion of a tree (NaN: undecided), and the weights."""
+    given = {**key, "tree_id": tree.tree_id, "judging_id": judging["judging_id"]}
+    found = {name: np.ma.filled(column.astype(np.float64), np.nan)
+             for name, column in reader.arrays(sql.read("questions/capabilities/values"), given).items()}  # fmt: skip
+    at = (found["model_run"].astype(np.int64), found["place"].astype(np.int64))
+    values, weights = np.full((n_models, len(tree.tasks)), np.nan), np.zeros(len(tree.tasks))
+    values[at], weights[at[1]] = found["value"], np.nan_to_num(found["weight"])
+    return weaknesses.handled_rightly(values, weights), weights
+
+
+def _score_rows(tree: Grown, right: Floats, weights: Floats) -> Iterator[Row]:
+    """A model's score in each node with the interval over tasks."""
+    under = tree.under
+    shares = tree.sums(right, weights).shares(under)
+    ends, are_small = intervals.mean_intervals(shares), intervals.few_to_rest_on(shares)
+    n_tasks = (~np.isnan(shares)).sum(axis=0)
+    n_criteria = np.bincount(tree.leaves, minlength=len(under)) @ under
+    n_decided = np.bincount(tree.leaves, ~np.isnan(right), minlength=len(under)) @ under
+    for node, node_id in enumerate(tree.node_ids):
+        if n_tasks[node]:
+            low, high = (None if np.isnan(end) else float(end) for end in ends[node])
+            yield {
+                "tree_id": tree.tree_id, "node_id": node_id, "value": float(np.nanmean(shares[:, node])),
+                "ci_low": low, "ci_high": high, "is_small": bool(are_small[node]), "n_tasks": int(n_tasks[node]),
+                "n_criteria": int(n_criteria[node]), "n_decided": int(n_decided[node]),
+            }  # fmt: skip
+
+
+def _weakness_rows(
+    place: int, models: Sequence[Row], trees: Sequence[Grown], right: Sequence[tuple[Floats, Floats]]
+) -> Iterator[Row]:
+    """All candidates of a model in all trees: beside its own other criteria, and beside each other model."""
+    searched: list[tuple[Grown, int | None, Contrast, list[Candidate]]] = []
+    for tree, (values, weights) in zip(trees, right, strict=True):
+        for other in (None, *(each for each in range(len(models)) if each != place)):
+            contrast = _contrast(tree, values, weights, place, other)
+            found = weaknesses.candidates(contrast.of_tasks(tree.finding), tree.parents)
+            if found:
+                searched.append((tree, other, contrast.of_tasks(~tree.finding), found))
+    confirmed = weaknesses.confirmed([(contrast, tree.parents, found) for tree, _, contrast, found in searched])
+    for (tree, other, contrast, _), some in zip(searched, confirmed, strict=True):
+        compared = None if other is None else models[other]
+        for weakness in some:
+            yield {**_compared(compared), **_weakness_row(tree, contrast, weakness)}
+
+
+def _contrast(tree: Grown, values: Floats, weights: Floats, place: int, other: int | None) -> Contrast:
+    if other is None:
+        return Contrast(tree.sums(values[place], weights))
+    is_undecided = np.isnan(values[place] + values[other])
+    both = (np.where(is_undecided, np.nan, values[each]) for each in (place, other))
+    return Contrast(*(tree.sums(each, weights) for each in both))
+
+
+def _compared(model: Row | None) -> Row:
+    names = ("model", "vintage", "model_config_hash")
+    own = {f"compared_{name.removeprefix('model_')}": None if model is None else model[name] for name in names}
+    return {**own, "compared_key": _OWN if model is None else digest("compared", [model[name] for name in names])}
+
+
+def _weakness_row(tree: Grown, contrast: Contrast, weakness: Weakness) -> Row:
+    node, measured = weakness.candidate.node, weakness.confirming.measured
+    inside = tree.under[:, [node]]
+    beside, own = (side[:, 0] for side in contrast.sides(inside, 1.0 - inside))
+    both = ~np.isnan(own - beside)
+    found: PairedDifference = weakness.candidate.found.measured
+    return {
+        "tree_id": tree.tree_id, "node_id": tree.node_ids[node],
+        "value": float(own[both].mean()) if both.any() else None,
+        "compared_value": float(beside[both].mean()) if both.any() else None,
+        "gap": measured.difference, "gap_ci_low": measured.ci_low, "gap_ci_high": measured.ci_high,
+        "is_small": measured.is_small, "n_tasks": measured.n_tasks, "p_confirmed": weakness.p_confirmed,
+        "is_confirmed": weakness.is_confirmed, "found_gap": found.difference, "n_tasks_found": found.n_tasks,
+        "p_found": weakness.candidate.p_found,
+    }  # fmt: skip

@@ -1,0 +1,248 @@
+"""A phrase for the capability that each criterion needs, vectors of the phrases, and names of nodes: one call each."""
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from importlib.util import find_spec
+from itertools import chain, count, groupby
+from typing import Any
+
+import sql
+from tasks.analyses import assembled, json_shape
+from tasks.config import Analyst, Job
+from tasks.llm import OK
+from tasks.prompts import load_analysis_template
+from tasks.rules.errors import UsageError, install_extra
+from tasks.rules.identity import digest, template_hash
+from tasks.rules.quoting import naming_prompt, prompt_on
+from tasks.rules.text.characters import one_line, shows_nothing, storable, visible_only
+from tasks.rules.verdict import VerdictError, json_object
+from tasks.run import Analysis, Item, Question, WantedTasks, target_of
+from warehouse import Reader
+
+PHRASE, NAME = "capability", "name"
+"""The key of a reply's only value."""
+_COLUMN = {PHRASE: "phrase", NAME: "name"}
+_MOST_CHARS = {PHRASE: 300, NAME: 120}
+Row = Mapping[str, Any]
+
+
+def text_question(analyst: Analyst, kind: str) -> Question[Row]:
+    """What asks for a short text: a phrase or a name."""
+    return Question(
+        lambda reply: {_COLUMN[kind]: read_text(reply, kind, omits_think_tag=analyst.omits_think_tag)},
+        json_shape(kind, {kind: {"type": "string"}}),
+        f'Reply again with only the JSON object: {{"{kind}": "..."}}. The text is one short phrase.',
+    )
+
+
+def read_text(reply: str, kind: str, *, omits_think_tag: bool = False) -> str:
+    """The phrase or name in a reply, in one line.
+
+    Raises:
+        VerdictError: the reply is not one JSON object with exactly this text, or the text is blank or long.
+    """
+    answer = json_object(reply, omits_think_tag=omits_think_tag)
+    text = answer.get(kind)
+    if set(answer) != {kind} or not isinstance(text, str):
+        raise VerdictError(f"not exactly one text {kind}")
+    # Two names that differ by what nobody sees are no two names.
+    text = visible_only(" ".join(storable(text).split()))
+    if shows_nothing(text):
+        raise VerdictError(f"{kind} is blank")
+    if len(text) > _MOST_CHARS[kind]:
+        raise VerdictError(f"{kind} has more than {_MOST_CHARS[kind]} characters, so it is no short phrase")
+    return one_line(text)
+
+
+def vector_question() -> Question[Row]:
+    """What asks for a vector; a model of embeddings has no use for a shape, and a reminder changes nothing."""
+    return Question(lambda reply: {"vector": [float(each) for each in json.loads(reply)]}, {}, "")
+
+
+PHRASE_TEMPLATE = "capability_v1"
+
+
+def refuse_without_library() -> None:
+    """Refuse to begin where the tree cannot be made in the end.
+
+    Raises:
+        UsageError: scikit-learn is not installed.
+    """
+    if find_spec("sklearn") is None:
+        raise UsageError(
+            f"the tree of capabilities needs scikit-learn; install it with {install_extra('capabilities')}"
+        )
+
+
+def refuse_unready(job: Job) -> None:
+    """Refuse a job that names no model for capabilities, or where the tree could not be made in the end.
+
+    Raises:
+        UsageError: it does not, or scikit-learn is not installed.
+    """
+    refuse_without_library()
+    if not job.settings.capability_model:
+        raise UsageError(
+            "no model describes capabilities; set `capabilities: {model: {name: ...}}` in the configuration"
+        )
+
+
+def made_by(analyst: Analyst, template: str) -> dict[str, str]:
+    """The columns that say who made a row."""
+    return {
+        "model": analyst.label, "model_config_hash": target_of(analyst).config_hash, "template_hash": template,
+    }  # fmt: skip
+
+
+def phrase_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst) -> list[Item]:
+    """A phrase for each criterion of the wanted tasks.
+
+    Raises:
+        PipelineError: a task has no assembled conversation.
+    """
+    template = load_analysis_template(PHRASE_TEMPLATE)
+    common = {**wanted.key, **made_by(analyst, template_hash(template))}
+    columns = "task_id, criterion_id, content_hash as criterion_hash, title"
+    rows = reader.select("criteria", columns, order="task_id, position", **wanted.key, task_id=list(wanted.task_ids))
+    conversations = assembled(reader, wanted)
+    question = text_question(analyst, PHRASE)
+    items = []
+    for row in rows:
+        conversation = conversations[row["task_id"]]
+        given = {name: row[name] for name in ("task_id", "criterion_id", "criterion_hash")}
+        items.append(Item(
+            row_id=digest("capability", common, given, conversation.conversation_id), group=row["task_id"],
+            columns={**common, **given, "phrase": None}, question=question,
+            make_prompt=partial(prompt_on, template, conversation.messages, row["title"]),
+        ))  # fmt: skip
+    return items
+
+
+def phrase_identity(job: Job) -> dict[str, str]:
+    """What phrases of the configured model have in common."""
+    target, template = target_of(job.settings.capability_model[0]), load_analysis_template(PHRASE_TEMPLATE)
+    return {"model_config_hash": target.config_hash, "template_hash": template_hash(template)}
+
+
+def stored_phrases(job: Job, reader: Reader, key: Mapping[str, str]) -> list[dict[str, Any]]:
+    """All criteria that have a phrase by the configured model, by field, task and criterion."""
+    return reader.rows(sql.read("questions/capabilities/phrases"), {**key, **phrase_identity(job)})
+
+
+def embedding_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst) -> list[Item]:
+    """A vector for each phrase; equal phrases have one."""
+    common = {**wanted.key, **made_by(analyst, "")}
+    phrases = sorted({row["phrase"] for row in stored_phrases(job, reader, wanted.key)})
+    return [
+        Item(row_id=digest("embedding", common, phrase), group=phrase, question=vector_question(),
+             columns={**common, "phrase": phrase, "vector": None}, make_prompt=partial(str, phrase))
+        for phrase in phrases
+    ]  # fmt: skip
+
+
+PHRASES = Analysis("capabilities", "capability_model", "criterion_capabilities", "capability_id", phrase_items, "model")
+EMBEDDINGS = Analysis(
+    "capabilities", "capability_embedding", "phrase_embeddings", "embedding_id", embedding_items, "model"
+)
+
+
+NAME_TEMPLATE = "capability_name_v1"
+ROUNDS = 3
+MOST_PHRASES = 40
+"""So many of a node's phrases are shown: the most frequent ones, and others evenly spread over the rest."""
+
+
+def name_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst) -> list[Item]:
+    """The requests for names that what is stored leads to."""
+    return naming_of(job, reader, wanted.key, analyst)[1]
+
+
+NAMES = Analysis("capabilities", "capability_model", "capability_names", "name_id", name_items, "model")
+
+
+def naming_of(
+    job: Job, reader: Reader, key: Mapping[str, str], analyst: Analyst
+) -> tuple[dict[str, str | None], list[Item]]:
+    """The names of nodes of the trees that count (None where a request failed), and the requests of all rounds so far.
+
+    Requests are made in rounds. In each, the nodes that have no name of their own yet are asked about; of nodes that
+    get the same name, the first keeps it. What is still the same after the last round is told apart by a phrase.
+    """
+    nodes = reader.rows(sql.read("questions/capabilities/node_phrases"), {**key, **phrase_identity(job)})
+    stored = {row["name_id"]: row for row in reader.select("capability_names", **key)}
+    template = load_analysis_template(NAME_TEMPLATE)
+    common = {**key, **made_by(analyst, template_hash(template))}
+    names: dict[str, str | None] = {}
+    items: list[Item] = []
+    for _, of_tree in groupby(nodes, key=lambda node: node["tree_id"]):
+        found, asked = _named(list(of_tree), stored, partial(_item, common, analyst, template))
+        names |= found
+        items += asked
+    # What has failed in this run is tried again by the next one, not by the next round.
+    has_failed = {name_id for name_id, row in stored.items() if row["status"] != OK and row["run_id"] == job.run_id}
+    return names, [item for item in items if item.row_id not in has_failed]
+
+
+def _named(
+    nodes: Sequence[Row], stored: Mapping[str, Row], item_of: Callable[[Row, int, Sequence[str]], Item]
+) -> tuple[dict[str, str | None], list[Item]]:
+    """The rounds of one tree."""
+    names: dict[str, str | None] = {}
+    items: list[Item] = []
+    used: set[str] = set()
+    refused: dict[str, str] = {}
+    pending = list(nodes)
+    for attempt in range(1, ROUNDS + 1):
+        asked = [(node, item_of(node, attempt, _taken(node, nodes, names, refused))) for node in pending]
+        items += [item for _, item in asked]
+        if any(item.row_id not in stored for _, item in asked):
+            return names, items
+        pending = []
+        for node, item in asked:
+            row = stored[item.row_id]
+            name = row["name"] if row["status"] == OK else None
+            if name is not None and name.casefold() in used:
+                refused[node["node_id"]] = name
+                pending.append(node)
+            else:
+                names[node["node_id"]] = name
+                used |= {name.casefold()} if name is not None else set()
+    for node in pending:
+        names[node["node_id"]] = name = told_apart(refused[node["node_id"]], node["phrases"], used)
+        used.add(name.casefold())
+    return names, items
+
+
+def _taken(node: Row, nodes: Sequence[Row], names: Mapping[str, str | None], refused: Mapping[str, str]) -> list[str]:
+    """The names that a node must not get: the one that it got before, and those of its siblings."""
+    if node["node_id"] not in refused:
+        return []
+    others = {names.get(each["node_id"]) for each in nodes if each["parent_id"] == node["parent_id"]}
+    return sorted({refused[node["node_id"]], *filter(None, others)})
+
+
+def told_apart(name: str, phrases: Sequence[str], used: Collection[str]) -> str:
+    """A name that others have, with a phrase that no other name has, or with a number."""
+    longer = chain((f"{name}: {phrase}" for phrase in phrases), (f"{name} ({number})" for number in count(2)))
+    return next(each for each in longer if each.casefold() not in used)
+
+
+def shown_phrases(phrases: Sequence[str]) -> list[str]:
+    """The phrases that a request shows."""
+    half = MOST_PHRASES // 2
+    rest = phrases[half:]
+    spread = rest if len(phrases) <= MOST_PHRASES else [rest[place * len(rest) // half] for place in range(half)]
+    return [*phrases[:half], *spread]
+
+
+def _item(
+    common: Mapping[str, str], analyst: Analyst, template: str, node: Row, attempt: int, taken: Sequence[str]
+) -> Item:
+    phrases = shown_phrases(node["phrases"])
+    return Item(
+        row_id=digest("capability name", common, node["node_id"], phrases, attempt, taken),
+        group=f"{node['node_id']} {attempt}", question=text_question(analyst, NAME),
+        columns={**common, "node_id": node["node_id"], "attempt": attempt, "name": None},
+        make_prompt=partial(naming_prompt, template, phrases, taken),
+    )  # fmt: skip

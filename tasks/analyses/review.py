@@ -1,0 +1,130 @@
+"""Reviewing rubrics by models: one call for each criterion, with the task's request and its whole rubric.
+
+A reply is exactly one JSON object with an answer to each check. Anything that is not a clear answer is a
+`VerdictError`. It never becomes "fails": a failure has no value.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from tasks.analyses import assembled, json_shape, object_of
+from tasks.config import Analyst, Job
+from tasks.prompts import load_analysis_template
+from tasks.rules.errors import UsageError
+from tasks.rules.identity import digest, template_hash
+from tasks.rules.quoting import rubric_prompt
+from tasks.rules.text.characters import storable
+from tasks.rules.verdict import VerdictError, json_object
+from tasks.run import Analysis, Conversation, Item, Question, WantedTasks, target_of
+from warehouse import Reader
+
+CHECKS = ("atomic", "objective", "self_contained", "consistent", "not_given_away")
+"""What is asked about a criterion (`prompts/analyses/review_v1.txt` says what each means); true is good."""
+REMINDER = (
+    "Reply again with only the JSON object. Its keys are "
+    + ", ".join(f'"{name}"' for name in CHECKS)
+    + '; the value of each is {"reason": "...", "passes": true or false}.'
+)
+
+
+def reply_shape() -> Mapping[str, Any]:
+    """The structured output that a reviewer is asked for."""
+    finding = object_of({"reason": {"type": "string"}, "passes": {"type": "boolean"}})
+    return json_shape("review", dict.fromkeys(CHECKS, finding))
+
+
+def read_findings(reply: str, *, omits_think_tag: bool = False) -> list[dict[str, Any]]:
+    """The findings in a reply (`name`, `passes`, `reason`), one a check in the order of `CHECKS`.
+
+    The reply is one JSON object, bare or in one Markdown fence, with exactly the checks as keys. The value of each is
+    an object with an exact boolean `passes` and a text `reason`, which must not be blank where the check fails.
+
+    Raises:
+        VerdictError: for anything else.
+    """
+    answer = json_object(reply, omits_think_tag=omits_think_tag)
+    if unknown := sorted(answer.keys() - set(CHECKS)):
+        raise VerdictError(f"{unknown[0][:40]!r} is no check")
+    return [_finding(name, answer.get(name)) for name in CHECKS]
+
+
+def _finding(name: str, found: Any) -> dict[str, Any]:
+    if not isinstance(found, dict) or found.keys() - {"reason", "passes"}:
+        raise VerdictError(f"{name} is missing, or not an object of reason and passes")
+    passes, reason = found.get("passes"), found.get("reason", "")
+    if not isinstance(passes, bool) or not isinstance(reason, str):
+        raise VerdictError(f"{name}: passes is not true or false, or reason is no text")
+    if not passes and not reason.strip():
+        raise VerdictError(f"{name} fails without a reason")
+    return {"name": name, "passes": passes, "reason": storable(reason).replace("\0", "\N{REPLACEMENT CHARACTER}")}
+
+
+TEMPLATE = "review_v1"
+Row = Mapping[str, Any]
+
+
+def refuse_unready(job: Job) -> None:
+    """Refuse a job that names no reviewer.
+
+    Raises:
+        UsageError: it is one.
+    """
+    if not job.settings.reviewer:
+        raise UsageError("reviewer: no model is configured that reviews criteria; name one under `reviewer:`")
+
+
+def review_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst) -> list[Item]:
+    """What a reviewer is asked: about each criterion of the wanted tasks, in each trial.
+
+    A review depends on the conversation and the whole rubric, so it is asked for again where one of them changes.
+
+    Raises:
+        PipelineError: a task has no assembled conversation.
+    """
+    columns = "task_id, criterion_id, content_hash as criterion_hash, title, weight"
+    rubrics: dict[str, list[Row]] = {task_id: [] for task_id in wanted.task_ids}
+    for row in reader.select("criteria", columns, order="position", **wanted.key, task_id=list(wanted.task_ids)):
+        rubrics[row["task_id"]].append(row)
+    conversations = assembled(reader, wanted)
+    template = load_analysis_template(TEMPLATE)
+    common = {
+        **wanted.key, "reviewer": analyst.label, "reviewer_config_hash": target_of(analyst).config_hash,
+        "template_hash": template_hash(template),
+    }  # fmt: skip
+    question = Question(partial(_columns, omits_think_tag=analyst.omits_think_tag), reply_shape(), REMINDER)
+    return [
+        item
+        for task_id, rubric in rubrics.items()
+        for item in _items_of_task(rubric, conversations[task_id], common, template, question, analyst.trials)
+    ]
+
+
+def _columns(reply: str, *, omits_think_tag: bool) -> Row:
+    return {"findings": json.dumps(read_findings(reply, omits_think_tag=omits_think_tag), ensure_ascii=False)}
+
+
+def _items_of_task(
+    rubric: Sequence[Row], conversation: Conversation, common: Row, template: str, question: Question[Row], trials: int
+) -> list[Item]:
+    listed = [("undesired" if (row["weight"] or 0) < 0 else "desired", row["title"]) for row in rubric]
+    rubric_hash = digest("rubric", listed)
+    return [
+        Item(
+            row_id=digest("model review", dict(common), row["task_id"], conversation.conversation_id, rubric_hash,
+                          row["criterion_id"], place, trial),
+            group=row["task_id"], question=question, trial=trial,
+            columns={
+                **common, "task_id": row["task_id"], "criterion_id": row["criterion_id"],
+                "criterion_hash": row["criterion_hash"], "review_trial": trial, "findings": None,
+            },
+            make_prompt=partial(rubric_prompt, template, conversation.messages, listed, place),
+        )
+        for trial in range(1, trials + 1)
+        for place, row in enumerate(rubric)
+    ]  # fmt: skip
+
+
+REVIEW = Analysis("review", "reviewer", "model_reviews", "review_id", review_items)
+"""The analysis that `prbench review` makes."""

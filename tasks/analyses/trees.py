@@ -1,0 +1,267 @@
+"""The tree of capabilities: phrases as vectors, and the vectors in groups of groups.
+
+Groups are made by k-means (Lloyd's algorithm, scikit-learn), each one divided again, from the root down. The same
+phrases give the same tree: they are sorted first, equal ones are one point with a weight, seeds are fixed, and all is
+computed by one thread, since sums in another order can differ in their last digit.
+
+Stored is one tree a field, made where its criteria or their phrases have changed.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.analyses.phrases import naming_of, refuse_without_library, stored_phrases
+from tasks.config import Analyst, Job
+from tasks.llm import OK
+from tasks.rules.errors import PipelineError
+from tasks.rules.identity import digest
+from tasks.run import StageReport, target_of, wanted_tasks
+from warehouse import Reader, Warehouse
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+METHOD = "k-means-1"
+"""The name of the method, stored with trees; the number grows when the same phrases would give another tree."""
+LEVELS = 4
+"""Levels below the root: with it the five of the paper (section 5.2)."""
+FEWEST_CRITERIA = 15
+"""A node has at least so many criteria: with fewer there are hardly tasks enough to say anything about it."""
+MOST_LEAVES = 200
+"""A large tree's smallest nodes are larger, since each node that is tested costs all others some certainty."""
+MORE_BRANCHES = 5
+"""So many numbers of children are tried for each node, and the one with the best silhouette is taken."""
+_DIMENSIONS = 100
+_SILHOUETTE_SAMPLE = 1_000
+_STARTS = 4
+_SEED = 20251114
+_CRITERION = ("task_id", "criterion_id", "criterion_hash")
+_DIGITS = 6
+"""Of a vector's entries; what is behind them depends on the machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A tree of capabilities.
+
+    Attributes:
+        parents: the place of each node's parent, -1 for the root; parents come before their children.
+        leaves: the node that each item belongs to; it has no children.
+    """
+
+    parents: tuple[int, ...]
+    leaves: Ints
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """How many steps each node lies below the root."""
+        levels: list[int] = []
+        for parent in self.parents:
+            levels.append(0 if parent < 0 else levels[parent] + 1)
+        return tuple(levels)
+
+    def members(self, node: int) -> Ints:
+        """The items under a node."""
+        under = {node}
+        for each, parent in enumerate(self.parents):
+            if parent in under:
+                under.add(each)
+        return np.flatnonzero(np.isin(self.leaves, list(under)))
+
+
+def build_tree(phrases: Sequence[str], vectors: Sequence[Sequence[float]] | None = None) -> Tree:
+    """The tree of items with these phrases; the order of the items does not matter.
+
+    Args:
+        phrases: one an item.
+        vectors: their embeddings, the same for equal phrases; without them TF-IDF of the phrases themselves.
+
+    Raises:
+        UsageError: scikit-learn is not installed.
+    """
+    refuse_without_library()
+    import sklearn.cluster  # noqa: F401 - bounded are only libraries that are loaded
+    from threadpoolctl import threadpool_limits
+
+    keys = [" ".join(phrase.casefold().split()) for phrase in phrases]
+    distinct, first, which, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+    with threadpool_limits(limits=1):
+        if vectors is None:
+            points = tfidf(list(map(str, distinct)))
+        else:
+            points = _unit(np.asarray([vectors[place] for place in first], dtype=np.float64))
+        growing = _Growing(points, counts.astype(np.int64))
+    return Tree(tuple(growing.parents), growing.leaves[which.reshape(-1)])
+
+
+def tfidf(phrases: Sequence[str]) -> Floats:
+    """Vectors of length 1 of phrases: TF-IDF of words and pairs of words, in at most 100 dimensions.
+
+    A phrase without a word that counts has a vector of zeros.
+    """
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    vectorizer = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, stop_words="english")
+    try:
+        weighted = vectorizer.fit_transform(phrases)
+    except ValueError:  # no phrase has a word that counts
+        return np.zeros((len(phrases), 1))
+    most = min(weighted.shape) - 1
+    if most <= _DIMENSIONS:
+        return _unit(weighted.toarray())
+    return _unit(TruncatedSVD(_DIMENSIONS, n_iter=7, random_state=_SEED).fit_transform(weighted))
+
+
+def _unit(vectors: NDArray[Any]) -> Floats:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    scaled = np.divide(vectors, lengths, out=np.zeros(vectors.shape), where=lengths > 0)
+    return np.asarray(np.round(scaled, _DIGITS), dtype=np.float64)
+
+
+class _Growing:
+    """The tree while it is made, of distinct points with their numbers of items."""
+
+    def __init__(self, points: Floats, counts: Ints) -> None:
+        self._points, self._counts = points, counts
+        self._fewest = max(FEWEST_CRITERIA, math.ceil(int(counts.sum()) / MOST_LEAVES))
+        self.parents: list[int] = []
+        self.leaves = np.zeros(len(points), dtype=np.int64)
+        if len(points):
+            self._grow(np.arange(len(points)), -1, LEVELS)
+
+    def _grow(self, members: Ints, parent: int, levels_left: int) -> None:
+        node = len(self.parents)
+        self.parents.append(parent)
+        self.leaves[members] = node
+        for group in self._divided(members, levels_left):
+            self._grow(group, node, levels_left - 1)
+
+    def _divided(self, members: Ints, levels_left: int) -> list[Ints]:
+        """The children of a node, the largest first; none where it cannot be divided into large enough ones."""
+        n_items = int(self._counts[members].sum())
+        most = min(len(np.unique(self._points[members], axis=0)), n_items // self._fewest)
+        if levels_left == 0 or most < 2:
+            return []
+        # So many children in each level below would make leaves of four times the smallest size.
+        least = max(2, math.ceil((n_items / (4 * self._fewest)) ** (1 / levels_left)))
+        tried = [self._split(members, k) for k in range(min(least, most), min(least + MORE_BRANCHES, most + 1))]
+        fitness, labels = max(tried, key=lambda each: each[0])
+        if fitness == -math.inf:
+            return []
+        groups = [members[labels == label] for label in np.unique(labels)]
+        return sorted(groups, key=lambda group: (-int(self._counts[group].sum()), int(group[0])))
+
+    def _split(self, members: Ints, k: int) -> tuple[float, Ints]:
+        """How well k groups fit (silhouette), and each member's group; those that are too small join the nearest."""
+        from sklearn.cluster import KMeans
+        from sklearn.metrics import silhouette_score
+
+        points, counts = self._points[members], self._counts[members]
+        made = KMeans(k, n_init=_STARTS, random_state=_SEED).fit(points, sample_weight=counts)
+        sizes = np.bincount(made.labels_, counts, minlength=k)
+        kept = np.flatnonzero(sizes >= self._fewest)
+        if len(kept) < 2:
+            return -math.inf, made.labels_
+        distances = np.linalg.norm(made.cluster_centers_[:, None] - made.cluster_centers_[kept][None], axis=2)
+        labels = kept[distances.argmin(axis=1)][made.labels_]
+        sampled = np.random.default_rng(_SEED).permutation(len(members))[:_SILHOUETTE_SAMPLE]
+        n_groups = len(np.unique(labels[sampled]))
+        if not 1 < n_groups < len(sampled):
+            return -1.0, labels
+        return float(silhouette_score(points[sampled], labels[sampled])), labels
+
+
+TFIDF = "tfidf"
+Row = dict[str, Any]
+
+
+def grow(job: Job) -> StageReport:
+    """Make the trees of fields whose phrases have changed. A phrase without a vector is left out, and counted."""
+    report, warehouse = StageReport("capabilities"), Warehouse(job.warehouse)
+    with warehouse.reader() as reader:
+        key = wanted_tasks(job, reader).key
+        rows = stored_phrases(job, reader, key)
+        stored = {row["field"]: row["tree_id"] for row in reader.select("capability_trees", **key)}
+        embedding = next(iter(job.settings.capability_embedding), None)
+        vectors = None if embedding is None else _vectors(reader, key, embedding)
+    for field, found in groupby(rows, key=lambda row: row["field"]):
+        members = [row for row in found if vectors is None or row["phrase"] in vectors]
+        by = TFIDF if embedding is None else target_of(embedding).config_hash
+        content = [[row[name] for name in (*_CRITERION, "phrase")] for row in members]
+        # By what it is made of, so that an unchanged one is not made twice.
+        tree_id = digest("tree", METHOD, by, field, content)[:16]
+        if members and stored.get(field) != tree_id:
+            made_of = None if vectors is None else [vectors[row["phrase"]] for row in members]
+            tree = build_tree([row["phrase"] for row in members], made_of)
+            named = {"vectors": TFIDF if embedding is None else embedding.label, "method": METHOD}
+            _store(warehouse, {**key, "field": field, "tree_id": tree_id}, tree, members, named)
+            report.notes.append(f"{field}: a tree of {len(members)} criteria")
+    warehouse.publish()
+    return report
+
+
+def _vectors(reader: Reader, key: Mapping[str, str], embedding: Analyst) -> dict[str, list[float]]:
+    made_by = {"model_config_hash": target_of(embedding).config_hash, "status": OK}
+    rows = reader.select("phrase_embeddings", "phrase, vector", order="phrase", **key, **made_by)
+    lengths = sorted({len(row["vector"]) for row in rows})
+    if len(lengths) > 1:
+        raise PipelineError(
+            f"{embedding.label}: vectors of {lengths[0]} and of {lengths[-1]} numbers cannot be compared; the model "
+            "behind this name has changed, so give it another `label` and another parameter"
+        )
+    return {row["phrase"]: row["vector"] for row in rows}
+
+
+def _store(warehouse: Warehouse, common: Row, tree: Tree, members: Sequence[Row], named: Mapping[str, str]) -> None:
+    nodes: list[Row] = []
+    of_nodes: list[Row] = []
+    created = {"created_at": datetime.now(UTC)}
+    for node, (parent, level) in enumerate(zip(tree.parents, tree.levels, strict=True)):
+        under = [members[place] for place in tree.members(node)]
+        content = sorted([row[name] for name in _CRITERION] for row in under)
+        node_id, is_leaf = digest("node", common["field"], content)[:16], node not in tree.parents
+        nodes.append({
+            **common, "node_id": node_id, "parent_id": None if parent < 0 else nodes[parent]["node_id"],
+            "level": level, "position": node, "is_leaf": is_leaf, "name": common["field"] if parent < 0 else None,
+            **_sizes(under), **created,
+        })  # fmt: skip
+        in_tree = {name: value for name, value in common.items() if name != "field"}
+        of_nodes += [
+            {**in_tree, **{name: row[name] for name in _CRITERION}, "node_id": node_id, "is_leaf": is_leaf}
+            for row in under
+        ]
+    warehouse.write("capability_members", of_nodes)
+    warehouse.write("capability_node_rows", nodes)
+    # Last, since it says which tree counts.
+    warehouse.write("capability_trees", [{**common, **named, **_sizes(members), **created}])
+
+
+def _sizes(members: Sequence[Row]) -> Row:
+    return {"n_criteria": len(members), "n_tasks": len({row["task_id"] for row in members})}
+
+
+def write_names(job: Job) -> StageReport:
+    """Put the names that were found into the nodes."""
+    report, warehouse = StageReport("capabilities"), Warehouse(job.warehouse)
+    with warehouse.reader() as reader:
+        key = wanted_tasks(job, reader).key
+        names, _ = naming_of(job, reader, key, job.settings.capability_model[0])
+        nodes = reader.select("capability_nodes", **key)
+    changed = [
+        {**row, "name": names[row["node_id"]], "created_at": datetime.now(UTC)}
+        for row in nodes
+        if names.get(row["node_id"], row["name"]) != row["name"]
+    ]
+    if changed:
+        warehouse.write("capability_node_rows", changed)
+        warehouse.publish()
+        report.notes.append(f"{len(changed)} nodes named")
+    return report

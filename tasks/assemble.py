@@ -1,0 +1,69 @@
+"""Assemble: the conversations of admitted tasks, as they are sent to a model.
+
+`messages` holds each conversation exactly as it is sent, so one can see what a model was asked. Reference texts are
+in front of the prompt of their turn.
+
+`conversation_id` is a hash of the messages. A task whose conversation has not changed keeps its responses under a new
+configuration. Scratchpad and canary are not in the rows that this stage reads.
+
+Exports build the conversations that are not assembled yet (`complete_conversations`), so they go out right after an
+import.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import groupby
+from typing import Any
+
+import sql
+from tasks.config import Job
+from tasks.rules.conversation import build_messages
+from tasks.rules.identity import conversation_id
+from tasks.rules.records import Turn
+from tasks.run import Conversation, StageReport, WantedTasks, conversations_of, wanted_tasks
+from warehouse import Reader, Warehouse
+
+
+def assemble(job: Job) -> StageReport:
+    """Write the messages of every wanted task that has none yet, each user turn with its reference texts in front.
+
+    The scratchpad and the canary are not in the rows that this reads, and so cannot leave.
+    """
+    warehouse = Warehouse(job.warehouse)
+    with warehouse.reader() as reader:
+        wanted = wanted_tasks(job, reader)
+        turns = turns_to_assemble(reader, wanted)
+    built = _built(turns)
+    rows = [
+        {**wanted.key, "task_id": task_id, "conversation_id": each.conversation_id, "position": position, "role": role,
+         "content": content}
+        for task_id, each in built.items()
+        for position, (role, content) in enumerate(each.messages)
+    ]  # fmt: skip
+    warehouse.write("message_rows", rows)
+    warehouse.publish()
+    note = f"{len(built)} conversations built, {len(wanted.task_ids) - len(built)} already present"
+    return StageReport("assemble", rows=len(built), notes=[note])
+
+
+def complete_conversations(reader: Reader, wanted: WantedTasks, task_ids: Iterable[str]) -> dict[str, Conversation]:
+    """The conversations of some wanted tasks, by task id, those that are not assembled yet too."""
+    some = replace(wanted, task_ids=tuple(sorted(set(task_ids))))
+    return _built(turns_to_assemble(reader, some)) | conversations_of(reader, some, some.task_ids)
+
+
+def turns_to_assemble(reader: Reader, wanted: WantedTasks) -> list[dict[str, Any]]:
+    """The user turns of the wanted tasks that have no messages yet."""
+    parameters = {**wanted.key, "tasks": list(wanted.task_ids)}
+    return reader.rows(sql.read("questions/assemble/turns_to_assemble"), parameters)
+
+
+def _built(turns: Iterable[Mapping[str, Any]]) -> dict[str, Conversation]:
+    """The conversations that user turns make, by task id."""
+    built = {}
+    for task_id, of_task in groupby(turns, key=lambda turn: turn["task_id"]):
+        messages = build_messages(
+            [Turn(row["prompt"], tuple(row["reference_texts"]), row["response"]) for row in of_task]
+        )
+        built[task_id] = Conversation(conversation_id(messages), tuple(messages))
+    return built

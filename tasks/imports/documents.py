@@ -1,0 +1,139 @@
+"""Documents, turned into Markdown: each in a process of its own, so that what one does to it harms nothing else.
+
+That process is `python -m tasks.imports.documents KIND < FILE`, within limits of memory and time. It prints JSON.
+"""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from tasks.console import advance, progress
+from tasks.dataset.foreign_files import bounded, open_inside
+from tasks.rules.errors import PipelineError, UsageError, install_extra
+
+_LIBRARIES = {".pdf": ("pdfplumber",), ".docx": ("mammoth", "markdownify")}
+_PLAIN = (".md", ".markdown", ".txt")
+SUFFIXES = (*_PLAIN, *_LIBRARIES)
+"""Endings of files that are documents, in lower case."""
+_LONGEST_S = 300.0
+
+
+class DocumentRefused(PipelineError):
+    """A document cannot be read as it is; the message says why, and what to do."""
+
+
+class Converted(NamedTuple):
+    """A document as Markdown.
+
+    Attributes:
+        text: The Markdown; nothing but space where the document holds no text.
+        n_pages: Pages of a PDF; 0 for other documents, which have none until they are printed.
+        n_pages_without_text: Pages of a PDF that show nothing or pictures only.
+        n_unreadable: Characters whose font does not say what they are; each stands as U+FFFD in the text.
+        lacks_formulas: Whether formulas were left out, since they are no text.
+    """
+
+    text: str
+    n_pages: int = 0
+    n_pages_without_text: int = 0
+    n_unreadable: int = 0
+    lacks_formulas: bool = False
+
+
+def convert(files: Sequence[Path], folder: Path | None = None, *, is_quiet: bool = False) -> dict[Path, Converted]:
+    """Every file as Markdown, as many at a time as there are processors.
+
+    Files of a folder that came from elsewhere are read within it.
+
+    Raises:
+        UsageError: the libraries for one are not installed.
+        DocumentRefused: one cannot be read; the message names it.
+    """
+    for file in files:
+        if any(find_spec(name) is None for name in _LIBRARIES.get(file.suffix.lower(), ())):
+            raise UsageError(
+                f"{file}: PDF and DOCX files need more libraries; install them with {install_extra('documents')}"
+            )
+    done: dict[Path, Converted] = {}
+    with progress("convert", {"": len(files)}, is_quiet=is_quiet), ThreadPoolExecutor(os.cpu_count()) as pool:
+        for file, converted in zip(files, pool.map(lambda file: _converted(file, folder), files), strict=True):
+            done[file] = converted
+            advance("convert", succeeded=True)
+    return done
+
+
+def converters(files: Sequence[Path]) -> list[str]:
+    """The libraries with their versions that turn these files into Markdown; none for text that is taken as it is."""
+    names = {name for file in files for name in _LIBRARIES.get(file.suffix.lower(), ())}
+    return [f"{name} {version(name)}" for name in sorted(names)]
+
+
+def _converted(file: Path, folder: Path | None) -> Converted:
+    kind, root = file.suffix.lower(), folder or file.parent
+    try:
+        with bounded(open_inside(root, file.relative_to(root)), file) as content:
+            return _read_plain(content.read()) if kind in _PLAIN else _converted_apart(content, kind)
+    except DocumentRefused as error:
+        raise DocumentRefused(f"{file}: {error}") from error
+    except OSError as error:
+        raise DocumentRefused(f"{file}: can't be read ({error.strerror})") from error
+
+
+def _read_plain(content: bytes) -> Converted:
+    """The text of a file in UTF-8, with or without a byte order mark; which other encoding one is in, nobody knows."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DocumentRefused(f"not UTF-8 ({error.reason} at byte {error.start}); save it in UTF-8") from error
+    if "\0" in text:
+        raise DocumentRefused("not text (it has NUL characters, as UTF-16 without its mark has); save it in UTF-8")
+    return Converted(text)
+
+
+def _converted_apart(content: BinaryIO, kind: str) -> Converted:
+    """What the process of its own makes of a file of a kind, `.pdf` or `.docx`."""
+    command = [sys.executable, "-m", "tasks.imports.documents", kind]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    try:
+        process = subprocess.run(
+            command, check=False, capture_output=True, stdin=content, timeout=_LONGEST_S, env=environment
+        )
+    except subprocess.TimeoutExpired as error:
+        raise DocumentRefused(f"not converted within {_LONGEST_S:.0f} s; give its text as Markdown") from error
+    if process.returncode:
+        raise DocumentRefused(f"its conversion failed (exit {process.returncode}); give its text as Markdown")
+    said = json.loads(process.stdout)
+    if "refused" in said:
+        raise DocumentRefused(said["refused"])
+    return Converted(**said)
+
+
+_MOST_MEMORY_BYTES = 2 * 2**30
+"""A few kilobytes can unpack to gigabytes; a report of hundreds of pages takes a tenth of this."""
+
+
+def outcome(file: Path, kind: str) -> dict[str, Any]:
+    """What came of a file of a kind, `.pdf` or `.docx`: the parts of a `Converted`, or why it was `refused`."""
+    try:
+        to_markdown = import_module(f"tasks.imports.{kind[1:]}").to_markdown
+        return to_markdown(file)._asdict()  # type: ignore[no-any-return]
+    except PipelineError as error:
+        return {"refused": str(error)}
+    except MemoryError:
+        return {"refused": f"takes more than {_MOST_MEMORY_BYTES // 2**30} GB of memory; give its text as Markdown"}
+    except Exception as error:  # noqa: BLE001 - the libraries raise all kinds of errors, and each is reported
+        return {"refused": f"not a {kind[1:].upper()}, or damaged ({type(error).__name__}); save it again"}
+
+
+if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY_BYTES, _MOST_MEMORY_BYTES))
+    print(json.dumps(outcome(Path("/dev/stdin"), sys.argv[1])))

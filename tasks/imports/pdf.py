@@ -1,0 +1,225 @@
+"""PDF to Markdown: pdfplumber reads words, tables and links with their places; headings and lists come of these."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby, pairwise
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import pdfplumber
+from pdfminer.pdfdocument import PDFXRefFallback
+from pdfminer.pdftypes import PDFStream, resolve1
+from pdfplumber.page import Page
+from pdfplumber.pdf import PDF
+from pdfplumber.table import Table
+from pdfplumber.utils.exceptions import PdfminerException
+
+from tasks.imports.documents import Converted, DocumentRefused
+from tasks.rules.text.characters import count_alphanumeric, storable
+
+Word = dict[str, Any]
+"""A word as pdfplumber gives it: `text`, its box `x0`, `x1`, `top`, `bottom` in points, `upright`; and `uri`."""
+_Item = TypeVar("_Item")
+
+_MOST_EDGES = 3_000
+"""Of a page with more lines than this no tables are looked for: it is a drawing, and looking would take minutes."""
+_SPACE_RATIO = 0.15
+"""The gap between letters, in their size, from which on they are of two words; text that is set tightly has no more."""
+_MOST_UNREADABLE = 0.1
+_UNKNOWN = re.compile(r"\(cid:(\d+)\)")
+_BULLET_CODE = "127"
+"""What unused codes stand for in the encodings of PDF."""
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_BULLET = re.compile(r"^[•◦▪▫‣●○■□∙·\uf0b7\uf0a7]\s*(?=\S)")
+_LEAST_HEADING = 1.15
+"""How much larger than the body's a heading's letters are."""
+_LONGEST_HEADING = 200
+_PARAGRAPH_GAP = 0.6
+"""The space between two lines, in heights of a line, from which on they are two paragraphs."""
+_SHARED = 0.3
+"""How much of the height of two words of one line is at the same height."""
+_TIGHT = 0.15
+"""The space between two words, in heights of a word, up to which a raised one belongs to the one before it."""
+_WIDE = 1.5
+"""The space between two words, in heights of a word, from which on they are in two columns: a tab stands for it."""
+
+
+class Line(NamedTuple):
+    """A line of a page, or a table of it, which is as many lines of Markdown."""
+
+    text: str
+    size: float
+    top: float
+    bottom: float
+    page: int
+    is_table: bool = False
+
+
+def to_markdown(file: Path) -> Converted:
+    """The text of all pages in the order in which they draw it, with headings, lists, ruled tables and links.
+
+    Raises:
+        DocumentRefused: the file is damaged, protected by a password, or its text cannot be read.
+    """
+    try:
+        pdf = pdfplumber.open(file, raise_unicode_errors=False)
+    except PdfminerException as error:
+        if "PDFPasswordIncorrect" in repr(error):
+            raise DocumentRefused("protected by a password; save it without one") from error
+        raise
+    with pdf:
+        _refuse_damaged(pdf)
+        pages = []
+        for page in pdf.pages:
+            pages.append(list(_lines(page)))
+            page.close()  # frees the page's letters
+    text = markdown_of([line for lines in pages for line in lines])
+    n_unreadable = text.count("\ufffd")
+    if n_unreadable > _MOST_UNREADABLE * sum(not char.isspace() for char in text):
+        raise DocumentRefused("its fonts do not say which letters they show; print it to PDF from its source again")
+    return Converted(text, len(pages), pages.count([]), n_unreadable)
+
+
+def _refuse_damaged(pdf: PDF) -> None:
+    """Refuse a file of which a part is missing: what is left would be taken for the whole report."""
+    if any(isinstance(index, PDFXRefFallback) for index in pdf.doc.xrefs):
+        raise DocumentRefused("damaged (its index is broken, so parts may be missing); save it again")
+    n_stated = resolve1(resolve1(pdf.doc.catalog["Pages"])["Count"])
+    if n_stated != len(pdf.pages):
+        raise DocumentRefused(f"damaged ({len(pdf.pages)} of {n_stated} pages can be read); save it again")
+    for page in pdf.pages:
+        for stream in map(resolve1, page.page_obj.contents):
+            if not isinstance(stream, PDFStream) or (stream.get_rawdata() and not stream.get_data()):
+                raise DocumentRefused(f"damaged (page {page.page_number} can't be unpacked); save it again")
+
+
+def _lines(page: Page) -> Iterator[Line]:
+    """The lines and tables of a page; a table stands where its first word is drawn."""
+    drawn = page.extract_words(use_text_flow=True, x_tolerance_ratio=_SPACE_RATIO)
+    words = [{**word, "text": text} for word in drawn if (text := _cleaned(word["text"]))]
+    links: dict[tuple[float, ...] | None, Any] = {
+        (link["x0"], link["top"], link["x1"], link["bottom"]): link.get("uri") for link in page.hyperlinks
+    }
+    tables = [] if len(page.edges) > _MOST_EDGES else [table for table in page.find_tables() if _holds(table, words)]
+    for word in words:
+        word["uri"] = links.get(_place(word, filter(None, links)))
+        word["table"] = _place(word, [table.bbox for table in tables])
+    unseen = {table.bbox: table for table in tables}
+    for box, run in groupby(words, lambda word: word["table"]):
+        if box is None:
+            yield from lines_of(run, page.page_number)
+        elif table := unseen.pop(box, None):
+            text = _table(table, [word for word in words if word["table"] == box])
+            yield Line(text, 0, box[1], box[3], page.page_number, is_table=True)
+
+
+def _holds(table: Table, words: Iterable[Word]) -> bool:
+    """Whether a table is one of text: two rows and columns at least, and no word of it outside its cells."""
+    used = {_place(word, table.cells) for word in words if _place(word, [table.bbox])}
+    return len(table.rows) > 1 and len(table.columns) > 1 and len(used) > 1 and None not in used
+
+
+def _table(table: Table, words: Iterable[Word]) -> str:
+    words = [{**word, "cell": _place(word, table.cells)} for word in words]
+    rows = []
+    for row in table.rows:
+        inside = ([word for word in words if cell is not None and word["cell"] == cell] for cell in row.cells)
+        rows.append([" ".join(line.text for line in lines_of(cell, 0)).replace("|", "\\|") for cell in inside])
+    head, *body = (f"| {' | '.join(cells)} |" for cells in rows)
+    return "\n".join((head, "|" + " --- |" * len(rows[0]), *body))
+
+
+def _place(word: Word, boxes: Iterable[tuple[float, ...]]) -> tuple[float, ...] | None:
+    """The first of these boxes in which the middle of a word is."""
+    x, y = (word["x0"] + word["x1"]) / 2, (word["top"] + word["bottom"]) / 2
+    return next((box for box in boxes if box[0] <= x <= box[2] and box[1] <= y <= box[3]), None)
+
+
+def _cleaned(text: str) -> str:
+    """A word with what is no character left out, and U+FFFD for what cannot be read."""
+    text = _UNKNOWN.sub(lambda match: "•" if match[1] == _BULLET_CODE else "\ufffd", text)
+    return _CONTROL.sub("", storable(text))
+
+
+def lines_of(words: Iterable[Word], page: int) -> Iterator[Line]:
+    """The lines that words make, in the order in which the page draws them; linked words as links."""
+    for line in _runs(words, _is_beside):
+        sizes: Counter[float] = Counter()
+        for word in line:
+            sizes[_height(word)] += count_alphanumeric(word["text"])  # a list's mark may be larger than its text
+        parts = []
+        for uri, run in groupby(line, lambda word: word.get("uri")):
+            text = _joined(list(run))
+            target = f"<{uri}>" if re.search(r"[\s()]", uri or "") else uri
+            parts.append(text if uri is None or uri in text else f"[{text}]({target})")
+        top, bottom = min(word["top"] for word in line), max(word["bottom"] for word in line)
+        yield Line(" ".join(parts), sizes.most_common(1)[0][0], top, bottom, page)
+
+
+def markdown_of(lines: Sequence[Line]) -> str:
+    """Markdown of a document's lines: large ones are headings by their size, and what stands apart is a paragraph."""
+    letters: Counter[int] = Counter()
+    for line in lines:
+        letters[round(line.size)] += 0 if line.is_table else len(line.text)
+    least = letters.most_common(1)[0][0] * _LEAST_HEADING if letters else 0
+    paragraphs = list(_runs(lines, _goes_on))
+    large = {round(each[0].size) for each in paragraphs if _may_be_heading(each, least)}
+    levels = {size: min(level, 6) for level, size in enumerate(sorted(large, reverse=True), start=1)}
+    blocks = []
+    for each in paragraphs:
+        if _may_be_heading(each, least):
+            blocks.append(f"{'#' * levels[round(each[0].size)]} {' '.join(line.text for line in each)}")
+        else:
+            blocks.append("\n".join(line.text if line.is_table else _BULLET.sub("- ", line.text) for line in each))
+    return "\n\n".join(blocks) + "\n" if blocks else ""
+
+
+def _runs(items: Iterable[_Item], goes_on: Callable[[list[_Item], _Item], bool]) -> Iterator[list[_Item]]:
+    run: list[_Item] = []
+    for item in items:
+        if run and not goes_on(run, item):
+            yield run
+            run = []
+        run.append(item)
+    if run:
+        yield run
+
+
+def _is_beside(line: list[Word], word: Word) -> bool:
+    """Whether a word is on a line: a part of the lower one's height is beside the other, as of raised letters too."""
+    last = max(line, key=_height)
+    shared = min(last["bottom"], word["bottom"]) - max(last["top"], word["top"])
+    return bool(word["upright"] and last["upright"] and shared >= _SHARED * min(_height(last), _height(word)))
+
+
+def _height(word: Word) -> float:
+    return float(word["bottom"] - word["top"] if word["upright"] else word["x1"] - word["x0"])
+
+
+def _joined(words: Sequence[Word]) -> str:
+    """The text of words: between two a space, a tab where they are in two columns, nothing before a raised one."""
+    text = str(words[0]["text"])
+    for before, word in pairwise(words):
+        gap = (word["x0"] - before["x1"]) / _height(word) if _height(word) else 0.0
+        is_raised = abs(before["bottom"] - word["bottom"]) > 1 or abs(before["top"] - word["top"]) > 1
+        text += "" if is_raised and abs(gap) < _TIGHT else "\t" if gap > _WIDE else " "
+        text += word["text"]
+    return text
+
+
+def _may_be_heading(paragraph: Sequence[Line], least: float) -> bool:
+    text = "".join(line.text for line in paragraph)
+    first = paragraph[0]
+    return not first.is_table and first.size >= least and len(text) <= _LONGEST_HEADING and any(map(str.isalpha, text))
+
+
+def _goes_on(paragraph: list[Line], line: Line) -> bool:
+    """Whether a line belongs to a paragraph, or a heading."""
+    before = paragraph[-1]
+    if before.is_table or line.is_table or round(before.size) != round(line.size):
+        return False
+    gap = line.top - before.bottom
+    if before.page != line.page or gap < -line.size:  # the next page, or the next column
+        return line.text[:1].islower()
+    return gap < _PARAGRAPH_GAP * line.size

@@ -1,0 +1,269 @@
+"""The formats that are known, which of them a file is in, and the smaller ones of them."""
+
+import ast
+import html
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, as_whole_number
+from tasks.imports.files import ImportRefused, number_of
+from tasks.imports.results.evalscope import is_evalscope, read_evalscope
+from tasks.imports.results.inspect_log import is_inspect, read_inspect
+from tasks.imports.results.records import (
+    MIN_NORMALIZED,
+    PRIMARY,
+    Answer,
+    Decision,
+    Grading,
+    Log,
+    decided,
+    marked,
+    messages_of,
+    numbered,
+)
+from tasks.imports.results.sources import Source
+from tasks.llm import PROVIDER_ERROR
+from tasks.rules.errors import UsageError
+
+_NOT_SAMPLED = {"N/A": PROVIDER_ERROR}
+_TRUE_FALSE = {"true": 1.0, "false": 0.0}
+_TRIAL = re.compile(r"_trial_(\d+)_")
+_KINDS = {"clipped": PRIMARY, "normalized": MIN_NORMALIZED}
+
+
+def is_published(source: Source) -> bool:
+    """Whether a file is a result of the published harness (github.com/scaleapi/PRBench), all models of a trial."""
+    return {"outputs", "config", "points_clipped"} <= source.document.keys()
+
+
+def read_published(source: Source) -> Log:
+    """The answers and grades of all models.
+
+    The harness stores a failed judge call as `false` and an answer that could not be sampled as `N/A`.
+
+    Raises:
+        ImportRefused: a part of it is missing or has another form.
+    """
+    document = source.document
+    outputs = as_mapping(document["outputs"])
+    answers = [
+        each for model in outputs for each in _of_model(source.path, document, model, as_mapping(outputs[model]))
+    ]
+    has_search = as_mapping(document["config"]).get("web_search")
+    notes = ["the models had web search; --as gives them labels of their own"] if has_search else []
+    return Log("published PRBench harness", answers, notes)
+
+
+def _of_model(path: Path, document: Mapping[str, Any], model: str, outputs: Mapping[str, Any]) -> Iterator[Answer]:
+    config = as_mapping(document["config"])
+    # Its points stand in the order of its outputs; a task that the data set has twice is one output.
+    scores = {
+        name: points
+        for kind, name in _KINDS.items()
+        if len(points := as_list(as_mapping(document.get(f"points_{kind}")).get(model))) == len(outputs)
+    }
+    named = _TRIAL.search(path.name) if config.get("trial_number") is None else None
+    trial = number_of(str(path), {"trial_number": named[1]} if named else config, "trial_number", first=0)
+    for place, (task, output) in enumerate(outputs.items()):
+        where = f"{path}: {model}, task {task}"
+        given = as_mapping(output)
+        own = {name: value for name, of in scores.items() if (value := as_number(of[place])) is not None}
+        yield Answer(
+            where, model, as_text(given.get("id")) or task, None, trial=trial,
+            transcript=as_text(given.get("convo")) or "", failure_texts=_NOT_SAMPLED,
+            gradings=(Grading(as_text(config.get("judge_model_name")), _grades(where, given), own_scores=own,
+                              may_hide_failures=True),),
+        )  # fmt: skip
+
+
+def _grades(where: str, output: Mapping[str, Any]) -> Sequence[Decision]:
+    texts, grades = as_list(output.get("rubric_texts")), as_list(output.get("grades"))
+    weights = as_list(output.get("weights")) or [None] * len(texts)
+    if not len(texts) == len(grades) == len(weights):
+        raise ImportRefused(f"{where}: has {len(texts)} rubric_texts, {len(grades)} grades and {len(weights)} weights")
+    found = []
+    for text, grade, weight in zip(texts, grades, weights, strict=True):
+        value = _TRUE_FALSE.get(str(grade).strip().lower())
+        if value is None:
+            raise ImportRefused(f"{where}: a grade is {grade!r}; it is true or false")
+        found.append(Decision(as_text(text), value, weight=as_number(weight)))
+    return found
+
+
+_UNANSWERED = {"No response (bad request).": PROVIDER_ERROR}
+_SECTION = "<h3>Prompt conversation</h3>"
+_ANSWER, _RESULTS, _GRADES = "<h3>Sampled message</h3>", "<h3>Results</h3>", "<p>Rubrics with grades: "
+_MESSAGE, _ROLE = '<div class="message ', '<div class="role">'
+_NUMBER = r"(-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)"
+_SCORE = re.compile(rf"<p>Score: {_NUMBER}</p>")
+_MARKS = {"True": 1.0, "False": 0.0}
+
+
+def is_simple(source: Source) -> bool:
+    """Whether a file is of simple-evals: the JSON with all results, its examples one per line, or the HTML report.
+
+    The file with metrics alone has no answers, and is refused.
+    """
+    if "example_level_metadata" in as_mapping(source.document.get("metadata")):
+        return True
+    if source.rows:
+        return {"rubric_items", "completion", "prompt_id"} <= source.rows[0].keys()
+    return _SECTION in source.text and _GRADES in source.text
+
+
+def read_simple(source: Source) -> Log:
+    """Its examples, of one model and one judge, which the files do not name.
+
+    A judge's reply that cannot be read is asked for again until it can, so nothing is hidden; a question that the
+    provider refused has a text of the harness as its answer.
+    """
+    if examples := as_list(as_mapping(source.document.get("metadata")).get("example_level_metadata")):
+        answers = [_of_example(f"{source.path}: example {n}", as_mapping(e)) for n, e in enumerate(examples, 1)]
+    elif source.rows:
+        answers = [_of_example(f"{source.path}: row {n}", row) for n, row in enumerate(source.rows, start=1)]
+    else:
+        answers = list(_of_report(source.path, source.text))
+    return Log("simple-evals", numbered(answers))
+
+
+def _of_example(where: str, example: Mapping[str, Any]) -> Answer:
+    said = example.get("completion")
+    text = messages_of(said)[-1][1] if as_list(said) else as_text(said)
+    usage = as_mapping(example.get("usage"))
+    columns = {
+        "prompt_tokens": "input_tokens", "cached_tokens": "input_cached_tokens", "completion_tokens": "output_tokens",
+        "reasoning_tokens": "output_reasoning_tokens",
+    }  # fmt: skip
+    decisions = [
+        Decision(as_text(item.get("criterion")), decided(item.get("criteria_met")),
+                 explanation=as_text(item.get("explanation")), weight=as_number(item.get("points")))
+        for item in map(as_mapping, as_list(example.get("rubric_items")))
+    ]  # fmt: skip
+    return Answer(
+        where, None, as_text(example.get("prompt_id")), text, failure_texts=_UNANSWERED,
+        messages=messages_of(example.get("prompt")) or None,
+        usage={column: as_whole_number(usage.get(name)) for column, name in columns.items()},
+        gradings=(_grading(decisions, as_number(example.get("score"))),),
+    )  # fmt: skip
+
+
+def _of_report(path: Path, text: str) -> Iterator[Answer]:
+    """The examples of an HTML report, which has no ids: their conversations say which tasks they are on.
+
+    Messages are escaped; the part with the grades is not.
+    """
+    for number, section in enumerate(text.split(_SECTION)[1:], start=1):
+        asked, _, rest = section.partition(_ANSWER)
+        said, _, results = rest.partition(_RESULTS)
+        found, score = next(_messages(said), None), _SCORE.search(results)
+        grades = results.partition(_GRADES)[2].rpartition("</p>")[0].replace("<br>", "\n").strip("\n")
+        yield Answer(
+            f"{path}: example {number}", None, None, found[1] if found else None, messages=list(_messages(asked)),
+            failure_texts=_UNANSWERED,
+            gradings=(_grading(marked(grades, _MARKS, "\n\tExplanation: "), float(score[1]) if score else None),),
+        )  # fmt: skip
+
+
+def _messages(part: str) -> Iterator[tuple[str, str]]:
+    """Role and text of each message, byte for byte: HTML parsers drop a line feed that begins a text."""
+    for message in part.split(_MESSAGE)[1:]:
+        role, _, rest = message.partition(_ROLE)[2].partition("<pre>")
+        text, end, _ = rest.partition("</pre>")
+        if end and role.strip():
+            yield role.split(None, 1)[0].partition("<")[0], html.unescape(text)
+
+
+def _grading(decisions: Sequence[Decision], score: float | None) -> Grading:
+    own = {} if score is None else {PRIMARY: score}
+    return Grading(None, decisions, may_hide_failures=False, own_scores=own)
+
+
+_GUESSED = "None"
+
+
+def is_m42(source: Source) -> bool:
+    """Whether a file holds rows of m42's code (`judge_responses.jsonl`), and its generations."""
+    return bool(source.rows) and {"prompt_id", "prompt", "prompt_response", "rubrics"} <= source.rows[0].keys()
+
+
+def read_m42(source: Source) -> Log:
+    """Its rows, of one model and one judge, which the files do not name.
+
+    Where a judge's reply cannot be read 30 times, it guesses from the words in it and gives `None` as the explanation:
+    such a decision is a failure here.
+
+    Raises:
+        ImportRefused: what a judge said does not fit the rubric, or is no text of a Python list.
+    """
+    answers = [_of_row(f"{source.path}: row {n}", row) for n, row in enumerate(source.rows, start=1)]
+    return Log("m42", numbered(answers))
+
+
+def _of_row(where: str, row: Mapping[str, Any]) -> Answer:
+    said = messages_of(row.get("prompt_response"))
+    decisions = _decisions(where, as_list(row.get("rubrics")), row.get("responses"))
+    return Answer(
+        where, None, as_text(row.get("prompt_id")), said[-1][1] if said else None,
+        messages=messages_of(row.get("prompt")),
+        gradings=(_grading(decisions, as_number(row.get("score"))),) if decisions else (),
+    )  # fmt: skip
+
+
+def _decisions(where: str, rubric: Sequence[Any], stated: Any) -> Sequence[Decision]:
+    try:
+        graded = as_list(ast.literal_eval(stated)) if isinstance(stated, str) else as_list(stated)
+    except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
+        raise ImportRefused(f"{where}: `responses` cannot be read; correct the row") from error
+    if graded and len(graded) != len(rubric):
+        raise ImportRefused(f"{where}: has {len(graded)} `responses` on {len(rubric)} `rubrics`; correct the row")
+    found = []
+    for item, each in zip(map(as_mapping, rubric), map(as_mapping, graded), strict=False):
+        said = as_mapping(each.get("response_dict"))
+        explanation = as_text(said.get("explanation"))
+        is_guess = explanation == _GUESSED
+        found.append(Decision(
+            as_text(item.get("criterion")), None if is_guess else decided(said.get("criteria_met")),
+            explanation=None if is_guess else explanation, weight=as_number(item.get("points")),
+            error="the harness guessed from a reply that it could not read" if is_guess else None,
+        ))  # fmt: skip
+    return found
+
+
+AUTO = "auto"
+
+
+class Format(NamedTuple):
+    """How a format is recognised by its content, and read."""
+
+    title: str
+    is_of: Callable[[Source], bool]
+    read: Callable[[Source], Log]
+
+
+FORMATS: Mapping[str, Format] = {
+    "prbench": Format("a result of the published PRBench harness", is_published, read_published),
+    "inspect": Format("a log of Inspect AI", is_inspect, read_inspect),
+    "evalscope": Format("an output folder of EvalScope", is_evalscope, read_evalscope),
+    "simple-evals": Format("a result of simple-evals", is_simple, read_simple),
+    "m42": Format("a result file of m42's code", is_m42, read_m42),
+}
+"""The name of a format -> how it is read; the first that recognises a file is its own."""
+
+
+def format_of(source: Source, name: str = AUTO) -> Format:
+    """The format of a source, or the one that is named.
+
+    Raises:
+        UsageError: no format recognises it, or the named one does not, or it is damaged.
+    """
+    tried = FORMATS if name == AUTO else {name: FORMATS[name]}
+    found = next((each for each in tried.values() if each.is_of(source)), None)
+    if found is None and source.damage is not None:
+        raise UsageError(f"{source.path}: is damaged or cut off ({source.damage}); copy it again")
+    if found is None:
+        known = ", ".join(each.title for each in tried.values())
+        advice = "tables are read by `prbench import responses` and `import verdicts`"
+        raise UsageError(f"{source.path}: is not {known if len(tried) == 1 else f'one of: {known}'}; {advice}")
+    return found

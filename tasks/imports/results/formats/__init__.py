@@ -1,1 +1,0 @@
-"""The formats of other harnesses, one module each; `known.py` says which a file is in."""

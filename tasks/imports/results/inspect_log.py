@@ -1,0 +1,284 @@
+"""Logs of Inspect AI, `.eval` or JSON, read without its library (see the README)."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text
+from tasks.imports.files import ImportRefused, number_of
+from tasks.imports.results.records import (
+    MIN_NORMALIZED,
+    PRIMARY,
+    REFUSED,
+    TRUNCATED,
+    Answer,
+    Decision,
+    Grading,
+    Log,
+    call_failure,
+    decided,
+    finished,
+    first_of,
+    first_text,
+    marked,
+    messages_of,
+    text_of,
+    usage_of,
+)
+from tasks.imports.results.sources import Archive, Source
+from tasks.llm import CONTEXT_LENGTH, PROVIDER_ERROR, TIMEOUT
+from tasks.rules.text.characters import is_blank, one_line
+from tasks.rules.verdict import PARSE_ERROR
+
+_TEXTS = ("criterion", "title", "rubric_item", "rubric", "text")
+_NAMES = ("criterion_id", "id", *_TEXTS)
+_DECISIONS = ("criteria_met", "met", "is_met", "satisfied", "passed", "value", "verdict", "grade", "status", "score")
+_DECIDED_BY = {*_DECISIONS, "error"}
+_EXPLANATIONS = ("explanation", "reason", "rationale")
+_WEIGHTS = ("weight", "points")
+_FAILURES = {PARSE_ERROR, PROVIDER_ERROR, TIMEOUT, CONTEXT_LENGTH, REFUSED, TRUNCATED}
+_OPEN = {"not_judged", "no_response"}
+"""What is no decision yet, in the logs that `prbench export inspect` writes."""
+_DONE = {"ok", "success", "completed", "complete", "done", "scored", "graded", "judged"}
+"""What a status may say beside a decision."""
+_HIDES = "may_hide_failures"
+_MOST_SAID = 80
+_MARKS = {"✓": 1.0, "✗": 0.0}
+_UNREADABLE = ("Invalid grading response format", "Could not parse grading response", "Failed to parse judge response")
+_UNEXPLAINED = "No explanation provided"
+_HIDING = "detailed_results"
+"""Where a scorer of inspect_evals (see the README) keeps criteria: there a call without a decision is unmet."""
+_BY_CRITERION = ("criteria", "verdicts", "decisions", "grades", "results", "met", "criteria_met")
+"""Of several mappings of booleans, the one that these name has the decisions."""
+Found = tuple[list[Decision], bool | None]
+
+
+def decisions_of(score: Mapping[str, Any], sample: Mapping[str, Any]) -> Found | None:
+    """The decisions in a score, and whether the scorer may hide failures (None: unknown); None if it stores none.
+
+    They stand in a list of objects in its metadata, in a list `grades` in the order of the rubric, in the explanation
+    behind marks, or by criterion, in the value or in the metadata; what stands there may also be something else.
+    """
+    metadata = as_mapping(score.get("metadata"))
+    for name, stated in metadata.items():
+        if items := _items(stated):
+            may_hide = True if name == _HIDING else _may_hide(items)
+            return [_decision(item) for item in items if item.get("status") not in _OPEN], may_hide
+    grades = metadata.get("grades")
+    if isinstance(grades, list) and grades:
+        return _by_place(metadata, grades, sample), True
+    if found := marked(as_text(score.get("explanation")) or "", _MARKS, "\n  ", _UNREADABLE):
+        return found, True
+    items = [{"criterion_id": name, **item} for name, item in _by_criterion(score, metadata).items()]
+    return ([replace(_decision(item), is_guess=True) for item in items], _may_hide(items)) if items else None
+
+
+def _by_criterion(score: Mapping[str, Any], metadata: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    """What may be decisions by the id or text of a criterion, each as an object."""
+    value = as_mapping(score.get("value"))
+    if value and all(decided(each) is not None for each in value.values()):
+        return {name: {"met": each} for name, each in value.items()}
+    objects = {name: as_mapping(each) for name, each in metadata.items()}
+    with_decisions = {n for n, of in objects.items() if all(_DECIDED_BY & as_mapping(e).keys() for e in of.values())}
+    stated = {n: found for n, of in objects.items() if (found := _flags(of) or (of if n in with_decisions else {}))}
+    named = [found for name, found in stated.items() if len(stated) == 1 or name in _BY_CRITERION]
+    return named[0] if len(named) == 1 else _flags({k: v for k, v in metadata.items() if isinstance(v, bool)})
+
+
+def _flags(stated: Any) -> Mapping[str, Mapping[str, Any]]:
+    """A mapping of decisions that are no numbers, since weights are numbers too; None is a decision that is lacking."""
+    flags = {name: {"met": each} for name, each in as_mapping(stated).items()}
+    known = [each["met"] for each in flags.values() if each["met"] is not None]
+    return flags if known and all(isinstance(e, bool | str) and decided(e) is not None for e in known) else {}
+
+
+def _items(stated: Any) -> Sequence[Mapping[str, Any]]:
+    """A list of objects that each name a criterion; some have a decision, and the others say why not, if anything."""
+    items = [as_mapping(item) for item in as_list(stated)]
+    is_list = all(any(name in item for name in _NAMES) for item in items)
+    return items if is_list and any(name in item for item in items for name in _DECISIONS) else []
+
+
+def _may_hide(items: Sequence[Mapping[str, Any]]) -> bool | None:
+    """Whether a failed call may stand as a decision: known where the log has one that does, or that fails openly.
+
+    The logs that `prbench export inspect` writes say it of every decision.
+    """
+    if any(_HIDES in item for item in items):
+        return None
+    if any(_is_unreadable(item) and decided(_stated(item)) is not None for item in items):
+        return True
+    fails = (_failure(item) is not None or (item.keys() & _DECISIONS and _stated(item) is None) for item in items)
+    return False if any(fails) else None
+
+
+def _stated(item: Mapping[str, Any]) -> Any:
+    """What stands under the first key of a decision; a status may only say that there is one."""
+    names = (name for name in _DECISIONS if name in item)
+    return next((item[name] for name in names if name != "status" or not _is_done(item[name])), None)
+
+
+def _is_done(status: Any) -> bool:
+    return isinstance(status, str) and status.strip().lower() in _DONE
+
+
+def _is_unreadable(item: Mapping[str, Any]) -> bool:
+    explanation = as_text(first_of(item, _EXPLANATIONS)) or ""
+    is_unexplained = explanation == _UNEXPLAINED and decided(_stated(item)) == 0.0
+    return is_unexplained or explanation.startswith(_UNREADABLE)
+
+
+def _failure(item: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The failure that an item states, with its cause: an error, or a status that is no decision."""
+    status, error = as_text(item.get("status")), as_text(item.get("error"))
+    is_other = not (is_blank(status) or _is_done(status) or decided(item.get("status")) is not None)
+    if is_blank(error) and not is_other:
+        return None
+    cause = (error or "") if not is_blank(error) else f"the log's status is {status}"
+    return status if status in _FAILURES else call_failure(cause) or PARSE_ERROR, cause
+
+
+def _decision(item: Mapping[str, Any]) -> Decision:
+    # What is asked may be an object of its own.
+    asked = next((inner for name in _NAMES if (inner := as_mapping(item.get(name)))), item)
+    stated, explanation = _stated(item), as_text(first_of(item, _EXPLANATIONS))
+    value, failure = decided(stated), _failure(item)
+    if failure is None and _is_unreadable(item):
+        failure, explanation = (call_failure(explanation) or PARSE_ERROR, explanation or ""), None
+    if failure is None and value is None:
+        cause = f"the log has {one_line(str(stated))[:_MOST_SAID]!r}, which is neither met, partly met nor unmet"
+        failure = PARSE_ERROR, "the log has no decision" if stated is None else cause
+    return Decision(
+        first_text(asked, _NAMES), value if failure is None else None, status=failure[0] if failure else PARSE_ERROR,
+        explanation=explanation, error=failure[1] if failure else None,
+        weight=as_number(first_of({**asked, **item}, _WEIGHTS)),
+        usage={_HIDES: item[_HIDES]} if isinstance(item.get(_HIDES), bool) else {},
+        text=first_text(asked, _TEXTS),
+    )  # fmt: skip
+
+
+def _by_place(metadata: Mapping[str, Any], grades: Sequence[Any], sample: Mapping[str, Any]) -> list[Decision]:
+    """Grades in the order of the rubric, whose texts stand in the sample's metadata if anywhere."""
+    weights = as_list(metadata.get("weights"))
+    rubric = [as_mapping(item) for item in as_list(as_mapping(sample.get("metadata")).get("rubrics"))]
+    return [
+        Decision(
+            as_text(first_of(rubric[place], _NAMES)) if len(rubric) == len(grades) else None, decided(grade), place,
+            weight=as_number(weights[place]) if len(weights) == len(grades) else None,
+        )
+        for place, grade in enumerate(grades)
+    ]  # fmt: skip
+
+
+_HEADER, _START, _SAMPLES = "header.json", "_journal/start.json", "samples/"
+_ATTACHED = "attachment://"
+_JUDGE_ROLES = ("judge", "grader", "scorer")
+_JUDGE_OPTIONS = ("judge", "judge_model", "grader_model", "grader", "scorer_model", "model")
+_LIMITS = {"token": TRUNCATED, "context": CONTEXT_LENGTH, "time": TIMEOUT, "working": TIMEOUT}
+_OURS, _SCORE = (PRIMARY, MIN_NORMALIZED), "_score"
+Made = Mapping[str, Any]
+
+
+def is_inspect(source: Source) -> bool:
+    """Whether a file is a log."""
+    if source.is_zip:
+        names = set(Archive(source.path, source.content).names)
+        return bool({_HEADER, _START} & names)
+    return {"version", "eval", "status"} <= source.document.keys() and "model" in as_mapping(source.document["eval"])
+
+
+def read_inspect(source: Source) -> Log:
+    """Its samples.
+
+    Raises:
+        ImportRefused: the log is damaged or holds no samples.
+    """
+    if source.is_zip:
+        archive = Archive(source.path, source.content)
+        header = as_mapping(archive.json(_HEADER if _HEADER in archive.names else _START))
+        samples = [as_mapping(archive.json(name)) for name in archive.names if name.startswith(_SAMPLES)]
+    else:
+        header = source.document
+        samples = [as_mapping(sample) for sample in as_list(header.get("samples"))]
+    if not samples:
+        raise ImportRefused(f"{source.path}: the log has no samples; log them (`log_samples`) and evaluate again")
+    spec = as_mapping(header.get("eval"))
+    answers = [_answer(f"{source.path}: sample {s.get('id')}, epoch {s.get('epoch')}", spec, s) for s in samples]
+    status = as_text(header.get("status")) or "started"
+    notes = [] if status == "success" else [f"the log's status is {status}, so it may lack samples"]
+    return Log("Inspect AI", answers, notes)
+
+
+def _answer(where: str, spec: Made, sample: Made) -> Answer:
+    attached = as_mapping(sample.get("attachments"))
+    output = as_mapping(sample.get("output"))
+    text = _with_attached(text_of(output), attached)
+    # The cause of a sample's error stands behind the request that failed.
+    said = as_text(as_mapping(sample.get("error")).get("message"))
+    error = said and re.split(r"\n\n|\\n\\n", said.strip())[-1]
+    status, cause = _limited(sample) or finished(output, text, error)
+    asked = [(role, _with_attached(content, attached) or "") for role, content in messages_of(sample.get("input"))]
+    names = {**as_mapping(sample.get("metadata")), "sample_id": sample.get("id")}
+    return Answer(
+        where, as_text(spec.get("model")), first_text(names, ("task_id", "task", "prompt_id", "sample_id")), text,
+        status=status, error=cause, trial=number_of(where, sample, "epoch"), messages=asked,
+        usage=usage_of(output, prompt_lacks_cached=True), gradings=list(_gradings(spec, sample)),
+    )  # fmt: skip
+
+
+def _limited(sample: Made) -> tuple[str, str] | None:
+    """The failure of a sample that was stopped at a limit, with the log's words on it."""
+    limit = as_mapping(sample.get("limit"))
+    if (kind := as_text(limit.get("type"))) is None:
+        return None
+    said = as_text(limit.get("reason")) or f"limit of {limit.get('limit')}"
+    return _LIMITS.get(kind, PROVIDER_ERROR), one_line(f"stopped at the {kind} limit: {said}")
+
+
+def _with_attached(text: str | None, attached: Made) -> str | None:
+    """A text, from the attachments where it was moved there."""
+    if text is None or not text.startswith(_ATTACHED):
+        return text
+    return as_text(attached.get(text.removeprefix(_ATTACHED))) or text
+
+
+def _gradings(spec: Made, sample: Made) -> Iterator[Grading]:
+    """The scores that store criteria, each as the decisions of a judge; one without decisions if none does."""
+    scores = {name: as_mapping(score) for name, score in as_mapping(sample.get("scores")).items()}
+    by_scorer = {name: decisions_of(score, sample) for name, score in scores.items()}
+    found = {name: of for name, of in by_scorer.items() if of is not None}
+    certain = {name for name, (decisions, _) in found.items() if not any(each.is_guess for each in decisions)}
+    for name, (decisions, may_hide) in found.items():
+        value = scores[name].get("value")
+        judge = as_text(as_mapping(scores[name].get("metadata")).get("judge")) or _judge_of(spec, sample, name)
+        # Two scorers with one judge are two judges: they may ask in other words.
+        is_only = len(found) == 1 or certain == {name}
+        label = judge if is_only else f"{judge} ({name})" if judge else name
+        stated = {PRIMARY: value} | {other: scores[other].get("value") for other in _OURS if other in scores}
+        stated |= _scores_in(as_mapping(value))
+        own = {known: number for known, each in stated.items() if (number := as_number(each)) is not None}
+        yield Grading(label, decisions, may_hide_failures=may_hide, own_scores=own)
+    if scores and not found:
+        yield Grading(None, ())
+
+
+def _scores_in(value: Made) -> Made:
+    """The scores in a value of several: those with our names, or the only one that is called a score."""
+    named = [name for name in value if name.endswith(_SCORE)]
+    ours = {name: value[name] for name in _OURS if name in value}
+    return ours or ({PRIMARY: value[named[0]]} if len(named) == 1 else {})
+
+
+def _judge_of(spec: Made, sample: Made, scorer: str) -> str | None:
+    """The judge's model: named by the log's metadata, by a role, by an option of the scorer, or the only other one."""
+    roles = as_mapping(spec.get("model_roles"))
+    of_roles = {role: as_mapping(roles.get(role)).get("model") for role in _JUDGE_ROLES}
+    if named := first_text({"": as_mapping(spec.get("metadata")).get("judge"), **of_roles}, ("", *_JUDGE_ROLES)):
+        return named
+    for each in map(as_mapping, as_list(spec.get("scorers"))):
+        named = first_text(as_mapping(each.get("options")), _JUDGE_OPTIONS)
+        if each.get("name") == scorer and named:
+            return named
+    others = set(as_mapping(sample.get("model_usage"))) - {as_text(spec.get("model"))}
+    return others.pop() if len(others) == 1 else None

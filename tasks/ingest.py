@@ -1,0 +1,188 @@
+"""Ingest: a data set's rows become tasks, criteria and split members of one revision.
+
+A revision is a commit or a content hash. Of the hub it is the commit; a branch or tag is resolved to its commit
+first. Of files it is the hash of their content. It is stored on every row, so rows of different revisions are never
+mixed.
+
+Each hub commit has its own cache folder (`dataset/hub.py`), below the usual one. Offline, or when the hub is down,
+`datasets` serves the newest revision in its cache, whatever revision was requested. A cache that was filled by other
+means is not used offline.
+
+The scratchpad is not stored, so nothing can send it. The canary is stored in `split_members`, away from any text, and
+is in no export and no report.
+
+A bad row is stored, then refused by a check. Parsing refuses only a row that cannot be a task at all; everything else
+is for the checks, so a refused task is in the database with the reason (`quarantine`).
+"""
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+from tasks.benchmarks import load_benchmark
+from tasks.benchmarks.base import Benchmark, RowError
+from tasks.config import Job
+from tasks.dataset.rows import SourceError
+from tasks.dataset.source import Source, source_of
+from tasks.rules.records import Task
+from tasks.rules.text.characters import one_line
+from tasks.rules.text.numbers import counted
+from tasks.run import StageReport
+from warehouse import Warehouse
+
+Rows = list[dict[str, Any]]
+
+
+def ingest(job: Job) -> StageReport:
+    """Bring the configured data set into the warehouse; the same revision again changes nothing.
+
+    Raises:
+        PipelineError: the data set cannot be had or lacks a column; nothing of it is stored then.
+    """
+    benchmark, source = load_benchmark(job.settings.benchmark), source_of(job)
+    if source.revision != job.data.revision:
+        raise SourceError(f"{source.name}: changed after this command had started; run it again")
+    warehouse = Warehouse(job.warehouse)
+    if not source.files and _is_stored(warehouse, benchmark.name, source):
+        return _stored(warehouse, benchmark.name, source)
+    by_split = {split: _parse(benchmark, source, split) for split in source.splits}
+    key = {"benchmark": benchmark.name, "dataset_revision": source.revision}
+    tasks = _one_each(by_split)
+    for name, rows in _reference_rows(benchmark).items():
+        warehouse.write(name, rows)
+    warehouse.write("task_rows", [_task_row(key, task, n_rows) for task, n_rows in tasks])
+    for name, rows_of in _ROWS_OF_TASK.items():
+        of_tasks = [{**key, "task_id": task.task_id, **row} for task, _ in tasks for row in rows_of(task)]
+        warehouse.write(name, of_tasks)
+    # Last, since a split that has members counts as stored.
+    warehouse.write("split_members", _member_rows(key, by_split))
+    warehouse.publish()
+    return _stored(warehouse, benchmark.name, source)
+
+
+def _parse(benchmark: Benchmark, source: Source, split: str) -> list[Task]:
+    rows = source.rows(split)
+    where = str(source.files.get(split, f"{source.name}@{source.revision[:12]}, split {split}"))
+    if not rows:
+        raise SourceError(f"{where}: there is no row")
+    missing = benchmark.missing_columns({column for row in rows for column in row})
+    if missing:
+        some = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
+        advice = ""
+        if "prompt" in missing and source.files:
+            advice = "; prompts in a file of their own, with lines `id<TAB>prompt`, are named by `dataset.prompts`"
+            advice = advice if source.prompts is None else f"; no id in {source.prompts} is that of a row"
+        raise SourceError(
+            f"{where}: lacks the column {some}; {benchmark.name} rows have {len(benchmark.columns)}{advice}"
+        )
+    tasks = []
+    for number, row in enumerate(rows, start=1):
+        try:
+            tasks.append(benchmark.parse_row(row))
+        except RowError as error:
+            raise SourceError(f"{where}: row {number}: {error}; correct or remove the row") from error
+        except Exception as error:
+            what = one_line(f"{type(error).__name__}: {error}")
+            raise SourceError(f"{where}: row {number}: {benchmark.name}.parse_row cannot read it ({what})") from error
+    return tasks
+
+
+def _one_each(by_split: dict[str, list[Task]]) -> list[tuple[Task, int]]:
+    """Every task once, in order of appearance, with how often its id stands in a split (or how many contents it has).
+
+    The hard splits repeat tasks of the full ones, so an id in two splits is right when the content is the same.
+    """
+    first: dict[str, Task] = {}
+    contents: dict[str, set[str]] = defaultdict(set)
+    most: dict[str, int] = defaultdict(int)
+    for tasks in by_split.values():
+        counts: dict[str, int] = defaultdict(int)
+        for task in tasks:
+            first.setdefault(task.task_id, task)
+            contents[task.task_id].add(task.content_hash)
+            counts[task.task_id] += 1
+            most[task.task_id] = max(most[task.task_id], counts[task.task_id])
+    return [(task, max(most[task_id], len(contents[task_id]))) for task_id, task in first.items()]
+
+
+def _task_row(key: dict[str, str], task: Task, n_rows: int) -> dict[str, Any]:
+    weights = [criterion.weight for criterion in task.criteria if criterion.weight is not None]
+    names = (
+        "task_id", "field", "topic", "expert", "turns", "turn_pattern", "has_reference_texts", "conversation_id",
+        "content_hash",
+    )  # fmt: skip
+    return key | {name: getattr(task, name) for name in names} | {
+        "decision_types": list(task.decision_types), "economic_pathways": list(task.economic_pathways),
+        "n_criteria": len(task.criteria), "positive_weight": float(sum(w for w in weights if w > 0)),
+        "negative_weight": float(sum(w for w in weights if w < 0)), "n_rows": n_rows,
+    }  # fmt: skip
+
+
+def _turn_rows(task: Task) -> Rows:
+    return [
+        {"position": position, "prompt": turn.prompt, "reference_texts": list(turn.reference_texts),
+         "response": turn.response}
+        for position, turn in enumerate(task.conversation)
+    ]  # fmt: skip
+
+
+def _criterion_label_rows(task: Task) -> Rows:
+    labels = dict.fromkeys((c.criterion_id, kind, label) for c in task.criteria for kind, label in c.labels)
+    return [{"criterion_id": criterion_id, "kind": kind, "label": label} for criterion_id, kind, label in labels]
+
+
+_CRITERION = ("criterion_id", "position", "title", "category", "weight", "weight_text", "severity", "content_hash")
+_ROWS_OF_TASK: dict[str, Callable[[Task], Rows]] = {
+    "criteria": lambda task: [{name: getattr(each, name) for name in _CRITERION} for each in task.criteria],
+    "conversation_turns": _turn_rows,
+    "task_labels": lambda task: [{"kind": kind, "label": label} for kind, label in dict.fromkeys(task.labels)],
+    "criterion_labels": _criterion_label_rows,
+}
+"""The tables of what a task has -> its rows."""
+
+
+def _member_rows(key: dict[str, str], by_split: dict[str, list[Task]]) -> Rows:
+    return [
+        key | {"split": split, "task_id": task.task_id, "position": position, "canary": task.canary}
+        for split, tasks in by_split.items()
+        for position, task in enumerate(tasks)
+    ]
+
+
+def _reference_rows(benchmark: Benchmark) -> dict[str, Rows]:
+    """What the benchmark declares, as rows that SQL can join: labels, severities, scores."""
+    name, scores = benchmark.name, (
+        "score_name", "numerator_negative", "denominator_positive", "denominator_negative", "clips_mean", "is_primary"
+    )  # fmt: skip
+    return {
+        "labels": [
+            {"benchmark": name, "field": field, "kind": kind, "label": label}
+            for field, kinds in benchmark.vocabularies.items()
+            for kind, labels in kinds.items()
+            for label in sorted(labels)
+        ],
+        "severities": [
+            {"benchmark": name, "severity": severity, "min_weight": low, "max_weight": high}
+            for severity, (low, high) in benchmark.severities.items()
+        ],
+        "score_definitions": [
+            {"benchmark": name} | {column: getattr(score, column) for column in scores} for score in benchmark.scores
+        ],
+    }
+
+
+def _is_stored(warehouse: Warehouse, benchmark: str, source: Source) -> bool:
+    if not warehouse.database.exists():
+        return False
+    with warehouse.reader() as reader:
+        stored = reader.select("split_members", "distinct split", benchmark=benchmark, dataset_revision=source.revision)
+    return {row["split"] for row in stored} >= set(source.splits)
+
+
+def _stored(warehouse: Warehouse, benchmark: str, source: Source) -> StageReport:
+    with warehouse.reader() as reader:
+        tasks = reader.select("tasks", "splits, n_criteria", benchmark=benchmark, dataset_revision=source.revision)
+    found = [row["n_criteria"] for row in tasks if set(source.splits) & set(row["splits"] or ())]
+    where = f"{', '.join(source.splits)} of revision {source.revision[:12]}"
+    note = f"{counted(len(found), 'task')} with {counted(sum(found), 'criterion', 'criteria')} in {where}"
+    return StageReport("ingest", rows=len(found), notes=[note])

@@ -1,0 +1,120 @@
+"""The tree: its bounds, equal phrases together, the same for any order and number of threads, and odd inputs."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tasks.analyses.trees import FEWEST_CRITERIA, LEVELS, MOST_LEAVES, Tree, build_tree, tfidf
+from tasks.rules.errors import UsageError
+from tests.benchmarks.weakness_evidence import rubrics
+
+PHRASES = rubrics(3, 40).phrases()
+
+
+def groups(tree: Tree, items: list[str]) -> dict[tuple[int, ...], list[str]]:
+    """The phrases of each leaf, sorted, by the way that leads to it."""
+    found: dict[tuple[int, ...], list[str]] = {}
+    for item, leaf in zip(items, tree.leaves, strict=True):
+        way, node = [], int(leaf)
+        while node >= 0:
+            way.append(node)
+            node = tree.parents[node]
+        found.setdefault(tuple(way[::-1]), []).append(item)
+    return {way: sorted(of) for way, of in found.items()}
+
+
+def test_levels_and_sizes_are_bounded_and_every_item_is_in_one_leaf() -> None:
+    tree = build_tree(PHRASES)
+    sizes = [len(tree.members(node)) for node in range(len(tree.parents))]
+
+    assert max(tree.levels) <= LEVELS
+    assert min(sizes) >= FEWEST_CRITERIA
+    assert len(PHRASES) == sizes[0]
+    assert len(set(tree.leaves.tolist())) <= MOST_LEAVES
+    assert not set(tree.leaves.tolist()) & set(tree.parents)
+    assert all(parent < node for node, parent in enumerate(tree.parents))
+    children = [tree.parents.count(node) for node in range(len(tree.parents))]
+    assert 1 not in children
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.permutations(range(120)))
+def test_the_order_of_items_changes_nothing(order: list[int]) -> None:
+    items = PHRASES[:120]
+    other = [items[place] for place in order]
+
+    assert groups(build_tree(items), items) == groups(build_tree(other), other)
+
+
+def test_equal_phrases_stay_together_but_for_case_and_space() -> None:
+    items = [*PHRASES[:150], *(f" {phrase.upper()} " for phrase in PHRASES[:150])]
+    leaves = build_tree(items).leaves
+
+    assert leaves[:150].tolist() == leaves[150:].tolist()
+
+
+def test_words_in_common_make_a_group() -> None:
+    topics = ("leases depreciation equipment", "inheritance estates probate", "options margin collateral")
+    items = [f"{topics[number % 3]} number{number}" for number in range(90)]
+    tree = build_tree(items)
+    top = [_way(tree, int(leaf))[1] for leaf in tree.leaves]
+
+    assert 3 == len({(number % 3, node) for number, node in enumerate(top)}) == len(set(top))
+
+
+def _way(tree: Tree, node: int) -> list[int]:
+    return [*_way(tree, tree.parents[node]), node] if node >= 0 else []
+
+
+def test_vectors_are_compared_by_their_direction() -> None:
+    dice = np.random.default_rng(1)
+    directions = np.repeat(np.eye(8)[:2], 40, axis=0) + dice.normal(0, 0.01, (80, 8))
+    tree = build_tree([f"phrase {number}" for number in range(80)], (directions * dice.uniform(1, 9, (80, 1))).tolist())
+
+    top = [_way(tree, int(leaf))[1] for leaf in tree.leaves]
+
+    assert 1 == len(set(top[:40])) == len(set(top[40:]))
+    assert top[0] != top[40]
+
+
+@pytest.mark.parametrize("items", [
+    [], ["one phrase"], ["the same"] * 100, ["a", "of", "the"] * 20, ["", " "] * 20,
+    [f"word{number}" for number in range(2 * FEWEST_CRITERIA - 1)],
+])  # fmt: skip
+def test_what_cannot_be_divided_is_a_root_alone(items: list[str]) -> None:
+    tree = build_tree(items)
+
+    assert ((-1,) if items else ()) == tree.parents
+    assert [0] * len(items) == tree.leaves.tolist()
+
+
+def test_without_scikit_learn_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tasks.analyses.phrases.find_spec", lambda name: None)
+
+    with pytest.raises(UsageError, match="install it with `uv sync --extra capabilities`"):
+        build_tree(["one phrase"])
+
+
+def test_phrases_of_no_word_that_counts_have_vectors_of_zeros() -> None:
+    assert [[0.0], [0.0]] == tfidf(["of the", "a"]).tolist()
+
+
+@pytest.mark.slow
+def test_the_number_of_threads_changes_nothing() -> None:
+    code = (
+        "from tests.benchmarks.weakness_evidence import rubrics; from tasks.analyses.trees import build_tree; "
+        "tree = build_tree(rubrics(5, 200).phrases()); print(tree.parents, tree.leaves.tolist())"
+    )
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", code], check=True, capture_output=True, text=True,
+            env={"OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads, "PYTHONPATH": ":".join(sys.path)},
+        ).stdout
+        for threads in ("1", "4")
+    }  # fmt: skip
+
+    assert 1 == len(said)

@@ -1,1 +1,0 @@
-"""Documents of all kinds turned into Markdown."""

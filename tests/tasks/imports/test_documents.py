@@ -1,0 +1,356 @@
+"""Documents: each is converted in a process with limits; what PDF and DOCX become; layout to Markdown."""
+
+import io
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import pytest
+from docx import Document
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+from reportlab.platypus import PageBreak
+
+from tasks.dataset.foreign_files import TooLarge
+from tasks.imports import documents
+from tasks.imports.documents import DocumentRefused, convert, converters, outcome
+from tasks.imports.docx import to_markdown as docx_to_markdown
+from tasks.imports.pdf import lines_of, markdown_of
+from tasks.imports.pdf import to_markdown as pdf_to_markdown
+from tasks.rules.errors import UsageError
+from tests.tasks.imports.made_documents import (
+    add_formula,
+    add_link,
+    body,
+    canvas,
+    heading,
+    points,
+    table,
+    write_docx,
+    write_locked_pdf,
+    write_pdf,
+    write_scan,
+)
+
+ENCODINGS = {"utf-16": "not UTF-8", "utf-16-le": "NUL", "latin-1": "at byte 3"}
+
+
+@pytest.mark.slow
+def test_files_of_all_kinds_become_markdown(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_bytes(b"# As\r\n\r\nit is\t\n")
+    (tmp_path / "b.TXT").write_text("\ufeffżółć", encoding="utf-8")
+    files = [tmp_path / "a.md", tmp_path / "b.TXT", write_docx(tmp_path / "c.docx", "In Word.")]
+    files.append(write_pdf(tmp_path / "d.PDF", [body("In print.")]))
+    found = convert(files, is_quiet=True)
+
+    assert ["# As\r\n\r\nit is\t\n", "żółć", "In Word.\n", "In print.\n"] == [found[file].text for file in files]
+    assert ["mammoth", "markdownify", "pdfplumber"] == [line.split()[0] for line in converters(files)]
+    assert [] == converters(files[:2])
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_text_in_another_encoding_is_refused_and_not_guessed(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "a.txt").write_bytes(("Caf\xe9" if encoding == "latin-1" else "Coffee").encode(encoding))
+
+    with pytest.raises(DocumentRefused) as caught:
+        convert([tmp_path / "a.txt"], is_quiet=True)
+
+    assert f"{tmp_path / 'a.txt'}: " in str(caught.value)
+    assert ENCODINGS[encoding] in str(caught.value)
+
+
+@pytest.mark.slow
+def test_a_file_that_is_not_what_its_ending_says_is_refused_by_name(tmp_path: Path) -> None:
+    write_pdf(tmp_path / "a.pdf", [body("In print.")]).rename(tmp_path / "a.docx")
+
+    with pytest.raises(DocumentRefused) as caught:
+        convert([write_docx(tmp_path / "b.docx", "In Word."), tmp_path / "a.docx"], is_quiet=True)
+
+    assert f"{tmp_path / 'a.docx'}: not a DOCX, or damaged" in str(caught.value)
+    assert 1 == len(str(caught.value).splitlines())
+
+
+def test_a_file_that_takes_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "_LONGEST_S", 0.01)
+
+    with pytest.raises(DocumentRefused, match="not converted within"):
+        convert([write_docx(tmp_path / "a.docx", "In Word.")], is_quiet=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "library"), [("a.PDF", "pdfplumber"), ("a.docx", "mammoth"), ("a.docx", "markdownify")]
+)
+def test_without_the_extra_one_line_says_what_to_install_and_nothing_is_converted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, library: str
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    (tmp_path / "b.md").write_text("Text needs no library.", encoding="utf-8")
+
+    with pytest.raises(UsageError) as caught:
+        convert([tmp_path / "no-such.md", tmp_path / name], is_quiet=True)
+
+    assert str(caught.value) == (
+        f"{tmp_path / name}: PDF and DOCX files need more libraries; install them with `uv sync --extra documents`"
+    )
+    assert ["Text needs no library."] == [each.text for each in convert([tmp_path / "b.md"], is_quiet=True).values()]
+
+
+def test_headings_lists_and_tables_come_in_order(tmp_path: Path) -> None:
+    document = Document()
+    document.add_heading("Łódź und 東京", 0)
+    document.add_heading("Part", 2)
+    document.add_paragraph("5 * 3 is snake_case").add_run(" bold").bold = True
+    for text in ("a", "b"):
+        document.add_paragraph(text, style="List Bullet")
+    table = document.add_table(rows=2, cols=2)
+    for cell, text in zip(table._cells, ("Land", "Rate", "Köln", "3|5\nand more"), strict=True):
+        cell.text = text
+    document.add_page_break()
+    document.add_paragraph("Closing words.")
+    document.save(str(tmp_path / "x.docx"))
+    expected = [
+        "# Łódź und 東京", "## Part", "5 * 3 is snake_case **bold**", "- a\n- b",
+        "| Land | Rate |\n| --- | --- |\n| Köln | 3\\|5 and more |", "Closing words.",
+    ]  # fmt: skip
+
+    found = docx_to_markdown(tmp_path / "x.docx")
+
+    assert expected == found.text.strip().split("\n\n")
+    assert not found.lacks_formulas
+
+
+def test_a_link_keeps_its_address_and_a_picture_its_description(tmp_path: Path) -> None:
+    picture = io.BytesIO()
+    Image.new("RGB", (200, 200), "red").save(picture, "PNG")
+    document = Document()
+    add_link(document.add_paragraph("See "), "the source", "https://example.org/a")
+    for description in ("Prices\nby year", ""):
+        document.add_picture(picture)
+        document.inline_shapes[-1]._inline.docPr.set("descr", description)
+    document.save(str(tmp_path / "x.docx"))
+    found = docx_to_markdown(tmp_path / "x.docx")
+
+    assert "See [the source](https://example.org/a)\n\n![Prices by year]()\n" == found.text
+
+
+def test_formulas_that_are_left_out_are_told(tmp_path: Path) -> None:
+    document = Document()
+    add_formula(document.add_paragraph("It is "), "a+b")
+    document.save(str(tmp_path / "x.docx"))
+    found = docx_to_markdown(tmp_path / "x.docx")
+
+    assert ("It is\n", True) == (found.text, found.lacks_formulas)
+
+
+def test_a_document_without_text_is_empty(tmp_path: Path) -> None:
+    assert "" == docx_to_markdown(write_docx(tmp_path / "x.docx")).text
+
+
+def _changed(content: bytes) -> bytes:
+    """With bytes changed in the part that holds the text."""
+    with ZipFile(io.BytesIO(content)) as archive:
+        at = archive.getinfo("word/document.xml").header_offset + 100
+    return content[:at] + bytes(20) + content[at + 20 :]
+
+
+def test_what_unpacks_to_far_more_than_a_report_is_refused_unread(tmp_path: Path) -> None:
+    with ZipFile(write_docx(tmp_path / "x.docx", "A bomb."), "a", ZIP_DEFLATED) as archive:
+        archive.writestr("word/more.xml", bytes(60 * 2**20))
+
+    with pytest.raises(TooLarge, match="would unpack to 64 MB"):
+        docx_to_markdown(tmp_path / "x.docx")
+
+
+PLACES = st.integers(0, 600)
+WORDS = st.builds(
+    lambda text, x0, top, height, is_upright, uri: {
+        "text": text, "x0": x0, "x1": x0 + 5 * len(text), "top": top, "bottom": top + height, "upright": is_upright,
+        "uri": uri,
+    },
+    st.text("abcdefgh", min_size=1, max_size=8), PLACES, PLACES, st.integers(4, 30), st.booleans(), st.none(),
+)  # fmt: skip
+
+
+def at(text: str, x0: float, top: float, size: float = 10.0) -> dict[str, Any]:
+    return {"text": text, "x0": x0, "x1": x0 + 5 * len(text), "top": top, "bottom": top + size, "upright": True}
+
+
+def letters(text: str) -> str:
+    return "".join(filter(str.isalpha, text))
+
+
+@given(st.lists(WORDS, max_size=40))
+def test_no_letter_is_lost_and_none_changes_its_place(words: list[dict[str, Any]]) -> None:
+    found = markdown_of(list(lines_of(words, 1)))
+
+    assert "".join(word["text"] for word in words) == letters(found)
+
+
+def test_a_sentence_goes_on_over_the_end_of_a_page_and_a_new_one_begins_a_paragraph() -> None:
+    lines = [*lines_of([at("going", 0, 700)], 1), *lines_of([at("on", 0, 20)], 2), *lines_of([at("New", 0, 20)], 3)]
+
+    assert "going\non\n\nNew\n" == markdown_of(lines)
+
+
+def test_a_heading_of_two_lines_is_one_and_levels_follow_sizes() -> None:
+    words = [at("Big", 0, 0, 20), at("One", 0, 24, 20), at("Small", 0, 60, 14), at("and the text of it", 0, 90)]
+
+    assert "# Big One\n\n## Small\n\nand the text of it\n" == markdown_of(list(lines_of(words, 1)))
+
+
+def test_text_in_large_print_is_no_heading() -> None:
+    words = [at("large " * 6, 0, 20 * n, 16) for n in range(10)] + [at("body " * 400, 0, 400)]
+
+    assert "#" not in markdown_of(list(lines_of(words, 1)))
+
+
+RATES = [["Land", "Rate", "Note"], ["Köln", "3,5 %", "a|b"], ["Genève", "4 %", "two words"]]
+
+
+def words_of(text: str) -> list[str]:
+    return re.sub(r"[#|-]", " ", text).split()
+
+
+def test_pages_come_in_order_with_headings_lists_and_tables(tmp_path: Path) -> None:
+    parts = [heading("The title", 1), body("Opening words."), heading("First part"), body("One."), points("a", "b c")]
+    parts += [PageBreak(), heading("Second part"), table(RATES), body("Closing words.")]
+    expected = [
+        "# The title", "Opening words.", "## First part", "One.", "- a\n- b c", "## Second part",
+        "| Land | Rate | Note |\n| --- | --- | --- |\n| Köln | 3,5 % | a\\|b |\n| Genève | 4 % | two words |",
+        "Closing words.",
+    ]  # fmt: skip
+
+    found = pdf_to_markdown(write_pdf(tmp_path / "x.pdf", parts))
+
+    assert expected == found.text.strip().split("\n\n")
+    assert (2, 0, 0) == (found.n_pages, found.n_pages_without_text, found.n_unreadable)
+
+
+def test_the_rows_of_a_table_without_lines_stay_rows(tmp_path: Path) -> None:
+    found = pdf_to_markdown(write_pdf(tmp_path / "x.pdf", [table(RATES, is_ruled=False)])).text
+
+    assert [row for row in RATES if row] == [line.split("\t") for line in found.split("\n") if line]
+
+
+def test_a_box_around_text_is_no_table(tmp_path: Path) -> None:
+    assert "In a box.\n" == pdf_to_markdown(write_pdf(tmp_path / "x.pdf", [table([["In a box."]])])).text
+
+
+def test_columns_are_read_one_after_the_other(tmp_path: Path) -> None:
+    said = [f"w{n}" for n in range(2_000)]
+    parts = [body(" ".join(said[at : at + 100])) for at in range(0, 2_000, 100)]
+    file = write_pdf(tmp_path / "x.pdf", parts, n_columns=2)
+
+    assert said == words_of(pdf_to_markdown(file).text)
+
+
+@pytest.mark.parametrize(
+    ("font", "text"),
+    [("Vera", "Größe, façade, Łukasz, œuvre, Žižka: 12 € – “so”"), ("HeiseiMin-W3", "東京の報告")],
+    ids=["latin", "japanese"],
+)
+def test_letters_of_other_scripts_arrive(tmp_path: Path, font: str, text: str) -> None:
+    assert f"{text}\n" == pdf_to_markdown(write_pdf(tmp_path / "x.pdf", [body(text, font)])).text
+
+
+@pytest.mark.slow
+def test_a_long_report_arrives_whole(tmp_path: Path) -> None:
+    said = [f"word{n:05}" for n in range(8_000)]
+    file = write_pdf(tmp_path / "x.pdf", [body(" ".join(said[at : at + 400])) for at in range(0, 8_000, 400)])
+    found = pdf_to_markdown(file).text
+
+    assert len(found) >= 80_000
+    assert said == found.split()
+
+
+def test_a_link_keeps_its_address(tmp_path: Path) -> None:
+    text = 'See <a href="https://example.org/a_(b)">the source</a> and <a href="https://example.org/c">more</a> there.'
+    found = pdf_to_markdown(write_pdf(tmp_path / "x.pdf", [body(text)])).text
+
+    assert "See [the source](<https://example.org/a_(b)>) and [more](https://example.org/c) there.\n" == found
+
+
+def test_a_raised_letter_belongs_to_its_word(tmp_path: Path) -> None:
+    text = "About 10<super>6</super> tons of CO<sub>2</sub> a year."
+
+    assert "About 106 tons of CO2 a year.\n" == pdf_to_markdown(write_pdf(tmp_path / "x.pdf", [body(text)])).text
+
+
+def test_a_page_of_pictures_has_no_text(tmp_path: Path) -> None:
+    found = pdf_to_markdown(write_scan(tmp_path / "x.pdf"))
+
+    assert ("", 1, 1) == (found.text, found.n_pages, found.n_pages_without_text)
+
+
+def test_a_page_that_is_a_drawing_is_read_without_looking_for_tables(tmp_path: Path) -> None:
+    page = canvas(tmp_path / "x.pdf")
+    for n in range(3_500):
+        page.line(n % 500, n // 10, n % 500 + 40, n // 10 + (n % 3) * 0.1)
+    page.drawString(72, 700, "A chart.")
+    page.save()
+
+    assert "A chart.\n" == pdf_to_markdown(tmp_path / "x.pdf").text
+
+
+def test_what_only_its_owner_may_change_is_read(tmp_path: Path) -> None:
+    assert "Behind a lock.\n" == pdf_to_markdown(write_locked_pdf(tmp_path / "x.pdf", password="")).text
+
+
+def _broken_stream(content: bytes) -> bytes:
+    """With some bytes within the second page's text changed."""
+    starts = [match.end() for match in re.finditer(rb"stream\n", content) if content[match.start() - 3 :][:3] != b"end"]
+    at = starts[1] + 20
+    return content[:at] + bytes(20) + content[at + 20 :]
+
+
+def _two_pages(file: Path) -> Path:
+    page = canvas(file, pageCompression=1)
+    for number in (1, 2):
+        page.drawString(72, 700, f"Page {number} says something that one can read.")
+        page.showPage()
+    page.save()
+    return file
+
+
+DAMAGES: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
+    "empty": (".pdf", lambda _: b"", "not a PDF, or damaged"),
+    "another kind of file": (".pdf", lambda _: b"<html>Not found</html>", "not a PDF, or damaged"),
+    "cut off": (".pdf", lambda content: content[: len(content) // 2], "damaged"),
+    "without an index": (".pdf", lambda content: content[: content.rindex(b"startxref")], "damaged"),
+    "a page that can't be unpacked": (".pdf", _broken_stream, "damaged (page 2"),
+    "a page that is gone": (".pdf", lambda content: content.replace(b"/Count 2", b"/Count 3"), "2 of 3 pages"),
+    "empty DOCX": (".docx", lambda _: b"", "not a DOCX, or damaged"),
+    "DOCX cut off": (".docx", lambda content: content[: len(content) // 2], "not a DOCX, or damaged"),
+    "DOCX changed": (".docx", _changed, "damaged"),
+    "encrypted, or of old Word": (".docx", lambda _: bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600), "password"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_or_locked_file_is_refused_and_not_taken_in_part(tmp_path: Path, damage: str) -> None:
+    suffix, change, reason = DAMAGES[damage]
+    file = tmp_path / f"x{suffix}"
+    if suffix == ".pdf":
+        assert 2 == pdf_to_markdown(_two_pages(file)).n_pages
+    else:
+        write_docx(file, *("Something that one can read." for _ in range(50)))
+    file.write_bytes(change(file.read_bytes()))
+
+    assert reason in outcome(file, suffix)["refused"]
+
+
+def test_a_locked_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DocumentRefused, match="protected by a password"):
+        pdf_to_markdown(write_locked_pdf(tmp_path / "x.pdf", password="secret"))
+
+
+def test_a_font_that_does_not_tell_its_letters_is_refused(tmp_path: Path) -> None:
+    file = write_pdf(tmp_path / "x.pdf", [body("東京の報告", "HeiseiMin-W3")])
+    file.write_bytes(file.read_bytes().replace(b"Japan1", b"Secret"))
+
+    with pytest.raises(DocumentRefused, match="which letters they show"):
+        pdf_to_markdown(file)
