@@ -12,9 +12,8 @@ from flows.run.validation import ConfigurationError, impossible, sound_settings
 from flows.run.warehouse_folder import warehouse_folder
 from tasks.config import Endpoint, Job, Report, Settings
 from tasks.dataset import with_revision
-from tasks.rules.errors import UsageError
+from tasks.rules.errors import UsageError, from_home
 from tasks.rules.identity import BASE_VINTAGE
-from tasks.rules.paths import from_home
 
 AnyEndpoint = TypeVar("AnyEndpoint", bound=Endpoint)
 

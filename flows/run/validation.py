@@ -12,7 +12,7 @@ from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import ANY_FIELD, Benchmark
 from tasks.config import EARLIER_NIGHTS, EVERY_PAIR, Job, Settings, expectations_of, policies_of
 from tasks.rules.errors import UsageError
-from tasks.rules.text.near import did_you_mean
+from tasks.rules.text.characters import did_you_mean
 from tasks.rules.variants import AUGMENTED
 from tasks.run import refuse_unlike_gradings, template_of
 

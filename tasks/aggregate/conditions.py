@@ -11,9 +11,8 @@ import sql
 from tasks.aggregate.rows import Row
 from tasks.config import Job
 from tasks.rules.statistics.comparison import paired_difference
-from tasks.rules.statistics.intervals import METHOD
-from tasks.rules.statistics.quantiles import Floats
-from tasks.rules.text.near import did_you_mean
+from tasks.rules.statistics.intervals import METHOD, Floats
+from tasks.rules.text.characters import did_you_mean
 from warehouse import Reader
 
 Definitions = Mapping[str, Mapping[str, str]]

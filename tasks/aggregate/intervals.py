@@ -13,13 +13,13 @@ import sql
 from tasks.aggregate.rows import Row, known
 from tasks.rules.statistics.intervals import (
     METHOD,
+    distinct_columns,
     draws,
     few_to_rest_on,
     mean_intervals,
     ratio_intervals,
     repeated_interval,
 )
-from tasks.rules.statistics.studentised import distinct_columns
 from warehouse import Reader
 
 Columns = dict[str, NDArray[Any]]

@@ -14,7 +14,18 @@ from numpy.typing import NDArray
 
 import sql
 from tasks.aggregate.rows import Row, known
-from tasks.rules.statistics.agreement import agreement_intervals, kappa, krippendorff_alpha, macro_f1, raw_agreement
+from tasks.rules.statistics.agreement import (
+    agreement_intervals,
+    check_auc,
+    failing_rate,
+    kappa,
+    krippendorff_alpha,
+    macro_f1,
+    odds_ratio,
+    passing_rate,
+    rate_difference,
+    raw_agreement,
+)
 from tasks.rules.statistics.intervals import (
     FEW_OTHERS,
     FEWEST_OTHERS,
@@ -23,7 +34,6 @@ from tasks.rules.statistics.intervals import (
     few_to_rest_on,
     ratio_intervals,
 )
-from tasks.rules.statistics.prediction import check_auc, failing_rate, odds_ratio, passing_rate, rate_difference
 from warehouse import Reader
 
 AGREEMENT_METHOD = "expanded-percentile-1"

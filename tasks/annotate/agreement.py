@@ -14,7 +14,7 @@ import sql
 from tasks.annotate.annotate import RELEASED
 from tasks.config import Job
 from tasks.rules.identity import digest
-from tasks.rules.statistics.labels import MEASURES, LabelAgreement, label_agreement
+from tasks.rules.statistics.agreement import MEASURES, LabelAgreement, label_agreement
 from tasks.run import StageReport
 from warehouse import Reader, Warehouse
 

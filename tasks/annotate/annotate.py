@@ -10,11 +10,10 @@ from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Vocabulary
 from tasks.config import Analyst, Job
 from tasks.prompts import load_analysis_template
-from tasks.rules.conversation import Message
+from tasks.rules.conversation import Message, prompt_on
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import digest, template_hash
-from tasks.rules.quoting import prompt_on
-from tasks.rules.text.near import did_you_mean
+from tasks.rules.text.characters import did_you_mean
 from tasks.run import Analysis, Columns, Conversation, Item, Question, WantedTasks, conversations_of, target_of
 from warehouse import Reader
 

@@ -15,8 +15,8 @@ from tasks.capabilities.replies import NAME
 from tasks.config import Analyst, Job
 from tasks.llm import OK
 from tasks.prompts import load_analysis_template
+from tasks.rules.conversation import naming_prompt
 from tasks.rules.identity import digest, template_hash
-from tasks.rules.quoting import naming_prompt
 from tasks.run import Analysis, Item, WantedTasks
 from warehouse import Reader
 

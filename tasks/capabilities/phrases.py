@@ -9,9 +9,9 @@ from tasks.capabilities.replies import NAME, PHRASE, read_text, reminder, reply_
 from tasks.capabilities.tree import refuse_without_library
 from tasks.config import Analyst, Job
 from tasks.prompts import load_analysis_template
+from tasks.rules.conversation import prompt_on
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import digest, template_hash
-from tasks.rules.quoting import prompt_on
 from tasks.run import Analysis, Item, Question, WantedTasks, conversations_of, target_of
 from warehouse import Reader
 

@@ -12,7 +12,7 @@ from tasks.config import Job
 from tasks.rules.identity import digest
 from tasks.rules.statistics import intervals, weaknesses
 from tasks.rules.statistics.comparison import PairedDifference
-from tasks.rules.statistics.quantiles import Floats
+from tasks.rules.statistics.intervals import Floats
 from tasks.rules.statistics.weaknesses import Candidate, Contrast, Flags, Ints, TaskSums, Weakness
 from tasks.run import StageReport, wanted_tasks
 from warehouse import Reader, Warehouse

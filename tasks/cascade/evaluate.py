@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasks.cascade.stored import StoredPair, stored_pair
-from tasks.rules.cascades import Bound, Evaluation, candidates, evaluate, for_choosing, front, picked
+from tasks.rules.cascades.evaluation import Bound, Evaluation, evaluate, for_choosing, front, picked
+from tasks.rules.cascades.rules import candidates
 from tasks.rules.errors import UsageError
 from tasks.rules.statistics.intervals import SMALL
 from warehouse import Reader

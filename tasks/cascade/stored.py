@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 import sql
-from tasks.rules.cascades import Costs, Facts, PairedVerdicts, is_repeated
+from tasks.rules.cascades.evaluation import Costs
+from tasks.rules.cascades.rules import Facts, PairedVerdicts, is_repeated
 from tasks.rules.errors import UsageError
 from warehouse import Reader
 

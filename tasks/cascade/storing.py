@@ -7,7 +7,7 @@ from typing import Any
 
 import sql
 from tasks.cascade.evaluate import CascadeAnswer
-from tasks.rules.cascades import Estimate, Evaluation
+from tasks.rules.cascades.evaluation import Estimate, Evaluation
 from tasks.rules.identity import digest
 from warehouse import Warehouse
 

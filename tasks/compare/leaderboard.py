@@ -9,7 +9,7 @@ from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config import Job
 from tasks.rules.errors import UsageError
-from tasks.rules.text.table import Table
+from tasks.rules.records import Table
 from warehouse import Reader, Warehouse
 
 EVERY = "all"

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from tasks.config.models import ORIGINAL, Analyst, Size, Strict
-from tasks.rules.cascades import When
+from tasks.rules.cascades.rules import When
 
 _UNRESOLVED = "cascade"
 """Stands for the name of a cascade until its judges are known."""

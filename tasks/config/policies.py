@@ -6,7 +6,7 @@ from expectations import Expectation, all_expectations
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.rules.errors import UsageError
-from tasks.rules.text.near import did_you_mean
+from tasks.rules.text.characters import did_you_mean
 
 _DEFAULT_POLICIES = {
     ("ingest", "critical"): "quarantine", ("sample", "critical"): "fail", ("judge", "critical"): "fail",

@@ -13,7 +13,7 @@ from tasks.config.judges import Judge, deciding
 from tasks.config.models import Analyst, Analysts, Capabilities, Model, Size, Strict
 from tasks.config.operations import Alerts, Drift, Nightly, Report, Retention, Share
 from tasks.config.stopping import Stopping
-from tasks.rules.text.near import did_you_mean
+from tasks.rules.text.characters import did_you_mean
 
 Policy = Literal["quarantine", "warn", "fail"]
 

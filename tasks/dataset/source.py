@@ -13,9 +13,8 @@ from tasks.dataset.foreign_files import open_regular
 from tasks.dataset.prompt_files import SUFFIX as PROMPTS
 from tasks.dataset.prompt_files import read_prompts, with_prompts
 from tasks.dataset.rows import SUFFIXES, Row, SourceError, kind_of, read_rows
-from tasks.rules.errors import UsageError
+from tasks.rules.errors import UsageError, from_home
 from tasks.rules.identity import digest
-from tasks.rules.paths import from_home
 from warehouse import sample_path
 
 _REVISION_HEX = 40

@@ -15,14 +15,14 @@ import sql
 from tasks.config import Job
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
-from tasks.rules.statistics.drawing import (
+from tasks.rules.statistics.intervals import Floats
+from tasks.rules.statistics.sampling import (
     expected_errors,
     group_errors,
     inclusion_probabilities,
     sizes,
     systematic_sample,
 )
-from tasks.rules.statistics.quantiles import Floats
 from tasks.run import WantedTasks, first_judging
 from warehouse import Reader
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 import sql
 from tasks.exports.drawing import Population, Purpose, Row
 from tasks.rules.statistics.debiased import FEWEST_LABELLED_TASKS, FEWEST_LABELS
-from tasks.rules.statistics.drawing import expected_width, label_variance
-from tasks.rules.statistics.quantiles import Floats
+from tasks.rules.statistics.intervals import Floats
+from tasks.rules.statistics.sampling import expected_width, label_variance
 from tasks.run import WantedTasks
 from warehouse import Reader
 

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tasks.hard_subset.universe import Universe
-from tasks.rules.hardness import select_hardest
-from tasks.rules.stability import BORDER, inclusion_probabilities, jaccard, leave_one_out
+from tasks.rules.hardness import BORDER, inclusion_probabilities, jaccard, leave_one_out, select_hardest
 
 Row = dict[str, Any]
 

@@ -10,7 +10,7 @@ from tasks.judge.criteria import CriterionJudge, by_response
 from tasks.judge.judge_call import Criterion, PendingVerdict
 from tasks.judge.verdict_rows import NO_CASCADE, Chunk, VerdictRows
 from tasks.llm import NO_PRICES, Gateway, Reply
-from tasks.rules.cascades import confidence_of, reasons_to_escalate
+from tasks.rules.cascades.rules import confidence_of, reasons_to_escalate
 from tasks.rules.conversation import Message
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.verdict import Verdict

@@ -4,10 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tasks.llm import ContextWindow, Target, context_window_of
-from tasks.rules.chunks import NoRoom, cut
-from tasks.rules.conversation import Message
-from tasks.rules.evidence import evidence_prompt
-from tasks.rules.quoting import judge_prompt
+from tasks.rules.conversation import Message, judge_prompt
+from tasks.rules.evidence import NoRoom, cut, evidence_prompt
 from tasks.rules.verdict import reply_format
 from tasks.run import Judging
 

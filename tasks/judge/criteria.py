@@ -10,9 +10,8 @@ from tasks.judge.judge_call import Criterion, PendingVerdict, judge_call, verdic
 from tasks.judge.long_answers import LongAnswer, with_same_chunks
 from tasks.judge.verdict_rows import TakesVerdicts, verdict_id_of
 from tasks.llm import CONTEXT_LENGTH, Gateway, NotCalled, Reply, Target
-from tasks.rules.conversation import Message
+from tasks.rules.conversation import Message, judge_prompt
 from tasks.rules.identity import BASE_VINTAGE
-from tasks.rules.quoting import judge_prompt
 from tasks.run import Conversation, Found, Judging, Question, ask
 
 

@@ -10,10 +10,8 @@ from tasks.judge.context_fit import ContextFit
 from tasks.judge.judge_call import PendingVerdict, evidence_question, verdict_question
 from tasks.judge.verdict_rows import Chunk, TakesVerdicts
 from tasks.llm import CONTEXT_LENGTH, NotCalled, Reply
-from tasks.rules.chunks import NoRoom
-from tasks.rules.conversation import Message
-from tasks.rules.evidence import evidence_prompt, shown
-from tasks.rules.quoting import is_marked, judge_prompt
+from tasks.rules.conversation import Message, is_marked, judge_prompt
+from tasks.rules.evidence import NoRoom, evidence_prompt, shown
 from tasks.rules.verdict import Verdict
 from tasks.run import Found, Judging, Question, together
 

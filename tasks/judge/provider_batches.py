@@ -10,7 +10,7 @@ from tasks.judge.judge import criteria_to_judge
 from tasks.judge.judge_call import judge_call
 from tasks.judge.verdict_rows import verdict_id_of
 from tasks.llm import Call, Target
-from tasks.rules.quoting import judge_prompt
+from tasks.rules.conversation import judge_prompt
 from tasks.run import Conversation, Judging, StageReport, judge_target, run_context_of, submit_and_collect
 
 

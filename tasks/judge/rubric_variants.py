@@ -10,8 +10,8 @@ from tasks.config import Job
 from tasks.console import advance, progress
 from tasks.llm import OK, Call, NotCalled, Reply
 from tasks.prompts import load_template
+from tasks.rules.conversation import prompt_on
 from tasks.rules.identity import criterion_hash, template_hash
-from tasks.rules.quoting import prompt_on
 from tasks.rules.text.characters import one_line
 from tasks.rules.variants import AUGMENTED, EXAMPLES_REMOVED, read_augmented, variant_id, without_examples
 from tasks.rules.verdict import PARSE_ERROR, VerdictError

@@ -10,7 +10,7 @@ from tasks.config import Job
 from tasks.console import advance
 from tasks.judge.judge_call import Criterion, PendingVerdict
 from tasks.llm import OK, Ledger, Reply
-from tasks.rules.cascades import confidence_of
+from tasks.rules.cascades.rules import confidence_of
 from tasks.rules.identity import BASE_VINTAGE, verdict_id
 from tasks.rules.verdict import Verdict
 from tasks.run import Judging, PartWriter, StageReport, WantedTasks, usage_columns

@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import sql
-from tasks.rules.cascades import reasons_to_escalate
+from tasks.rules.cascades.rules import reasons_to_escalate
 from tasks.run import PASSING, CascadeJudgings, Judging, MissingVerdicts, WantedTasks
 from warehouse import Reader
 

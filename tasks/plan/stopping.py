@@ -15,9 +15,8 @@ from tasks.plan.estimate import Planned
 from tasks.plan.plan import plan
 from tasks.plan.stopping_calls import Cells, Needed, missing_cells
 from tasks.rules.errors import UsageError
-from tasks.rules.statistics.quantiles import Floats
-from tasks.rules.stopping.decisions import OPEN
-from tasks.rules.stopping.thresholds import FEWEST_TASKS
+from tasks.rules.statistics.intervals import Floats
+from tasks.rules.stopping import FEWEST_TASKS, OPEN
 from tasks.run import EARLIER, Comparison, Progress, StoppingPlan, WantedTasks, stopping_plan, wanted_tasks
 from warehouse import Reader, Warehouse
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from tasks.config import Job
 from tasks.plan.cascades import asked_for
-from tasks.rules.statistics.quantiles import Floats
+from tasks.rules.statistics.intervals import Floats
 from tasks.run import Comparison, WantedTasks, judgings, missing_responses, missing_verdicts
 from warehouse import Reader
 

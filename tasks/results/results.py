@@ -49,7 +49,7 @@ class Results:
         """
         from tasks.results.frames import frame
         from tasks.rules.errors import UsageError
-        from tasks.rules.text.near import did_you_mean
+        from tasks.rules.text.characters import did_you_mean
 
         with self._reader() as reader:
             known = [row["name"] for row in reader.rows(*_listed())]

@@ -10,9 +10,9 @@ import sql
 from tasks.config import Analyst, Job
 from tasks.prompts import load_analysis_template
 from tasks.review.findings import REMINDER, Finding, reader, reply_shape
+from tasks.rules.conversation import rubric_prompt
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import digest, template_hash
-from tasks.rules.quoting import rubric_prompt
 from tasks.run import Analysis, Conversation, Item, Question, WantedTasks, conversations_of, target_of
 from warehouse import Reader
 

@@ -7,7 +7,7 @@ from typing import Any
 from tasks.benchmarks.base import Benchmark
 from tasks.config import Cascade, Job, Judge
 from tasks.prompts import load_evidence_template, load_template
-from tasks.rules.cascades import When
+from tasks.rules.cascades.rules import When
 from tasks.rules.errors import UsageError
 from tasks.rules.evidence import WORDING
 from tasks.rules.identity import template_hash

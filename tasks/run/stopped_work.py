@@ -10,9 +10,7 @@ from typing import Any
 import sql
 from tasks.benchmarks.base import Benchmark
 from tasks.config import EARLIER_NIGHTS, Job, Model
-from tasks.rules.stopping.confidence_sequence import METHOD
-from tasks.rules.stopping.decisions import OPEN, Asked, Rule, alpha_of_each
-from tasks.rules.stopping.task_order import block_ends, task_order
+from tasks.rules.stopping import METHOD, OPEN, Asked, Rule, alpha_of_each, block_ends, task_order
 from tasks.run.judgings import Judging, judgings
 from tasks.run.part_writer import model_hash
 from warehouse import Reader

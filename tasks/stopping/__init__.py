@@ -1,7 +1,7 @@
 """Stopping: tasks in random order, block by block, until every comparison is settled.
 
 What is compared and which work is left out is in `tasks/run/stopped_work.py`, since every stage asks that; the rules
-are in `tasks/rules/stopping/`.
+are in `tasks/rules/stopping.py`.
 """
 
 from tasks.stopping.blocks import Block, next_block

@@ -8,9 +8,8 @@ import numpy as np
 
 import sql
 from tasks.config import Job
-from tasks.rules.statistics.quantiles import Floats
-from tasks.rules.stopping.decisions import OPEN
-from tasks.rules.stopping.unbiased import unbiased_means
+from tasks.rules.statistics.intervals import Floats
+from tasks.rules.stopping import OPEN, unbiased_means
 from tasks.run import EARLIER, Comparison, StoppingPlan, WantedTasks, earlier_values
 from tasks.stopping.blocks import Block
 from warehouse import Reader

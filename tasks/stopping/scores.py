@@ -10,8 +10,8 @@ import numpy as np
 
 import sql
 from tasks.config import Job
-from tasks.rules.statistics.quantiles import Floats
-from tasks.rules.stopping.unbiased import unbiased_means
+from tasks.rules.statistics.intervals import Floats
+from tasks.rules.stopping import unbiased_means
 from tasks.run import Compared, Comparison, Progress, StoppingPlan, WantedTasks, left_out_of
 from tasks.stopping.looks import fields_of, in_order, known, strata_of, values_of
 from warehouse import Reader, Warehouse

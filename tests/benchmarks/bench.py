@@ -17,7 +17,7 @@ from tasks.judge import judge_responses, plan_verdicts
 from tasks.llm import SenderPool
 from tasks.llm.litellm_setup import collect_seldom
 from tasks.prompts import load_template
-from tasks.rules.quoting import judge_prompt
+from tasks.rules.conversation import judge_prompt
 from tasks.run.judgings import Judging
 from tasks.run.run_context import open_run_context
 from tasks.run.stage_report import StageReport

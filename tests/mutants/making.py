@@ -22,7 +22,7 @@ TESTS = {
     "tasks/rules/statistics/prediction.py": "tests/tasks/rules/statistics/test_prediction.py",
     "tasks/rules/statistics/sampling.py": "tests/tasks/rules/statistics/test_sampling.py",
     "tasks/rules/statistics/weaknesses.py": "tests/tasks/rules/statistics/test_weaknesses.py",
-    "tasks/rules/stopping/": "tests/tasks/rules/stopping",
+    "tasks/rules/stopping": "tests/tasks/rules/stopping",
     "tasks/rules/cascades/": "tests/tasks/rules/cascades",
     "tasks/rules/text/": "tests/tasks/rules/text tests/tasks/rules/test_verdict.py",
     "tasks/rules/verdict.py": "tests/tasks/rules/test_verdict.py tests/tasks/rules/test_status_words.py",

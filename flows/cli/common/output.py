@@ -11,7 +11,7 @@ import click
 
 from flows.cli.common.tables import Rows, cell_text, show_table
 from tasks.console import exact
-from tasks.rules.text.visible import visible, visible_json
+from tasks.rules.text.characters import visible, visible_json
 
 if TYPE_CHECKING:
     from tasks.config import Job

@@ -9,8 +9,7 @@ from typing import Any
 
 from tasks.report.content.figures import Row
 from tasks.report.content.ranking import Board, Ranking
-from tasks.rules.text.numbers import coverage_text, number
-from tasks.rules.text.rank_notes import rank_notes
+from tasks.rules.text.numbers import coverage_text, number, rank_notes
 
 _MARGIN = 0.04
 """Room on both sides of the axis, as a share of what is shown."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tasks.capabilities.names import MOST_PHRASES, TEMPLATE, shown_phrases, told_apart
 from tasks.capabilities.replies import NAME, PHRASE, read_text, vector_question
 from tasks.prompts import load_analysis_template
-from tasks.rules.quoting import naming_prompt
+from tasks.rules.conversation import naming_prompt
 from tasks.rules.verdict import VerdictError
 
 

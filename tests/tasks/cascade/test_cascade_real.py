@@ -15,7 +15,7 @@ from tasks.cascade import CascadeAnswer, evaluated
 from tasks.check.check import check
 from tasks.imports import import_responses, import_verdicts
 from tasks.ingest.ingest import ingest
-from tasks.rules.cascades import Bound, Evaluation, for_choosing
+from tasks.rules.cascades.evaluation import Bound, Evaluation, for_choosing
 from tests.builders import SHARED_DATA, job_on, write_jsonl
 from warehouse import Warehouse
 

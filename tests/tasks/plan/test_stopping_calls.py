@@ -4,7 +4,7 @@ import numpy as np
 
 from tasks.plan.estimate import Planned
 from tasks.plan.stopping import ORDERS, _calls, _simulated
-from tasks.rules.stopping.decisions import DIFFERENT, Rule
+from tasks.rules.stopping import DIFFERENT, Rule
 from tasks.run import Comparison, Progress
 from tasks.run.stopped_work import Compared
 

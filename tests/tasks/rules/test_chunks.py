@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.rules.chunks import NoRoom, cut
+from tasks.rules.evidence import NoRoom, cut
 
 LETTERS = st.text(alphabet=st.sampled_from("ab.!? \n\t\r|`#-\u00e9\u6771\u3002\U0001f600"), max_size=400)
 

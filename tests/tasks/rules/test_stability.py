@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.rules.stability import BORDER, inclusion_probabilities, jaccard, leave_one_out
+from tasks.rules.hardness import BORDER, inclusion_probabilities, jaccard, leave_one_out
 from tests.tasks.rules.panels_oracle import panels, probabilities
 
 FEW = 300

@@ -1,7 +1,6 @@
 """Which block comes next, and which tasks no comparison needs."""
 
-from tasks.rules.stopping.decisions import DIFFERENT, OPEN, Rule
-from tasks.rules.stopping.task_order import block_ends
+from tasks.rules.stopping import DIFFERENT, OPEN, Rule, block_ends
 from tasks.run import Comparison, Progress, left_out_of
 from tasks.run.stopped_work import EARLIER, Compared
 from tasks.stopping import next_block

@@ -13,8 +13,8 @@ from tasks.llm import Ledger, Reply
 from tasks.llm.ledger.entries import Entry
 from tasks.prompts import load_template
 from tasks.report.content.addresses import criterion_key, entry_key, task_key
+from tasks.rules.conversation import judge_prompt
 from tasks.rules.errors import PipelineError
-from tasks.rules.quoting import judge_prompt
 from tasks.rules.verdict import reminder
 from tasks.run import hash_of_template
 from tests.builders import admitted, job_on, row, write_jsonl

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from tasks.rules.cascades import Bound, Costs, When, candidates, evaluate, for_choosing, front, picked
-from tasks.rules.cascades.candidates import Candidate
-from tasks.rules.cascades.ranking import kendall_tau
+from tasks.rules.cascades.evaluation import Bound, Costs, evaluate, for_choosing, front, kendall_tau, picked
+from tasks.rules.cascades.rules import Candidate, When, candidates
 from tests.tasks.rules.cascades.worlds import CATEGORIES, noise, of_picked
 
 FREE = Costs(None, None)

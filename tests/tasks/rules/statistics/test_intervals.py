@@ -13,15 +13,17 @@ from hypothesis.extra import numpy as arrays
 
 from tasks.rules.statistics.intervals import (
     FEWEST_OTHERS,
+    WIDEST,
     draws,
+    expanded_tails,
     few_to_rest_on,
     mean_intervals,
     n_differing,
+    quantile_pairs,
     ratio_intervals,
     repeated_interval,
+    student_quantile,
 )
-from tasks.rules.statistics.quantiles import expanded_tails, quantile_pairs, student_quantile
-from tasks.rules.statistics.studentised import WIDEST
 
 SCORES = arrays.arrays(
     np.float64, st.tuples(st.integers(2, 12), st.integers(1, 3)), elements=st.floats(-1, 1, allow_subnormal=False)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.rules.statistics.prediction import check_auc, failing_rate, odds_ratio, passing_rate, rate_difference
+from tasks.rules.statistics.agreement import check_auc, failing_rate, odds_ratio, passing_rate, rate_difference
 
 CELL = st.integers(1, 30)
 

@@ -5,10 +5,21 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from tasks.rules.stopping.confidence_sequence import sequence_ends
-from tasks.rules.stopping.decisions import DIFFERENT, DROPPED, EQUAL, NOT_DROPPED, OPEN, Rule, alpha_of_each
-from tasks.rules.stopping.task_order import block_ends
-from tasks.rules.stopping.thresholds import FEWEST_TASKS, crossing_chance, mixture, thresholds
+from tasks.rules.stopping import (
+    DIFFERENT,
+    DROPPED,
+    EQUAL,
+    FEWEST_TASKS,
+    NOT_DROPPED,
+    OPEN,
+    Rule,
+    alpha_of_each,
+    block_ends,
+    crossing_chance,
+    mixture,
+    sequence_ends,
+    thresholds,
+)
 
 
 def test_one_look_has_the_textbook_threshold() -> None:
