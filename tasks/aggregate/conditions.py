@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import sql
-from tasks.aggregate.rows import Row
-from tasks.config import Job
+from tasks.aggregate.intervals import Row
+from tasks.config.job import Job
 from tasks.rules.statistics.comparison import paired_difference
 from tasks.rules.statistics.intervals import METHOD, Floats
 from tasks.rules.text.characters import did_you_mean

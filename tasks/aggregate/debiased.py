@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import sql
-from tasks.aggregate.rows import Row
+from tasks.aggregate.intervals import Row
 from tasks.rules.statistics.debiased import (
     FEWEST_LABELLED_TASKS,
     FEWEST_LABELS,

@@ -1,4 +1,7 @@
-"""The intervals of all leaderboard figures, drawn where the values that they rest on have changed."""
+"""What the measured tables share.
+
+The intervals of all leaderboard figures, drawn where the values that they rest on have changed.
+"""
 
 import itertools
 from collections.abc import Iterator
@@ -10,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import sql
-from tasks.aggregate.rows import Row, known
 from tasks.rules.statistics.intervals import (
     METHOD,
     distinct_columns,
@@ -21,6 +23,14 @@ from tasks.rules.statistics.intervals import (
     repeated_interval,
 )
 from warehouse import Reader
+
+Row = dict[str, Any]
+
+
+def known(value: float) -> float | None:
+    """A figure as it is stored: NULL where it is not defined."""
+    return None if np.isnan(value) else float(value)
+
 
 Columns = dict[str, NDArray[Any]]
 

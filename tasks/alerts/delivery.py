@@ -13,7 +13,7 @@ from tasks.alerts.attempt import Send, attempt
 from tasks.alerts.causes import NotDelivered
 from tasks.alerts.message import Message, Night
 from tasks.alerts.receivers import call, sends
-from tasks.config import Alerts
+from tasks.config.operations import Alerts
 from tasks.llm import safe
 from tasks.rules.errors import UsageError
 

@@ -7,7 +7,7 @@ from typing import Any
 from tasks.alerts.alert import Alert, Kind
 from tasks.rules.statistics.comparison import holm, is_significant
 from tasks.rules.statistics.control import Drifted
-from tasks.run import LEFT_OUT, StageReport
+from tasks.run.writing import LEFT_OUT, StageReport
 
 _MOST_SHOWN = 3
 """So many findings of a stage are in the line; all are in the facts."""

@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import Any, Self
 
 from tasks.alerts.alert import KINDS, Alert, Kind
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.rules.identity import digest
 from tasks.rules.text.characters import one_line, visible
 

@@ -10,7 +10,7 @@ from tasks.alerts import blocks
 from tasks.alerts.attempt import Send
 from tasks.alerts.causes import NotDelivered
 from tasks.alerts.message import Message
-from tasks.config import Email, Receiver
+from tasks.config.operations import Email, Receiver
 from tasks.llm import filled_in
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 from tasks.alerts.alert import Alert
 from tasks.alerts.delivery import Delivery
 from tasks.alerts.message import Night
-from tasks.config import Job
+from tasks.config.job import Job
 from warehouse import Warehouse, WarehouseError
 
 

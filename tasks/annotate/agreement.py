@@ -12,10 +12,10 @@ import numpy as np
 
 import sql
 from tasks.annotate.annotate import RELEASED
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.rules.identity import digest
 from tasks.rules.statistics.agreement import MEASURES, LabelAgreement, label_agreement
-from tasks.run import StageReport
+from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
 Labels = Mapping[str, frozenset[str]]

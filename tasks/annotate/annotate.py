@@ -8,13 +8,16 @@ import sql
 from tasks.annotate.reply import REMINDER, read_labels, reply_format
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Vocabulary
-from tasks.config import Analyst, Job
+from tasks.config.job import Job
+from tasks.config.models import Analyst
 from tasks.prompts import load_analysis_template
 from tasks.rules.conversation import Message, prompt_on
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import digest, template_hash
 from tasks.rules.text.characters import did_you_mean
-from tasks.run import Analysis, Columns, Conversation, Item, Question, WantedTasks, conversations_of, target_of
+from tasks.run.asking import Analysis, Columns, Item, Question
+from tasks.run.judgings import target_of
+from tasks.run.missing_work import Conversation, WantedTasks, conversations_of
 from warehouse import Reader
 
 TEMPLATE = "annotation_v1"

@@ -12,12 +12,14 @@ from typing import Any
 import sql
 from tasks.capabilities.phrases import made_by, phrase_identity, text_question
 from tasks.capabilities.replies import NAME
-from tasks.config import Analyst, Job
+from tasks.config.job import Job
+from tasks.config.models import Analyst
 from tasks.llm import OK
 from tasks.prompts import load_analysis_template
 from tasks.rules.conversation import naming_prompt
 from tasks.rules.identity import digest, template_hash
-from tasks.run import Analysis, Item, WantedTasks
+from tasks.run.asking import Analysis, Item
+from tasks.run.missing_work import WantedTasks
 from warehouse import Reader
 
 TEMPLATE = "capability_name_v1"

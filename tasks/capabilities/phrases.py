@@ -7,12 +7,15 @@ from typing import Any
 import sql
 from tasks.capabilities.replies import NAME, PHRASE, read_text, reminder, reply_shape, vector_question
 from tasks.capabilities.tree import refuse_without_library
-from tasks.config import Analyst, Job
+from tasks.config.job import Job
+from tasks.config.models import Analyst
 from tasks.prompts import load_analysis_template
 from tasks.rules.conversation import prompt_on
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import digest, template_hash
-from tasks.run import Analysis, Item, Question, WantedTasks, conversations_of, target_of
+from tasks.run.asking import Analysis, Item, Question
+from tasks.run.judgings import target_of
+from tasks.run.missing_work import WantedTasks, conversations_of
 from warehouse import Reader
 
 TEMPLATE = "capability_v1"

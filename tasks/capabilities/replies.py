@@ -6,7 +6,7 @@ from typing import Any
 
 from tasks.rules.text.characters import one_line, shows_nothing, storable, visible_only
 from tasks.rules.verdict import VerdictError, json_object
-from tasks.run import Question
+from tasks.run.asking import Question
 
 PHRASE, NAME = "capability", "name"
 """The key of a reply's only value."""

@@ -9,10 +9,13 @@ import sql
 from tasks.capabilities.names import naming_of
 from tasks.capabilities.phrases import stored_phrases
 from tasks.capabilities.tree import METHOD, Tree, build_tree
-from tasks.config import Analyst, Job
+from tasks.config.job import Job
+from tasks.config.models import Analyst
 from tasks.rules.errors import PipelineError
 from tasks.rules.identity import digest
-from tasks.run import StageReport, target_of, wanted_tasks
+from tasks.run.judgings import target_of
+from tasks.run.missing_work import wanted_tasks
+from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
 TFIDF = "tfidf"

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import sql
-from tasks.aggregate import has_stale_figures
+from tasks.aggregate.intervals import has_stale_figures
 from tasks.certify.archive import write_archive
 from tasks.certify.members import (
     FORMAT,
@@ -23,7 +23,7 @@ from tasks.certify.members import (
     model_texts,
     write_rows,
 )
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.maintain import hash_of
 from tasks.rules.errors import PipelineError, UsageError
 from warehouse import Reader, Warehouse

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark, RowError
 from tasks.benchmarks.rows import as_text
-from tasks.config import Dataset
+from tasks.config.settings import Dataset
 from tasks.dataset import SUFFIXES, SourceError, open_source, read_rows
 from tasks.exports import read_export
 from tasks.imports import given_rows, in_known_shape, number_of, refuse_unreadable, required_text, vintage_in

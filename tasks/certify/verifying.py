@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import sql
-from tasks.aggregate import stale_intervals
+from tasks.aggregate.intervals import stale_intervals
 from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.certify.archive import unpack, verified_digest
 from tasks.certify.comparing import Compared, Difference, compare

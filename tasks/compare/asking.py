@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tasks.benchmarks import load_benchmark
 from tasks.compare.model_run import KINDS, Question
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.rules.errors import UsageError
 
 

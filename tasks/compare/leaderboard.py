@@ -7,7 +7,7 @@ from typing import Any
 import sql
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.rules.errors import UsageError
 from tasks.rules.records import Table
 from warehouse import Reader, Warehouse

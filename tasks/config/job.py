@@ -1,16 +1,44 @@
-"""What one run is asked to do: the configuration, and the run's own choices beside it."""
+"""The revision of a job's data set, and the holder that finds it when it is first needed.
+
+What one run is asked to do: the configuration, and the run's own choices beside it.
+"""
 
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from threading import Lock
 from typing import Self
 
 from pydantic import PrivateAttr
 
-from tasks.config.data_revision import DataLookup, DataRevision
 from tasks.config.models import Model, Size, Strict
 from tasks.config.settings import Settings
 from tasks.rules.identity import BASE_VINTAGE
+
+
+class DataRevision(Strict):
+    """A data set at one revision: the hub's commit, or the content hash of its files; `splits` are the chosen ones."""
+
+    name: str
+    revision: str
+    splits: tuple[str, ...]
+
+
+class DataLookup:
+    """Finds a revision when it is first asked for, and then gives the same one; an error is not kept."""
+
+    def __init__(self, find: Callable[[], DataRevision]) -> None:
+        self._find = find
+        self._found: DataRevision | None = None
+        # Stages of several models may ask at the same time, in threads of their own.
+        self._lock = Lock()
+
+    def __call__(self) -> DataRevision:
+        """The revision."""
+        with self._lock:
+            if self._found is None:
+                self._found = self._find()
+            return self._found
 
 
 class Job(Strict):

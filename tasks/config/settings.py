@@ -1,4 +1,8 @@
-"""The shape of the configuration file.
+"""Conditions: which labels are one model with other tools, another effort, or another system prompt.
+
+When a run stops evaluating: which comparisons it is to settle, and the error that it allows.
+
+The shape of the configuration file.
 
 Unknown keys, wrong types and impossible values are refused. Secrets are no part of it: they come from the environment
 under LiteLLM's own names.
@@ -6,14 +10,91 @@ under LiteLLM's own names.
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from tasks.config.conditions import Conditions
-from tasks.config.judges import Judge, deciding
-from tasks.config.models import Analyst, Analysts, Capabilities, Model, Size, Strict
+from tasks.config.models import Analyst, Analysts, Capabilities, Judge, Model, Size, Strict, deciding
 from tasks.config.operations import Alerts, Drift, Nightly, Report, Retention, Share
-from tasks.config.stopping import Stopping
 from tasks.rules.text.characters import did_you_mean
+
+BASELINE = "baseline"
+"""The name of the condition that the others are compared with; without it, the first one is."""
+_Name = Annotated[str, Field(min_length=1)]
+
+
+def _with_names(given: Any) -> Any:
+    """A mapping whose keys are texts.
+
+    Raises:
+        ValueError: YAML read a key as something else.
+    """
+    strange = [key for key in given if not isinstance(key, str)] if isinstance(given, dict) else []
+    if strange:
+        raise ValueError(
+            f"the name {strange[0]!r} is not a text; put it in quotes (YAML reads on, off, yes and no as true or false)"
+        )
+    return given
+
+
+def _checked(labels: dict[str, str]) -> dict[str, str]:
+    """Conditions with the baseline first.
+
+    Raises:
+        ValueError: there is nothing to compare, or two conditions are the same label.
+    """
+    if len(labels) < 2:
+        raise ValueError("needs at least two conditions: `baseline`, and one to compare with it")
+    condition_of: dict[str, str] = {}
+    for condition, label in labels.items():
+        if label in condition_of:
+            raise ValueError(f"{condition_of[label]!r} and {condition!r} have the same label {label!r}")
+        condition_of[label] = condition
+    first = BASELINE if BASELINE in labels else next(iter(labels))
+    return {first: labels[first], **labels}
+
+
+_Labels = Annotated[dict[_Name, _Name], BeforeValidator(_with_names), AfterValidator(_checked)]
+Conditions = Annotated[dict[_Name, _Labels], BeforeValidator(_with_names)]
+"""The name that a model's conditions share -> condition -> the label of the model under it, the baseline first."""
+
+
+EVERY_PAIR: Literal["all"] = "all"
+EARLIER_NIGHTS: Literal["earlier_nights"] = "earlier_nights"
+Pairs = tuple[tuple[str, str], ...]
+
+
+class Stopping(Strict):
+    """Evaluate tasks in random order, block by block, until each comparison is settled.
+
+    `pairs` are the comparisons: `all` pairs of configured models, or the pairs given. `earlier_nights` compares each
+    model with `resample: nightly` with its own values of earlier nights, and asks whether it has dropped by more than
+    `least_difference`. `alpha` is the chance of any false decision among all comparisons. A smaller difference than
+    `least_difference` (in the unit of the score) counts as equal. `block` is the number of tasks between two looks;
+    `seed` chooses the order. Scores are the benchmark's main score under the first judge in its first repetition.
+    """
+
+    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    least_difference: Annotated[float, Field(gt=0)] = 0.02
+    pairs: Literal["all", "earlier_nights"] | Pairs = EVERY_PAIR
+    block: Annotated[int, Field(ge=1, strict=True)] = 20
+    seed: Annotated[int, Field(ge=0, strict=True)] = 1
+
+    @field_validator("pairs")
+    @classmethod
+    def _of_two(cls, pairs: str | Pairs) -> str | Pairs:
+        """Pairs of two different labels, each pair once."""
+        if isinstance(pairs, str):
+            return pairs
+        if not pairs:
+            raise ValueError("names no pair")
+        seen: set[frozenset[str]] = set()
+        for first, second in pairs:
+            if first == second:
+                raise ValueError(f"[{first}, {second}] has the same label twice")
+            if frozenset({first, second}) in seen:
+                raise ValueError(f"[{first}, {second}] is there twice")
+            seen.add(frozenset({first, second}))
+        return pairs
+
 
 Policy = Literal["quarantine", "warn", "fail"]
 

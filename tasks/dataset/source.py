@@ -8,7 +8,8 @@ from pathlib import Path
 
 from tasks.benchmarks import folder_of, load_benchmark
 from tasks.benchmarks.base import Benchmark
-from tasks.config import DataRevision, Dataset, Job
+from tasks.config.job import DataRevision, Job
+from tasks.config.settings import Dataset
 from tasks.dataset.foreign_files import open_regular
 from tasks.dataset.prompt_files import SUFFIX as PROMPTS
 from tasks.dataset.prompt_files import read_prompts, with_prompts

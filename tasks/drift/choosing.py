@@ -4,10 +4,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 import sql
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.drift.sets import control_sets
 from tasks.rules.identity import digest
-from tasks.run import Judging, StageReport, WantedTasks, wanted_tasks
+from tasks.run.judgings import Judging
+from tasks.run.missing_work import WantedTasks, wanted_tasks
+from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
 _OF_RESPONSE = 2

@@ -1,10 +1,10 @@
 """Which judges decide otherwise than they did."""
 
 import sql
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.drift.sets import control_sets
 from tasks.rules.statistics.control import Drifted
-from tasks.run import wanted_tasks
+from tasks.run.missing_work import wanted_tasks
 from warehouse import Warehouse
 
 

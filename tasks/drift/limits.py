@@ -3,10 +3,10 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.drift.sets import control_sets
 from tasks.rules.statistics.control import METHOD, Night, limits
-from tasks.run import WantedTasks
+from tasks.run.missing_work import WantedTasks
 from warehouse import Reader
 
 

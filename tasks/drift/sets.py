@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.config import Job
-from tasks.run import Judging, WantedTasks, judgings
+from tasks.config.job import Job
+from tasks.run.judgings import Judging, judgings
+from tasks.run.missing_work import WantedTasks
 from warehouse import Reader
 
 

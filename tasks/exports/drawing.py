@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import sql
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
 from tasks.rules.statistics.intervals import Floats
@@ -23,7 +23,8 @@ from tasks.rules.statistics.sampling import (
     sizes,
     systematic_sample,
 )
-from tasks.run import WantedTasks, first_judging
+from tasks.run.judgings import first_judging
+from tasks.run.missing_work import WantedTasks
 from warehouse import Reader
 
 LEADERBOARD = "leaderboard"

@@ -5,13 +5,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.exports.file_list import write_export_list
 from tasks.exports.places import refuse_filled
 from tasks.exports.tables import NOT_EXPORTED, ROWS_A_FILE, chosen_tables, write_tables
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.numbers import counted
-from tasks.run import StageReport
+from tasks.run.writing import StageReport
 from tasks.stores import Folder, Store
 from warehouse import TABLES, Warehouse
 

@@ -7,13 +7,13 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import sql
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.dataset import parquet_batches
 from tasks.exports.file_list import Exported, read_export_list, verify
 from tasks.exports.publication import published_in
 from tasks.exports.tables import NOT_EXPORTED
 from tasks.maintain import Damaged
-from tasks.run import StageReport
+from tasks.run.writing import StageReport
 from tasks.stores import Folder, Store
 from warehouse import DECIDED_STATUSES, TABLES, Reader, Table, Warehouse, is_removed, quoted, rests_on_response
 

@@ -10,14 +10,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import sql
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.exports.file_list import write_export_list
 from tasks.exports.publication import FOLDER, Pointer, is_whole, read_pointer, remove_old, write_pointer
 from tasks.exports.tables import NOT_EXPORTED, write_tables
 from tasks.maintain import hash_of
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.numbers import counted
-from tasks.run import StageReport
+from tasks.run.writing import StageReport
 from tasks.stores import Folder, Store, kept_as, work_folder
 from warehouse import TABLES, Reader, Warehouse, refuse_other_version
 

@@ -11,7 +11,7 @@ from tasks.exports.drawing import Population, Purpose, Row
 from tasks.rules.statistics.debiased import FEWEST_LABELLED_TASKS, FEWEST_LABELS
 from tasks.rules.statistics.intervals import Floats
 from tasks.rules.statistics.sampling import expected_width, label_variance
-from tasks.run import WantedTasks
+from tasks.run.missing_work import WantedTasks
 from warehouse import Reader
 
 AFTER = (50, 100, 200)

@@ -6,12 +6,12 @@ from typing import Any
 
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.hard_subset.stability import in_words, overlap_rows, stability_rows
 from tasks.hard_subset.universe import Panel, Universe, admitted_tasks, read_panel, universe_of
 from tasks.rules.errors import PipelineError
 from tasks.rules.hardness import HardSubsetError, Selected, select_hardest, selection_id, wanted_size
-from tasks.run import StageReport
+from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
 Row = dict[str, Any]

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 import sql
 from tasks.benchmarks.base import Benchmark
-from tasks.config import Job, Settings
+from tasks.config.job import Job
+from tasks.config.settings import Settings
 from tasks.rules.hardness import HardSubsetError
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.text.numbers import coverage_text
-from tasks.run import judgings
+from tasks.run.judgings import judgings
 from warehouse import Reader
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import sql
 from tasks.benchmarks.rows import as_text
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.imports.files import Given, ImportRefused, number_of, required_text, vintage_in
 from tasks.rules.text.cells import readings, shows
 from tasks.rules.text.characters import is_blank

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import sql
 from tasks.benchmarks.rows import as_text
-from tasks.config import ORIGINAL
+from tasks.config.models import ORIGINAL
 from tasks.imports.files import Given, ImportRefused, NotHere, number_of, required_text
 from tasks.rules.text.cells import readings
 from tasks.rules.text.characters import is_blank

@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 
 from tasks.benchmarks.base import Benchmark, RowError
 from tasks.benchmarks.rows import as_text, as_whole_number
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.dataset import open_regular, read_rows
 from tasks.imports.retraction import batch_in, retraction_row
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.characters import is_blank
 from tasks.rules.text.json_text import read_json
-from tasks.run import StageReport
+from tasks.run.writing import StageReport
 from warehouse import Warehouse, refuse_other_version
 
 Given = Mapping[str, Any]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import sql
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.imports.files import ImportRefused
 from tasks.rules.identity import digest
 from warehouse import Reader

@@ -7,7 +7,7 @@ from typing import Any
 
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.rows import as_text
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.imports.documents import Converted, convert, converters
 from tasks.imports.files import (
     ImportRefused,
@@ -25,7 +25,7 @@ from tasks.imports.offers import Offered, offer_of
 from tasks.llm import EMPTY, OK
 from tasks.rules.identity import IMPORTED, response_id
 from tasks.rules.text.characters import count_alphanumeric, shows_nothing
-from tasks.run import NO_CALL, StageReport
+from tasks.run.writing import NO_CALL, StageReport
 from warehouse import Reader, Warehouse
 
 Row = dict[str, Any]

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import sql
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.rules.errors import UsageError
-from tasks.run import StageReport
+from tasks.run.writing import StageReport
 from warehouse import Warehouse, refuse_other_version
 
 _NAMED = 5

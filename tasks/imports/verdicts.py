@@ -8,7 +8,8 @@ from typing import Any
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.benchmarks.rows import as_number, as_text
-from tasks.config import ORIGINAL, Job
+from tasks.config.job import Job
+from tasks.config.models import ORIGINAL
 from tasks.imports.answers import Answers
 from tasks.imports.criteria import Criteria, Wording
 from tasks.imports.files import (
@@ -27,7 +28,7 @@ from tasks.imports.labels import labeller_rows, people_in_drawn_rows, refuse_dra
 from tasks.rules.identity import IMPORTED, verdict_id
 from tasks.rules.text.characters import is_blank
 from tasks.rules.verdict import BINARY, GRADINGS, VALUES, WORDS, status_of
-from tasks.run import NO_CALL, StageReport
+from tasks.run.writing import NO_CALL, StageReport
 from warehouse import Reader, Warehouse
 
 _NAMED_CHARS = 60

@@ -5,33 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tasks.judge.context_fit import ContextFit, context_fit_of
-from tasks.judge.criteria import CriterionJudge, by_response
-from tasks.judge.judge_call import Criterion, PendingVerdict
-from tasks.judge.verdict_rows import NO_CASCADE, Chunk, VerdictRows
+from tasks.judge.criteria import ContextFit, CriterionJudge, by_response, context_fit_of
+from tasks.judge.verdict_rows import NO_CASCADE, Chunk, Criterion, PendingVerdict, VerdictRows
 from tasks.llm import NO_PRICES, Gateway, Reply
 from tasks.rules.cascades.rules import confidence_of, reasons_to_escalate
 from tasks.rules.conversation import Message
-from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.verdict import Verdict
-from tasks.run import CascadeJudgings, Conversation, Judging, judge_target, together
-
-
-async def judge_criteria(
-    gateway: Gateway, rows: VerdictRows, criteria: Sequence[Criterion], conversations: Mapping[str, Conversation],
-    place: int, vintage: str = BASE_VINTAGE,
-) -> None:  # fmt: skip
-    """Judge criteria that are in the order of their responses, by the judge or the cascade whose rows they become.
-
-    `place` and `vintage` are those of `CriterionJudge`.
-    """
-    judging = rows.judging
-    if judging.cascade is None:
-        await CriterionJudge(gateway, judge_target(judging.judge), judging, rows, vintage).judge(
-            criteria, conversations, place
-        )
-        return
-    await _CascadeJudge(gateway, judging.cascade, rows, vintage).judge(criteria, conversations, place)
+from tasks.run.asking import together
+from tasks.run.judgings import CascadeJudgings, Judging, judge_target
+from tasks.run.missing_work import Conversation
 
 
 @dataclass(frozen=True)
@@ -68,7 +50,7 @@ class _Collected:
 
 
 @dataclass(frozen=True)
-class _CascadeJudge:
+class CascadeJudge:
     """A cascade that decides on criteria.
 
     All calls for a criterion are made for the cascade's verdict, so that its row holds what they cost. A call that one

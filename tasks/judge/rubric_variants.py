@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.console import advance, progress
 from tasks.llm import OK, Call, NotCalled, Reply
 from tasks.prompts import load_template
@@ -15,22 +15,18 @@ from tasks.rules.identity import criterion_hash, template_hash
 from tasks.rules.text.characters import one_line
 from tasks.rules.variants import AUGMENTED, EXAMPLES_REMOVED, read_augmented, variant_id, without_examples
 from tasks.rules.verdict import PARSE_ERROR, VerdictError
-from tasks.run import (
-    CALLED_BY,
-    NO_CALL,
+from tasks.run.judgings import target_of
+from tasks.run.keys import CALLED_BY
+from tasks.run.missing_work import (
     Conversation,
-    PartWriter,
-    RunContext,
-    StageReport,
     WantedTasks,
     conversations_of,
-    open_run_context,
-    target_of,
     unworded_criteria,
-    usage_columns,
     wanted_rubrics,
     wanted_tasks,
 )
+from tasks.run.run_context import RunContext, open_run_context
+from tasks.run.writing import NO_CALL, PartWriter, StageReport, usage_columns
 from warehouse import Warehouse
 
 TEMPLATE = "augmented_v2"

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import sql
 from tasks.rules.cascades.rules import reasons_to_escalate
-from tasks.run import PASSING, CascadeJudgings, Judging, MissingVerdicts, WantedTasks
+from tasks.run.judgings import CascadeJudgings, Judging
+from tasks.run.missing_work import PASSING, MissingVerdicts, WantedTasks
 from warehouse import Reader
 
 

@@ -4,10 +4,11 @@ import asyncio
 
 import sql
 from tasks.benchmarks.base import Benchmark
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.prompts import FOLDER, load_template
 from tasks.rules.conversation import missing_places
-from tasks.run import Judging, WantedTasks, hash_of_template, judgings, wanted_tasks
+from tasks.run.judgings import Judging, hash_of_template, judgings
+from tasks.run.missing_work import WantedTasks, wanted_tasks
 from warehouse import Reader, Warehouse
 
 

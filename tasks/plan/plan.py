@@ -12,8 +12,9 @@ from typing import Any
 import sql
 from tasks.annotate import ANNOTATION
 from tasks.capabilities import EMBEDDINGS, NAMES, PHRASES
-from tasks.config import ORIGINAL, Analyst, Job, Model
-from tasks.judge import ContextFit, context_fit_of
+from tasks.config.job import Job
+from tasks.config.models import ORIGINAL, Analyst, Model
+from tasks.judge.criteria import ContextFit, context_fit_of
 from tasks.llm import Target, batch_prices_of, most_answer_tokens, prices_of
 from tasks.plan.cascades import Asked, asked_for
 from tasks.plan.estimate import (
@@ -29,21 +30,17 @@ from tasks.plan.former_templates import judged_before
 from tasks.review import REVIEW
 from tasks.rules.errors import PipelineError
 from tasks.rules.variants import AUGMENTED
-from tasks.run import (
-    Analysis,
+from tasks.run.asking import Analysis, Item
+from tasks.run.judgings import Judging, judge_target, judgings, target_of
+from tasks.run.missing_work import (
     Conversation,
-    Item,
-    Judging,
     MissingVerdicts,
     WantedTasks,
     conversations_of,
     imported_models,
-    judge_target,
-    judgings,
     messages_to,
     missing_responses,
     missing_verdicts,
-    target_of,
     unworded_criteria,
     wanted_rubrics,
     wanted_tasks,

@@ -2,9 +2,10 @@
 
 from tasks.assemble import assemble
 from tasks.check import check
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.ingest import ingest
-from tasks.run import StageReport, conversations_of, missing_splits, wanted_tasks
+from tasks.run.missing_work import conversations_of, missing_splits, wanted_tasks
+from tasks.run.writing import StageReport
 from warehouse import Warehouse
 
 

@@ -5,10 +5,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.plan.cascades import asked_for
 from tasks.rules.statistics.intervals import Floats
-from tasks.run import Comparison, WantedTasks, judgings, missing_responses, missing_verdicts
+from tasks.run.judgings import judgings
+from tasks.run.missing_work import WantedTasks, missing_responses, missing_verdicts
+from tasks.run.stopped_work import Comparison
 from warehouse import Reader
 
 Cells = Sequence[tuple[str, str, int]]

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 if TYPE_CHECKING:
-    from tasks.config import Job
+    from tasks.config.job import Job
     from warehouse import Reader
 
 # Whatever is heavy is imported where it is used, so that a notebook's first cell answers at once.
@@ -176,7 +176,7 @@ class Results:
         Raises:
             UsageError: one of them is not stored.
         """
-        from tasks.run import on_stored_data
+        from tasks.run.stored_data import on_stored_data
 
         job = self._job.model_copy(
             update={"named_models": tuple(models) or None, "named_judges": tuple(judges) or None}

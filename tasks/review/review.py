@@ -7,13 +7,16 @@ from itertools import groupby
 from typing import Any
 
 import sql
-from tasks.config import Analyst, Job
+from tasks.config.job import Job
+from tasks.config.models import Analyst
 from tasks.prompts import load_analysis_template
 from tasks.review.findings import REMINDER, Finding, reader, reply_shape
 from tasks.rules.conversation import rubric_prompt
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import digest, template_hash
-from tasks.run import Analysis, Conversation, Item, Question, WantedTasks, conversations_of, target_of
+from tasks.run.asking import Analysis, Item, Question
+from tasks.run.judgings import target_of
+from tasks.run.missing_work import Conversation, WantedTasks, conversations_of
 from warehouse import Reader
 
 TEMPLATE = "review_v1"

@@ -3,11 +3,12 @@
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from tasks.config import ORIGINAL, Job
+from tasks.config.job import Job
+from tasks.config.models import ORIGINAL
 from tasks.llm import Target, missing_key
 from tasks.rules.errors import UsageError
 from tasks.rules.variants import AUGMENTED
-from tasks.run.judgings import judgings
+from tasks.run.judgings import judge_target, judgings, target_of
 from tasks.run.missing_work import (
     WantedTasks,
     missing_responses,
@@ -17,7 +18,6 @@ from tasks.run.missing_work import (
     wanted_rubrics,
     wanted_tasks,
 )
-from tasks.run.part_writer import judge_target, target_of
 from warehouse import Reader, Warehouse, WarehouseError
 
 MODEL, JUDGE, RUBRIC_WRITER, ANNOTATOR, REVIEWER = "model", "judge", "rubric_writer", "annotator", "reviewer"

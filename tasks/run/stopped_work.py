@@ -9,10 +9,11 @@ from typing import Any
 
 import sql
 from tasks.benchmarks.base import Benchmark
-from tasks.config import EARLIER_NIGHTS, Job, Model
+from tasks.config.job import Job
+from tasks.config.models import Model
+from tasks.config.settings import EARLIER_NIGHTS
 from tasks.rules.stopping import METHOD, OPEN, Asked, Rule, alpha_of_each, block_ends, task_order
-from tasks.run.judgings import Judging, judgings
-from tasks.run.part_writer import model_hash
+from tasks.run.judgings import Judging, judgings, model_hash
 from warehouse import Reader
 
 EARLIER = "earlier nights"

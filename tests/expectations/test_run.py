@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from expectations import Expectation, Failure, Finding, run_suite
-from expectations.expectation import expect, where, where_not
+from expectations.run import Failure, Finding, run_suite
+from expectations.suites import Expectation, expect, where, where_not
 
 KEYS = ("<b>one</b>", "two\n", "3", "")
 

@@ -13,7 +13,7 @@ from tasks.rules.text.characters import visible
 from tasks.rules.text.numbers import SMALL_MARK
 
 if TYPE_CHECKING:
-    from tasks.config import Job
+    from tasks.config.job import Job
 
 
 @click.command(cls=Command, epilog=examples(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tasks.benchmarks import load_benchmark
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.exports.data_sets.arrow_copy import write_arrow_copy, write_list_of_copies
 from tasks.exports.data_sets.card import NAME, Card
 from tasks.exports.data_sets.licence import licence_of
@@ -15,7 +15,7 @@ from tasks.exports.places import refuse_filled
 from tasks.exports.tables import chosen_tables, write_tables
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted
-from tasks.run import StageReport
+from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
 USUAL = ("leaderboard", "tasks", "criteria", "messages", "responses", "verdicts", "scores")

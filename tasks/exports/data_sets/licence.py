@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from tasks.benchmarks.base import Benchmark
-from tasks.config import Dataset, Job
+from tasks.config.job import Job
+from tasks.config.settings import Dataset
 from tasks.dataset import sample_of, with_revision
 from warehouse import sample_path
 

@@ -8,14 +8,15 @@ from typing import Any
 
 import sql
 from tasks.assemble import complete_conversations
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.exports.inspect_logs.eval_file import SUFFIX, EvalFile
 from tasks.exports.inspect_logs.header import eval_id_of, plan_of, results_of, spec_of, stats_of
 from tasks.exports.inspect_logs.sample import sample_of, summary_of
 from tasks.exports.inspect_logs.totals import Totals
 from tasks.exports.places import refuse_filled
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.run import StageReport, WantedTasks, wanted_tasks
+from tasks.run.missing_work import WantedTasks, wanted_tasks
+from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
 Row = dict[str, Any]

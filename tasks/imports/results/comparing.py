@@ -8,7 +8,7 @@ from statistics import fmean
 
 import sql
 from tasks.benchmarks.base import Benchmark
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.imports.results.making import Made, Scored
 from tasks.imports.results.records import PRIMARY, Mean
 from warehouse import Warehouse

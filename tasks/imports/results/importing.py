@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.dataset import open_regular
 from tasks.imports.criteria import Criteria
 from tasks.imports.files import ImportRefused, refuse_stored_nothing
@@ -20,7 +20,7 @@ from tasks.imports.results.storing import notes_on, stored
 from tasks.imports.verdicts import stored_verdicts
 from tasks.rules.errors import UsageError
 from tasks.rules.text.characters import one_line
-from tasks.run import StageReport
+from tasks.run.writing import StageReport
 from warehouse import Warehouse
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.benchmarks.rows import as_text
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.imports.criteria import Criteria
 from tasks.imports.files import ImportRefused, NotHere, origin_of, refuse_conflict
 from tasks.imports.responses import response_cell

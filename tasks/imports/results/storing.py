@@ -2,11 +2,11 @@
 
 from collections import Counter
 
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.imports.files import store
 from tasks.imports.results.making import Made, unfit_lines
 from tasks.imports.results.records import Grading
-from tasks.run import StageReport
+from tasks.run.writing import StageReport
 
 _STYLES = (
     "read are a list of objects with criterion and decision, a mapping of criterion to decision, a list `grades` in "

@@ -7,14 +7,14 @@ from functools import cached_property
 from itertools import count
 from typing import Any
 
-from expectations import all_expectations
+from expectations.suites import all_expectations
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.report.content.figures import Breakdown
 from tasks.report.content.queries import Rows, filled
 from tasks.rules.verdict import TERNARY_AS_BINARY
-from tasks.run import first_judging
+from tasks.run.judgings import first_judging
 from warehouse import Reader
 
 

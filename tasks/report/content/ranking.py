@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tasks.benchmarks.base import Reference
-from tasks.config import ORIGINAL, Judge
+from tasks.config.models import ORIGINAL, Judge
 from tasks.report.content.edition import Edition
 from tasks.report.content.figures import Row, Rows
 from tasks.rules.text.numbers import number
-from tasks.run import judge_target
+from tasks.run.judgings import judge_target
 
 _NAMED = 3
 """So many tied models are named; of the others the sentence says how many they are."""

@@ -425,8 +425,8 @@ def test_an_imported_model_has_a_label_and_nothing_else(tmp_path: Path, entry: s
 
 
 def test_an_imported_model_calls_nobody_and_survives_being_stored(tmp_path: Path) -> None:
-    from tasks.config import Settings
-    from tasks.run import callees
+    from tasks.config.settings import Settings
+    from tasks.run.keys import callees
 
     file = tmp_path / "night.yaml"
     file.write_text("dataset: {source: sample}\nmodels: [{label: x, source: imported}]", encoding="utf-8")

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tasks.aggregate import aggregate, has_stale_figures
+from tasks.aggregate import aggregate
+from tasks.aggregate.intervals import has_stale_figures
 from tasks.rules.statistics.intervals import (
     FEW_OTHERS,
     FEWEST_OTHERS,

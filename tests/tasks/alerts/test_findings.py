@@ -17,7 +17,7 @@ from tasks.alerts import (
     skipped,
 )
 from tasks.rules.statistics.control import Drifted
-from tasks.run.stage_report import StageReport
+from tasks.run.writing import StageReport
 
 FELL = {
     "model": "a-model", "judge": "a-judge", "split": "finance", "score": "score",

@@ -12,7 +12,7 @@ import pytest
 
 from tasks.aggregate import aggregate
 from tasks.benchmarks.researchrubrics import graded_rows
-from tasks.check.check import check
+from tasks.check import check
 from tasks.compare import Question, compare
 from tasks.compare.leaderboard import Choice, leaderboard
 from tasks.compare.people import against_people

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.cascade import CascadeAnswer, evaluated
-from tasks.check.check import check
+from tasks.check import check
 from tasks.imports import import_responses, import_verdicts
 from tasks.ingest.ingest import ingest
 from tasks.rules.cascades.evaluation import Bound, Evaluation, for_choosing

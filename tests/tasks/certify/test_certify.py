@@ -14,7 +14,7 @@ import pytest
 from tasks.aggregate import aggregate
 from tasks.certify import certify, verify
 from tasks.certify.comparing import compare
-from tasks.config import DataRevision, Job
+from tasks.config.job import DataRevision, Job
 from tasks.hard_subset import select_hard
 from tasks.imports import import_responses, import_verdicts
 from tasks.ingest.ingest import ingest

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from tasks.assemble.assemble import assemble
-from tasks.check.check import check
+from tasks.check import check
 from tasks.ingest.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.run.stage_report import StageReport
+from tasks.run.writing import StageReport
 from tests.builders import job_on, write_jsonl
 from tests.tasks.check.bad_rows import ADMITTED, EXPECTED, REFUSED, WARNED, spoiled
 from warehouse import Warehouse

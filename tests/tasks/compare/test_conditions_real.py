@@ -16,9 +16,9 @@ import pytest
 from scipy import stats
 
 from tasks.aggregate import aggregate
-from tasks.check.check import check
+from tasks.check import check
 from tasks.compare import ConditionsAnswer, conditions
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.imports import import_responses, import_verdicts
 from tasks.ingest.ingest import ingest
 from tests.builders import SHARED_DATA, job_on

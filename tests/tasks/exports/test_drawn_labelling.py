@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tasks.aggregate import aggregate
-from tasks.config import Judge
 from tasks.config.job import Job
+from tasks.config.models import Judge
 from tasks.exports import export_drawn_labelling, export_labelling
 from tasks.imports import import_responses, import_verdicts, retract
 from tasks.rules.errors import PipelineError, UsageError

@@ -12,7 +12,7 @@ from tasks.hard_subset import select_hard
 from tasks.hard_subset.stability import overlap_rows
 from tasks.hard_subset.universe import Universe
 from tasks.rules.errors import PipelineError
-from tasks.run.stage_report import StageReport
+from tasks.run.writing import StageReport
 from tests.tasks.hard_subset.hard_world import (
     OFFICIAL,
     PARTIAL,

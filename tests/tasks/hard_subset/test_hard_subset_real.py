@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.check.check import check
+from tasks.check import check
 from tasks.hard_subset import select_hard
 from tasks.imports import import_responses, import_verdicts
 from tasks.ingest.ingest import ingest
-from tasks.run.stage_report import StageReport
+from tasks.run.writing import StageReport
 from tests.builders import SHARED_DATA, job_on
 from tests.tasks.rules.panels_oracle import probabilities
 from warehouse import Warehouse

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.aggregate import aggregate
-from tasks.check.check import check
+from tasks.check import check
 from tasks.imports import import_responses, import_verdicts
 from tasks.ingest.ingest import ingest
 from tests.builders import SHARED_DATA, job_on

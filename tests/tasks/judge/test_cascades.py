@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tasks.cascade.stored import stored_pair
+from tasks.cascade import stored_pair
 from tasks.config.job import Job
 from tasks.llm.ledger.paths import ledger_path
 from tasks.plan import plan

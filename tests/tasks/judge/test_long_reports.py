@@ -20,7 +20,7 @@ from tasks.config.settings import Settings
 from tasks.dataset.source import with_revision
 from tasks.drift import choose_control_set, judge_control_set
 from tasks.imports import import_responses, retract
-from tasks.judge.long_answers import LongAnswer
+from tasks.judge.criteria import LongAnswer
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.prices import count_tokens
 from tasks.llm.replies import Reply
@@ -29,8 +29,7 @@ from tasks.plan.estimate import Planned, in_all
 from tasks.plan.plan import plan
 from tasks.rules.identity import template_hash
 from tasks.run.judgings import judgings
-from tasks.run.part_writer import PartWriter
-from tasks.run.stage_report import StageReport
+from tasks.run.writing import PartWriter, StageReport
 from tests.builders import row, write_jsonl
 from tests.faults.content import criterion_of, prompt_of
 from tests.faults.server import Answer, FaultServer, Request

@@ -14,7 +14,7 @@ import pytest
 
 from tasks import results as public
 from tasks.compare import Choice, leaderboard
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.exports import publish
 from tasks.results import Results, open_results
 from tasks.rules.errors import UsageError

@@ -6,11 +6,11 @@ import pytest
 
 from tasks.benchmarks.base import Reference
 from tasks.benchmarks.prbench import BENCHMARK
-from tasks.config import Judge
+from tasks.config.models import Judge
 from tasks.report.content.ranking import Board, Ranking, called_names, is_of, leaders, order_of
 from tasks.report.rendering.html import templates
 from tasks.report.rendering.ranking import shown, ticks
-from tasks.run import judge_target
+from tasks.run.judgings import judge_target
 
 
 def row(model: str, rank: int | None, **more: Any) -> dict[str, Any]:

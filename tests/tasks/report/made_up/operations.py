@@ -7,7 +7,7 @@ from datetime import datetime
 
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.prbench import SEVERITIES
-from tasks.config.policies import default_policy, expectations_of
+from tasks.check import default_policy, expectations_of
 from tasks.rules.identity import digest
 from tasks.rules.records import Criterion, Task
 from tasks.rules.statistics.control import METHOD, Night, limits
