@@ -1,6 +1,6 @@
 """The expectations, declared as data: importing Great Expectations takes seconds, so only the runner does it."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -65,7 +65,28 @@ _TABLES = ("criteria", "rubrics")
 _of_criteria, _of_rubrics = (partial(expect, "ingest", table) for table in _TABLES)
 
 _BLANK = "\t-\r\x1c- \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-"""All white space. It is spelled out because the engines of regular expressions do not agree on what `\\s` is."""
+r"""All white space. It is spelled out because the engines of regular expressions do not agree on what `\s` is."""
+
+_WITHOUT_BOUNDS = (
+    _of_criteria("weight_in_band", "a weight lies in the band of its class", "ExpectColumnValuesToBeInSet",
+                 severity="warning", column="distance_from_band", value_set=[0]),
+    _of_criteria("category_known", "a category belongs to the vocabulary of its field",
+                 "ExpectColumnValuesToNotBeNull", severity="warning", column="known_category"),
+    _of_criteria("unique_criterion_id", "a criterion id appears once in a task", "ExpectCompoundColumnsToBeUnique",
+                 column_list=["task_id", "criterion_id"]),
+    _of_criteria("title_once", "a criterion's title appears once in a task", "ExpectCompoundColumnsToBeUnique",
+                 severity="warning", column_list=["task_id", "title"]),
+    _of_criteria("title_not_empty", "a criterion's title is not empty", "ExpectColumnValuesToMatchRegex",
+                 column="title", regex=f"[^{_BLANK}]"),
+    _of_rubrics("positive_criterion", "a task has at least one positive criterion", "ExpectColumnValuesToBeBetween",
+                column="n_positive", min_value=0, strict_min=True),
+    _of_rubrics("labels_known", "the labels of a task are known", "ExpectColumnValuesToBeInSet",
+                severity="warning", column="n_unknown_labels", value_set=[0]),
+    _of_rubrics("unique_task_id", "a task id appears once in a split, with one content",
+                "ExpectColumnValuesToBeInSet", column="n_rows", value_set=[1]),
+    _of_rubrics("prompt_not_empty", "no user turn is empty", "ExpectColumnValuesToMatchRegex",
+                column="turn_pattern", regex="^[^e]+$"),
+)  # fmt: skip
 
 
 def weight_range(lowest: float, highest: float, *, is_whole: bool = False) -> Iterator[Expectation]:
@@ -87,109 +108,13 @@ def weight_class_known(classes: list[str]) -> Iterator[Expectation]:
     yield classed(meaning, "ExpectColumnValuesToBeInSet", column="severity", value_set=classes)
 
 
-def weight_in_band() -> Iterator[Expectation]:
-    """Weights are in the band of their class."""
-    yield _of_criteria(
-        "weight_in_band",
-        "a weight lies in the band of its class",
-        "ExpectColumnValuesToBeInSet",
-        severity="warning",
-        column="distance_from_band",
-        value_set=[0],
-    )
-
-
-def category_known() -> Iterator[Expectation]:
-    """Categories are in the benchmark's vocabularies."""
-    yield _of_criteria(
-        "category_known",
-        "a category belongs to the vocabulary of its field",
-        "ExpectColumnValuesToNotBeNull",
-        severity="warning",
-        column="known_category",
-    )
-
-
-def unique_criterion_id() -> Iterator[Expectation]:
-    """A task's criteria have different ids."""
-    yield _of_criteria(
-        "unique_criterion_id",
-        "a criterion id appears once in a task",
-        "ExpectCompoundColumnsToBeUnique",
-        column_list=["task_id", "criterion_id"],
-    )
-
-
-def title_once() -> Iterator[Expectation]:
-    """No criterion is asked twice."""
-    yield _of_criteria(
-        "title_once",
-        "a criterion's title appears once in a task",
-        "ExpectCompoundColumnsToBeUnique",
-        severity="warning",
-        column_list=["task_id", "title"],
-    )
-
-
-def title_not_empty() -> Iterator[Expectation]:
-    """Criteria have a text."""
-    yield _of_criteria(
-        "title_not_empty",
-        "a criterion's title is not empty",
-        "ExpectColumnValuesToMatchRegex",
-        column="title",
-        regex=f"[^{_BLANK}]",
-    )
-
-
-def positive_criterion() -> Iterator[Expectation]:
-    """There is something to gain."""
-    yield _of_rubrics(
-        "positive_criterion",
-        "a task has at least one positive criterion",
-        "ExpectColumnValuesToBeBetween",
-        column="n_positive",
-        min_value=0,
-        strict_min=True,
-    )
-
-
 def criteria_per_task(fewest: int, most: int | None = None) -> Iterator[Expectation]:
     """A rubric has a number of criteria within the bounds."""
     meaning = f"a task has {fewest} to {most} criteria"
     if most is None:
         meaning = f"a task has at least {fewest} criteria" if fewest > 1 else "a task has a criterion"
-    yield _of_rubrics(
-        "criteria_per_task",
-        meaning,
-        "ExpectColumnValuesToBeBetween",
-        column="n_criteria",
-        min_value=fewest,
-        max_value=most,
-    )
-
-
-def labels_known() -> Iterator[Expectation]:
-    """A task's labels are in the benchmark's vocabularies."""
-    yield _of_rubrics(
-        "labels_known",
-        "the labels of a task are known",
-        "ExpectColumnValuesToBeInSet",
-        severity="warning",
-        column="n_unknown_labels",
-        value_set=[0],
-    )
-
-
-def unique_task_id() -> Iterator[Expectation]:
-    """Tasks have different ids."""
-    yield _of_rubrics(
-        "unique_task_id",
-        "a task id appears once in a split, with one content",
-        "ExpectColumnValuesToBeInSet",
-        column="n_rows",
-        value_set=[1],
-    )
+    number = partial(_of_rubrics, "criteria_per_task", meaning, "ExpectColumnValuesToBeBetween")
+    yield number(column="n_criteria", min_value=fewest, max_value=most)
 
 
 def turns_contiguous(*, alternate: bool = False, are_stated: bool = False) -> Iterator[Expectation]:
@@ -205,25 +130,15 @@ def turns_contiguous(*, alternate: bool = False, are_stated: bool = False) -> It
         yield turns(meaning, "ExpectColumnPairValuesToBeEqual", column_A="turns", column_B="n_user_turns")
 
 
-def prompt_not_empty() -> Iterator[Expectation]:
-    """The user says something in each turn."""
-    yield _of_rubrics(
-        "prompt_not_empty",
-        "no user turn is empty",
-        "ExpectColumnValuesToMatchRegex",
-        column="turn_pattern",
-        regex="^[^e]+$",
-    )
+def _only(expectation: Expectation, /) -> tuple[Expectation, ...]:
+    return (expectation,)
 
 
-CHECKS: Mapping[str, Callable[..., Iterator[Expectation]]] = {
-    check.__name__: check
-    for check in (
-        weight_range, weight_class_known, weight_in_band, category_known, unique_criterion_id, title_once,
-        title_not_empty, positive_criterion, criteria_per_task, labels_known, unique_task_id, turns_contiguous,
-        prompt_not_empty,
-    )
-}  # fmt: skip
+CHECKS: Mapping[str, Callable[..., Iterable[Expectation]]] = {
+    **{each.check: partial(_only, each) for each in _WITHOUT_BOUNDS},
+    **{check.__name__: check for check in (weight_range, weight_class_known, criteria_per_task, turns_contiguous)},
+}
+"""What a benchmark can declare: name, as in the configuration's `quality` -> the expectations, from the bounds."""
 
 
 def ingest_suite(invariants: Invariants) -> list[Expectation]:

@@ -1,7 +1,6 @@
 """How far graders and reviewers agree, and what checks predict, measured where what they rest on has changed."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import sql
-from tasks.aggregate.intervals import Row, known
+from tasks.aggregate.intervals import Row, key_of
 from tasks.rules.statistics.agreement import (
     agreement_intervals,
     check_auc,
@@ -29,6 +28,7 @@ from tasks.rules.statistics.intervals import (
     SMALL,
     draws,
     few_to_rest_on,
+    known,
     ratio_intervals,
 )
 from tasks.rules.statistics.intervals import METHOD as INTERVAL_METHOD
@@ -58,9 +58,8 @@ def _of_graders(reader: Reader, what: str, names: Mapping[str, str], measures: M
     for key, run in groupby(stale, key=itemgetter("benchmark", *names.values())):
         figures = list(run)
         tables = _tables(reader, f"stale_{what}", dict(zip(("benchmark", *names), key, strict=True)), figures)
-        made = {"method": METHOD, "created_at": datetime.now(UTC)}
         found += [
-            {"figure_id": figure["figure_id"], "basis": figure["basis"], **made, **row}
+            key_of(figure, METHOD) | row
             for figure, row in zip(figures, _measured(tables, measures, draws(len(tables))), strict=True)
         ]
     return found
@@ -175,6 +174,6 @@ def _prediction(cells: NDArray[np.float64]) -> Row:
 def _values(reader: Reader, question: str, method: str) -> Iterator[tuple[Row, list[Row]]]:
     """Each stale figure, as the first columns of its row, with the values of its tasks."""
     rows = reader.rows(sql.read(f"questions/aggregate/{question}"), {"method": method})
-    now = datetime.now(UTC)
-    for (figure_id, basis), run in groupby(rows, key=itemgetter("figure_id", "basis")):
-        yield {"figure_id": figure_id, "basis": basis, "method": method, "created_at": now}, list(run)
+    for _, run in groupby(rows, key=itemgetter("figure_id", "basis")):
+        of_figure = list(run)
+        yield key_of(of_figure[0], method), of_figure

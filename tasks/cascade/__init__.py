@@ -190,6 +190,7 @@ def evaluated(
 
 TABLE = "cascade_rules"
 _KEY = ("benchmark", "dataset_revision", "cheap_judge", "strong_judge", "evaluated_splits")
+_SAME_PAIR = " and ".join(f"{name} = ${name}" for name in _KEY)
 
 
 def store(root: Path, parameters: Mapping[str, Any], answer: CascadeAnswer) -> None:
@@ -201,8 +202,8 @@ def store(root: Path, parameters: Mapping[str, Any], answer: CascadeAnswer) -> N
     """
     warehouse, rows = Warehouse(root), rows_of(parameters, answer)
     with warehouse.reader() as reader:
-        key = {name: rows[0][name] for name in _KEY}
-        if reader.value(sql.read("questions/cascade/last_evaluation"), key) == rows[0]["evaluation_id"]:
+        last = f"select arg_max(evaluation_id, created_at) from {TABLE} where {_SAME_PAIR}"
+        if reader.value(last, {name: rows[0][name] for name in _KEY}) == rows[0]["evaluation_id"]:
             return
     warehouse.write(TABLE, rows)
     warehouse.publish()

@@ -107,11 +107,12 @@ def _known_findings(
     rows = reader.rows(sql.read("questions/check/checks_of_revision"), key)
     found = {(row["check_name"], row["expectation"], row["table_name"], row["severity"]): row for row in rows}
     wanted = [found.get((each.check, each.text, each.table, policies[each.check])) for each in expectations]
-    sizes = reader.rows(sql.read("questions/check/size_of_revision"), key)[0]
+    rubrics = reader.select("tasks", "n_criteria", **key)
+    sizes = {"rubrics": len(rubrics), "criteria": sum(row["n_criteria"] for row in rubrics)}
     if any(row is None or row["n_evaluated"] != sizes[row["table_name"]] for row in wanted):
         return None
-    owners = reader.rows(sql.read("questions/check/criterion_keys"), key)
-    task_of = {row["key"]: row["task_id"] for row in owners}
+    owners = reader.select("criteria", "task_id, criterion_id", **key)
+    task_of = {f"{row['task_id']}/{row['criterion_id']}": row["task_id"] for row in owners}
     return [
         Finding(
             each,

@@ -187,9 +187,6 @@ class Analyst(Endpoint):
 
 
 def _as_list(given: Any) -> Any:
-    if not isinstance(given, dict | list | tuple):
-        # Of a validator, pydantic takes only ValueError for a problem of the configuration.
-        raise ValueError("must be a model with its `name`, or a list of models")  # noqa: TRY004
     return [given] if isinstance(given, dict) else given
 
 
@@ -255,18 +252,11 @@ class Escalation(Strict):
         return When(self.disagreement, self.weight_above, tuple(sorted(set(self.categories))), self.confidence_below)
 
 
-def _as_member(given: Any) -> Any:
-    if not isinstance(given, str | Mapping | Judge):
-        # Of a validator, pydantic takes only ValueError for a problem of the configuration.
-        raise ValueError("must be the label of a judge")  # noqa: TRY004
-    return given
-
-
 class Cascade(Strict):
     """A first judge with a second one behind it: their labels; in a judge that is ready for use, the judges."""
 
-    first: "Annotated[str | Judge, BeforeValidator(_as_member)]"
-    then: "Annotated[str | Judge, BeforeValidator(_as_member)]"
+    first: "str | Judge"
+    then: "str | Judge"
     when: Escalation
 
     @property

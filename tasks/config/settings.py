@@ -14,7 +14,6 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from tasks.config.models import Analyst, Analysts, Capabilities, Judge, Model, Size, Strict, deciding
 from tasks.config.operations import Alerts, Drift, Nightly, Report, Retention, Share
-from tasks.rules.text.characters import did_you_mean
 
 BASELINE = "baseline"
 """The name of the condition that the others are compared with; without it, the first one is."""
@@ -214,19 +213,6 @@ class HardSubset(Strict):
     share: Share | dict[str, Size] = 0.5
     panel: Literal["all"] | tuple[str, ...] = "all"
     min_coverage: Annotated[float, Field(gt=0, le=1)] | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _numbers_stand_under_share(cls, data: Any) -> Any:
-        unknown = set(data) - set(cls.model_fields) if isinstance(data, dict) else set()
-        # One that is near to a known key is a mistyped key, as everywhere.
-        fields = sorted(key for key in map(str, unknown) if not did_you_mean(key, cls.model_fields))
-        if fields:
-            raise ValueError(
-                f"there is no key {fields[0]!r}; it has {', '.join(cls.model_fields)} (numbers by field belong under "
-                "`share`, such as `share: {Finance: 300, Legal: 250}`)"
-            )
-        return data
 
 
 class Settings(Strict):

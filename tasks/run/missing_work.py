@@ -66,8 +66,8 @@ def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
 
 def missing_splits(job: Job, reader: Reader) -> list[str]:
     """The chosen splits that are not ingested."""
-    query = "select distinct split from split_members where benchmark = ? and dataset_revision = ?"
-    stored = {row["split"] for row in reader.rows(query, [job.settings.benchmark, job.data.revision])}
+    key = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
+    stored = {row["split"] for row in reader.select("split_members", "distinct split", **key)}
     return [split for split in job.data.splits if split not in stored]
 
 
@@ -174,7 +174,7 @@ def imported_models(job: Job, wanted: WantedTasks, reader: Reader) -> list[str]:
     """
     if job.named_models is None and job.settings.models:
         return []
-    rows = reader.rows(sql.read("questions/run/imported_models"), {**wanted.key, "vintage": job.vintage})
+    rows = reader.select("responses", "distinct model", **wanted.key, vintage=job.vintage, source=IMPORTED)
     return [row["model"] for row in rows if job.named_models is None or row["model"] in job.named_models]
 
 

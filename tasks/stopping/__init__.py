@@ -14,10 +14,19 @@ import numpy as np
 
 import sql
 from tasks.config.job import Job
-from tasks.rules.statistics.intervals import Floats
+from tasks.rules.statistics.intervals import Floats, known
 from tasks.rules.stopping import OPEN, unbiased_means
 from tasks.run.missing_work import WantedTasks
-from tasks.run.stopped_work import EARLIER, Compared, Comparison, Progress, StoppingPlan, earlier_values, left_out_of
+from tasks.run.stopped_work import (
+    EARLIER,
+    Compared,
+    Comparison,
+    Progress,
+    StoppingPlan,
+    earlier_values,
+    fields_of,
+    left_out_of,
+)
 from warehouse import Reader, Warehouse
 
 
@@ -56,25 +65,18 @@ def next_block(progress: Sequence[Progress], passed: Mapping[tuple[str, ...], in
     chosen = tuple(each for each in waiting if due[each.key] == number)
     tasks: dict[str, frozenset[str]] = {}
     for each in chosen:
-        of_block = frozenset(_tasks_of(each, number))
+        ends = (0, *each.rule.ends)
+        of_block = frozenset(each.order[ends[number - 1] : ends[number]])
         for label in each.labels:
             tasks[label] = tasks.get(label, frozenset()) | of_block
     return Block(number, chosen, tasks)
 
 
-def _tasks_of(comparison: Comparison, number: int) -> tuple[str, ...]:
-    ends = (0, *comparison.rule.ends)
-    return comparison.order[ends[number - 1] : ends[number]]
-
-
 def _narrowed(job: Job, labels: list[str], tasks: frozenset[str]) -> Job:
     models = tuple(model for model in job.settings.models if model.label in labels)
     settings = job.settings.model_copy(update={"models": models, "stopping": None})
-    return job.model_copy(
-        update={
-            "settings": settings, "named_models": tuple(labels), "named_tasks": tuple(sorted(tasks)), "limit": None,
-        }
-    )  # fmt: skip
+    named = {"named_models": tuple(labels), "named_tasks": tuple(sorted(tasks)), "limit": None}
+    return job.model_copy(update={"settings": settings, **named})
 
 
 Values = Mapping[tuple[str, str], Mapping[str, float]]
@@ -85,19 +87,18 @@ def looks_after(
     job: Job, wanted: WantedTasks, plan: StoppingPlan, block: Block, reader: Reader
 ) -> list[dict[str, Any]]:
     """The rows of `stopping_looks` of a block's comparisons, but of those of which a side is not evaluated so far."""
-    values, fields = values_of(wanted, plan, block.comparisons, reader), fields_of(wanted, reader)
+    values, fields = values_of(wanted, plan, block.comparisons, reader), fields_of(wanted.key, wanted.task_ids, reader)
     rows = []
     for comparison in block.comparisons:
         tasks = comparison.order[: comparison.rule.ends[block.number - 1]]
-        first, second = (
-            in_order(values[side.model, side.vintage], tasks) for side in (comparison.first, comparison.second)
-        )
+        first, second = sides_of(values, comparison, tasks)
         is_evaluated = all(np.isfinite(each).mean() >= job.settings.coverage.min for each in (first, second))
         # A model of this run that has failed cells is as far as it gets.
         here = {model.label for model in job.settings.models}
         if is_evaluated or comparison.labels <= here:
             strata = strata_of(fields, tasks)
-            rows.append(_row(wanted, plan, comparison, block.number, first - second, strata) | _of_run(job))
+            row = _row(wanted, plan, comparison, block.number, first - second, strata)
+            rows.append(row | {"run_id": job.run_id, "created_at": datetime.now(UTC)})
     return rows
 
 
@@ -124,16 +125,16 @@ def values_of(
     return found
 
 
-def fields_of(wanted: WantedTasks, reader: Reader) -> dict[str, str]:
-    """Task -> its field, which is its stratum."""
-    rows = reader.rows(sql.read("questions/stopping/fields"), wanted.key | {"tasks": list(wanted.task_ids)})
-    return {row["task_id"]: row["field"] or "" for row in rows}
-
-
 def strata_of(fields: Mapping[str, str], tasks: Sequence[str]) -> Floats:
     """The number of each task's stratum, in the order of the tasks."""
     names = sorted(set(fields.values()))
     return np.array([names.index(fields[task]) for task in tasks], dtype=np.float64)
+
+
+def sides_of(values: Values, comparison: Comparison, tasks: Sequence[str]) -> tuple[Floats, Floats]:
+    """The scores of both sides of a comparison, in the order of the tasks."""
+    first, second = comparison.first, comparison.second
+    return in_order(values[first.model, first.vintage], tasks), in_order(values[second.model, second.vintage], tasks)
 
 
 def in_order(values: Mapping[str, float], tasks: Sequence[str]) -> Floats:
@@ -175,15 +176,6 @@ def _row(
         "least_difference": rule.least_difference,
         "decision": decision,
     }
-
-
-def known(value: float) -> float | None:
-    """A figure, None where it is unknown."""
-    return None if np.isnan(value) else float(value)
-
-
-def _of_run(job: Job) -> dict[str, Any]:
-    return {"run_id": job.run_id, "created_at": datetime.now(UTC)}
 
 
 def describe(row: Mapping[str, Any]) -> str:
@@ -239,8 +231,9 @@ def _rows_of(
     if not found:
         return []
     columns = np.column_stack([in_order(values, evaluated) for values in found.values()])
-    differences = _differences(wanted, plan, comparison, evaluated, reader)
-    unbiased = unbiased_means(differences, columns, strata_of(fields_of(wanted, reader), evaluated), comparison.rule)
+    first, second = sides_of(values_of(wanted, plan, [comparison], reader), comparison, evaluated)
+    strata = strata_of(fields_of(wanted.key, wanted.task_ids, reader), evaluated)
+    unbiased = unbiased_means(first - second, columns, strata, comparison.rule)
     ends = replace(comparison.rule, alpha=_LEVEL_ALPHA).ends_at(columns)
     return [
         {
@@ -273,22 +266,7 @@ def _figures(
     for row in reader.rows(sql.read("questions/stopping/figures"), given):
         found[tuple(row[name] for name in _FIGURE)][row["task_id"]] = row["value"]
     members: dict[str, set[str]] = defaultdict(set)
-    rows = reader.rows(
-        "select split, task_id from split_members where benchmark = ? and dataset_revision = ?", [*wanted.key.values()]
-    )
-    wanted_ids = set(wanted.task_ids)
-    for row in rows:
-        if row["task_id"] in wanted_ids:
-            members[row["split"]].add(row["task_id"])
+    for row in reader.select("split_members", "split, task_id", **wanted.key, task_id=list(wanted.task_ids)):
+        members[row["split"]].add(row["task_id"])
     rests_on_part = {figure: values for figure, values in found.items() if values.keys() <= set(evaluated)}
     return dict(sorted(rests_on_part.items())), members
-
-
-def _differences(
-    wanted: WantedTasks, plan: StoppingPlan, comparison: Comparison, evaluated: Sequence[str], reader: Reader
-) -> Floats:
-    values = values_of(wanted, plan, [comparison], reader)
-    first, second = (
-        in_order(values[side.model, side.vintage], evaluated) for side in (comparison.first, comparison.second)
-    )
-    return first - second

@@ -21,6 +21,7 @@ from tasks.rules.statistics.intervals import (
     SMALL,
     Draws,
     draws,
+    known,
     mean_intervals,
     ratio_intervals,
 )
@@ -43,7 +44,7 @@ UNKNOWN = Estimate()
 
 def estimate(value: Any, ends: Any = (np.nan, np.nan)) -> Estimate:
     """An estimate from numbers that may be NaN."""
-    return Estimate(*(None if np.isnan(each) else float(each) for each in (value, *ends)))
+    return Estimate(*map(known, (value, *ends)))
 
 
 _SAME = 1e-9

@@ -18,6 +18,11 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 
+def known(value: Any) -> float | None:
+    """Return a figure as it is stored: None where it is not defined."""
+    return None if np.isnan(value) else float(value)
+
+
 def quantile_pairs(rows: NDArray[Any], tails: Floats) -> Floats:
     """The quantiles at `tails` and `1 - tails` of each row, by linear interpolation, NaN left out. Sorts the rows.
 
