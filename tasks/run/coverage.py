@@ -165,11 +165,11 @@ def _covered(
     asked: _Asked, models: dict[str, _Counted], n_wanted: _Wanted, judging: Mapping[str, Any] | None
 ) -> list[Covered]:
     """The cells of responses, or those of the verdicts of a judging."""
-    by = (None, None) if judging is None else (judging["judge"], judging["judge_trial"])
+    judge, judge_trial = (None, None) if judging is None else (judging["judge"], judging["judge_trial"])
     cells = {}
     for (model, trial), of in n_wanted.items():
-        size = (of.n_tasks, of.n_tasks_due) if judging is None else (of.n_criteria, of.n_criteria_due)
-        cells[model, trial] = Covered(model, models[model].vintage, trial, *by, *size)
+        wanted, due = (of.n_tasks, of.n_tasks_due) if judging is None else (of.n_criteria, of.n_criteria_due)
+        cells[model, trial] = Covered(model, models[model].vintage, trial, judge, judge_trial, wanted, due)
     of_wanted = {"vintages": asked.vintages, "tasks": list(asked.wanted.task_ids), **(judging or {})}
     for row in asked.rows("response_coverage" if judging is None else "verdict_coverage", **of_wanted):
         cell = cells.get((row["model"], row["trial"]))

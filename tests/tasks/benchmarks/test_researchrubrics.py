@@ -246,7 +246,10 @@ def test_what_the_published_code_writes_is_read_as_verdicts() -> None:
     assert [("r0", "gemini", "Says 0.", "Partially Satisfied")] == [
         tuple(row[name] for name in names if name != "category") for row in read(one)
     ]
-    assert [None] == [row["verdict"] for row in read(failed)]
+    nothing = compiled | {"final_presence": json.dumps({"gemini_present": {"values": ["Error", "Unknown"]}})}
+    assert [None] * 4 == [
+        row["verdict"] for given in (failed, one | {"verdict": "Unknown"}, nothing) for row in read(given)
+    ]
     assert [
         ("r0", "gemini", "Says 0.", "A", "Satisfied"),
         ("r0", "gemini", "Says 0.", "B", "Not Satisfied"),
@@ -287,20 +290,6 @@ def test_a_table_that_does_not_say_what_was_decided_on_what_is_refused(
         import_verdicts(
             world.job([]), write_jsonl(tmp_path / "compiled.jsonl", [{"task": "x"}, whole | cells]), skip_empty=True
         )
-
-
-def test_a_call_that_failed_elsewhere_is_no_verdict() -> None:
-    read = graded_rows()
-    one = {"task_name": "r0", "pdf": "gemini", "rubric_title": "Says 0.", "success": True}
-    compiled = {
-        "task_name": "r0", "rubrics": json.dumps([{"title": "a"}] * 2),
-        "final_presence": json.dumps({"gemini_present": {"values": ["Error", "Unknown"]}}),
-    }  # fmt: skip
-
-    assert [None] * 4 == [
-        row["verdict"] for given in (one | {"verdict": "Error"}, one | {"verdict": "Unknown"}, compiled)
-        for row in read(given)
-    ]  # fmt: skip
 
 
 def test_people_of_three_steps_are_held_against_judges_of_two(world: World, tmp_path: Path) -> None:

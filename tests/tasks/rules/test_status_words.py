@@ -20,7 +20,20 @@ def test_a_word_is_read_however_its_parts_are_joined(word: str, status: str) -> 
     assert parse_verdict(json.dumps({"verdict": word}), TERNARY).status == status
 
 
-@pytest.mark.parametrize("word", ["", "_", "notsatisfied", "not", "satisfied_not", "satisfied, partially satisfied"])
+@pytest.mark.parametrize(
+    "word",
+    [
+        "",
+        "_",
+        "notsatisfied",
+        "not",
+        "satisfied_not",
+        "satisfied, partially satisfied",
+        "satisfied.",
+        "not\u00a0satisfied",
+        "sat\u0131sfied",
+    ],
+)
 def test_another_word_is_no_verdict(word: str) -> None:
     assert status_of(word) is None
     with pytest.raises(VerdictError):
