@@ -11,12 +11,7 @@ from tasks.aggregate.agreement import (
     stale_reviewer_pairs,
     stale_reviewer_sets,
 )
-from tasks.aggregate.conditions import (
-    has_untested,
-    new_conditions,
-    stale_condition_tests,
-    unknown_labels,
-)
+from tasks.aggregate.conditions import has_untested, new_conditions, stale_condition_tests, unknown_labels
 from tasks.aggregate.debiased import stale_debiased
 from tasks.aggregate.intervals import Row, stale_intervals
 from tasks.config.job import Job

@@ -9,15 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from tasks.benchmarks.base import ANY_FIELD, Benchmark, Reference, ReviewReference, RowError, Vocabulary
-from tasks.benchmarks.rows import (
-    as_list,
-    as_mapping,
-    as_text,
-    as_whole_number,
-    criterion_from,
-    split_labels,
-    task_from,
-)
+from tasks.benchmarks.rows import as_list, as_mapping, as_text, as_whole_number, criterion_from, split_labels, task_from
 from tasks.rules.conversation import build_messages, turn_pattern
 from tasks.rules.identity import digest
 from tasks.rules.records import Criterion, ScoreDefinition, Task, Turn
@@ -181,22 +173,16 @@ def parse_row(row: Mapping[str, Any]) -> Task:
     rubric = [(c.criterion_id, c.title, c.weight, c.weight_text, c.severity, c.category) for c in criteria]
     return replace(
         task_from(task_id, conversation, criteria, field=field, canary=as_text(row.get("canary"))),
-        topic=topic,
-        expert=expert,
-        turns=turns,
-        turn_pattern=turn_pattern(conversation, turns),
-        decision_types=decisions,
-        economic_pathways=pathways,
+        topic=topic, expert=expert, turns=turns, turn_pattern=turn_pattern(conversation, turns),
+        decision_types=decisions, economic_pathways=pathways,
         content_hash=digest("task", messages, rubric, field, topic, expert, turns, decisions, pathways),
-    )
+    )  # fmt: skip
 
 
 def _conversation(row: Mapping[str, Any]) -> tuple[Turn, ...]:
     slots = [
         Turn(
-            prompt=as_text(row.get(f"prompt_{i}")),
-            reference_texts=_texts(row.get(f"reference_texts_{i}")),
-            response=as_text(row.get(f"response_{i}")),
+            as_text(row.get(f"prompt_{i}")), _texts(row.get(f"reference_texts_{i}")), as_text(row.get(f"response_{i}"))
         )
         for i in range(TURNS)
     ]

@@ -127,18 +127,11 @@ def _known_findings(
 def _check_row(job: Job, key: dict[str, str], finding: Finding, policies: Policies, now: datetime) -> dict[str, Any]:
     expectation = finding.expectation
     return key | {
-        "run_id": job.run_id,
-        "suite": expectation.suite,
-        "check_name": expectation.check,
-        "expectation": expectation.text,
-        "table_name": expectation.table,
-        "severity": policies[expectation.check],
-        "success": finding.success,
-        "n_evaluated": finding.n_evaluated,
-        "n_failed": len(finding.failures),
-        "failing_keys": [failure.key for failure in finding.failures],
-        "created_at": now,
-    }
+        "run_id": job.run_id, "suite": expectation.suite, "check_name": expectation.check,
+        "expectation": expectation.text, "table_name": expectation.table, "severity": policies[expectation.check],
+        "success": finding.success, "n_evaluated": finding.n_evaluated, "n_failed": len(finding.failures),
+        "failing_keys": [failure.key for failure in finding.failures], "created_at": now,
+    }  # fmt: skip
 
 
 def _refusal_rows(

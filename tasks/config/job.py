@@ -5,8 +5,8 @@ What one run is asked to do: the configuration, and the run's own choices beside
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import cache
 from pathlib import Path
-from threading import Lock
 from typing import Self
 
 from pydantic import PrivateAttr
@@ -22,23 +22,6 @@ class DataRevision(Strict):
     name: str
     revision: str
     splits: tuple[str, ...]
-
-
-class DataLookup:
-    """Finds a revision when it is first asked for, and then gives the same one; an error is not kept."""
-
-    def __init__(self, find: Callable[[], DataRevision]) -> None:
-        self._find = find
-        self._found: DataRevision | None = None
-        # Stages of several models may ask at the same time, in threads of their own.
-        self._lock = Lock()
-
-    def __call__(self) -> DataRevision:
-        """The revision."""
-        with self._lock:
-            if self._found is None:
-                self._found = self._find()
-            return self._found
 
 
 class Job(Strict):
@@ -69,12 +52,12 @@ class Job(Strict):
     night: str | None = None
     stop_at: datetime | None = None
     is_quiet: bool = False
-    _lookup: DataLookup | None = PrivateAttr(default=None)
+    _lookup: Callable[[], DataRevision] | None = PrivateAttr(default=None)
 
     def looking_up(self, find: Callable[[], DataRevision]) -> Self:
         """A copy that finds the revision of its data set by a function."""
         job = self.model_copy()
-        job._lookup = DataLookup(find)
+        job._lookup = cache(find)
         return job
 
     @property

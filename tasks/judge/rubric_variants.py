@@ -111,17 +111,9 @@ def _row(
 ) -> dict[str, Any]:  # fmt: skip
     by_rule = {"model": None, "model_config_hash": None, "template_hash": None}
     return {
-        **wanted.key,
-        **by_rule,
-        **made,
-        "task_id": criterion["task_id"],
-        "rubric": rubric,
+        **wanted.key, **by_rule, **made, "task_id": criterion["task_id"], "rubric": rubric,
         "criterion_id": None if title is None else variant_id(rubric, criterion["criterion_id"], title),
-        "original_id": criterion["criterion_id"],
-        "original_hash": criterion["criterion_hash"],
-        "title": title,
-        "content_hash": None if title is None else criterion_hash(title),
-        "status": status,
-        "run_id": job.run_id,
+        "original_id": criterion["criterion_id"], "original_hash": criterion["criterion_hash"], "title": title,
+        "content_hash": None if title is None else criterion_hash(title), "status": status, "run_id": job.run_id,
         "created_at": datetime.now(UTC),
-    }
+    }  # fmt: skip

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from tasks.config.job import Job
 from tasks.console import advance
@@ -87,23 +87,6 @@ class Chunk:
         return f"chunk {self.number} of {self.n_chunks}" + (f" in round {self.round_}" if self.round_ > 1 else "")
 
 
-class TakesVerdicts(Protocol):
-    """What takes what a judge decided and found; `judging` is whose verdicts they are."""
-
-    @property
-    def judging(self) -> Judging:
-        """The judging that the verdicts are of."""
-
-    def settle(self, pending: PendingVerdict, reply: Reply, verdict: Verdict | None) -> None:
-        """Take a verdict, or the failure that replaces it."""
-
-    def skip(self) -> None:
-        """Take note of a verdict whose calls were not made."""
-
-    def add_evidence(self, pending: PendingVerdict, chunk: Chunk, reply: Reply, evidence: Sequence[str] | None) -> None:
-        """Take what was found in a chunk of a long answer, or the failure that replaces it."""
-
-
 @dataclass(frozen=True)
 class VerdictRows:
     """Takes what a judge decided and found, and writes it as rows.
@@ -139,21 +122,58 @@ class VerdictRows:
     def add_evidence(self, pending: PendingVerdict, chunk: Chunk, reply: Reply, evidence: Sequence[str] | None) -> None:
         """Write what was found in a chunk of a long answer, or the failure that replaces it."""
         row = {
-            **self.wanted.key,
-            **usage_columns(reply),
+            **self.wanted.key, **usage_columns(reply),
             **{name: pending.criterion[name] for name in ("response_id", "task_id", "criterion_id")},
-            "verdict_id": pending.verdict_id,
-            "round": chunk.round_,
-            "chunk_number": chunk.number,
-            "n_chunks": chunk.n_chunks,
-            "first_char": chunk.first_char,
-            "n_chars": len(chunk.text),
+            "verdict_id": pending.verdict_id, "round": chunk.round_, "chunk_number": chunk.number,
+            "n_chunks": chunk.n_chunks, "first_char": chunk.first_char, "n_chars": len(chunk.text),
             "status": reply.status if evidence is None else OK,
-            "evidence": None if evidence is None else list(evidence),
-            "run_id": self.job.run_id,
+            "evidence": None if evidence is None else list(evidence), "run_id": self.job.run_id,
             "created_at": datetime.now(UTC),
-        }
+        }  # fmt: skip
         self.evidence.add(row, reply, is_failure=evidence is None)
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a judge of a cascade said about a criterion: the reply, and the verdict, None where it failed."""
+
+    pending: PendingVerdict
+    reply: Reply
+    verdict: Verdict | None
+
+    @property
+    def value(self) -> float | None:
+        """The verdict's value; None where it failed."""
+        return None if self.verdict is None else self.verdict.value
+
+
+@dataclass(frozen=True)
+class Collected:
+    """Takes what one judge of a cascade says about criteria of a response, by criterion; nothing is written."""
+
+    judging: Judging
+    said: dict[str, Said] = field(default_factory=dict)
+    evidence: list[tuple[PendingVerdict, Chunk, Reply, Sequence[str] | None]] = field(default_factory=list)
+
+    def settle(self, pending: PendingVerdict, reply: Reply, verdict: Verdict | None) -> None:
+        """Keep a verdict, or the failure that replaces it."""
+        self.said[key_of(pending.criterion)] = Said(pending, reply, verdict)
+
+    def skip(self) -> None:
+        """Keep nothing: the criterion is the one that nothing is known of."""
+
+    def add_evidence(self, pending: PendingVerdict, chunk: Chunk, reply: Reply, evidence: Sequence[str] | None) -> None:
+        """Keep what was found in a chunk of a long answer."""
+        self.evidence.append((pending, chunk, reply, evidence))
+
+
+def key_of(criterion: Criterion) -> str:
+    """What tells the criteria of a response apart."""
+    return str(criterion["criterion_id"])
+
+
+TakesVerdicts = VerdictRows | Collected
+"""What takes what a judge decided and found; its `judging` is whose verdicts they are."""
 
 
 @contextmanager
@@ -172,11 +192,9 @@ def writing_verdicts(
 
 def verdict_id_of(judging: Judging, criterion: Criterion, judge_vintage: str = BASE_VINTAGE) -> str:
     """The identity of a judging's verdict on a criterion."""
-    columns = judging.columns
     return verdict_id(
         criterion["response_id"], criterion["text"], criterion["criterion_id"], criterion["criterion_hash"],
-        columns["judge"], columns["judge_config_hash"], columns["template_hash"], columns["grading"],
-        columns["judge_trial"], judge_vintage,
+        *(*judging.columns.values(), judge_vintage),
     )  # fmt: skip
 
 
@@ -186,17 +204,11 @@ def verdict_columns(
 ) -> dict[str, Any]:  # fmt: skip
     """The columns of a verdict, or of the failure that replaces it."""
     return {
-        **wanted.key,
-        **judging.columns,
-        **usage_columns(reply),
+        **wanted.key, **judging.columns, **usage_columns(reply),
         **{name: criterion[name] for name in ("response_id", "task_id", "criterion_id", "criterion_hash")},
-        **{name: criterion[name] for name in ("model", "trial", "vintage")},
-        "verdict_id": identity,
-        "status": verdict.status if verdict else reply.status,
-        "value": verdict.value if verdict else None,
+        **{name: criterion[name] for name in ("model", "trial", "vintage")}, "verdict_id": identity,
+        "status": verdict.status if verdict else reply.status, "value": verdict.value if verdict else None,
         "explanation": verdict.explanation if verdict else None,
         "confidence": confidence_of(reply.logprobs, judging.grading) if verdict and reply.logprobs else None,
-        **NO_CASCADE,
-        "run_id": job.run_id,
-        "created_at": datetime.now(UTC),
-    }
+        **NO_CASCADE, "run_id": job.run_id, "created_at": datetime.now(UTC),
+    }  # fmt: skip

@@ -4,13 +4,13 @@ Cutting a long text into chunks that fit, so that nothing of it is dropped or ap
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
 from tasks.rules.conversation import Message, prompt_on
 from tasks.rules.text.characters import is_blank, storable
-from tasks.rules.verdict import VerdictError, json_object
+from tasks.rules.verdict import VerdictError, json_object, strict_format
 
 PLACES = ("<<conversation>>", "<<place>>", "<<part>>", "<<rubric_item>>")
 """What an evidence template must contain."""
@@ -46,13 +46,8 @@ def evidence_format(*, is_bounded: bool) -> dict[str, Any]:
     """The structured output that is asked for, with or without bounds for the length and number of statements."""
     bound = {"maxLength": _MOST_STATEMENT_CHARS} if is_bounded else {}
     number = {"maxItems": _MOST_STATEMENTS} if is_bounded else {}
-    schema: Mapping[str, Any] = {
-        "type": "object",
-        "properties": {"evidence": {"type": "array", "items": {"type": "string", **bound}, **number}},
-        "required": ["evidence"],
-        "additionalProperties": False,
-    }
-    return {"type": "json_schema", "json_schema": {"name": "evidence", "strict": True, "schema": schema}}
+    statements = {"type": "array", "items": {"type": "string", **bound}, **number}
+    return strict_format("evidence", {"evidence": statements})
 
 
 def parse_evidence(reply: str, *, omits_think_tag: bool = False) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.rules.identity import digest
-from tasks.rules.statistics.intervals import RESAMPLES, SEED
+from tasks.rules.statistics.intervals import RESAMPLES, SEED, Floats
 
 _TIE_DIGITS = 12
 
@@ -62,8 +62,6 @@ def selection_id(*basis: object) -> str:
     """Identity of a selection: what it was selected from and how, so that the same basis is the same version."""
     return digest("selection", *basis)
 
-
-Floats = NDArray[np.float64]
 
 BORDER = (0.05, 0.95)
 """A task whose probability of being selected lies between these (both count) is on the border."""

@@ -230,14 +230,9 @@ class _Asking:
             return
         is_failure = found is None
         row = {
-            **item.columns,
-            **usage_columns(reply),
-            **(found or {}),
-            self.analysis.key: item.row_id,
-            "status": reply.status if is_failure else OK,
-            "run_id": self.job.run_id,
-            "created_at": datetime.now(UTC),
-        }
+            **item.columns, **usage_columns(reply), **(found or {}), self.analysis.key: item.row_id,
+            "status": reply.status if is_failure else OK, "run_id": self.job.run_id, "created_at": datetime.now(UTC),
+        }  # fmt: skip
         self.writer.add(row, reply, is_failure=is_failure)
         self.report.count(row["status"], row["cost_usd"], is_failure=is_failure)
         advance(stage, label, succeeded=not is_failure)

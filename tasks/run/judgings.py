@@ -19,18 +19,12 @@ _CONFIGURED = "configuration"
 
 def target_of(endpoint: Endpoint) -> Target:
     """How to call a configured model."""
-    price = endpoint.price
+    price = None if endpoint.price is None else Prices(**endpoint.price.model_dump(), price_table=_CONFIGURED)
     return Target(
-        name=endpoint.name,
-        api_base=endpoint.api_base,
-        parameters=endpoint.parameters,
-        timeout_s=endpoint.timeout_s,
-        fallback=endpoint.fallback if isinstance(endpoint, Model) else {},
-        identity=_identity_of(endpoint),
-        headers=endpoint.headers,
-        is_streamed=endpoint.stream,
-        prices=None if price is None else Prices(**price.model_dump(), price_table=_CONFIGURED),
-    )
+        name=endpoint.name, api_base=endpoint.api_base, parameters=endpoint.parameters, timeout_s=endpoint.timeout_s,
+        fallback=endpoint.fallback if isinstance(endpoint, Model) else {}, identity=_identity_of(endpoint),
+        headers=endpoint.headers, is_streamed=endpoint.stream, prices=price,
+    )  # fmt: skip
 
 
 def model_hash(model: Model) -> str:
@@ -100,12 +94,9 @@ class Judging:
     def columns(self) -> dict[str, Any]:
         """The columns that identify the judging on a verdict."""
         return {
-            "judge": self.judge.label,
-            "judge_config_hash": self.judge_config_hash,
-            "template_hash": self.template_hash,
-            "grading": self.grading,
-            "judge_trial": self.judge_trial,
-        }
+            "judge": self.judge.label, "judge_config_hash": self.judge_config_hash,
+            "template_hash": self.template_hash, "grading": self.grading, "judge_trial": self.judge_trial,
+        }  # fmt: skip
 
 
 def judgings(job: Job, benchmark: Benchmark) -> list[Judging]:

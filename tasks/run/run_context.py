@@ -231,12 +231,6 @@ def run_context_of(job: Job) -> RunContext:
     return _open[job.run_id]
 
 
-def register(job: Job, context: RunContext) -> RunContext:
-    """Make a context the one of its run, for all stages of it."""
-    _open[job.run_id] = context
-    return context
-
-
 @asynccontextmanager
 async def open_run_context(
     job: Job, roles: Collection[str] = CALLED_ROLES, *, retry_failed: bool = False
@@ -254,7 +248,7 @@ async def open_run_context(
         yield run_context_of(job)
         return
     await asyncio.to_thread(refuse_unready, job, roles, retry_failed=retry_failed)
-    context = register(job, await _opened(job))
+    context = _open[job.run_id] = await _opened(job)
     try:
         if context.senders is not None and await asyncio.to_thread(has_calls, job, roles, retry_failed=retry_failed):
             context.senders.start()  # while the work is planned

@@ -1,7 +1,7 @@
 """Sample: a model's final answer to each conversation that has none yet."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,7 +13,14 @@ from tasks.rules.conversation import NOTHING_SHOWN, final_text
 from tasks.rules.identity import response_id
 from tasks.rules.text.characters import count_alphanumeric
 from tasks.run.judgings import target_of
-from tasks.run.missing_work import WantedTasks, conversations_of, messages_to, missing_responses, wanted_tasks
+from tasks.run.missing_work import (
+    Conversation,
+    WantedTasks,
+    conversations_of,
+    messages_to,
+    missing_responses,
+    wanted_tasks,
+)
 from tasks.run.run_context import run_context_of
 from tasks.run.writing import PartWriter, StageReport, usage_columns
 from warehouse import Warehouse
@@ -49,17 +56,17 @@ async def sample_cells(job: Job, model_label: str, cells: Sequence[Cell]) -> Sta
         async def one(place: int, cell: Cell) -> None:
             conversation = conversations[cell[0]]
             messages = [{"role": role, "content": content} for role, content in messages_to(model, conversation)]
-            identity = _response_id(job, wanted, model, target, cell, conversation.conversation_id)
+            identity = _identity(job, wanted, model, target, cell, conversation)
             call = Call(
-                target, messages, identity, trial=cell[1], vintage=job.vintage_of(model), priority=(place,),
-                not_before_s=removed.get(identity),
+                target, messages, identity["response_id"], trial=cell[1], vintage=identity["vintage"],
+                priority=(place,), not_before_s=removed.get(identity["response_id"]),
             )  # fmt: skip
             try:
                 reply = await gateway.complete(call)
             except NotCalled:
                 report.skipped += 1
                 return
-            row = _response_row(job, wanted, model, target, cell, conversation.conversation_id, reply)
+            row = _response_row(job, model, identity, reply)
             writer.add(row, reply, is_failure=row["status"] != OK)
             report.count(row["status"], row["cost_usd"], is_failure=row["status"] != OK)
             advance("sample", model_label, succeeded=row["status"] == OK)
@@ -70,41 +77,23 @@ async def sample_cells(job: Job, model_label: str, cells: Sequence[Cell]) -> Sta
     return report
 
 
-def _response_id(job: Job, wanted: WantedTasks, model: Model, target: Target, cell: Cell, conversation: str) -> str:
-    task_id, trial = cell
-    return response_id(
-        wanted.benchmark.name, wanted.dataset_revision, task_id, conversation, model.label, target.config_hash, trial,
-        job.vintage_of(model),
-    )  # fmt: skip
-
-
-def _response_row(
-    job: Job, wanted: WantedTasks, model: Model, target: Target, cell: Cell, conversation: str, reply: Reply
+def _identity(
+    job: Job, wanted: WantedTasks, model: Model, target: Target, cell: Cell, conversation: Conversation
 ) -> dict[str, Any]:
-    task_id, trial = cell
+    """The columns that make a response what it is, and the id that is made of them."""
+    columns: dict[str, Any] = {
+        **wanted.key, "task_id": cell[0], "conversation_id": conversation.conversation_id, "model": model.label,
+        "model_config_hash": target.config_hash, "trial": cell[1], "vintage": job.vintage_of(model),
+    }  # fmt: skip
+    return columns | {"response_id": response_id(*columns.values())}
+
+
+def _response_row(job: Job, model: Model, identity: Mapping[str, Any], reply: Reply) -> dict[str, Any]:
     text = None if reply.text is None else final_text(reply.text, omits_think_tag=model.omits_think_tag)
-    status, error = reply.status, reply.error
-    if text == "":
-        status, error = EMPTY, NOTHING_SHOWN
+    status, error = (EMPTY, NOTHING_SHOWN) if text == "" else (reply.status, reply.error)
     return {
-        **wanted.key,
-        **usage_columns(reply),
-        "response_id": _response_id(job, wanted, model, target, cell, conversation),
-        "task_id": task_id,
-        "conversation_id": conversation,
-        "model": model.label,
-        "model_config_hash": target.config_hash,
-        "trial": trial,
-        "vintage": job.vintage_of(model),
-        "source": "sampled",
-        "import_batch": None,
-        "status": status,
-        "text": text or None,
-        "chars_alnum": count_alphanumeric(text) if text else None,
-        "finish_reason": reply.finish_reason,
-        "degraded": reply.degraded,
-        "reasoning_tokens": reply.reasoning_tokens,
-        "error": error,
-        "run_id": job.run_id,
-        "created_at": datetime.now(UTC),
-    }
+        **usage_columns(reply), **identity, "source": "sampled", "import_batch": None, "status": status,
+        "text": text or None, "chars_alnum": count_alphanumeric(text) if text else None,
+        "finish_reason": reply.finish_reason, "degraded": reply.degraded, "reasoning_tokens": reply.reasoning_tokens,
+        "error": error, "run_id": job.run_id, "created_at": datetime.now(UTC),
+    }  # fmt: skip

@@ -154,28 +154,15 @@ def _row(
     unbiased = unbiased_means(differences, differences[:, None], strata, rule)[0] if ends else np.nan
     n_tasks = int(np.isfinite(differences).sum())
     return {
-        **wanted.key,
-        **plan.judging.columns,
-        "stopping_id": plan.stopping_id,
-        "score_name": plan.score_name,
-        "model": comparison.first.model,
-        "model_config_hash": comparison.first.config_hash,
-        "vintage": comparison.first.vintage,
-        "compared_model": comparison.second.model,
-        "compared_config_hash": comparison.second.config_hash,
-        "compared_vintage": comparison.second.vintage,
-        "block": number,
-        "n_tasks": n_tasks,
-        "n_tasks_evaluated": len(differences),
-        "n_tasks_planned": rule.n_planned,
+        **wanted.key, **plan.judging.columns, "stopping_id": plan.stopping_id, "score_name": plan.score_name,
+        "model": comparison.first.model, "model_config_hash": comparison.first.config_hash,
+        "vintage": comparison.first.vintage, "compared_model": comparison.second.model,
+        "compared_config_hash": comparison.second.config_hash, "compared_vintage": comparison.second.vintage,
+        "block": number, "n_tasks": n_tasks, "n_tasks_evaluated": len(differences), "n_tasks_planned": rule.n_planned,
         "mean_difference": float(np.nanmean(differences)) if n_tasks else None,
-        "unbiased_difference": known(unbiased),
-        "sequence_low": known(low),
-        "sequence_high": known(high),
-        "comparison_alpha": rule.alpha,
-        "least_difference": rule.least_difference,
-        "decision": decision,
-    }
+        "unbiased_difference": known(unbiased), "sequence_low": known(low), "sequence_high": known(high),
+        "comparison_alpha": rule.alpha, "least_difference": rule.least_difference, "decision": decision,
+    }  # fmt: skip
 
 
 def describe(row: Mapping[str, Any]) -> str:

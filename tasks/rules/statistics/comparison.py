@@ -53,12 +53,7 @@ class PairedDifference:
 
 
 def paired_difference(
-    first: Floats,
-    second: Floats,
-    *,
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
+    first: Floats, second: Floats, *, level: float = 0.95, resamples: int = RESAMPLES, seed: int = SEED
 ) -> PairedDifference:
     """The mean over tasks of second minus first, with what can be said about it.
 

@@ -252,11 +252,7 @@ def draws(n_tasks: int, resamples: int = RESAMPLES, seed: int = SEED) -> Draws:
 
 
 def mean_intervals(
-    values: Floats,
-    *,
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-    drawn: Draws | None = None,
+    values: Floats, *, level: float = 0.95, resamples: int = RESAMPLES, drawn: Draws | None = None
 ) -> Floats:
     """Intervals of the means of figures over their tasks.
 

@@ -531,9 +531,7 @@ def test_three_repetitions_of_one_judge_make_a_majority_and_two_do_not(
     assert [each["members"] for each in rows] == ([["a", "a#2", "a#3"]] if n == 3 else [])
 
 
-def test_measures_are_not_shown_beside_newer_decisions_and_others_keep_theirs(
-    aggregated: Callable[..., Path],
-) -> None:
+def test_measures_are_not_shown_beside_newer_decisions_and_others_keep_theirs(aggregated: Callable[..., Path]) -> None:
     tables = small({"a": DECIDED, "b": (1.0, 0.0, 0.0, 1.0), "c": (1.0, None, 0.0, 0.0)})
     root = aggregated(tables)
     query = """

@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Callable, Iterable, Mapping
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 import sql
 from tests.builders import admitted, criterion, response, row, verdict
 from tests.tasks.aggregate.made import Rows, aggregated, answered, are_close, read, rubric_of, written
-from tests.tasks.aggregate.scores_oracle import CATEGORIES, EQUATIONS, JUDGES, Score, World, board, score
+from tests.tasks.aggregate.scores_oracle import CATEGORIES, EQUATIONS, JUDGES, Score, World, score
 from warehouse import Reader
 
 TOLERANCE = 1e-12
@@ -112,37 +111,6 @@ def test_the_bounds_hold_the_value_and_meet_in_it_when_all_is_decided(world_read
     )
 
     assert [] == broken
-
-
-@pytest.mark.parametrize("figure", ["n_tasks", "n_tasks_full", "mean_score", "raw_mean_score", "coverage"])
-@pytest.mark.parametrize("name", EQUATIONS)
-@pytest.mark.parametrize("judge", JUDGES)
-def test_the_leaderboard_is_equations_2_and_4_over_the_tasks_with_a_complete_trial(
-    world: World, world_reader: Reader, judge: str, name: str, figure: str
-) -> None:
-    wanted = {model: _number(getattr(row, figure)) for model, row in board(world, judge, name).items()}
-
-    assert pytest.approx(wanted, abs=TOLERANCE) == _column(world_reader, judge, name, figure)
-
-
-@pytest.mark.parametrize("figure", ["rank", "n_tasks_ranked"])
-@pytest.mark.parametrize("name", EQUATIONS)
-@pytest.mark.parametrize("judge", JUDGES)
-def test_ranks_compare_the_tasks_with_a_complete_trial_for_every_ranked_model(
-    world: World, world_reader: Reader, judge: str, name: str, figure: str
-) -> None:
-    wanted = {model: getattr(row, figure) for model, row in board(world, judge, name).items()}
-
-    assert wanted == _column(world_reader, judge, name, figure)
-
-
-def _column(reader: Reader, judge: str, name: str, figure: str) -> dict[str, Any]:
-    rows = reader.rows(f"select model, {figure} from leaderboard where judge = ? and score_name = ?", [judge, name])
-    return {row["model"]: row[figure] for row in rows}
-
-
-def _number(value: float | Fraction | None) -> float:
-    return float("nan") if value is None else float(value)
 
 
 # small cases that say what the equations mean
@@ -264,6 +232,19 @@ def test_a_verdict_on_an_older_wording_of_a_criterion_does_not_count(published: 
     reader = published(tables)
 
     assert [1, 2] == [value_of(reader, name, table="scores") for name in ("n_decided", "n_wanted")]
+
+
+def test_a_model_that_has_hardly_begun_does_not_shrink_what_the_others_are_ranked_on(
+    published: Callable[[Rows], Reader],
+) -> None:
+    tables = rubric_of({"a": [4], "b": [4], "c": [4]})
+    for model, values in {"x": (1, 1, 1), "y": (0, 0, 0)}.items():
+        answered(tables, {"a": [values[0]], "b": [values[1]], "c": [values[2]]}, model=model)
+    reader = published(answered(tables, {"a": [1]}, model="z"))
+
+    rows = reader.rows("select model, rank, n_tasks_ranked from leaderboard where is_primary order by model")
+
+    assert [("x", 1, 3), ("y", 2, 3), ("z", None, None)] == [tuple(row.values()) for row in rows]
 
 
 @pytest.mark.parametrize(("prices", "wanted"), [((0.25, 0.25), 1.5), ((0.25, None), None)])

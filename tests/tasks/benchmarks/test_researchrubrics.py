@@ -250,10 +250,9 @@ def test_what_the_published_code_writes_is_read_as_verdicts() -> None:
     assert [None] * 4 == [
         row["verdict"] for given in (failed, one | {"verdict": "Unknown"}, nothing) for row in read(given)
     ]
-    assert [
-        ("r0", "gemini", "Says 0.", "A", "Satisfied"),
-        ("r0", "gemini", "Says 0.", "B", "Not Satisfied"),
-    ] == [tuple(row[name] for name in names) for row in read(compiled)]
+    assert [("r0", "gemini", "Says 0.", "A", "Satisfied"), ("r0", "gemini", "Says 0.", "B", "Not Satisfied")] == [
+        tuple(row[name] for name in names) for row in read(compiled)
+    ]
     assert {"people"} == {row["judge"] for row in read(compiled)}
     assert {"a-judge"} == {row["judge"] for row in read(compiled | {"judge": "a-judge"})}
     assert ["A", "B"] == [row["category"] for row in read(compiled)]

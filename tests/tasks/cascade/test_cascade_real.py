@@ -21,11 +21,7 @@ from warehouse import Warehouse
 
 TASKS, RESPONSES, VERDICTS = (
     SHARED_DATA / "prbench" / file
-    for file in (
-        "finance_hard.parquet",
-        "responses_finance_hard_3models.jsonl",
-        "verdicts_finance_hard_3models.jsonl",
-    )
+    for file in ("finance_hard.parquet", "responses_finance_hard_3models.jsonl", "verdicts_finance_hard_3models.jsonl")
 )
 Row = dict[str, Any]
 

@@ -7,14 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.rules.conversation import (
-    PLACES,
-    build_messages,
-    fill,
-    final_text,
-    missing_places,
-    said,
-)
+from tasks.rules.conversation import PLACES, build_messages, fill, final_text, missing_places, said
 from tasks.rules.records import Turn
 
 CONVERSATION, ITEM = PLACES

@@ -8,14 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.rules.identity import (
-    call_key,
-    config_hash,
-    conversation_id,
-    digest,
-    response_id,
-    verdict_id,
-)
+from tasks.rules.identity import call_key, config_hash, conversation_id, digest, response_id, verdict_id
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-99, 99) | st.text(max_size=5),
