@@ -156,29 +156,26 @@ def _refusal_rows(
 def _report(job: Job, findings: list[Finding], policies: Policies) -> StageReport:
     report = StageReport("check", rows=len(findings))
     failed = [finding for finding in findings if not finding.success]
-    fatal: list[tuple[str, str]] = []
     refused: set[str] = set()
     accepted = set(job.settings.quality.accepted)
     n_tasks = next((each.n_evaluated for each in findings if each.expectation.table == "rubrics"), 0)
+    fatal: list[str] = []
     for finding in failed:
-        name, is_of_tasks = finding.expectation.check, finding.expectation.suite == "ingest"
-        policy = policies[name]
+        name, n_failed = finding.expectation.check, len(finding.failures)
+        policy, is_of_tasks = policies[name], finding.expectation.suite == "ingest"
         keys = {failure.task_id if is_of_tasks else failure.key for failure in finding.failures}
-        line = (
-            f"{name} ({policy}): {len(finding.failures)} of {counted(finding.n_evaluated, 'row')} fail: {_some(keys)}"
-        )
-        if policy == "quarantine" and (new := keys - accepted):
+        line = f"{name} ({policy}): {n_failed} of {counted(finding.n_evaluated, 'row')} fail: {_some(keys)}"
+        if policy != "quarantine":
+            report.warnings.append(line)
+        elif new := keys - accepted:
             rule = f"the rule is that {finding.expectation.meaning} ({name})"
             report.warnings.append(f"{len(new)} of {counted(n_tasks, 'task')} {LEFT_OUT}: {rule}: {_some(new)}")
-        elif policy != "quarantine":
-            report.warnings.append(line)
-        if policy == "fail":
-            fatal.append((name, line))
         if policy == "quarantine":
             refused |= keys
+        elif policy == "fail":
+            fatal.append(f"{line}; correct the data, or set quality.{name} to another policy")
     if fatal:
-        name, line = fatal[0]
-        raise PipelineError(f"{line}; correct the data, or set quality.{name} to another policy")
+        raise PipelineError(fatal[0])
     report.is_below_bar = bool(refused - accepted)
     if report.is_below_bar:
         report.warnings.append(

@@ -42,11 +42,8 @@ def _checked(labels: dict[str, str]) -> dict[str, str]:
     """
     if len(labels) < 2:
         raise ValueError("needs at least two conditions: `baseline`, and one to compare with it")
-    condition_of: dict[str, str] = {}
-    for condition, label in labels.items():
-        if label in condition_of:
-            raise ValueError(f"{condition_of[label]!r} and {condition!r} have the same label {label!r}")
-        condition_of[label] = condition
+    if len(set(labels.values())) < len(labels):
+        raise ValueError("two conditions have the same label")
     first = BASELINE if BASELINE in labels else next(iter(labels))
     return {first: labels[first], **labels}
 
@@ -83,15 +80,9 @@ class Stopping(Strict):
         """Pairs of two different labels, each pair once."""
         if isinstance(pairs, str):
             return pairs
-        if not pairs:
-            raise ValueError("names no pair")
-        seen: set[frozenset[str]] = set()
-        for first, second in pairs:
-            if first == second:
-                raise ValueError(f"[{first}, {second}] has the same label twice")
-            if frozenset({first, second}) in seen:
-                raise ValueError(f"[{first}, {second}] is there twice")
-            seen.add(frozenset({first, second}))
+        each_once = {frozenset(pair) for pair in pairs}
+        if not pairs or len(each_once) < len(pairs) or any(first == second for first, second in pairs):
+            raise ValueError("must be pairs of two different labels, each pair once")
         return pairs
 
 

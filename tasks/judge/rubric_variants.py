@@ -30,8 +30,6 @@ from tasks.run.writing import NO_CALL, PartWriter, StageReport, usage_columns
 from warehouse import Warehouse
 
 TEMPLATE = "augmented_v2"
-_BY_RULE = {EXAMPLES_REMOVED: without_examples}
-"""Wordings that need no model."""
 Criterion = Mapping[str, Any]
 
 
@@ -46,10 +44,12 @@ async def derive(job: Job, *, retry_failed: bool = False) -> StageReport:
             for rubric in wanted_rubrics(job)
         }
         conversations = conversations_of(reader, wanted, (row["task_id"] for row in missing.get(AUGMENTED, ())))
-    for rubric, by_rule in _BY_RULE.items():
-        rows = [_row(job, wanted, rubric, found, by_rule(found["title"]), NO_CALL) for found in missing.get(rubric, ())]
-        warehouse.write("criterion_variants", rows)
-        report.rows += len(rows)
+    rows = [
+        _row(job, wanted, EXAMPLES_REMOVED, found, without_examples(found["title"]), NO_CALL)
+        for found in missing.get(EXAMPLES_REMOVED, ())
+    ]
+    warehouse.write("criterion_variants", rows)
+    report.rows = len(rows)
     if missing.get(AUGMENTED):
         with progress(report.stage, {AUGMENTED: len(missing[AUGMENTED])}, is_quiet=job.is_quiet):
             async with open_run_context(job, CALLED_BY[report.stage], retry_failed=retry_failed) as context:
