@@ -1,7 +1,4 @@
-"""What the measured tables share.
-
-The intervals of all leaderboard figures, drawn where the values that they rest on have changed.
-"""
+"""The intervals of all leaderboard figures, drawn where the values that they rest on have changed."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime

@@ -1,7 +1,4 @@
-"""The revision of a job's data set, and the holder that finds it when it is first needed.
-
-What one run is asked to do: the configuration, and the run's own choices beside it.
-"""
+"""What one run is asked to do: the configuration, and the run's own choices beside it."""
 
 from collections.abc import Callable
 from datetime import datetime

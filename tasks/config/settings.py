@@ -1,8 +1,4 @@
-"""Conditions: which labels are one model with other tools, another effort, or another system prompt.
-
-When a run stops evaluating: which comparisons it is to settle, and the error that it allows.
-
-The shape of the configuration file.
+"""The shape of the configuration file.
 
 Unknown keys, wrong types and impossible values are refused. Secrets are no part of it: they come from the environment
 under LiteLLM's own names.

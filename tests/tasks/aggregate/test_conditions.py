@@ -59,16 +59,14 @@ def n_tested(root: Path, **settings: Any) -> int:
     return int(note.split()[0])
 
 
-def test_the_configured_conditions_are_in_the_database_with_the_baseline_first(root: Path) -> None:
-    aggregate(job_on("sample", root, conditions={"gpt": {"web search": "search", "baseline": "plain"}}))
+@pytest.mark.parametrize(("search", "plain"), [("web search", "baseline"), ("low", "high")])
+def test_the_configured_conditions_are_stored_with_the_baseline_first_or_else_the_first_as_it(
+    root: Path, search: str, plain: str
+) -> None:
+    aggregate(job_on("sample", root, conditions={"gpt": {search: "search", plain: "plain"}}))
 
-    assert stored(root) == [("gpt", "baseline", "plain", True), ("gpt", "web search", "search", False)]
-
-
-def test_without_a_condition_of_that_name_the_first_one_is_the_baseline(root: Path) -> None:
-    aggregate(job_on("sample", root, conditions={"gpt": {"low": "search", "high": "plain"}}))
-
-    assert stored(root) == [("gpt", "low", "search", True), ("gpt", "high", "plain", False)]
+    found = [(search, "search"), (plain, "plain")][:: -1 if plain == "baseline" else 1]
+    assert stored(root) == [("gpt", *found[0], True), ("gpt", *found[1], False)]
 
 
 def test_conditions_follow_the_configuration_and_stay_where_it_has_no_such_key(root: Path) -> None:

@@ -17,14 +17,12 @@ from tasks.compare import Question, compare
 from tasks.compare.leaderboard import Choice, leaderboard
 from tasks.compare.people import against_people
 from tasks.config.job import Job
-from tasks.config.settings import Settings
-from tasks.dataset.source import with_revision
 from tasks.imports import import_responses, import_verdicts
 from tasks.ingest.ingest import ingest
 from tasks.judge.rubric_variants import derive
 from tasks.plan.plan import plan
 from tasks.rules.errors import PipelineError
-from tests.builders import SHARED_DATA, write_jsonl
+from tests.builders import SHARED_DATA, job_on, write_jsonl
 from tests.faults.answers import Answer, is_judging, well_behaved
 from tests.faults.content import Request, criterion_of, prompt_of
 from tests.faults.server import FaultServer
@@ -57,15 +55,9 @@ class World:
         return {"name": f"hosted_vllm/{label}", "label": label, "api_base": self.server.api_base, **settings}
 
     def job(self, judges: list[dict[str, Any]]) -> Job:
-        settings = {
-            "benchmark": "researchrubrics",
-            "dataset": {"source": str(self.source)},
-            "models": [self.endpoint("reporter")],
-            "judges": judges,
-            "rubric_writer": self.endpoint("writer"),
-        }
-        settings = Settings.model_validate(settings)
-        return with_revision(Job(settings=settings, warehouse=self.folder / "w", run_id="a-run", is_quiet=True))
+        models, writer = [self.endpoint("reporter")], self.endpoint("writer")
+        named = {"benchmark": "researchrubrics", "models": models, "judges": judges, "rubric_writer": writer}
+        return job_on(self.source, self.folder / "w", **named)
 
     def does(self, *judges: dict[str, Any]) -> int:
         """The number of calls to judges that a run of all stages makes."""
@@ -307,11 +299,7 @@ def test_what_the_published_code_writes_on_the_real_rubrics_is_imported_whole_an
     folder = SHARED_DATA / "researchrubrics"
     if not folder.is_dir():
         pytest.skip("the real rows are not beside this checkout")
-    given = {"benchmark": "researchrubrics", "dataset": {"source": str(folder)}, "judges": [], "models": []}
-    job = with_revision(
-        Job(settings=Settings.model_validate(given), warehouse=tmp_path / "w", run_id="a-run", is_quiet=True)
-    )
-    prepared(job)
+    job = prepared(job_on(folder, tmp_path / "w", benchmark="researchrubrics"))
 
     def read(query: str) -> list[dict[str, Any]]:
         with Warehouse(job.warehouse).reader() as opened:
@@ -343,8 +331,7 @@ def test_the_real_files_hold_what_is_known_of_them(tmp_path: Path) -> None:
     folder = SHARED_DATA / "researchrubrics"
     if not folder.is_dir():
         pytest.skip("the real rows are not beside this checkout")
-    settings = Settings.model_validate({"benchmark": "researchrubrics", "dataset": {"source": str(folder)}})
-    job = with_revision(Job(settings=settings, warehouse=tmp_path, run_id="a-run", is_quiet=True))
+    job = job_on(folder, tmp_path, benchmark="researchrubrics")
     ingest(job)
     check(job, ("ingest",))
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from tasks.rules.verdict import Verdict, VerdictError, parse_verdict, reply_format
+from tasks.rules.verdict import TERNARY, Verdict, VerdictError, parse_verdict, reply_format, status_of
 
 MET = Verdict("met", 1.0, "")
 UNMET = Verdict("unmet", 0.0, "")
@@ -225,3 +225,36 @@ def test_the_format_that_is_asked_for_takes_exactly_the_two_keys() -> None:
 @pytest.mark.parametrize(("bound", "wanted"), [(None, {"type": "string"}), (80, {"type": "string", "maxLength": 80})])
 def test_the_explanation_is_bounded_where_a_bound_is_given(bound: int | None, wanted: dict[str, Any]) -> None:
     assert wanted == reply_format(bound)["json_schema"]["schema"]["properties"]["explanation"]
+
+
+@pytest.mark.parametrize(
+    ("word", "status"),
+    [
+        ("satisfied", "met"), (" Satisfied\n", "met"), ("partially_satisfied", "partial"),
+        ("PARTIALLY-SATISFIED", "partial"), ("Partially  Satisfied", "partial"), ("not_satisfied", "unmet"),
+        ("Not Satisfied", "unmet"), ("not-satisfied", "unmet"),
+    ],
+)  # fmt: skip
+def test_a_word_is_read_however_its_parts_are_joined(word: str, status: str) -> None:
+    assert status_of(word) == status
+    assert parse_verdict(json.dumps({"verdict": word}), TERNARY).status == status
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "",
+        "_",
+        "notsatisfied",
+        "not",
+        "satisfied_not",
+        "satisfied, partially satisfied",
+        "satisfied.",
+        "not\u00a0satisfied",
+        "sat\u0131sfied",
+    ],
+)
+def test_another_word_is_no_verdict(word: str) -> None:
+    assert status_of(word) is None
+    with pytest.raises(VerdictError):
+        parse_verdict(json.dumps({"verdict": word}), TERNARY)
