@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from expectations.expectation import Expectation
+from expectations.suites import Expectation
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,198 @@
-"""All suites together."""
+"""The expectations, declared as data: importing Great Expectations takes seconds, so only the runner does it."""
 
-from expectations.expectation import Expectation
-from expectations.ingest import Invariants, ingest_suite
-from expectations.judge import JUDGE_SUITE
-from expectations.sample import SAMPLE_SUITE
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+SUITES = ("ingest", "sample", "judge")
+"""The stages after which there is something to check, in the order of the pipeline."""
+
+Severity = Literal["critical", "warning"]
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What must hold for the rows of a table.
+
+    Attributes:
+        suite: one of `SUITES`.
+        table: the rows that are looked at, a query below `sql/checks/`.
+        check: the name in the configuration's `quality`; several expectations may share it.
+        meaning: what is expected, in words.
+        kind: the class in `great_expectations.expectations`.
+        severity: how bad a row that fails is; the README says what follows.
+        arguments: what the class takes.
+    """
+
+    suite: str
+    table: str
+    check: str
+    meaning: str
+    kind: str
+    severity: Severity
+    arguments: Mapping[str, Any]
+
+    @property
+    def text(self) -> str:
+        """The expectation as `checks.expectation` has it: the call that makes it."""
+        return f"{self.kind}({', '.join(f'{name}={value!r}' for name, value in self.arguments.items())})"
+
+
+def expect(
+    suite: str, table: str, check: str, meaning: str, kind: str, *, severity: Severity = "critical", **arguments: Any
+) -> Expectation:
+    """An expectation, with the arguments of its class as they are."""
+    return Expectation(suite, table, check, meaning, kind, severity, arguments)
+
+
+def where(column: str, value: str) -> dict[str, Any]:
+    """A `row_condition`: only the rows with this value are looked at."""
+    return {"type": "comparison", "column": {"name": column}, "operator": "==", "parameter": value}
+
+
+def where_not(column: str, value: str) -> dict[str, Any]:
+    """A `row_condition`: only the rows with another value are looked at; a missing one is none."""
+    differs = where(column, value) | {"operator": "!="}
+    is_there = {"type": "nullity", "column": {"name": column}, "is_null": False}
+    return {"type": "and", "conditions": [differs, is_there]}
+
+
+Invariants = Mapping[str, Mapping[str, Any]]
+"""What a benchmark declares: check -> its bounds."""
+
+_TABLES = ("criteria", "rubrics")
+_of_criteria, _of_rubrics = (partial(expect, "ingest", table) for table in _TABLES)
+
+_BLANK = "\t-\r\x1c- \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+r"""All white space. It is spelled out because the engines of regular expressions do not agree on what `\s` is."""
+
+_WITHOUT_BOUNDS = (
+    _of_criteria("weight_in_band", "a weight lies in the band of its class", "ExpectColumnValuesToBeInSet",
+                 severity="warning", column="distance_from_band", value_set=[0]),
+    _of_criteria("category_known", "a category belongs to the vocabulary of its field",
+                 "ExpectColumnValuesToNotBeNull", severity="warning", column="known_category"),
+    _of_criteria("unique_criterion_id", "a criterion id appears once in a task", "ExpectCompoundColumnsToBeUnique",
+                 column_list=["task_id", "criterion_id"]),
+    _of_criteria("title_once", "a criterion's title appears once in a task", "ExpectCompoundColumnsToBeUnique",
+                 severity="warning", column_list=["task_id", "title"]),
+    _of_criteria("title_not_empty", "a criterion's title is not empty", "ExpectColumnValuesToMatchRegex",
+                 column="title", regex=f"[^{_BLANK}]"),
+    _of_rubrics("positive_criterion", "a task has at least one positive criterion", "ExpectColumnValuesToBeBetween",
+                column="n_positive", min_value=0, strict_min=True),
+    _of_rubrics("labels_known", "the labels of a task are known", "ExpectColumnValuesToBeInSet",
+                severity="warning", column="n_unknown_labels", value_set=[0]),
+    _of_rubrics("unique_task_id", "a task id appears once in a split, with one content",
+                "ExpectColumnValuesToBeInSet", column="n_rows", value_set=[1]),
+    _of_rubrics("prompt_not_empty", "no user turn is empty", "ExpectColumnValuesToMatchRegex",
+                column="turn_pattern", regex="^[^e]+$"),
+)  # fmt: skip
+
+
+def weight_range(lowest: float, highest: float, *, is_whole: bool = False) -> Iterator[Expectation]:
+    """Weights are numbers within the bounds, and not 0."""
+    weights = partial(_of_criteria, "weight_range")
+    meaning = f"weights are from {lowest:g} to {highest:g}"
+    yield weights(meaning, "ExpectColumnValuesToBeBetween", column="weight", min_value=lowest, max_value=highest)
+    yield weights("weights are numbers", "ExpectColumnValuesToNotBeNull", column="weight")
+    yield weights("weights are not 0", "ExpectColumnValuesToNotBeInSet", column="weight", value_set=[0])
+    if is_whole:
+        meaning = "weights are whole numbers"
+        yield weights(meaning, "ExpectColumnValuesToBeInSet", column="weight_fraction", value_set=[0])
+
+
+def weight_class_known(classes: list[str]) -> Iterator[Expectation]:
+    """Weight classes that the data states are known."""
+    meaning = f"a weight class is one of the {len(classes)}"
+    classed = partial(_of_criteria, "weight_class_known")
+    yield classed(meaning, "ExpectColumnValuesToBeInSet", column="severity", value_set=classes)
+
+
+def criteria_per_task(fewest: int, most: int | None = None) -> Iterator[Expectation]:
+    """A rubric has a number of criteria within the bounds."""
+    meaning = f"a task has {fewest} to {most} criteria"
+    if most is None:
+        meaning = f"a task has at least {fewest} criteria" if fewest > 1 else "a task has a criterion"
+    number = partial(_of_rubrics, "criteria_per_task", meaning, "ExpectColumnValuesToBeBetween")
+    yield number(column="n_criteria", min_value=fewest, max_value=most)
+
+
+def turns_contiguous(*, alternate: bool = False, are_stated: bool = False) -> Iterator[Expectation]:
+    """The conversation ends with the user; it alternates without a gap; the row states how many turns there are."""
+    turns = partial(_of_rubrics, "turns_contiguous")
+    pattern, meaning = r"[ue]$", "the conversation ends with the user"
+    if alternate:
+        pattern = r"^[ue](?:a[ue])*$"
+        meaning = "user and assistant turns alternate without a gap and end with the user"
+    yield turns(meaning, "ExpectColumnValuesToMatchRegex", column="turn_pattern", regex=pattern)
+    if are_stated:
+        meaning = "there are as many user turns as the row says"
+        yield turns(meaning, "ExpectColumnPairValuesToBeEqual", column_A="turns", column_B="n_user_turns")
+
+
+def _only(expectation: Expectation, /) -> tuple[Expectation, ...]:
+    return (expectation,)
+
+
+CHECKS: Mapping[str, Callable[..., Iterable[Expectation]]] = {
+    **{each.check: partial(_only, each) for each in _WITHOUT_BOUNDS},
+    **{check.__name__: check for check in (weight_range, weight_class_known, criteria_per_task, turns_contiguous)},
+}
+"""What a benchmark can declare: name, as in the configuration's `quality` -> the expectations, from the bounds."""
+
+
+def ingest_suite(invariants: Invariants) -> list[Expectation]:
+    """The expectations of what a benchmark declares.
+
+    Raises:
+        ValueError: bounds do not fit their check, or a check of the benchmark's own is not complete.
+    """
+    found: list[Expectation] = []
+    for name, bounds in invariants.items():
+        if name not in CHECKS and "expectation" not in bounds:
+            raise ValueError(f"invariants: there is no check {name}; known are {', '.join(sorted(CHECKS))}")
+        try:
+            found += CHECKS[name](**bounds) if name in CHECKS else [_own(name, **bounds)]
+        except TypeError as error:
+            raise ValueError(f"invariants: {name}: {error}") from error
+    return found
+
+
+def _own(
+    check: str, *, table: str, expectation: str, meaning: str, severity: Severity = "critical", **arguments: Any
+) -> Expectation:
+    """A check that is none of `CHECKS`: the benchmark says what is expected of which table."""
+    if table not in _TABLES or severity not in ("critical", "warning"):
+        raise ValueError(
+            f"invariants: {check}: `table` is {' or '.join(_TABLES)}, and `severity` is critical or warning"
+        )
+    return expect("ingest", table, check, meaning, expectation, severity=severity, **arguments)
+
+
+_of_responses = partial(expect, "sample", "responses")
+
+SAMPLE_SUITE = (
+    _of_responses("response_not_empty", "no response is empty", "ExpectColumnValueLengthsToBeBetween",
+                  column="first_visible", min_value=1, row_condition=where("status", "ok")),
+    _of_responses("response_status", "a response whose status is ok has a text", "ExpectColumnValuesToNotBeNull",
+                  column="first_character", row_condition=where("status", "ok")),
+    _of_responses("response_status", "a response that failed has no text", "ExpectColumnValuesToBeNull",
+                  column="first_character", row_condition=where_not("status", "ok")),
+)  # fmt: skip
+
+
+_of_verdicts = partial(expect, "judge", "verdicts")
+
+JUDGE_SUITE = (
+    _of_verdicts("verdict_value", "met is 1, partial 0.5, unmet 0, and a failure has no value",
+                 "ExpectColumnPairValuesToBeEqual", column_A="value", column_B="value_of_status"),
+    _of_verdicts("verdict_has_response", "no verdict without its response",
+                 "ExpectColumnValuesToNotBeNull", column="response_trial"),
+    _of_verdicts("verdict_has_criterion", "no verdict without its criterion",
+                 "ExpectColumnValuesToNotBeNull", column="criterion_position"),
+    expect("judge", "judged_responses", "verdict_count", "a response that is judged has a verdict for each criterion",
+           "ExpectColumnValuesToBeInSet", severity="warning", column="n_missing", value_set=[0]),
+)  # fmt: skip
 
 
 def all_expectations(invariants: Invariants) -> list[Expectation]:

@@ -9,9 +9,13 @@ from flows.job_flow import Batch, BatchTask
 from flows.run.cancellation import cancellable
 from flows.stage_log import log_stage, progress_recorded
 from tasks.check import check
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.console import progress
-from tasks.run import CALLED_BY, Analysis, Item, MissingVerdicts, StageReport, open_run_context
+from tasks.run.asking import Analysis, Item
+from tasks.run.keys import CALLED_BY
+from tasks.run.missing_work import MissingVerdicts
+from tasks.run.run_context import open_run_context
+from tasks.run.writing import StageReport
 from warehouse import Warehouse
 
 _BATCHES_AT_ONCE = 4

@@ -28,7 +28,7 @@ from flows.run.cancellation import STOPPED
 from flows.run.config import load_job
 from flows.run.nightly_schedule import STOP_TIME, night_of
 from flows.run.outcomes import INTERRUPTED, MISSED
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.rules.errors import PipelineError
 
 _LOOK_EVERY_S = 1.0

@@ -17,10 +17,12 @@ from flows.run.signals import run_interruptibly
 from flows.run.unknown_names import refuse_every_vintage, refuse_unknown_names
 from flows.server.known_server import known_server, may_know_a_server
 from flows.server.prefect_environment import follow_no_redirects, prepare
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.console import notice
 from tasks.maintain import store_spend
-from tasks.run import CALLED_BY, CALLED_ROLES, StageReport, refuse_uninstalled, refuse_unready
+from tasks.run.keys import CALLED_BY, CALLED_ROLES
+from tasks.run.run_context import refuse_uninstalled, refuse_unready
+from tasks.run.writing import StageReport
 from warehouse import Warehouse, lines_on, take_notices
 
 

@@ -8,7 +8,7 @@ from typing import Generic, ParamSpec, TypeVar
 from flows.run.errors import is_crash
 from flows.run.recording import NotBegunError, is_recorded
 from tasks.console import notice
-from tasks.run import StageReport
+from tasks.run.writing import StageReport
 
 Arguments = ParamSpec("Arguments")
 Reports = TypeVar("Reports", StageReport, list[StageReport])

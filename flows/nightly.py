@@ -32,7 +32,7 @@ from tasks.alerts import (
     skipped,
     store,
 )
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.console import notice
 from tasks.drift import drifted
 from tasks.rules.errors import PipelineError

@@ -7,7 +7,7 @@ import sql
 from tasks.alerts import Comparison
 from tasks.benchmarks import load_benchmark
 from tasks.compare import Difference, Question, compare
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.console import notice
 from tasks.rules.errors import PipelineError
 from tasks.rules.statistics.comparison import holm

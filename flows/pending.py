@@ -3,15 +3,17 @@
 from collections.abc import Callable
 
 from flows.report_basis import is_up_to_date
-from tasks.aggregate import has_stale_conditions, has_stale_figures
+from tasks.aggregate import has_stale_conditions
+from tasks.aggregate.intervals import has_stale_figures
 from tasks.analyses.annotate import ANNOTATION
 from tasks.analyses.review import REVIEW
 from tasks.assemble import turns_to_assemble
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.hard_subset import has_new_selection
-from tasks.judge import plan_verdicts
+from tasks.judge.judge import plan_verdicts
 from tasks.rules.errors import PipelineError
-from tasks.run import Analysis, missing_splits, unworded_criteria, wanted_rubrics, wanted_tasks
+from tasks.run.asking import Analysis
+from tasks.run.missing_work import missing_splits, unworded_criteria, wanted_rubrics, wanted_tasks
 from tasks.sample import plan_samples
 from warehouse import Warehouse, WarehouseError
 

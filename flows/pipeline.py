@@ -21,10 +21,13 @@ from flows.stages import (
     select_hard_flow,
 )
 from flows.stopping.blocks import evaluate_in_blocks
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.console import notice
 from tasks.rules.text.numbers import coverage_text
-from tasks.run import StageReport, coverage, imported_models, open_run_context, wanted_rubrics, wanted_tasks
+from tasks.run.coverage import coverage
+from tasks.run.missing_work import imported_models, wanted_rubrics, wanted_tasks
+from tasks.run.run_context import open_run_context
+from tasks.run.writing import StageReport
 from warehouse import Warehouse
 
 

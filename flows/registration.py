@@ -33,7 +33,7 @@ from flows.run.arguments import Arguments
 from flows.run.document import config_file
 from flows.server.own_server import secret_path
 from flows.server.prefect_environment import follow_no_redirects
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.console import notice
 from tasks.rules.errors import PipelineError, UsageError
 from warehouse import Warehouse

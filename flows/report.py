@@ -6,7 +6,7 @@ from pathlib import Path
 
 from flows.nightly_changes import changes
 from flows.report_basis import basis_of, forget_basis, note_basis, whole_of
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.console import notice
 from tasks.maintain import store_spend
 from tasks.report import Written, build, only_writer

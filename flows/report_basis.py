@@ -7,9 +7,9 @@ from pathlib import Path, PurePath
 
 import sql
 import tasks
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.llm import deletion_mark
-from tasks.run import LEDGER
+from tasks.run.run_context import LEDGER
 from warehouse import Warehouse, write_atomically
 
 _WRITERS = (Path(tasks.__file__).parent / "report", Path(tasks.__file__).parent / "benchmarks", sql.FOLDER / "report")

@@ -9,7 +9,7 @@ from flows.run.arguments import Arguments
 from flows.run.signals import run_interruptibly
 from flows.server.own_server import lasting_server, named_server, secret_path
 from flows.server.prefect_environment import prepare
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.console import notice
 from tasks.rules.errors import UsageError
 

@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from flows.run.recording import is_recorded
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.console import Tally, notice
 from tasks.llm import SenderPool
-from tasks.run import StageReport
+from tasks.run.writing import StageReport
 
 
 async def log_stage(job: Job, report: StageReport) -> StageReport:

@@ -19,15 +19,19 @@ from tasks.analyses.review import REVIEW
 from tasks.analyses.trees import grow, write_names
 from tasks.assemble import assemble
 from tasks.check import check
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.console import notice
 from tasks.drift import choose_control_set, judge_control_set
 from tasks.hard_subset import select_hard
 from tasks.ingest import ingest
-from tasks.judge import derive, judge_by_provider_batches, judge_responses, plan_verdicts
+from tasks.judge.judge import judge_by_provider_batches, judge_responses, plan_verdicts
+from tasks.judge.rubric_variants import derive
 from tasks.maintain import tidy
 from tasks.plan import former_template_notices
-from tasks.run import Analysis, Judging, MissingVerdicts, StageReport, ask_about
+from tasks.run.asking import Analysis, ask_about
+from tasks.run.judgings import Judging
+from tasks.run.missing_work import MissingVerdicts
+from tasks.run.writing import StageReport
 from tasks.sample import Cell, plan_samples, sample_cells
 from warehouse import Warehouse
 

@@ -16,11 +16,12 @@ from itertools import groupby
 from typing import Any
 
 import sql
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.rules.conversation import build_messages
 from tasks.rules.identity import conversation_id
 from tasks.rules.records import Turn
-from tasks.run import Conversation, StageReport, WantedTasks, conversations_of, wanted_tasks
+from tasks.run.missing_work import Conversation, WantedTasks, conversations_of, wanted_tasks
+from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
 

@@ -21,13 +21,13 @@ from typing import Any
 
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark, RowError
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.dataset.rows import SourceError
 from tasks.dataset.source import Source, source_of
 from tasks.rules.records import Task
 from tasks.rules.text.characters import one_line
 from tasks.rules.text.numbers import counted
-from tasks.run import StageReport
+from tasks.run.writing import StageReport
 from warehouse import Warehouse
 
 Rows = list[dict[str, Any]]

@@ -259,7 +259,7 @@ def test_every_mart_is_described_and_nothing_else_is() -> None:
 
 def test_every_table_that_an_expectation_looks_at_is_a_query_of_its_name() -> None:
     from tasks.benchmarks import benchmark_names, load_benchmark
-    from tasks.config.policies import expectations_of
+    from tasks.check import expectations_of
 
     tables = {each.table for name in benchmark_names() for each in expectations_of(load_benchmark(name))}
 

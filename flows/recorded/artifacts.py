@@ -20,10 +20,10 @@ from prefect.exceptions import ParameterTypeError, SignatureMismatchError
 
 from flows.recorded.names import artifact_key
 from flows.run.recording import be_patient, is_recorded
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.console import Tally, notice
 from tasks.rules.errors import PipelineError
-from tasks.run import StageReport
+from tasks.run.writing import StageReport
 from warehouse import WarehouseError
 
 RENEWED_EVERY_S = 5.0

@@ -4,7 +4,7 @@ import hashlib
 import re
 from pathlib import Path
 
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.rules.identity import BASE_VINTAGE
 
 _NAMED = 3

@@ -7,7 +7,7 @@ import sql
 from flows.recorded.artifacts import table_shown
 from tasks.benchmarks import load_benchmark
 from tasks.compare import Choice, leaderboard
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.maintain import run_cost
 from warehouse import Warehouse
 

@@ -20,8 +20,8 @@ from flows.run.cancellation import STOPPED, cancellable, is_watched
 from flows.run.errors import is_crash
 from flows.run.outcomes import BELOW_BAR, DONE, ENDINGS, INTERRUPTED, outcome_of
 from flows.run.recording import NotBegunError, give_up_recording
-from tasks.config import Job
-from tasks.run import StageReport
+from tasks.config.job import Job
+from tasks.run.writing import StageReport
 from warehouse import Warehouse
 
 Reports = TypeVar("Reports", StageReport, list[StageReport])

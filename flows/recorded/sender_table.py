@@ -13,7 +13,7 @@ from prefect.client.schemas.actions import ArtifactUpdate
 from flows.recorded.artifacts import RENEWED_EVERY_S, sent, top_run
 from flows.recorded.names import artifact_key
 from flows.run.recording import be_patient
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.llm import SenderState
 
 States = Callable[[], Sequence[SenderState]]

@@ -8,7 +8,7 @@ from typing import Any
 
 import sql
 from tasks.compare import Kind, Side, comparable
-from tasks.config import Job
+from tasks.config.job import Job
 from warehouse import Reader
 
 KINDS: dict[Kind, tuple[str, str]] = {

@@ -23,7 +23,7 @@ from tasks.compare import (
     where_in,
     with_explanations,
 )
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.report import task_address
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted, number, true_minus

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import sql
-from tasks.config import Endpoint, Job
-from tasks.run import Covered, coverage
+from tasks.config.job import Job
+from tasks.config.models import Endpoint
+from tasks.run.coverage import Covered, coverage
 from warehouse import Reader
 
 

@@ -11,8 +11,7 @@ from flows.report_server.coverage_bars import Bar
 from flows.report_server.live_state import Live, Row, RunState
 from flows.run.outcomes import ENDINGS, FAILED, INTERRUPTED, KILLED
 from tasks.compare import small_note
-from tasks.rules.text.numbers import SMALL_MARK, counted, coverage_text, number
-from tasks.rules.text.rank_notes import rank_notes
+from tasks.rules.text.numbers import SMALL_MARK, counted, coverage_text, number, rank_notes
 
 _OLD = timedelta(minutes=5)
 _PURPOSES = {

@@ -12,7 +12,7 @@ from flows.report_server.coverage_bars import Bar, bars_of, with_fresh
 from flows.report_server.ranking import ranking_so_far
 from flows.run.outcomes import KILLED, RUNNING
 from flows.run.run_record import job_of_run
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.maintain import run_cost
 from tasks.rules.errors import PipelineError, UsageError
 from warehouse import Reader, Warehouse, WarehouseError

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sql
-from tasks.aggregate import stale_intervals
+from tasks.aggregate.intervals import stale_intervals
 from tasks.benchmarks import load_benchmark
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.report import labelled_judgings
 from warehouse import Reader
 

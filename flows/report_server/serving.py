@@ -9,7 +9,7 @@ from flows.report_server.compare_page import comparison
 from flows.report_server.live_page import as_json, words
 from flows.report_server.live_state import LiveView
 from flows.report_server.server import Made, Maker, server_of
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.console import notice
 from tasks.report import ASSETS, COMPARE, LIVE, refuse_other, served_page
 from tasks.rules.errors import PipelineError

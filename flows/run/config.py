@@ -10,11 +10,13 @@ from flows.run.document import config_file, of_benchmark, read_document, without
 from flows.run.nightly_schedule import stop_time
 from flows.run.validation import ConfigurationError, impossible, sound_settings
 from flows.run.warehouse_folder import warehouse_folder
-from tasks.config import Endpoint, Job, Report, Settings
+from tasks.config.job import Job
+from tasks.config.models import Endpoint
+from tasks.config.operations import Report
+from tasks.config.settings import Settings
 from tasks.dataset.source import with_revision
-from tasks.rules.errors import UsageError
+from tasks.rules.errors import UsageError, from_home
 from tasks.rules.identity import BASE_VINTAGE
-from tasks.rules.paths import from_home
 
 AnyEndpoint = TypeVar("AnyEndpoint", bound=Endpoint)
 

@@ -8,11 +8,10 @@ import yaml
 from flows.run.validation import ConfigurationError, sound_settings
 from flows.run.yaml_problems import yaml_problem
 from tasks.benchmarks import benchmark_names, load_benchmark
-from tasks.config import Settings
-from tasks.rules.errors import UsageError
-from tasks.rules.paths import from_home
+from tasks.config.settings import Settings
+from tasks.rules.errors import UsageError, from_home
+from tasks.rules.text.characters import did_you_mean
 from tasks.rules.text.json_text import refuse_deep
-from tasks.rules.text.near import did_you_mean
 
 _OWN = "benchmarks"
 """The key of settings that benchmarks have of their own."""

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSim
 
-from tasks.config import Nightly
+from tasks.config.operations import Nightly
 from tasks.rules.errors import UsageError
 
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})")

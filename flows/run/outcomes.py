@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tasks.llm import PROVIDER_ERROR, REDIRECTED, TIMEOUT
-from tasks.run import ROLES, StageReport
+from tasks.run.run_context import ROLES
+from tasks.run.writing import StageReport
 
 RUNNING, KILLED = "running", "killed"
 UNANSWERED = (PROVIDER_ERROR, REDIRECTED, TIMEOUT)

@@ -10,11 +10,13 @@ from typing import Any
 
 import sql
 from flows.run.outcomes import FAILED, INTERRUPTED, KILLED, RUNNING, any_failed
-from tasks.config import DataRevision, Job, Settings
+from tasks.config.job import DataRevision, Job
+from tasks.config.settings import Settings
 from tasks.console import notice
 from tasks.dataset.source import with_revision
 from tasks.maintain import store_spend, total_cost_usd
-from tasks.run import StageReport, used_by
+from tasks.run.run_context import used_by
+from tasks.run.writing import StageReport
 from warehouse import TABLES, Warehouse
 
 SELECTION = ("limit", "vintage", "named_models", "named_judges", "named_tasks", "named_trials")

@@ -1,7 +1,7 @@
 """Models, judges and vintages that are named for a run, and that it cannot work on."""
 
 from tasks.compare import EVERY
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.rules.errors import UsageError
 from warehouse import Warehouse
 

@@ -10,11 +10,13 @@ from pydantic_core import ErrorDetails
 
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import ANY_FIELD, Benchmark
-from tasks.config import EARLIER_NIGHTS, EVERY_PAIR, Job, Settings, expectations_of, policies_of
+from tasks.check import expectations_of, policies_of
+from tasks.config.job import Job
+from tasks.config.settings import EARLIER_NIGHTS, EVERY_PAIR, Settings
 from tasks.rules.errors import UsageError
-from tasks.rules.text.near import did_you_mean
+from tasks.rules.text.characters import did_you_mean
 from tasks.rules.variants import AUGMENTED
-from tasks.run import refuse_unlike_gradings, template_of
+from tasks.run.judgings import refuse_unlike_gradings, template_of
 
 _UNKNOWN_KEY = "extra_forbidden"
 _OR_INSTANCE = re.compile(r" or (?:an )?instance of \w+")

@@ -3,8 +3,7 @@
 import os
 from pathlib import Path
 
-from tasks.rules.errors import UsageError
-from tasks.rules.paths import from_home
+from tasks.rules.errors import UsageError, from_home
 from warehouse import other_content
 
 VARIABLE = "PRBENCH_WAREHOUSE"

@@ -7,10 +7,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from flows.stage_log import log_stage
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.console import notice
-from tasks.judge import plan_verdicts
-from tasks.run import Progress, StageReport, StoppingPlan, WantedTasks, stopping_plan, wanted_tasks
+from tasks.judge.judge import plan_verdicts
+from tasks.run.missing_work import WantedTasks, wanted_tasks
+from tasks.run.stopped_work import Progress, StoppingPlan, stopping_plan
+from tasks.run.writing import StageReport
 from tasks.sample import plan_samples
 from tasks.stopping import Block, describe, has_scores, looks_after, next_block, store_scores, unfinished_looks
 from warehouse import Warehouse

@@ -3,8 +3,10 @@
 from typing import Any
 
 import sql
-from tasks.config import EARLIER_NIGHTS, Job
-from tasks.run import EARLIER, stopping_plan, wanted_tasks
+from tasks.config.job import Job
+from tasks.config.settings import EARLIER_NIGHTS
+from tasks.run.missing_work import wanted_tasks
+from tasks.run.stopped_work import EARLIER, stopping_plan
 from warehouse import Warehouse
 
 

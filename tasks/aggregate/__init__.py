@@ -1,44 +1,33 @@
 """Aggregate: scores and leaderboards are SQL, built at every publishing; here what takes resampling is added."""
 
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
-from tasks.aggregate.agreement import stale_agreement, stale_reliability
-from tasks.aggregate.conditions import (
-    Definitions,
-    has_untested,
-    new_conditions,
-    stale_condition_tests,
-    steps_on,
-    stored_conditions,
-    unknown_labels,
-)
-from tasks.aggregate.debiased import stale_debiased
-from tasks.aggregate.intervals import has_stale_figures, stale_intervals
-from tasks.aggregate.reviews import (
+from tasks.aggregate.agreement import (
+    stale_agreement,
     stale_predictions,
+    stale_reliability,
     stale_review_intervals,
     stale_reviewer_pairs,
     stale_reviewer_sets,
 )
-from tasks.config import Job
-from tasks.run import StageReport
+from tasks.aggregate.conditions import has_untested, new_conditions, stale_condition_tests, unknown_labels
+from tasks.aggregate.debiased import stale_debiased
+from tasks.aggregate.intervals import Row, stale_intervals
+from tasks.config.job import Job
+from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
-__all__ = [
-    "Definitions",
-    "aggregate",
-    "has_stale_conditions",
-    "has_stale_figures",
-    "stale_condition_tests",
-    "stale_intervals",
-    "steps_on",
-    "stored_conditions",
-    "unknown_labels",
-]
-
-
-_OF_REVIEWS = (stale_review_intervals, stale_reviewer_pairs, stale_reviewer_sets)
+_MEASURED: Mapping[str, Sequence[Callable[[Reader], list[Row]]]] = {
+    "intervals": (stale_intervals, stale_review_intervals),
+    "agreement_measures": (stale_agreement, stale_reviewer_pairs),
+    "reliability_measures": (stale_reliability, stale_reviewer_sets),
+    "condition_tests": (stale_condition_tests,),
+    "prediction_measures": (stale_predictions,),
+    "debiased_measures": (stale_debiased,),
+}
+"""Table -> what finds the rows that it lacks."""
+_OF_REVIEWS = (stale_review_intervals, stale_reviewer_pairs, stale_reviewer_sets, stale_predictions)
 
 
 def aggregate(job: Job) -> StageReport:
@@ -50,43 +39,36 @@ def aggregate(job: Job) -> StageReport:
         warehouse.write("condition_sets", new_conditions(reader, job))
     warehouse.publish()
     with warehouse.reader() as reader:
-        intervals = stale_intervals(reader)
-        agreement = stale_agreement(reader)
-        reliability = stale_reliability(reader)
-        conditions = stale_condition_tests(reader)
-        shares, pairs, sets = (find(reader) for find in _OF_REVIEWS)
-        predictions = stale_predictions(reader)
-        debiased = stale_debiased(reader)
-    warehouse.write("intervals", [*intervals, *shares])
-    warehouse.write("agreement_measures", [*agreement, *pairs])
-    warehouse.write("reliability_measures", [*reliability, *sets])
-    warehouse.write("condition_tests", conditions)
-    warehouse.write("prediction_measures", predictions)
-    warehouse.write("debiased_measures", debiased)
+        rows = {find: find(reader) for finds in _MEASURED.values() for find in finds}
+    for table, finds in _MEASURED.items():
+        warehouse.write(table, [row for find in finds for row in rows[find]])
     warehouse.publish()
+    n_corrected = sum(row["debiased"] is not None for row in rows[stale_debiased])
+    notes = (
+        (len(rows[stale_agreement]), "agreement figures computed"),
+        (len(rows[stale_condition_tests]), "differences between conditions tested"),
+        (sum(len(rows[find]) for find in _OF_REVIEWS), "figures of reviews computed"),
+        (n_corrected, "figures corrected by labels"),
+    )
     with warehouse.reader() as reader:
         n_rows = reader.value("select count(*) from leaderboard where benchmark = ?", [job.settings.benchmark])
-        rows = reader.rows("select grader from graders where benchmark = ?", [job.settings.benchmark])
-        graders = {row["grader"] for row in rows}
-        unknown = unknown_labels(reader, job)
-    note = f"{n_rows} leaderboard rows, {len(intervals)} intervals computed"
-    report = StageReport("aggregate", rows=n_rows, notes=[note])
-    if agreement:
-        report.notes.append(f"{len(agreement)} agreement figures computed")
-    if conditions:
-        report.notes.append(f"{len(conditions)} differences between conditions tested")
-    if n_of_reviews := sum(map(len, (shares, pairs, sets, predictions))):
-        report.notes.append(f"{n_of_reviews} figures of reviews computed")
-    if n_corrected := sum(row["debiased"] is not None for row in debiased):
-        report.notes.append(f"{n_corrected} figures corrected by labels")
-    report.warnings += unknown
-    report.warnings += [
+        report = StageReport("aggregate", rows=n_rows)
+        report.warnings = [*unknown_labels(reader, job), *_unknown_members(reader, job)]
+    report.notes = [f"{n_rows} leaderboard rows, {len(rows[stale_intervals])} intervals computed"]
+    report.notes += [f"{number} {what}" for number, what in notes if number]
+    return report
+
+
+def _unknown_members(reader: Reader, job: Job) -> list[str]:
+    """One line for each member of a majority that has no verdict."""
+    stored = reader.rows("select grader from graders where benchmark = ?", [job.settings.benchmark])
+    graders = {row["grader"] for row in stored}
+    return [
         f"majorities.{name}: {member!r} has no verdict; known graders: {', '.join(sorted(graders)) or 'none'}"
         for name, members in sorted(job.settings.majorities.items())
         for member in members
         if member not in graders
     ]
-    return report
 
 
 def has_stale_conditions(reader: Reader, job: Job) -> bool:
@@ -94,7 +76,7 @@ def has_stale_conditions(reader: Reader, job: Job) -> bool:
     return bool(new_conditions(reader, job) or has_untested(reader))
 
 
-def _new_majorities(reader: Reader, job: Job) -> list[dict[str, Any]]:
+def _new_majorities(reader: Reader, job: Job) -> list[Row]:
     """The configured majorities that are not stored yet, or with other members."""
     benchmark = job.settings.benchmark
     stored = {

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 import sql
-from tasks.aggregate.rows import Row
-from tasks.config import Job
+from tasks.aggregate.intervals import Row, key_of
+from tasks.config.job import Job
 from tasks.rules.statistics.comparison import paired_difference
 from tasks.rules.statistics.intervals import METHOD
-from tasks.rules.statistics.quantiles import Floats
-from tasks.rules.text.near import did_you_mean
+from tasks.rules.text.characters import did_you_mean
 from warehouse import Reader
 
 Definitions = Mapping[str, Mapping[str, str]]
@@ -21,6 +20,7 @@ Definitions = Mapping[str, Mapping[str, str]]
 _VIEWS = ("condition_pairs", "condition_values", "condition_figures", "condition_answers")
 """The views of `sql/staging/conditions/` that read the definitions, each after those that it reads."""
 _FIGURES_AT_A_TIME = 500
+_MEASURED = ("ci_low", "ci_high", "p_value", "smallest_detectable", "n_differing", "is_small")
 
 
 def stored_conditions(reader: Reader, benchmark: str) -> Definitions:
@@ -77,8 +77,9 @@ def stale_condition_tests(
         names, first, counts = np.unique(values["figure_id"].astype(str), return_index=True, return_counts=True)
         places = {name: slice(at, at + n) for name, at, n in zip(names, first, counts, strict=True)}
         for figure in figures:
-            own = {name: values[name][places[figure["figure_id"]]] for name in ("baseline_value", "value")}
-            found.append(_tested(figure, own["baseline_value"], own["value"]))
+            own = places[figure["figure_id"]]
+            paired = paired_difference(values["baseline_value"][own], values["value"][own])
+            found.append(key_of(figure, METHOD) | {name: getattr(paired, name) for name in _MEASURED})
     return found
 
 
@@ -117,19 +118,3 @@ def steps_on(benchmark: str | None, definitions: Definitions | None) -> tuple[di
         {"condition_sets": given, "condition_members": members, **views},
         {"conditions": json.dumps(records), "conditions_of": benchmark},
     )
-
-
-def _tested(figure: Row, baseline: Floats, changed: Floats) -> Row:
-    paired = paired_difference(baseline, changed)
-    return {
-        "figure_id": figure["figure_id"],
-        "basis": figure["basis"],
-        "method": METHOD,
-        "ci_low": paired.ci_low,
-        "ci_high": paired.ci_high,
-        "p_value": paired.p_value,
-        "smallest_detectable": paired.smallest_detectable,
-        "n_differing": paired.n_differing,
-        "is_small": paired.is_small,
-        "created_at": datetime.now(UTC),
-    }

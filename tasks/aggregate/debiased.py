@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import sql
-from tasks.aggregate.rows import Row
+from tasks.aggregate.intervals import Row, key_of
 from tasks.rules.statistics.debiased import (
     FEWEST_LABELLED_TASKS,
     FEWEST_LABELS,
@@ -45,19 +44,12 @@ def stale_debiased(reader: Reader) -> list[Row]:
     stale = reader.rows(sql.read("questions/aggregate/debiased/stale_figures"), {"method": METHOD})
     if not stale:
         return []
-    now = datetime.now(UTC)
     figures = {row["figure_id"]: figure for row, figure in _figures(reader, stale)}
-    made = [
-        _stored(row, now) | _of_figure(figures[row["figure_id"]]) for row in stale if row["is_stale"]
-    ]  # fmt: skip
+    made = [key_of(row, METHOD) | _of_figure(figures[row["figure_id"]]) for row in stale if row["is_stale"]]
     pairs = reader.rows(sql.read("questions/aggregate/debiased/stale_pairs"), {"method": METHOD})
     for row in pairs:
-        made.append(_stored(row, now) | _of_pair(figures[row["figure_a"]], figures[row["figure_b"]]))
+        made.append(key_of(row, METHOD) | _of_pair(figures[row["figure_a"]], figures[row["figure_b"]]))
     return made
-
-
-def _stored(row: Row, now: datetime) -> Row:
-    return {"figure_id": row["figure_id"], "basis": row["basis"], "method": METHOD, "created_at": now}
 
 
 def _figures(reader: Reader, stale: Sequence[Row]) -> Iterator[tuple[Row, _Figure]]:

@@ -1,8 +1,8 @@
 """The intervals of all leaderboard figures, drawn where the values that they rest on have changed."""
 
-import itertools
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
@@ -10,17 +10,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 import sql
-from tasks.aggregate.rows import Row, known
 from tasks.rules.statistics.intervals import (
     METHOD,
+    distinct_columns,
     draws,
     few_to_rest_on,
+    known,
     mean_intervals,
     ratio_intervals,
     repeated_interval,
 )
-from tasks.rules.statistics.studentised import distinct_columns
 from warehouse import Reader
+
+Row = dict[str, Any]
+
+
+def key_of(figure: Row, method: str) -> Row:
+    """The first columns of a measured figure: its id, the fingerprint of what it rests on, the method, and now."""
+    return {
+        "figure_id": figure["figure_id"], "basis": figure["basis"], "method": method, "created_at": datetime.now(UTC),
+    }  # fmt: skip
+
 
 Columns = dict[str, NDArray[Any]]
 
@@ -30,13 +40,17 @@ def stale_intervals(reader: Reader, breakdown: str | None = None, score: str | N
     given = {"method": METHOD, "breakdown": breakdown, "score": score}
     trials = {row["figure_id"]: row["scores"] for row in reader.rows(_on_stale("stale_figure_trials"), given)}
     stale = reader.rows(sql.read("questions/aggregate/stale_figures"), given)
-    now = datetime.now(UTC)
     found = []
-    for task_set, figures in _by_task_set(stale):
-        measured = _measured(reader, task_set, figures, given)
-        for figure, intervals in zip(figures, measured, strict=True):
-            found.append(_row(figure, trials.get(figure["figure_id"], [])) | intervals | {"created_at": now})
+    for task_set, run in groupby(stale, key=itemgetter("task_set_id")):
+        figures = list(run)
+        for figure, intervals in zip(figures, _measured(reader, task_set, figures, given), strict=True):
+            found.append({**key_of(figure, METHOD), **_of_trials(trials.get(figure["figure_id"], [])), **intervals})
     return found
+
+
+def _of_trials(scores: list[float]) -> Row:
+    mean_low_high = repeated_interval(scores) or (scores[0] if scores else None, None, None)
+    return dict(zip(("trials_mean", "trials_ci_low", "trials_ci_high"), mean_low_high, strict=True))
 
 
 def has_stale_figures(reader: Reader) -> bool:
@@ -49,13 +63,6 @@ def _on_stale(question: str) -> str:
     """A question about the figures that have no interval yet."""
     stale = sql.read("questions/aggregate/stale_figures")
     return sql.with_steps(sql.read(f"questions/aggregate/{question}"), {"stale_figures": stale})
-
-
-def _by_task_set(stale: list[Row]) -> Iterator[tuple[int, list[Row]]]:
-    task_sets: dict[int, list[Row]] = {}
-    for figure in stale:
-        task_sets.setdefault(figure["task_set_id"], []).append(figure)
-    yield from task_sets.items()
 
 
 def _measured(reader: Reader, task_set: int, figures: list[Row], given: Row) -> Iterator[Row]:
@@ -98,20 +105,7 @@ def _intervals(
 def _under_one_label(figures: list[Row]) -> Iterator[tuple[int, int]]:
     """Runs of neighbouring figures under one label, as the first figure and the one after the last."""
     first = 0
-    for _, run in itertools.groupby(figures, key=itemgetter("breakdown", "label")):
+    for _, run in groupby(figures, key=itemgetter("breakdown", "label")):
         last = first + sum(1 for _ in run)
         yield first, last
         first = last
-
-
-def _row(figure: Row, scores: list[float]) -> Row:
-    trials = repeated_interval(scores)
-    trials_mean, trials_low, trials_high = trials or (scores[0] if scores else None, None, None)
-    return {
-        "figure_id": figure["figure_id"],
-        "basis": figure["basis"],
-        "method": METHOD,
-        "trials_mean": trials_mean,
-        "trials_ci_low": trials_low,
-        "trials_ci_high": trials_high,
-    }

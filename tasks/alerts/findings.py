@@ -10,7 +10,7 @@ from tasks.llm import redacted, safe
 from tasks.rules.statistics.comparison import holm, is_significant
 from tasks.rules.statistics.control import Drifted
 from tasks.rules.text.characters import one_line, storable
-from tasks.run import LEFT_OUT, StageReport
+from tasks.run.writing import LEFT_OUT, StageReport
 
 Kind = Literal["failure", "skipped", "budget", "stop_time", "judge_drift", "score_drop", "coverage", "quality"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

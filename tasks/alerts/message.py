@@ -9,10 +9,9 @@ from itertools import accumulate
 from typing import Any, Self
 
 from tasks.alerts.findings import KINDS, Alert, Kind
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.rules.identity import digest
-from tasks.rules.text.characters import one_line
-from tasks.rules.text.visible import visible
+from tasks.rules.text.characters import one_line, visible
 
 _MOST_CHARS = 15_000
 """Chat servers take 16,000 characters, some more."""

@@ -25,7 +25,7 @@ from urllib.parse import quote
 
 from tasks.alerts.findings import Alert
 from tasks.alerts.message import Message, Night
-from tasks.config import Alerts, Email, Receiver
+from tasks.config.operations import Alerts, Email, Receiver
 from tasks.console import rewrite_log_records
 from tasks.llm import filled_in, safe, watched
 from tasks.rules.errors import UsageError

@@ -9,7 +9,7 @@ from typing import Any
 from tasks.alerts.findings import Alert
 from tasks.alerts.message import Night
 from tasks.alerts.sending import Delivery
-from tasks.config import Job
+from tasks.config.job import Job
 from warehouse import Warehouse, WarehouseError
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tasks.rules.errors import PipelineError
-from tasks.run import Conversation, WantedTasks, conversations_of
+from tasks.run.missing_work import Conversation, WantedTasks, conversations_of
 from warehouse import Reader
 
 

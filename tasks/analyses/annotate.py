@@ -15,25 +15,19 @@ import sql
 from tasks.analyses import assembled, json_shape
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Vocabulary
-from tasks.config import Analyst, Job
+from tasks.config.job import Job
+from tasks.config.models import Analyst
 from tasks.prompts import load_analysis_template
+from tasks.rules.conversation import prompt_on
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest, template_hash
-from tasks.rules.quoting import prompt_on
-from tasks.rules.statistics.labels import MEASURES, LabelAgreement, label_agreement
-from tasks.rules.text.characters import storable
-from tasks.rules.text.near import did_you_mean
+from tasks.rules.statistics.agreement import MEASURES, LabelAgreement, label_agreement
+from tasks.rules.text.characters import did_you_mean, storable
 from tasks.rules.verdict import VerdictError, json_object
-from tasks.run import (
-    Analysis,
-    Columns,
-    Conversation,
-    Item,
-    Question,
-    StageReport,
-    WantedTasks,
-    target_of,
-)
+from tasks.run.asking import Analysis, Columns, Item, Question
+from tasks.run.judgings import target_of
+from tasks.run.missing_work import Conversation, WantedTasks
+from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
 REMINDER = (

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 import sql
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.rules.identity import digest
 from tasks.rules.statistics import intervals, weaknesses
 from tasks.rules.statistics.comparison import PairedDifference
-from tasks.rules.statistics.quantiles import Floats
+from tasks.rules.statistics.intervals import Floats
 from tasks.rules.statistics.weaknesses import Candidate, Contrast, Flags, Ints, TaskSums, Weakness
-from tasks.run import StageReport, wanted_tasks
+from tasks.run.missing_work import wanted_tasks
+from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
 METHOD = f"{weaknesses.METHOD} {intervals.METHOD}"

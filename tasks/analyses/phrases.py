@@ -9,15 +9,18 @@ from typing import Any
 
 import sql
 from tasks.analyses import assembled, json_shape
-from tasks.config import Analyst, Job
+from tasks.config.job import Job
+from tasks.config.models import Analyst
 from tasks.llm import OK
 from tasks.prompts import load_analysis_template
+from tasks.rules.conversation import naming_prompt, prompt_on
 from tasks.rules.errors import UsageError, install_extra
 from tasks.rules.identity import digest, template_hash
-from tasks.rules.quoting import naming_prompt, prompt_on
 from tasks.rules.text.characters import one_line, shows_nothing, storable, visible_only
 from tasks.rules.verdict import VerdictError, json_object
-from tasks.run import Analysis, Item, Question, WantedTasks, target_of
+from tasks.run.asking import Analysis, Item, Question
+from tasks.run.judgings import target_of
+from tasks.run.missing_work import WantedTasks
 from warehouse import Reader
 
 PHRASE, NAME = "capability", "name"

@@ -10,14 +10,17 @@ from functools import partial
 from typing import Any
 
 from tasks.analyses import assembled, json_shape, object_of
-from tasks.config import Analyst, Job
+from tasks.config.job import Job
+from tasks.config.models import Analyst
 from tasks.prompts import load_analysis_template
+from tasks.rules.conversation import rubric_prompt
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest, template_hash
-from tasks.rules.quoting import rubric_prompt
 from tasks.rules.text.characters import storable
 from tasks.rules.verdict import VerdictError, json_object
-from tasks.run import Analysis, Conversation, Item, Question, WantedTasks, target_of
+from tasks.run.asking import Analysis, Item, Question
+from tasks.run.judgings import target_of
+from tasks.run.missing_work import Conversation, WantedTasks
 from warehouse import Reader
 
 CHECKS = ("atomic", "objective", "self_contained", "consistent", "not_given_away")

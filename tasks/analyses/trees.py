@@ -18,11 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.analyses.phrases import naming_of, refuse_without_library, stored_phrases
-from tasks.config import Analyst, Job
+from tasks.config.job import Job
+from tasks.config.models import Analyst
 from tasks.llm import OK
 from tasks.rules.errors import PipelineError
 from tasks.rules.identity import digest
-from tasks.run import StageReport, target_of, wanted_tasks
+from tasks.run.judgings import target_of
+from tasks.run.missing_work import wanted_tasks
+from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
 Floats = NDArray[np.float64]

@@ -11,8 +11,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 
 from tasks.benchmarks.base import Benchmark
-from tasks.rules.errors import UsageError
-from tasks.rules.paths import from_home
+from tasks.rules.errors import UsageError, from_home
 from tasks.rules.text.characters import one_line
 
 FOLDER = Path(__file__).parent

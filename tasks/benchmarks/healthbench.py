@@ -139,6 +139,12 @@ def _of_example(row: Row) -> Iterator[Row]:
         }  # fmt: skip
 
 
+_PLAIN_CHECKS = (
+    "category_known", "labels_known", "unique_task_id", "unique_criterion_id",
+    "title_not_empty", "turns_contiguous", "prompt_not_empty",
+)  # fmt: skip
+"""Checks without bounds."""
+
 BENCHMARK = Benchmark(
     name="healthbench",
     title="HealthBench: conversations about health",
@@ -148,13 +154,7 @@ BENCHMARK = Benchmark(
         "weight_range": {"lowest": -10, "highest": 10},
         "positive_criterion": {},
         "criteria_per_task": {"fewest": 1},
-        "category_known": {},
-        "labels_known": {},
-        "unique_task_id": {},
-        "unique_criterion_id": {},
-        "title_not_empty": {},
-        "turns_contiguous": {},
-        "prompt_not_empty": {},
+        **{check: {} for check in _PLAIN_CHECKS},
     },
     # Achieved points over positive points, and the mean over examples is what is clipped.
     scores=(ScoreDefinition("score", 0.0, 1.0, 0.0, clips_mean=True, is_primary=True),),

@@ -1,15 +1,116 @@
-"""PRBench (Scale AI, arXiv 2511.11562): 1,100 expert tasks in finance and law with weighted rubrics."""
+"""PRBench (Scale AI, arXiv 2511.11562): 1,100 expert tasks in finance and law with weighted rubrics.
+
+The names of decision types and economic pathways are those of the paper (tables 9 to 12).
+"""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from importlib.resources import files
 from typing import Any
 
-from tasks.benchmarks._prbench_labels import ANNOTATIONS
-from tasks.benchmarks.base import Benchmark, Reference, ReviewReference, RowError
-from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, as_whole_number, split_labels
+from tasks.benchmarks.base import ANY_FIELD, Benchmark, Reference, ReviewReference, RowError, Vocabulary
+from tasks.benchmarks.rows import as_list, as_mapping, as_text, as_whole_number, criterion_from, split_labels, task_from
 from tasks.rules.conversation import build_messages, turn_pattern
-from tasks.rules.identity import conversation_id, criterion_hash, digest
+from tasks.rules.identity import digest
 from tasks.rules.records import Criterion, ScoreDefinition, Task, Turn
-from tasks.rules.text.characters import is_blank, storable
+from tasks.rules.text.characters import is_blank
+
+_STATES = """
+AL AK AZ AR CA CO CT DE DC FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH NJ NM NY NC ND OH OK OR PA RI
+SC SD TN TX UT VT VA WA WV WI WY
+"""
+
+
+def _countries() -> dict[str, str]:
+    """Country codes (ISO 3166-1 alpha-2) with names, as the time zone database lists them."""
+    text = files("tzdata").joinpath("zoneinfo", "iso3166.tab").read_text(encoding="utf-8")
+    rows = (line.split("\t") for line in text.splitlines() if line and not line.startswith("#"))
+    return {code: name for code, name, *_ in rows}
+
+
+_JURISDICTIONS = {
+    **_countries(),
+    **{f"US-{state}": f"the state {state} of the United States" for state in _STATES.split()},
+    "EU": "law of the European Union",
+    "INT": "international law and standards",
+    "NONE": "no place, or none that can be known",
+}
+
+
+_OTHER = "fits none of the other labels"
+_NO_DECISION = "asks for an explanation or background; nothing has to be decided"
+_NO_CONSEQUENCE = "asks to understand something; no money, asset or liability depends on the answer"
+
+_DECISION_TYPES = {
+    "Finance": {
+        "Capital & Funding": "how to finance: debt or equity, leverage, dividends, buybacks, where capital goes",
+        "Compliance & Reporting": "whether records, filings and disclosures meet accounting and regulatory rules",
+        "Governance & Policy": "lasting rules and positions, such as an accounting election or a risk appetite",
+        "Markets & Transactions": "whether, when and at what price to trade, hedge, or do a deal",
+        "Modeling & Measurement": "how to measure, value or model something, and how to read the result",
+        "Non-decision / Informational": _NO_DECISION,
+        "Operations, Processes & Controls": "recurring steps and controls for payments, closing, cash and the like",
+        "Other": _OTHER,
+        "Planning & Forecasts": "budgets, targets, forecasts and scenarios",
+    },
+    "Legal": {
+        "Claims & Litigation Strategy": "which claims, defences and motions to bring, and how to argue them",
+        "Compliance": "what to do in practice, or how to structure it, so that it keeps the law",
+        "Duty and Obligation": "what somebody has to do by law or contract",
+        "Governing Law & Rule": "which law, rule or clause applies to the facts, and whether it holds",
+        "Negotiation & Deal Strategy": "how to bargain, and which terms to ask for or give up",
+        "Non-decision / Informational": _NO_DECISION,
+        "Other": _OTHER,
+        "Procedure, Forum & Jurisdiction": "before which court or body a matter goes, in which steps and by when",
+        "Rights / Entitlement / Exemptions": "what somebody may claim, do or be spared",
+        "Risk & Outcome Forecasting": "how likely an outcome is, and how large the exposure or penalty",
+    },
+}
+_ECONOMIC_PATHWAYS = {
+    "Finance": {
+        "Compliance and Reporting Integrity": "statements and disclosures are right, so that trust is kept",
+        "Funding Optimization": "money is raised or kept at lower cost or with more freedom",
+        "Informational / Educational Only": _NO_CONSEQUENCE,
+        "Operating Efficiency": "the same is done at lower cost, or capital is used better",
+        "Other": "has an economic consequence that fits none of the other labels",
+        "Risk & Resilience": "less is exposed to market, credit, liquidity or operational risk",
+        "Value Creation": "profit, value or investment return rises",
+    },
+    "Legal": {
+        "Compliance Efficiency": "rules are met with less cost and effort",
+        "Contractual Risk Allocation": "contract terms decide who bears which risk",
+        "Informational / Educational Only": _NO_CONSEQUENCE,
+        "Market Access": "licences or approvals that are needed to do business are won or kept",
+        "Other": "has an economic consequence that fits none of the other labels",
+        "Penalty and Damages Avoidance": "fines, damages or sanctions are avoided",
+        "Rights and Asset Protection": "property, claims or rights are secured or won back",
+        "Transaction Economics": "the structure of a deal or its taxes makes it worth more",
+    },
+}
+
+ANNOTATIONS = {
+    "decision_type": Vocabulary(
+        "Decision types", "Which kind of decision does the user need help with?", _DECISION_TYPES, most_secondary=2
+    ),
+    "economic_pathway": Vocabulary(
+        "Economic pathways",
+        "Through which economic consequence does a right or wrong answer matter to the user?",
+        _ECONOMIC_PATHWAYS,
+        most_secondary=2,
+    ),
+    "jurisdiction": Vocabulary(
+        "Jurisdictions",
+        "Whose law, rules or market does the request depend on? A label is a country's code of two capital letters "
+        "(ISO 3166-1, such as DE), a state of the United States by its code (ISO 3166-2, such as US-CA), EU for the "
+        "law of the European Union, INT for international law and standards, or NONE where it depends on no place or "
+        "the place cannot be known. Give a state only where its own law matters.",
+        {ANY_FIELD: _JURISDICTIONS},
+        most_secondary=4,
+        is_listed=False,
+    ),
+}
+"""Kind of label -> what an annotator may say. The released rows have no jurisdictions."""
+
 
 TURNS = 10
 COLUMNS = (
@@ -70,30 +171,18 @@ def parse_row(row: Mapping[str, Any]) -> Task:
     criteria = tuple(_criterion(i, item) for i, item in enumerate(as_list(row.get("rubric"))))
     messages = build_messages(conversation)
     rubric = [(c.criterion_id, c.title, c.weight, c.weight_text, c.severity, c.category) for c in criteria]
-    return Task(
-        task_id=task_id,
-        field=field,
-        topic=topic,
-        expert=expert,
-        turns=turns,
-        turn_pattern=turn_pattern(conversation, turns),
-        decision_types=decisions,
-        economic_pathways=pathways,
-        conversation=conversation,
-        has_reference_texts=any(turn.reference_texts for turn in conversation),
-        criteria=criteria,
-        canary=as_text(row.get("canary")),
-        conversation_id=conversation_id(messages),
+    return replace(
+        task_from(task_id, conversation, criteria, field=field, canary=as_text(row.get("canary"))),
+        topic=topic, expert=expert, turns=turns, turn_pattern=turn_pattern(conversation, turns),
+        decision_types=decisions, economic_pathways=pathways,
         content_hash=digest("task", messages, rubric, field, topic, expert, turns, decisions, pathways),
-    )
+    )  # fmt: skip
 
 
 def _conversation(row: Mapping[str, Any]) -> tuple[Turn, ...]:
     slots = [
         Turn(
-            prompt=as_text(row.get(f"prompt_{i}")),
-            reference_texts=_texts(row.get(f"reference_texts_{i}")),
-            response=as_text(row.get(f"response_{i}")),
+            as_text(row.get(f"prompt_{i}")), _texts(row.get(f"reference_texts_{i}")), as_text(row.get(f"response_{i}"))
         )
         for i in range(TURNS)
     ]
@@ -108,18 +197,9 @@ def _criterion(position: int, item: Any) -> Criterion:
     severity = as_text(annotations.get("weight_class"))
     # Editing leaves weights behind in other classes' fields: only the one that weight_class names counts.
     stored = annotations.get(f"{severity.replace(' ', '_')}_weight") if severity else None
-    weight = as_number(stored)
-    title = as_text(item.get("title")) or ""
-    return Criterion(
-        criterion_id=as_text(item.get("id")) or f"position-{position}",
-        position=position,
-        title=title,
-        category=as_text(annotations.get("criteria_category")),
-        weight=weight,
-        weight_text=None if weight is not None or stored is None else storable(str(stored)),
-        severity=severity,
-        content_hash=criterion_hash(title),
-    )
+    title, category = as_text(item.get("title")) or "", as_text(annotations.get("criteria_category"))
+    criterion_id = as_text(item.get("id")) or f"position-{position}"
+    return criterion_from(criterion_id, position, title, stored, category=category, severity=severity)
 
 
 def _texts(value: Any) -> tuple[str, ...]:

@@ -185,6 +185,12 @@ def _decoded(row: Row, name: str) -> Any:
         raise RowError(f"`{name}` is not JSON ({error})") from error
 
 
+_PLAIN_CHECKS = (
+    "category_known", "labels_known", "unique_task_id", "unique_criterion_id",
+    "title_once", "title_not_empty", "prompt_not_empty",
+)  # fmt: skip
+"""Checks without bounds."""
+
 BENCHMARK = Benchmark(
     name="researchrubrics",
     title="ResearchRubrics: deep research reports",
@@ -194,13 +200,7 @@ BENCHMARK = Benchmark(
         "weight_range": {"lowest": -5, "highest": 5},
         "positive_criterion": {},
         "criteria_per_task": {"fewest": 20, "most": 60},
-        "category_known": {},
-        "labels_known": {},
-        "unique_task_id": {},
-        "unique_criterion_id": {},
-        "title_once": {},
-        "title_not_empty": {},
-        "prompt_not_empty": {},
+        **{check: {} for check in _PLAIN_CHECKS},
     },
     scores=(
         # What the published code computes.

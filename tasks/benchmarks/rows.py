@@ -22,16 +22,10 @@ def criterion_from(
     """A criterion; `weight` is what the data holds, a number or not."""
     number = as_number(weight)
     return Criterion(
-        criterion_id=criterion_id,
-        position=position,
-        title=title or "",
-        category=category,
-        weight=number,
+        criterion_id, position, title or "", category, number,
         weight_text=None if number is not None or weight is None else storable(str(weight)),
-        severity=severity,
-        content_hash=criterion_hash(title or ""),
-        labels=tuple(labels),
-    )
+        severity=severity, content_hash=criterion_hash(title or ""), labels=tuple(labels),
+    )  # fmt: skip
 
 
 def band_of(weight: Any, bands: Mapping[str, tuple[float, float]]) -> str | None:
@@ -51,22 +45,12 @@ def task_from(
     turns = sum(role == "user" for role, _ in messages)
     rubric = [(c.criterion_id, c.title, c.weight, c.weight_text, c.category, c.labels) for c in criteria]
     return Task(
-        task_id=task_id,
-        field=field,
-        topic=None,
-        expert=None,
-        turns=turns,
-        turn_pattern=turn_pattern(conversation, turns),
-        decision_types=(),
-        economic_pathways=(),
-        conversation=tuple(conversation),
-        has_reference_texts=any(turn.reference_texts for turn in conversation),
-        criteria=tuple(criteria),
-        canary=canary,
-        conversation_id=conversation_id(messages),
-        content_hash=digest("task", messages, rubric, labels),
-        labels=tuple(labels),
-    )
+        task_id, field, topic=None, expert=None, turns=turns, turn_pattern=turn_pattern(conversation, turns),
+        decision_types=(), economic_pathways=(), conversation=tuple(conversation),
+        has_reference_texts=any(turn.reference_texts for turn in conversation), criteria=tuple(criteria),
+        canary=canary, conversation_id=conversation_id(messages),
+        content_hash=digest("task", messages, rubric, labels), labels=tuple(labels),
+    )  # fmt: skip
 
 
 def as_list(value: Any) -> list[Any]:

@@ -17,8 +17,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
 import sql
-from tasks.aggregate import has_stale_figures
-from tasks.config import Job
+from tasks.aggregate.intervals import has_stale_figures
+from tasks.config.job import Job
 from tasks.dataset.foreign_files import ZIP_ERRORS, TooLarge, member_chunks, refuse_bomb
 from tasks.maintain import Damaged, hash_of, read_file_list
 from tasks.rules.errors import PipelineError, UsageError

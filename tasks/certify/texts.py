@@ -13,7 +13,7 @@ from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark, RowError
 from tasks.benchmarks.rows import as_text
 from tasks.certify.certifying import member_of
-from tasks.config import Dataset
+from tasks.config.settings import Dataset
 from tasks.dataset.rows import SUFFIXES, SourceError, read_rows
 from tasks.dataset.source import open_source
 from tasks.exports import read_export

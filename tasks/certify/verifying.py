@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tasks.aggregate import stale_intervals
+from tasks.aggregate.intervals import stale_intervals
 from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.certify.certifying import (
     INTERVALS,

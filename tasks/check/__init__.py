@@ -1,5 +1,194 @@
-"""The checks after each stage."""
+"""Check: run the suites on what is stored, store what they find, and admit or refuse tasks."""
 
-from tasks.check.check import check
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
 
-__all__ = ["check"]
+import sql
+from expectations.run import Failure, Finding, run_suite
+from expectations.suites import SUITES, Expectation, all_expectations
+from tasks.benchmarks import load_benchmark
+from tasks.benchmarks.base import Benchmark
+from tasks.config.job import Job
+from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.text.characters import did_you_mean, one_line
+from tasks.rules.text.numbers import counted
+from tasks.run.writing import LEFT_OUT, StageReport
+from warehouse import Reader, Warehouse
+
+_DEFAULT_POLICIES = {
+    ("ingest", "critical"): "quarantine", ("sample", "critical"): "fail", ("judge", "critical"): "fail",
+}  # fmt: skip
+"""By suite and severity; everything else only warns."""
+
+
+def expectations_of(benchmark: Benchmark) -> list[Expectation]:
+    """What is expected of a benchmark's data, responses and verdicts.
+
+    Raises:
+        UsageError: the benchmark declares an invariant that cannot be checked.
+    """
+    try:
+        return all_expectations(benchmark.invariants)
+    except ValueError as error:
+        raise UsageError(f"benchmark {benchmark.name}: {error}") from error
+
+
+def policies_of(job: Job, expectations: Iterable[Expectation]) -> dict[str, str]:
+    """What follows where a check fails: `quarantine`, `warn` or `fail`, as configured or by default.
+
+    Args:
+        expectations: all of the job's benchmark.
+
+    Raises:
+        UsageError: a policy is configured for an unknown check, or `quarantine` for one that does not look at tasks.
+    """
+    configured = job.settings.quality.policies
+    suites = {each.check: each.suite for each in expectations}
+    problems: list[str] = []
+    for name, policy in configured.items():
+        if name not in suites:
+            near = did_you_mean(name, suites) or f"; known are {', '.join(sorted(suites))}"
+            problems.append(f"quality.{name}: there is no such check{near}")
+        elif policy == "quarantine" and suites[name] != "ingest":
+            problems.append(f"quality.{name}: looks at results, not at tasks; its policy is warn or fail")
+    if problems:
+        raise UsageError("; ".join(problems))
+    return {each.check: configured.get(each.check, default_policy(each)) for each in expectations}
+
+
+def default_policy(expectation: Expectation) -> str:
+    """What follows where an expectation fails and nothing is configured."""
+    return _DEFAULT_POLICIES.get((expectation.suite, expectation.severity), "warn")
+
+
+Policies = Mapping[str, str]
+_NAMED = 5
+
+
+def check(job: Job, suites: Sequence[str] = SUITES, *, reuse: bool = False) -> StageReport:
+    """Run suites on the job's data-set revision, store what they find, and admit or refuse its tasks.
+
+    With `reuse`, the findings of the last run stand if expectations, policies and rows are still the same.
+
+    Raises:
+        PipelineError: an expectation failed whose policy is `fail`.
+    """
+    benchmark, data = load_benchmark(job.settings.benchmark), job.data
+    everything = expectations_of(benchmark)
+    policies = policies_of(job, everything)
+    expectations = [each for each in everything if each.suite in suites]
+    if not expectations:
+        return StageReport("check")
+    warehouse = Warehouse(job.warehouse)
+    key = {"benchmark": benchmark.name, "dataset_revision": data.revision}
+    with warehouse.reader() as reader:
+        known = _known_findings(reader, key, expectations, policies) if reuse else None
+        if known is not None:
+            return _report(job, known, policies)
+        parameters = {"benchmark": benchmark.name, "revision": data.revision}
+        findings = run_suite(expectations, lambda table: reader.frame(sql.read(f"checks/{table}"), parameters))
+    now = datetime.now(UTC)
+    # The rows of `checks` say which refusals count, so they come last.
+    warehouse.write("refusals", _refusal_rows(job, key, findings, policies, now))
+    warehouse.write("checks", [_check_row(job, key, finding, policies, now) for finding in findings])
+    warehouse.publish()
+    return _report(job, findings, policies)
+
+
+def _known_findings(
+    reader: Reader, key: dict[str, str], expectations: list[Expectation], policies: Policies
+) -> list[Finding] | None:
+    """What the last run of the ingest suite found; None if expectations, policies or the number of rows changed.
+
+    The rows of a revision never change; there are only more of them when a further split is ingested.
+    """
+    rows = reader.rows(sql.read("questions/check/checks_of_revision"), key)
+    found = {(row["check_name"], row["expectation"], row["table_name"], row["severity"]): row for row in rows}
+    wanted = [found.get((each.check, each.text, each.table, policies[each.check])) for each in expectations]
+    rubrics = reader.select("tasks", "n_criteria", **key)
+    sizes = {"rubrics": len(rubrics), "criteria": sum(row["n_criteria"] for row in rubrics)}
+    if any(row is None or row["n_evaluated"] != sizes[row["table_name"]] for row in wanted):
+        return None
+    owners = reader.select("criteria", "task_id, criterion_id", **key)
+    task_of = {f"{row['task_id']}/{row['criterion_id']}": row["task_id"] for row in owners}
+    return [
+        Finding(
+            each,
+            row["n_evaluated"],
+            tuple(Failure(failing, task_of.get(failing, failing)) for failing in row["failing_keys"]),
+        )
+        for each, row in zip(expectations, wanted, strict=True)
+        if row is not None
+    ]
+
+
+def _check_row(job: Job, key: dict[str, str], finding: Finding, policies: Policies, now: datetime) -> dict[str, Any]:
+    expectation = finding.expectation
+    return key | {
+        "run_id": job.run_id, "suite": expectation.suite, "check_name": expectation.check,
+        "expectation": expectation.text, "table_name": expectation.table, "severity": policies[expectation.check],
+        "success": finding.success, "n_evaluated": finding.n_evaluated, "n_failed": len(finding.failures),
+        "failing_keys": [failure.key for failure in finding.failures], "created_at": now,
+    }  # fmt: skip
+
+
+def _refusal_rows(
+    job: Job, key: dict[str, str], findings: list[Finding], policies: Policies, now: datetime
+) -> list[dict[str, Any]]:
+    """One row for each task and check, with everything that was found."""
+    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for finding in findings:
+        expectation = finding.expectation
+        if expectation.suite == "ingest" and policies[expectation.check] != "warn":
+            for failure in finding.failures:
+                found[failure.task_id, expectation.check].append(f"{expectation.meaning}: {failure.note}")
+    return [
+        key | {
+            "run_id": job.run_id, "task_id": task_id, "check_name": check_name, "severity": policies[check_name],
+            "detail": one_line("; ".join(dict.fromkeys(details)), most_chars=2000), "created_at": now,
+        }
+        for (task_id, check_name), details in found.items()
+    ]  # fmt: skip
+
+
+def _report(job: Job, findings: list[Finding], policies: Policies) -> StageReport:
+    report = StageReport("check", rows=len(findings))
+    failed = [finding for finding in findings if not finding.success]
+    refused: set[str] = set()
+    accepted = set(job.settings.quality.accepted)
+    n_tasks = next((each.n_evaluated for each in findings if each.expectation.table == "rubrics"), 0)
+    fatal: list[str] = []
+    for finding in failed:
+        name, n_failed = finding.expectation.check, len(finding.failures)
+        policy, is_of_tasks = policies[name], finding.expectation.suite == "ingest"
+        keys = {failure.task_id if is_of_tasks else failure.key for failure in finding.failures}
+        line = f"{name} ({policy}): {n_failed} of {counted(finding.n_evaluated, 'row')} fail: {_some(keys)}"
+        if policy != "quarantine":
+            report.warnings.append(line)
+        elif new := keys - accepted:
+            rule = f"the rule is that {finding.expectation.meaning} ({name})"
+            report.warnings.append(f"{len(new)} of {counted(n_tasks, 'task')} {LEFT_OUT}: {rule}: {_some(new)}")
+        if policy == "quarantine":
+            refused |= keys
+        elif policy == "fail":
+            fatal.append(f"{line}; correct the data, or set quality.{name} to another policy")
+    if fatal:
+        raise PipelineError(fatal[0])
+    report.is_below_bar = bool(refused - accepted)
+    if report.is_below_bar:
+        report.warnings.append(
+            "if these tasks are known, `prbench check --accept` prints the lines of the configuration that accept them"
+        )
+    known = f", {len(refused & accepted)} of them accepted" if refused & accepted else ""
+    report.notes.append(
+        f"{counted(len(findings), 'expectation')}, {len(failed)} failed, "
+        f"{counted(len(refused), 'task')} in quarantine{known}"
+    )
+    return report
+
+
+def _some(keys: set[str]) -> str:
+    more = f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else ""
+    return ", ".join(sorted(keys)[:_NAMED]) + more

@@ -8,11 +8,11 @@ from operator import itemgetter
 from typing import Any
 
 import sql
-from tasks.aggregate import Definitions, stale_condition_tests, steps_on, stored_conditions, unknown_labels
+from tasks.aggregate.conditions import Definitions, stale_condition_tests, steps_on, stored_conditions, unknown_labels
 from tasks.benchmarks import load_benchmark
 from tasks.compare.figures import query_of
 from tasks.compare.pairs import score_or
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.rules.errors import UsageError
 from warehouse import Reader
 

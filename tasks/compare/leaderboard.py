@@ -8,9 +8,9 @@ from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.compare.figures import query_of
 from tasks.compare.pairs import score_or
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.rules.errors import UsageError
-from tasks.rules.text.table import Table
+from tasks.rules.records import Table
 from warehouse import Reader, Warehouse
 
 EVERY = "all"

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import sql
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.records import ScoreDefinition
 from warehouse import Reader

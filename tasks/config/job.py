@@ -2,15 +2,23 @@
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Self
 
 from pydantic import PrivateAttr
 
-from tasks.config.data_revision import DataLookup, DataRevision
 from tasks.config.models import Model, Size, Strict
 from tasks.config.settings import Settings
 from tasks.rules.identity import BASE_VINTAGE
+
+
+class DataRevision(Strict):
+    """A data set at one revision: the hub's commit, or the content hash of its files; `splits` are the chosen ones."""
+
+    name: str
+    revision: str
+    splits: tuple[str, ...]
 
 
 class Job(Strict):
@@ -41,12 +49,12 @@ class Job(Strict):
     night: str | None = None
     stop_at: datetime | None = None
     is_quiet: bool = False
-    _lookup: DataLookup | None = PrivateAttr(default=None)
+    _lookup: Callable[[], DataRevision] | None = PrivateAttr(default=None)
 
     def looking_up(self, find: Callable[[], DataRevision]) -> Self:
         """A copy that finds the revision of its data set by a function."""
         job = self.model_copy()
-        job._lookup = DataLookup(find)
+        job._lookup = cache(find)
         return job
 
     @property

@@ -6,14 +6,81 @@ under LiteLLM's own names.
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from tasks.config.conditions import Conditions
-from tasks.config.judges import Judge, deciding
-from tasks.config.models import Analyst, Analysts, Capabilities, Model, Size, Strict
+from tasks.config.models import Analyst, Analysts, Capabilities, Judge, Model, Size, Strict, deciding
 from tasks.config.operations import Alerts, Drift, Nightly, Report, Retention, Share
-from tasks.config.stopping import Stopping
-from tasks.rules.text.near import did_you_mean
+
+BASELINE = "baseline"
+"""The name of the condition that the others are compared with; without it, the first one is."""
+_Name = Annotated[str, Field(min_length=1)]
+
+
+def _with_names(given: Any) -> Any:
+    """A mapping whose keys are texts.
+
+    Raises:
+        ValueError: YAML read a key as something else.
+    """
+    strange = [key for key in given if not isinstance(key, str)] if isinstance(given, dict) else []
+    if strange:
+        raise ValueError(
+            f"the name {strange[0]!r} is not a text; put it in quotes (YAML reads on, off, yes and no as true or false)"
+        )
+    return given
+
+
+def _checked(labels: dict[str, str]) -> dict[str, str]:
+    """Conditions with the baseline first.
+
+    Raises:
+        ValueError: there is nothing to compare, or two conditions are the same label.
+    """
+    if len(labels) < 2:
+        raise ValueError("needs at least two conditions: `baseline`, and one to compare with it")
+    if len(set(labels.values())) < len(labels):
+        raise ValueError("two conditions have the same label")
+    first = BASELINE if BASELINE in labels else next(iter(labels))
+    return {first: labels[first], **labels}
+
+
+_Labels = Annotated[dict[_Name, _Name], BeforeValidator(_with_names), AfterValidator(_checked)]
+Conditions = Annotated[dict[_Name, _Labels], BeforeValidator(_with_names)]
+"""The name that a model's conditions share -> condition -> the label of the model under it, the baseline first."""
+
+
+EVERY_PAIR: Literal["all"] = "all"
+EARLIER_NIGHTS: Literal["earlier_nights"] = "earlier_nights"
+Pairs = tuple[tuple[str, str], ...]
+
+
+class Stopping(Strict):
+    """Evaluate tasks in random order, block by block, until each comparison is settled.
+
+    `pairs` are the comparisons: `all` pairs of configured models, or the pairs given. `earlier_nights` compares each
+    model with `resample: nightly` with its own values of earlier nights, and asks whether it has dropped by more than
+    `least_difference`. `alpha` is the chance of any false decision among all comparisons. A smaller difference than
+    `least_difference` (in the unit of the score) counts as equal. `block` is the number of tasks between two looks;
+    `seed` chooses the order. Scores are the benchmark's main score under the first judge in its first repetition.
+    """
+
+    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    least_difference: Annotated[float, Field(gt=0)] = 0.02
+    pairs: Literal["all", "earlier_nights"] | Pairs = EVERY_PAIR
+    block: Annotated[int, Field(ge=1, strict=True)] = 20
+    seed: Annotated[int, Field(ge=0, strict=True)] = 1
+
+    @field_validator("pairs")
+    @classmethod
+    def _of_two(cls, pairs: str | Pairs) -> str | Pairs:
+        """Pairs of two different labels, each pair once."""
+        if isinstance(pairs, str):
+            return pairs
+        each_once = {frozenset(pair) for pair in pairs}
+        if not pairs or len(each_once) < len(pairs) or any(first == second for first, second in pairs):
+            raise ValueError("must be pairs of two different labels, each pair once")
+        return pairs
+
 
 Policy = Literal["quarantine", "warn", "fail"]
 
@@ -133,19 +200,6 @@ class HardSubset(Strict):
     share: Share | dict[str, Size] = 0.5
     panel: Literal["all"] | tuple[str, ...] = "all"
     min_coverage: Annotated[float, Field(gt=0, le=1)] | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _numbers_stand_under_share(cls, data: Any) -> Any:
-        unknown = set(data) - set(cls.model_fields) if isinstance(data, dict) else set()
-        # One that is near to a known key is a mistyped key, as everywhere.
-        fields = sorted(key for key in map(str, unknown) if not did_you_mean(key, cls.model_fields))
-        if fields:
-            raise ValueError(
-                f"there is no key {fields[0]!r}; it has {', '.join(cls.model_fields)} (numbers by field belong under "
-                "`share`, such as `share: {Finance: 300, Legal: 250}`)"
-            )
-        return data
 
 
 class Settings(Strict):

@@ -8,7 +8,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from tasks.console.terminal import exact
-from tasks.rules.text.visible import visible
+from tasks.rules.text.characters import visible
 
 
 class VisibleConsole(Console):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tasks.console.terminal import shown_visibly
-from tasks.rules.text.visible import visible
+from tasks.rules.text.characters import visible
 
 _LINE_EVERY_S = 20.0
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TextIO
 
 from tasks.console.log_records import rewrite_log_records
-from tasks.rules.text.visible import visible
+from tasks.rules.text.characters import visible
 
 
 class Shown(io.TextIOBase):

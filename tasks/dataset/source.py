@@ -8,12 +8,12 @@ from pathlib import Path
 
 from tasks.benchmarks import folder_of, load_benchmark
 from tasks.benchmarks.base import Benchmark
-from tasks.config import DataRevision, Dataset, Job
+from tasks.config.job import DataRevision, Job
+from tasks.config.settings import Dataset
 from tasks.dataset.foreign_files import open_regular
 from tasks.dataset.rows import PROMPTS, SUFFIXES, Row, SourceError, kind_of, read_prompts, read_rows, with_prompts
-from tasks.rules.errors import UsageError
+from tasks.rules.errors import UsageError, from_home
 from tasks.rules.identity import digest
-from tasks.rules.paths import from_home
 from warehouse import sample_path
 
 _REVISION_HEX = 40

@@ -5,10 +5,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 import sql
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.rules.identity import digest
 from tasks.rules.statistics.control import METHOD, Drifted, Night, limits
-from tasks.run import Judging, StageReport, WantedTasks, judgings, wanted_tasks
+from tasks.run import judgings
+from tasks.run.judgings import Judging
+from tasks.run.missing_work import WantedTasks, wanted_tasks
+from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
 

@@ -7,22 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import sql
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.console import progress
 from tasks.drift.control_sets import changed_limits, control_sets, drifted
-from tasks.judge import judge_criteria, verdict_columns, verdict_id_of, writing_verdicts
+from tasks.judge.judge import judge_criteria
+from tasks.judge.verdict_rows import verdict_columns, verdict_id_of, writing_verdicts
 from tasks.llm import Reply
-from tasks.run import (
-    PASSING,
-    Conversation,
-    Judging,
-    RunContext,
-    StageReport,
-    WantedTasks,
-    conversations_of,
-    open_run_context,
-    wanted_tasks,
-)
+from tasks.run.judgings import Judging
+from tasks.run.missing_work import PASSING, Conversation, WantedTasks, conversations_of, wanted_tasks
+from tasks.run.run_context import RunContext, open_run_context
+from tasks.run.writing import StageReport
 from warehouse import Warehouse
 
 LOST = "lost"

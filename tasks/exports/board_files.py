@@ -7,13 +7,13 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.exports.meanings import meaning_of_column
 from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.records import Table
 from tasks.rules.text.cells import may_run, not_run
 from tasks.rules.text.numbers import counted
-from tasks.rules.text.table import Table
-from tasks.run import StageReport
+from tasks.run.writing import StageReport
 from warehouse import write_atomically
 
 SUFFIXES = (".csv", ".xlsx")

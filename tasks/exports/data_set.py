@@ -8,14 +8,15 @@ from tempfile import TemporaryDirectory
 
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
-from tasks.config import Dataset, Job
+from tasks.config.job import Job
+from tasks.config.settings import Dataset
 from tasks.dataset.source import sample_of, with_revision
 from tasks.exports.meanings import meaning_of_column, meaning_of_table
 from tasks.exports.tables import Exported, chosen_tables, refuse_filled, write_tables
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import digest
 from tasks.rules.text.numbers import counted
-from tasks.run import StageReport
+from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse, sample_path
 
 USUAL = ("leaderboard", "tasks", "criteria", "messages", "responses", "verdicts", "scores")

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import sql
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
 from tasks.rules.statistics.debiased import FEWEST_LABELLED_TASKS, FEWEST_LABELS
-from tasks.rules.statistics.drawing import (
+from tasks.rules.statistics.intervals import Floats
+from tasks.rules.statistics.sampling import (
     expected_errors,
     expected_width,
     group_errors,
@@ -25,8 +26,8 @@ from tasks.rules.statistics.drawing import (
     sizes,
     systematic_sample,
 )
-from tasks.rules.statistics.quantiles import Floats
-from tasks.run import WantedTasks, first_judging
+from tasks.run.judgings import first_judging
+from tasks.run.missing_work import WantedTasks
 from warehouse import Reader
 
 LEADERBOARD = "leaderboard"

@@ -6,12 +6,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.dataset.rows import parquet_batches
 from tasks.exports.publishing import published_in
 from tasks.exports.tables import NOT_EXPORTED, Exported, read_export_list, verify
 from tasks.maintain import Damaged
-from tasks.run import StageReport
+from tasks.run.writing import StageReport
 from tasks.stores import Folder, Store
 from warehouse import DECIDED_STATUSES, TABLES, Reader, Table, Warehouse, is_removed, quoted, rests_on_response
 

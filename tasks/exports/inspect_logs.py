@@ -12,12 +12,13 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import sql
 from tasks.assemble import complete_conversations
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.exports.inspect_samples import GRADER, Usage, added, sample_of, summary_of
 from tasks.exports.tables import refuse_filled
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import digest
-from tasks.run import StageReport, WantedTasks, wanted_tasks
+from tasks.run.missing_work import WantedTasks, wanted_tasks
+from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
 Row = dict[str, Any]

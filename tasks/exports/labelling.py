@@ -12,7 +12,7 @@ from typing import Any
 
 import sql
 from tasks.assemble import complete_conversations
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.exports.drawing import (
     Population,
     Width,
@@ -30,7 +30,8 @@ from tasks.rules.identity import digest
 from tasks.rules.statistics.debiased import FEWEST_LABELLED_TASKS, FEWEST_LABELS
 from tasks.rules.text.numbers import counted
 from tasks.rules.verdict import BINARY, TERNARY, WORDS
-from tasks.run import Conversation, StageReport, WantedTasks, wanted_tasks
+from tasks.run.missing_work import Conversation, WantedTasks, wanted_tasks
+from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
 COLUMNS = (

@@ -12,14 +12,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import sql
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.exports.tables import FORMAT as EXPORT
 from tasks.exports.tables import NAME, NOT_EXPORTED, write_export_list, write_tables
 from tasks.exports.tables import VERSION as EXPORT_VERSION
 from tasks.maintain import Damaged, file_list, hash_of, read_file_list
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.numbers import counted
-from tasks.run import StageReport
+from tasks.run.writing import StageReport
 from tasks.stores import Folder, Store, kept_as, work_folder
 from warehouse import TABLES, Reader, Warehouse, refuse_other_version
 

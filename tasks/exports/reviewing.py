@@ -12,13 +12,14 @@ from typing import Any
 
 import sql
 from tasks.assemble import complete_conversations
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.exports.sheets import SUFFIX, fitting, readable, refuse_place, write_sheet
 from tasks.imports.verdicts import SHEET_COLUMN
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
 from tasks.rules.statistics.sampling import Drawn, stratified_sample
-from tasks.run import StageReport, WantedTasks, wanted_tasks
+from tasks.run.missing_work import WantedTasks, wanted_tasks
+from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
 COLUMNS = (

@@ -6,7 +6,7 @@ from typing import Any
 
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.cells import defused
-from tasks.run import Conversation
+from tasks.run.missing_work import Conversation
 from warehouse import write_atomically
 
 SUFFIX = ".csv"

@@ -10,11 +10,11 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.maintain import Damaged, file_list, hash_of, is_inside, read_file_list
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted
-from tasks.run import StageReport
+from tasks.run.writing import StageReport
 from tasks.stores import Folder, Store
 from warehouse import TABLES, Reader, Warehouse, content_of, quoted
 

@@ -12,13 +12,24 @@ from numpy.typing import NDArray
 import sql
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
-from tasks.config import Job, Settings
+from tasks.config.job import Job
+from tasks.config.settings import Settings
 from tasks.rules.errors import PipelineError
-from tasks.rules.hardness import HardSubsetError, Selected, select_hardest, selection_id, wanted_size
+from tasks.rules.hardness import (
+    BORDER,
+    HardSubsetError,
+    Selected,
+    jaccard,
+    leave_one_out,
+    select_hardest,
+    selection_id,
+    wanted_size,
+)
 from tasks.rules.identity import BASE_VINTAGE
-from tasks.rules.stability import BORDER, inclusion_probabilities, jaccard, leave_one_out
+from tasks.rules.stability import inclusion_probabilities
 from tasks.rules.text.numbers import coverage_text
-from tasks.run import StageReport, judgings
+from tasks.run import judgings
+from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
 Row = dict[str, Any]

@@ -7,7 +7,8 @@ from typing import Any
 
 import sql
 from tasks.benchmarks.rows import as_text
-from tasks.config import ORIGINAL, Job
+from tasks.config.job import Job
+from tasks.config.models import ORIGINAL
 from tasks.imports.files import (
     Given,
     ImportRefused,

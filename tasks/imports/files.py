@@ -13,13 +13,13 @@ import sql
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark, RowError
 from tasks.benchmarks.rows import as_text, as_whole_number
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.dataset.foreign_files import open_regular
 from tasks.dataset.rows import read_rows
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.characters import is_blank
 from tasks.rules.text.json_text import read_json
-from tasks.run import StageReport
+from tasks.run.writing import StageReport
 from warehouse import Warehouse, refuse_other_version
 
 Given = Mapping[str, Any]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.benchmarks.rows import as_text
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.dataset.foreign_files import NotInside, files_inside, open_inside
 from tasks.imports.documents import SUFFIXES, Converted, convert, converters
 from tasks.imports.files import (
@@ -36,7 +36,7 @@ from tasks.llm import EMPTY, OK
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import IMPORTED, response_id
 from tasks.rules.text.characters import count_alphanumeric, is_blank, shows_nothing
-from tasks.run import NO_CALL, StageReport
+from tasks.run.writing import NO_CALL, StageReport
 from warehouse import Reader, Warehouse
 
 FIELDS = ("task", "model", "trial", "vintage")

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tasks.benchmarks.rows import as_text
-from tasks.config import ORIGINAL, Job
+from tasks.config.job import Job
+from tasks.config.models import ORIGINAL
 from tasks.imports.criteria import Criteria, Wording
 from tasks.imports.files import (
     Given,
@@ -22,7 +23,7 @@ from tasks.imports.files import (
 from tasks.rules.identity import review_id
 from tasks.rules.text.cells import as_before, readings, shows
 from tasks.rules.text.characters import is_blank, storable
-from tasks.run import StageReport
+from tasks.run.writing import StageReport
 from warehouse import Warehouse
 
 _DECISIONS = {"agree": 1.0, "disagree": 0.0}

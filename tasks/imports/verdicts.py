@@ -11,7 +11,8 @@ import sql
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.benchmarks.rows import as_number, as_text
-from tasks.config import ORIGINAL, Job
+from tasks.config.job import Job
+from tasks.config.models import ORIGINAL
 from tasks.imports.criteria import Answers, Criteria, Wording
 from tasks.imports.files import (
     Given,
@@ -29,7 +30,7 @@ from tasks.imports.files import (
 from tasks.rules.identity import IMPORTED, digest, verdict_id
 from tasks.rules.text.characters import is_blank
 from tasks.rules.verdict import BINARY, GRADINGS, VALUES, WORDS, status_of
-from tasks.run import NO_CALL, StageReport
+from tasks.run.writing import NO_CALL, StageReport
 from warehouse import Reader, Warehouse
 
 Row = dict[str, Any]

@@ -2,73 +2,21 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from tasks.judge.context_fit import ContextFit, context_fit_of
-from tasks.judge.criteria import CriterionJudge, by_response
-from tasks.judge.judge_call import Criterion, PendingVerdict
-from tasks.judge.verdict_rows import NO_CASCADE, Chunk, VerdictRows
+from tasks.judge.criteria import ContextFit, CriterionJudge, by_response, context_fit_of
+from tasks.judge.verdict_rows import NO_CASCADE, Collected, Criterion, Said, VerdictRows, key_of
 from tasks.llm import NO_PRICES, Gateway, Reply
-from tasks.rules.cascades import confidence_of, reasons_to_escalate
+from tasks.rules.cascades.rules import confidence_of, reasons_to_escalate
 from tasks.rules.conversation import Message
-from tasks.rules.identity import BASE_VINTAGE
-from tasks.rules.verdict import Verdict
-from tasks.run import CascadeJudgings, Conversation, Judging, judge_target, together
-
-
-async def judge_criteria(
-    gateway: Gateway, rows: VerdictRows, criteria: Sequence[Criterion], conversations: Mapping[str, Conversation],
-    place: int, vintage: str = BASE_VINTAGE,
-) -> None:  # fmt: skip
-    """Judge criteria that are in the order of their responses, by the judge or the cascade whose rows they become.
-
-    `place` and `vintage` are those of `CriterionJudge`.
-    """
-    judging = rows.judging
-    if judging.cascade is None:
-        await CriterionJudge(gateway, judge_target(judging.judge), judging, rows, vintage).judge(
-            criteria, conversations, place
-        )
-        return
-    await _CascadeJudge(gateway, judging.cascade, rows, vintage).judge(criteria, conversations, place)
+from tasks.run.asking import together
+from tasks.run.judgings import CascadeJudgings, Judging, judge_target
+from tasks.run.missing_work import Conversation
 
 
 @dataclass(frozen=True)
-class _Said:
-    """What a judge of a cascade said about a criterion: the reply, and the verdict, None where it failed."""
-
-    pending: PendingVerdict
-    reply: Reply
-    verdict: Verdict | None
-
-    @property
-    def value(self) -> float | None:
-        return None if self.verdict is None else self.verdict.value
-
-
-@dataclass(frozen=True)
-class _Collected:
-    """Takes what one judge of a cascade says about criteria of a response, by criterion; nothing is written."""
-
-    judging: Judging
-    said: dict[str, _Said] = field(default_factory=dict)
-    evidence: list[tuple[PendingVerdict, Chunk, Reply, Sequence[str] | None]] = field(default_factory=list)
-
-    def settle(self, pending: PendingVerdict, reply: Reply, verdict: Verdict | None) -> None:
-        """Keep a verdict, or the failure that replaces it."""
-        self.said[_key(pending.criterion)] = _Said(pending, reply, verdict)
-
-    def skip(self) -> None:
-        """Keep nothing: the criterion is the one that nothing is known of."""
-
-    def add_evidence(self, pending: PendingVerdict, chunk: Chunk, reply: Reply, evidence: Sequence[str] | None) -> None:
-        """Keep what was found in a chunk of a long answer."""
-        self.evidence.append((pending, chunk, reply, evidence))
-
-
-@dataclass(frozen=True)
-class _CascadeJudge:
+class CascadeJudge:
     """A cascade that decides on criteria.
 
     All calls for a criterion are made for the cascade's verdict, so that its row holds what they cost. A call that one
@@ -98,13 +46,13 @@ class _CascadeJudge:
         self, criteria: Sequence[Criterion], messages: Sequence[Message], fits: Mapping[str, ContextFit | None],
         priority: tuple[int, ...],
     ) -> None:  # fmt: skip
-        async def asked(judging: Judging, rows: Sequence[Criterion]) -> _Collected:
+        async def asked(judging: Judging, rows: Sequence[Criterion]) -> Collected:
             return await self._ask(judging, rows, messages, fits[judging.judge.label], priority)
 
         first = [await asked(judging, criteria) for judging in self.cascade.first]
-        said = {key: [each.said[key] for each in first if key in each.said] for key in map(_key, criteria)}
-        why = {_key(row): self._reasons(row, said[_key(row)]) for row in criteria}
-        then = await asked(self.cascade.then, [row for row in criteria if why[_key(row)]])
+        said = {key: [each.said[key] for each in first if key in each.said] for key in map(key_of, criteria)}
+        why = {key_of(row): self._reasons(row, said[key_of(row)]) for row in criteria}
+        then = await asked(self.cascade.then, [row for row in criteria if why[key_of(row)]])
         for key, calls in said.items():
             last = then.said.get(key)
             if len(calls) < len(first) or (why[key] and last is None):
@@ -117,15 +65,15 @@ class _CascadeJudge:
     async def _ask(
         self, judging: Judging, criteria: Sequence[Criterion], messages: Sequence[Message], fit: ContextFit | None,
         priority: tuple[int, ...],
-    ) -> _Collected:  # fmt: skip
+    ) -> Collected:  # fmt: skip
         """What a judge says about criteria of one response."""
-        collected = _Collected(self.rows.judging)
+        collected = Collected(self.rows.judging)
         if criteria:
             judge = CriterionJudge(self.gateway, judge_target(judging.judge), judging, collected, self.vintage)
             await judge.judge_response(criteria, messages, fit, priority)
         return replace(collected, judging=judging)
 
-    def _reasons(self, row: Criterion, first: Sequence[_Said]) -> list[str]:
+    def _reasons(self, row: Criterion, first: Sequence[Said]) -> list[str]:
         """Why a criterion goes to the second judge; none: the first has decided, or was not asked to the end."""
         if len(first) < len(self.cascade.first):
             return []
@@ -134,7 +82,7 @@ class _CascadeJudge:
         values = [said.value for said in first]
         return reasons_to_escalate(self.cascade.when, values, row["weight"], row["category"], confidence)
 
-    def _settle(self, said: _Said, calls: Sequence[_Said], by: _Collected, why: list[str] | None) -> None:
+    def _settle(self, said: Said, calls: Sequence[Said], by: Collected, why: list[str] | None) -> None:
         """Write a verdict of the cascade, with what all calls for it came to and the evidence that it rests on."""
         for pending, chunk, reply, found in by.evidence:
             if pending.verdict_id == said.pending.verdict_id:
@@ -160,7 +108,3 @@ def in_all(replies: Sequence[Reply], deciding: Reply) -> Reply:
 def _sum(numbers: Sequence[int | None]) -> Any:
     known = [number for number in numbers if number is not None]
     return sum(known) if len(known) == len(numbers) else None
-
-
-def _key(criterion: Criterion) -> str:
-    return str(criterion["criterion_id"])

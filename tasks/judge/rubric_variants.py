@@ -6,36 +6,30 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.console import advance, progress
 from tasks.llm import OK, Call, NotCalled, Reply
 from tasks.prompts import load_template
+from tasks.rules.conversation import prompt_on
 from tasks.rules.identity import criterion_hash, template_hash
-from tasks.rules.quoting import prompt_on
 from tasks.rules.text.characters import one_line
 from tasks.rules.variants import AUGMENTED, EXAMPLES_REMOVED, read_augmented, variant_id, without_examples
 from tasks.rules.verdict import PARSE_ERROR, VerdictError
-from tasks.run import (
-    CALLED_BY,
-    NO_CALL,
+from tasks.run.judgings import target_of
+from tasks.run.keys import CALLED_BY
+from tasks.run.missing_work import (
     Conversation,
-    PartWriter,
-    RunContext,
-    StageReport,
     WantedTasks,
     conversations_of,
-    open_run_context,
-    target_of,
     unworded_criteria,
-    usage_columns,
     wanted_rubrics,
     wanted_tasks,
 )
+from tasks.run.run_context import RunContext, open_run_context
+from tasks.run.writing import NO_CALL, PartWriter, StageReport, usage_columns
 from warehouse import Warehouse
 
 TEMPLATE = "augmented_v2"
-_BY_RULE = {EXAMPLES_REMOVED: without_examples}
-"""Wordings that need no model."""
 Criterion = Mapping[str, Any]
 
 
@@ -50,10 +44,12 @@ async def derive(job: Job, *, retry_failed: bool = False) -> StageReport:
             for rubric in wanted_rubrics(job)
         }
         conversations = conversations_of(reader, wanted, (row["task_id"] for row in missing.get(AUGMENTED, ())))
-    for rubric, by_rule in _BY_RULE.items():
-        rows = [_row(job, wanted, rubric, found, by_rule(found["title"]), NO_CALL) for found in missing.get(rubric, ())]
-        warehouse.write("criterion_variants", rows)
-        report.rows += len(rows)
+    rows = [
+        _row(job, wanted, EXAMPLES_REMOVED, found, without_examples(found["title"]), NO_CALL)
+        for found in missing.get(EXAMPLES_REMOVED, ())
+    ]
+    warehouse.write("criterion_variants", rows)
+    report.rows = len(rows)
     if missing.get(AUGMENTED):
         with progress(report.stage, {AUGMENTED: len(missing[AUGMENTED])}, is_quiet=job.is_quiet):
             async with open_run_context(job, CALLED_BY[report.stage], retry_failed=retry_failed) as context:
@@ -115,17 +111,9 @@ def _row(
 ) -> dict[str, Any]:  # fmt: skip
     by_rule = {"model": None, "model_config_hash": None, "template_hash": None}
     return {
-        **wanted.key,
-        **by_rule,
-        **made,
-        "task_id": criterion["task_id"],
-        "rubric": rubric,
+        **wanted.key, **by_rule, **made, "task_id": criterion["task_id"], "rubric": rubric,
         "criterion_id": None if title is None else variant_id(rubric, criterion["criterion_id"], title),
-        "original_id": criterion["criterion_id"],
-        "original_hash": criterion["criterion_hash"],
-        "title": title,
-        "content_hash": None if title is None else criterion_hash(title),
-        "status": status,
-        "run_id": job.run_id,
+        "original_id": criterion["criterion_id"], "original_hash": criterion["criterion_hash"], "title": title,
+        "content_hash": None if title is None else criterion_hash(title), "status": status, "run_id": job.run_id,
         "created_at": datetime.now(UTC),
-    }
+    }  # fmt: skip

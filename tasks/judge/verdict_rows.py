@@ -1,20 +1,71 @@
-"""The rows of verdicts and evidence: made, written and counted, failed ones too."""
+"""A judge's call, and the rows of verdicts and evidence: made, written and counted, failed ones too."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.console import advance
-from tasks.judge.judge_call import Criterion, PendingVerdict
-from tasks.llm import OK, Ledger, Reply
-from tasks.rules.cascades import confidence_of
+from tasks.llm import OK, Call, Ledger, Reply, Target
+from tasks.rules import evidence
+from tasks.rules.cascades.rules import confidence_of
 from tasks.rules.identity import BASE_VINTAGE, verdict_id
-from tasks.rules.verdict import Verdict
-from tasks.run import Judging, PartWriter, StageReport, WantedTasks, usage_columns
+from tasks.rules.verdict import Verdict, parse_verdict, reminder, reply_format
+from tasks.run.asking import Question
+from tasks.run.judgings import Judging
+from tasks.run.missing_work import WantedTasks
+from tasks.run.writing import PartWriter, StageReport, usage_columns
 from warehouse import Warehouse
+
+Criterion = Mapping[str, Any]
+Evidence = tuple[str, ...]
+
+
+@dataclass
+class PendingVerdict:
+    """A criterion of one response whose verdict is missing, with the calls that were made for it before its last one.
+
+    `found` is the evidence of each chunk of a long answer that was searched for it.
+    """
+
+    criterion: Criterion
+    verdict_id: str
+    replies: list[Reply] = field(default_factory=list)
+    found: list[Evidence] = field(default_factory=list)
+
+
+def verdict_question(judging: Judging) -> Question[Verdict]:
+    """What is asked about a criterion: a verdict."""
+    grading = judging.grading
+    shape = reply_format(judging.judge.explanation_chars, grading)
+    read = partial(parse_verdict, grading=grading, omits_think_tag=judging.judge.omits_think_tag)
+    return Question(read, shape, reminder(grading))
+
+
+def evidence_question(judging: Judging) -> Question[Evidence]:
+    """What is asked about a chunk of a long answer: the evidence in it."""
+    shape = evidence.evidence_format(is_bounded=judging.judge.explanation_chars is not None)
+    read = partial(evidence.parse_evidence, omits_think_tag=judging.judge.omits_think_tag)
+    return Question(read, shape, evidence.REMINDER)
+
+
+def judge_call(
+    judging: Judging, target: Target, prompt: str, cell: str, priority: tuple[int, ...] = (),
+    vintage: str = BASE_VINTAGE, question: Question[Any] | None = None,
+) -> Call:  # fmt: skip
+    """The call that asks a judge, for a verdict unless another question is given."""
+    setting = judging.judge.structured_output
+    wants_shape = target.can_follow_schema if setting is None else setting
+    shape = (question or verdict_question(judging)).shape if wants_shape else None
+    messages = [{"role": "user", "content": prompt}]
+    judge = judging.judge
+    return Call(
+        target, messages, cell, shape, judging.judge_trial, vintage, priority, judge.mode == "batch", judge.allow_live
+    )
+
 
 NO_CASCADE: Mapping[str, Any] = {"decided_by": None, "escalated_because": None}
 """The columns that only a cascade fills, as other judges leave them."""
@@ -34,23 +85,6 @@ class Chunk:
     def name(self) -> str:
         """Its name in messages."""
         return f"chunk {self.number} of {self.n_chunks}" + (f" in round {self.round_}" if self.round_ > 1 else "")
-
-
-class TakesVerdicts(Protocol):
-    """What takes what a judge decided and found; `judging` is whose verdicts they are."""
-
-    @property
-    def judging(self) -> Judging:
-        """The judging that the verdicts are of."""
-
-    def settle(self, pending: PendingVerdict, reply: Reply, verdict: Verdict | None) -> None:
-        """Take a verdict, or the failure that replaces it."""
-
-    def skip(self) -> None:
-        """Take note of a verdict whose calls were not made."""
-
-    def add_evidence(self, pending: PendingVerdict, chunk: Chunk, reply: Reply, evidence: Sequence[str] | None) -> None:
-        """Take what was found in a chunk of a long answer, or the failure that replaces it."""
 
 
 @dataclass(frozen=True)
@@ -88,21 +122,58 @@ class VerdictRows:
     def add_evidence(self, pending: PendingVerdict, chunk: Chunk, reply: Reply, evidence: Sequence[str] | None) -> None:
         """Write what was found in a chunk of a long answer, or the failure that replaces it."""
         row = {
-            **self.wanted.key,
-            **usage_columns(reply),
+            **self.wanted.key, **usage_columns(reply),
             **{name: pending.criterion[name] for name in ("response_id", "task_id", "criterion_id")},
-            "verdict_id": pending.verdict_id,
-            "round": chunk.round_,
-            "chunk_number": chunk.number,
-            "n_chunks": chunk.n_chunks,
-            "first_char": chunk.first_char,
-            "n_chars": len(chunk.text),
+            "verdict_id": pending.verdict_id, "round": chunk.round_, "chunk_number": chunk.number,
+            "n_chunks": chunk.n_chunks, "first_char": chunk.first_char, "n_chars": len(chunk.text),
             "status": reply.status if evidence is None else OK,
-            "evidence": None if evidence is None else list(evidence),
-            "run_id": self.job.run_id,
+            "evidence": None if evidence is None else list(evidence), "run_id": self.job.run_id,
             "created_at": datetime.now(UTC),
-        }
+        }  # fmt: skip
         self.evidence.add(row, reply, is_failure=evidence is None)
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a judge of a cascade said about a criterion: the reply, and the verdict, None where it failed."""
+
+    pending: PendingVerdict
+    reply: Reply
+    verdict: Verdict | None
+
+    @property
+    def value(self) -> float | None:
+        """The verdict's value; None where it failed."""
+        return None if self.verdict is None else self.verdict.value
+
+
+@dataclass(frozen=True)
+class Collected:
+    """Takes what one judge of a cascade says about criteria of a response, by criterion; nothing is written."""
+
+    judging: Judging
+    said: dict[str, Said] = field(default_factory=dict)
+    evidence: list[tuple[PendingVerdict, Chunk, Reply, Sequence[str] | None]] = field(default_factory=list)
+
+    def settle(self, pending: PendingVerdict, reply: Reply, verdict: Verdict | None) -> None:
+        """Keep a verdict, or the failure that replaces it."""
+        self.said[key_of(pending.criterion)] = Said(pending, reply, verdict)
+
+    def skip(self) -> None:
+        """Keep nothing: the criterion is the one that nothing is known of."""
+
+    def add_evidence(self, pending: PendingVerdict, chunk: Chunk, reply: Reply, evidence: Sequence[str] | None) -> None:
+        """Keep what was found in a chunk of a long answer."""
+        self.evidence.append((pending, chunk, reply, evidence))
+
+
+def key_of(criterion: Criterion) -> str:
+    """What tells the criteria of a response apart."""
+    return str(criterion["criterion_id"])
+
+
+TakesVerdicts = VerdictRows | Collected
+"""What takes what a judge decided and found; its `judging` is whose verdicts they are."""
 
 
 @contextmanager
@@ -121,11 +192,9 @@ def writing_verdicts(
 
 def verdict_id_of(judging: Judging, criterion: Criterion, judge_vintage: str = BASE_VINTAGE) -> str:
     """The identity of a judging's verdict on a criterion."""
-    columns = judging.columns
     return verdict_id(
         criterion["response_id"], criterion["text"], criterion["criterion_id"], criterion["criterion_hash"],
-        columns["judge"], columns["judge_config_hash"], columns["template_hash"], columns["grading"],
-        columns["judge_trial"], judge_vintage,
+        *(*judging.columns.values(), judge_vintage),
     )  # fmt: skip
 
 
@@ -135,17 +204,11 @@ def verdict_columns(
 ) -> dict[str, Any]:  # fmt: skip
     """The columns of a verdict, or of the failure that replaces it."""
     return {
-        **wanted.key,
-        **judging.columns,
-        **usage_columns(reply),
+        **wanted.key, **judging.columns, **usage_columns(reply),
         **{name: criterion[name] for name in ("response_id", "task_id", "criterion_id", "criterion_hash")},
-        **{name: criterion[name] for name in ("model", "trial", "vintage")},
-        "verdict_id": identity,
-        "status": verdict.status if verdict else reply.status,
-        "value": verdict.value if verdict else None,
+        **{name: criterion[name] for name in ("model", "trial", "vintage")}, "verdict_id": identity,
+        "status": verdict.status if verdict else reply.status, "value": verdict.value if verdict else None,
         "explanation": verdict.explanation if verdict else None,
         "confidence": confidence_of(reply.logprobs, judging.grading) if verdict and reply.logprobs else None,
-        **NO_CASCADE,
-        "run_id": job.run_id,
-        "created_at": datetime.now(UTC),
-    }
+        **NO_CASCADE, "run_id": job.run_id, "created_at": datetime.now(UTC),
+    }  # fmt: skip

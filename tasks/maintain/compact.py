@@ -4,11 +4,12 @@ import time
 from collections.abc import Mapping, Sequence
 
 import sql
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.llm import prune
 from tasks.maintain.removal import forget_removed
 from tasks.rules.text.numbers import counted
-from tasks.run import LEDGER, StageReport
+from tasks.run.run_context import LEDGER
+from tasks.run.writing import StageReport
 from warehouse import DECIDED_STATUSES, Reader, Warehouse
 
 _MANY_PARTS = 400

@@ -5,8 +5,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.config import Job
-from tasks.run import LEDGER
+from tasks.config.job import Job
+from tasks.run.run_context import LEDGER
 from warehouse import TABLES, Warehouse
 
 

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.console import notice
 from tasks.llm import Pruned, forget
 from tasks.rules.errors import UsageError
 from tasks.rules.text.numbers import counted
-from tasks.run import LEDGER, StageReport
+from tasks.run.run_context import LEDGER
+from tasks.run.writing import StageReport
 from warehouse import Warehouse, WarehouseError, refuse_other_version
 
 Row = dict[str, Any]

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import sql
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.llm import SPEND_COLUMNS, SPEND_KEY
 from tasks.maintain.spend import Row, spend_of_all
 from warehouse import Warehouse

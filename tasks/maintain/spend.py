@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.llm import SPEND_COLUMNS, SPEND_KEY, mend, spend_in
 from tasks.rules.errors import PipelineError
-from tasks.run import LEDGER
+from tasks.run.run_context import LEDGER
 from warehouse import Warehouse
 
 Row = dict[str, Any]

@@ -18,9 +18,10 @@ from tasks.analyses.review import REVIEW
 from tasks.assemble import assemble
 from tasks.benchmarks.base import Benchmark
 from tasks.check import check
-from tasks.config import ORIGINAL, Analyst, Job, Model
+from tasks.config.job import Job
+from tasks.config.models import ORIGINAL, Analyst, Model
 from tasks.ingest import ingest
-from tasks.judge import ContextFit, context_fit_of
+from tasks.judge.criteria import ContextFit, context_fit_of
 from tasks.llm import Target, batch_prices_of, most_answer_tokens, prices_of
 from tasks.plan.estimate import (
     COUNTED,
@@ -32,34 +33,28 @@ from tasks.plan.estimate import (
     summed,
 )
 from tasks.prompts import FOLDER, load_template
-from tasks.rules.cascades import reasons_to_escalate
+from tasks.rules.cascades.rules import reasons_to_escalate
 from tasks.rules.conversation import missing_places
 from tasks.rules.errors import PipelineError
 from tasks.rules.variants import AUGMENTED
-from tasks.run import (
+from tasks.run.asking import Analysis, Item
+from tasks.run.judgings import CascadeJudgings, Judging, hash_of_template, judge_target, judgings, target_of
+from tasks.run.missing_work import (
     PASSING,
-    Analysis,
-    CascadeJudgings,
     Conversation,
-    Item,
-    Judging,
     MissingVerdicts,
-    StageReport,
     WantedTasks,
     conversations_of,
-    hash_of_template,
     imported_models,
-    judge_target,
-    judgings,
     messages_to,
     missing_responses,
     missing_splits,
     missing_verdicts,
-    target_of,
     unworded_criteria,
     wanted_rubrics,
     wanted_tasks,
 )
+from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
 Cells = Sequence[tuple[str, str, int]]

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import sql
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.plan.estimate import Planned
 from tasks.plan.plan import Cells, plan_with_cells
 from tasks.rules.errors import UsageError
-from tasks.rules.statistics.quantiles import Floats
-from tasks.rules.stopping.decisions import OPEN
-from tasks.rules.stopping.thresholds import FEWEST_TASKS
-from tasks.run import EARLIER, Comparison, Progress, StoppingPlan, WantedTasks, stopping_plan, wanted_tasks
+from tasks.rules.statistics.intervals import Floats
+from tasks.rules.stopping import FEWEST_TASKS, OPEN
+from tasks.run.missing_work import WantedTasks, wanted_tasks
+from tasks.run.stopped_work import EARLIER, Comparison, Progress, StoppingPlan, stopping_plan
 from warehouse import Reader, Warehouse
 
 ORDERS = 200

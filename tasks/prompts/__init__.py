@@ -5,10 +5,8 @@ from functools import cache
 from pathlib import Path
 
 from tasks.rules import evidence
-from tasks.rules.conversation import PLACES, missing_places
-from tasks.rules.errors import UsageError
-from tasks.rules.paths import from_home
-from tasks.rules.quoting import is_marked
+from tasks.rules.conversation import PLACES, is_marked, missing_places
+from tasks.rules.errors import UsageError, from_home
 
 FOLDER = Path(__file__).parent
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.benchmarks import load_benchmark
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.report.benchmark_index import REVISION, benchmarks_of, write_benchmark_index
 from tasks.report.content.edition import Edition, open_edition
 from tasks.report.content.figures import Page

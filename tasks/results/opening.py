@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import sql
-from tasks.config import DataRevision, Job, Settings
+from tasks.config.job import DataRevision, Job
+from tasks.config.settings import Settings
 from tasks.exports import published_in
 from tasks.rules.errors import UsageError
 from tasks.stores import Folder, Store, place

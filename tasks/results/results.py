@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 if TYPE_CHECKING:
-    from tasks.config import Job
+    from tasks.config.job import Job
     from warehouse import Reader
 
 # Whatever is heavy is imported where it is used, so that a notebook's first cell answers at once.
@@ -49,7 +49,7 @@ class Results:
         """
         from tasks.results.frames import frame
         from tasks.rules.errors import UsageError
-        from tasks.rules.text.near import did_you_mean
+        from tasks.rules.text.characters import did_you_mean
 
         with self._reader() as reader:
             known = [row["name"] for row in reader.rows(*_listed())]
@@ -163,7 +163,7 @@ class Results:
         Raises:
             UsageError: one of them is not stored.
         """
-        from tasks.run import on_stored_data
+        from tasks.run.stored_data import on_stored_data
 
         job = self._job.model_copy(
             update={"named_models": tuple(models) or None, "named_judges": tuple(judges) or None}

@@ -19,3 +19,15 @@ def install_extra(name: str) -> str:
     """Return the command that installs an extra of this project: in a clone, or where the package is installed."""
     is_clone = (Path(__file__).parents[2] / "pyproject.toml").is_file()
     return f"`uv sync --extra {name}`" if is_clone else f"`pip install 'prbench-pipeline[{name}]'`"
+
+
+def from_home(path: str | Path, setting: str) -> Path:
+    """A path with the home folder in the place of a leading `~` or `~user`; `setting` is what gave the path.
+
+    Raises:
+        UsageError: there is no such user.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise UsageError(f"{setting}: {path}: there is no such user; write the whole path") from error

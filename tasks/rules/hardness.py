@@ -1,10 +1,17 @@
-"""Selecting the hard subset: the tasks of a field that a panel of models found hardest (paper, section 2)."""
+"""Selecting the hard subset: the tasks of a field that a panel of models found hardest (paper, section 2).
+
+How much a hard selection depends on who was on the panel: resampled panels, and panels that lack one model.
+"""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tasks.rules.identity import digest
+from tasks.rules.statistics.intervals import RESAMPLES, SEED, Floats
 
 _TIE_DIGITS = 12
 
@@ -54,3 +61,92 @@ def select_hardest(scores: Mapping[str, Sequence[float]], size: int) -> list[Sel
 def selection_id(*basis: object) -> str:
     """Identity of a selection: what it was selected from and how, so that the same basis is the same version."""
     return digest("selection", *basis)
+
+
+BORDER = (0.05, 0.95)
+"""A task whose probability of being selected lies between these (both count) is on the border."""
+_DRAWN_AT_A_TIME = 1_000
+_TIE = 1e-12
+"""What a place in the order adds to a mean: far more than rounding, far less than two scores can differ by."""
+
+
+def inclusion_probabilities(
+    values: Floats, size: int, *, resamples: int = RESAMPLES, seed: int = SEED
+) -> NDArray[np.float64]:
+    """The share of resampled panels under which each task is among the `size` hardest.
+
+    A resampled panel has as many models as the real one, drawn with replacement; each drawn model has as many trials
+    as it really had, drawn with replacement. A trial is one repetition of the whole evaluation, so all tasks share
+    the draw. A task's score is the mean over the drawn models of the mean over their drawn trials.
+
+    Ties go by the tasks' order, as in `select_hardest`: every task's scores are first raised by 1e-12 for each place
+    in the order, which passes through the means unchanged and leaves no two of them equal. Scores of rubrics with
+    whole weights up to 10 cannot differ by so little.
+
+    A panel of one model with one trial has nothing to be resampled: the probabilities are 0 and 1, which says that
+    nothing is known, not that the selection is certain. Few models give few different panels (ten of three models).
+
+    Args:
+        values: shape (n_tasks, n_models, n_trials), the tasks in the order of their ids; NaN where a model has fewer
+            trials than another, for all tasks alike.
+        size: how many tasks a selection holds, from 1 to n_tasks.
+
+    Returns:
+        Shape (n_tasks,), from 0 to 1; they sum to `size`.
+
+    Raises:
+        ValueError: the size does not fit, a model has no trial, or the tasks do not share their trials.
+    """
+    n_tasks = len(values)
+    if not 1 <= size <= n_tasks:
+        raise ValueError(f"{size} of {n_tasks} tasks cannot be selected")
+    is_made = ~np.isnan(values[0])
+    if not is_made.any(axis=1).all() or (np.isnan(values) == is_made).any():
+        raise ValueError("every model needs a trial, and every task the same trials")
+    # Columns are a model's trials, model by model; the means of all tasks are one product with a panel's weights.
+    columns = (values[:, is_made] + _TIE * np.arange(n_tasks)[:, None]).T
+    generator = np.random.default_rng(seed)
+    times = np.zeros(n_tasks, dtype=np.int64)
+    for start in range(0, resamples, _DRAWN_AT_A_TIME):
+        panels = _panels(generator, is_made.sum(axis=1), min(_DRAWN_AT_A_TIME, resamples - start))
+        hardest = np.argpartition(panels @ columns, size - 1, axis=1)[:, :size]
+        times += np.bincount(hardest.ravel(), minlength=n_tasks)
+    return times / resamples
+
+
+def _panels(generator: np.random.Generator, n_trials: NDArray[np.int64], n_panels: int) -> Floats:
+    """Weights of models' trials in resampled panels, shape (n_panels, sum of n_trials); every row sums to 1.
+
+    A model that is drawn k times has its trials drawn k times as often: k draws of n trials are one of k x n.
+    """
+    n_models = len(n_trials)
+    drawn = generator.multinomial(n_models, np.full(n_models, 1.0 / n_models), size=n_panels)
+    weights = [
+        generator.multinomial(drawn[:, model] * n, np.full(n, 1.0 / n)) / (n * n_models)
+        for model, n in enumerate(n_trials)
+    ]
+    return np.concatenate(weights, axis=1)
+
+
+def leave_one_out(scores: Mapping[str, Sequence[float]], size: int) -> list[frozenset[str]]:
+    """The tasks that the panel would have selected without each of its models, in the order of the models.
+
+    Args:
+        scores: for each task one score a model, as for `select_hardest`; at least two models.
+        size: how many tasks a selection holds.
+
+    Returns:
+        One set of `size` task ids a model.
+    """
+    n_models = len(next(iter(scores.values())))
+    found = []
+    for left_out in range(n_models):
+        others = {task: [*values[:left_out], *values[left_out + 1 :]] for task, values in scores.items()}
+        found.append(frozenset(each.task_id for each in select_hardest(others, size)))
+    return found
+
+
+def jaccard(one: Collection[str], other: Collection[str]) -> float:
+    """Tasks in both / tasks in either, from 0 to 1; two empty selections are the same one."""
+    either = {*one, *other}
+    return len({*one} & {*other}) / len(either) if either else 1.0

@@ -44,27 +44,17 @@ def template_hash(text: str, *beside: str) -> str:
 
 
 def call_key(
-    name: str,
-    endpoint: str,
-    parameters: Mapping[str, Any],
-    messages: Sequence[Mapping[str, str]],
-    trial: int,
+    name: str, endpoint: str, parameters: Mapping[str, Any], messages: Sequence[Mapping[str, str]], trial: int,
     vintage: str,
-) -> str:
+) -> str:  # fmt: skip
     """Identity of one request to a model; attempts, time limits, runs and order are not in it."""
     return digest("call", name, endpoint, dict(parameters), [dict(m) for m in messages], trial, vintage)
 
 
 def response_id(
-    benchmark: str,
-    dataset_revision: str,
-    task_id: str,
-    conversation: str,
-    model: str,
-    model_config_hash: str,
-    trial: int,
-    vintage: str,
-) -> str:
+    benchmark: str, dataset_revision: str, task_id: str, conversation: str, model: str, model_config_hash: str,
+    trial: int, vintage: str,
+) -> str:  # fmt: skip
     """Identity of a cell of the sampling: one model's answer to one task in one trial and vintage."""
     return digest(
         "response", benchmark, dataset_revision, task_id, conversation, model, model_config_hash, trial, vintage
@@ -72,17 +62,9 @@ def response_id(
 
 
 def verdict_id(
-    response: str,
-    response_text: str,
-    criterion_id: str,
-    criterion: str,
-    judge: str,
-    judge_config_hash: str,
-    template: str,
-    grading: str,
-    judge_trial: int,
-    judge_vintage: str = BASE_VINTAGE,
-) -> str:
+    response: str, response_text: str, criterion_id: str, criterion: str, judge: str, judge_config_hash: str,
+    template: str, grading: str, judge_trial: int, judge_vintage: str = BASE_VINTAGE,
+) -> str:  # fmt: skip
     """Identity of one judge's decision on one criterion of one response text.
 
     `response` is the response's id, `criterion` the hash of the criterion's content. Two trials with the

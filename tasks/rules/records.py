@@ -1,6 +1,7 @@
-"""What a benchmark's rows become: plain records that every later stage shares."""
+"""What a benchmark's rows become, and what a query gives: plain records that later stages share."""
 
 from dataclasses import dataclass
+from typing import Any
 
 Label = tuple[str, str]
 """(kind, label): what a task or a criterion stands under, such as ("theme", "hedging")."""
@@ -78,3 +79,16 @@ class ScoreDefinition:
     denominator_negative: float
     clips_mean: bool
     is_primary: bool
+
+
+@dataclass(frozen=True)
+class Table:
+    """A result: its columns and its rows."""
+
+    columns: list[str]
+    rows: list[tuple[Any, ...]]
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """The rows as dictionaries."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]

@@ -6,6 +6,7 @@ Anything that is not a clear answer is a `VerdictError`. It never becomes "unmet
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,13 +41,15 @@ def reply_format(explanation_chars: int | None, grading: str = BINARY) -> dict[s
     """The structured output that a judge is asked for, with the explanation bounded where a bound is given."""
     bound = {} if explanation_chars is None else {"maxLength": explanation_chars}
     key, decision = _DECISIONS[grading]
+    return strict_format("verdict", {"explanation": {"type": "string", **bound}, key: decision})
+
+
+def strict_format(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+    """A structured output with these properties, all of them required, and no others."""
     schema = {
-        "type": "object",
-        "properties": {"explanation": {"type": "string", **bound}, key: decision},
-        "required": ["explanation", key],
-        "additionalProperties": False,
-    }
-    return {"type": "json_schema", "json_schema": {"name": "verdict", "strict": True, "schema": schema}}
+        "type": "object", "properties": dict(properties), "required": list(properties), "additionalProperties": False,
+    }  # fmt: skip
+    return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": schema}}
 
 
 class VerdictError(ValueError):

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import sql
-from tasks.config import Job
+from tasks.config.job import Job
+from tasks.llm import OK
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED
 from tasks.rules.verdict import DECIDED
 from tasks.run.judgings import judgings
@@ -67,7 +68,7 @@ def coverage(job: Job, *, only_stored: bool = False) -> list[Covered]:
         asked = _Asked(job, wanted_tasks(job, reader), reader, only_stored)
         models = _models(asked)
         n_wanted = _wanted(asked, models)
-        return _responses(asked, models, n_wanted) + _verdicts(asked, models, n_wanted)
+        return _covered(asked, models, n_wanted, None) + _verdicts(asked, models, n_wanted)
 
 
 class _Asked(NamedTuple):
@@ -139,7 +140,7 @@ def _wanted(asked: _Asked, models: dict[str, _Counted]) -> _Wanted:
     due in a trial that nothing was imported for.
     """
     job, task_ids = asked.job, list(asked.wanted.task_ids)
-    tasks = asked.rows("wanted_size", tasks=task_ids)[0]
+    tasks = asked.reader.select("tasks", "n_criteria", **asked.wanted.key, task_id=task_ids)
     # A run judges the trials that it wants, and no others; what is stored is shown whole.
     is_any_trial = asked.only_stored and job.named_trials is None
     of_tasks = {"tasks": task_ids, "trials": list(job.trials), "is_any_trial": is_any_trial}
@@ -148,7 +149,7 @@ def _wanted(asked: _Asked, models: dict[str, _Counted]) -> _Wanted:
         for vintage in (asked.vintages if asked.only_stored else [job.vintage])
         for row in asked.rows("answers_by_trial", **of_tasks, vintage=vintage, is_any_source=asked.only_stored)
     ]
-    size = tasks["n_tasks"], tasks["n_criteria"]
+    size = len(tasks), sum(row["n_criteria"] for row in tasks)
     sampled = [model.label for model in job.settings.models if not model.is_imported]
     n_wanted = {(label, trial): _Cells(*size, *size) for label in sampled for trial in job.trials}
     for vintage, row in given:
@@ -160,37 +161,36 @@ def _wanted(asked: _Asked, models: dict[str, _Counted]) -> _Wanted:
     return n_wanted
 
 
-def _responses(asked: _Asked, models: dict[str, _Counted], n_wanted: _Wanted) -> list[Covered]:
-    cells = {
-        (model, trial): Covered(model, models[model].vintage, trial, None, None, of.n_tasks, of.n_tasks_due)
-        for (model, trial), of in n_wanted.items()
-    }
-    for row in asked.rows("response_coverage", vintages=asked.vintages, tasks=list(asked.wanted.task_ids)):
+def _covered(
+    asked: _Asked, models: dict[str, _Counted], n_wanted: _Wanted, judging: Mapping[str, Any] | None
+) -> list[Covered]:
+    """The cells of responses, or those of the verdicts of a judging."""
+    judge, judge_trial = (None, None) if judging is None else (judging["judge"], judging["judge_trial"])
+    cells = {}
+    for (model, trial), of in n_wanted.items():
+        wanted, due = (of.n_tasks, of.n_tasks_due) if judging is None else (of.n_criteria, of.n_criteria_due)
+        cells[model, trial] = Covered(model, models[model].vintage, trial, judge, judge_trial, wanted, due)
+    of_wanted = {"vintages": asked.vintages, "tasks": list(asked.wanted.task_ids), **(judging or {})}
+    for row in asked.rows("response_coverage" if judging is None else "verdict_coverage", **of_wanted):
         cell = cells.get((row["model"], row["trial"]))
-        if cell and models[row["model"]].holds(row):
-            _count(cell, row["status"], row["n"], is_done=row["status"] == "ok")
-    _skip(asked, models, cells.values(), None)
+        if cell is None or not models[row["model"]].holds(row) or row["status"] == "not_judged":
+            continue
+        if row["status"] in {OK, *DECIDED}:
+            cell.done += row["n"]
+        else:
+            cell.failures[row["status"]] += row["n"]
+    _skip(asked, models, cells.values(), judging)
     return list(cells.values())
 
 
 def _verdicts(asked: _Asked, models: dict[str, _Counted], n_wanted: _Wanted) -> list[Covered]:
-    found: list[Covered] = []
     configured = [judging.columns for judging in judgings(asked.job, asked.wanted.benchmark)]
-    of_wanted = {"vintages": asked.vintages, "tasks": list(asked.wanted.task_ids)}
-    for columns in configured + _other_judgings(asked):
-        by = columns["judge"], columns["judge_trial"]
-        cells = {
-            (model, trial): Covered(model, models[model].vintage, trial, *by, of.n_criteria, of.n_criteria_due)
-            for (model, trial), of in n_wanted.items()
-        }
-        for row in asked.rows("verdict_coverage", **of_wanted, **columns):
-            cell = cells.get((row["model"], row["trial"]))
-            if cell and models[row["model"]].holds(row) and row["status"] != "not_judged":
-                _count(cell, row["status"], row["n"], is_done=row["status"] in DECIDED)
-        _skip(asked, models, cells.values(), columns)
-        # What was judged elsewhere is shown, not wanted.
-        found += [cell for cell in cells.values() if columns in configured or cell.missing < cell.wanted]
-    return found
+    # Those that are stored without being configured, unless judges are named and theirs is not among them.
+    of_others = {"is_any_source": asked.only_stored, "judges": list(asked.job.named_judges or ())}
+    others = asked.rows("stored_judgings", vintages=asked.vintages, **of_others)
+    found = [(each, cell) for each in configured + others for cell in _covered(asked, models, n_wanted, each)]
+    # What was judged elsewhere is shown, not wanted.
+    return [cell for each, cell in found if each in configured or cell.missing < cell.wanted]
 
 
 def _skip(
@@ -212,16 +212,3 @@ def _skip(
         cell.skipped = asked.reader.rows(sql.read(f"questions/stopping/{question}"), asked.wanted.key | given)[0]["n"]
         cell.wanted -= cell.skipped
         cell.due -= cell.skipped
-
-
-def _other_judgings(asked: _Asked) -> list[dict[str, Any]]:
-    """The judgings that are stored without being configured, unless judges are named and theirs is not among them."""
-    judges = list(asked.job.named_judges or ())
-    return asked.rows("stored_judgings", vintages=asked.vintages, is_any_source=asked.only_stored, judges=judges)
-
-
-def _count(cell: Covered, status: str, number: int, *, is_done: bool) -> None:
-    if is_done:
-        cell.done += number
-    else:
-        cell.failures[status] += number

@@ -1,17 +1,67 @@
-"""Judgings: each configured judge with its template, grading and trial, which make its verdicts its own."""
+"""Whom to call; and judgings: each judge with its template, grading and trial, which make its verdicts its own."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from tasks.benchmarks.base import Benchmark
-from tasks.config import Cascade, Job, Judge
+from tasks.config.job import Job
+from tasks.config.models import ORIGINAL, Cascade, Endpoint, Judge, Model
+from tasks.llm import Prices, Target
 from tasks.prompts import load_evidence_template, load_template
-from tasks.rules.cascades import When
+from tasks.rules.cascades.rules import When
 from tasks.rules.errors import UsageError
 from tasks.rules.evidence import WORDING
-from tasks.rules.identity import template_hash
-from tasks.run.part_writer import judge_target
+from tasks.rules.identity import IMPORTED, template_hash
+
+_CONFIGURED = "configuration"
+
+
+def target_of(endpoint: Endpoint) -> Target:
+    """How to call a configured model."""
+    price = None if endpoint.price is None else Prices(**endpoint.price.model_dump(), price_table=_CONFIGURED)
+    return Target(
+        name=endpoint.name, api_base=endpoint.api_base, parameters=endpoint.parameters, timeout_s=endpoint.timeout_s,
+        fallback=endpoint.fallback if isinstance(endpoint, Model) else {}, identity=_identity_of(endpoint),
+        headers=endpoint.headers, is_streamed=endpoint.stream, prices=price,
+    )  # fmt: skip
+
+
+def model_hash(model: Model) -> str:
+    """The configuration hash of a model's responses."""
+    return IMPORTED if model.is_imported else target_of(model).config_hash
+
+
+def _identity_of(endpoint: Endpoint) -> dict[str, Any]:
+    """What makes its answers its own beside name, address and parameters; what is not set is not there."""
+    tag = {"omits_think_tag": True} if endpoint.omits_think_tag else {}
+    prompt = endpoint.system_prompt if isinstance(endpoint, Model) else None
+    return {**tag, **({} if prompt is None else {"system_prompt": prompt})}
+
+
+def judge_target(judge: Judge) -> Target:
+    """How to call a judge. How its reply is shaped and in which words it is asked are part of its identity.
+
+    A cascade's is that of its second judge, under an identity of its own: that of both judges and of its rule.
+    """
+    bound = {} if judge.explanation_chars is None else {"explanation_chars": judge.explanation_chars}
+    structured = {} if judge.structured_output is None else {"structured_output": judge.structured_output}
+    rubric = {} if judge.rubric == ORIGINAL else {"rubric": judge.rubric}
+    target = target_of(judge)
+    identity = {**target.identity, **bound, **structured, **rubric, **_cascade_identity(judge)}
+    return replace(target, identity=identity, wants_logprobs=judge.logprobs)
+
+
+def _cascade_identity(judge: Judge) -> dict[str, Any]:
+    """What a cascade asks before its second judge, and when it asks that one; nothing for another judge."""
+    if judge.cascade is None:
+        return {}
+    (first, _), when = judge.cascade.members, judge.cascade.when.rule
+    conditions = {
+        name: value for name, value in asdict(when).items() if value is not None and value is not False and value != ()
+    }
+    asked = {"first": judge_target(first).config_hash, "repetitions": when.n_repetitions(first.trials)}
+    return {"cascade": {**asked, "when": conditions}}
 
 
 @dataclass(frozen=True)
@@ -44,12 +94,9 @@ class Judging:
     def columns(self) -> dict[str, Any]:
         """The columns that identify the judging on a verdict."""
         return {
-            "judge": self.judge.label,
-            "judge_config_hash": self.judge_config_hash,
-            "template_hash": self.template_hash,
-            "grading": self.grading,
-            "judge_trial": self.judge_trial,
-        }
+            "judge": self.judge.label, "judge_config_hash": self.judge_config_hash,
+            "template_hash": self.template_hash, "grading": self.grading, "judge_trial": self.judge_trial,
+        }  # fmt: skip
 
 
 def judgings(job: Job, benchmark: Benchmark) -> list[Judging]:

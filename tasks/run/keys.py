@@ -3,13 +3,12 @@
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from tasks.config import ORIGINAL, Job
+from tasks.config.job import Job
 from tasks.llm import Target, missing_key
 from tasks.rules.errors import UsageError
 from tasks.rules.variants import AUGMENTED
-from tasks.run.judgings import judgings
+from tasks.run.judgings import judge_target, judgings, target_of
 from tasks.run.missing_work import (
-    WantedTasks,
     missing_responses,
     missing_splits,
     missing_verdicts,
@@ -17,8 +16,7 @@ from tasks.run.missing_work import (
     wanted_rubrics,
     wanted_tasks,
 )
-from tasks.run.part_writer import judge_target, target_of
-from warehouse import Reader, Warehouse, WarehouseError
+from warehouse import Warehouse, WarehouseError
 
 MODEL, JUDGE, RUBRIC_WRITER, ANNOTATOR, REVIEWER = "model", "judge", "rubric_writer", "annotator", "reviewer"
 CALLED_ROLES = (MODEL, JUDGE, RUBRIC_WRITER)
@@ -113,50 +111,23 @@ def _called(job: Job, asked: Collection[Callee], roles: Collection[str], *, retr
     with warehouse.reader() as reader:
         if missing_splits(job, reader):
             return list(asked)
-        missing = _Missing(job, wanted_tasks(job, reader), reader, retry_failed)
-        return [each for each in asked if missing.of(each, roles)]
-
-
-class _Missing(NamedTuple):
-    """What is missing of a job, by who is called for it."""
-
-    job: Job
-    wanted: WantedTasks
-    reader: Reader
-    retry_failed: bool
-
-    def of(self, callee: Callee, roles: Collection[str]) -> bool:
-        """Whether something is missing; a judge also has calls for what is sampled and reworded before it.
-
-        An analysis that has nothing to ask calls nobody, and asks for no key.
-        """
-        if callee.role in ANALYST_ROLES:
-            return True
-        if callee.role == MODEL:
-            return self._has_responses(callee.label)
-        if callee.role == RUBRIC_WRITER:
-            return self._has_wordings(AUGMENTED)
-        label = callee.asked_for or callee.label
-        rubrics = {judge.rubric for judge in self.job.settings.judges if judge.label == label}
-        return (
-            self._has_verdicts(label)
-            or (MODEL in roles and any(self._has_responses(model.label) for model in self.job.settings.models))
-            or (RUBRIC_WRITER in roles and any(map(self._has_wordings, rubrics - {ORIGINAL})))
-        )
-
-    def _has_responses(self, label: str) -> bool:
-        return any(
-            missing_responses(self.job, self.wanted, self.reader, model, retry_failed=self.retry_failed)
-            for model in self.job.settings.models
-            if model.label == label
-        )
-
-    def _has_verdicts(self, label: str) -> bool:
-        return any(
-            missing_verdicts(self.job, self.wanted, self.reader, judging, retry_failed=self.retry_failed)
-            for judging in judgings(self.job, self.wanted.benchmark)
-            if judging.judge.label == label
-        )
-
-    def _has_wordings(self, rubric: str) -> bool:
-        return bool(unworded_criteria(self.wanted, self.reader, rubric, retry_failed=self.retry_failed))
+        wanted, settings = wanted_tasks(job, reader), job.settings
+        again = {"retry_failed": retry_failed}
+        responses = {each.label for each in settings.models if missing_responses(job, wanted, reader, each, **again)}
+        rubrics = {each for each in wanted_rubrics(job) if unworded_criteria(wanted, reader, each, **again)}
+        judged = judgings(job, wanted.benchmark) if any(each.role == JUDGE for each in asked) else []
+        verdicts = {each.judge.label for each in judged if missing_verdicts(job, wanted, reader, each, **again)}
+    # A judge also has calls for what is sampled and reworded before it.
+    if MODEL in roles and responses:
+        verdicts |= {judge.label for judge in settings.judges}
+    if RUBRIC_WRITER in roles:
+        verdicts |= {judge.label for judge in settings.judges if judge.rubric in rubrics}
+    missing = {MODEL: responses, JUDGE: verdicts}
+    return [
+        each
+        for each in asked
+        # An analysis that has nothing to ask calls nobody, and asks for no key.
+        if each.role in ANALYST_ROLES
+        or (each.role == RUBRIC_WRITER and AUGMENTED in rubrics)
+        or (each.asked_for or each.label) in missing.get(each.role, ())
+    ]

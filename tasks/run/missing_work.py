@@ -1,17 +1,18 @@
 """The missing work of a run: what it wants minus what is stored, by anti-joins that decide which calls are made."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import sql
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
-from tasks.config import ORIGINAL, Job, Model
+from tasks.config.job import Job
+from tasks.config.models import ORIGINAL, Model
+from tasks.rules.conversation import Message
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import IMPORTED
-from tasks.run.judgings import Judging
-from tasks.run.part_writer import model_hash
+from tasks.run.judgings import Judging, model_hash
 from tasks.run.stopped_work import left_out
 from warehouse import Reader
 
@@ -65,8 +66,8 @@ def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
 
 def missing_splits(job: Job, reader: Reader) -> list[str]:
     """The chosen splits that are not ingested."""
-    query = "select distinct split from split_members where benchmark = ? and dataset_revision = ?"
-    stored = {row["split"] for row in reader.rows(query, [job.settings.benchmark, job.data.revision])}
+    key = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
+    stored = {row["split"] for row in reader.select("split_members", "distinct split", **key)}
     return [split for split in job.data.splits if split not in stored]
 
 
@@ -173,10 +174,34 @@ def imported_models(job: Job, wanted: WantedTasks, reader: Reader) -> list[str]:
     """
     if job.named_models is None and job.settings.models:
         return []
-    rows = reader.rows(sql.read("questions/run/imported_models"), {**wanted.key, "vintage": job.vintage})
+    rows = reader.select("responses", "distinct model", **wanted.key, vintage=job.vintage, source=IMPORTED)
     return [row["model"] for row in rows if job.named_models is None or row["model"] in job.named_models]
 
 
 def model_hashes(job: Job) -> dict[str, str]:
     """The configuration hash of each configured model, by label."""
     return {model.label: model_hash(model) for model in job.settings.models}
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """A task's conversation: its identity and its messages in order."""
+
+    conversation_id: str
+    messages: tuple[Message, ...]
+
+
+def conversations_of(reader: Reader, wanted: WantedTasks, task_ids: Iterable[str]) -> dict[str, Conversation]:
+    """The conversations of some tasks, by task id; a task that was not assembled is not among them."""
+    parameters = {**wanted.key, "tasks": sorted(set(task_ids))}
+    rows = reader.rows(sql.read("questions/run/conversations"), parameters)
+    return {
+        row["task_id"]: Conversation(row["conversation_id"], tuple(zip(row["roles"], row["texts"], strict=True)))
+        for row in rows
+    }
+
+
+def messages_to(model: Model, conversation: Conversation) -> tuple[Message, ...]:
+    """What a model is sent: the conversation, with the model's system prompt in front where it has one."""
+    prompt = model.system_prompt
+    return conversation.messages if prompt is None else (("system", prompt), *conversation.messages)

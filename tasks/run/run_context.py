@@ -1,19 +1,28 @@
 """A run's context: its ledger, its limits and budget, and the gateways through which its stages call."""
 
 import asyncio
+import json
 import resource
-from collections.abc import AsyncIterator, Collection, Iterator
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from contextlib import asynccontextmanager, nullcontext, suppress
+from dataclasses import asdict
 from datetime import UTC
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.console import notice
 from tasks.llm import (
+    Batching,
     Budget,
+    Call,
     Gateway,
     Ledger,
     Limiter,
+    Outcome,
     SenderPool,
+    Target,
     Totals,
     Tries,
     filled_in,
@@ -26,9 +35,55 @@ from tasks.llm import (
 )
 from tasks.rules.errors import UsageError
 from tasks.run.keys import CALLED_ROLES, callees, callees_here, has_calls, refuse_without_key
-from tasks.run.sender_states import states_written
-from tasks.run.stage_report import StageReport
-from warehouse import Warehouse
+from tasks.run.writing import StageReport
+from warehouse import Warehouse, write_atomically
+
+_EVERY_S = 5.0
+_FOLDER = "living"
+
+
+@asynccontextmanager
+async def states_written(job: Job, pool: SenderPool) -> AsyncIterator[None]:
+    """Write the file now and then, while the block runs."""
+    file, is_over = _file(job.warehouse, job.run_id), asyncio.Event()
+    writing = asyncio.create_task(_write(file, pool, is_over))
+    try:
+        yield
+    finally:
+        is_over.set()
+        await writing
+        file.unlink(missing_ok=True)
+
+
+async def _write(file: Path, pool: SenderPool, is_over: asyncio.Event) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    while not is_over.is_set():
+        content = json.dumps([asdict(state) for state in pool.states]).encode()
+        try:
+            await asyncio.to_thread(write_atomically, file, content)
+        except OSError as error:
+            notice(f"`prbench status` does not show the senders of this run: {error}")
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_EVERY_S):
+                await is_over.wait()
+
+
+def sender_states(warehouse: Warehouse) -> list[dict[str, Any]]:
+    """The senders of all runs in progress: `run_id`, and what `SenderState` has."""
+    found = []
+    for run_id in warehouse.living_runs():
+        try:
+            states = json.loads(_file(warehouse.root, run_id).read_text(encoding="utf-8"))
+        except FileNotFoundError:  # a run without senders, or one that ends at this instant
+            continue
+        found += [{"run_id": run_id, **state} for state in states]
+    return found
+
+
+def _file(folder: Path, run_id: str) -> Path:
+    return folder / _FOLDER / f"{quote(run_id, safe='')}.senders.json"
+
 
 _AS_JUDGES = ("drift", "derive", "annotate", "review", "capabilities")
 ROLES = ("sample", "judge", *_AS_JUDGES)
@@ -176,12 +231,6 @@ def run_context_of(job: Job) -> RunContext:
     return _open[job.run_id]
 
 
-def register(job: Job, context: RunContext) -> RunContext:
-    """Make a context the one of its run, for all stages of it."""
-    _open[job.run_id] = context
-    return context
-
-
 @asynccontextmanager
 async def open_run_context(
     job: Job, roles: Collection[str] = CALLED_ROLES, *, retry_failed: bool = False
@@ -199,7 +248,7 @@ async def open_run_context(
         yield run_context_of(job)
         return
     await asyncio.to_thread(refuse_unready, job, roles, retry_failed=retry_failed)
-    context = register(job, await _opened(job))
+    context = _open[job.run_id] = await _opened(job)
     try:
         if context.senders is not None and await asyncio.to_thread(has_calls, job, roles, retry_failed=retry_failed):
             context.senders.start()  # while the work is planned
@@ -263,3 +312,27 @@ def refuse_uninstalled(job: Job) -> None:
     """
     if any(callee.target.is_embedded for callee in callees(job, ())):
         weights_path()
+
+
+async def submit_and_collect(
+    job: Job, context: RunContext, target: Target, calls: Sequence[Call], report: StageReport
+) -> None:
+    """Submit the calls that no batch has yet, and collect the batches that have ended, for the stage of a report.
+
+    The replies are in the ledger then. Calls of a batch that goes on when the waiting ends stay missing until a later
+    run.
+    """
+    limiter = context.limiters[report.stage]
+    batching = Batching(
+        target, context.ledger, context.budget, job.run_id, stop_at_s=limiter.stop_at_s, outage_s=limiter.outage_s
+    )
+    outcome = await batching.submit_and_collect(calls, job.settings.limits.batch_wait_s)
+    limiter.too_late += outcome.too_late
+    for reply in outcome.replies:
+        limiter.totals.add(Outcome(reply))
+    report.warnings += outcome.notes
+    if outcome.n_failed:
+        then = "live calls follow" if any(call.allows_live for call in calls) else "the next run submits them again"
+        report.warnings.append(f"{outcome.n_failed} calls failed in a batch; {then}")
+    if outcome.n_submitted:
+        report.notes.append(f"{outcome.n_submitted} calls submitted as batches")

@@ -9,12 +9,11 @@ from typing import Any
 
 import sql
 from tasks.benchmarks.base import Benchmark
-from tasks.config import EARLIER_NIGHTS, Job, Model
-from tasks.rules.stopping.confidence_sequence import METHOD
-from tasks.rules.stopping.decisions import OPEN, Asked, Rule, alpha_of_each
-from tasks.rules.stopping.task_order import block_ends, task_order
-from tasks.run.judgings import Judging, judgings
-from tasks.run.part_writer import model_hash
+from tasks.config.job import Job
+from tasks.config.models import Model
+from tasks.config.settings import EARLIER_NIGHTS
+from tasks.rules.stopping import METHOD, OPEN, Asked, Rule, alpha_of_each, block_ends, task_order
+from tasks.run.judgings import Judging, judgings, model_hash
 from warehouse import Reader
 
 EARLIER = "earlier nights"
@@ -85,8 +84,8 @@ class StoppingPlan:
 
     def progress(self, reader: Reader) -> list[Progress]:
         """How far each comparison is, by what is stored; a decision stands once it is made."""
-        rows = reader.rows(sql.read("questions/stopping/last_looks"), {"stopping_id": self.stopping_id})
-        last = {(row["model"], row["vintage"], row["compared_model"], row["compared_vintage"]): row for row in rows}
+        looks = reader.select("stopping_looks", order="block", stopping_id=self.stopping_id)
+        last = {(row["model"], row["vintage"], row["compared_model"], row["compared_vintage"]): row for row in looks}
         return [
             Progress(each, last[each.key]["block"], last[each.key]["decision"]) if each.key in last else Progress(each)
             for each in self.comparisons
@@ -102,8 +101,7 @@ def stopping_plan(
         return None
     key = {"benchmark": benchmark.name, "dataset_revision": revision}
     score = benchmark.primary_score.score_name
-    rows = reader.rows(sql.read("questions/stopping/fields"), key | {"tasks": list(task_ids)})
-    fields = {row["task_id"]: row["field"] or "" for row in rows}
+    fields = fields_of(key, task_ids, reader)
     if stopping.pairs == EARLIER_NIGHTS:
         given = key | judged[0].columns | {"score": score}
         pairs = _with_earlier_nights(job, fields, given, reader)
@@ -136,6 +134,12 @@ def left_out_of(progress: Sequence[Progress]) -> dict[str, frozenset[str]]:
         for label in each.comparison.labels:
             found[label] = found[label] & beyond if label in found else beyond
     return {label: tasks for label, tasks in found.items() if tasks}
+
+
+def fields_of(key: Mapping[str, str], task_ids: Sequence[str], reader: Reader) -> dict[str, str]:
+    """Task -> its field, which is its stratum."""
+    rows = reader.select("tasks", "task_id, field", **key, task_id=list(task_ids))
+    return {row["task_id"]: row["field"] or "" for row in rows}
 
 
 _Pair = tuple[Compared, Compared, tuple[str, ...]]

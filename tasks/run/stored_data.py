@@ -5,7 +5,7 @@ from difflib import get_close_matches
 from typing import Any
 
 import sql
-from tasks.config import DataRevision, Job
+from tasks.config.job import DataRevision, Job
 from tasks.console import notice
 from tasks.rules.errors import PipelineError, UsageError
 from warehouse import Reader, Warehouse

@@ -1,11 +1,259 @@
 """Stopping: tasks in random order, block by block, until every comparison is settled.
 
 What is compared and which work is left out is in `tasks/run/stopped_work.py`, since every stage asks that; the rules
-are in `tasks/rules/stopping/`.
+are in `tasks/rules/stopping.py`.
 """
 
-from tasks.stopping.blocks import Block, next_block
-from tasks.stopping.looks import describe, looks_after, unfinished_looks
-from tasks.stopping.scores import has_scores, store_scores
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
 
-__all__ = ["Block", "describe", "has_scores", "looks_after", "next_block", "store_scores", "unfinished_looks"]
+import numpy as np
+
+import sql
+from tasks.config.job import Job
+from tasks.rules.statistics.intervals import Floats, known
+from tasks.rules.stopping import OPEN, unbiased_means
+from tasks.run.missing_work import WantedTasks
+from tasks.run.stopped_work import (
+    EARLIER,
+    Compared,
+    Comparison,
+    Progress,
+    StoppingPlan,
+    earlier_values,
+    fields_of,
+    left_out_of,
+)
+from warehouse import Reader, Warehouse
+
+
+@dataclass(frozen=True)
+class Block:
+    """The comparisons that are looked at after the same block, and what has to be evaluated before."""
+
+    number: int
+    comparisons: tuple[Comparison, ...]
+    tasks: Mapping[str, frozenset[str]]
+    """Model -> the tasks of the block."""
+
+    def jobs(self, job: Job) -> list[Job]:
+        """The job narrowed to the block: one for all models with the same tasks."""
+        by_tasks: dict[frozenset[str], list[str]] = {}
+        for model in job.settings.models:
+            if tasks := self.tasks.get(model.label):
+                by_tasks.setdefault(tasks, []).append(model.label)
+        return [_narrowed(job, labels, tasks) for tasks, labels in by_tasks.items()]
+
+
+def next_block(progress: Sequence[Progress], passed: Mapping[tuple[str, ...], int]) -> Block | None:
+    """The next block of the comparisons that are open; None where all are settled.
+
+    `passed` are the blocks that were evaluated without a look, because the other model is not evaluated so far.
+    """
+    due = {each.comparison.key: max(each.block, passed.get(each.comparison.key, 0)) + 1 for each in progress}
+    waiting = [
+        each.comparison
+        for each in progress
+        if not each.is_settled and due[each.comparison.key] <= len(each.comparison.rule.ends)
+    ]
+    if not waiting:
+        return None
+    number = min(due[each.key] for each in waiting)
+    chosen = tuple(each for each in waiting if due[each.key] == number)
+    tasks: dict[str, frozenset[str]] = {}
+    for each in chosen:
+        ends = (0, *each.rule.ends)
+        of_block = frozenset(each.order[ends[number - 1] : ends[number]])
+        for label in each.labels:
+            tasks[label] = tasks.get(label, frozenset()) | of_block
+    return Block(number, chosen, tasks)
+
+
+def _narrowed(job: Job, labels: list[str], tasks: frozenset[str]) -> Job:
+    models = tuple(model for model in job.settings.models if model.label in labels)
+    settings = job.settings.model_copy(update={"models": models, "stopping": None})
+    named = {"named_models": tuple(labels), "named_tasks": tuple(sorted(tasks)), "limit": None}
+    return job.model_copy(update={"settings": settings, **named})
+
+
+Values = Mapping[tuple[str, str], Mapping[str, float]]
+"""Model and vintage -> task -> its score."""
+
+
+def looks_after(
+    job: Job, wanted: WantedTasks, plan: StoppingPlan, block: Block, reader: Reader
+) -> list[dict[str, Any]]:
+    """The rows of `stopping_looks` of a block's comparisons, but of those of which a side is not evaluated so far."""
+    values, fields = values_of(wanted, plan, block.comparisons, reader), fields_of(wanted.key, wanted.task_ids, reader)
+    rows = []
+    for comparison in block.comparisons:
+        tasks = comparison.order[: comparison.rule.ends[block.number - 1]]
+        first, second = sides_of(values, comparison, tasks)
+        is_evaluated = all(np.isfinite(each).mean() >= job.settings.coverage.min for each in (first, second))
+        # A model of this run that has failed cells is as far as it gets.
+        here = {model.label for model in job.settings.models}
+        if is_evaluated or comparison.labels <= here:
+            strata = strata_of(fields, tasks)
+            row = _row(wanted, plan, comparison, block.number, first - second, strata)
+            rows.append(row | {"run_id": job.run_id, "created_at": datetime.now(UTC)})
+    return rows
+
+
+def unfinished_looks(block: Block, rows: Sequence[Mapping[str, Any]]) -> Iterator[Comparison]:
+    """The comparisons of a block that no look was taken at."""
+    seen = {(row["model"], row["vintage"], row["compared_model"], row["compared_vintage"]) for row in rows}
+    return (each for each in block.comparisons if each.key not in seen)
+
+
+def values_of(
+    wanted: WantedTasks, plan: StoppingPlan, comparisons: Sequence[Comparison], reader: Reader
+) -> dict[tuple[str, str], dict[str, float]]:
+    """The scores that comparisons rest on."""
+    given = wanted.key | plan.judging.columns | {"score": plan.score_name}
+    sides = {side for each in comparisons for side in (each.first, each.second)}
+    found: dict[tuple[str, str], dict[str, float]] = {(side.model, side.vintage): {} for side in sides}
+    named = [f"{side.vintage} {side.config_hash} {side.model}" for side in sides if side.vintage != EARLIER]
+    for row in reader.rows(sql.read("questions/stopping/values"), given | {"sides": named}):
+        if (row["model"], row["vintage"]) in found:
+            found[row["model"], row["vintage"]][row["task_id"]] = row["value"]
+    for each in comparisons:
+        if each.second.vintage == EARLIER:
+            found[each.second.model, EARLIER] = earlier_values(reader, given, each.first)
+    return found
+
+
+def strata_of(fields: Mapping[str, str], tasks: Sequence[str]) -> Floats:
+    """The number of each task's stratum, in the order of the tasks."""
+    names = sorted(set(fields.values()))
+    return np.array([names.index(fields[task]) for task in tasks], dtype=np.float64)
+
+
+def sides_of(values: Values, comparison: Comparison, tasks: Sequence[str]) -> tuple[Floats, Floats]:
+    """The scores of both sides of a comparison, in the order of the tasks."""
+    first, second = comparison.first, comparison.second
+    return in_order(values[first.model, first.vintage], tasks), in_order(values[second.model, second.vintage], tasks)
+
+
+def in_order(values: Mapping[str, float], tasks: Sequence[str]) -> Floats:
+    """Values in the order of the tasks, NaN where a task has none."""
+    return np.array([values.get(task, np.nan) for task in tasks])
+
+
+def _row(
+    wanted: WantedTasks, plan: StoppingPlan, comparison: Comparison, number: int, differences: Floats, strata: Floats
+) -> dict[str, Any]:
+    rule = comparison.rule
+    differences = np.where(np.abs(differences) < 1e-12, 0.0, differences)  # equal but for rounding
+    low, high = rule.ends_at(differences[:, None])[0]
+    is_last = number == len(rule.ends)
+    decision = rule.decide(low, high)
+    ends = decision != OPEN or is_last
+    unbiased = unbiased_means(differences, differences[:, None], strata, rule)[0] if ends else np.nan
+    n_tasks = int(np.isfinite(differences).sum())
+    return {
+        **wanted.key, **plan.judging.columns, "stopping_id": plan.stopping_id, "score_name": plan.score_name,
+        "model": comparison.first.model, "model_config_hash": comparison.first.config_hash,
+        "vintage": comparison.first.vintage, "compared_model": comparison.second.model,
+        "compared_config_hash": comparison.second.config_hash, "compared_vintage": comparison.second.vintage,
+        "block": number, "n_tasks": n_tasks, "n_tasks_evaluated": len(differences), "n_tasks_planned": rule.n_planned,
+        "mean_difference": float(np.nanmean(differences)) if n_tasks else None,
+        "unbiased_difference": known(unbiased), "sequence_low": known(low), "sequence_high": known(high),
+        "comparison_alpha": rule.alpha, "least_difference": rule.least_difference, "decision": decision,
+    }  # fmt: skip
+
+
+def describe(row: Mapping[str, Any]) -> str:
+    """A look in one line."""
+    other = row["compared_model"] if row["compared_vintage"] == row["vintage"] else row["compared_vintage"]
+    interval = "no interval yet"
+    if row["sequence_low"] is not None:
+        interval = f"{row['sequence_low']:+.3f} to {row['sequence_high']:+.3f}"
+    difference = "no task with both" if row["mean_difference"] is None else f"{row['mean_difference']:+.3f}"
+    is_last = row["n_tasks_evaluated"] == row["n_tasks_planned"]
+    decision = "open after all tasks" if row["decision"] == OPEN and is_last else row["decision"].replace("_", " ")
+    return (
+        f"{row['model']} - {other} after {row['n_tasks_evaluated']} of {row['n_tasks_planned']} tasks: {difference} "
+        f"({interval}), {decision}"
+    )
+
+
+_LEVEL_ALPHA = 0.05
+"""Intervals of a model's own score are 95 % intervals, as everywhere on leaderboards."""
+_FIGURE = (
+    "split", "model", "model_config_hash", "vintage", "judge", "judge_config_hash", "template_hash", "grading",
+    "judge_trial", "score_name",
+)  # fmt: skip
+
+
+def has_scores(plan: StoppingPlan, reader: Reader) -> bool:
+    """Whether the scores are stored that belong to a plan."""
+    return bool(reader.value("select count(*) from stopping_scores where stopping_id = ?", [plan.stopping_id]))
+
+
+def store_scores(
+    job: Job, wanted: WantedTasks, plan: StoppingPlan, progress: Sequence[Progress], reader: Reader
+) -> int:
+    """Store the scores of the models that rest on a random part; how many rows these are."""
+    skipped = left_out_of(progress)
+    rows: list[dict[str, Any]] = []
+    for label in skipped:
+        last = max((each for each in progress if label in each.comparison.labels), key=lambda each: each.n_tasks)
+        rows += _rows_of(wanted, plan, label, last, reader)
+    created = {"run_id": job.run_id, "created_at": datetime.now(UTC)}
+    Warehouse(job.warehouse).write("stopping_scores", [row | created for row in rows])
+    return len(rows)
+
+
+def _rows_of(
+    wanted: WantedTasks, plan: StoppingPlan, label: str, last: Progress, reader: Reader
+) -> list[dict[str, Any]]:
+    """A model's figures; `last` is its comparison that was settled last, on which it depended when to stop."""
+    comparison = last.comparison
+    side = comparison.first if comparison.first.model == label else comparison.second
+    evaluated, later = comparison.order[: last.n_tasks], comparison.order[last.n_tasks :]
+    found, members = _figures(wanted, side, evaluated, reader)
+    if not found:
+        return []
+    columns = np.column_stack([in_order(values, evaluated) for values in found.values()])
+    first, second = sides_of(values_of(wanted, plan, [comparison], reader), comparison, evaluated)
+    strata = strata_of(fields_of(wanted.key, wanted.task_ids, reader), evaluated)
+    unbiased = unbiased_means(first - second, columns, strata, comparison.rule)
+    ends = replace(comparison.rule, alpha=_LEVEL_ALPHA).ends_at(columns)
+    return [
+        {
+            **wanted.key,
+            **dict(zip(_FIGURE, figure, strict=True)),
+            "stopping_id": plan.stopping_id,
+            "n_tasks": len(values),
+            "n_tasks_evaluated": len(members[figure[0]].intersection(evaluated)),
+            "n_tasks_skipped": len(members[figure[0]].intersection(later)),
+            "sequence_low": known(ends[place, 0]),
+            "sequence_high": known(ends[place, 1]),
+            "unbiased_mean_score": known(unbiased[place]),
+        }
+        for place, (figure, values) in enumerate(found.items())
+    ]
+
+
+def _figures(
+    wanted: WantedTasks, side: Compared, evaluated: Sequence[str], reader: Reader
+) -> tuple[dict[tuple[Any, ...], dict[str, float]], Mapping[str, set[str]]]:
+    """A model's scores by task: what is a figure of its own -> its tasks; and the wanted tasks of each split.
+
+    A figure that has other tasks as well does not rest on the random part.
+    """
+    given = wanted.key | {
+        "model": side.model, "model_config_hash": side.config_hash, "vintage": side.vintage,
+        "tasks": list(wanted.task_ids),
+    }  # fmt: skip
+    found: dict[tuple[Any, ...], dict[str, float]] = defaultdict(dict)
+    for row in reader.rows(sql.read("questions/stopping/figures"), given):
+        found[tuple(row[name] for name in _FIGURE)][row["task_id"]] = row["value"]
+    members: dict[str, set[str]] = defaultdict(set)
+    for row in reader.select("split_members", "split, task_id", **wanted.key, task_id=list(wanted.task_ids)):
+        members[row["split"]].add(row["task_id"])
+    rests_on_part = {figure: values for figure, values in found.items() if values.keys() <= set(evaluated)}
+    return dict(sorted(rests_on_part.items())), members

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tasks.config.job import Job
-from tasks.judge import judge_responses, plan_verdicts
+from tasks.judge.judge import judge_responses, plan_verdicts
 from tasks.llm import SenderPool
 from tasks.llm.litellm_setup import collect_seldom
 from tasks.prompts import load_template
-from tasks.rules.quoting import judge_prompt
+from tasks.rules.conversation import judge_prompt
 from tasks.run.judgings import Judging
 from tasks.run.run_context import open_run_context
-from tasks.run.stage_report import StageReport
+from tasks.run.writing import StageReport
 from tests.builders import admitted, criterion, job_on, response, row
 from warehouse import Warehouse
 

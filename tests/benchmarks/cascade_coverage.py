@@ -8,7 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from tasks.rules.cascades import Bound, candidates, for_choosing
+from tasks.rules.cascades.evaluation import Bound, for_choosing
+from tasks.rules.cascades.rules import candidates
 from tests.tasks.rules.cascades.worlds import Outcome, noise, of_picked
 
 _WORLDS = [(60, 0.12, 0.9), (120, 0.12, 0.9), (300, 0.12, 0.9), (120, 0.05, 0.95)]

@@ -24,7 +24,7 @@ from tasks.rules.statistics.debiased import (
     estimated_difference,
     too_few,
 )
-from tasks.rules.statistics.drawing import expected_errors, group_errors, inclusion_probabilities, sizes
+from tasks.rules.statistics.sampling import expected_errors, group_errors, inclusion_probabilities, sizes
 
 Floats = NDArray[np.float64]
 Errors = Callable[["Rubrics", np.random.Generator], tuple[Floats, Floats]]

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.rules.statistics.debiased import KnownTasks, Labels, corrected, estimate
-from tasks.rules.statistics.drawing import PRIOR_ERROR, inclusion_probabilities, sizes
-from tasks.rules.statistics.quantiles import student_quantile
+from tasks.rules.statistics.intervals import student_quantile
+from tasks.rules.statistics.sampling import PRIOR_ERROR, inclusion_probabilities, sizes
 
 Floats = NDArray[np.float64]
 SHAPES = {

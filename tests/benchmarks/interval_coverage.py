@@ -7,9 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from tasks.rules.statistics.intervals import FEWEST_OTHERS, draws, mean_intervals, n_differing
-from tasks.rules.statistics.quantiles import expanded_tails, quantile_pairs, sorted_quantile_pairs, student_quantile
-from tasks.rules.statistics.studentised import WIDEST, studentised
+from tasks.rules.statistics.intervals import (
+    FEWEST_OTHERS,
+    WIDEST,
+    draws,
+    expanded_tails,
+    mean_intervals,
+    n_differing,
+    quantile_pairs,
+    sorted_quantile_pairs,
+    student_quantile,
+    studentised,
+)
 
 TASKS = (10, 20, 30, 50, 100, 300)
 TRIALS = (1, 3)

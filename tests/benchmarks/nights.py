@@ -29,7 +29,7 @@ from tasks.drift import choose_control_set, judge_control_set
 from tasks.hard_subset import select_hard
 from tasks.maintain import compact
 from tasks.run.run_context import LEDGER
-from tasks.run.stage_report import StageReport
+from tasks.run.writing import StageReport
 from tests.benchmarks.bench import table
 from tests.builders import good_row, job_on, write_jsonl
 from tests.faults.answers import Answer, is_judging, well_behaved

@@ -12,11 +12,11 @@ import time
 from pathlib import Path
 
 from tasks.config.job import Job
-from tasks.judge import judge_responses, plan_verdicts
+from tasks.judge.judge import judge_responses, plan_verdicts
 from tasks.llm.embedded import MODEL
 from tasks.llm.request import Call
 from tasks.rules.verdict import reply_format
-from tasks.run.part_writer import judge_target
+from tasks.run.judgings import judge_target
 from tasks.run.run_context import RunContext, open_run_context
 from tests.benchmarks.bench import CRITERIA, in_process_of_its_own, owing_job, prompts, table
 from tests.benchmarks.figures import Figure, add_option, report

@@ -23,12 +23,11 @@ from tasks.config.job import Job
 from tasks.config.settings import Settings
 from tasks.dataset.source import with_revision
 from tasks.hard_subset import select_hard
-from tasks.judge import plan_verdicts
-from tasks.run.judgings import judgings
-from tasks.run.part_writer import target_of
+from tasks.judge.judge import plan_verdicts
+from tasks.run.judgings import judgings, target_of
 from tasks.run.run_context import open_run_context
-from tasks.run.stage_report import StageReport
-from tasks.sample.sample import plan_samples
+from tasks.run.writing import StageReport
+from tasks.sample import plan_samples
 from tests.benchmarks.bench import in_process_of_its_own, table
 from tests.benchmarks.figures import Figure, add_option, report
 from tests.benchmarks.synthetic import copy_rows

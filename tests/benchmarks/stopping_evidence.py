@@ -12,9 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tasks.rules.stopping.decisions import Rule, alpha_of_each
-from tasks.rules.stopping.task_order import block_ends
-from tasks.rules.stopping.unbiased import unbiased_means
+from tasks.rules.stopping import Rule, alpha_of_each, block_ends, unbiased_means
 
 Floats = np.ndarray
 Dice = np.random.Generator

@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from expectations import Expectation, Failure, Finding, run_suite
-from expectations.expectation import expect, where, where_not
+from expectations.run import Failure, Finding, run_suite
+from expectations.suites import Expectation, expect, where, where_not
 
 KEYS = ("<b>one</b>", "two\n", "3", "")
 
@@ -98,7 +98,8 @@ def test_what_cannot_be_evaluated_is_an_error(kind: str, arguments: dict[str, An
 
 def test_great_expectations_is_not_imported_where_there_are_no_rows() -> None:
     code = (
-        "import sys, pandas as pd; from expectations import all_expectations, run_suite;"
+        "import sys, pandas as pd; from expectations.run import run_suite;"
+        "from expectations.suites import all_expectations;"
         "found = run_suite(all_expectations({'positive_criterion': {}}), lambda table: pd.DataFrame({'key': []}));"
         "print(len(found), all(each.success for each in found), 'great_expectations' in sys.modules)"
     )

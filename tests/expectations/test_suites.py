@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import expectations
-from expectations import SUITES, all_expectations, ingest_suite, run_suite
-from expectations.ingest import CHECKS
+from expectations.run import run_suite
+from expectations.suites import CHECKS, SUITES, all_expectations, ingest_suite
 from tasks.benchmarks import benchmark_names, load_benchmark
 
 NAMES = {

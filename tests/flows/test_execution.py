@@ -12,7 +12,7 @@ from flows import execution
 from flows.cli.main import main
 from flows.execution import execute
 from tasks.llm.ledger.ledger import Ledger
-from tasks.run import StageReport
+from tasks.run.writing import StageReport
 from tests.builders import job_on
 from warehouse import Warehouse
 

@@ -19,10 +19,10 @@ from flows.run.config import load_job
 from flows.run.recording import be_patient, give_up_recording, has_given_up, is_recorded, patience_s, recording
 from flows.server.known_server import may_know_a_server
 from flows.server.settings_files import settings_files
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.config.settings import Limits
 from tasks.rules.errors import PipelineError
-from tasks.run import StageReport
+from tasks.run.writing import StageReport
 from tests.builders import job_on
 from tests.faults.server import FaultServer
 from warehouse import Warehouse

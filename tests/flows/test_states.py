@@ -10,7 +10,7 @@ import pytest
 
 from flows.run.outcomes import ENDINGS, outcome_of
 from tasks.rules.errors import PipelineError
-from tasks.run.stage_report import StageReport
+from tasks.run.writing import StageReport
 from tests.builders import job_on
 from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
 from tests.flows.conftest import Command

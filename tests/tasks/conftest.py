@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tasks.check.check import check
+from tasks.check import check
 from tasks.ingest import ingest
-from tasks.run.stage_report import StageReport
+from tasks.run.writing import StageReport
 from tasks.stores import Store
 from tests.builders import admitted, criterion, job_on, response, verdict, write_jsonl
 from tests.tasks.aggregate.scores_oracle import World, random_world

@@ -9,11 +9,11 @@ from flows.cli.common.options import SHOWS, Context, shared_options
 from flows.cli.common.output import show_json, show_nothing
 from flows.cli.compare.figures import is_small, repetition, show_figures
 from flows.cli.compare.questions import Records, answer
+from tasks.rules.text.characters import visible
 from tasks.rules.text.numbers import SMALL_MARK
-from tasks.rules.text.visible import visible
 
 if TYPE_CHECKING:
-    from tasks.config import Job
+    from tasks.config.job import Job
 
 
 @click.command(cls=Command, epilog=examples(

@@ -9,7 +9,7 @@ from flows.cli.common.output import show_json
 
 if TYPE_CHECKING:
     from flows.execution import Execution
-    from tasks.run import StageReport
+    from tasks.run.writing import StageReport
 
 
 _LOADING = {"evaluate", "backfill", "ingest"}

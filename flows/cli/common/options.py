@@ -12,7 +12,7 @@ from flows.cli.common.help import OUTPUT, PLACE, SELECTION, GroupedOption
 from flows.run.arguments import Arguments
 
 if TYPE_CHECKING:
-    from tasks.config import Job
+    from tasks.config.job import Job
 
 Function = Callable[..., Any]
 _POSITIVE = click.IntRange(min=1)
@@ -83,12 +83,12 @@ class Context:
         return load_job(self.arguments)
 
     def stored_job(self, *, checked: Sequence[str] = ("split", "model", "judge", "vintage")) -> "Job":
-        """The job of a command that only reads, on what is stored (see `tasks.run.on_stored_data`).
+        """The job of a command that only reads, on what is stored (see `tasks.run.stored_data.on_stored_data`).
 
         `checked` are the options whose names must be known.
         """
         from tasks.compare import EVERY
-        from tasks.run import on_stored_data
+        from tasks.run.stored_data import on_stored_data
 
         given = self.arguments
         vintages = () if given.vintage in {None, EVERY} else (given.vintage,)

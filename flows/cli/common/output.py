@@ -11,10 +11,10 @@ import click
 
 from flows.cli.common.tables import Rows, cell_text, show_table
 from tasks.console import exact
-from tasks.rules.text.visible import visible, visible_json
+from tasks.rules.text.characters import visible, visible_json
 
 if TYPE_CHECKING:
-    from tasks.config import Job
+    from tasks.config.job import Job
 
 _HEADINGS = {"cost_usd": "cost in USD", "what": "item", "share": "coverage"}
 FORMATS = ("table", "csv", "json", "jsonl", "parquet", "markdown")
@@ -51,7 +51,7 @@ def show_rows(as_json: bool, columns: Sequence[str], rows: Rows, *, if_empty: st
 
 def show_nothing(job: "Job", sentence: str) -> None:
     """A sentence that says that nothing was found, with what was looked for and what is stored."""
-    from tasks.run import stored_in_words
+    from tasks.run.stored_data import stored_in_words
 
     click.echo(f"{sentence} {stored_in_words(job)}")
 

@@ -4,7 +4,7 @@ from collections.abc import Container, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from tasks.rules.text.visible import visible
+from tasks.rules.text.characters import visible
 
 if TYPE_CHECKING:
     from tasks.console.printing import VisibleConsole

@@ -14,7 +14,7 @@ from tasks.rules.text.numbers import SMALL_MARK
 
 if TYPE_CHECKING:
     from tasks.cascade import CascadeAnswer
-    from tasks.rules.cascades import Bound, Evaluation, Figures
+    from tasks.rules.cascades.evaluation import Bound, Evaluation, Figures
 
 _MEASURES = ("agreement", "kappa", "ranking")
 _COLUMNS: dict[str, str | tuple[str, str, str]] = {
@@ -83,7 +83,7 @@ def cascade(context: Context, cheap: str, strong: str, bound: tuple[str, float] 
 
 def _evaluated(context: Context, cheap: str, strong: str, bound: tuple[str, float] | None) -> "CascadeAnswer":
     from tasks.cascade import evaluated, store
-    from tasks.rules.cascades import Bound
+    from tasks.rules.cascades.evaluation import Bound
 
     job = context.stored_job(checked=("split",))
     given = {"cheap": cheap, "strong": strong, "splits": list(context.arguments.splits)}

@@ -10,7 +10,7 @@ from flows.cli.common.tables import show_table
 from flows.cli.compare.conditions_notes import notes_on
 from flows.cli.look.leaderboard_columns import is_worth_showing
 from tasks.compare import INTERVAL, Changes, ConditionsAnswer, ConditionTable, decision, figure, p_value
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.rules.text.numbers import SMALL_MARK
 
 Row = Mapping[str, Any]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tasks.config import Job
+    from tasks.config.job import Job
     from warehouse import Reader
 
 _NAMES = {

@@ -45,7 +45,7 @@ def title_of(key: str) -> str:
 
 
 def _checks(benchmark: "Benchmark") -> Records:
-    from tasks.config import default_policy, expectations_of
+    from tasks.check import default_policy, expectations_of
 
     return [
         {"check": each.check, "policy": default_policy(each), "meaning": each.meaning}

@@ -11,8 +11,8 @@ from flows.cli.common.output import show_json, show_nothing
 from flows.cli.common.tables import show_table
 
 if TYPE_CHECKING:
-    from tasks.config import Job
-    from tasks.rules.text.table import Table
+    from tasks.config.job import Job
+    from tasks.rules.records import Table
 
 _CANNOT_BE_COMBINED = (
     ("--by", "--risk"), ("--by", "--selection"), ("--risk", "--selection"), ("--hard", "--selection"),

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tasks.rules.records import Table
 from tasks.rules.text.numbers import SMALL_MARK, coverage_text
-from tasks.rules.text.table import Table
 
 Record = dict[str, Any]
 _NEEDED = {"mean_score", "ci_low", "mistake_share"}

@@ -12,10 +12,9 @@ from flows.cli.look.leaderboard_columns import (
     ranked_together,
 )
 from tasks.compare import OFFICIAL_HARD
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.llm import is_embedded
-from tasks.rules.text.numbers import SMALL_MARK
-from tasks.rules.text.rank_notes import rank_notes
+from tasks.rules.text.numbers import SMALL_MARK, rank_notes
 
 _SMALL_MARKS = {
     "is_small": "ci_low",

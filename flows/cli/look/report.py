@@ -10,7 +10,7 @@ from flows.cli.common.options import Context, shared_options
 from flows.cli.common.output import show_json
 
 if TYPE_CHECKING:
-    from tasks.config import Job
+    from tasks.config.job import Job
 
 
 @click.command(cls=Command, epilog=examples(

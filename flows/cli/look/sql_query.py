@@ -11,7 +11,7 @@ from typing import BinaryIO
 import duckdb
 
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.rules.text.table import Table
+from tasks.rules.records import Table
 from warehouse import nothing_in, reporting_damage
 
 

@@ -15,7 +15,7 @@ from flows.run.arguments import Arguments
 from tasks.rules.text.numbers import coverage_text
 
 if TYPE_CHECKING:
-    from tasks.config import Job
+    from tasks.config.job import Job
 
 _SPAN = re.compile(r"([1-9]\d{0,4})([dh])")
 _LAST_DAYS = 7
@@ -101,7 +101,7 @@ def since_moment(text: str, now: datetime) -> datetime:
 
 
 def _matrix(context: Context) -> int:
-    from tasks.run import coverage
+    from tasks.run.coverage import coverage
 
     job = context.stored_job(checked=("split", "model", "judge"))
     # Of other data than the configured, what is configured is not wanted.
@@ -133,7 +133,7 @@ def _matrix(context: Context) -> int:
 def _notice_vintages(given: Arguments, job: "Job", *, is_other: bool) -> None:
     """Say so where --vintage or --night has no effect on what is shown."""
     from tasks.console import notice
-    from tasks.run import nothing_of_vintage
+    from tasks.run.stored_data import nothing_of_vintage
 
     for option, label in (("vintage", given.vintage), ("night", given.night)):
         remark = None if label is None else nothing_of_vintage(job, option, label)
@@ -160,7 +160,7 @@ def _runs(job: "Job", since: datetime | None) -> list[dict[str, Any]]:
 
 def _sender_lines(job: "Job") -> Iterator[str]:
     """The senders of runs in progress, by node."""
-    from tasks.run import sender_states
+    from tasks.run.run_context import sender_states
     from warehouse import Warehouse
 
     states = sender_states(Warehouse(job.warehouse))

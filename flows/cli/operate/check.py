@@ -25,7 +25,7 @@ def check(context: Context, only_list: bool, accept: bool) -> int:
     if not only_list:
         return finish(context, run_flow(context, "check"))
     from tasks.benchmarks import load_benchmark
-    from tasks.config import expectations_of, policies_of
+    from tasks.check import expectations_of, policies_of
 
     job = context.job
     expectations = expectations_of(load_benchmark(job.settings.benchmark))

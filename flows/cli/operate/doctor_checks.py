@@ -13,7 +13,7 @@ from flows.cli.operate.doctor_storage import check_versions, check_warehouse
 from flows.cli.operate.findings import Finding
 from flows.run.validation import ConfigurationError
 from flows.server.prefect_check import check_server
-from tasks.config import Job
+from tasks.config.job import Job
 
 
 def examine(job: Job, *, may_call: bool = False) -> list[Finding]:

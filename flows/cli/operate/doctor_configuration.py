@@ -10,13 +10,16 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim
 
 from flows.cli.operate.findings import Finding, answers, host_and_port
-from tasks.config import Endpoint, Job, Receiver
+from tasks.config.job import Job
+from tasks.config.models import Endpoint
+from tasks.config.operations import Receiver
 from tasks.console import notice
 from tasks.llm import filled_in, filled_in_secrets, is_embedded, key_state, missing_key, probe, weights_hash
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted
 from tasks.rules.text.secrecy import is_reference
-from tasks.run import LEDGER, target_of, unbounded
+from tasks.run.judgings import target_of
+from tasks.run.run_context import LEDGER, unbounded
 from warehouse import Warehouse, WarehouseError
 
 _ON_AWS = {"bedrock", "sagemaker", "sagemaker_chat"}

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from flows.cli.operate.findings import Finding
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.llm import inspect_nodes
 from tasks.rules.errors import PipelineError
-from tasks.run import callees
+from tasks.run.keys import callees
 
 
 def check_senders(job: Job) -> Iterator[Finding]:

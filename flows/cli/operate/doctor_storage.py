@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 
 from flows.cli.operate.findings import Finding
-from tasks.config import Job
+from tasks.config.job import Job
 from warehouse import Warehouse, WarehouseError, WarehouseOutdated, lines_on, refuse_other_version
 
 _PACKAGES = ("prefect", "duckdb", "polars", "pyarrow", "datasets", "litellm", "great-expectations")

@@ -14,7 +14,7 @@ from flows.cli.common.tables import show_table
 
 if TYPE_CHECKING:
     from flows.execution import Execution
-    from tasks.config import Job
+    from tasks.config.job import Job
     from tasks.plan import Expected, Planned
 
 _COLUMNS = ["stage", "model or judge", "responses of", "calls", "prompt tokens", "completion tokens", "USD", "lengths"]
@@ -51,7 +51,7 @@ def show_plan(context: Context, job: "Job", *, with_stopping: bool = False) -> i
     from flows.run.unknown_names import refuse_unknown_names
     from tasks.plan import in_all, plan_analyses
     from tasks.plan import plan as planned_calls
-    from tasks.run import unbounded
+    from tasks.run.run_context import unbounded
 
     refuse_early(context)
     refuse_unknown_names(job)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.imports.criteria import Criteria
 from tasks.imports.files import ImportRefused, key_of, store
 from tasks.imports.responses import stored_responses
@@ -19,7 +19,7 @@ from tasks.imports.results.sources import Source
 from tasks.imports.verdicts import stored_verdicts
 from tasks.rules.identity import IMPORTED
 from tasks.rules.text.characters import one_line
-from tasks.run import StageReport
+from tasks.run.writing import StageReport
 from warehouse import Warehouse
 
 _STYLES = (

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tasks.benchmarks.rows import as_text
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.imports.criteria import Criteria, Wording
 from tasks.imports.files import ImportRefused, NotHere, origin_of, refuse_conflict
 from tasks.imports.responses import answered, response_cell

@@ -16,7 +16,7 @@ from tasks.llm import read_file
 from tasks.maintain.backup.record import FILES, Kept, copied
 from tasks.maintain.file_lists import Damaged
 from tasks.rules.errors import PipelineError
-from tasks.run import LEDGER
+from tasks.run.run_context import LEDGER
 from warehouse import TABLES, Warehouse, WarehouseError, file_lock, is_named_after
 
 _LOOKS = 3

@@ -3,12 +3,13 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.console import notice
 from tasks.maintain.backup.copies import Copies, copied_files
 from tasks.maintain.backup.record import FILES, NAME, Kept, Record, is_whole, linked, read_record, write_record
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.run import LEDGER, StageReport
+from tasks.run.run_context import LEDGER
+from tasks.run.writing import StageReport
 from tasks.stores import Folder, Store, work_folder
 from warehouse import Warehouse, content_of, file_lock, refuse_if_lost, sync
 

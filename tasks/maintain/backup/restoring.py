@@ -3,13 +3,14 @@
 import shutil
 from pathlib import Path
 
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.console import notice
 from tasks.maintain.backup.record import NAME as RECORD
 from tasks.maintain.backup.record import Kept, Record, copied, read_record, write_record
 from tasks.maintain.file_lists import Damaged, hash_of
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.run import LEDGER, StageReport
+from tasks.run.run_context import LEDGER
+from tasks.run.writing import StageReport
 from tasks.stores import Folder, Store
 from warehouse import DAMAGED, Warehouse, content_of, refuse_other_version, sync
 from warehouse import FILE as VERSION_FILE

@@ -1,4 +1,4 @@
-// What a judge was sent: its template filled in as the judge stage does it (tasks/rules/quoting.py), from the stored
+// What a judge was sent: its template filled in as the judge stage does it (tasks/rules/conversation.py), from the stored
 // conversation, response and criterion.
 "use strict";
 

@@ -16,14 +16,14 @@ from typing import Any, Self
 from urllib.parse import urlencode
 
 import sql
-from expectations import all_expectations
+from expectations.suites import all_expectations
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.report.content.figures import Breakdown
 from tasks.rules.identity import digest
 from tasks.rules.verdict import TERNARY_AS_BINARY
-from tasks.run import first_judging
+from tasks.run.judgings import first_judging
 from warehouse import Reader, quoted
 
 _HEX = 16

@@ -22,7 +22,8 @@ from tasks.report.drilldown.task_files import Names, Wanted
 from tasks.report.rendering.site import Site
 from tasks.rules.errors import PipelineError
 from tasks.rules.verdict import BINARY, TERNARY, reminder
-from tasks.run import LEDGER, hash_of_template, judgings
+from tasks.run.judgings import hash_of_template, judgings
+from tasks.run.run_context import LEDGER
 
 _MOST_VERDICTS = 200_000
 """Of more verdicts only the replies of those that failed are in a report: reading all takes long, and much room."""

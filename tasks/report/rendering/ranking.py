@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasks.benchmarks.base import Reference
-from tasks.config import ORIGINAL, Judge
+from tasks.config.models import ORIGINAL, Judge
 from tasks.report.content.edition import Edition
 from tasks.report.content.figures import Row, Rows
-from tasks.rules.text.numbers import coverage_text, number
-from tasks.rules.text.rank_notes import rank_notes
-from tasks.run import judge_target
+from tasks.rules.text.numbers import coverage_text, number, rank_notes
+from tasks.run.judgings import judge_target
 
 _NAMED = 3
 """So many tied models are named; of the others the sentence says how many they are."""

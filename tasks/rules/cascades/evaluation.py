@@ -1,18 +1,345 @@
-"""Rules to escalate on both halves of the tasks: chosen on one, measured on the other."""
+"""Rules to escalate on both halves of the tasks: chosen on one, measured on the other.
+
+The figures are what a rule costs, how far its verdicts agree with those of the strong judge, and how they change the
+ranking of models.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv
 
-from tasks.rules.cascades.candidates import Candidate
-from tasks.rules.cascades.figures import Costs, Figures, figures_of
-from tasks.rules.cascades.verdicts import PairedVerdicts
-from tasks.rules.cascades.when import Flags
+from tasks.rules.cascades.rules import Candidate, Flags, Floats, PairedVerdicts, Places, escalations
 from tasks.rules.identity import digest
-from tasks.rules.statistics.intervals import FEWEST_OTHERS
+from tasks.rules.statistics.agreement import agreement_intervals, kappa, macro_f1, raw_agreement
+from tasks.rules.statistics.intervals import (
+    FEW_OTHERS,
+    FEWEST_OTHERS,
+    SMALL,
+    Draws,
+    draws,
+    known,
+    mean_intervals,
+    ratio_intervals,
+)
+
+
+class Estimate(NamedTuple):
+    """A figure and the ends of its 95 % interval over tasks; None where one is not known."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+    def times(self, factor: float, more: float = 0.0) -> "Estimate":
+        """The figure times a number that is not negative, plus another."""
+        return Estimate(*(None if each is None else each * factor + more for each in self))
+
+
+UNKNOWN = Estimate()
+
+
+def estimate(value: Any, ends: Any = (np.nan, np.nan)) -> Estimate:
+    """An estimate from numbers that may be NaN."""
+    return Estimate(*map(known, (value, *ends)))
+
+
+_SAME = 1e-9
+"""Mean scores that differ by no more are equal: their last digits depend on the order of the sum."""
+_TAILS = (0.025, 0.975)
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Kendall's tau-b of the rankings by cascade and strong judge, and the largest change in a model's mean score.
+
+    Not known with fewer than two models, or where no response has all its criteria. It rests on the responses of some
+    tasks that have a verdict on each criterion under both.
+    """
+
+    tau: Estimate = UNKNOWN
+    change: Estimate = UNKNOWN
+    changed: str | None = None
+    n_responses: int = 0
+    n_tasks: int = 0
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it rests on too few tasks for its intervals to be relied on."""
+        return self.n_tasks < SMALL
+
+
+def rankings(paired: PairedVerdicts, values: Sequence[Floats], drawn: Draws, here: Places) -> list[Ranking]:
+    """The rankings under several rules.
+
+    Args:
+        paired: criteria of some tasks.
+        values: of each rule the values of the criteria, NaN where it has none.
+        drawn: draws of these tasks, shape (n_resamples, n_tasks).
+        here: the places of these tasks, in order.
+    """
+    weights = drawn.astype(np.float64)
+    return [_ranking(paired, each, weights, drawn, here) for each in values]
+
+
+def _ranking(
+    paired: PairedVerdicts, values: Floats, weights: Floats, drawn: Draws, here: Places
+) -> Ranking:  # fmt: skip
+    """One rule's. Both judges' scores are of the responses that have all criteria under the rule."""
+    strong = _means_by_task(paired, np.where(np.isnan(values), np.nan, paired.strong), here)
+    known = ~np.isnan(strong)
+    if not known.any():
+        return Ranking()
+    scores = _means_by_task(paired, values, here)
+    counts = weights @ known
+    drawn_scores, strong_drawn = (_ratio(weights @ np.where(known, each, 0.0), counts) for each in (scores, strong))
+    tau = kendall_tau(_mean(scores), _mean(strong))
+    taus = kendall_tau(drawn_scores, strong_drawn)
+    taus = taus[~np.isnan(taus)]
+    has_ends = len(taus) > 0 and not np.isnan(tau)
+    ends = np.quantile(taus, _TAILS, method="nearest") if has_ends else (np.nan, np.nan)
+    n_responses = int((~np.isnan(paired.scores(values))).sum())
+    change = _change(paired, scores - strong, drawn)
+    return Ranking(estimate(tau, ends), *change, n_responses, int(known.any(axis=1).sum()))
+
+
+def kendall_tau(one: Floats, other: Floats) -> Floats:
+    """Kendall's tau-b of two rankings by scores (Kendall, 1945): 1 for the same, -1 for the reverse, ties considered.
+
+    Args:
+        one, other: scores, shape (..., n_models), NaN where a model has none.
+
+    Returns:
+        The leading shape; NaN where fewer than two models have scores, or one ranking ties them all.
+    """
+    first, second = np.triu_indices(one.shape[-1], k=1)
+    signs_one, signs_other = (_signs(each[..., first] - each[..., second]) for each in (one, other))
+    both = ~np.isnan(signs_one) & ~np.isnan(signs_other)
+    signs_one, signs_other = np.where(both, signs_one, 0.0), np.where(both, signs_other, 0.0)
+    scale = np.sqrt((signs_one**2).sum(axis=-1) * (signs_other**2).sum(axis=-1))
+    return _ratio((signs_one * signs_other).sum(axis=-1), scale)
+
+
+def _signs(differences: Floats) -> Floats:
+    return np.where(np.abs(differences) <= _SAME, 0.0, np.sign(differences))
+
+
+def _means_by_task(paired: PairedVerdicts, values: Floats, here: Places) -> Floats:
+    """The mean score of each model's complete responses to each task, shape (n_tasks, n_models), NaN without one."""
+    scores = paired.scores(values)
+    cell = paired.task_of_response * len(paired.models) + paired.model_of_response
+    complete = ~np.isnan(scores)
+    size = len(paired.tasks) * len(paired.models)
+    sums = np.bincount(cell[complete], scores[complete], minlength=size).astype(np.float64)
+    counts = np.bincount(cell[complete], minlength=size).astype(np.float64)
+    return _ratio(sums, counts).reshape(len(paired.tasks), len(paired.models))[here]
+
+
+def _mean(by_task: Floats) -> Floats:
+    known = ~np.isnan(by_task)
+    return _ratio(np.where(known, by_task, 0.0).sum(axis=0), known.sum(axis=0).astype(np.float64))
+
+
+def _change(paired: PairedVerdicts, changes: Floats, drawn: Draws) -> tuple[Estimate, str | None]:
+    """The largest change in a model's mean score, with its sign, and the model."""
+    means = _mean(changes)
+    if np.isnan(means).all():
+        return Estimate(), None
+    most = int(np.nanargmax(np.abs(means)))
+    return estimate(means[most], mean_intervals(changes[:, most : most + 1], drawn=drawn)[0]), paired.models[most]
+
+
+def _ratio(over: Floats, under: Floats) -> Floats:
+    quotient: Floats = np.full(np.broadcast_shapes(np.shape(over), np.shape(under)), np.nan)
+    np.divide(over, under, out=quotient, where=np.asarray(under) > 0)
+    return quotient
+
 
 _SEED = 20251114
+_NO_VERDICT = 3
+"""The place, after those of not met, met in part and met, that stands for no verdict."""
+_RANKING_RESAMPLES = 2_000
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Mean cost of a verdict in USD: of one repetition of the cheap judge, and of the strong one; None if unknown."""
+
+    cheap_usd: float | None
+    strong_usd: float | None
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The figures of a rule on some tasks.
+
+    Attributes:
+        n: criteria that the rule can be replayed on.
+        n_tasks: tasks.
+        differing: tasks with a verdict that is not the strong judge's, or with none.
+        share: of the criteria, those that are escalated, from 0 to 1.
+        strong_calls, cheap_calls: for 1,000 verdicts; None without criteria.
+        cost_usd: of 1,000 verdicts.
+        agreement, kappa, macro_f1: of the rule's verdicts with those of the strong judge.
+        ranking: what becomes of the ranking of models.
+    """
+
+    n: int
+    n_tasks: int
+    differing: int
+    share: Estimate
+    strong_calls: float | None
+    cheap_calls: float
+    cost_usd: Estimate
+    agreement: Estimate
+    kappa: Estimate
+    macro_f1: Estimate
+    ranking: Ranking
+
+    def measured(self, measure: str) -> Estimate:
+        """The figure that a bound is about: agreement, kappa or ranking."""
+        return {"agreement": self.agreement, "kappa": self.kappa, "ranking": self.ranking.tau}[measure]
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the figures rest on too few tasks, or on too few that differ, for their intervals to be relied on."""
+        return self.n_tasks < SMALL or self.differing < FEW_OTHERS
+
+
+def figures_of(paired: PairedVerdicts, tried: Sequence[Candidate], costs: Costs, resamples: int) -> list[Figures]:
+    """The figures of some rules on the criteria of some tasks.
+
+    Args:
+        resamples: of the tasks, for intervals.
+    """
+    here = np.unique(paired.task)
+    if not len(here):
+        return [_nothing(each) for each in tried]
+    replays = [_replayed(each, paired) for each in tried]
+    place = np.searchsorted(here, paired.task)
+    drawn = draws(len(here), resamples, _SEED)
+    counts, sums = (
+        np.stack([np.bincount(place, each, minlength=len(here)) for each in which], axis=1).astype(np.float64)
+        for which in ([each.counted for each in replays], [each.counted & each.escalated for each in replays])
+    )
+    shares = ratio_intervals(sums, counts, drawn=drawn)
+    tables = np.stack([_tables(place, len(here), each, paired.strong) for each in replays], axis=1)
+    differing = (np.trace(tables, axis1=2, axis2=3) < counts).sum(axis=0)
+    agreed = _agreement(tables, tried, differing, drawn)
+    values = [np.where(each.counted, each.values, np.nan) for each in replays]
+    ranked = rankings(paired, values, drawn[: min(resamples, _RANKING_RESAMPLES)], here)
+    found = []
+    for i, candidate in enumerate(tried):
+        n, n_tasks = int(counts[:, i].sum()), int((counts[:, i] > 0).sum())
+        if not n:
+            found.append(_nothing(candidate))
+            continue
+        share = estimate(sums[:, i].sum() / n, shares[i])
+        calls = 1_000 * float(share.value or 0.0), 1_000.0 * _n_cheap(candidate)
+        cost = _cost(candidate, share, costs)
+        found.append(Figures(n, n_tasks, int(differing[i]), share, *calls, cost, *agreed[i], ranked[i]))
+    return found
+
+
+@dataclass(frozen=True)
+class _Replay:
+    """What a rule does with criteria: which it can be replayed on, which of them it escalates, and what is said then.
+
+    A value is NaN where nothing is said.
+    """
+
+    counted: Flags
+    escalated: Flags
+    values: Floats
+
+
+def _replayed(candidate: Candidate, paired: PairedVerdicts) -> _Replay:
+    """A rule on criteria.
+
+    A rule that compares repetitions is not known for criteria that the cheap judge was not asked a second time; not
+    even where another of its conditions holds, because those alone would make the escalated share too large. The cheap
+    judge alone escalates nothing, so it says nothing where it failed.
+    """
+    when, everything = candidate.when, np.ones(len(paired.strong), dtype=np.bool_)
+    first = paired.facts.first[:, 0]
+    if when is None:
+        return _Replay(everything, everything, paired.strong)
+    if not when.n_conditions:
+        return _Replay(everything, ~everything, first)
+    escalated = np.asarray(np.logical_or.reduce(list(escalations(when, paired.facts).values())))
+    counted = paired.has_second if when.disagreement else everything
+    return _Replay(counted, escalated, np.where(escalated, paired.strong, first))
+
+
+def _agreement(
+    tables: Floats, tried: Sequence[Candidate], differing: NDArray[np.int64], drawn: NDArray[np.float32]
+) -> list[tuple[Estimate, Estimate, Estimate]]:
+    """Agreement, kappa and macro-F1 of each rule.
+
+    Agreement is a pooled share and has the interval of one, which covers the truth more often than that of the others.
+    No verdict agrees with none.
+    """
+    pooled = tables.sum(axis=0)
+    alike = np.trace(tables, axis1=2, axis2=3)
+    ends = [ratio_intervals(alike, tables.sum(axis=(2, 3)), drawn=drawn)]
+    ends += agreement_intervals(tables, kappa, _verdicts_f1, drawn=drawn)
+    measures = (raw_agreement, kappa, _verdicts_f1)
+    n_tasks = (tables.sum(axis=(2, 3)) > 0).sum(axis=0)
+    by_measure = [list(map(estimate, measure(pooled), of)) for measure, of in zip(measures, ends, strict=True)]
+    found = []
+    each_rule = zip(tried, differing, n_tasks, zip(*by_measure, strict=True), strict=True)
+    for candidate, n_differing, n, (agreed, *others) in each_rule:
+        if candidate.when is None:
+            found.append((Estimate(1.0, 1.0, 1.0), *others))
+        elif n_differing < FEWEST_OTHERS:
+            # So few tasks say nothing of their spread. The low end is then that of a world in which a task that differs
+            # differs in all its criteria.
+            found.append((agreed._replace(low=1.0 - _highest_share(int(n_differing), int(n)), high=1.0), *others))
+        else:
+            found.append((agreed, *others))
+    return found
+
+
+def _tables(place: Places, n_tasks: int, replay: _Replay, strong: Floats) -> Floats:
+    """Counts of (cascade, strong) by task, shape (n_tasks, 4, 4): not met, met in part, met, no verdict."""
+    size = _NO_VERDICT + 1
+    said = np.where(np.isnan(replay.values), _NO_VERDICT, 2 * np.nan_to_num(replay.values)).astype(np.int64)
+    cell = ((place * size + said) * size + (strong * 2).astype(np.int64))[replay.counted]
+    return np.bincount(cell, minlength=n_tasks * size**2).reshape(n_tasks, size, size).astype(np.float64)
+
+
+def _verdicts_f1(tables: NDArray[Any]) -> Floats:
+    """Macro-F1 of the verdicts: no verdict is none of the labels, but it misses the one that the strong judge gave."""
+    by_cascade, by_strong = np.asarray(tables).sum(axis=-1), np.asarray(tables).sum(axis=-2)
+    n_labels = (by_cascade + by_strong > 0).sum(axis=-1)
+    n_verdicts = np.maximum(1, n_labels - (by_cascade[..., _NO_VERDICT] > 0))
+    return np.asarray(macro_f1(tables) * (n_labels / n_verdicts))
+
+
+def _n_cheap(candidate: Candidate) -> int:
+    """How often a rule asks the cheap judge: twice where repetitions are compared."""
+    return 0 if candidate.when is None else candidate.when.n_repetitions(2)
+
+
+def _cost(candidate: Candidate, share: Estimate, costs: Costs) -> Estimate:
+    """USD of 1,000 verdicts."""
+    n_cheap = _n_cheap(candidate)
+    if costs.strong_usd is None or (n_cheap and costs.cheap_usd is None):
+        return Estimate()
+    return share.times(1_000 * costs.strong_usd, 1_000 * n_cheap * (costs.cheap_usd or 0.0))
+
+
+def _nothing(candidate: Candidate) -> Figures:
+    unknown = Estimate()
+    return Figures(0, 0, 0, unknown, None, 1_000.0 * _n_cheap(candidate), *(unknown,) * 4, Ranking())
+
+
+def _highest_share(n_yes: int, n: int) -> float:
+    """The high end of the exact 95 % interval of a share (Clopper and Pearson, 1934)."""
+    return 1.0 if n_yes >= n else float(betaincinv(n_yes + 1, n - n_yes, 0.975))
 
 
 @dataclass(frozen=True)

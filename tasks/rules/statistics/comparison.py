@@ -7,9 +7,18 @@ from fractions import Fraction
 
 import numpy as np
 
-from tasks.rules.statistics.intervals import FEWEST_OTHERS, RESAMPLES, SEED, draws, few_to_rest_on, n_differing
-from tasks.rules.statistics.quantiles import Floats, student_quantile
-from tasks.rules.statistics.studentised import TOUCHES, studentised
+from tasks.rules.statistics.intervals import (
+    FEWEST_OTHERS,
+    RESAMPLES,
+    SEED,
+    TOUCHES,
+    Floats,
+    draws,
+    few_to_rest_on,
+    n_differing,
+    student_quantile,
+    studentised,
+)
 
 ALPHA = 0.05
 """The largest p-value, corrected where there are several, that is significant: then a 95 % interval leaves 0 out."""
@@ -44,12 +53,7 @@ class PairedDifference:
 
 
 def paired_difference(
-    first: Floats,
-    second: Floats,
-    *,
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
+    first: Floats, second: Floats, *, level: float = 0.95, resamples: int = RESAMPLES, seed: int = SEED
 ) -> PairedDifference:
     """The mean over tasks of second minus first, with what can be said about it.
 

@@ -18,9 +18,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.rules.statistics.intervals import FEWEST_OTHERS, draws, n_differing
-from tasks.rules.statistics.quantiles import Floats, sorted_quantile_pairs, student_quantile
-from tasks.rules.statistics.studentised import WIDEST, studentised
+from tasks.rules.statistics.intervals import (
+    FEWEST_OTHERS,
+    WIDEST,
+    Floats,
+    draws,
+    n_differing,
+    sorted_quantile_pairs,
+    student_quantile,
+    studentised,
+)
 
 METHOD = "debiased-2"
 """The name of the method, stored beside figures; the number grows when the method changes."""
@@ -199,7 +206,7 @@ def _estimate(
 def _reach(spread: Floats, level: float) -> tuple[float, float]:
     """How many standard errors an interval reaches down and up by the studentised bootstrap over tasks.
 
-    Nothing where too few tasks differ; at most `WIDEST` times as far as by Student's t, as in `studentised.py`.
+    Nothing where too few tasks differ; at most `WIDEST` times as far as by Student's t, as in `studentised`.
     """
     values, n = spread[:, None], len(spread)
     differing = n_differing(values)

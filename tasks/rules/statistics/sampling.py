@@ -4,13 +4,25 @@ Every unit has a random number of its own, a hash of the seed and the unit's key
 the smallest numbers are drawn: a simple random sample without replacement (permanent random numbers; Ohlsson,
 "Coordination of Samples Using Permanent Random Numbers", 1995). A unit of a stratum with n of N drawn has the
 probability n / N (Cochran, "Sampling Techniques", 1977, sections 2.2 and 5.2).
+
+Drawing verdicts to label: with probabilities in proportion to what a label of each is expected to tell.
+
+The variance that unlabelled verdicts add to a corrected mean is the sum of `c^2 (1 - pi) / pi` times the expected
+squared error (`debiased.py`); for a given number of labels it is smallest with probabilities in proportion to
+`|c| sqrt(expected squared error)` (Saerndal, Swensson and Wretman, "Model Assisted Survey Sampling", 1992, section
+12.2; for PPI: Zrnic and Candes, "Active Statistical Inference", 2024).
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tasks.rules.identity import digest
+from tasks.rules.statistics.intervals import Floats, student_quantile
 
 
 class Drawn(NamedTuple):
@@ -68,3 +80,127 @@ def even_allocation(sizes: Mapping[str, int], n_wanted: int) -> dict[str, int]:
         taken[stratum] = min(sizes[stratum], left // (len(ordered) - number))
         left -= taken[stratum]
     return taken
+
+
+PRIOR_ERROR = 0.15
+"""The expected squared error of a judge before anything is known: one verdict in seven is wrong."""
+LEAST_ERROR = 0.04
+"""No verdict is expected to be better than that, so that none is left out."""
+_PRIOR_LABELS = 10.0
+"""As many labels is the error rate of all worth in the rate of a group."""
+_PRIOR_VERDICTS = 2.0
+"""As many verdicts by others is the rate of its group worth for a single verdict."""
+_LEAST_SIZE = 0.1
+"""A verdict's size is at least that share of the mean."""
+_HEX = 13
+
+
+def group_errors(groups: NDArray[np.int64], squared_errors: Floats, wanted: NDArray[np.int64]) -> Floats:
+    """The expected squared error of verdicts of some groups, from labels of such verdicts.
+
+    A group's rate is drawn to that of all labels, and that to `PRIOR_ERROR`, as if there were ten labels more.
+
+    Args:
+        groups: the group of each label, as a number from 0.
+        squared_errors: label minus judge, squared.
+        wanted: the group of each verdict.
+    """
+    of_all = (float(squared_errors.sum()) + _PRIOR_LABELS * PRIOR_ERROR) / (len(squared_errors) + _PRIOR_LABELS)
+    n_groups = int(wanted.max()) + 1
+    n, total = np.bincount(groups, minlength=n_groups), np.bincount(groups, squared_errors, n_groups)
+    rates = (total + _PRIOR_LABELS * of_all) / (n + _PRIOR_LABELS)
+    return np.asarray(rates[wanted])
+
+
+def expected_errors(of_group: Floats, disagreement: Floats, n_others: Floats) -> Floats:
+    """The expected squared error of single verdicts.
+
+    Args:
+        of_group: what the verdict's group says.
+        disagreement: mean squared difference from other judges and from the judge's own repetitions.
+        n_others: how many these are; 0 where there is none.
+    """
+    pooled = (_PRIOR_VERDICTS * of_group + n_others * disagreement) / (_PRIOR_VERDICTS + n_others)
+    return np.maximum(pooled, LEAST_ERROR)
+
+
+def sizes(contributions: Floats, errors: Floats) -> Floats:
+    """What probabilities are in proportion to; never 0."""
+    size = np.abs(contributions) * np.sqrt(errors)
+    return np.maximum(size, _LEAST_SIZE * float(size.mean())) if size.any() else np.ones(len(size))
+
+
+def inclusion_probabilities(size: Floats, n_wanted: int) -> Floats:
+    """Probabilities in proportion to size that sum to the number of units wanted, none above 1.
+
+    What would be above 1 is taken for certain, and the rest is divided among the others.
+
+    Args:
+        size: above 0.
+        n_wanted: at most as many as there are units, else all are certain.
+    """
+    found = np.ones(len(size))
+    free = np.ones(len(size), dtype=np.bool_)
+    if n_wanted >= len(size):
+        return found
+    while True:
+        left = n_wanted - int((~free).sum())
+        found[free] = size[free] * left / float(size[free].sum())
+        above = free & (found >= 1.0)
+        if not above.any():
+            return found
+        found[above] = 1.0
+        free &= ~above
+
+
+def systematic_sample(
+    probabilities: Floats, keys: Sequence[str], seed: int, groups: Sequence[str]
+) -> NDArray[np.int64]:
+    """A sample of fixed size in which each unit has exactly its probability.
+
+    Units stand in a random order, each on a piece of a line as long as its probability, and every whole step from a
+    random start takes the unit that it falls on (randomised systematic sampling; Hartley and Rao 1962). Order and start
+    are hashes of seed and key, so the same seed draws the same. Units of a group stand together, so that of each as
+    many are drawn as its probabilities sum to, give or take one.
+
+    Args:
+        probabilities: above 0 and at most 1, with a whole sum.
+        keys: what identifies each unit.
+        seed: another one draws another sample.
+        groups: that of each unit.
+
+    Returns:
+        The places drawn, in the order of the units.
+    """
+    order = np.array(sorted(range(len(keys)), key=lambda place: (groups[place], digest("draw", seed, keys[place]))))
+    start = int(digest("start", seed, *sorted(keys))[:_HEX], 16) / 16**_HEX
+    ends = np.cumsum(probabilities[order])
+    # The sum is whole but for rounding, which must not add or drop a unit.
+    ends[-1] = round(ends[-1])
+    passed = np.floor(ends - start)
+    drawn = np.diff(passed, prepend=math.floor(-start)) > 0
+    return np.sort(order[drawn])
+
+
+def label_variance(contributions: Floats, errors: Floats, probabilities: Floats) -> float:
+    """What the verdicts that get no label are expected to add to the variance of the sum of contributions."""
+    return float((contributions**2 * errors * (1.0 - probabilities) / probabilities).sum())
+
+
+def expected_width(
+    task_variance: float, variances: Sequence[float], n_labels: Sequence[float], n_known: int = 0
+) -> float:
+    """The expected width of a 95 % interval.
+
+    Args:
+        task_variance: the variance of the mean with a label for every verdict.
+        variances: what unlabelled verdicts add, for each of several sheets, which count by their number of labels.
+        n_labels: labels of each sheet.
+        n_known: labels that stand for themselves, which add degrees of freedom.
+    """
+    total = sum(n_labels)
+    added = sum((n / total) ** 2 * each for n, each in zip(n_labels, variances, strict=True))
+    half = float(student_quantile(0.975, np.asarray(max(1.0, total + n_known - 3.0)))) * math.sqrt(
+        task_variance + added
+    )
+    return 2.0 * half

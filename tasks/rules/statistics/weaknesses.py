@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 
 from tasks.rules.identity import digest
 from tasks.rules.statistics.comparison import ALPHA, PairedDifference, holm, is_significant, paired_difference
-from tasks.rules.statistics.intervals import FEWEST_OTHERS, n_differing
-from tasks.rules.statistics.quantiles import Floats, normal_below, student_two_sided
+from tasks.rules.statistics.intervals import FEWEST_OTHERS, Floats, n_differing, normal_below, student_two_sided
 
 METHOD = "split-sample-1"
 """The name of the method, stored beside weaknesses; the number grows when the method changes."""

@@ -1,6 +1,9 @@
-"""Small rules about text."""
+"""Small rules about text, and what people may see of it."""
 
+import re
 import unicodedata
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
 
 _BLANK_RANGES = (
     (0x34F, 0x34F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2065, 0x2065), (0x2800, 0x2800),
@@ -49,3 +52,59 @@ def one_line(text: str, most_chars: int = 300) -> str:
     """A message for a table or a terminal line: white space folded, cut to a length."""
     folded = " ".join(text.split())
     return folded if len(folded) <= most_chars else folded[: most_chars - 1] + "…"
+
+
+_HIDING = (
+    (0x00, 0x08), (0x0B, 0x0C), (0x0E, 0x1F), (0x7F, 0x9F),  # controls, of which a terminal obeys many
+    (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x17B4, 0x17B5), (0x180E, 0x180E), (0x200B, 0x200B),
+    (0x200E, 0x200F), (0x2028, 0x202E), (0x2060, 0x206F), (0xD800, 0xDFFF), (0xFEFF, 0xFEFF), (0xFFF9, 0xFFFB),
+    (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
+)  # fmt: skip
+"""First and last of the characters that are commands, reorder text, end lines, have no width, or are no characters."""
+_JOINERS, _VARIANTS = "\u200c\u200d", "\ufe00-\ufe0f"
+"""Words of some scripts, and emoji, are written with these; anywhere else they only hide."""
+_ALWAYS = "".join(f"{chr(first)}-{chr(last)}" for first, last in _HIDING)
+_LETTER = f"[^\x00-\xa0{_ALWAYS}{_JOINERS}{_VARIANTS}]"
+_SUSPECT = re.compile(f"[{_ALWAYS}\r{_JOINERS}{_VARIANTS}]")
+_SHOWN = re.compile(
+    f"[{_ALWAYS}]"
+    r"|\r(?!\n)"
+    f"|[{_JOINERS}](?!{_LETTER})|(?<!{_LETTER})(?<![{_VARIANTS}])[{_JOINERS}]"
+    f"|(?<!{_LETTER})(?<![0-9#*])[{_VARIANTS}]"
+)
+
+
+def visible(text: str) -> str:
+    r"""A text in which nothing is a command to a terminal and nothing is hidden: `\x1b`, `\u202e`, `\U000e0041`.
+
+    Ends of lines and tabs stay, and what was made visible once stays as it is.
+    """
+    return _replaced(text, _number)
+
+
+def visible_json(text: str) -> str:
+    """The same for JSON, which stays the JSON of the same value."""
+    return _replaced(text, lambda found: "".join(f"\\u{unit:04x}" for unit in _utf_16(found)))
+
+
+def _replaced(text: str, shown: Callable[[str], str]) -> str:
+    # Looking for any of them first is ten times as fast as looking at what they stand between.
+    return _SUSPECT.sub(lambda one: shown(one[0]) if _SHOWN.match(text, one.start()) else one[0], text)
+
+
+def _number(character: str) -> str:
+    number = ord(character)
+    if number < 0x100:
+        return f"\\x{number:02x}"
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+
+
+def _utf_16(character: str) -> list[int]:
+    units = character.encode("utf-16-be", "surrogatepass")
+    return [int.from_bytes(units[at : at + 2]) for at in range(0, len(units), 2)]
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """What to add to a message about an unknown key: the nearest known one in brackets; nothing where none is near."""
+    near = get_close_matches(name, list(known), n=1)
+    return f" (did you mean `{near[0]}`?)" if near else ""

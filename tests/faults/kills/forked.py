@@ -25,7 +25,7 @@ _SAMPLES_A_BATCH, _RESPONSES_A_BATCH, _BATCHES_IN_HAND = 8, 4, 4
 async def _called(job: Any, context: Any, stage: str, batches: list[tuple[Any, ...]]) -> Any:
     """The batches of a stage, as `flows.stages` runs them."""
     from tasks.llm.litellm_setup import warm_up
-    from tasks.run.stage_report import StageReport
+    from tasks.run.writing import StageReport
     from warehouse import Warehouse
 
     report = StageReport(stage)
@@ -55,7 +55,7 @@ async def _stages(job: Any, order: Mapping[str, Any]) -> list[Any]:
 
 
 async def _sample(job: Any, context: Any) -> Any:
-    from tasks.sample.sample import plan_samples, sample_cells
+    from tasks.sample import plan_samples, sample_cells
 
     cells = await asyncio.to_thread(plan_samples, job, retry_failed=False)
     batches: list[tuple[Any, ...]] = [
@@ -65,7 +65,7 @@ async def _sample(job: Any, context: Any) -> Any:
 
 
 async def _judge(job: Any, context: Any) -> Any:
-    from tasks.judge import judge_responses, plan_verdicts
+    from tasks.judge.judge import judge_responses, plan_verdicts
 
     missing = await asyncio.to_thread(plan_verdicts, job, retry_failed=False)
     batches: list[tuple[Any, ...]] = [
@@ -119,7 +119,7 @@ def _be_a_run(order: dict[str, Any]) -> None:
 
 def be_the_stage() -> None:
     """Import what a run needs; then for every line on standard input fork a run, tell how one ended, or import more."""
-    for name in ("flows.cli.main", "flows.execution", "tasks.judge", "tasks.sample.sample", "tasks.llm.litellm_setup"):
+    for name in ("flows.cli.main", "flows.execution", "tasks.judge.judge", "tasks.sample", "tasks.llm.litellm_setup"):
         importlib.import_module(name)
     sys.modules["tasks.llm.litellm_setup"].litellm()
     assert threading.active_count() == 1

@@ -147,7 +147,7 @@ def configured(folder: Path, api_base: str, **limits: Any) -> Path:
 def _prepared() -> Path:
     """The sample ingested, checked and assembled, once for this process; it goes when this ends."""
     from tasks.assemble import assemble
-    from tasks.check.check import check
+    from tasks.check import check
     from tasks.ingest import ingest
     from tests.builders import job_on
 

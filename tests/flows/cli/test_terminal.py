@@ -22,7 +22,7 @@ from tasks.alerts.findings import Alert
 from tasks.alerts.message import Message, Night
 from tasks.console.progress import Tally, advance, notice, progress
 from tasks.console.terminal import guard_log_records, shown_visibly
-from tasks.rules.text.visible import visible
+from tasks.rules.text.characters import visible
 from tests.builders import row
 from tests.flows.conftest import PRBENCH
 from warehouse import Warehouse

@@ -10,8 +10,7 @@ from flows.cli.common.tables import cell_text
 from flows.report_server.choices import asked_in
 from flows.report_server.compare_page import comparison
 from tasks.compare import table_of
-from tasks.config.data_revision import DataRevision
-from tasks.config.job import Job
+from tasks.config.job import DataRevision, Job
 from tests.builders import REVISION, at, job_on, row
 from tests.tasks.compare.comparisons import ALL_MET, MIXED, RUBRICS, WORSE_IN_RISK, ask, filled, judged, tasks_of
 from warehouse import Reader

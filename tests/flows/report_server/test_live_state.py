@@ -10,8 +10,7 @@ import pytest
 from flows.report_server.live_state import LiveView
 from flows.run.outcomes import DONE, RUNNING
 from flows.run.run_record import job_of_run, run_row
-from tasks.config.data_revision import DataRevision
-from tasks.config.job import Job
+from tasks.config.job import DataRevision, Job
 from tests.builders import REVISION, at, job_on
 from tests.tasks.compare.comparisons import RUBRICS, tasks_of
 from warehouse import Warehouse

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from flows.report_server.ranking import ranking_so_far
 from tasks.aggregate import aggregate
-from tasks.config.data_revision import DataRevision
+from tasks.config.job import DataRevision
 from tests.builders import REVISION, job_on
 from tests.tasks.compare.comparisons import Rows, filled, judged, tasks_of, together
 from warehouse import Warehouse

@@ -22,8 +22,8 @@ def configured(folder: Path, text: str) -> Path:
     ("text", "told"),
     [
         (_TWO + "stopping: {pairs: [[a, c]]}", "stopping.pairs[0]: there is no model 'c'"),
-        (_TWO + "stopping: {pairs: [[a, a]]}", "stopping.pairs: [a, a] has the same label twice"),
-        (_TWO + "stopping: {pairs: [[a, b], [b, a]]}", "[b, a] is there twice"),
+        (_TWO + "stopping: {pairs: [[a, a]]}", "stopping.pairs: must be pairs of two different labels"),
+        (_TWO + "stopping: {pairs: [[a, b], [b, a]]}", "must be pairs of two different labels, each pair once"),
         (_TWO + "stopping: {pairs: []}", "stopping.pairs: "),
         (_TWO + "stopping: {pairs: every}", "stopping.pairs: "),
         (_TWO + "stopping: {alpha: 1.5}", "stopping.alpha: must be less than 1"),

@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 from scipy import stats
 
-from tasks.aggregate import aggregate
-from tests.builders import admitted, criterion, job_on, response, row, verdict
 from tests.tasks.aggregate.breakdowns_oracle import (
     BEST,
     COLUMNS,
@@ -24,9 +22,9 @@ from tests.tasks.aggregate.breakdowns_oracle import (
     completed,
     rows_of,
 )
-from warehouse import Reader, Warehouse
+from tests.tasks.aggregate.made import Rows, aggregated, answered, are_close, read, rubric_of
+from warehouse import Reader
 
-TOLERANCE = 1e-12
 INTERVAL_TOLERANCE = 1e-6
 """Resampled sums are 32-bit products, which some processors round otherwise in another place of the matrix."""
 BREAKDOWNS = {
@@ -34,7 +32,6 @@ BREAKDOWNS = {
     "subset",
 }  # fmt: skip
 GRAVEST = {"critical": "critically important", "mistake": "critically detrimental"}
-Rows = dict[str, list[dict[str, Any]]]
 Table = dict[Key, dict[str, Any]]
 
 
@@ -45,12 +42,7 @@ def oracle() -> Oracle:
 
 @pytest.fixture(scope="module")
 def reader(oracle: Oracle, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    root = tmp_path_factory.mktemp("breakdowns")
-    warehouse = Warehouse(root)
-    for table_name, rows in rows_of(oracle.world).items():
-        warehouse.write(table_name, rows)
-    aggregate(job_on("sample", root))
-    with warehouse.reader() as opened:
+    with aggregated(tmp_path_factory.mktemp("breakdowns"), rows_of(oracle.world)).reader() as opened:
         yield opened
 
 
@@ -67,15 +59,6 @@ def by_key(reader: Reader, query: str) -> Table:
     }
     assert len(rows) == len(found)
     return found
-
-
-def number(value: Any) -> float | None:
-    return None if value is None else float(value)
-
-
-def are_close(wanted: Any, actual: Any, tolerance: float = TOLERANCE) -> bool:
-    wanted, actual = number(wanted), number(actual)
-    return wanted is actual if wanted is None or actual is None else abs(wanted - actual) <= tolerance
 
 
 def test_the_world_holds_every_case_that_the_comparison_is_about(oracle: Oracle) -> None:
@@ -103,7 +86,7 @@ def test_a_row_is_the_paper_s_equations_over_the_tasks_under_its_label(
     oracle: Oracle, leaderboard_rows: Table, breakdown: str
 ) -> None:
     different = [
-        (key, column, number(getattr(figure, column)), leaderboard_rows[key][column])
+        (key, column, getattr(figure, column), leaderboard_rows[key][column])
         for key in oracle.all_keys
         if key[2] == breakdown
         for figure in [oracle.figure(key)]
@@ -123,7 +106,7 @@ def test_the_rows_of_the_whole_subset_are_those_of_the_leaderboard(leaderboard_r
         for key, row in whole.items()
         for column in columns
         for other in [leaderboard_rows[(*key[:2], "subset", "full", key[-1])]]
-        if not are_close(row[column], other[column], INTERVAL_TOLERANCE if "_ci_" in f"_{column}" else TOLERANCE)
+        if not are_close(row[column], other[column], INTERVAL_TOLERANCE if "_ci_" in f"_{column}" else 1e-12)
     ]
 
 
@@ -159,9 +142,7 @@ def test_whatever_the_undecided_comes_to_the_mean_lies_within_its_bounds(
     assert [] == [
         (key, mean, leaderboard_rows[key]["mean_lower"], leaderboard_rows[key]["mean_upper"])
         for key, mean in means.items()
-        if not leaderboard_rows[key]["mean_lower"] - TOLERANCE
-        <= mean
-        <= leaderboard_rows[key]["mean_upper"] + TOLERANCE
+        if not leaderboard_rows[key]["mean_lower"] - 1e-12 <= mean <= leaderboard_rows[key]["mean_upper"] + 1e-12
     ]
 
 
@@ -212,7 +193,7 @@ def test_each_repetition_is_scored_by_itself_over_the_tasks_that_are_complete_in
 
     assert sorted(wanted) == sorted(actual)
     assert [] == [
-        (key, number(score), actual[key])
+        (key, score, actual[key])
         for key, (n_tasks, score) in wanted.items()
         if not are_close(score, actual[key]["mean_score"]) or n_tasks != actual[key]["n_tasks"]
     ]
@@ -238,11 +219,9 @@ def test_the_mean_over_repetitions_of_the_same_tasks_has_the_interval_of_student
     assert 0 < n_shown < len(oracle.all_keys) / 2
 
 
-def test_one_repetition_has_a_mean_and_no_interval(published: Callable[[Rows], Reader], tmp_path: Path) -> None:
-    published(small({"a": [4, 4], "b": [5, 5]}, {"a": [1, 0], "b": [1, 1]}))
-    aggregate(job_on("sample", tmp_path / "warehouse"))
-    with Warehouse(tmp_path / "warehouse").reader() as reader:
-        rows = reader.rows("select trials_mean, trials_ci_low, trials_ci_high from leaderboard where is_primary")
+def test_one_repetition_has_a_mean_and_no_interval(tmp_path: Path) -> None:
+    aggregated(tmp_path, answered(rubric_of({"a": [4, 4], "b": [5, 5]}), {"a": [1, 0], "b": [1, 1]}))
+    rows = read(tmp_path, "select trials_mean, trials_ci_low, trials_ci_high from leaderboard where is_primary")
 
     assert [{"trials_mean": 0.75, "trials_ci_low": None, "trials_ci_high": None}] == rows
 
@@ -302,40 +281,10 @@ def responses_at_risk(oracle: Oracle, task_set: str, model: str) -> list[int]:
 # small cases
 
 
-def small(weights: dict[str, list[int]], decisions: dict[str, list[float | None]], **of_response: Any) -> Rows:
-    tables = admitted(list(weights))
-    tables["criteria"] = [criterion(task, i, w) for task, of_task in weights.items() for i, w in enumerate(of_task)]
-    tables["responses"], tables["verdicts"] = [], []
-    return answered(tables, decisions, **of_response)
-
-
-def answered(tables: Rows, decisions: dict[str, list[float | None]], **of_response: Any) -> Rows:
-    for task, values in decisions.items():
-        of_task = [c for c in tables["criteria"] if c["task_id"] == task]
-        tables["responses"].append(response(task, **of_response))
-        tables["verdicts"] += [verdict(tables["responses"][-1], c, v) for c, v in zip(of_task, values, strict=True)]
-    return tables
-
-
-def test_a_repetition_of_a_refused_task_alone_leaves_the_figures_of_the_others_as_they_are(
-    published: Callable[[Rows], Reader],
-) -> None:
-    tables = small({"a": [4, 4], "refused": [5]}, {"a": [1, 0], "refused": [1]})
-    answered(tables, {"refused": [1]}, trial=2)
-    tables["refusals"] = [
-        row("refusals", task_id="refused", check_name="weight_range", severity="quarantine", detail="bad")
-    ]
-    reader = published(tables)
-
-    rows = reader.rows("select n_tasks, n_trials, mean_score, coverage from leaderboard where is_primary")
-
-    assert [{"n_tasks": 1, "n_trials": 1, "mean_score": 0.5, "coverage": 1.0}] == rows
-
-
 def test_models_whose_means_are_equal_share_a_rank_whatever_their_tasks_come_to(
     published: Callable[[Rows], Reader],
 ) -> None:
-    tables = small({"a": [1] * 10, "b": [1] * 10, "c": [1] * 10}, {})
+    tables = rubric_of({"a": [1] * 10, "b": [1] * 10, "c": [1] * 10})
     for model, met in {"x": (0, 0, 3), "y": (1, 1, 1), "z": (0, 1, 2)}.items():
         decisions = {task: [1.0] * n + [0.0] * (10 - n) for task, n in zip("abc", met, strict=True)}
         answered(tables, decisions, model=model)

@@ -12,7 +12,8 @@ from flows.pending import has_work
 from tasks.aggregate import aggregate
 from tasks.rules.statistics.comparison import holm
 from tests.builders import at, job_on
-from tests.tasks.compare.comparisons import Rows, Rubric, judged, tasks_of, together
+from tests.tasks.aggregate.made import aggregated, read, written
+from tests.tasks.compare.comparisons import Rubric, judged, tasks_of, together
 from warehouse import Warehouse
 
 N_TASKS = 24
@@ -37,8 +38,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = together(
         tasks_of(RUBRICS), *(judged(decided(seed), name, rubrics=RUBRICS) for seed, name in enumerate(MODELS))
     )
-    written(folder, rows)
-    aggregate(job_on("sample", folder))
+    aggregated(folder, rows)
     return folder
 
 
@@ -46,16 +46,6 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def root(published: Path, tmp_path: Path) -> Path:
     """A copy of them, to change."""
     return Path(shutil.copytree(published, tmp_path / "warehouse"))
-
-
-def written(folder: Path, rows: Rows) -> None:
-    for table_name, of_table in rows.items():
-        Warehouse(folder).write(table_name, of_table)
-
-
-def read(root: Path, query: str) -> list[dict[str, Any]]:
-    with Warehouse(root).reader() as reader:
-        return reader.rows(query)
 
 
 def stored(root: Path) -> list[tuple[Any, ...]]:
@@ -69,16 +59,14 @@ def n_tested(root: Path, **settings: Any) -> int:
     return int(note.split()[0])
 
 
-def test_the_configured_conditions_are_in_the_database_with_the_baseline_first(root: Path) -> None:
-    aggregate(job_on("sample", root, conditions={"gpt": {"web search": "search", "baseline": "plain"}}))
+@pytest.mark.parametrize(("search", "plain"), [("web search", "baseline"), ("low", "high")])
+def test_the_configured_conditions_are_stored_with_the_baseline_first_or_else_the_first_as_it(
+    root: Path, search: str, plain: str
+) -> None:
+    aggregate(job_on("sample", root, conditions={"gpt": {search: "search", plain: "plain"}}))
 
-    assert stored(root) == [("gpt", "baseline", "plain", True), ("gpt", "web search", "search", False)]
-
-
-def test_without_a_condition_of_that_name_the_first_one_is_the_baseline(root: Path) -> None:
-    aggregate(job_on("sample", root, conditions={"gpt": {"low": "search", "high": "plain"}}))
-
-    assert stored(root) == [("gpt", "low", "search", True), ("gpt", "high", "plain", False)]
+    found = [(search, "search"), (plain, "plain")][:: -1 if plain == "baseline" else 1]
+    assert stored(root) == [("gpt", *found[0], True), ("gpt", *found[1], False)]
 
 
 def test_conditions_follow_the_configuration_and_stay_where_it_has_no_such_key(root: Path) -> None:
@@ -207,8 +195,7 @@ def test_criteria_are_compared_by_the_mean_of_their_verdicts_in_complete_trials(
         judged({"t": [1, 1, None], "u": [None]}, "search", rubrics=rubrics),
         judged({"t": [1, 0, 1], "u": [None]}, "search", rubrics=rubrics, trial=2),
     )
-    written(tmp_path, rows)
-    aggregate(job_on("sample", tmp_path, conditions={"gpt": {"baseline": "plain", "web": "search"}}))
+    aggregated(tmp_path, rows, conditions={"gpt": {"baseline": "plain", "web": "search"}})
 
     found = read(tmp_path, "select * from condition_criteria order by task_id, criterion_id")
     assert [(row["criterion_id"], row["baseline_value"], row["value"], row["points"], row["is_changed"])
@@ -235,8 +222,9 @@ def test_responses_are_measured_on_tasks_that_both_answered_and_failures_on_all(
     for each in (*plain["responses"], *search["responses"]):
         each.update(facts[each["task_id"], each["model"]])
     search["verdicts"] = [each for each in search["verdicts"] if each["task_id"] != "c"]
-    written(tmp_path, together(tasks_of(rubrics), plain, search))
-    aggregate(job_on("sample", tmp_path, conditions={"gpt": {"baseline": "plain", "web": "search"}}))
+    aggregated(
+        tmp_path, together(tasks_of(rubrics), plain, search), conditions={"gpt": {"baseline": "plain", "web": "search"}}
+    )
 
     query = "from condition_differences where breakdown = 'all' and score_name = 'score'"
     (row,) = read(tmp_path, query)

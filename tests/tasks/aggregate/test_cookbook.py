@@ -2,16 +2,15 @@
 
 import random
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sql.cookbook import recipes
-from tasks.aggregate import aggregate
 from tasks.benchmarks.prbench import SEVERITIES
-from tests.builders import EPOCH, admitted, criterion, job_on, response, row, verdict
-from warehouse import Reader, Warehouse
+from tests.builders import EPOCH, admitted, criterion, response, row, verdict
+from tests.tasks.aggregate.made import aggregated
+from warehouse import Reader
 
 TASKS = [f"t{number:02d}" for number in range(12)]
 MODELS = ("ada", "bell", "curie", "dirac")
@@ -41,18 +40,10 @@ def small_world(seed: int) -> dict[str, list[dict[str, Any]]]:
     for failed in (verdicts[-1], verdicts[-4]):  # the expert's last two
         failed |= {"status": "timeout", "value": None, "error": "no answer within 60 s"}
     selected = [
-        row(
-            "hard_subset",
-            selection_id="s",
-            field="Finance",
-            task_id=task,
-            rank=place,
-            mean_score=0.1,
-            n_models=4,
-            selected_at=EPOCH,
-        )
+        row("hard_subset", selection_id="s", field="Finance", task_id=task, rank=place, mean_score=0.1, n_models=4,
+            selected_at=EPOCH)
         for place, task in enumerate(TASKS[:6], start=1)
-    ]
+    ]  # fmt: skip
     bands = [
         row("severities", severity=name, min_weight=low, max_weight=high) for name, (low, high) in SEVERITIES.items()
     ]
@@ -81,12 +72,7 @@ def _criterion(task: str, place: int, weight: float) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    root: Path = tmp_path_factory.mktemp("cookbook")
-    warehouse = Warehouse(root)
-    for table_name, rows in small_world(seed=7).items():
-        warehouse.write(table_name, rows)
-    aggregate(job_on("sample", root))
-    with warehouse.reader() as opened:
+    with aggregated(tmp_path_factory.mktemp("cookbook"), small_world(seed=7)).reader() as opened:
         yield opened
 
 

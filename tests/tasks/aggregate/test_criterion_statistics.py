@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from tests.builders import admitted, criterion, response, row, verdict
-from warehouse import Reader, Warehouse
+from tests.tasks.aggregate.made import are_close, written
+from warehouse import Reader
 
-TOLERANCE = 1e-9
 MODELS = ("ada", "bell", "curie", "dirac", "euler")
 FEW_MODELS = MODELS[:3]
 """Who answered the last task: too few for an interval."""
@@ -107,9 +107,7 @@ def judged() -> Judged:
 
 @pytest.fixture(scope="module")
 def reader(judged: Judged, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    warehouse = Warehouse(tmp_path_factory.mktemp("criteria"))
-    for table_name, rows in judged.tables.items():
-        warehouse.write(table_name, rows)
+    warehouse = written(tmp_path_factory.mktemp("criteria"), judged.tables)
     warehouse.publish()
     with warehouse.reader() as opened:
         yield opened
@@ -128,10 +126,6 @@ def complete(judged: Judged) -> dict[Key, list[tuple[str, dict[str, float]]]]:
     return {
         (judge, name): found for judge in JUDGES for name in judged.weights if (found := judged.complete(judge, name))
     }
-
-
-def are_close(wanted: Any, actual: Any) -> bool:
-    return wanted is actual if wanted is None or actual is None else abs(wanted - actual) <= TOLERANCE
 
 
 def test_a_criterion_has_a_row_under_each_judging_that_decided_a_whole_response_of_its_task(

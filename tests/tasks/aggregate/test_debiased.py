@@ -9,7 +9,8 @@ import pytest
 from tasks.aggregate import aggregate
 from tests.builders import job_on
 from tests.tasks.aggregate.debiased_oracle import CATEGORIES, LabelledWorld, without_labels_on
-from warehouse import Reader, Warehouse
+from tests.tasks.aggregate.made import aggregated, written
+from warehouse import Reader
 
 Row = dict[str, Any]
 
@@ -19,17 +20,9 @@ def made() -> LabelledWorld:
     return LabelledWorld(seed=5)
 
 
-def measured(tables: Any, folder: Path) -> Reader:
-    warehouse = Warehouse(folder)
-    for table_name, rows in tables.items():
-        warehouse.write(table_name, rows)
-    aggregate(job_on("sample", folder))
-    return warehouse.reader()
-
-
 @pytest.fixture(scope="module")
 def reader(made: LabelledWorld, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    with measured(made.tables(), tmp_path_factory.mktemp("debiased")) as opened:
+    with aggregated(tmp_path_factory.mktemp("debiased"), made.tables()).reader() as opened:
         yield opened
 
 
@@ -89,7 +82,7 @@ def test_labels_in_two_steps_correct_a_judge_of_three_steps_only_where_it_is_rea
         each | ({} if each["source"] == "imported" else {"grading": "ternary"}) for each in tables["verdicts"]
     ]
     expected = made.expected("ada")
-    with measured(tables, tmp_path) as reader:
+    with aggregated(tmp_path, tables).reader() as reader:
         found = reader.rows(
             "select grading, debiased from debiased_scores where model = 'ada' and score_name = 'score' and label = ''"
         )
@@ -105,7 +98,7 @@ def test_a_sheet_that_left_tasks_out_gives_no_figure_and_the_reason(made: Labell
         each | {"covered_responses": [name for name in each["covered_responses"] if not name.startswith("t1/")]}
         for each in tables["label_sheets"]
     ]
-    with measured(tables, tmp_path) as reader:
+    with aggregated(tmp_path, tables).reader() as reader:
         found = figure(reader, "ada")
 
     assert found["no_figure"] == "no sheet covers 1 of its 60 tasks"
@@ -125,7 +118,7 @@ def test_a_sheet_counts_for_nothing_once_a_label_that_it_took_as_known_is_gone(t
                      for person, decided in world.decided.items()}  # fmt: skip
     world.second, world.known = {}, []
     expected = world.expected("ada")
-    with measured(tables, tmp_path) as reader:
+    with aggregated(tmp_path, tables).reader() as reader:
         found = figure(reader, "ada")
 
     assert found["n_labels"] == expected.n_labels
@@ -136,7 +129,7 @@ def test_a_sheet_counts_for_nothing_once_a_label_that_it_took_as_known_is_gone(t
 @pytest.mark.slow
 def test_models_and_categories_without_a_label_are_shown_to_have_none(made: LabelledWorld, tmp_path: Path) -> None:
     tables = without_labels_on(made.tables(), {"bob"}, {0, 2, 4})
-    with measured(tables, tmp_path) as reader:
+    with aggregated(tmp_path, tables).reader() as reader:
         rows = reader.rows("select * from debiased_scores where score_name = 'min_normalized'")
         pairs = reader.rows("select * from debiased_differences where score_name = 'min_normalized'")
         stored = reader.rows("select * from debiased_measures inner join staging.debiased_figures using (figure_id)")
@@ -160,9 +153,7 @@ def test_a_second_judge_whose_verdicts_were_imported_labels_nothing(made: Labell
                 "judge_config_hash": "imported", "template_hash": "imported", "import_batch": name}
         for name in ("a-judge-elsewhere", "another-elsewhere") for each in judged
     ]  # fmt: skip
-    warehouse = Warehouse(tmp_path)
-    for name, rows in {**tables, "verdicts": [*judged, *others]}.items():
-        warehouse.write(name, rows)
+    warehouse = written(tmp_path, {**tables, "verdicts": [*judged, *others]})
     report = aggregate(job_on("sample", tmp_path))
     with warehouse.reader() as reader:
         assert [] == reader.rows("select * from debiased_scores")

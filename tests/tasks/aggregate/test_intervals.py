@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tasks.aggregate import aggregate, has_stale_figures
+from tasks.aggregate import aggregate
+from tasks.aggregate.intervals import has_stale_figures
 from tasks.rules.statistics.intervals import (
     FEW_OTHERS,
     FEWEST_OTHERS,
@@ -22,8 +23,9 @@ from tasks.rules.statistics.intervals import (
     mean_intervals,
     ratio_intervals,
 )
-from tests.builders import admitted, criterion, job_on, response, verdict
+from tests.builders import job_on
 from tests.tasks.aggregate.breakdowns_oracle import EVERY_ROW, TASK_SETS, Key, Oracle, World, breakdowns_world, rows_of
+from tests.tasks.aggregate.made import aggregated, answered, are_close, rubric_of, written
 from tests.warehouse.parts import forget_parts
 from warehouse import Reader, Warehouse
 
@@ -31,7 +33,6 @@ TOLERANCE = 1e-6
 ENDS = ("ci_low", "ci_high", "met_ci_low", "met_ci_high")
 RAW = ("raw_ci_low", "raw_ci_high")
 DRAWN = (*ENDS, *RAW, "is_small", "trials_mean", "trials_ci_low", "trials_ci_high")
-Rows = dict[str, list[dict[str, Any]]]
 Table = dict[Key, dict[str, Any]]
 
 
@@ -44,8 +45,7 @@ def oracle() -> Oracle:
 def root(oracle: Oracle, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The aggregated warehouse, which no test changes."""
     folder = tmp_path_factory.mktemp("intervals") / "warehouse"
-    write(folder, rows_of(oracle.world))
-    aggregate(job_on("sample", folder))
+    aggregated(folder, rows_of(oracle.world))
     return folder
 
 
@@ -64,11 +64,6 @@ def wanted(oracle: Oracle) -> Table:
 def copied(root: Path, tmp_path: Path) -> Path:
     """A copy of the warehouse, to change."""
     return Path(shutil.copytree(root, tmp_path / "copied"))
-
-
-def write(folder: Path, rows: Rows) -> None:
-    for table_name, of_table in rows.items():
-        Warehouse(folder).write(table_name, of_table)
 
 
 def table_of(reader: Reader) -> Table:
@@ -114,12 +109,8 @@ def differences(wanted: Table, actual: Table) -> list[tuple[Any, ...]]:
         (key, end, ends[end], actual[key][end])
         for key, ends in wanted.items()
         for end in (*ENDS, *RAW)
-        if not are_close(ends[end], actual[key][end])
+        if not are_close(ends[end], actual[key][end], TOLERANCE)
     ]
-
-
-def are_close(wanted: float | None, actual: float | None) -> bool:
-    return wanted is actual if wanted is None or actual is None else abs(wanted - actual) <= TOLERANCE
 
 
 def test_every_interval_is_that_of_the_rules_on_the_draws_of_the_whole_task_set(
@@ -127,21 +118,6 @@ def test_every_interval_is_that_of_the_rules_on_the_draws_of_the_whole_task_set(
 ) -> None:
     assert sorted(wanted) == sorted(leaderboard_rows)
     assert [] == differences(wanted, leaderboard_rows)
-
-
-def test_an_interval_holds_the_mean_and_the_share_that_it_is_of(leaderboard_rows: Table) -> None:
-    with_interval = [row for row in leaderboard_rows.values() if row["ci_low"] is not None]
-
-    assert len(with_interval) > 100
-    assert [] == [
-        row
-        for row in with_interval
-        if not row["ci_low"] - TOLERANCE <= row["mean_score"] <= row["ci_high"] + TOLERANCE
-        or (
-            row["met_ci_low"] is not None
-            and not row["met_ci_low"] - TOLERANCE <= row["met_share"] <= row["met_ci_high"] + TOLERANCE
-        )
-    ]
 
 
 def test_a_figure_with_too_few_tasks_that_differ_has_no_interval_and_any_other_has_one(
@@ -267,18 +243,6 @@ def test_intervals_of_another_method_are_drawn_again(copied: Path, leaderboard_r
 # small cases
 
 
-def small(values: dict[str, list[float]], weights: dict[str, list[int]]) -> Rows:
-    tables = admitted(list(weights))
-    tables["criteria"] = [criterion(task, i, w) for task, of_task in weights.items() for i, w in enumerate(of_task)]
-    tables["responses"] = [response(task) for task in weights]
-    of_task = {each["task_id"]: each for each in tables["responses"]}
-    decisions = {task: iter(of_task) for task, of_task in values.items()}
-    tables["verdicts"] = [
-        verdict(of_task[each["task_id"]], each, next(decisions[each["task_id"]])) for each in tables["criteria"]
-    ]
-    return tables
-
-
 @pytest.mark.slow
 def test_an_interval_of_the_share_met_goes_when_the_share_does_though_the_points_stay_the_same(tmp_path: Path) -> None:
     tasks = [f"t{i:02d}" for i in range(12)]
@@ -287,13 +251,11 @@ def test_an_interval_of_the_share_met_goes_when_the_share_does_though_the_points
     before = {task: [1, 0, 0, 0] if i < 6 else others[i - 6] for i, task in enumerate(tasks)}
     # Five points by another way: the scores stay what they were, and two of four criteria are met instead of one.
     after = {task: [0, 1, 1, 0] if i < 6 else others[i - 6] for i, task in enumerate(tasks)}
-    write(tmp_path, small(before, weights))
-    aggregate(job_on("sample", tmp_path))
+    aggregated(tmp_path, answered(rubric_of(weights), before))
     for part in (tmp_path / "parts" / "verdicts").glob("*.parquet"):
         part.unlink()
     forget_parts(Warehouse(tmp_path))
-    Warehouse(tmp_path).write("verdicts", small(after, weights)["verdicts"])
-    aggregate(job_on("sample", tmp_path))
+    aggregated(tmp_path, {"verdicts": answered(rubric_of(weights), after)["verdicts"]})
     row = next(row for key, row in published_rows(tmp_path).items() if key[2] == "all" and key[-1] == "score")
     met, judged = np.array([[float(sum(after[task]))] for task in tasks]), np.full((len(tasks), 1), 4.0)
 
@@ -303,7 +265,7 @@ def test_an_interval_of_the_share_met_goes_when_the_share_does_though_the_points
 
 
 def test_a_board_without_any_complete_task_has_rows_without_intervals(tmp_path: Path) -> None:
-    write(tmp_path, small({"a": [1, None], "b": [None, 0]}, {"a": [4, 4], "b": [4, 4]}))
+    written(tmp_path, answered(rubric_of({"a": [4, 4], "b": [4, 4]}), {"a": [1, None], "b": [None, 0]}))
     report = aggregate(job_on("sample", tmp_path))
     rows = published_rows(tmp_path).values()
 
@@ -315,9 +277,8 @@ def test_the_same_rows_in_another_order_give_the_same_figures_to_the_last_digit(
     figures = []
     for seed in (1, 2):
         folder = tmp_path / str(seed)
-        write(folder, {name: Random(seed).sample(rows, len(rows)) for name, rows in rows_of(oracle.world).items()})
-        aggregate(job_on("sample", folder))
-        with Warehouse(folder).reader() as reader:
+        rows = {name: Random(seed).sample(of_table, len(of_table)) for name, of_table in rows_of(oracle.world).items()}
+        with aggregated(folder, rows).reader() as reader:
             figures.append([
                 reader.rows(f"select {columns} from {table} order by all")
                 for table, columns in (

@@ -13,8 +13,10 @@ import pytest
 from scipy import stats
 
 from tests.builders import admitted, criterion, response, row, verdict
+from tests.tasks.aggregate.made import Rows, are_close, rubric_of, written
+from tests.tasks.aggregate.made import answered as add
 from tests.tasks.aggregate.scores_oracle import EQUATIONS
-from warehouse import Reader, Warehouse
+from warehouse import Reader
 
 TOLERANCE = 1e-9
 MODELS = {"ada": (1, 2, 3), "bell": (1, 2), "curie": (1,), "flat": (1,)}
@@ -22,7 +24,6 @@ MEASURES = ("chars_alnum", "completion_tokens")
 TASK_SETS = {"finance": 24, "half": 12}
 """Split -> how many of the tasks it holds, from the first"""
 
-Rows = dict[str, list[dict[str, Any]]]
 Key = tuple[str, str | None, str, str]
 """(task set, model or None for the models of the task set, score name, measure)"""
 Lengths = dict[str, int | None]
@@ -103,9 +104,7 @@ def answered() -> Answered:
 
 @pytest.fixture(scope="module")
 def reader(answered: Answered, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    warehouse = Warehouse(tmp_path_factory.mktemp("lengths"))
-    for table_name, rows in answered.tables.items():
-        warehouse.write(table_name, rows)
+    warehouse = written(tmp_path_factory.mktemp("lengths"), answered.tables)
     warehouse.publish()
     with warehouse.reader() as opened:
         yield opened
@@ -150,10 +149,6 @@ def spearman(pairs: list[tuple[Fraction, Fraction]]) -> float | None:
         warnings.simplefilter("ignore")
         places = [[sorted(set(values)).index(value) for value in values] for values in (scores, lengths)]
         return float(stats.spearmanr(*places).statistic)
-
-
-def are_close(wanted: float | None, actual: float | None) -> bool:
-    return wanted is actual if wanted is None or actual is None else abs(wanted - actual) <= TOLERANCE
 
 
 def test_the_world_holds_ties_and_lengths_that_never_vary_and_tasks_that_are_complete_in_some_trials(
@@ -207,16 +202,11 @@ def test_a_correlation_has_the_interval_of_fishers_z_from_ten_on_and_none_below(
 
 
 def test_scores_that_are_equal_are_tied_whatever_their_trials_come_to(published: Callable[[Rows], Reader]) -> None:
-    tables = admitted(["a", "b", "c", "d"])
-    tables["criteria"] = [criterion(task, i, 1) for task in "abcd" for i in range(10)]
-    tables["responses"], tables["verdicts"] = [], []
+    tables = rubric_of({task: [1] * 10 for task in "abcd"})
     # A tenth in the mean of three trials, by two ways; then more, and less.
     for place, (task, met) in enumerate({"a": (0, 0, 3), "b": (1, 1, 1), "c": (8, 8, 8), "d": (0, 0, 0)}.items()):
         for trial, n_met in enumerate(met, start=1):
-            answer = response(task, trial=trial, chars_alnum=100 + place)
-            rubric = [each for each in tables["criteria"] if each["task_id"] == task]
-            tables["responses"].append(answer)
-            tables["verdicts"] += [verdict(answer, each, float(i < n_met)) for i, each in enumerate(rubric)]
+            add(tables, {task: [float(i < n_met) for i in range(10)]}, trial=trial, chars_alnum=100 + place)
     reader = published(tables)
     query = "select rank_correlation from length_correlations where level = 'tasks' and score_name = 'score'"
     actual = reader.value(query)

@@ -15,6 +15,7 @@ from tasks.imports.responses import import_responses
 from tasks.imports.reviews import import_reviews
 from tasks.imports.verdicts import import_verdicts
 from tests.builders import SHARED_DATA, admitted, at, criterion, job_on, response, row, verdict, write_jsonl
+from tests.tasks.aggregate.made import aggregated
 from tests.tasks.conftest import Fill
 from tests.tasks.exports.test_reviewing import saved, sheet
 from tests.tasks.run.runs import prepared
@@ -127,18 +128,9 @@ def made() -> Made:
     return Made(seed=3)
 
 
-def measured(made: Made, folder: Path) -> Reader:
-    """A warehouse with made-up reviews, published and measured."""
-    warehouse = Warehouse(folder)
-    for table_name, rows in made.tables().items():
-        warehouse.write(table_name, rows)
-    aggregate(job_on("sample", folder))
-    return warehouse.reader()
-
-
 @pytest.fixture(scope="module")
 def reader(made: Made, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    with measured(made, tmp_path_factory.mktemp("reviews")) as opened:
+    with aggregated(tmp_path_factory.mktemp("reviews"), made.tables()).reader() as opened:
         yield opened
 
 
@@ -166,7 +158,7 @@ def test_reviews_beside_all_samples_change_no_estimate(tmp_path: Path) -> None:
     outside = next(key for key in made.keys if not any(key in members for members in made.samples.values()))
     before = ratio((made.weights()[key], made.agreeing[key]) for key in made.weights())
     made.people["eva"][outside] = 0.0
-    with measured(made, tmp_path) as reader:
+    with aggregated(tmp_path, made.tables()).reader() as reader:
         (share,) = reader.rows("select agreeing_share from review_agreement where breakdown = 'all'")
 
     assert share["agreeing_share"] == pytest.approx(before)
@@ -251,7 +243,7 @@ def test_too_few_criteria_that_fail_give_no_figure(tmp_path: Path) -> None:
         values.update(dict.fromkeys(values, 1.0))
         for key in [key for key in made.keys if key[0] in {"t0", "t1", "t2", "t3"}]:
             values[key] = 0.0
-    with measured(made, tmp_path) as reader:
+    with aggregated(tmp_path, made.tables()).reader() as reader:
         rows = reader.rows("select * from review_predictions where review_check = 'atomic'")
 
     assert len(rows) == 2
@@ -260,7 +252,7 @@ def test_too_few_criteria_that_fail_give_no_figure(tmp_path: Path) -> None:
 
 
 def test_only_new_reviews_are_measured_again(made: Made, tmp_path: Path) -> None:
-    measured(made, tmp_path).close()
+    aggregated(tmp_path, made.tables())
     n_parts = len(list(tmp_path.rglob("*.parquet")))
     report = aggregate(job_on("sample", tmp_path))
 

@@ -2,20 +2,18 @@
 
 import random
 from collections.abc import Callable, Iterable, Mapping
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import sql
-from tasks.aggregate import aggregate
-from tests.builders import admitted, criterion, job_on, response, row, verdict
-from tests.tasks.aggregate.scores_oracle import CATEGORIES, EQUATIONS, JUDGES, Score, World, board, score
-from warehouse import Reader, Warehouse
+from tests.builders import admitted, criterion, response, row, verdict
+from tests.tasks.aggregate.made import Rows, aggregated, answered, are_close, read, rubric_of, written
+from tests.tasks.aggregate.scores_oracle import CATEGORIES, EQUATIONS, JUDGES, Score, World, score
+from warehouse import Reader
 
 TOLERANCE = 1e-12
-Rows = dict[str, list[dict[str, Any]]]
 Key = tuple[str, ...]
 
 _COLUMNS = "judge, task_id, model, trial, score_name"
@@ -49,10 +47,7 @@ def differences(
 def _are_close(wanted: list[float | None] | None, actual: list[float | None] | None) -> bool:
     if wanted is None or actual is None:
         return False
-    return all(
-        a is None and b is None if a is None or b is None else abs(a - b) <= TOLERANCE
-        for a, b in zip(wanted, actual, strict=True)
-    )
+    return all(are_close(a, b, TOLERANCE) for a, b in zip(wanted, actual, strict=True))
 
 
 def judged_cells(world: World) -> Iterable[tuple[str, tuple[str, str, int]]]:
@@ -118,63 +113,7 @@ def test_the_bounds_hold_the_value_and_meet_in_it_when_all_is_decided(world_read
     assert [] == broken
 
 
-@pytest.mark.parametrize("figure", ["n_tasks", "n_tasks_full", "mean_score", "raw_mean_score", "coverage"])
-@pytest.mark.parametrize("name", EQUATIONS)
-@pytest.mark.parametrize("judge", JUDGES)
-def test_the_leaderboard_is_equations_2_and_4_over_the_tasks_with_a_complete_trial(
-    world: World, world_reader: Reader, judge: str, name: str, figure: str
-) -> None:
-    wanted = {model: _number(getattr(row, figure)) for model, row in board(world, judge, name).items()}
-
-    assert pytest.approx(wanted, abs=TOLERANCE) == _column(world_reader, judge, name, figure)
-
-
-@pytest.mark.parametrize("figure", ["rank", "n_tasks_ranked"])
-@pytest.mark.parametrize("name", EQUATIONS)
-@pytest.mark.parametrize("judge", JUDGES)
-def test_ranks_compare_the_tasks_with_a_complete_trial_for_every_ranked_model(
-    world: World, world_reader: Reader, judge: str, name: str, figure: str
-) -> None:
-    wanted = {model: getattr(row, figure) for model, row in board(world, judge, name).items()}
-
-    assert wanted == _column(world_reader, judge, name, figure)
-
-
-def test_every_task_of_the_split_is_wanted_of_every_model(world: World, world_reader: Reader) -> None:
-    assert [len(world.rubrics)] == [
-        row["n_tasks_wanted"] for row in world_reader.rows("select distinct n_tasks_wanted from leaderboard")
-    ]
-
-
-def _column(reader: Reader, judge: str, name: str, figure: str) -> dict[str, Any]:
-    rows = reader.rows(f"select model, {figure} from leaderboard where judge = ? and score_name = ?", [judge, name])
-    return {row["model"]: row[figure] for row in rows}
-
-
-def _number(value: float | Fraction | None) -> float:
-    return float("nan") if value is None else float(value)
-
-
 # small cases that say what the equations mean
-
-
-def rubric_of(weights: Mapping[str, list[int]]) -> Rows:
-    """Admitted tasks with the given weights, by task."""
-    tables = admitted(list(weights))
-    for task_row in tables["task_rows"]:
-        task_row["n_criteria"] = len(weights[task_row["task_id"]])
-    criteria = [criterion(task, i, w) for task, of_task in weights.items() for i, w in enumerate(of_task)]
-    return tables | {"criteria": criteria, "responses": [], "verdicts": []}
-
-
-def answered(tables: Rows, decisions: Mapping[str, list[float | None]], **of_response: Any) -> Rows:
-    """Add a response to each task, with its criteria decided in their order."""
-    criteria = tables["criteria"]
-    for task, values in decisions.items():
-        of_task = [c for c in criteria if c["task_id"] == task]
-        tables["responses"].append(response(task, **of_response))
-        tables["verdicts"] += [verdict(tables["responses"][-1], c, v) for c, v in zip(of_task, values, strict=True)]
-    return tables
 
 
 def value_of(reader: Reader, column: str, score_name: str = "score", table: str = "leaderboard") -> Any:
@@ -191,13 +130,6 @@ def test_the_mean_is_clipped_and_not_each_response(published: Callable[[Rows], R
     assert pytest.approx(0.1, abs=TOLERANCE) == value_of(reader, "mean_score")
 
 
-def test_a_mean_below_zero_is_shown_as_zero(published: Callable[[Rows], Reader]) -> None:
-    reader = published(answered(rubric_of({"a": [10, -4]}), {"a": [0, 1]}))
-
-    assert 0.0 == value_of(reader, "mean_score")
-    assert -0.4 == value_of(reader, "value", table="scores")
-
-
 def test_a_failed_verdict_on_a_positive_criterion_is_not_counted_as_unmet(published: Callable[[Rows], Reader]) -> None:
     reader = published(answered(rubric_of({"a": [5, 5]}), {"a": [1, None]}))
     row = reader.rows("from scores where score_name = 'score'")[0]
@@ -207,13 +139,6 @@ def test_a_failed_verdict_on_a_positive_criterion_is_not_counted_as_unmet(publis
     ]
     assert 0 == value_of(reader, "n_tasks")
     assert value_of(reader, "mean_score") is None
-
-
-def test_a_failed_verdict_on_a_negative_criterion_lowers_the_lower_bound(published: Callable[[Rows], Reader]) -> None:
-    reader = published(answered(rubric_of({"a": [10, -5]}), {"a": [1, None]}))
-    row = reader.rows("from scores where score_name = 'score'")[0]
-
-    assert [None, 0.5, 1.0] == [row[name] for name in ("value", "value_lower", "value_upper")]
 
 
 def test_a_response_that_failed_leaves_its_criteria_wanted_and_open(published: Callable[[Rows], Reader]) -> None:
@@ -232,18 +157,6 @@ def test_a_task_without_any_response_counts_as_wanted(published: Callable[[Rows]
     reader = published(answered(rubric_of({"a": [5], "b": [5, 5, 5]}), {"a": [1]}))
 
     assert [1, 2, 0.25] == [value_of(reader, name) for name in ("n_tasks", "n_tasks_wanted", "coverage")]
-
-
-def test_a_category_of_faults_only_has_a_min_normalised_score_and_no_other(
-    published: Callable[[Rows], Reader],
-) -> None:
-    tables = rubric_of({"a": [5]})
-    tables["criteria"] += [criterion("a", 1, -3, "Faults"), criterion("a", 2, -1, "Faults")]
-    reader = published(answered(tables, {"a": [1, 1, 0]}))
-
-    rows = reader.rows("select score_name, value from category_scores where category = 'Faults'")
-
-    assert [{"score_name": "min_normalized", "value": 0.25}] == rows
 
 
 def test_a_partial_verdict_gives_half_the_weight(published: Callable[[Rows], Reader]) -> None:
@@ -321,15 +234,6 @@ def test_a_verdict_on_an_older_wording_of_a_criterion_does_not_count(published: 
     assert [1, 2] == [value_of(reader, name, table="scores") for name in ("n_decided", "n_wanted")]
 
 
-def test_a_refused_task_is_on_no_board(published: Callable[[Rows], Reader]) -> None:
-    tables = answered(rubric_of({"a": [4], "b": [4]}), {"a": [1], "b": [0]})
-    refusal = {"run_id": "a-run", "benchmark": "prbench", "dataset_revision": "a-revision", "task_id": "b",
-               "check_name": "weight_range", "severity": "quarantine", "detail": "bad", "created_at": None}  # fmt: skip
-    reader = published({**tables, "refusals": [refusal]})
-
-    assert [1, 1, 1.0] == [value_of(reader, name) for name in ("n_tasks", "n_tasks_wanted", "mean_score")]
-
-
 def test_a_model_that_has_hardly_begun_does_not_shrink_what_the_others_are_ranked_on(
     published: Callable[[Rows], Reader],
 ) -> None:
@@ -343,32 +247,15 @@ def test_a_model_that_has_hardly_begun_does_not_shrink_what_the_others_are_ranke
     assert [("x", 1, 3), ("y", 2, 3), ("z", None, None)] == [tuple(row.values()) for row in rows]
 
 
-def test_tied_models_share_a_rank(published: Callable[[Rows], Reader]) -> None:
-    tables = rubric_of({"a": [4, 4], "b": [4, 4]})
-    for model, values in {"x": [1, 0], "y": [1, 0], "z": [0, 0]}.items():
-        answered(tables, {"a": values, "b": values}, model=model)
-    reader = published(tables)
-
-    rows = reader.rows("select model, rank from leaderboard where is_primary order by model")
-
-    assert [("x", 1), ("y", 1), ("z", 3)] == [(r["model"], r["rank"]) for r in rows]
-
-
-def test_an_unknown_price_makes_the_cost_unknown_and_not_smaller(published: Callable[[Rows], Reader]) -> None:
+@pytest.mark.parametrize(("prices", "wanted"), [((0.25, 0.25), 1.5), ((0.25, None), None)])
+def test_the_cost_is_that_of_responses_and_verdicts_and_unknown_where_one_price_is(
+    published: Callable[[Rows], Reader], prices: tuple[float | None, ...], wanted: float | None
+) -> None:
     tables = answered(rubric_of({"a": [4, 4]}), {"a": [1, 0]}, cost_usd=1.0)
-    tables["verdicts"][0]["cost_usd"] = 0.25
-    reader = published(tables)
+    for each, price in zip(tables["verdicts"], prices, strict=True):
+        each["cost_usd"] = price
 
-    assert value_of(reader, "cost_usd") is None
-
-
-def test_the_cost_is_that_of_the_responses_and_their_verdicts(published: Callable[[Rows], Reader]) -> None:
-    tables = answered(rubric_of({"a": [4, 4]}), {"a": [1, 0]}, cost_usd=1.0)
-    for each in tables["verdicts"]:
-        each["cost_usd"] = 0.25
-    reader = published(tables)
-
-    assert 1.5 == value_of(reader, "cost_usd")
+    assert wanted == value_of(published(tables), "cost_usd")
 
 
 # trials that do not cover the same tasks
@@ -399,25 +286,14 @@ def test_coverage_counts_the_trials_that_one_field_lacks(published: Callable[[Ro
     assert pytest.approx([0.5, 0.5, (1 + 2 / 3) / 2]) == [row[n] for n in ("mean_score", "mean_lower", "mean_upper")]
 
 
-def test_a_split_with_fewer_trials_than_the_model_has_is_not_covered(published: Callable[[Rows], Reader]) -> None:
-    reader = published(of_fields(2, 1, split_of_legal="legal"))
-    query = "select split, n_trials, n_tasks, n_tasks_full, coverage from leaderboard where is_primary order by split"
-
-    assert [("finance", 2, 1, 1, 1.0), ("legal", 2, 1, 0, 0.5)] == reader.table(query)[1]
-
-
-def test_trials_on_tasks_of_their_own_are_scored_each_and_not_averaged_over(
-    published: Callable[[Rows], Reader], tmp_path: Path
-) -> None:
+def test_trials_on_tasks_of_their_own_are_scored_each_and_not_averaged_over(tmp_path: Path) -> None:
     tasks = [f"t{i}" for i in range(8)]
     tables = rubric_of({task: [4] for task in tasks})
     dice = random.Random(4)
     chosen = {trial: dice.sample(tasks, 3) for trial in range(1, 6)}
     for trial, of_trial in chosen.items():
         answered(tables, {task: [float(trial % 2)] for task in of_trial}, trial=trial)
-    published(tables)
-    aggregate(job_on("sample", tmp_path / "warehouse"))
-    with Warehouse(tmp_path / "warehouse").reader() as reader:
+    with aggregated(tmp_path, tables).reader() as reader:
         (row,) = reader.rows("from leaderboard where is_primary")
         trials = reader.table("select trial, n_tasks, mean_score from trial_scores where score_name = 'score' "
                               "and breakdown = 'all' order by trial")[1]  # fmt: skip
@@ -436,7 +312,7 @@ def test_trials_on_tasks_of_their_own_are_scored_each_and_not_averaged_over(
 # the range of ranks
 
 
-def test_the_range_of_ranks_is_what_the_intervals_allow(published: Callable[[Rows], Reader], tmp_path: Path) -> None:
+def test_the_range_of_ranks_is_what_the_intervals_allow(tmp_path: Path) -> None:
     tasks = [f"t{i:02d}" for i in range(60)]
     tables = rubric_of({task: [1, 1] for task in tasks})
     shares = {"best": 0.95, "second": 0.5, "twin": 0.48, "last": 0.05}
@@ -444,14 +320,12 @@ def test_the_range_of_ranks_is_what_the_intervals_allow(published: Callable[[Row
         dice = random.Random(model)
         answered(tables, {t: [float(dice.random() < share) for _ in range(2)] for t in tasks}, model=model)
     answered(tables, {"t00": [1, 1]}, model="begun")
-    published(tables)
+    written(tmp_path, tables).publish()
     columns = "model, rank, rank_low, rank_high, latest_rank_low, latest_rank_high, raw_ci_low, raw_ci_high"
     query = f"select {columns} from leaderboard where is_primary order by model"
-    with Warehouse(tmp_path / "warehouse").reader() as reader:
-        before = {row["model"]: row for row in reader.rows(query)}
-    aggregate(job_on("sample", tmp_path / "warehouse"))
-    with Warehouse(tmp_path / "warehouse").reader() as reader:
-        rows = {row["model"]: row for row in reader.rows(query)}
+    before = {row["model"]: row for row in read(tmp_path, query)}
+    aggregated(tmp_path, {})
+    rows = {row["model"]: row for row in read(tmp_path, query)}
     ranked = {model: rows[model] for model in shares}
 
     # Without intervals every rank is possible.
@@ -473,16 +347,12 @@ def test_the_range_of_ranks_is_what_the_intervals_allow(published: Callable[[Row
 # clipping
 
 
-def test_the_mean_and_interval_before_clipping_stand_beside_a_clipped_mean(
-    published: Callable[[Rows], Reader], tmp_path: Path
-) -> None:
+def test_the_mean_and_interval_before_clipping_stand_beside_a_clipped_mean(tmp_path: Path) -> None:
     tasks = [f"t{i:02d}" for i in range(60)]
     tables = rubric_of({task: [10, -4] for task in tasks})
     for model, every in {"worse": 3, "bad": 4}.items():
         answered(tables, {t: [float(i % 12 == 0), float(i % every > 0)] for i, t in enumerate(tasks)}, model=model)
-    published(tables)
-    aggregate(job_on("sample", tmp_path / "warehouse"))
-    with Warehouse(tmp_path / "warehouse").reader() as reader:
+    with aggregated(tmp_path, tables).reader() as reader:
         rows = reader.rows("from leaderboard where is_primary order by rank")
         unclipped = reader.rows("from leaderboard where not is_primary")
         of_trials = reader.table("select mean_score, raw_mean_score from trial_scores where score_name = 'score' "

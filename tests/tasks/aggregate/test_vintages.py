@@ -109,17 +109,3 @@ def test_a_change_below_zero_is_seen_in_the_history(published: Callable[[Rows], 
         "select mean_score, change from score_history where is_primary order by first_answered_at"
     )
     assert [(0.0, None), (0.0, 0.25)] == [tuple(row.values()) for row in found]
-
-
-def test_where_all_are_of_one_vintage_both_ranks_are_the_same(published: Callable[[Rows], Reader]) -> None:
-    of_task = [criterion("t0", i, 5.0) for i in range(2)]
-    answers = [response("t0", model) for model in ("a", "b")]
-    rows = {
-        **admitted(["t0"], n_criteria=2), "criteria": of_task, "responses": answers,
-        "verdicts": [verdict(answer, c, float(answer["model"] == "b")) for answer in answers for c in of_task],
-    }  # fmt: skip
-    found = published(rows).rows(
-        "select model, rank, latest_rank, n_tasks_ranked, n_tasks_latest_ranked, is_latest "
-        "from leaderboard where is_primary order by rank"
-    )
-    assert [tuple(row.values()) for row in found] == [("b", 1, 1, 1, 1, True), ("a", 2, 2, 1, 1, True)]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tasks.alerts import Alert, Comparison, alerts_of_reports, drifts, drops, failure, skipped
 from tasks.rules.statistics.control import Drifted
-from tasks.run.stage_report import StageReport
+from tasks.run.writing import StageReport
 
 FELL = {
     "model": "a-model", "judge": "a-judge", "split": "finance", "score": "score",

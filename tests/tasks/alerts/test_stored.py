@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from tasks.alerts import Delivery, Night, alerts_of_reports, delivered, failure, store
-from tasks.run import StageReport
+from tasks.run.writing import StageReport
 from tests.builders import job_on
 from tests.tasks.alerts.conftest import DRIFT, DROP
 from warehouse import Warehouse

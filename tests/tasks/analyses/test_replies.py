@@ -20,7 +20,7 @@ from tasks.analyses.phrases import (
 )
 from tasks.analyses.review import CHECKS, read_findings, reply_shape
 from tasks.prompts import load_analysis_template
-from tasks.rules.quoting import naming_prompt
+from tasks.rules.conversation import naming_prompt
 from tasks.rules.verdict import VerdictError
 
 LABELS = ("Capital & Funding", "Other", "Planning & Forecasts")

@@ -13,9 +13,9 @@ import pytest
 from tasks.analyses.review import CHECKS, REVIEW
 from tasks.config.job import Job
 from tasks.rules.errors import PipelineError
-from tasks.run import ask_about
+from tasks.run.asking import ask_about
 from tasks.run.run_context import open_run_context
-from tasks.run.stage_report import StageReport
+from tasks.run.writing import StageReport
 from tests.builders import SHARED_DATA, good_row, job_on, write_jsonl
 from tests.faults.answers import Answer, Request, is_reviewing, review, well_behaved
 from tests.faults.content import criterion_of, prompt_of
@@ -186,7 +186,7 @@ def test_a_reply_that_is_no_review_is_asked_for_once_more_and_then_is_a_row_with
 
 
 def test_a_task_that_is_not_assembled_is_refused_in_one_line(server: FaultServer, tmp_path: Path) -> None:
-    from tasks.check.check import check
+    from tasks.check import check
     from tasks.ingest import ingest
 
     job = job_on(write_jsonl(tmp_path / "finance.jsonl", [good_row("t0")]), tmp_path / "warehouse",

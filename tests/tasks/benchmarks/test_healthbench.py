@@ -14,12 +14,12 @@ from tasks.aggregate import aggregate
 from tasks.benchmarks.base import RowError
 from tasks.benchmarks.healthbench import META_MODEL, parse_row
 from tasks.config.job import Job
-from tasks.config.settings import Dataset, Settings
+from tasks.config.settings import Dataset
 from tasks.dataset.source import with_revision
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.rules.errors import PipelineError
-from tests.builders import write_jsonl
+from tests.builders import job_on, write_jsonl
 from tests.faults.server import FaultServer
 from tests.tasks.run.runs import judged, prepared, sampled
 from warehouse import Reader, Warehouse
@@ -69,15 +69,9 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Job]:
     folder = tmp_path_factory.mktemp("health")
     with FaultServer() as server:
         endpoint = {"name": "hosted_vllm/m", "api_base": server.api_base}
-        settings = {
-            "benchmark": "healthbench",
-            "dataset": {"source": str(write_jsonl(folder / "oss.jsonl", [health_row(i) for i in range(len(POINTS))]))},
-            "models": [{**endpoint, "label": "helper"}],
-            "judges": [{**endpoint, "label": "reader"}],
-        }
-        made = with_revision(
-            Job(settings=Settings.model_validate(settings), warehouse=folder / "w", run_id="r", is_quiet=True)
-        )
+        source = write_jsonl(folder / "oss.jsonl", [health_row(i) for i in range(len(POINTS))])
+        models, judges = ([{**endpoint, "label": label}] for label in ("helper", "reader"))
+        made = job_on(source, folder / "w", benchmark="healthbench", models=models, judges=judges)
         prepared(made)
         sampled(made)
         judged(made)
@@ -240,16 +234,12 @@ def test_a_conversation_of_several_turns_is_sent_as_it_is_and_all_is_admitted(re
     assert 4 == reader.value("select count(*) from tasks where is_admitted and turns = 2 and field is not null")
 
 
-def test_the_points_and_tags_of_a_criterion_are_not_in_its_id() -> None:
-    before = health_row(0)["rubrics"][0]
-    rows = [health_row(0, rubrics=[before | changed]) for changed in ({}, {"points": 2, "tags": ["axis:completeness"]})]
-
-    assert 1 == len({parse_row(row).criteria[0].criterion_id for row in rows})
-
-
-def test_a_criterion_that_stands_twice_has_two_ids() -> None:
+def test_a_criterion_that_stands_twice_has_two_ids_which_do_not_depend_on_points_and_tags() -> None:
     twice = parse_row(health_row(0, rubrics=[health_row(0)["rubrics"][0]] * 2))
 
+    again = parse_row(health_row(0, rubrics=[health_row(0)["rubrics"][0] | {"points": 2, "tags": ["axis:other"]}]))
+
+    assert again.criteria[0].criterion_id == twice.criteria[0].criterion_id
     assert 2 == len({criterion.criterion_id for criterion in twice.criteria})
     assert 1 == len({criterion.content_hash for criterion in twice.criteria})
 
@@ -270,12 +260,7 @@ def test_what_breaks_an_invariant_is_refused(tmp_path: Path) -> None:
         health_row(2, rubrics=[{"criterion": "Much.", "points": 11, "tags": []}]),
         health_row(3, prompt=[{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]),
     ]
-    settings = {"benchmark": "healthbench", "dataset": {"source": str(write_jsonl(tmp_path / "oss.jsonl", rows))}}
-    prepared(
-        with_revision(
-            Job(settings=Settings.model_validate(settings), warehouse=tmp_path / "w", run_id="r", is_quiet=True)
-        )
-    )
+    prepared(job_on(write_jsonl(tmp_path / "oss.jsonl", rows), tmp_path / "w", benchmark="healthbench"))
 
     with Warehouse(tmp_path / "w").reader() as opened:
         refused = {row["task_id"]: row["check_name"] for row in opened.rows("from quarantine")}

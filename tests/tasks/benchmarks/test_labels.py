@@ -7,17 +7,7 @@ from hypothesis import strategies as st
 from tasks.benchmarks.prbench import VOCABULARIES
 from tasks.benchmarks.rows import split_labels
 
-COMMA_LABELS = {"Legal": "Procedure, Forum & Jurisdiction", "Finance": "Operations, Processes & Controls"}
 JOINERS = (", ", ",")
-
-
-@pytest.mark.parametrize("joiner", JOINERS)
-@pytest.mark.parametrize("field", COMMA_LABELS)
-def test_a_label_that_holds_a_comma_stays_whole_in_both_ways_of_joining(field: str, joiner: str) -> None:
-    labels = ("Other", COMMA_LABELS[field], "Non-decision / Informational")
-    vocabulary = VOCABULARIES[field]["decision_type"]
-
-    assert labels == split_labels(joiner.join(labels), vocabulary)
 
 
 LISTS = st.sampled_from([vocabulary for kinds in VOCABULARIES.values() for vocabulary in kinds.values()]).flatmap(

@@ -56,25 +56,24 @@ def test_an_odd_number_is_carried_along_for_the_checks(weight: float) -> None:
 
 @pytest.mark.parametrize(
     ("weight", "text"),
-    [("5", "5"), ("five", "five"), ("", ""), (True, "True"), (float("inf"), "inf"), ([5], "[5]")],
+    [
+        ("5", "5"),
+        ("five", "five"),
+        ("", ""),
+        (True, "True"),
+        (float("inf"), "inf"),
+        ([5], "[5]"),
+        (float("nan"), "nan"),
+        (10**400, str(10**400)),
+    ],
 )
 def test_a_weight_that_is_no_number_is_none_and_its_text_is_kept(weight: Any, text: str) -> None:
     assert (None, text) == (with_weight(weight).weight, with_weight(weight).weight_text)
 
 
-def test_a_weight_too_large_for_a_number_is_none_and_its_text_is_kept() -> None:
-    huge = 10**400
-
-    assert (None, str(huge)) == (with_weight(huge).weight, with_weight(huge).weight_text)
-
-
 @pytest.mark.parametrize("weight", [float("nan"), np.float64("nan"), np.float32("nan")])
 def test_not_a_number_is_no_weight(weight: Any) -> None:
     assert with_weight(weight).weight is None
-
-
-def test_what_stood_in_the_place_of_a_weight_is_told_for_nan_too() -> None:
-    assert "nan" == (with_weight(float("nan")).weight_text or "").lower()
 
 
 @pytest.mark.parametrize("weight_class", [None, "", "Important", "very important", "important "])
@@ -109,16 +108,6 @@ def test_a_criterion_that_is_no_criterion_is_still_counted(item: Any) -> None:
     )  # fmt: skip
 
 
-def test_the_title_is_judged_as_it_is_and_not_the_authors_reason_for_it() -> None:
-    assert "States what c asks for. " == only_criterion(hub_criterion("c", "important", 5)).title
-
-
-def test_the_category_is_that_of_the_annotations() -> None:
-    item = hub_criterion("c", "important", 5, criteria_category="Practical Utility")
-
-    assert "Practical Utility" == only_criterion(item).category
-
-
 def test_criteria_keep_the_order_of_the_rubric() -> None:
     items = [hub_criterion(name, "important", 5) for name in ("z", "a", "m")]
 
@@ -132,14 +121,10 @@ def test_a_criterions_hash_is_that_of_its_title_alone(changes: dict[str, Any]) -
     before = only_criterion(hub_criterion("c", "important", 5))
     after = only_criterion(hub_criterion("c", "important", 5, **changes))
 
-    assert before.content_hash == after.content_hash
+    reworded = only_criterion(hub_criterion("c", "important", 5) | {"title": "Another."})
+
+    assert before.content_hash == after.content_hash != reworded.content_hash
     assert before != after
-
-
-def test_a_reworded_criterion_has_another_hash() -> None:
-    item = hub_criterion("c", "important", 5)
-
-    assert only_criterion(item).content_hash != only_criterion(item | {"title": item["title"].strip()}).content_hash
 
 
 # rows
@@ -160,8 +145,9 @@ def test_missing_columns_are_told_in_their_declared_order() -> None:
 
 
 def test_what_a_row_says_of_itself_is_taken_over() -> None:
-    task = parse_row(hub_row("t"))
+    task = parse_row(hub_row("t", rubric=[hub_criterion("c", "important", 5, criteria_category="Style")]))
 
+    assert ("States what c asks for. ", "Style") == (task.criteria[0].title, task.criteria[0].category)
     assert ("t", "Finance", "Corporate Finance", "Expert", 1, "prbench:sample:finance:t") == (
         task.task_id, task.field, task.topic, task.expert, task.turns, task.canary,
     )  # fmt: skip
@@ -195,14 +181,6 @@ def test_every_other_change_is_a_change_of_content(changes: dict[str, Any]) -> N
     assert parse_row(hub_row("t")).content_hash != parse_row(hub_row("t", **changes)).content_hash
 
 
-def test_a_changed_weight_changes_the_task_and_leaves_its_conversation_as_it_was() -> None:
-    before = parse_row(hub_row("t", rubric=[hub_criterion("c", "important", 5)]))
-    after = parse_row(hub_row("t", rubric=[hub_criterion("c", "important", 6)]))
-
-    assert before.content_hash != after.content_hash
-    assert before.conversation_id == after.conversation_id
-
-
 # conversations
 
 
@@ -222,15 +200,6 @@ def test_reference_texts_stand_in_front_in_every_form_that_they_arrive_in(form: 
         ("user", "Reference Text 0:\nFirst.\n\nReference Text 1:\nSecond.\n\nWhat does t cost?"),
     ) == build_messages(task.conversation)
     assert task.has_reference_texts
-
-
-def test_reference_texts_belong_to_the_turn_of_their_number() -> None:
-    row = hub_row("t", turns=2, reference_texts_0=[], response_0="It is cheap.", prompt_1="Why?",
-                  reference_texts_1=["A note."])  # fmt: skip
-
-    assert (
-        ("user", "What does t cost?"), ("assistant", "It is cheap."), ("user", "Reference Text 0:\nA note.\n\nWhy?"),
-    ) == build_messages(parse_row(row).conversation)  # fmt: skip
 
 
 TURNS: list[tuple[dict[str, Any], str]] = [

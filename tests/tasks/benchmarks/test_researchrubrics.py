@@ -12,20 +12,18 @@ import pytest
 
 from tasks.aggregate import aggregate
 from tasks.benchmarks.researchrubrics import graded_rows
-from tasks.check.check import check
+from tasks.check import check
 from tasks.compare import Question, compare
 from tasks.compare.leaderboard import Choice, leaderboard
 from tasks.compare.people import against_people
 from tasks.config.job import Job
-from tasks.config.settings import Settings
-from tasks.dataset.source import with_revision
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
 from tasks.judge.rubric_variants import derive
 from tasks.plan.plan import plan
 from tasks.rules.errors import PipelineError
-from tests.builders import SHARED_DATA, write_jsonl
+from tests.builders import SHARED_DATA, job_on, write_jsonl
 from tests.faults.answers import Answer, is_judging, well_behaved
 from tests.faults.content import Request, criterion_of, prompt_of
 from tests.faults.server import FaultServer
@@ -58,15 +56,9 @@ class World:
         return {"name": f"hosted_vllm/{label}", "label": label, "api_base": self.server.api_base, **settings}
 
     def job(self, judges: list[dict[str, Any]]) -> Job:
-        settings = {
-            "benchmark": "researchrubrics",
-            "dataset": {"source": str(self.source)},
-            "models": [self.endpoint("reporter")],
-            "judges": judges,
-            "rubric_writer": self.endpoint("writer"),
-        }
-        settings = Settings.model_validate(settings)
-        return with_revision(Job(settings=settings, warehouse=self.folder / "w", run_id="a-run", is_quiet=True))
+        models, writer = [self.endpoint("reporter")], self.endpoint("writer")
+        named = {"benchmark": "researchrubrics", "models": models, "judges": judges, "rubric_writer": writer}
+        return job_on(self.source, self.folder / "w", **named)
 
     def does(self, *judges: dict[str, Any]) -> int:
         """The number of calls to judges that a run of all stages makes."""
@@ -247,11 +239,13 @@ def test_what_the_published_code_writes_is_read_as_verdicts() -> None:
     assert [("r0", "gemini", "Says 0.", "Partially Satisfied")] == [
         tuple(row[name] for name in names if name != "category") for row in read(one)
     ]
-    assert [None] == [row["verdict"] for row in read(failed)]
-    assert [
-        ("r0", "gemini", "Says 0.", "A", "Satisfied"),
-        ("r0", "gemini", "Says 0.", "B", "Not Satisfied"),
-    ] == [tuple(row[name] for name in names) for row in read(compiled)]
+    nothing = compiled | {"final_presence": json.dumps({"gemini_present": {"values": ["Error", "Unknown"]}})}
+    assert [None] * 4 == [
+        row["verdict"] for given in (failed, one | {"verdict": "Unknown"}, nothing) for row in read(given)
+    ]
+    assert [("r0", "gemini", "Says 0.", "A", "Satisfied"), ("r0", "gemini", "Says 0.", "B", "Not Satisfied")] == [
+        tuple(row[name] for name in names) for row in read(compiled)
+    ]
     assert {"people"} == {row["judge"] for row in read(compiled)}
     assert {"a-judge"} == {row["judge"] for row in read(compiled | {"judge": "a-judge"})}
     assert ["A", "B"] == [row["category"] for row in read(compiled)]
@@ -290,20 +284,6 @@ def test_a_table_that_does_not_say_what_was_decided_on_what_is_refused(
         )
 
 
-def test_a_call_that_failed_elsewhere_is_no_verdict() -> None:
-    read = graded_rows()
-    one = {"task_name": "r0", "pdf": "gemini", "rubric_title": "Says 0.", "success": True}
-    compiled = {
-        "task_name": "r0", "rubrics": json.dumps([{"title": "a"}] * 2),
-        "final_presence": json.dumps({"gemini_present": {"values": ["Error", "Unknown"]}}),
-    }  # fmt: skip
-
-    assert [None] * 4 == [
-        row["verdict"] for given in (one | {"verdict": "Error"}, one | {"verdict": "Unknown"}, compiled)
-        for row in read(given)
-    ]  # fmt: skip
-
-
 def test_people_of_three_steps_are_held_against_judges_of_two(world: World, tmp_path: Path) -> None:
     with Warehouse(world.folder / "w").reader() as opened:
         asked = {"benchmark": "researchrubrics", "breakdown": "all", "people": ["person"]}
@@ -320,11 +300,7 @@ def test_what_the_published_code_writes_on_the_real_rubrics_is_imported_whole_an
     folder = SHARED_DATA / "researchrubrics"
     if not folder.is_dir():
         pytest.skip("the real rows are not beside this checkout")
-    given = {"benchmark": "researchrubrics", "dataset": {"source": str(folder)}, "judges": [], "models": []}
-    job = with_revision(
-        Job(settings=Settings.model_validate(given), warehouse=tmp_path / "w", run_id="a-run", is_quiet=True)
-    )
-    prepared(job)
+    job = prepared(job_on(folder, tmp_path / "w", benchmark="researchrubrics"))
 
     def read(query: str) -> list[dict[str, Any]]:
         with Warehouse(job.warehouse).reader() as opened:
@@ -356,8 +332,7 @@ def test_the_real_files_hold_what_is_known_of_them(tmp_path: Path) -> None:
     folder = SHARED_DATA / "researchrubrics"
     if not folder.is_dir():
         pytest.skip("the real rows are not beside this checkout")
-    settings = Settings.model_validate({"benchmark": "researchrubrics", "dataset": {"source": str(folder)}})
-    job = with_revision(Job(settings=settings, warehouse=tmp_path, run_id="a-run", is_quiet=True))
+    job = job_on(folder, tmp_path, benchmark="researchrubrics")
     ingest(job)
     check(job, ("ingest",))
 

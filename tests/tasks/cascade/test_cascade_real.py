@@ -12,21 +12,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.cascade import CascadeAnswer, evaluated
-from tasks.check.check import check
+from tasks.check import check
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
-from tasks.rules.cascades import Bound, Evaluation, for_choosing
+from tasks.rules.cascades.evaluation import Bound, Evaluation, for_choosing
 from tests.builders import SHARED_DATA, job_on, write_jsonl
 from warehouse import Warehouse
 
 TASKS, RESPONSES, VERDICTS = (
     SHARED_DATA / "prbench" / file
-    for file in (
-        "finance_hard.parquet",
-        "responses_finance_hard_3models.jsonl",
-        "verdicts_finance_hard_3models.jsonl",
-    )
+    for file in ("finance_hard.parquet", "responses_finance_hard_3models.jsonl", "verdicts_finance_hard_3models.jsonl")
 )
 Row = dict[str, Any]
 

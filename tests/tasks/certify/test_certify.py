@@ -14,7 +14,7 @@ import pytest
 from tasks.aggregate import aggregate
 from tasks.certify import certify, verify
 from tasks.certify.verifying import compare
-from tasks.config import DataRevision, Job
+from tasks.config.job import DataRevision, Job
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest

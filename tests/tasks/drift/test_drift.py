@@ -16,7 +16,7 @@ import pytest
 from tasks.config.job import Job
 from tasks.drift import choose_control_set, drifted, judge_control_set
 from tasks.rules.statistics.control import Drifted
-from tasks.run.stage_report import StageReport
+from tasks.run.writing import StageReport
 from tests.builders import job_on
 from tests.faults.server import Answer, FaultServer, Request, is_judging, meets, well_behaved
 from tests.tasks.run.runs import judged, prepared, sampled

@@ -14,8 +14,8 @@ from tasks.compare import Choice, leaderboard
 from tasks.config.job import Job
 from tasks.exports import write_board
 from tasks.rules.errors import UsageError
+from tasks.rules.records import Table
 from tasks.rules.text.cells import may_run, not_run
-from tasks.rules.text.table import Table
 from tests.builders import job_on
 from tests.tasks.exports.inspected import job_of_world
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tasks.aggregate import aggregate
-from tasks.config import Judge
 from tasks.config.job import Job
+from tasks.config.models import Judge
 from tasks.exports import export_drawn_labelling, export_labelling
 from tasks.imports.files import retract
 from tasks.imports.responses import import_responses

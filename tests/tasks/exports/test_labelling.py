@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.check.check import check
+from tasks.check import check
 from tasks.config.job import Job
 from tasks.exports import export_labelling
 from tasks.exports.labelling import spread

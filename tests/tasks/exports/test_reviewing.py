@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.check.check import check
+from tasks.check import check
 from tasks.config.job import Job
 from tasks.exports import export_review
 from tasks.imports.files import retract

@@ -8,7 +8,7 @@ import pytest
 from tasks.config.job import Job
 from tasks.hard_subset import select_hard
 from tasks.rules.errors import PipelineError
-from tasks.run.stage_report import StageReport
+from tasks.run.writing import StageReport
 from tests.tasks.hard_subset.hard_world import (
     OFFICIAL,
     PARTIAL,

@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
-from tasks.cascade.stored import stored_pair
+from tasks.cascade import stored_pair
 from tasks.config.job import Job
 from tasks.llm.ledger.files import ledger_path
 from tasks.plan import plan
-from tasks.rules.cascades import Candidate, When, evaluate
+from tasks.rules.cascades.evaluation import evaluate
+from tasks.rules.cascades.rules import Candidate, When
 from tests.faults.answers import slowed
 from tests.faults.server import Answer, FaultServer, Request, is_judging
 from tests.tasks.judge.cascaded import CHEAP, CONCURRENCY, STRONG, cascade, job_at, two_judges, two_sound_judges

@@ -16,12 +16,10 @@ import tiktoken
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.config.operations import Drift
-from tasks.config.settings import Settings
-from tasks.dataset.source import with_revision
 from tasks.drift import choose_control_set, judge_control_set
 from tasks.imports.files import retract
 from tasks.imports.responses import import_responses
-from tasks.judge.long_answers import LongAnswer
+from tasks.judge.criteria import LongAnswer
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.prices import count_tokens
 from tasks.llm.replies import Reply
@@ -30,9 +28,8 @@ from tasks.plan.estimate import Planned, in_all
 from tasks.plan.plan import plan
 from tasks.rules.identity import template_hash
 from tasks.run.judgings import judgings
-from tasks.run.part_writer import PartWriter
-from tasks.run.stage_report import StageReport
-from tests.builders import row, write_jsonl
+from tasks.run.writing import PartWriter, StageReport
+from tests.builders import job_on, row, write_jsonl
 from tests.faults.content import criterion_of, prompt_of
 from tests.faults.server import Answer, FaultServer, Request
 from tests.tasks.benchmarks.research import research_row
@@ -82,7 +79,7 @@ class Judge:
         prompt = prompt_of(request)
         if len(self.encoding.encode(prompt)) > self.context:
             return Answer(status=400, error={"message": "prompt is too long", "type": "x", "param": None, "code": None})
-        criterion = criterion_in(prompt)
+        criterion = criterion_of(prompt)
         quote = next((quote for title, quote in self.quotes.items() if criterion.startswith(title)), None)
         found = [quote] if quote and quote in prompt.split("\n\nCriterion, quoted")[0] else []
         if is_search(prompt):
@@ -94,10 +91,6 @@ class Judge:
 
 def is_search(prompt: str) -> bool:
     return prompt.startswith("You search one part")
-
-
-def criterion_in(prompt: str) -> str:
-    return criterion_of(prompt)
 
 
 def part_in(prompt: str) -> int:
@@ -128,13 +121,12 @@ def answered(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def job_of(folder: Path, judge: Mapping[str, Any] | None = None) -> Job:
-    given = {
-        "benchmark": "researchrubrics", "dataset": {"source": str(folder / "research.jsonl")},
-        "judges": [judge] if judge else [], "limits": {"attempts": 1}, "quality": {"criteria_per_task": "warn"},
-    }  # fmt: skip
-    return with_revision(
-        Job(settings=Settings.model_validate(given), warehouse=folder / "w", run_id="a-run", is_quiet=True)
-    )
+    judges = [judge] if judge else []
+    limits, quality = {"attempts": 1}, {"criteria_per_task": "warn"}
+    return job_on(
+        folder / "research.jsonl", folder / "w", benchmark="researchrubrics", judges=judges, limits=limits,
+        quality=quality,
+    )  # fmt: skip
 
 
 @dataclass
@@ -173,7 +165,7 @@ class World:
         return list(map(prompt_of, self.server.book))
 
     def searches(self, criterion: str = "Says ") -> list[str]:
-        return [each for each in self.prompts() if is_search(each) and criterion_in(each).startswith(criterion)]
+        return [each for each in self.prompts() if is_search(each) and criterion_of(each).startswith(criterion)]
 
 
 @contextmanager
@@ -279,7 +271,7 @@ def test_a_part_that_fails_is_the_verdict_s_failure_and_the_next_run_asks_for_it
 
     def stammers(request: Request, number: int) -> Answer:
         prompt = prompt_of(request)
-        is_struck = criterion_in(prompt).startswith("Says 7 ") and part_in(prompt) == 2 and not is_well
+        is_struck = criterion_of(prompt).startswith("Says 7 ") and part_in(prompt) == 2 and not is_well
         return Answer("words") if is_struck else judge(request, number)
 
     world.server.behaviour = stammers
@@ -368,7 +360,7 @@ def test_a_judge_of_unknown_context_says_itself_what_is_too_long(world: World) -
     assert world.judged(context_tokens=None).failures == {}
     assert world.verdicts()["Says 7"]["status"] == "met"
     refused = [entry for entry in world.server.entries if entry.status == 400]
-    assert len(refused) == sum(criterion_in(prompt_of(entry.request)).startswith("Says 0") for entry in refused) <= 3
+    assert len(refused) == sum(criterion_of(prompt_of(entry.request)).startswith("Says 0") for entry in refused) <= 3
     stored = world.rows("select n_chunks, count(*) as n from evidence where status = 'ok' group by all")
     (found,) = stored
     assert found["n"] == found["n_chunks"] * CRITERIA
@@ -398,7 +390,7 @@ def test_evidence_that_the_judge_itself_finds_too_long_is_searched_again(world: 
     def refuses(request: Request, number: int) -> Answer:
         prompt = prompt_of(request)
         if "too long to be shown" in prompt and len(judge.encoding.encode(prompt)) > 2_000:
-            is_refused.append(criterion_in(prompt))
+            is_refused.append(criterion_of(prompt))
             return Answer(status=400, error={"message": "prompt is too long", "type": "x", "param": None, "code": None})
         return judge(request, number)
 

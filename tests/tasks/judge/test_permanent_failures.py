@@ -1,6 +1,6 @@
 """Failures that no later run tries again: redirects, and replies that are too large."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +8,9 @@ import pytest
 
 from tasks.config.job import Job
 from tasks.llm.replies import MOST_TEXT_BYTES
+from tasks.run.writing import StageReport
 from tests.builders import job_on
-from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
+from tests.faults.server import Answer, Behaviour, FaultServer, Request, is_judging, well_behaved
 from tests.tasks.run.runs import judged, prepared, sampled
 from warehouse import Warehouse
 
@@ -42,52 +43,36 @@ def rows_of(job: Job, table: str) -> list[dict[str, Any]]:
         return reader.rows(f"select status, error, attempts from {table}")
 
 
-@pytest.mark.parametrize(("answer", "status"), [(AWAY, "redirected"), (LARGE, "too_large")])
-def test_a_response_that_failed_so_is_a_row_that_only_retry_failed_asks_for_again(
-    answer: Answer, status: str, server: FaultServer, tmp_path: Path
-) -> None:
-    def first_fails(request: Request, number: int) -> Answer:
-        is_first = not failed
+def first_fails(answer: Answer, *, is_judge: bool) -> Behaviour:
+    """A provider whose first reply to a judge, or to a model, is a failure."""
+    failed: list[int] = []
+
+    def behaviour(request: Request, number: int) -> Answer:
+        is_first = is_judging(request) == is_judge and not failed
         failed.extend([1] * is_first)
         return answer if is_first else well_behaved(request, number)
 
-    failed: list[int] = []
-    server.behaviour = first_fails
+    return behaviour
+
+
+@pytest.mark.parametrize(("answer", "status"), [(AWAY, "redirected"), (LARGE, "too_large")])
+@pytest.mark.parametrize(("table", "stage"), [("responses", sampled), ("verdicts", judged)])
+def test_what_failed_so_is_a_row_that_only_retry_failed_asks_for_again(
+    table: str, stage: Callable[..., StageReport], answer: Answer, status: str, server: FaultServer, tmp_path: Path
+) -> None:
+    server.behaviour = first_fails(answer, is_judge=stage is judged)
     job = job_at(server, tmp_path)
     sampled(job)
-    sampled(job)  # a redirect stops the model for its run, so the others come now
+    stage(job)
+    stage(job)  # a redirect stops the model for its run, so the others come now
     n_asked = len(server.book)
-    (row,) = [row for row in rows_of(job, "responses") if row["status"] != "ok"]
+    (row,) = [row for row in rows_of(job, table) if row["error"]]
     assert (row["status"], row["attempts"]) == (status, 1)
     if answer is AWAY:
         assert "HTTP 307" in row["error"]
         assert "elsewhere.example" in row["error"]
-    sampled(job)
+    stage(job)
     assert len(server.book) == n_asked
-    sampled(job, retry_failed=True)
+    stage(job, retry_failed=True)
     assert len(server.book) == n_asked + 1
-    assert {row["status"] for row in rows_of(job, "responses")} == {"ok"}
-
-
-@pytest.mark.parametrize(("answer", "status"), [(AWAY, "redirected"), (LARGE, "too_large")])
-def test_a_verdict_that_failed_so_is_a_row_that_only_retry_failed_asks_for_again(
-    answer: Answer, status: str, server: FaultServer, tmp_path: Path
-) -> None:
-    def first_fails(request: Request, number: int) -> Answer:
-        is_first = is_judging(request) and not failed
-        failed.extend([1] * is_first)
-        return answer if is_first else well_behaved(request, number)
-
-    failed: list[int] = []
-    server.behaviour = first_fails
-    job = job_at(server, tmp_path)
-    sampled(job)
-    judged(job)
-    judged(job)
-    assert sum(row["status"] == status for row in rows_of(job, "verdicts")) == 1
-    asked = len(server.book)
-    judged(job)
-    assert len(server.book) == asked
-    judged(job, retry_failed=True)
-    assert len(server.book) == asked + 1
-    assert {row["status"] for row in rows_of(job, "verdicts")} == {"met", "unmet"}
+    assert not any(row["error"] for row in rows_of(job, table))

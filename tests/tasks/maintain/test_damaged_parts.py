@@ -14,7 +14,7 @@ from tasks.config.job import Job
 from tasks.imports.verdicts import import_verdicts
 from tasks.maintain.backup import backup, restore
 from tasks.maintain.file_lists import Damaged
-from tasks.run.stage_report import StageReport
+from tasks.run.writing import StageReport
 from tests.builders import job_on, write_jsonl
 from tests.faults.server import FaultServer
 from tests.tasks.run.runs import judged, prepared, sampled

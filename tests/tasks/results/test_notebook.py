@@ -9,7 +9,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 import tasks.results
-from tasks.config import Job
+from tasks.config.job import Job
 
 NOTEBOOK = Path(tasks.results.__file__).parent / "example.ipynb"
 

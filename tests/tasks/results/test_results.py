@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from tasks.compare import Choice, leaderboard
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.exports import publish
 from tasks.results import Results, open_results
 from tasks.rules.errors import UsageError

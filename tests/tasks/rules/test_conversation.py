@@ -7,15 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.rules.conversation import (
-    PLACES,
-    build_messages,
-    fill,
-    final_text,
-    missing_places,
-    said,
-    with_references,
-)
+from tasks.rules.conversation import PLACES, build_messages, fill, final_text, missing_places, said
 from tasks.rules.records import Turn
 
 CONVERSATION, ITEM = PLACES
@@ -26,14 +18,6 @@ def turn(prompt: str | None, response: str | None = None, *references: str) -> T
 
 
 # building
-
-
-def test_a_prompt_without_references_is_sent_as_it_is() -> None:
-    assert "  Why?\n" == with_references("  Why?\n", [])
-
-
-def test_references_are_numbered_from_zero_and_stand_in_front() -> None:
-    assert "Reference Text 0:\nA\n\nReference Text 1:\nB\n\nWhy?" == with_references("Why?", ["A", "B"])
 
 
 def test_a_conversation_is_user_and_assistant_in_turn_without_a_system_prompt() -> None:
@@ -195,17 +179,6 @@ PIECES = st.lists(
 @given(PIECES)
 def test_nothing_is_added_to_an_answer(text: str) -> None:
     assert Counter() == Counter(final_text(text)) - Counter(text)
-
-
-@given(
-    st.text(st.characters(exclude_characters="<\r\n", exclude_categories=["Cc", "Cf"]), max_size=40).map("a".__add__),
-    st.sampled_from(TAGS),
-    PIECES,
-)
-def test_a_whole_passage_in_front_of_an_answer_leaves_the_answer(answer: str, tag: str, thought: str) -> None:
-    inner = thought.replace(f"</{tag}>", "")
-
-    assert answer.strip() == final_text(f"<{tag}>{inner}</{tag}>{answer}")
 
 
 LONG = ("<think>", "</think>", "<think></reason>", "<reason>x</reason>", "<", "\n\n\n", "\r")

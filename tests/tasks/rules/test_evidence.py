@@ -1,11 +1,18 @@
-"""Evidence: what is asked, what is read as an answer, and what the last call is shown."""
+"""Evidence: what is asked, what is read as an answer, and what the last call is shown.
 
+Cutting a text: the chunks are the text, each fits, and borders are kept as far as they can be.
+"""
+
+import time
+from itertools import pairwise
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tasks.prompts import load_evidence_template
-from tasks.rules.evidence import evidence_format, evidence_prompt, parse_evidence, shown
+from tasks.rules.evidence import NoRoom, cut, evidence_format, evidence_prompt, parse_evidence, shown
 from tasks.rules.verdict import VerdictError
 
 GOOD = {
@@ -68,3 +75,72 @@ def test_notes_on_notes_still_say_how_many_chunks_the_report_has() -> None:
     text = shown([("a",), ("b",)], 7, 2)
     assert "All 7 parts" in text
     assert "Notes 2 of 2:\n- b" in text
+
+
+LETTERS = st.text(alphabet=st.sampled_from("ab.!? \n\t\r|`#-\u00e9\u6771\u3002\U0001f600"), max_size=400)
+
+
+def n_bytes(text: str) -> int:
+    return len(text.encode())
+
+
+def more_together(text: str) -> int:
+    """A size that is larger for a whole than for the sum of its pieces."""
+    return len(text) ** 2 // 10 + 1
+
+
+@given(LETTERS, st.integers(4, 200))
+def test_the_chunks_are_the_text_and_each_fits(text: str, most: int) -> None:
+    chunks = cut(text, most, n_bytes)
+
+    assert text == "".join(chunks)
+    assert all(0 < n_bytes(chunk) <= most for chunk in chunks)
+
+
+@given(LETTERS, st.integers(1, 200))
+def test_so_they_are_where_a_whole_is_larger_than_its_pieces(text: str, most: int) -> None:
+    chunks = cut(text, most, more_together)
+
+    assert text == "".join(chunks)
+    assert all(more_together(chunk) <= most for chunk in chunks)
+
+
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=30), st.integers(40, 100))
+def test_paragraphs_that_fit_stay_whole_and_no_two_chunks_could_be_one(lengths: list[int], most: int) -> None:
+    paragraphs = [f"{'x' * length}\n\n" for length in lengths]
+    chunks = cut("".join(paragraphs), most, len)
+
+    assert all(chunk.endswith("\n\n") for chunk in chunks)
+    assert all(len(one) + len(two) > most for one, two in pairwise(chunks))
+
+
+@pytest.mark.parametrize(("text", "most", "expected"), [
+    ("One.\n\nTwo.\n\nThree.", 14, ["One.\n\nTwo.\n\n", "Three."]),
+    ("A b. C d.\r\n\r\nE.", 13, ["A b. C d.\r\n\r\n", "E."]),
+    ("Aa bb. Cc dd. Ee", 8, ["Aa bb. ", "Cc dd. ", "Ee"]),
+    ("| a | b |\n| c | d |\n", 10, ["| a | b |\n", "| c | d |\n"]),
+    ("aaa bbb ccc", 8, ["aaa bbb ", "ccc"]),
+    ("abcdefgh", 3, ["ab", "cd", "ef", "gh"]),
+    ("short", 9, ["short"]),
+    ("", 9, []),
+])  # fmt: skip
+def test_borders_are_those_of_paragraphs_then_sentences_then_words(text: str, most: int, expected: list[str]) -> None:
+    assert expected == cut(text, most, len)
+
+
+def test_a_line_of_code_keeps_its_indentation() -> None:
+    assert ["a\n\n", "    b"] == cut("a\n\n    b", 6, len)
+
+
+def test_where_no_character_fits_there_is_no_room() -> None:
+    with pytest.raises(NoRoom, match="size 4, more than 3"):
+        cut("\U0001f600", 3, n_bytes)
+
+
+@pytest.mark.parametrize("text", [
+    "\n \n" * 60_000, " " * 200_000, "." * 200_000, "\n" + "\t" * 200_000, 'a." ' * 50_000,
+])  # fmt: skip
+def test_a_hostile_text_takes_no_longer_than_a_long_one(text: str) -> None:
+    started_s = time.monotonic()
+    assert text == "".join(cut(text, 5_000, len))
+    assert time.monotonic() - started_s < 5

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.rules.hardness import HardSubsetError, Selected, select_hardest, selection_id, wanted_size
+from tasks.rules.hardness import HardSubsetError, Selected, select_hardest, wanted_size
 
 SCORES = st.dictionaries(
     st.text("abc", min_size=1, max_size=4),
@@ -22,17 +22,13 @@ def test_the_tasks_with_the_lowest_mean_are_selected_hardest_first() -> None:
     assert [Selected("hard", 1, -0.25), Selected("mild", 2, 0.25)] == select_hardest(scores, 2)
 
 
-def test_a_tie_goes_by_task_id() -> None:
-    scores = {"c": [0.5], "a": [0.5], "b": [0.5]}
-
-    assert ["a", "b"] == [selected.task_id for selected in select_hardest(scores, 2)]
-
-
 def test_a_tie_in_exact_figures_is_a_tie_in_every_order_of_the_models() -> None:
     # Added from left to right, the first is 0.6000000000000001 and the second 0.6.
     scores = {"b": [0.1, 0.2, 0.3], "a": [0.3, 0.2, 0.1]}
 
     assert ["a", "b"] == [selected.task_id for selected in select_hardest(scores, 2)]
+    # A mean over trials already has its own rounding.
+    assert ["a", "b"] == [selected.task_id for selected in select_hardest({"b": [0.3], "a": [0.1 + 0.2]}, 2)]
 
 
 @given(SCORES, st.permutations(range(3)))
@@ -82,11 +78,8 @@ def test_a_share_is_rounded_down(n_tasks: int, share: float, size: int) -> None:
     assert size == wanted_size(n_tasks, share, "Finance")
 
 
-def test_a_number_by_field_is_taken_as_it_is() -> None:
-    assert [300, 250] == [wanted_size(7, {"Finance": 300, "Legal": 250}, field) for field in ("Finance", "Legal")]
-
-
 def test_a_field_without_a_number_is_refused() -> None:
+    assert 300 == wanted_size(7, {"Finance": 300}, "Finance")
     with pytest.raises(HardSubsetError, match="Legal"):
         wanted_size(500, {"Finance": 300}, "Legal")
 
@@ -97,8 +90,3 @@ def test_a_size_that_cannot_be_had_is_refused_in_one_line(scores: dict[str, list
         select_hardest(scores, size)
 
     assert 1 == len(str(caught.value).splitlines())
-
-
-def test_the_same_basis_is_the_same_selection() -> None:
-    assert selection_id("f", [("a", [0.5])], 1) == selection_id("f", [("a", [0.5])], 1)
-    assert selection_id("f", [("a", [0.5])], 1) != selection_id("f", [("a", [0.6])], 1)

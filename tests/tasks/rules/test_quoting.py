@@ -8,10 +8,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tasks.prompts import load_evidence_template, load_template
-from tasks.rules.conversation import Message
+from tasks.rules.conversation import Message, judge_prompt, marker_of, prompt_on
 from tasks.rules.evidence import evidence_prompt, shown
 from tasks.rules.identity import digest
-from tasks.rules.quoting import judge_prompt, marker_of, prompt_on
 
 MESSAGES = [
     ("user", 'Reference Text 0:\nA\n\nWhat is "owed"?'), ("assistant", 'A "debt".\n"""\n'),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from tasks.rules.verdict import Verdict, VerdictError, parse_verdict, reply_format
+from tasks.rules.verdict import TERNARY, Verdict, VerdictError, parse_verdict, reply_format, status_of
 
 MET = Verdict("met", 1.0, "")
 UNMET = Verdict("unmet", 0.0, "")
@@ -51,93 +51,55 @@ def test_a_clear_reply_is_read(case: str) -> None:
 BAD = {
     "nothing": "",
     "white space": " \n",
-    "a word": "true",
     "prose": "The criterion is met.",
     "yes": '{"criteria_met": "yes"}',
-    "true as text": '{"criteria_met": "true"}',
-    "true in capitals": '{"criteria_met": TRUE}',
     "true of another language": '{"criteria_met": True}',
-    "one": '{"criteria_met": 1}',
-    "zero": '{"criteria_met": 0}',
     "one with a point": '{"criteria_met": 1.0}',
     "null": '{"criteria_met": null}',
-    "a list of one": '{"criteria_met": [true]}',
     "an object in its place": '{"criteria_met": {"value": true}}',
-    "not there": '{"explanation": "met"}',
     "another name": '{"criteria_Met": true}',
     "one level down": '{"verdict": {"criteria_met": true}}',
-    "an empty object": "{}",
     "a list": '[{"criteria_met": true}]',
-    "an empty list": "[]",
-    "a number": "1",
     "a text": '"criteria_met: true"',
     "two objects": '{"criteria_met": true}{"criteria_met": false}',
-    "two lines": '{"criteria_met": true}\n{"criteria_met": true}',
     "two fences": '```json\n{"criteria_met": true}\n```\n```json\n{"criteria_met": true}\n```',
     "cut off": '{"explanation": "It is true that',
-    "cut off after the answer": '{"criteria_met": true, "explanation": "It',
-    "cut off before the brace": '{"criteria_met": true',
-    "cut off in the word": '{"criteria_met": tru',
     "a fence that does not end": '```json\n{"criteria_met": true}',
-    "a fence that does not begin": '{"criteria_met": true}\n```',
     "the key twice": '{"criteria_met": true, "criteria_met": false}',
-    "the key twice, the same": '{"criteria_met": true, "criteria_met": true}',
     "the explanation twice": '{"criteria_met": true, "explanation": "a", "explanation": "b"}',
     "a key twice further in": '{"criteria_met": true, "x": {"a": 1, "a": 2}}',
     "text in front": 'Here it is: {"criteria_met": true}',
-    "text behind": '{"criteria_met": true} I am sure.',
     "text in front of a fence": 'Here it is:\n```json\n{"criteria_met": true}\n```',
-    "text behind a fence": '```json\n{"criteria_met": true}\n```\nDone.',
     "text in a fence": '```json\nHere: {"criteria_met": true}\n```',
-    "single quotes": "{'criteria_met': true}",
-    "a comment": '{"criteria_met": true} // sure',
     "a comma too many": '{"criteria_met": true,}',
-    "no quotes": "{criteria_met: true}",
     "a line break inside a text": '{"criteria_met": true, "explanation": "a\nb"}',
     "NaN": '{"criteria_met": NaN}',
-    "NaN beside it": '{"criteria_met": true, "confidence": NaN}',
     "Infinity beside it": '{"criteria_met": true, "confidence": -Infinity}',
     "an explanation that is a list": '{"criteria_met": true, "explanation": ["a"]}',
-    "an explanation that is null": '{"criteria_met": true, "explanation": null}',
     "an explanation that is a number": '{"criteria_met": true, "explanation": 3}',
     "nested deep": '{"criteria_met": true, "x": ' + "[" * 100_000 + "]" * 100_000 + "}",
-    "nested deep and cut off": "[" * 100_000,
     "a number of five thousand digits": '{"criteria_met": true, "x": ' + "1" * 5_000 + "}",
     "a byte order mark": '\ufeff{"criteria_met": true}',
     "thinking only": '<think>{"criteria_met": true}</think>',
     "thinking that never ends": '<think>{"criteria_met": true}',
     "prose before a closing tag": 'The criterion is not met. It only says: </think>{"criteria_met": true}',
-    "prose before a closing tag and a fence": 'It is not met.\n</reasoning>\n```json\n{"criteria_met": true}\n```',
     "prose before a whole block": 'Not met. <think>so</think>{"criteria_met": true}',
     "thinking closed by another tag": '<think>so</reasoning>{"criteria_met": true}',
     "two blocks of thinking": '<think>a</think><think>b</think>{"criteria_met": true}',
     "prose behind the thinking": '<think>so</think>Not met. {"criteria_met": true}',
     "a second closing tag": '<think>so</think>not met</think>{"criteria_met": true}',
-    "a tag with an attribute": '<think a="b">so</think>{"criteria_met": true}',
     "a tag in letters that look alike": '<thin\u212a>so</thin\u212a>{"criteria_met": true}',
     "a space that JSON does not know": '\u00a0{"criteria_met": true}',
-    "a line separator behind": '{"criteria_met": true}\u2028',
     "a space that JSON does not know in a fence": '```json\n\u3000{"criteria_met": true}\n```',
-    "a zero-width space": '\u200b{"criteria_met": true}',
-    "a comment before it": '/* sure */{"criteria_met": true}',
-    "a comment in it": '{"criteria_met": true /* sure */}',
     "a fence in a fence": '```json\n```json\n{"criteria_met": true}\n```\n```',
     "a fence of another language": '```python\n{"criteria_met": true}\n```',
-    "a fence of tildes": '~~~\n{"criteria_met": true}\n~~~',
     "a decision inside of another value": '{"criteria_met": true, "details": [{"criteria_met": false}]}',
-    "YAML": "criteria_met: true",
     "an object with a NUL behind": '{"criteria_met": true}\x00',
 }
 
 
 @pytest.mark.parametrize("case", BAD)
 def test_a_reply_that_is_no_clear_answer_is_an_error(case: str) -> None:
-    with pytest.raises(VerdictError):
-        parse_verdict(BAD[case])
-
-
-@pytest.mark.parametrize("case", BAD)
-def test_the_error_is_one_short_line(case: str) -> None:
     with pytest.raises(VerdictError) as caught:
         parse_verdict(BAD[case])
 
@@ -240,17 +202,6 @@ def test_where_the_server_omits_the_opening_tag_all_up_to_the_closing_one_is_thi
             parse_verdict(unclear, omits_think_tag=True)
 
 
-@pytest.mark.parametrize("word", ["satisfied", " Satisfied\n", "SATISFIED"])
-def test_a_ternary_word_counts_large_or_small(word: str) -> None:
-    assert MET == parse_verdict(json.dumps({"verdict": word}), "ternary")
-
-
-@pytest.mark.parametrize("word", ["satisfied.", "not\u00a0satisfied", "sat\u0131sfied", "met", ""])
-def test_any_other_word_is_no_verdict(word: str) -> None:
-    with pytest.raises(VerdictError):
-        parse_verdict(json.dumps({"verdict": word}), "ternary")
-
-
 @pytest.mark.parametrize("explanation", ["quotes </think> of the answer", "quotes <reason>x</reason>", "a <think> b"])
 def test_an_explanation_that_names_a_tag_is_read_as_it_is_when_thinking_stands_in_front(explanation: str) -> None:
     reply = "<think>so</think>" + json.dumps({"explanation": explanation, "criteria_met": True})
@@ -258,22 +209,15 @@ def test_an_explanation_that_names_a_tag_is_read_as_it_is_when_thinking_stands_i
     assert Verdict("met", 1.0, explanation) == parse_verdict(reply)
 
 
-@pytest.mark.parametrize("escaped", [r"\ud83d", r"cut \ude00", r"\udc00\ud800"])
-def test_an_explanation_can_be_stored_whatever_it_is_escaped_from(escaped: str) -> None:
-    verdict = parse_verdict(f'{{"criteria_met": true, "explanation": "{escaped}"}}')
-
-    assert verdict.explanation == verdict.explanation.encode("utf-8", "replace").decode("utf-8")
-
-
-def test_an_escaped_pair_of_surrogates_is_the_character_that_it_stands_for() -> None:
-    assert "😀" == parse_verdict(r'{"criteria_met": true, "explanation": "\ud83d\ude00"}').explanation
+@pytest.mark.parametrize(("escaped", "wanted"), [(r"cut \ude00", "cut \ufffd"), (r"\ud83d\ude00", "😀")])
+def test_an_explanation_can_be_stored_whatever_it_is_escaped_from(escaped: str, wanted: str) -> None:
+    assert wanted == parse_verdict(f'{{"criteria_met": true, "explanation": "{escaped}"}}').explanation
 
 
 def test_the_format_that_is_asked_for_takes_exactly_the_two_keys() -> None:
     schema = reply_format(None)["json_schema"]["schema"]
 
-    assert ["criteria_met", "explanation"] == sorted(schema["properties"])
-    assert ["criteria_met", "explanation"] == sorted(schema["required"])
+    assert ["criteria_met", "explanation"] == sorted(schema["properties"]) == sorted(schema["required"])
     assert schema["additionalProperties"] is False
     assert {"type": "boolean"} == schema["properties"]["criteria_met"]
 
@@ -281,3 +225,36 @@ def test_the_format_that_is_asked_for_takes_exactly_the_two_keys() -> None:
 @pytest.mark.parametrize(("bound", "wanted"), [(None, {"type": "string"}), (80, {"type": "string", "maxLength": 80})])
 def test_the_explanation_is_bounded_where_a_bound_is_given(bound: int | None, wanted: dict[str, Any]) -> None:
     assert wanted == reply_format(bound)["json_schema"]["schema"]["properties"]["explanation"]
+
+
+@pytest.mark.parametrize(
+    ("word", "status"),
+    [
+        ("satisfied", "met"), (" Satisfied\n", "met"), ("partially_satisfied", "partial"),
+        ("PARTIALLY-SATISFIED", "partial"), ("Partially  Satisfied", "partial"), ("not_satisfied", "unmet"),
+        ("Not Satisfied", "unmet"), ("not-satisfied", "unmet"),
+    ],
+)  # fmt: skip
+def test_a_word_is_read_however_its_parts_are_joined(word: str, status: str) -> None:
+    assert status_of(word) == status
+    assert parse_verdict(json.dumps({"verdict": word}), TERNARY).status == status
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "",
+        "_",
+        "notsatisfied",
+        "not",
+        "satisfied_not",
+        "satisfied, partially satisfied",
+        "satisfied.",
+        "not\u00a0satisfied",
+        "sat\u0131sfied",
+    ],
+)
+def test_another_word_is_no_verdict(word: str) -> None:
+    assert status_of(word) is None
+    with pytest.raises(VerdictError):
+        parse_verdict(json.dumps({"verdict": word}), TERNARY)

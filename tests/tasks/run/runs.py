@@ -3,13 +3,13 @@
 import asyncio
 
 from tasks.assemble import assemble
-from tasks.check.check import check
+from tasks.check import check
 from tasks.config.job import Job
 from tasks.ingest import ingest
-from tasks.judge import judge_by_provider_batches, judge_responses, plan_verdicts
+from tasks.judge.judge import judge_by_provider_batches, judge_responses, plan_verdicts
 from tasks.run.run_context import open_run_context
-from tasks.run.stage_report import StageReport
-from tasks.sample.sample import plan_samples, sample_cells
+from tasks.run.writing import StageReport
+from tasks.sample import plan_samples, sample_cells
 from warehouse import Warehouse
 
 

@@ -8,7 +8,8 @@ import pytest
 from flows.run.unknown_names import refuse_unknown_judges
 from flows.run.validation import sound_settings
 from tasks.benchmarks import load_benchmark
-from tasks.config import Job, Settings
+from tasks.config.job import Job
+from tasks.config.settings import Settings
 from tasks.rules.errors import UsageError
 from tasks.run.judgings import Judging, judgings
 from tasks.run.keys import callees

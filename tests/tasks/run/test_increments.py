@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 
 from tasks.config.job import Job
-from tasks.config.settings import Settings
-from tasks.dataset.source import with_revision
 from tasks.rules.errors import UsageError
 from tasks.run.coverage import coverage
-from tests.builders import good_row, write_jsonl
+from tests.builders import good_row, job_on, write_jsonl
 from tests.faults.answers import Answer, is_judging, well_behaved
 from tests.faults.content import Request
 from tests.faults.server import FaultServer
@@ -74,10 +72,7 @@ class World:
     judge = model
 
     def job(self, **narrowed: Any) -> Job:
-        settings = Settings.model_validate(self.settings)
-        return with_revision(
-            Job(settings=settings, warehouse=self.folder / "w", run_id="a-run", is_quiet=True, **narrowed)
-        )
+        return job_on("given", self.folder / "w", **self.settings).model_copy(update=narrowed)
 
     def does(self, **narrowed: Any) -> tuple[int, int]:
         """(answers sampled, verdicts judged), each counted in the provider's book."""
@@ -112,52 +107,27 @@ def test_what_is_there_is_not_called_for_again(world: World) -> None:
     assert world.does() == (0, 0)
 
 
-def another_model(world: World) -> None:
-    world.settings["models"].append(world.model("another"))
-
-
-def another_trial(world: World) -> None:
-    world.settings["trials"] = 2
-
-
-def another_judge(world: World) -> None:
-    world.settings["judges"].append(world.judge("another-judge"))
-
-
-def another_judge_trial(world: World) -> None:
-    world.settings["judges"][0]["trials"] = 2
-
-
 def another_template(world: World) -> None:
     path = world.folder / "template.txt"
     path.write_text(TEMPLATE)
     world.settings["judges"][0]["template"] = str(path)
 
 
-def another_split(world: World) -> None:
-    world.settings["dataset"]["splits"] = ["finance", "legal"]
+INCREMENTS: dict[str, tuple[Callable[[World], Any], tuple[int, int]]] = {
+    "another model": (lambda world: world.settings["models"].append(world.model("another")), (TASKS, VERDICTS)),
+    "another trial": (lambda world: world.settings.update(trials=2), (TASKS, VERDICTS)),
+    "another judge": (lambda world: world.settings["judges"].append(world.judge("another-judge")), (0, VERDICTS)),
+    "another judge trial": (lambda world: world.settings["judges"][0].update(trials=2), (0, VERDICTS)),
+    "another template": (another_template, (0, VERDICTS)),
+    "another split": (lambda world: world.settings["dataset"]["splits"].append("legal"), (2, 2 * CRITERIA)),
+    "a parameter": (lambda world: world.settings["models"][0].update(temperature=0.5), (TASKS, VERDICTS)),
+}
 
 
-def a_parameter(world: World) -> None:
-    world.settings["models"][0]["temperature"] = 0.5
-
-
-@pytest.mark.parametrize(
-    ("increment", "cost"),
-    [
-        (another_model, (TASKS, VERDICTS)),
-        (another_trial, (TASKS, VERDICTS)),
-        (another_judge, (0, VERDICTS)),
-        (another_judge_trial, (0, VERDICTS)),
-        (another_template, (0, VERDICTS)),
-        (another_split, (2, 2 * CRITERIA)),
-        (a_parameter, (TASKS, VERDICTS)),
-    ],
-)
-def test_an_increment_costs_exactly_its_missing_cells_and_the_old_ones_stay(
-    world: World, increment: Callable[[World], None], cost: tuple[int, int]
-) -> None:
-    increment(world)
+@pytest.mark.parametrize("increment", INCREMENTS)
+def test_an_increment_costs_exactly_its_missing_cells_and_the_old_ones_stay(world: World, increment: str) -> None:
+    change, cost = INCREMENTS[increment]
+    change(world)
     assert world.does() == cost
     assert world.does() == (0, 0)
     assert world.count("responses") == TASKS + cost[0]

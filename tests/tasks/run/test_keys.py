@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 
-from tasks.config import Job
+from tasks.config.job import Job
 from tasks.config.settings import Calls
 from tasks.llm import SenderPool, environment, filled_in
 from tasks.rules.errors import UsageError
-from tasks.run import CALLED_BY, CALLED_ROLES, open_run_context, refuse_unready, target_of
+from tasks.run.judgings import target_of
+from tasks.run.keys import CALLED_BY, CALLED_ROLES
+from tasks.run.run_context import open_run_context, refuse_unready
 from tests.builders import admitted, criterion, job_on, response, row
 from warehouse import Warehouse, take_notices
 

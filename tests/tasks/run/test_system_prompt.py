@@ -7,10 +7,10 @@ import pytest
 
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
-from tasks.config import Model
+from tasks.config.models import Model
 from tasks.plan import plan
 from tasks.rules.errors import UsageError
-from tasks.run import target_of
+from tasks.run.judgings import target_of
 from tests.builders import job_on
 from tests.faults.server import FaultServer
 from tests.tasks.run.runs import judged, prepared, sampled

@@ -15,7 +15,7 @@ from tasks.llm.ledger.ledger import Ledger, spend_in
 from tasks.llm.limiter import AdmissionRequest, Limiter, Outcome, TimeIsUp
 from tasks.llm.replies import Reply
 from tasks.run.run_context import open_run_context
-from tasks.run.stage_report import StageReport
+from tasks.run.writing import StageReport
 from tests.builders import job_on
 from tests.faults.answers import Behaviour
 from tests.faults.server import Answer, FaultServer

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tasks.config import Judge, Model
+from tasks.config.models import Judge, Model
 from tasks.llm.calls.sending import chat_arguments
 from tasks.llm.request import Call, Target
 from tasks.rules.verdict import reply_format
-from tasks.run.part_writer import judge_target, target_of
+from tasks.run.judgings import judge_target, target_of
 from tests.faults.server import Answer, FaultServer
 from tests.tasks.llm.conftest import Calling, call_to
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tasks.config import Judge
+from tasks.config.models import Judge
 from tasks.judge.criteria import CriterionJudge
-from tasks.judge.judge_call import PendingVerdict, verdict_question
+from tasks.judge.verdict_rows import PendingVerdict, verdict_question
 from tasks.llm.calls.gateway import Gateway
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply

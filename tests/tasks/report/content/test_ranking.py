@@ -6,10 +6,10 @@ import pytest
 
 from tasks.benchmarks.base import Reference
 from tasks.benchmarks.prbench import BENCHMARK
-from tasks.config import Judge
+from tasks.config.models import Judge
 from tasks.report.rendering.ranking import Board, Ranking, called_names, is_of, leaders, order_of, shown, ticks
 from tasks.report.rendering.site import templates
-from tasks.run import judge_target
+from tasks.run.judgings import judge_target
 
 
 def row(model: str, rank: int | None, **more: Any) -> dict[str, Any]:

@@ -13,10 +13,10 @@ from tasks.llm import Ledger, Reply
 from tasks.llm.ledger.entries import Entry
 from tasks.prompts import load_template
 from tasks.report.content.edition import entry_key, task_key
+from tasks.rules.conversation import judge_prompt
 from tasks.rules.errors import PipelineError
-from tasks.rules.quoting import judge_prompt
 from tasks.rules.verdict import reminder
-from tasks.run import hash_of_template
+from tasks.run.judgings import hash_of_template
 from tests.builders import admitted, job_on, row, write_jsonl
 from tests.tasks.report.browser import Visit, visiting
 from tests.tasks.report.drilldown.drilled import answered, drill, rubric, store

@@ -7,7 +7,7 @@ from typing import Any
 
 import duckdb
 
-from tasks.config import DataRevision
+from tasks.config.job import DataRevision
 from tasks.report.content.edition import Edition, open_edition
 from tasks.report.content.figures import Figure
 from tasks.report.rendering.drawn import as_csv, drawn

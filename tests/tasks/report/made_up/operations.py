@@ -9,7 +9,7 @@ from typing import Any
 
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.prbench import SEVERITIES
-from tasks.config.policies import default_policy, expectations_of
+from tasks.check import default_policy, expectations_of
 from tasks.config.settings import Settings
 from tasks.rules.identity import digest
 from tasks.rules.records import Criterion, Task

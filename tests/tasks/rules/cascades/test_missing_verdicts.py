@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tasks.rules.cascades import Costs, Estimate, Evaluation, PairedVerdicts, When, evaluate, for_choosing
-from tasks.rules.cascades.candidates import Candidate, candidates
+from tasks.rules.cascades.evaluation import Costs, Estimate, Evaluation, evaluate, for_choosing
+from tasks.rules.cascades.rules import Candidate, PairedVerdicts, When, candidates
 from tests.tasks.rules.cascades.worlds import noise
 
 FREE = Costs(None, None)

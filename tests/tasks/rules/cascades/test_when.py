@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.rules.cascades import Facts, When, confidence_of, escalations, reasons_to_escalate
+from tasks.rules.cascades.rules import Facts, When, confidence_of, escalations, reasons_to_escalate
 
 Case = tuple[list[float | None], int, str, float | None]
 VALUES = st.sampled_from([None, 0.0, 0.5, 1.0])

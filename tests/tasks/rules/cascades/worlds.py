@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tasks.rules.cascades import Bound, Candidate, Costs, Facts, PairedVerdicts, When, evaluate, picked
+from tasks.rules.cascades.evaluation import Bound, Costs, evaluate, picked
+from tasks.rules.cascades.rules import Candidate, Facts, PairedVerdicts, When
 
 CATEGORIES = np.array(["Accuracy", "Clarity", "Depth", "Style"])
 

@@ -1,6 +1,10 @@
-"""Agreement between graders, against scikit-learn and against pairs written out."""
+"""Agreement between graders, against scikit-learn and against pairs written out.
+
+What a check predicts: figures of a table of four, against scikit-learn and plain counts.
+"""
 
 import itertools
+import math
 import random
 from collections.abc import Sequence
 from statistics import NormalDist
@@ -12,7 +16,18 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from sklearn.metrics import cohen_kappa_score, f1_score
 
-from tasks.rules.statistics.agreement import agreement_intervals, kappa, krippendorff_alpha, macro_f1, raw_agreement
+from tasks.rules.statistics.agreement import (
+    agreement_intervals,
+    check_auc,
+    failing_rate,
+    kappa,
+    krippendorff_alpha,
+    macro_f1,
+    odds_ratio,
+    passing_rate,
+    rate_difference,
+    raw_agreement,
+)
 from tasks.rules.statistics.intervals import draws
 
 MEASURES = [kappa, macro_f1, raw_agreement]
@@ -81,17 +96,6 @@ def test_agreement_is_that_of_scikit_learn(labelled: tuple[int, list[tuple[int, 
     assert (np.nan if one_label else cohen_kappa_score(first, second)) == pytest.approx(kappa(table), nan_ok=True)
 
 
-@pytest.mark.parametrize("k", [2, 3])
-def test_kappa_and_f1_of_many_random_labels_are_those_of_scikit_learn(k: int) -> None:
-    dice = np.random.default_rng(k)
-    first = dice.integers(0, k, 2_000)
-    second = np.where(dice.random(2_000) < 0.7, first, dice.integers(0, k, 2_000))
-    table = table_of(list(zip(first, second, strict=True)), k)
-
-    assert cohen_kappa_score(first, second) == pytest.approx(float(kappa(table)))
-    assert f1_score(first, second, average="macro") == pytest.approx(float(macro_f1(table)))
-
-
 @pytest.mark.parametrize("measure", [*MEASURES, krippendorff_alpha])
 def test_nothing_to_agree_on_has_no_agreement(measure) -> None:
     assert np.isnan(measure(np.zeros((2, 2))))
@@ -120,13 +124,6 @@ def test_agreement_knows_neither_the_order_of_graders_nor_of_labels(tables: np.n
         found = measure(tables)
         assert measure(tables.swapaxes(1, 2)) == pytest.approx(found, nan_ok=True)
         assert measure(tables[:, order][:, :, order]) == pytest.approx(found, nan_ok=True)
-
-
-def test_full_agreement_is_one_and_independence_is_nothing() -> None:
-    full, independent = np.diag([5, 3]), np.outer([2, 6], [3, 9])
-
-    assert 1.0 == kappa(full) == macro_f1(full) == raw_agreement(full) == krippendorff_alpha(2 * full)
-    assert kappa(independent) == pytest.approx(0.0)
 
 
 def test_alpha_of_the_textbook_is_found() -> None:
@@ -184,3 +181,31 @@ def test_agreement_on_fewer_than_two_tasks_has_no_interval() -> None:
 
     assert np.isnan(agreement_intervals(tables, kappa, resamples=FEW)[0]).all()
     assert np.isnan(agreement_intervals(tables[:0], kappa, resamples=FEW)[0]).all()
+
+
+CELL = st.integers(1, 30)
+
+
+@given(CELL, CELL, CELL, CELL)
+def test_the_auc_is_the_chance_that_a_pair_is_put_in_order(a: int, b: int, c: int, d: int) -> None:
+    table = np.array([[a, b], [c, d]])
+    fails_of_cases, fails_of_others = [1] * a + [0] * c, [1] * b + [0] * d
+    pairs = [(x > y) + (x == y) / 2 for x in fails_of_cases for y in fails_of_others]
+
+    assert check_auc(table) == pytest.approx(sum(pairs) / len(pairs))
+
+
+@given(CELL, CELL, CELL, CELL)
+def test_rates_and_odds_are_those_of_plain_counts(a: int, b: int, c: int, d: int) -> None:
+    table = np.array([[[a, b], [c, d]]])
+
+    assert failing_rate(table)[0] == pytest.approx(a / (a + b))
+    assert passing_rate(table)[0] == pytest.approx(c / (c + d))
+    assert rate_difference(table)[0] == pytest.approx(a / (a + b) - c / (c + d))
+    assert odds_ratio(table)[0] == pytest.approx((a / b) / (c / d))
+
+
+def test_what_is_divided_by_nothing_is_not_defined() -> None:
+    assert math.isnan(failing_rate(np.array([[0, 0], [1, 2]])))
+    assert math.isnan(odds_ratio(np.array([[2, 0], [1, 2]])))
+    assert math.isnan(check_auc(np.array([[0, 3], [0, 2]])))

@@ -5,14 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tasks.rules.statistics.debiased import (
-    KnownTasks,
-    Labels,
-    corrected,
-    estimate,
-    estimated_difference,
-    too_few,
-)
+from tasks.rules.statistics.debiased import KnownTasks, Labels, corrected, estimate, estimated_difference, too_few
 from tests.benchmarks.debiased_coverage import WORLDS, differences, outcomes
 
 N = 200

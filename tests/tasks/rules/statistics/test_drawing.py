@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.rules.statistics.drawing import (
+from tasks.rules.statistics.sampling import (
     LEAST_ERROR,
     PRIOR_ERROR,
     expected_errors,

@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import jaccard_score, precision_recall_fscore_support
 
-from tasks.rules.statistics.labels import MACRO, MEASURES, MICRO, TASKS, LabelAgreement, label_agreement
+from tasks.rules.statistics.agreement import MACRO, MEASURES, MICRO, TASKS, LabelAgreement, label_agreement
 
 LABELS = ["a", "b", "c", "d"]
 AVERAGES = {MICRO: "micro", MACRO: "macro", TASKS: "samples"}

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from tasks.rules.statistics.agreement import agreement_intervals
-from tasks.rules.statistics.prediction import check_auc, rate_difference
+from tasks.rules.statistics.agreement import agreement_intervals, check_auc, rate_difference
 from tests.benchmarks.review_coverage import DESIGNS, World, coverage
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]

@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.rules.stopping.task_order import block_ends, task_order
+from tasks.rules.stopping import block_ends, task_order
 
 STRATA = {f"t{i}": "Finance" if i % 4 else "Legal" for i in range(100)}
 

@@ -5,10 +5,21 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from tasks.rules.stopping.confidence_sequence import sequence_ends
-from tasks.rules.stopping.decisions import DIFFERENT, DROPPED, EQUAL, NOT_DROPPED, OPEN, Rule, alpha_of_each
-from tasks.rules.stopping.task_order import block_ends
-from tasks.rules.stopping.thresholds import FEWEST_TASKS, crossing_chance, mixture, thresholds
+from tasks.rules.stopping import (
+    DIFFERENT,
+    DROPPED,
+    EQUAL,
+    FEWEST_TASKS,
+    NOT_DROPPED,
+    OPEN,
+    Rule,
+    alpha_of_each,
+    block_ends,
+    crossing_chance,
+    mixture,
+    sequence_ends,
+    thresholds,
+)
 
 
 def test_one_look_has_the_textbook_threshold() -> None:
@@ -33,8 +44,7 @@ def test_sums_of_normal_values_cross_the_thresholds_as_often_as_asked(n_tasks: i
 
 
 @pytest.mark.parametrize(
-    ("n_tasks", "block", "alpha"),
-    [(4_951, 50, 0.05 / 190), (10_001, 100, 0.05), (100_001, 1_000, 0.05)],
+    ("n_tasks", "block", "alpha"), [(4_951, 50, 0.05 / 190), (10_001, 100, 0.05), (100_001, 1_000, 0.05)]
 )
 def test_a_last_block_that_is_small_against_the_whole_is_no_way_around_the_thresholds(
     n_tasks: int, block: int, alpha: float

@@ -1,0 +1,273 @@
+"""When a criterion goes from a cascade's first judge to its second: one definition for replays and live runs.
+
+With it stand what a replay looks at (the verdicts of two judges on the same criteria, as arrays) and the rules that an
+evaluation tries.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.rules.verdict import TERNARY
+
+FAILED, DISAGREEMENT, WEIGHT, CATEGORY = "failed", "disagreement", "weight", "category"
+CONFIDENCE, CONFIDENCE_UNKNOWN = "confidence", "confidence_unknown"
+Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class When:
+    """Conditions on a criterion and on what the first judge said of it; any one of them escalates.
+
+    Attributes:
+        disagreement: the repetitions of the first judge do not all say the same.
+        weight_above: the criterion's weight, without its sign, is above this.
+        categories: the criterion is of one of these categories.
+        confidence_below: the first judge's confidence is below this, from 0 to 1, or not known.
+    """
+
+    disagreement: bool = False
+    weight_above: float | None = None
+    categories: tuple[str, ...] = ()
+    confidence_below: float | None = None
+
+    @property
+    def n_conditions(self) -> int:
+        """How many conditions there are."""
+        given = (self.disagreement, self.weight_above is not None, bool(self.categories), self.has_confidence)
+        return sum(given)
+
+    @property
+    def has_confidence(self) -> bool:
+        """Whether the first judge's confidence counts."""
+        return self.confidence_below is not None
+
+    def n_repetitions(self, trials: int) -> int:
+        """How many of a first judge's repetitions are asked: all where they are compared, else one."""
+        return trials if self.disagreement else 1
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a decision to escalate rests on, for some criteria.
+
+    Attributes:
+        first: the values of the first judge's repetitions, shape (n_criteria, n_repetitions), NaN where one failed.
+        weights: shape (n_criteria,).
+        categories: shape (n_criteria,), `(none)` without one.
+        confidence: of the first repetition, shape (n_criteria,), NaN where it is not known.
+    """
+
+    first: Floats
+    weights: Floats
+    categories: NDArray[Any]
+    confidence: Floats
+
+
+def escalations(when: When, facts: Facts) -> dict[str, Flags]:
+    """For each reason to escalate which criteria have it, shape (n_criteria,).
+
+    A failure of the first judge always escalates: of its first repetition, or of any where they are compared. Its
+    verdict is that of the first repetition.
+    """
+    counted = facts.first if when.disagreement else facts.first[:, :1]
+    failed = np.asarray(np.isnan(counted).any(axis=1))
+    found: dict[str, Flags] = {FAILED: failed}
+    if when.disagreement:
+        found[DISAGREEMENT] = ~failed & np.asarray((counted != counted[:, :1]).any(axis=1))
+    if when.weight_above is not None:
+        found[WEIGHT] = np.abs(facts.weights) > when.weight_above
+    if when.categories:
+        found[CATEGORY] = np.isin(facts.categories, np.asarray(when.categories))
+    if when.confidence_below is not None:
+        unknown = np.isnan(facts.confidence)
+        found[CONFIDENCE] = ~failed & ~unknown & (facts.confidence < when.confidence_below)
+        found[CONFIDENCE_UNKNOWN] = ~failed & unknown
+    return found
+
+
+def reasons_to_escalate(
+    when: When, first: Sequence[float | None], weight: float, category: str | None, confidence: float | None
+) -> list[str]:
+    """The reasons to escalate one criterion; none: the first judge has decided.
+
+    Args:
+        first: the values of the first judge's repetitions, None where one failed.
+    """
+    facts = Facts(
+        np.array([[math.nan if value is None else value for value in first]]),
+        np.array([float(weight)]),
+        np.array([category or "(none)"]),
+        np.array([math.nan if confidence is None else confidence]),
+    )
+    return [reason for reason, which in escalations(when, facts).items() if which[0]]
+
+
+Tokens = Sequence[tuple[str, float]]
+"""The tokens of a reply with their log-probabilities."""
+_BINARY = re.compile(r'(?<!\\)"criteria_met"\s*:\s*(true|false)')
+_TERNARY = re.compile(r'(?<!\\)"verdict"\s*:\s*"([^"\\]*)"')
+
+
+def confidence_of(tokens: Tokens, grading: str) -> float | None:
+    """The probability that the judge gave the decision it wrote, from 0 to 1: that of the tokens that hold it together.
+
+    The decision is the value after the last `"criteria_met":` (binary) or the word after the last `"verdict":`
+    (ternary); an escaped key is a quotation. None where there is no such value, or a probability is none.
+    """
+    text = "".join(token for token, _ in tokens)
+    found = list((_TERNARY if grading == TERNARY else _BINARY).finditer(text))
+    if not found:
+        return None
+    start, end = found[-1].span(1)
+    total, place = 0.0, 0
+    for token, logprob in tokens:
+        if place < end and place + len(token) > start:
+            total += logprob
+        place += len(token)
+    return math.exp(total) if math.isfinite(total) and total <= 1e-6 else None
+
+
+Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class PairedVerdicts:
+    """Criteria of responses that a strong judge has decided and a cheap one was asked about.
+
+    Attributes:
+        facts: what the cheap judge said, and what a rule to escalate looks at.
+        strong: the strong judge's values, shape (n_criteria,): 1, 0.5 or 0.
+        task: place of the criterion's task in `tasks`.
+        response: place of its response.
+        tasks: the ids of the tasks.
+        task_of_response, model_of_response: places in `tasks` and `models`, shape (n_responses,).
+        models: names of the models.
+        offset, denominator: of the response's primary score, (points + offset) / denominator; NaN where the response
+            has criteria that are not here.
+        has_second: whether the cheap judge was asked a second time, shape (n_criteria,).
+    """
+
+    facts: Facts
+    strong: Floats
+    task: Places
+    response: Places
+    tasks: tuple[str, ...]
+    task_of_response: Places
+    model_of_response: Places
+    models: tuple[str, ...]
+    offset: Floats
+    denominator: Floats
+    has_second: Flags
+
+    def of_tasks(self, chosen: Flags) -> "PairedVerdicts":
+        """Only the criteria of some tasks; places stay as they are.
+
+        Args:
+            chosen: shape (n_tasks,).
+        """
+        here = chosen[self.task]
+        facts = Facts(
+            self.facts.first[here], self.facts.weights[here], self.facts.categories[here], self.facts.confidence[here]
+        )
+        denominator = np.where(chosen[self.task_of_response], self.denominator, np.nan)
+        return replace(
+            self, facts=facts, strong=self.strong[here], task=self.task[here], response=self.response[here],
+            denominator=denominator, has_second=self.has_second[here],
+        )  # fmt: skip
+
+    def scores(self, values: NDArray[Any]) -> Floats:
+        """Scores of the responses, shape (n_responses,), when criteria have these values; NaN where one is missing."""
+        points = np.bincount(self.response, values * self.facts.weights, minlength=len(self.denominator))
+        return np.asarray((points + self.offset) / self.denominator)
+
+
+CONFIDENCES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
+_MOST_WEIGHTS = 12
+"""More distinct weights than these are thinned out evenly."""
+_FEWEST_REPEATED = 0.5
+"""Disagreement is tried where the cheap judge has repeated at least so many of the criteria."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A rule under its name. `when` None: the strong judge alone, without a cheap one."""
+
+    name: str
+    when: When | None
+
+
+def candidates(paired: PairedVerdicts, *, has_repetitions: bool) -> list[Candidate]:
+    """The rules to try, the plainest first.
+
+    Weights and confidences are those at which something changes; sets of categories grow by the category in which the
+    cheap judge errs most often next. Call it with the tasks on which rules are chosen.
+    """
+    weights = _weights(paired)
+    sets = _category_sets(paired)
+    single = [(name,) for name in sorted(set(paired.facts.categories.tolist()))] if len(sets) else []
+    confidences = [level for level in CONFIDENCES if _separates(paired, level)]
+    found = [Candidate("cheap alone", When()), Candidate("strong alone", None)]
+    found += [_named(When(weight_above=weight)) for weight in weights]
+    found += [_named(When(categories=names)) for names in dict.fromkeys([*single, *sets])]
+    found += [_named(When(confidence_below=level)) for level in confidences]
+    found += [_named(When(weight_above=w, categories=names)) for w in weights for names in sets]
+    found += [_named(When(weight_above=w, confidence_below=level)) for w in weights for level in confidences]
+    if has_repetitions:
+        found.append(_named(When(disagreement=True)))
+        found += [_named(When(disagreement=True, weight_above=weight)) for weight in weights]
+        found += [_named(When(disagreement=True, categories=names)) for names in sets]
+        found += [_named(When(disagreement=True, confidence_below=level)) for level in confidences]
+    return found
+
+
+def is_repeated(n_repeated: int, n_criteria: int) -> bool:
+    """Whether enough criteria have a second verdict of the cheap judge for disagreement to be tried."""
+    return n_repeated >= _FEWEST_REPEATED * max(1, n_criteria)
+
+
+def _named(when: When) -> Candidate:
+    return Candidate(" or ".join(_conditions(when)), when)
+
+
+def _conditions(when: When) -> Iterator[str]:
+    if when.disagreement:
+        yield "disagreement"
+    if when.weight_above is not None:
+        yield f"weight above {when.weight_above:g}"
+    if len(when.categories) == 1:
+        yield f"category {when.categories[0]}"
+    elif when.categories:
+        yield f"{len(when.categories)} categories ({', '.join(when.categories)})"
+    if when.confidence_below is not None:
+        yield f"confidence below {when.confidence_below:g}"
+
+
+def _weights(paired: PairedVerdicts) -> list[float]:
+    """The weights, without sign, that some criteria are above and some are not."""
+    distinct = np.unique(np.abs(paired.facts.weights))[:-1]
+    if len(distinct) > _MOST_WEIGHTS:
+        distinct = distinct[np.unique(np.linspace(0, len(distinct) - 1, _MOST_WEIGHTS).round().astype(int))]
+    return [float(weight) for weight in distinct]
+
+
+def _category_sets(paired: PairedVerdicts) -> list[tuple[str, ...]]:
+    """Sets of categories: the one in which the cheap judge errs most often, with the next, and so on, but not all."""
+    names, places = np.unique(paired.facts.categories, return_inverse=True)
+    first = paired.facts.first[:, 0]
+    decided = ~np.isnan(first)  # where it failed, every rule escalates
+    errs = np.bincount(places, decided & (first != paired.strong), minlength=len(names))
+    shares = errs / np.maximum(1, np.bincount(places, decided, minlength=len(names)))
+    order = np.argsort(-shares, kind="stable")
+    return [tuple(sorted(names[order[:size]].tolist())) for size in range(1, len(names))]
+
+
+def _separates(paired: PairedVerdicts, level: float) -> bool:
+    below = paired.facts.confidence < level
+    return bool(below.any()) and not bool((below | np.isnan(paired.facts.confidence)).all())

@@ -1,0 +1,307 @@
+"""When a comparison is settled: the order of tasks, intervals that hold at every look, decisions, unbiased figures.
+
+README.md shows how often the interval of a mean holds at every look together.
+
+Means are without the bias of stopping. Who stops when a difference looks large enough reports differences that are too
+large. The mean over the first block has no such bias, but few tasks. Its mean over all orders in which the tasks that
+were evaluated could have come has none either, and varies less (Rao and Blackwell): which tasks were evaluated says all
+about the true mean that their order says. Orders in which the comparison would have stopped earlier are no possible
+ones.
+"""
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.rules.statistics.intervals import Floats, n_differing
+
+
+def task_order(strata: Mapping[str, str], seed: str) -> list[str]:
+    """Tasks in a random order in which every beginning holds about the same share of each stratum.
+
+    In its stratum a task stands where the hash of seed and task id puts it; the k-th of n tasks of a stratum gets the
+    place (k - 1/2) / n among all. So the order depends on nothing but seed, task ids and strata.
+
+    Args:
+        strata: task id -> its stratum, such as its field.
+        seed: any text.
+    """
+    of_stratum: dict[str, list[tuple[bytes, str]]] = {}
+    for task_id, stratum in strata.items():
+        drawn = hashlib.sha256(f"{seed}\x1f{task_id}".encode()).digest()
+        of_stratum.setdefault(stratum, []).append((drawn, task_id))
+    placed = [
+        ((place + 0.5) / len(drawn), stratum, task_id)
+        for stratum, drawn in of_stratum.items()
+        for place, (_, task_id) in enumerate(sorted(drawn))
+    ]
+    return [task_id for _, _, task_id in sorted(placed)]
+
+
+def block_ends(n_tasks: int, block: int) -> list[int]:
+    """How many tasks are evaluated after each block; the last block may be smaller."""
+    return [*range(block, n_tasks, block), *([n_tasks] if n_tasks else [])]
+
+
+METHOD = "sequence-2"
+"""The name of the interval method, a part of what looks rest on; the number grows when the method changes."""
+_SKEW_FACTOR = 4.0
+"""Samples that miss a long tail show too little of its skewness; with so much of it, lognormal differences hold too."""
+_RARE = 0.75
+"""The largest rare difference that is allowed for before it is seen, where a perfect score is 1."""
+
+
+def unseen_sum(alpha: float) -> float:
+    """Return what differences of a kind that no task has shown so far may take off the sum over tasks.
+
+    Of n tasks, none shows a kind that a share p of all tasks has with a chance of (1 - p)^n, which is below alpha where
+    p is above log(1 / alpha) / n (with 5 % and by rule of thumb, three in n). Such a share of tasks that differ by
+    `_RARE` moves the mean by `_RARE` * log(1 / alpha) / n.
+    """
+    return _RARE * math.log(1.0 / alpha)
+
+
+def sequence_ends(values: Floats, square: float, unseen: float = 0.0) -> Floats:
+    """The interval of each figure's mean at a look.
+
+    `square` is what the square of a normal mean's statistic may reach at this look. A sum in units of its own root of
+    squares never exceeds the root of how many tasks differ, and has lighter tails than Student's t. So with d tasks
+    that differ from the commonest value, t reaches the threshold z where t^2 = z^2 (d - 1) / (d - z^2); with d up to
+    z^2 nothing can be said. Of differences that are symmetric around 0, as those of a model with itself, the sum has no
+    heavier tails than a normal one given their sizes, whatever these are: few or many, of any spread. An end that
+    skewness makes too short is longer by the first term of its expansion (Hall, "On the removal of skewness by
+    transformation", 1992), t * skewness / (3 sqrt(n)), with four times the skewness of the sample, which shows too
+    little of it.
+
+    Args:
+        values: shape (n_tasks, n_figures), NaN where a task does not count for a figure.
+
+    Returns:
+        Shape (n_figures, 2): low and high, NaN where the tasks that differ are too few to say anything.
+    """
+    counted = ~np.isnan(values)
+    n_tasks = counted.sum(axis=0).astype(np.float64)
+    differing = n_differing(values).astype(np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.where(counted, values, 0.0).sum(axis=0) / n_tasks
+        centred = np.where(counted, values - mean, 0.0)
+        squares = (centred**2).sum(axis=0)
+        error = np.sqrt(squares / (n_tasks - 1.0) / n_tasks)
+        skewness = (centred**3).sum(axis=0) / n_tasks / (squares / n_tasks) ** 1.5
+        skewness *= np.sqrt(n_tasks * (n_tasks - 1.0)) / (n_tasks - 2.0)
+        reach = np.sqrt(square * (differing - 1.0) / (differing - square))
+        skewed = _SKEW_FACTOR * skewness * reach / (3.0 * np.sqrt(n_tasks))
+        low = mean - np.maximum(error * reach * np.maximum(1.0, 1.0 - skewed), unseen / n_tasks)
+        high = mean + np.maximum(error * reach * np.maximum(1.0, 1.0 + skewed), unseen / n_tasks)
+    return np.where((differing > square)[:, None], np.column_stack([low, high]), np.nan)
+
+
+FEWEST_TASKS = 20
+"""No look is taken at fewer tasks."""
+_MOST_LOOKS = 120
+"""With more looks than these the mixture stands as it is: it holds for any number of them."""
+_STEPS = 40
+_LEAST_STEP = 0.01
+"""No look is taken right before the last one, if less than this share of the tasks lies between them."""
+_MOST_NODES = 400
+_NODES_OF_STEP = 1.5
+"""So many nodes a standard deviation of the finest step, at least: with two thirds of them chances are lost."""
+
+
+def mixture(n_tasks: Floats, alpha: float, n_planned: int) -> Floats:
+    """The square of the statistic that may be reached after n tasks, for any number of looks: Robbins' mixture.
+
+    (1 + n r) / (n r) * (2 log(1 / alpha) + log(1 + n r)), with r so that it is least at about half of the planned
+    tasks: r = (2 log(1 / alpha) + log(1 + 2 log(1 / alpha))) / (n_planned / 2). (Waudby-Smith, Arbour, Sinha, Kennedy
+    and Ramdas, "Time-uniform central limit theory and asymptotic confidence sequences", 2021, equations 4 and 10.)
+    """
+    exponent = 2.0 * math.log(1.0 / alpha)
+    ratio = n_tasks * (exponent + math.log(1.0 + exponent)) / (n_planned / 2.0)
+    return np.asarray((1.0 + ratio) / ratio * (exponent + np.log1p(ratio)))
+
+
+def thresholds(ends: Sequence[int], alpha: float) -> dict[int, float]:
+    """The square of the statistic at each look, by the number of its tasks.
+
+    The mixture holds for looks after every task, for ever. Here the looks are few and known before the start, so its
+    level is raised until the chance that a normal mean crosses it at any of them is alpha. Of two looks that are next
+    to each other at the end, only the last is taken.
+    """
+    looks = tuple(end for end in ends if end >= FEWEST_TASKS)
+    if len(looks) > 1 and looks[-1] - looks[-2] < _LEAST_STEP * looks[-1]:
+        looks = (*looks[:-2], looks[-1])
+    return dict(zip(looks, _calibrated(looks, alpha), strict=True))
+
+
+@lru_cache(maxsize=256)
+def _calibrated(looks: tuple[int, ...], alpha: float) -> tuple[float, ...]:
+    if not looks:
+        return ()
+    tasks, n_planned = np.array(looks, dtype=np.float64), looks[-1]
+    low, high = math.log(alpha), math.log(0.9)
+    finest = _finest(*_scaled(tasks, mixture(tasks, alpha, n_planned)))
+    is_exact = len(looks) <= _MOST_LOOKS and _NODES_OF_STEP * finest <= _MOST_NODES
+    for _ in range(_STEPS if is_exact else 0):
+        middle = (low + high) / 2.0
+        is_safe = crossing_chance(tasks, mixture(tasks, math.exp(middle), n_planned)) <= alpha
+        low, high = (middle, high) if is_safe else (low, middle)
+        if high - low < 1e-4:
+            break
+    return tuple(float(value) for value in mixture(tasks, math.exp(low), n_planned))
+
+
+def crossing_chance(n_tasks: Floats, squares: Floats) -> float:
+    """The chance that the sum of normal values crosses n * squares at any look, in either direction.
+
+    The density of the sum of those that have not crossed is carried from look to look (Armitage, McPherson and Rowe,
+    "Repeated significance tests on accumulating data", 1969), on the nodes of Gauss and Legendre.
+    """
+    bounds, steps = _scaled(n_tasks, squares)
+    n_nodes = int(min(_MOST_NODES, max(60, 4.0 * _finest(bounds, steps))))
+    at, weights = np.polynomial.legendre.leggauss(n_nodes)
+    nodes, mass = np.zeros(1), np.ones(1)
+    for bound, step in zip(bounds, steps, strict=True):
+        here = bound * at
+        density = np.exp(-((here[:, None] - nodes) ** 2) / (2.0 * step)) @ mass / math.sqrt(2.0 * math.pi * step)
+        nodes, mass = here, density * weights * bound
+    return 1.0 - float(mass.sum())
+
+
+def _scaled(n_tasks: Floats, squares: Floats) -> tuple[Floats, Floats]:
+    """What the sum may reach at each look, and the variance added before it, as if that of the whole sum were 1."""
+    times = n_tasks / n_tasks[-1]
+    return np.sqrt(squares * times), np.diff(times, prepend=0.0)
+
+
+def _finest(bounds: Floats, steps: Floats) -> float:
+    """The widest span of sums that have not crossed, in standard deviations of the finest step."""
+    return 2.0 * float(bounds.max()) / math.sqrt(float(steps.min()))
+
+
+Asked = Literal["different", "dropped"]
+OPEN, DIFFERENT, EQUAL, DROPPED, NOT_DROPPED = "open", "different", "equal", "dropped", "not_dropped"
+_DECISIONS: dict[Asked, tuple[str, str, str]] = {
+    "different": (OPEN, DIFFERENT, EQUAL),
+    "dropped": (OPEN, DROPPED, NOT_DROPPED),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How a comparison is decided.
+
+    Attributes:
+        asked: whether the two differ, or whether the first has dropped below the second.
+        alpha: the chance of a false decision on this comparison, all looks together.
+        least_difference: in the unit of the score; what is nearer to 0 is called equal, or not dropped.
+        ends: how many tasks are evaluated at each look; the last is all of them.
+    """
+
+    asked: Asked
+    alpha: float
+    least_difference: float
+    ends: Sequence[int]
+
+    @property
+    def n_planned(self) -> int:
+        """The tasks that are evaluated at most."""
+        return self.ends[-1]
+
+    def ends_at(self, differences: Floats) -> Floats:
+        """The intervals after the tasks given, shape (n_figures, 2); NaN where no look is taken after so many."""
+        square = thresholds(self.ends, self.alpha).get(len(differences))
+        if square is None:
+            return np.full((differences.shape[1], 2), np.nan)
+        return sequence_ends(differences, square, unseen_sum(self.alpha))
+
+    def decide(self, low: float, high: float) -> str:
+        """What an interval decides; an unknown one decides nothing."""
+        return _DECISIONS[self.asked][int(self._settled(np.array([[low, high]]))[0])]
+
+    def are_settled(self, differences: Floats) -> NDArray[np.bool_]:
+        """Which figures the tasks given settle; shape (n_tasks, n_figures)."""
+        return np.asarray(self._settled(self.ends_at(differences)) > 0)
+
+    def _settled(self, ends: Floats) -> NDArray[np.int64]:
+        """0 where an interval is open, 1 where it shows a difference or a drop, 2 where it rules it out."""
+        low, high, least = ends[:, 0], ends[:, 1], self.least_difference
+        if self.asked == "dropped":
+            return np.where(high < -least, 1, np.where(low > -least, 2, 0))
+        differs = (low > 0.0) | (high < 0.0)
+        return np.where(differs, 1, np.where((low > -least) & (high < least), 2, 0))
+
+
+def alpha_of_each(alpha: float, n_comparisons: int) -> float:
+    """The chance of a false decision of each comparison, so that that of any is at most alpha (Bonferroni).
+
+    It holds however the comparisons depend on each other, as they do: all pairs share models, and all share tasks. It
+    is fixed before the first look, so comparisons that are settled early change nothing for the others.
+    """
+    return alpha / max(1, n_comparisons)
+
+
+ORDERS = 1_000
+SEED = 20251114
+_MOST_TRIES = 20
+"""So many times as many orders are tried at most; with fewer than `_FEWEST` possible ones there is no estimate."""
+_FEWEST = 20
+
+
+def unbiased_means(differences: Floats, figures: Floats, strata: Floats, rule: Rule, orders: int = ORDERS) -> Floats:
+    """The mean of each figure, without the bias of having stopped when the differences were settled.
+
+    Args:
+        differences: of the tasks that were evaluated until the comparison stopped, in their order.
+        figures: shape (n_tasks, n_figures), in the same order; what is to be estimated, such as the differences
+            themselves, or a model's scores. NaN where a task does not count.
+        strata: a number for the stratum of each task; only tasks of one stratum change places.
+        rule: what the comparison was decided by.
+
+    Returns:
+        One mean a figure, NaN where too few orders are possible ones.
+    """
+    n_tasks = len(differences)
+    looks = [end for end in rule.ends if end < n_tasks]
+    first = rule.ends[0]
+    if not looks:
+        return np.asarray(_means(figures[None, :first])[0])
+    generator = np.random.default_rng(SEED)
+    sums, found = np.zeros(figures.shape[1]), 0
+    for _ in range(_MOST_TRIES):
+        drawn = _orders(strata, orders, generator)
+        possible = _possible(differences, drawn, rule, looks)[: orders - found]
+        if len(possible):
+            sums += _means(figures[possible[:, :first]]).sum(axis=0)
+            found += len(possible)
+        if found >= orders:
+            break
+    return sums / found if found >= _FEWEST else np.full(figures.shape[1], np.nan)
+
+
+def _means(values: Floats) -> Floats:
+    """Means over the tasks; shape (n_orders, n_tasks, n_figures) to (n_orders, n_figures)."""
+    counted = ~np.isnan(values)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(counted, values, 0.0).sum(axis=1) / counted.sum(axis=1))
+
+
+def _orders(strata: Floats, n_orders: int, generator: np.random.Generator) -> np.ndarray:
+    """Random orders in which each place keeps its stratum, shape (n_orders, n_tasks)."""
+    found = np.empty((n_orders, len(strata)), dtype=np.int64)
+    for stratum in np.unique(strata):
+        places = np.flatnonzero(strata == stratum)
+        found[:, places] = places[np.argsort(generator.random((n_orders, len(places))), axis=1)]
+    return found
+
+
+def _possible(differences: Floats, drawn: np.ndarray, rule: Rule, looks: list[int]) -> np.ndarray:
+    """The orders in which no earlier look would have settled the comparison."""
+    for end in looks:
+        drawn = drawn[~rule.are_settled(differences[drawn[:, :end]].T)]
+    return drawn

@@ -1,0 +1,133 @@
+"""What a stage makes: rows, written as parts as they come in, with the columns that a call fills; and its report."""
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self
+
+from tasks.llm import Ledger, Reply
+from warehouse import Warehouse
+
+_PART_ROWS = 2_000
+_PART_AGE_S = 60.0
+
+
+def usage_columns(reply: Reply) -> dict[str, Any]:
+    """The columns of a row that the call itself fills."""
+    own = (
+        "served_model", "served_fingerprint", "prompt_tokens", "cached_tokens", "completion_tokens", "cost_usd",
+        "latency_s", "attempts", "error",
+    )  # fmt: skip
+    prices = ("input_usd_per_mtok", "cached_usd_per_mtok", "output_usd_per_mtok", "price_table")
+    return {name: getattr(reply, name) for name in own} | {name: getattr(reply.prices, name) for name in prices}
+
+
+NO_CALL = usage_columns(Reply("", attempts=0))
+"""The same columns of a row that no call was made for."""
+
+
+class PartWriter:
+    """Collects finished rows of one table and writes them as parts: when there are many, when they get old, at the end.
+
+    The end also comes when the block is left by an interruption. When a failed row is on disk, the calls behind it are
+    spent: a later try is not answered by them. What `first` has collected is always written before, so that no row is
+    on disk without those that it rests on.
+    """
+
+    def __init__(
+        self, warehouse: Warehouse, table_name: str, ledger: Ledger, first: "PartWriter | None" = None
+    ) -> None:
+        self._warehouse = warehouse
+        self._table_name = table_name
+        self._ledger = ledger
+        self._first = first
+        self._rows: list[Mapping[str, Any]] = []
+        self._paid: list[tuple[str, int]] = []
+        self._since_s = time.monotonic()
+
+    def add(self, row: Mapping[str, Any], reply: Reply, *, is_failure: bool) -> None:
+        """Take a finished row with the reply that it was made from."""
+        self._rows.append(row)
+        if is_failure:
+            self._paid += reply.paid
+        if len(self._rows) >= _PART_ROWS or time.monotonic() - self._since_s > _PART_AGE_S:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was collected."""
+        if self._first is not None:
+            self._first.flush()
+        self._since_s = time.monotonic()
+        self._warehouse.write(self._table_name, self._rows)
+        # Only now: rows that could not be written are tried again when the block ends.
+        self._rows = []
+        self._ledger.mark_used(self._paid)
+        self._paid = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.flush()
+
+
+LEFT_OUT = "are left out"
+"""How a warning says that tasks are in quarantine."""
+
+
+@dataclass
+class StageReport:
+    """Rows that a stage made, failures by status, cost (None if any price is unknown), and what people should know.
+
+    `is_below_bar` is set when data quality or coverage fell below the configured bar, `is_at_budget` when the cap ended
+    the work, `is_at_stop_time` when the time did, `has_failed` when a part of it ended with an error and the rest went
+    on. `skipped` are cells that no call was made for, `stopped` says of which models no more calls were made, and why.
+    """
+
+    stage: str
+    rows: int = 0
+    failures: Counter[str] = field(default_factory=Counter)
+    cost_usd: float | None = 0.0
+    seconds: float = 0.0
+    notes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    stopped: list[str] = field(default_factory=list)
+    is_below_bar: bool = False
+    is_at_budget: bool = False
+    is_at_stop_time: bool = False
+    has_failed: bool = False
+    skipped: int = 0
+
+    def count(self, status: str, cost_usd: float | None, *, is_failure: bool) -> None:
+        """Count one finished row."""
+        self.rows += 1
+        if is_failure:
+            self.failures[status] += 1
+        self.cost_usd = None if self.cost_usd is None or cost_usd is None else self.cost_usd + cost_usd
+
+    def add(self, other: "StageReport") -> None:
+        """Take in the report of a part of the same stage."""
+        self.rows += other.rows
+        self.failures += other.failures
+        self.skipped += other.skipped
+        self.cost_usd = None if self.cost_usd is None or other.cost_usd is None else self.cost_usd + other.cost_usd
+        self.adopt(other)
+
+    def adopt(self, other: "StageReport") -> None:
+        """Take over what another stage has to say about this one's rows, such as a check."""
+        self.notes += other.notes
+        self.warnings += other.warnings
+        self.stopped += other.stopped
+        self.is_below_bar |= other.is_below_bar
+
+    @property
+    def line(self) -> str:
+        """The report in one line."""
+        failed = ", ".join(f"{count} {status}" for status, count in sorted(self.failures.items()))
+        time = f"{self.seconds:.1f} s" if self.seconds else ""
+        parts = [*self.notes, f"failed: {failed}" if failed else "", time]
+        return f"{self.stage}: " + "; ".join(part for part in parts if part)

@@ -1,0 +1,57 @@
+"""Made-up rows: small rubrics with what was decided on them, written to a warehouse, aggregated, and read."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tasks.aggregate import aggregate
+from tests.builders import admitted, criterion, job_on, response, verdict
+from warehouse import Warehouse
+
+Rows = dict[str, list[dict[str, Any]]]
+
+
+def rubric_of(weights: Mapping[str, Sequence[int]]) -> Rows:
+    """Admitted tasks with the given weights, by task."""
+    tables = admitted(list(weights))
+    for task_row in tables["task_rows"]:
+        task_row["n_criteria"] = len(weights[task_row["task_id"]])
+    criteria = [criterion(task, i, w) for task, of_task in weights.items() for i, w in enumerate(of_task)]
+    return tables | {"criteria": criteria, "responses": [], "verdicts": []}
+
+
+def answered(tables: Rows, decisions: Mapping[str, Sequence[float | None]], **of_response: Any) -> Rows:
+    """Add a response to each task, with its criteria decided in their order."""
+    for task, values in decisions.items():
+        of_task = [c for c in tables["criteria"] if c["task_id"] == task]
+        tables["responses"].append(response(task, **of_response))
+        tables["verdicts"] += [verdict(tables["responses"][-1], c, v) for c, v in zip(of_task, values, strict=True)]
+    return tables
+
+
+def written(folder: Path, tables: Mapping[str, list[dict[str, Any]]]) -> Warehouse:
+    """A warehouse with these rows, not yet published."""
+    warehouse = Warehouse(folder)
+    for table_name, rows in tables.items():
+        warehouse.write(table_name, rows)
+    return warehouse
+
+
+def aggregated(folder: Path, tables: Mapping[str, list[dict[str, Any]]], **settings: Any) -> Warehouse:
+    """A warehouse with these rows, published and measured."""
+    warehouse = written(folder, tables)
+    aggregate(job_on("sample", folder, **settings))
+    return warehouse
+
+
+def read(folder: Path, query: str) -> list[dict[str, Any]]:
+    """The answer of the published state."""
+    with Warehouse(folder).reader() as reader:
+        return reader.rows(query)
+
+
+def are_close(wanted: Any, actual: Any, tolerance: float = 1e-9) -> bool:
+    """Whether two figures are the same; what is not defined is None."""
+    if wanted is None or actual is None:
+        return wanted is actual
+    return abs(float(wanted) - float(actual)) <= tolerance
