@@ -6,23 +6,34 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from warehouse.contracts.tables import TABLES
-from warehouse.database.damage_report import damage_of, mend_manifests
-from warehouse.database.free_space import WASTEFUL, times_larger_than_needed
-from warehouse.database.increments import missing_in
-from warehouse.database.losses import Loss, mend_losses, read_losses, write_losses
-from warehouse.database.publish import publish
-from warehouse.database.published import is_damaged, stamp, stamp_of, what_is_published
-from warehouse.database.reader import DATABASE, Reader
-from warehouse.database.recovery import listing_of
-from warehouse.files.damage import has_damage, note
-from warehouse.files.errors import WarehouseOutdated
-from warehouse.files.heartbeat import Tell
-from warehouse.files.warehouse_locks import Locks
-from warehouse.parts.compaction import GRACE_S, LARGE_ROWS, Compaction, compact
-from warehouse.parts.removal import clean, responses_where
-from warehouse.parts.store import PartStore
-from warehouse.parts.version import FILE, begin, mend_version, refuse_other_version
+from warehouse.compaction import GRACE_S, LARGE_ROWS, Compaction, clean, compact, responses_where
+from warehouse.errors import WarehouseOutdated
+from warehouse.files import has_damage, note
+from warehouse.locks import Locks
+from warehouse.owner import Tell
+from warehouse.parts import FILE, PartStore, begin, mend_version, refuse_other_version
+from warehouse.publish import (
+    Loss,
+    damage_of,
+    listing_of,
+    mend_losses,
+    mend_manifests,
+    missing_in,
+    publish,
+    read_losses,
+    write_losses,
+)
+from warehouse.reader import (
+    DATABASE,
+    WASTEFUL,
+    Reader,
+    is_damaged,
+    stamp,
+    stamp_of,
+    times_larger_than_needed,
+    what_is_published,
+)
+from warehouse.tables import TABLES
 
 _REST = 20
 """Publishing now and then takes at most one part in so many of the time."""

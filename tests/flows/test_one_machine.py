@@ -13,9 +13,8 @@ from tests.faults.server import Answer, FaultServer, well_behaved
 from tests.flows.conftest import PROJECT, Command
 from tests.flows.server.test_serve import until
 from tests.tasks.alerts.servers import serving_hook
-from warehouse.files import one_machine
-from warehouse.files.heartbeat import Heartbeat, Pace
-from warehouse.files.machine import Machine
+from warehouse import owner as one_machine
+from warehouse.owner import Heartbeat, Machine, Pace
 
 pytestmark = pytest.mark.slow
 EVERY_S = 0.3
@@ -25,9 +24,9 @@ FASTER = f"""
 import sys
 from functools import partial
 from pathlib import Path
-from warehouse.files import one_machine
-from warehouse.files.heartbeat import Heartbeat, Pace
-from warehouse.files.machine import Machine
+from warehouse import owner as one_machine
+from warehouse.owner import Heartbeat, Pace
+from warehouse.owner import Machine
 
 one_machine.Heartbeat = Heartbeat = partial(Heartbeat, pace=Pace(every_s={EVERY_S}))
 """

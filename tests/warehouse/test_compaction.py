@@ -17,14 +17,12 @@ from hypothesis import strategies as st
 from tests.builders import at, response, row
 from tests.warehouse.conftest import Start
 from tests.warehouse.parts import named, published, put, standing, stored, without_models
-from warehouse import Warehouse, WarehouseError
-from warehouse.contracts.tables import TABLES
-from warehouse.database.build import build
-from warehouse.database.free_space import times_larger_than_needed
-from warehouse.parts import compaction
-from warehouse.parts.compaction import compact
-from warehouse.parts.manifest import Part
-from warehouse.parts.store import PartStore
+from warehouse import Warehouse, WarehouseError, compaction
+from warehouse.build import build
+from warehouse.compaction import compact
+from warehouse.parts import Part, PartStore
+from warehouse.reader import times_larger_than_needed
+from warehouse.tables import TABLES
 
 
 @pytest.fixture
@@ -50,7 +48,7 @@ def renewals(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         seen.append(is_copy)
         return build(*arguments, is_copy=is_copy)
 
-    monkeypatch.setattr("warehouse.database.publish.build", noting)
+    monkeypatch.setattr("warehouse.publish.build", noting)
     return seen
 
 
@@ -269,7 +267,7 @@ READ_FOR_EVER = """
 import json, pathlib, sys
 from collections import Counter
 import pyarrow.parquet as pq
-from warehouse.parts.store import PartStore
+from warehouse.parts import PartStore
 
 root, stop, looks = map(pathlib.Path, sys.argv[1:])
 store, known, wrong = PartStore(root), set(), []
@@ -320,9 +318,9 @@ def test_who_reads_the_parts_while_they_are_merged_sees_every_row_once(
 KILLED_AT_EVERY_STEP = """
 import os, pathlib, shutil, signal, sys
 import pandas  # which pyarrow imports where it can, in a second
-from warehouse.database.build import build
-from warehouse.parts.compaction import compact
-from warehouse.parts.store import PartStore
+from warehouse.build import build
+from warehouse.compaction import compact
+from warehouse.parts import PartStore
 
 base, folder = map(pathlib.Path, sys.argv[1:])
 STEPS = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "shutil.rmtree"}

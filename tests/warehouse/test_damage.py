@@ -17,10 +17,10 @@ import pytest
 from tests.builders import response, row, verdict
 from tests.warehouse.parts import without_marts, without_models
 from warehouse import Warehouse, WarehouseError
-from warehouse.contracts.columns import COLUMNS
-from warehouse.contracts.tables import TABLES
-from warehouse.files.damage import is_database_whole, is_whole, take_notices
-from warehouse.parts.version import VERSION, refuse_other_version
+from warehouse.columns import COLUMNS
+from warehouse.files import is_database_whole, is_whole, take_notices
+from warehouse.parts import VERSION, refuse_other_version
+from warehouse.tables import TABLES
 
 pytestmark = pytest.mark.slow
 

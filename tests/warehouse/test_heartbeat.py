@@ -13,10 +13,9 @@ from typing import IO
 import pytest
 
 from warehouse import Warehouse, WarehouseBusy
-from warehouse.files import one_machine
-from warehouse.files.atomic import write_sealed
-from warehouse.files.heartbeat import Heartbeat, Pace
-from warehouse.files.machine import Machine, this_machine
+from warehouse import owner as one_machine
+from warehouse.files import write_sealed
+from warehouse.owner import Heartbeat, Machine, Pace, this_machine
 
 FILE = "machine.lock"
 

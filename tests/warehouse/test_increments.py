@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.builders import at, response, row
 from tests.warehouse.parts import Row, as_facts, published, put, standing, stored, without_models
 from warehouse import Warehouse
-from warehouse.database.build import build
-from warehouse.parts.compaction import compact
+from warehouse.build import build
+from warehouse.compaction import compact
 
 pytestmark = pytest.mark.slow
 
@@ -59,7 +59,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         copies.append(is_copy)
         return build(*arguments, is_copy=is_copy)
 
-    monkeypatch.setattr("warehouse.database.publish.build", noting)
+    monkeypatch.setattr("warehouse.publish.build", noting)
     return copies
 
 

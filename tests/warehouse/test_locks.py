@@ -9,8 +9,8 @@ import pytest
 
 from tests.warehouse.conftest import Start
 from warehouse import Warehouse
-from warehouse.files.errors import WarehouseBusy
-from warehouse.files.locks import file_lock
+from warehouse.errors import WarehouseBusy
+from warehouse.locks import file_lock
 
 HOLD = """
 import sys

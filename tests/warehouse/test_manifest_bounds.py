@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders import row
 from warehouse import Warehouse, WarehouseError
-from warehouse.files.atomic import write_sealed
+from warehouse.files import write_sealed
 
 
 @pytest.mark.parametrize("key", ["merged", "retired"])

@@ -19,8 +19,8 @@ from tests.builders import at, response, row
 from tests.warehouse.conftest import Start
 from tests.warehouse.parts import named
 from warehouse import Warehouse, WarehouseError, take_notices
-from warehouse.contracts.tables import TABLES
-from warehouse.parts.engine import memory
+from warehouse.rows import memory
+from warehouse.tables import TABLES
 
 Row = dict[str, Any]
 
@@ -404,7 +404,7 @@ def test_what_is_behind_a_table_is_every_model_that_reads_it_and_the_steps_to_th
 def test_single_rows_are_found_by_an_index_until_a_table_is_large(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("warehouse.database.build._MOST_INDEXED", 1)
+    monkeypatch.setattr("warehouse.build._MOST_INDEXED", 1)
     indexed = {}
     for name in ("t1", "t2"):
         warehouse.write("responses", [response(name)])
@@ -475,7 +475,7 @@ def test_a_new_file_and_a_renewed_one_are_of_the_storage_version_that_older_clie
 def test_texts_of_a_small_database_are_stored_without_what_takes_long_to_learn(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, most_bytes: int, is_small: bool
 ) -> None:
-    monkeypatch.setattr("warehouse.database.build._SMALL_BYTES", most_bytes)
+    monkeypatch.setattr("warehouse.build._SMALL_BYTES", most_bytes)
     texts = [f"The answer to question {i} rests on section {i * 7} of the act. " * 3 for i in range(3000)]
     warehouse.write("responses", [response(f"t{i}") | {"text": text} for i, text in enumerate(texts)])
     warehouse.publish()

@@ -12,7 +12,7 @@ import pytest
 from tests.builders import at, response, row
 from tests.warehouse.conftest import Start
 from warehouse import Warehouse, WarehouseError
-from warehouse.contracts.tables import TABLES
+from warehouse.tables import TABLES
 
 
 def visible(warehouse: Warehouse) -> list[Path]:

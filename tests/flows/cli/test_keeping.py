@@ -26,7 +26,7 @@ from tests.builders import at, job_on, response, row
 from tests.faults.server import Answer, FaultServer
 from tests.tasks.llm.conftest import failed
 from warehouse import Warehouse
-from warehouse.files.atomic import write_sealed
+from warehouse.files import write_sealed
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 

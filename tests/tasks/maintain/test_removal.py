@@ -144,7 +144,7 @@ def test_a_removed_answer_is_in_no_part_backup_or_export_and_its_space_comes_bac
     assert rows(job, COUNTS) == [expected]
 
     monkeypatch.setattr("warehouse.warehouse.compact", _without_grace)
-    monkeypatch.setattr("warehouse.parts.compaction.GRACE_S", 0.0)
+    monkeypatch.setattr("warehouse.compaction.GRACE_S", 0.0)
     tidy(job)
     tidy(job)
     assert rows(job, COUNTS) == [expected]
@@ -154,7 +154,7 @@ def test_a_removed_answer_is_in_no_part_backup_or_export_and_its_space_comes_bac
 
 
 def _without_grace(*given: Any, **named: Any) -> Any:
-    from warehouse.parts.compaction import compact
+    from warehouse.compaction import compact
 
     return compact(*given, **named | {"grace_s": 0.0})
 

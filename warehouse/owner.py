@@ -1,24 +1,55 @@
-"""The heartbeat of the machine that writes a warehouse: a small file that it changes every few seconds.
-
-Machines that share a folder need neither locks that reach from one to the other nor clocks that agree. Who finds the
-heartbeat of another machine looks whether it changes, and takes over where it does not change for long. Who cannot be
-sure that its own was seen in time writes nothing more.
-"""
+"""Only one machine writes a warehouse."""
 
 import fcntl
 import json
 import os
+import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from warehouse.files.errors import WarehouseBusy
-from warehouse.files.machine import Machine, elapsed_s, this_machine
+from warehouse.errors import WarehouseBusy, WarehouseError, cause_of, refusal_of_disk
+
+_BOOT_ID, _MACHINE_ID = Path("/proc/sys/kernel/random/boot_id"), Path("/etc/machine-id")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine between two starts of it.
+
+    Containers of one host have one `kernel`, as they share its locks. `name` stays when the machine is started again;
+    machines that were copied from one image may share it. `started_at_s` is by its own clock (Unix time).
+    """
+
+    kernel: str
+    name: str
+    host: str
+    started_at_s: float
+
+
+@cache
+def this_machine() -> Machine:
+    """The machine that this process is on; without a boot id (macOS), it is known by its network card and name."""
+    host = socket.gethostname()
+    name = f"{_content(_MACHINE_ID) or f'{uuid.getnode():x}'} {host}"
+    return Machine(_content(_BOOT_ID) or name, name, host, time.time() - elapsed_s())
+
+
+def elapsed_s() -> float:
+    """A clock that only runs forward, in seconds, also while the machine sleeps (where the system has such a clock)."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
+def _content(path: Path) -> str:
+    return path.read_text(encoding="utf-8").strip() if os.access(path, os.R_OK) else ""
+
 
 Tell = Callable[[str], object]
 _FILE, PROCESSES = "machine.lock", "processes.lock"
@@ -241,3 +272,65 @@ class Heartbeat:
 
 def _host(found: dict[str, Any]) -> str:
     return str(found.get("host", "another machine"))
+
+
+_lock = threading.RLock()
+_kept: dict[Path, Heartbeat] = {}
+_needed: Counter[Path] = Counter()
+os.register_at_fork(after_in_child=_kept.clear)
+
+
+@contextmanager
+def only_machine(root: Path, tell: Tell | None = None) -> Iterator[None]:
+    """Be of the only machine that writes this warehouse; other processes of it may write, too.
+
+    Raises:
+        WarehouseBusy: another machine writes; see `Heartbeat.begin` for `tell`.
+    """
+    place = _place(root)
+    with _lock:
+        if place not in _kept:
+            heartbeat = Heartbeat(root)
+            try:
+                heartbeat.begin(tell)
+            except OSError as error:
+                raise WarehouseError(f"{root}: cannot be written: {cause_of(error, root)}") from error
+            _kept[place] = heartbeat
+            _needed[place] = 0
+        _needed[place] += 1
+    try:
+        yield
+    except OSError as error:
+        # A file that is open does not say its name when the disk refuses its content.
+        error.filename = error.filename or (str(root) if refusal_of_disk(error, root) else None)
+        raise
+    finally:
+        with _lock:
+            _needed[place] -= 1
+            if _needed[place] == 0 and place in _kept:
+                _kept.pop(place).end()
+
+
+def why_lost(path: Path) -> str | None:
+    """Why nothing more may be written below this path, in one line: another machine took over; None where it may."""
+    place = _place(path)
+    for root, heartbeat in list(_kept.items()):
+        if (place == root or root in place.parents) and (why := heartbeat.why_lost()) is not None:
+            return why
+    return None
+
+
+def refuse_if_lost(path: Path) -> None:
+    """Write nothing more below this path where another machine took over.
+
+    Raises:
+        WarehouseBusy: one has.
+    """
+    if (why := why_lost(path)) is not None:
+        raise WarehouseBusy(why)
+
+
+@lru_cache(256)
+def _place(path: Path) -> Path:
+    """A folder under the one name that all its names lead to; it is asked for with every call that is made."""
+    return path.resolve()
