@@ -11,7 +11,7 @@ import pyarrow as pa
 import sql
 from warehouse.columns import COLUMNS
 from warehouse.errors import WarehouseError, first_line
-from warehouse.parts import Kind, Names, Standing, count_query, counted
+from warehouse.parts import Kind, Names, Standing, count_query
 from warehouse.reader import PARTS, STAMP, Reader, stamp
 from warehouse.rows import ARRIVED, definition, engine, holds, in_order, load, memory, quoted
 from warehouse.tables import TABLES, Table
@@ -115,7 +115,7 @@ def build(standing: Standing, building: Path, missing: Names, stamp: str, *, is_
         # What stands on tables that took nothing in is right.
         compute_models(connection, sql.behind({name for name, is_read in taken_in.items() if is_read}))
         connection.execute("commit")
-        n_rows = counted(connection.execute(count_query()).fetchall())
+        n_rows = {tuple(kind): n for *kind, n in connection.execute(count_query()).fetchall()}
         connection.execute("use memory")
         connection.execute("detach building")
     return n_rows

@@ -30,6 +30,7 @@ from warehouse.errors import WarehouseError, cause_of
 from warehouse.files import HASH_HEX, refuse_damaged, sync
 from warehouse.parts import (
     Manifest,
+    Names,
     Part,
     PartStore,
     generation_folder,
@@ -48,39 +49,21 @@ GRACE_S = 3600.0
 
 
 @dataclass(frozen=True)
-class Compacted:
-    """What compaction made of one table."""
+class Compaction:
+    """What compacting a warehouse came to: parts of all tables, and the database file, rebuilt if too wasteful."""
 
-    table_name: str
     parts_before: int
     parts_after: int
     bytes_before: int
     bytes_after: int
-
-
-@dataclass(frozen=True)
-class Compaction:
-    """What compacting a warehouse came to: its tables, and the database file, rebuilt if it was too wasteful."""
-
-    tables: tuple[Compacted, ...]
-    is_rebuilt: bool
-    database_bytes_before: int
-    database_bytes_after: int
-
-    @property
-    def parts_before(self) -> int:
-        """Parts of all tables before."""
-        return sum(table.parts_before for table in self.tables)
-
-    @property
-    def parts_after(self) -> int:
-        """Parts of all tables that stand now."""
-        return sum(table.parts_after for table in self.tables)
+    is_rebuilt: bool = False
+    database_bytes_before: int = 0
+    database_bytes_after: int = 0
 
 
 def compact(
-    store: PartStore, published: set[tuple[str, str]], *, large_rows: int = LARGE_ROWS, grace_s: float = GRACE_S
-) -> list[Compacted]:
+    store: PartStore, published: Names, *, large_rows: int = LARGE_ROWS, grace_s: float = GRACE_S
+) -> Compaction:
     """Merge the small parts of every table, and delete the files that were replaced more than `grace_s` seconds ago.
 
     `published` are the parts that the database holds, so that it need not take in the merged ones. The caller holds
@@ -89,32 +72,25 @@ def compact(
     Raises:
         WarehouseError: a part cannot be read, or the disk refuses; all stays as it is.
     """
-    compacted = []
+    before: list[Part] = []
+    after: list[Part] = []
     with engine(store.root / ".compaction.spill") as connection:
         for table in TABLES.values():
             folder = store.root / table.name
             held = {part for name, part in published if name == table.name}
             try:
-                if folder.is_dir():
-                    compacted.append(_compact(connection, table, folder, held, large_rows, grace_s))
+                manifest = read_manifest(folder)
+                _delete_replaced(folder, manifest, held, grace_s)
+                _remove_leftovers(folder, manifest)
+                standing = standing_parts(folder)
+                runs = list(_runs(standing, large_rows))
+                merged = replace_parts(folder, runs, partial(merge, connection, table), held)
             except (OSError, pa.ArrowException, duckdb.Error) as error:
                 raise WarehouseError(f"{folder}: cannot be compacted: {cause_of(error, folder)}") from error
-    return compacted
-
-
-def _compact(
-    connection: duckdb.DuckDBPyConnection, table: Table, folder: Path, published: set[str], large_rows: int,
-    grace_s: float,
-) -> Compacted:  # fmt: skip
-    manifest = read_manifest(folder)
-    _delete_replaced(folder, manifest, published, grace_s)
-    _remove_leftovers(folder, manifest)
-    before = standing_parts(folder)
-    runs = list(_runs(before, large_rows))
-    merged = replace_parts(folder, runs, partial(merge, connection, table), published)
-    replaced = {part.name for run in runs for part in run}
-    after = [*(part for part in before if part.name not in replaced), *merged]
-    return Compacted(table.name, len(before), len(after), _bytes(before), _bytes(after))
+            replaced = {part.name for run in runs for part in run}
+            before += standing
+            after += [*(part for part in standing if part.name not in replaced), *merged]
+    return Compaction(len(before), len(after), _bytes(before), _bytes(after))
 
 
 def _runs(parts: Sequence[Part], large_rows: int) -> Iterator[list[Part]]:
@@ -137,8 +113,6 @@ def _runs(parts: Sequence[Part], large_rows: int) -> Iterator[list[Part]]:
 
 
 def _n_rows(part: Part) -> int:
-    if part.n_rows is not None:
-        return part.n_rows
     try:
         return int(pq.read_metadata(part.path).num_rows)
     except (OSError, pa.ArrowException) as error:
@@ -205,12 +179,10 @@ def rewritten(
     """Write the rows of parts as one part, without those at the places `gone` (by the part's name)."""
     folder.mkdir(parents=True, exist_ok=True)
     temporary = folder / f".{uuid.uuid4().hex}.tmp"
-    n_rows = 0
     try:
         with temporary.open("wb") as file, pq.ParquetWriter(file, table.schema, compression="zstd") as writer:
             for group in _row_groups(_rows(table, parts, gone)):
                 writer.write_table(group, row_group_size=group.num_rows)
-                n_rows += group.num_rows
         sync(temporary)
         with temporary.open("rb") as written:
             content_hash = hashlib.file_digest(written, "sha256").hexdigest()[:HASH_HEX]
@@ -218,7 +190,7 @@ def rewritten(
         temporary.replace(folder / name)
     finally:
         temporary.unlink(missing_ok=True)
-    return Part(name, folder / name, n_rows=n_rows)
+    return Part(name, folder / name)
 
 
 def _given_way(connection: duckdb.DuckDBPyConnection, table: Table, parts: Sequence[Part]) -> dict[str, pa.Array]:

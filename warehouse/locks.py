@@ -14,7 +14,7 @@ from typing import IO
 from urllib.parse import quote, unquote
 
 from warehouse.errors import WarehouseBusy
-from warehouse.owner import Heartbeat, Tell, only_machine, why_lost
+from warehouse.owner import Owner, Tell, only_machine, why_lost
 
 
 @contextmanager
@@ -51,7 +51,7 @@ def file_lock(
 def life_sign(folder: Path, name: str) -> Iterator[None]:
     """Give a life sign under a name of one's own; the file is removed at the end."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = _path(folder, name)
+    path = folder / f"{quote(name, safe='')}.lock"
     while True:
         file = path.open("a+")
         fcntl.flock(file, fcntl.LOCK_SH)
@@ -67,21 +67,6 @@ def life_sign(folder: Path, name: str) -> Iterator[None]:
             yield
         finally:
             path.unlink(missing_ok=True)
-
-
-def gives_life_sign(folder: Path, name: str) -> bool:
-    """Whether somebody gives a life sign under this name."""
-    return _is_held(_path(folder, name))
-
-
-def names_alive(folder: Path) -> list[str]:
-    """The names under which somebody gives a life sign."""
-    return [unquote(path.stem) for path in sorted(folder.glob("*.lock")) if _is_held(path)]
-
-
-def names_left(folder: Path) -> list[str]:
-    """The names under which somebody gave a life sign and did not end: it goes on, or was killed."""
-    return [unquote(path.stem) for path in sorted(folder.glob("*.lock"))]
 
 
 def processes_at_work(folder: Path) -> list[int]:
@@ -118,10 +103,6 @@ def _is_at(path: Path, file: IO[str]) -> bool:
         return False
 
 
-def _path(folder: Path, name: str) -> Path:
-    return folder / f"{quote(name, safe='')}.lock"
-
-
 _PROCESS = "process-"
 """What the life sign of a process begins with; others are those of runs."""
 
@@ -137,7 +118,7 @@ class Locks:
     def only_machine(self, tell: Tell | None = None) -> AbstractContextManager[None]:
         """Be of the only machine that writes this warehouse.
 
-        With somebody to `tell` what is waited for, another machine's heartbeat is watched, and its place taken if that
+        With somebody to `tell` what is waited for, another machine's counter is watched, and its place taken if that
         has stopped; otherwise one is refused at once.
 
         Raises:
@@ -147,7 +128,7 @@ class Locks:
 
     def elsewhere(self) -> str | None:
         """The other machine that writes this warehouse, or did so until it failed; None where there is none."""
-        return Heartbeat(self.root).elsewhere()
+        return Owner(self.root).elsewhere()
 
     def why_lost(self) -> str | None:
         """Why this process may not write any more, in one line: another machine has taken over; None where it may."""
@@ -195,10 +176,11 @@ class Locks:
 
     def is_living(self, run_id: str) -> bool:
         """Whether a run goes on; one that `runs` calls running and that does not was killed."""
-        # Where another machine writes, its locks may not be seen from here; looking would remove its life signs.
-        return run_id in names_left(self._living) if self.elsewhere() else gives_life_sign(self._living, run_id)
+        return run_id in self.living_runs()
 
     def living_runs(self) -> list[str]:
         """The runs that go on, also those that have published nothing yet."""
-        names = names_left(self._living) if self.elsewhere() else names_alive(self._living)
-        return [name for name in names if not name.startswith(_PROCESS)]
+        # Where another machine writes, its locks may not be seen from here; looking would remove its life signs.
+        is_elsewhere = self.elsewhere() is not None
+        signs = [path for path in sorted(self._living.glob("*.lock")) if is_elsewhere or _is_held(path)]
+        return [unquote(path.stem) for path in signs if not path.stem.startswith(_PROCESS)]

@@ -192,11 +192,6 @@ _KNOWN: dict[Path, tuple[tuple[Any, ...], Published]] = {}
 changed. Publishing where there is nothing to publish then costs next to nothing."""
 
 
-def remember(database: Path, published: Published) -> None:
-    """Keep what a file that was just put in place holds."""
-    _KNOWN[database] = _which(database), published
-
-
 def what_is_published(database: Path) -> Published | None:
     """What a database holds; None where it must be rebuilt."""
     if not database.exists():

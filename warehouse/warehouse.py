@@ -3,6 +3,7 @@
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +12,8 @@ from warehouse.errors import WarehouseOutdated
 from warehouse.files import has_damage, note
 from warehouse.locks import Locks
 from warehouse.owner import Tell
-from warehouse.parts import FILE, PartStore, begin, mend_version, refuse_other_version
-from warehouse.publish import (
-    Loss,
-    damage_of,
-    listing_of,
-    mend_losses,
-    mend_manifests,
-    missing_in,
-    publish,
-    read_losses,
-    write_losses,
-)
+from warehouse.parts import FILE, Listing, Loss, Names, PartStore, begin, losses_in, refuse_other_version, write_list
+from warehouse.publish import missing_in, publish
 from warehouse.reader import (
     DATABASE,
     WASTEFUL,
@@ -33,7 +24,7 @@ from warehouse.reader import (
     times_larger_than_needed,
     what_is_published,
 )
-from warehouse.tables import TABLES
+from warehouse.repair import damage_of, listing_of
 
 _REST = 20
 """Publishing now and then takes at most one part in so many of the time."""
@@ -109,9 +100,7 @@ class Warehouse(Locks):
             return False  # nothing was ever stored
         self._published_at_s = time.monotonic()
         with self.publishing():
-            mend_version(self.root)
-            mend_losses(self.root)
-            mend_manifests(self.store, listing_of(self.store, self.database))
+            begin(self.root)
             return publish(self.store, self.database, must_rebuild=self._must_renew(), must_verify=True)
 
     def renew_if_damaged(self) -> None:
@@ -133,19 +122,20 @@ class Warehouse(Locks):
         return [*found, f"{self.database}: is damaged"] if is_damaged(self.database) else found
 
     def losses(self) -> list[Loss]:
-        """The rows that damage took and that are not there again."""
-        return read_losses(self.root)
+        """The rows that damage took and that are not there again, as far as they were counted."""
+        return losses_in(self.store.root)
 
     def is_damaged(self) -> bool:
         """Whether damage was found that is not repaired yet, as far as this process knows."""
         return bool(self.losses()) or has_damage(self.root)
 
-    def accept_losses(self) -> list[Loss]:
-        """Forget what is lost, so that it can be requested again; returns what it was."""
+    def accept_losses(self) -> None:
+        """Forget what is lost, so that it can be requested again."""
         with self.publishing():
-            losses = read_losses(self.root)
-            write_losses(self.root, [])
-            return losses
+            listing = listing_of(self.store, self.database)
+            if listing and listing.losses:
+                rows = {kind: (n, n) for kind, (n, _) in listing.rows.items()}
+                write_list(self.store.root, Listing(listing.parts, rows))
 
     def publish_if_due(self, least_s: float, most_s: float) -> bool:
         """Publish when this object was made, or last did so, long enough ago; True if there was something to publish.
@@ -174,23 +164,23 @@ class Warehouse(Locks):
 
     def published_parts(self, *, but: Collection[str] = ()) -> list[str]:
         """What the published database holds, part by part, save for some tables; with the version that built it."""
+        return [stamp(), *sorted(f"{table}/{part}" for table, part in self._held() if table not in but)]
+
+    def _held(self) -> Names:
         published = what_is_published(self.database)
-        parts = () if published is None else published.parts
-        return [stamp(), *sorted(f"{table}/{part}" for table, part in parts if table not in but)]
+        return published.parts if published else set()
 
     def n_parts(self) -> int:
         """How many parts there are, in all tables: many make rebuilding and direct reading slow."""
-        return sum(len(self.store.parts(table)) for table in TABLES)
+        return sum(map(len, self.store.all_standing().values()))
 
     def n_unpublished(self) -> int:
         """How many parts the next publishing takes in: all of them where it has to rebuild."""
-        published = what_is_published(self.database)
-        standing = {table: self.store.standing(table) for table in TABLES}
-        missing = None if published is None else missing_in(standing, published.parts)
-        return sum(map(len, standing.values())) if missing is None else len(missing)
+        missing = missing_in(self.store.all_standing(), self._held())
+        return self.n_parts() if missing is None else len(missing)
 
     def compact(self, *, large_rows: int = LARGE_ROWS, grace_s: float = GRACE_S) -> Compaction:
-        """Publish, merge the small parts of every table, and rebuild a wasteful database (`warehouse.space`).
+        """Publish, merge the small parts of every table, and rebuild a wasteful database.
 
         Parts of `large_rows` and more stay as they are; replaced files are deleted by a compaction that comes more
         than `grace_s` seconds after theirs. What is read stays the same, and parts may be written meanwhile.
@@ -202,16 +192,15 @@ class Warehouse(Locks):
         self.clean()  # what a removal that was killed left
         with self.publishing():
             # What is merged would carry damage on under a hash of its own.
-            mend_manifests(self.store, listing_of(self.store, self.database))
             publish(self.store, self.database, must_verify=True)
             before = self.database.stat().st_size
-            published = what_is_published(self.database)
-            known = published.parts if published else set()
-            tables = compact(self.store, known, large_rows=large_rows, grace_s=grace_s)
+            done = compact(self.store, self._held(), large_rows=large_rows, grace_s=grace_s)
             is_rebuilt = times_larger_than_needed(self.database) > WASTEFUL
-            if is_rebuilt:
-                publish(self.store, self.database, must_rebuild=True)
-            return Compaction(tuple(tables), is_rebuilt, before, self.database.stat().st_size)
+            publish(self.store, self.database, must_rebuild=is_rebuilt)  # the list of parts names the merged ones
+            return replace(
+                done, is_rebuilt=is_rebuilt, database_bytes_before=before,
+                database_bytes_after=self.database.stat().st_size,
+            )  # fmt: skip
 
     def responses_where(self, condition: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
         """The stored responses that fit a condition on their columns and are not removed; no text is read.
@@ -228,9 +217,7 @@ class Warehouse(Locks):
             WarehouseError: a part cannot be read, or the disk refuses; what is read stays the same.
         """
         with self.publishing():
-            published = what_is_published(self.database)
-            held = published.parts if published else set()
-            return clean(self.store, {part for table, part in held if table == "responses"})
+            return clean(self.store, {part for table, part in self._held() if table == "responses"})
 
     @contextmanager
     def writing(self, tell: Tell | None = None) -> Iterator[None]:

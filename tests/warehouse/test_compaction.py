@@ -70,17 +70,12 @@ def test_what_compaction_says_is_what_lies_there(warehouse: Warehouse, quick: No
     write_runs(warehouse, "a", "b", "c")
     warehouse.write("labels", [row("labels", field="f", kind="k", label="l")])
     sizes = {name: sum(p.path.stat().st_size for p in warehouse.store.standing(name)) for name in ("runs", "labels")}
-    done = {table.table_name: table for table in warehouse.compact().tables}
+    done = warehouse.compact()
     (merged,) = warehouse.store.standing("runs")
 
-    assert {"runs", "labels"} == done.keys()
-    assert (3, 1, sizes["runs"], merged.path.stat().st_size) == (
-        done["runs"].parts_before, done["runs"].parts_after, done["runs"].bytes_before, done["runs"].bytes_after,
-    )  # fmt: skip
-    assert (1, 1, sizes["labels"], sizes["labels"]) == (
-        done["labels"].parts_before, done["labels"].parts_after, done["labels"].bytes_before,
-        done["labels"].bytes_after,
-    )  # fmt: skip
+    assert (4, 2) == (done.parts_before, done.parts_after)
+    after = merged.path.stat().st_size + sizes["labels"]
+    assert (sum(sizes.values()), after) == (done.bytes_before, done.bytes_after)
 
 
 def test_a_table_with_nothing_to_gain_is_left_alone(warehouse: Warehouse, quick: None) -> None:
@@ -171,7 +166,7 @@ def test_a_damaged_manifest_is_told_in_one_line(warehouse: Warehouse) -> None:
     put(warehouse.root, "runs", 1, [row("runs", run_id="a")])
     (warehouse.store.root / "runs" / "manifest.json").write_text("{", encoding="utf-8")
 
-    with pytest.raises(WarehouseError, match=r"manifest\.json: cannot be read") as caught:
+    with pytest.raises(WarehouseError, match=r"manifest\.json: is damaged") as caught:
         warehouse.store.parts("runs")
     assert 1 == len(str(caught.value).splitlines())
 
@@ -233,7 +228,6 @@ def test_replaced_files_stay_for_the_time_of_grace_and_are_then_deleted(
     warehouse.compact(grace_s=3600)
 
     assert [True, True] == [part.path.exists() for part in before]
-    assert before[0].path == warehouse.store.path("runs", before[0].name)
     now = time.time()
     monkeypatch.setattr("time.time", lambda: now + 3601)
     warehouse.compact(grace_s=3600)
@@ -376,8 +370,7 @@ def test_a_kill_at_any_step_leaves_the_same_rows_and_nothing_that_the_next_compa
         (part,) = store.standing("runs")
         left = {path for path in (store.root / "runs").rglob("*") if path.is_file()}
         fresh = {path for path in left if path.name.endswith(".tmp") and path.parent == store.root / "runs"}
-        manifests = {store.root / "runs" / name for name in ("manifest.json", "manifest-copy.json")}
-        assert {part.path, *manifests} == left - fresh, step
+        assert {part.path, store.root / "runs" / "manifest.json"} == left - fresh, step
 
 
 @pytest.mark.slow
@@ -464,8 +457,7 @@ def test_published_parts_that_went_away_are_no_compaction_and_their_rows_are_res
     warehouse.publish()
     (merged, _) = warehouse.store.standing("runs")
     shutil.rmtree(warehouse.store.root / "runs" / "g0001")
-    for name in ("manifest.json", "manifest-copy.json"):
-        (warehouse.store.root / "runs" / name).unlink()
+    (warehouse.store.root / "runs" / "manifest.json").unlink()
     for path in (warehouse.store.root / "runs").glob("[0-9]*.parquet"):
         if path.name < merged.name:
             path.unlink()

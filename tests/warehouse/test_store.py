@@ -42,7 +42,7 @@ def test_no_rows_are_no_part(warehouse: Warehouse) -> None:
 
 def test_a_part_is_named_by_its_content(warehouse: Warehouse) -> None:
     name = warehouse.write("responses", [response("t")])
-    content = warehouse.store.path("responses", str(name)).read_bytes()
+    content = (warehouse.store.root / "responses" / str(name)).read_bytes()
 
     assert str(name).endswith(f"-{hashlib.sha256(content).hexdigest()[:24]}.parquet")
 
@@ -53,14 +53,14 @@ def test_a_part_carries_the_schema_of_the_contract_even_where_all_is_null(
 ) -> None:
     name = warehouse.write(table_name, [dict.fromkeys(TABLES[table_name].columns)])
 
-    assert TABLES[table_name].schema == pq.read_schema(warehouse.store.path(table_name, str(name)))
+    assert TABLES[table_name].schema == pq.read_schema(warehouse.store.root / table_name / str(name))
 
 
 def test_rows_come_back_as_they_were_written(warehouse: Warehouse) -> None:
     rows = [response("t", created_at=at(0.25)), response("ü😀\n", error="a\x00b"), response("", cost_usd=1e-300)]
     name = warehouse.write("responses", rows)
 
-    assert rows == pq.read_table(warehouse.store.path("responses", str(name))).to_pylist()
+    assert rows == pq.read_table(warehouse.store.root / "responses" / str(name)).to_pylist()
 
 
 MISFITS: dict[str, dict[str, Any]] = {

@@ -20,7 +20,7 @@ from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.ledger.spend import spend_in
 from tasks.llm.replies import Reply
-from tasks.maintain.run_history import latest_runs, spent
+from tasks.maintain.spending import latest_runs, spent
 from tasks.run.stage_report import StageReport
 from tests.builders import at, job_on, response, row
 from tests.faults.server import Answer, FaultServer

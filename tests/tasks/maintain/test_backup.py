@@ -18,8 +18,7 @@ from typing import Any
 import pytest
 
 from tasks.config.job import Job
-from tasks.maintain.backup import backup, restore
-from tasks.maintain.backup.record import read_record
+from tasks.maintain.backup import backup, read_record, restore
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.stores import Folder
 from tests.builders import job_on, response

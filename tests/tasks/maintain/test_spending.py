@@ -18,7 +18,7 @@ from tasks.llm.ledger.spend import spend_in
 from tasks.llm.limits.budget import Budget
 from tasks.llm.replies import Reply
 from tasks.llm.request import Call
-from tasks.maintain.spend import spend_of_all, store_spend
+from tasks.maintain.spending import spend_of_all, store_spend
 from tasks.run.part_writer import judge_target
 from tests.builders import criterion, job_on
 from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
