@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pytest
 
@@ -260,33 +259,6 @@ def test_a_merged_part_that_is_the_last_of_those_it_replaced_is_restored(warehou
 
     assert before == rows_of(warehouse) == anew(warehouse)
     assert [] == warehouse.losses()
-
-
-def test_a_database_without_a_table_of_today_restores_the_missing_part(warehouse: Warehouse, quick: None) -> None:
-    before = filled(warehouse)
-    (warehouse.store.root / "list.json").unlink()
-    earlier = duckdb.connect(warehouse.database)
-    earlier.execute("drop table removals")
-    earlier.close()
-    victim = warehouse.store.standing("verdicts")[1]
-    victim.path.unlink()
-    warehouse.verify()
-
-    assert any(victim.name in line and "missing" in line for line in told(warehouse))
-    assert [] == warehouse.losses()
-    assert before == rows_of(warehouse)
-
-
-def test_a_deleted_merged_part_is_restored(warehouse: Warehouse, quick: None) -> None:
-    before = filled(warehouse)
-    warehouse.compact(grace_s=0)
-    warehouse.compact(grace_s=0)
-    (merged,) = warehouse.store.standing("verdicts")
-    merged.path.unlink()
-    warehouse.publish()
-
-    assert before == rows_of(warehouse) == anew(warehouse)
-    assert any("missing" in line for line in told(warehouse))
 
 
 def test_compaction_does_not_carry_damage_on(warehouse: Warehouse, quick: None) -> None:

@@ -216,16 +216,6 @@ def test_verdicts_that_are_judged_late_on_a_retracted_response_are_left_out(
     assert [False, True] == seen
 
 
-def test_late_rows_of_a_retracted_import_are_left_out(warehouse: Warehouse, seen: list[bool]) -> None:
-    warehouse.write("retractions", [retraction("import-1", True)])
-    warehouse.write("verdicts", [verdict_row("v", "a/a-model/1", "met")])
-    assert ([], ["a"]) == tasks_of(warehouse)
-    import_answers(warehouse, "import-1", "a", "b")
-
-    assert ([], []) == tasks_of(warehouse)
-    assert_as_from_anew(warehouse)
-
-
 def test_a_response_that_another_import_brought_as_well_stays_with_its_verdicts(
     warehouse: Warehouse, seen: list[bool]
 ) -> None:

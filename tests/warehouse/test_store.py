@@ -35,11 +35,6 @@ def test_another_content_is_another_part_and_the_first_stays(warehouse: Warehous
     assert [first, second] == warehouse.store.parts("responses")
 
 
-def test_no_rows_are_no_part(warehouse: Warehouse) -> None:
-    assert warehouse.write("responses", []) is None
-    assert [] == visible(warehouse)
-
-
 def test_a_part_is_named_by_its_content(warehouse: Warehouse) -> None:
     name = warehouse.write("responses", [response("t")])
     content = (warehouse.store.root / "responses" / str(name)).read_bytes()
@@ -149,11 +144,3 @@ def test_what_a_kill_left_behind_does_not_hinder_the_next_publishing(warehouse: 
 
     with contextlib.closing(warehouse.reader()) as reader:
         assert 1 == reader.value("select count(*) from runs")
-
-
-def test_a_temporary_file_that_is_gone_once_it_was_listed_does_not_hinder_publishing(warehouse: Warehouse) -> None:
-    warehouse.write("runs", [row("runs", command="run")])
-    # A link to nothing is listed and has no file, like one that another writer renames in between.
-    (warehouse.root / "parts" / "runs" / f".{'0' * 32}.tmp").symlink_to("gone")
-
-    assert warehouse.publish()
