@@ -15,6 +15,7 @@ import shutil
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -167,7 +168,16 @@ def merge(connection: duckdb.DuckDBPyConnection, table: Table, parts: Sequence[P
 
     It has the moment of the last of them, so that it has their place in the order.
     """
-    return rewritten(table, parts, folder, _given_way(connection, table, parts))
+    view_parts(connection, table, [part.path for part in parts], "run")
+    note_replaced(connection, table, "run", [*table.key, *([BATCH] if BATCH in table.columns else [])])
+    given_way = f"select part, list(part_row order by part_row) as places from {REPLACED} group by part"
+    return rewritten(table, parts, folder, _places(connection, given_way))
+
+
+def _places(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, pa.Array]:
+    """The places of rows, by the name of their part."""
+    found = connection.sql(query).to_arrow_table()
+    return {name: rows.values for name, rows in zip(found["part"].to_pylist(), found["places"], strict=True)}
 
 
 def rewritten(
@@ -191,15 +201,6 @@ def rewritten(
     finally:
         temporary.unlink(missing_ok=True)
     return Part(name, folder / name)
-
-
-def _given_way(connection: duckdb.DuckDBPyConnection, table: Table, parts: Sequence[Part]) -> dict[str, pa.Array]:
-    """The places of the rows that another one of the run stands before, by the name of their part."""
-    view_parts(connection, table, [part.path for part in parts], "run")
-    note_replaced(connection, table, "run", [*table.key, *([BATCH] if BATCH in table.columns else [])])
-    by_part = f"select part, list(part_row order by part_row) as places from {REPLACED} group by part"
-    places = connection.sql(by_part).to_arrow_table()
-    return {name: rows.values for name, rows in zip(places["part"].to_pylist(), places["places"], strict=True)}
 
 
 def _rows(table: Table, parts: Sequence[Part], given_way: Mapping[str, pa.Array]) -> Iterator[pa.Table]:
@@ -251,25 +252,42 @@ def _row_groups(pieces: Iterator[pa.Table]) -> Iterator[pa.Table]:
 _SHOWN = ("response_id", "benchmark", "model", "task_id", "trial", "vintage", "source", "status", "chars_alnum")
 
 
+@contextmanager
+def _answers(store: PartStore, error_text: str) -> Iterator[duckdb.DuckDBPyConnection | None]:
+    """Work on a view `answers` of all stored responses, and a table of removals; None where there are no responses.
+
+    Raises:
+        WarehouseError: a part cannot be read, or the disk refuses.
+    """
+    answers, removals = ([part.path for part in store.standing(name)] for name in ("responses", REMOVALS))
+    with engine(store.root / ".removal.spill") as connection:
+        try:
+            if answers:
+                view_parts(connection, TABLES["responses"], answers, "answers")
+            if removals:
+                view_parts(connection, TABLES[REMOVALS], removals, "noted")
+                connection.execute(sql.template("warehouse/latest_removals", removals=REMOVALS, moment=BY_MOMENT))
+            else:
+                connection.execute(f"create temp table {REMOVALS} (response_id varchar, {BY_MOMENT} timestamptz)")
+            yield connection if answers else None
+        except (OSError, pa.ArrowException, duckdb.Error) as error:
+            raise WarehouseError(f"{store.root}: {error_text}: {cause_of(error, store.root)}") from error
+
+
 def responses_where(store: PartStore, condition: str, values: Sequence[Any]) -> list[dict[str, Any]]:
     """The stored responses that fit a condition and are not removed, the largest first; no text is read.
 
     Raises:
         WarehouseError: a part cannot be read.
     """
-    table = TABLES["responses"]
-    with engine(store.root / ".removal.spill") as connection:
-        try:
-            if not _view(connection, store, table, "answers"):
-                return []
-            _load_removals(connection, store)
-            query = sql.template(
-                "warehouse/answers_that_fit",
-                columns=", ".join(_SHOWN), condition=condition, is_removed=is_removed("answers"),
-            )  # fmt: skip
-            rows = connection.execute(query, list(values)).fetchall()
-        except duckdb.Error as error:
-            raise WarehouseError(f"{store.root}: cannot be searched: {cause_of(error, store.root)}") from error
+    with _answers(store, "cannot be searched") as connection:
+        if connection is None:
+            return []
+        query = sql.template(
+            "warehouse/answers_that_fit",
+            columns=", ".join(_SHOWN), condition=condition, is_removed=is_removed("answers"),
+        )  # fmt: skip
+        rows = connection.execute(query, list(values)).fetchall()
     return [dict(zip(_SHOWN, row, strict=True)) for row in rows]
 
 
@@ -281,44 +299,19 @@ def clean(store: PartStore, published: set[str]) -> int:
     Raises:
         WarehouseError: a part cannot be read, or the disk refuses; what is read stays the same.
     """
-    table, folder = TABLES["responses"], store.root / "responses"
-    if not store.standing(REMOVALS) or not folder.is_dir():
+    if not store.standing(REMOVALS):
         return 0
-    with engine(store.root / ".removal.spill") as connection:
-        try:
-            gone = _places(connection, store, table)
-            dirty = [part for part in store.standing(table.name) if part.name in gone]
-            refuse_damaged(part.path for part in dirty)
-            replace_parts(
-                folder, [[part] for part in dirty], lambda run, into: rewritten(table, run, into, gone), published
-            )
-        except (OSError, pa.ArrowException, duckdb.Error) as error:
-            raise WarehouseError(f"{folder}: cannot be rewritten: {cause_of(error, folder)}") from error
+    table, folder = TABLES["responses"], store.root / "responses"
+    with _answers(store, "cannot be rewritten") as connection:
+        if connection is None:
+            return 0
+        removed = sql.template(
+            "warehouse/removed_rows", view="answers", moment=BY_MOMENT, is_removed=is_removed("answers")
+        )
+        gone = _places(connection, removed)
+        dirty = [part for part in store.standing(table.name) if part.name in gone]
+        refuse_damaged(part.path for part in dirty)
+        replace_parts(
+            folder, [[part] for part in dirty], lambda run, into: rewritten(table, run, into, gone), published
+        )
     return len(dirty)
-
-
-def _places(connection: duckdb.DuckDBPyConnection, store: PartStore, table: Table) -> dict[str, pa.Array]:
-    """Where removed rows stand, by the name of their part."""
-    if not _view(connection, store, table, "stored_answers"):
-        return {}
-    _load_removals(connection, store)
-    removed = sql.template(
-        "warehouse/removed_rows", view="stored_answers", moment=BY_MOMENT, is_removed=is_removed("answers")
-    )
-    found = connection.sql(removed).to_arrow_table()
-    return {name: rows.values for name, rows in zip(found["part"].to_pylist(), found["places"], strict=True)}
-
-
-def _view(connection: duckdb.DuckDBPyConnection, store: PartStore, table: Table, name: str) -> bool:
-    """Make a view of all parts of a table; False where there are none."""
-    paths = [part.path for part in store.standing(table.name)]
-    if paths:
-        view_parts(connection, table, paths, name)
-    return bool(paths)
-
-
-def _load_removals(connection: duckdb.DuckDBPyConnection, store: PartStore) -> None:
-    if _view(connection, store, TABLES[REMOVALS], "noted"):
-        connection.execute(sql.template("warehouse/latest_removals", removals=REMOVALS, moment=BY_MOMENT))
-    else:
-        connection.execute(f"create or replace temp table {REMOVALS} (response_id varchar, {BY_MOMENT} timestamptz)")

@@ -101,20 +101,15 @@ class Warehouse(Locks):
         self._published_at_s = time.monotonic()
         with self.publishing():
             begin(self.root)
-            return publish(self.store, self.database, must_rebuild=self._must_renew(), must_verify=True)
+            must_rebuild = is_damaged(self.database)
+            if must_rebuild:
+                note(self.root, f"{self.database}: was damaged; it is rebuilt from the parts", is_mended=True)
+            return publish(self.store, self.database, must_rebuild=must_rebuild, must_verify=True)
 
     def renew_if_damaged(self) -> None:
         """Rebuild a damaged database, for what has to read it before anything is verified."""
         if is_damaged(self.database):
-            with self.publishing():
-                if self._must_renew():
-                    publish(self.store, self.database, must_rebuild=True)
-
-    def _must_renew(self) -> bool:
-        must_renew = is_damaged(self.database)
-        if must_renew:
-            note(self.root, f"{self.database}: was damaged; it is rebuilt from the parts", is_mended=True)
-        return must_renew
+            self.verify()
 
     def damage(self) -> list[str]:
         """What is damaged or missing, in words; nothing is changed."""
@@ -228,5 +223,5 @@ class Warehouse(Locks):
             WarehouseError: other code wrote this warehouse.
         """
         refuse_other_version(self.root)
-        with self.only_machine(tell), self.at_work():
+        with self.at_work(tell):
             yield
