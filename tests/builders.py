@@ -13,7 +13,7 @@ from tasks.config.settings import Settings
 from tasks.dataset.source import with_revision
 from tasks.rules.identity import criterion_hash
 from tests.tasks.dataset.rows import hub_criterion, hub_row
-from warehouse.contracts.tables import TABLES
+from warehouse.tables import TABLES
 
 SHARED_DATA = Path(__file__).parents[1] / "../shared/data"
 """Real data beside the checkout, where there is any; never part of the project."""

@@ -3,26 +3,28 @@
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from warehouse.contracts.tables import TABLES
-from warehouse.database.damage_report import damage_of, mend_manifests
-from warehouse.database.free_space import WASTEFUL, times_larger_than_needed
-from warehouse.database.increments import missing_in
-from warehouse.database.losses import Loss, mend_losses, read_losses, write_losses
-from warehouse.database.publish import publish
-from warehouse.database.published import is_damaged, stamp, stamp_of, what_is_published
-from warehouse.database.reader import DATABASE, Reader
-from warehouse.database.recovery import listing_of
-from warehouse.files.damage import has_damage, note
-from warehouse.files.errors import WarehouseOutdated
-from warehouse.files.heartbeat import Tell
-from warehouse.files.warehouse_locks import Locks
-from warehouse.parts.compaction import GRACE_S, LARGE_ROWS, Compaction, compact
-from warehouse.parts.removal import clean, responses_where
-from warehouse.parts.store import PartStore
-from warehouse.parts.version import FILE, begin, mend_version, refuse_other_version
+from warehouse.compaction import GRACE_S, LARGE_ROWS, Compaction, clean, compact, responses_where
+from warehouse.errors import WarehouseOutdated
+from warehouse.files import has_damage, note
+from warehouse.locks import Locks
+from warehouse.owner import Tell
+from warehouse.parts import FILE, Listing, Loss, Names, PartStore, begin, losses_in, refuse_other_version, write_list
+from warehouse.publish import missing_in, publish
+from warehouse.reader import (
+    DATABASE,
+    WASTEFUL,
+    Reader,
+    is_damaged,
+    stamp,
+    stamp_of,
+    times_larger_than_needed,
+    what_is_published,
+)
+from warehouse.repair import damage_of, listing_of
 
 _REST = 20
 """Publishing now and then takes at most one part in so many of the time."""
@@ -98,23 +100,16 @@ class Warehouse(Locks):
             return False  # nothing was ever stored
         self._published_at_s = time.monotonic()
         with self.publishing():
-            mend_version(self.root)
-            mend_losses(self.root)
-            mend_manifests(self.store, listing_of(self.store, self.database))
-            return publish(self.store, self.database, must_rebuild=self._must_renew(), must_verify=True)
+            begin(self.root)
+            must_rebuild = is_damaged(self.database)
+            if must_rebuild:
+                note(self.root, f"{self.database}: was damaged; it is rebuilt from the parts", is_mended=True)
+            return publish(self.store, self.database, must_rebuild=must_rebuild, must_verify=True)
 
     def renew_if_damaged(self) -> None:
         """Rebuild a damaged database, for what has to read it before anything is verified."""
         if is_damaged(self.database):
-            with self.publishing():
-                if self._must_renew():
-                    publish(self.store, self.database, must_rebuild=True)
-
-    def _must_renew(self) -> bool:
-        must_renew = is_damaged(self.database)
-        if must_renew:
-            note(self.root, f"{self.database}: was damaged; it is rebuilt from the parts", is_mended=True)
-        return must_renew
+            self.verify()
 
     def damage(self) -> list[str]:
         """What is damaged or missing, in words; nothing is changed."""
@@ -122,19 +117,20 @@ class Warehouse(Locks):
         return [*found, f"{self.database}: is damaged"] if is_damaged(self.database) else found
 
     def losses(self) -> list[Loss]:
-        """The rows that damage took and that are not there again."""
-        return read_losses(self.root)
+        """The rows that damage took and that are not there again, as far as they were counted."""
+        return losses_in(self.store.root)
 
     def is_damaged(self) -> bool:
         """Whether damage was found that is not repaired yet, as far as this process knows."""
         return bool(self.losses()) or has_damage(self.root)
 
-    def accept_losses(self) -> list[Loss]:
-        """Forget what is lost, so that it can be requested again; returns what it was."""
+    def accept_losses(self) -> None:
+        """Forget what is lost, so that it can be requested again."""
         with self.publishing():
-            losses = read_losses(self.root)
-            write_losses(self.root, [])
-            return losses
+            listing = listing_of(self.store, self.database)
+            if listing and listing.losses:
+                rows = {kind: (n, n) for kind, (n, _) in listing.rows.items()}
+                write_list(self.store.root, Listing(listing.parts, rows))
 
     def publish_if_due(self, least_s: float, most_s: float) -> bool:
         """Publish when this object was made, or last did so, long enough ago; True if there was something to publish.
@@ -163,23 +159,23 @@ class Warehouse(Locks):
 
     def published_parts(self, *, but: Collection[str] = ()) -> list[str]:
         """What the published database holds, part by part, save for some tables; with the version that built it."""
+        return [stamp(), *sorted(f"{table}/{part}" for table, part in self._held() if table not in but)]
+
+    def _held(self) -> Names:
         published = what_is_published(self.database)
-        parts = () if published is None else published.parts
-        return [stamp(), *sorted(f"{table}/{part}" for table, part in parts if table not in but)]
+        return published.parts if published else set()
 
     def n_parts(self) -> int:
         """How many parts there are, in all tables: many make rebuilding and direct reading slow."""
-        return sum(len(self.store.parts(table)) for table in TABLES)
+        return sum(map(len, self.store.all_standing().values()))
 
     def n_unpublished(self) -> int:
         """How many parts the next publishing takes in: all of them where it has to rebuild."""
-        published = what_is_published(self.database)
-        standing = {table: self.store.standing(table) for table in TABLES}
-        missing = None if published is None else missing_in(standing, published.parts)
-        return sum(map(len, standing.values())) if missing is None else len(missing)
+        missing = missing_in(self.store.all_standing(), self._held())
+        return self.n_parts() if missing is None else len(missing)
 
     def compact(self, *, large_rows: int = LARGE_ROWS, grace_s: float = GRACE_S) -> Compaction:
-        """Publish, merge the small parts of every table, and rebuild a wasteful database (`warehouse.space`).
+        """Publish, merge the small parts of every table, and rebuild a wasteful database.
 
         Parts of `large_rows` and more stay as they are; replaced files are deleted by a compaction that comes more
         than `grace_s` seconds after theirs. What is read stays the same, and parts may be written meanwhile.
@@ -191,16 +187,15 @@ class Warehouse(Locks):
         self.clean()  # what a removal that was killed left
         with self.publishing():
             # What is merged would carry damage on under a hash of its own.
-            mend_manifests(self.store, listing_of(self.store, self.database))
             publish(self.store, self.database, must_verify=True)
             before = self.database.stat().st_size
-            published = what_is_published(self.database)
-            known = published.parts if published else set()
-            tables = compact(self.store, known, large_rows=large_rows, grace_s=grace_s)
+            done = compact(self.store, self._held(), large_rows=large_rows, grace_s=grace_s)
             is_rebuilt = times_larger_than_needed(self.database) > WASTEFUL
-            if is_rebuilt:
-                publish(self.store, self.database, must_rebuild=True)
-            return Compaction(tuple(tables), is_rebuilt, before, self.database.stat().st_size)
+            publish(self.store, self.database, must_rebuild=is_rebuilt)  # the list of parts names the merged ones
+            return replace(
+                done, is_rebuilt=is_rebuilt, database_bytes_before=before,
+                database_bytes_after=self.database.stat().st_size,
+            )  # fmt: skip
 
     def responses_where(self, condition: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
         """The stored responses that fit a condition on their columns and are not removed; no text is read.
@@ -217,9 +212,7 @@ class Warehouse(Locks):
             WarehouseError: a part cannot be read, or the disk refuses; what is read stays the same.
         """
         with self.publishing():
-            published = what_is_published(self.database)
-            held = published.parts if published else set()
-            return clean(self.store, {part for table, part in held if table == "responses"})
+            return clean(self.store, {part for table, part in self._held() if table == "responses"})
 
     @contextmanager
     def writing(self, tell: Tell | None = None) -> Iterator[None]:
@@ -230,5 +223,5 @@ class Warehouse(Locks):
             WarehouseError: other code wrote this warehouse.
         """
         refuse_other_version(self.root)
-        with self.only_machine(tell), self.at_work():
+        with self.at_work(tell):
             yield

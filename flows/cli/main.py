@@ -127,7 +127,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _notices() -> list["Notice"]:
     """Damage found so far; none if no warehouse was opened, since importing its libraries takes long."""
-    damage = sys.modules.get("warehouse.files.damage")
+    damage = sys.modules.get("warehouse.files")
     return list(damage.take_notices()) if damage else []
 
 

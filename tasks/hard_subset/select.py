@@ -19,6 +19,7 @@ from tasks.rules.hardness import (
     BORDER,
     HardSubsetError,
     Selected,
+    inclusion_probabilities,
     jaccard,
     leave_one_out,
     select_hardest,
@@ -26,7 +27,6 @@ from tasks.rules.hardness import (
     wanted_size,
 )
 from tasks.rules.identity import BASE_VINTAGE
-from tasks.rules.stability import inclusion_probabilities
 from tasks.rules.text.numbers import coverage_text
 from tasks.run import judgings
 from tasks.run.writing import StageReport

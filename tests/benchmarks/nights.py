@@ -27,7 +27,7 @@ from tasks.aggregate import aggregate
 from tasks.config.job import Job
 from tasks.drift import choose_control_set, judge_control_set
 from tasks.hard_subset import select_hard
-from tasks.maintain import compact
+from tasks.maintain import upkeep
 from tasks.run.run_context import LEDGER
 from tasks.run.writing import StageReport
 from tests.benchmarks.bench import table
@@ -133,7 +133,7 @@ def configured(folder: Path, api_base: str, size: Size) -> Job:
 def _stages(job: Job) -> list[StageReport]:
     """The stages of `flows.pipeline.night`."""
     reports = [sampled(prepared(job)), judged(job), choose_control_set(job), asyncio.run(judge_control_set(job))]
-    return [*reports, aggregate(job), select_hard(job, must_select=False), compact.tidy(job, only_if_needed=True)]
+    return [*reports, aggregate(job), select_hard(job, must_select=False), upkeep.tidy(job, only_if_needed=True)]
 
 
 @contextmanager
@@ -143,8 +143,8 @@ def _without_prefect_and_soon(many_parts: int) -> Iterator[None]:
 
     with (
         patch.object(nightly, "execute_flow", run),
-        patch.object(compact, "_MANY_PARTS", many_parts),
-        patch.object(compact, "_DAY_S", _KEPT_S),
+        patch.object(upkeep, "_MANY_PARTS", many_parts),
+        patch.object(upkeep, "_DAY_S", _KEPT_S),
         patch.object(Warehouse, "compact", partialmethod(Warehouse.compact, grace_s=0.0)),
     ):
         yield

@@ -60,7 +60,7 @@ def build(folder: Path, size: Size) -> Build:
     forget_parts(warehouse)
     for table_name in ("intervals", "agreement_measures", "reliability_measures"):
         for part in warehouse.store.parts(table_name):
-            warehouse.store.path(table_name, part).unlink()
+            (warehouse.store.root / table_name / part).unlink()
     job = job_on("sample", folder)
     clock = Clock()
     aggregate(job)

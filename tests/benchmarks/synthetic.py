@@ -14,8 +14,8 @@ import duckdb
 from tasks.benchmarks.prbench import SCORES, SEVERITIES
 from tests.builders import row
 from warehouse import Warehouse
-from warehouse.contracts.columns import COLUMNS
-from warehouse.contracts.tables import TABLES
+from warehouse.columns import COLUMNS
+from warehouse.tables import TABLES
 
 FIELDS = {"Finance": ("finance", 600, 10_264), "Legal": ("legal", 500, 9_092)}
 """Field -> split, tasks and criteria, as in the paper's table 1."""

@@ -17,7 +17,7 @@ from typing import TextIO
 import httpx
 
 from flows.server.own_server import OwnServer, _made
-from warehouse.files.locks import file_lock
+from warehouse.locks import file_lock
 
 _DATABASE = "prefect.db"
 UNUSED = (

@@ -13,25 +13,20 @@ from tests.faults.server import Answer, FaultServer, well_behaved
 from tests.flows.conftest import PROJECT, Command
 from tests.flows.server.test_serve import until
 from tests.tasks.alerts.servers import serving_hook
-from warehouse.files import one_machine
-from warehouse.files.heartbeat import Heartbeat, Pace
-from warehouse.files.machine import Machine
+from warehouse.owner import Machine, Owner
 
 pytestmark = pytest.mark.slow
-EVERY_S = 0.3
-FAST = Pace(every_s=EVERY_S)
+FAST = {"every_s": 0.3, "take_over_after_s": 2.7, "settling_s": 2.1}
 NODE7 = Machine("kernel of node7", "node7", "node7", 0.0)
 FASTER = f"""
 import sys
-from functools import partial
 from pathlib import Path
-from warehouse.files import one_machine
-from warehouse.files.heartbeat import Heartbeat, Pace
-from warehouse.files.machine import Machine
+from warehouse.owner import Machine, Owner
 
-one_machine.Heartbeat = Heartbeat = partial(Heartbeat, pace=Pace(every_s={EVERY_S}))
+for name, value in {FAST}.items():
+    setattr(Owner, name, value)
 """
-ON_NODE7 = f"{FASTER}\nHeartbeat(Path(sys.argv[1]), {NODE7!r}).begin()\nprint('writes', flush=True)\nsys.stdin.read()"
+ON_NODE7 = f"{FASTER}\nOwner(Path(sys.argv[1]), {NODE7!r}).begin()\nprint('writes', flush=True)\nsys.stdin.read()"
 COMMAND = f"{FASTER}\nfrom flows.cli.main import entry\nentry()"
 
 
@@ -48,7 +43,8 @@ def started(script: str, *arguments: str, folder: Path) -> Iterator[subprocess.P
 
 @pytest.fixture(autouse=True)
 def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(one_machine, "Heartbeat", lambda root: Heartbeat(root, pace=FAST))
+    for name, value in FAST.items():
+        monkeypatch.setattr(Owner, name, value)
 
 
 def test_a_run_is_refused_while_another_machine_writes_and_takes_over_where_that_was_killed(command: Command) -> None:
@@ -76,7 +72,7 @@ def test_a_run_is_refused_while_another_machine_writes_and_takes_over_where_that
 def test_status_shows_another_machine_and_reads_what_it_published(command: Command) -> None:
     command.configure(dataset={"source": "sample"}, models=[], judges=[])
     command("run", "--warehouse", "data")
-    node7 = Heartbeat(command.folder / "data", NODE7)
+    node7 = Owner(command.folder / "data", NODE7)
     node7.begin()
 
     assert "Writes here: node7, or did so until it failed" in command("status", "--warehouse", "data").stdout
@@ -95,7 +91,7 @@ def test_a_run_that_was_stopped_while_another_machine_took_over_ends_in_one_line
         with started(COMMAND, "run", "--warehouse", "data", folder=command.folder) as run:
             until(lambda: len(server.book) > 12)
             run.send_signal(signal.SIGSTOP)
-            node7 = Heartbeat(data, NODE7, FAST)
+            node7 = Owner(data, NODE7)
             node7.begin(print)
             before = files(data)
             run.send_signal(signal.SIGCONT)
@@ -103,8 +99,8 @@ def test_a_run_that_was_stopped_while_another_machine_took_over_ends_in_one_line
 
     assert (code, error.splitlines()[-1]) == (
         1,
-        f"prbench: {data}: this machine did not answer for {FAST.expires_s:.0f} s, and node7 took over this "
-        "warehouse; nothing more is written, run again when no other machine writes",
+        f"prbench: {data}: node7 took over this warehouse; nothing more is written, run again when no other machine "
+        "writes",
     )
     assert "Traceback" not in error
     assert node7.why_lost() is None
@@ -143,10 +139,9 @@ def shared(prefect_api: str, tmp_path_factory: pytest.TempPathFactory) -> Comman
 @pytest.fixture
 def elsewhere(shared: Command, monkeypatch: pytest.MonkeyPatch) -> Iterator[Command]:
     """The same while node7 writes, which it shows whenever somebody waits to see it."""
-    node7 = Heartbeat(shared.folder / "data", NODE7)
+    node7 = Owner(shared.folder / "data", NODE7)
     node7.begin()
-    seen = Pace(sleep=lambda _: node7.beat())
-    monkeypatch.setattr(one_machine, "Heartbeat", lambda root: Heartbeat(root, pace=seen))
+    monkeypatch.setattr(Owner, "sleep", lambda *_: node7.look(must_write=True))
     yield shared
     assert node7.why_lost() is None
     node7.end()

@@ -12,8 +12,7 @@ from tasks.config.job import Job
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply
-from tasks.maintain.run_history import latest_runs, spent, total_cost_usd
-from tasks.maintain.spend import store_spend
+from tasks.maintain.spending import latest_runs, spent, store_spend, total_cost_usd
 from tasks.report.content.edition import filled
 from tests.builders import at, row
 from tests.flows.cli.test_keeping import folder, job, write

@@ -12,9 +12,8 @@ import pytest
 
 import sql
 from warehouse import Warehouse
-from warehouse.contracts.tables import TABLES
-from warehouse.parts.store import PartStore
-from warehouse.parts.version import begin
+from warehouse.parts import PartStore, begin
+from warehouse.tables import TABLES
 
 Row = dict[str, Any]
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import tempfile
 import time
 from pathlib import Path
@@ -14,17 +13,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.builders import at, response, row
+from tests.builders import response, row
 from tests.warehouse.conftest import Start
 from tests.warehouse.parts import named, published, put, standing, stored, without_models
-from warehouse import Warehouse, WarehouseError
-from warehouse.contracts.tables import TABLES
-from warehouse.database.build import build
-from warehouse.database.free_space import times_larger_than_needed
-from warehouse.parts import compaction
-from warehouse.parts.compaction import compact
-from warehouse.parts.manifest import Part
-from warehouse.parts.store import PartStore
+from warehouse import Warehouse, compaction
+from warehouse.build import build
+from warehouse.compaction import compact
+from warehouse.parts import Part, PartStore
+from warehouse.reader import times_larger_than_needed
+from warehouse.tables import TABLES
 
 
 @pytest.fixture
@@ -50,7 +47,7 @@ def renewals(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         seen.append(is_copy)
         return build(*arguments, is_copy=is_copy)
 
-    monkeypatch.setattr("warehouse.database.publish.build", noting)
+    monkeypatch.setattr("warehouse.publish.build", noting)
     return seen
 
 
@@ -72,26 +69,12 @@ def test_what_compaction_says_is_what_lies_there(warehouse: Warehouse, quick: No
     write_runs(warehouse, "a", "b", "c")
     warehouse.write("labels", [row("labels", field="f", kind="k", label="l")])
     sizes = {name: sum(p.path.stat().st_size for p in warehouse.store.standing(name)) for name in ("runs", "labels")}
-    done = {table.table_name: table for table in warehouse.compact().tables}
+    done = warehouse.compact()
     (merged,) = warehouse.store.standing("runs")
 
-    assert {"runs", "labels"} == done.keys()
-    assert (3, 1, sizes["runs"], merged.path.stat().st_size) == (
-        done["runs"].parts_before, done["runs"].parts_after, done["runs"].bytes_before, done["runs"].bytes_after,
-    )  # fmt: skip
-    assert (1, 1, sizes["labels"], sizes["labels"]) == (
-        done["labels"].parts_before, done["labels"].parts_after, done["labels"].bytes_before,
-        done["labels"].bytes_after,
-    )  # fmt: skip
-
-
-def test_a_table_with_nothing_to_gain_is_left_alone(warehouse: Warehouse, quick: None) -> None:
-    write_runs(warehouse, "a")
-    before = files_in(warehouse, "runs")
-    warehouse.compact()
-
-    assert before == files_in(warehouse, "runs")
-    assert not (warehouse.store.root / "runs" / "manifest.json").exists()
+    assert (4, 2) == (done.parts_before, done.parts_after)
+    after = merged.path.stat().st_size + sizes["labels"]
+    assert (sum(sizes.values()), after) == (done.bytes_before, done.bytes_after)
 
 
 def test_large_parts_stay_and_what_lies_between_them_does_not_move_across(tmp_path: Path) -> None:
@@ -106,19 +89,6 @@ def test_large_parts_stay_and_what_lies_between_them_does_not_move_across(tmp_pa
     assert [3, 5, 4, 9, 1] == [pq.read_metadata(part.path).num_rows for part in parts]
     assert {names[2], names[6], names[7]} <= {part.name for part in parts}
     assert ["2", "3", "6", "7", "8"] == [part.moment.lstrip("0") for part in parts]
-
-
-def test_a_merged_part_is_closed_when_it_is_large_and_is_not_merged_again(tmp_path: Path) -> None:
-    store = PartStore(tmp_path)
-    for moment in range(1, 8):
-        put(tmp_path, "responses", moment, [response(f"{moment}-{i}") for i in range(2)])
-    compact(store, set(), large_rows=6)
-    first = store.parts("responses")
-    put(tmp_path, "responses", 8, [response("8")])
-    compact(store, set(), large_rows=6)
-
-    assert [6, 6, 3] == [pq.read_metadata(part.path).num_rows for part in store.standing("responses")]
-    assert first[:2] == store.parts("responses")[:2]
 
 
 def test_a_merged_part_has_the_moment_of_its_last_and_the_contracts_schema(tmp_path: Path) -> None:
@@ -155,27 +125,6 @@ def test_a_part_of_an_earlier_version_is_merged_by_the_names_of_its_columns(tmp_
     assert [("then", "run", None), ("now", "judge", None)] == [
         (found["run_id"], found["command"], found["outcome"]) for found in stored(PartStore(tmp_path), "runs")
     ]
-
-
-def test_a_damaged_part_is_told_in_one_line_that_names_it_and_all_stays(warehouse: Warehouse) -> None:
-    names = [put(warehouse.root, "runs", moment, [row("runs", run_id=str(moment))]) for moment in (1, 2)]
-    (warehouse.store.root / "runs" / names[1]).write_bytes(b"PAR1 damaged PAR1")
-
-    with pytest.raises(WarehouseError) as caught:
-        compact(warehouse.store, set())
-
-    assert names[1] in str(caught.value)
-    assert 1 == len(str(caught.value).splitlines())
-    assert names == warehouse.store.parts("runs")
-
-
-def test_a_damaged_manifest_is_told_in_one_line(warehouse: Warehouse) -> None:
-    put(warehouse.root, "runs", 1, [row("runs", run_id="a")])
-    (warehouse.store.root / "runs" / "manifest.json").write_text("{", encoding="utf-8")
-
-    with pytest.raises(WarehouseError, match=r"manifest\.json: cannot be read") as caught:
-        warehouse.store.parts("runs")
-    assert 1 == len(str(caught.value).splitlines())
 
 
 # the law: what stands of all parts is what stands of the merged ones
@@ -235,7 +184,6 @@ def test_replaced_files_stay_for_the_time_of_grace_and_are_then_deleted(
     warehouse.compact(grace_s=3600)
 
     assert [True, True] == [part.path.exists() for part in before]
-    assert before[0].path == warehouse.store.path("runs", before[0].name)
     now = time.time()
     monkeypatch.setattr("time.time", lambda: now + 3601)
     warehouse.compact(grace_s=3600)
@@ -269,7 +217,7 @@ READ_FOR_EVER = """
 import json, pathlib, sys
 from collections import Counter
 import pyarrow.parquet as pq
-from warehouse.parts.store import PartStore
+from warehouse.parts import PartStore
 
 root, stop, looks = map(pathlib.Path, sys.argv[1:])
 store, known, wrong = PartStore(root), set(), []
@@ -320,9 +268,9 @@ def test_who_reads_the_parts_while_they_are_merged_sees_every_row_once(
 KILLED_AT_EVERY_STEP = """
 import os, pathlib, shutil, signal, sys
 import pandas  # which pyarrow imports where it can, in a second
-from warehouse.database.build import build
-from warehouse.parts.compaction import compact
-from warehouse.parts.store import PartStore
+from warehouse.build import build
+from warehouse.compaction import compact
+from warehouse.parts import PartStore
 
 base, folder = map(pathlib.Path, sys.argv[1:])
 STEPS = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "shutil.rmtree"}
@@ -378,42 +326,10 @@ def test_a_kill_at_any_step_leaves_the_same_rows_and_nothing_that_the_next_compa
         (part,) = store.standing("runs")
         left = {path for path in (store.root / "runs").rglob("*") if path.is_file()}
         fresh = {path for path in left if path.name.endswith(".tmp") and path.parent == store.root / "runs"}
-        manifests = {store.root / "runs" / name for name in ("manifest.json", "manifest-copy.json")}
-        assert {part.path, *manifests} == left - fresh, step
-
-
-@pytest.mark.slow
-def test_a_compaction_that_is_killed_again_and_again_loses_no_row(warehouse: Warehouse, start: Start) -> None:
-    script = "import sys; from warehouse import Warehouse; w = Warehouse(sys.argv[1]); print('on', flush=True)\n"
-    script += "while True: w.compact(large_rows=40, grace_s=0)"
-    expected = set()
-    for number in range(5):
-        names = [f"{number}-{i}" for i in range(10)]
-        write_runs(warehouse, *names)
-        expected |= set(names)
-        process = start(script, warehouse.root)
-        assert process.stdout is not None
-        process.stdout.readline()
-        time.sleep(0.13 * number)
-        process.kill()
-        process.wait()
-        found = sorted(found["run_id"] for found in stored(warehouse.store, "runs"))
-        assert sorted(expected) == found
-
-    warehouse.compact()
-    assert sorted(expected) == [found["run_id"] for found in published(warehouse, "runs")]
+        assert {part.path, store.root / "runs" / "manifest.json"} == left - fresh, step
 
 
 # publishing
-
-
-def test_publishing_after_a_compaction_has_nothing_to_do(warehouse: Warehouse, quick: None) -> None:
-    write_runs(warehouse, "a", "b")
-    warehouse.publish()
-    done = warehouse.compact()
-
-    assert (2, 1, 0) == (done.parts_before, done.parts_after, warehouse.n_unpublished())
-    assert not warehouse.publish()
 
 
 @pytest.mark.parametrize("n_compactions", [1, 2, 3])
@@ -437,45 +353,6 @@ def test_after_compactions_only_new_parts_are_taken_in(
     ]
 
 
-def test_a_merged_part_of_which_a_piece_was_not_published_is_taken_in(
-    warehouse: Warehouse, quick: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen = renewals(monkeypatch)
-    write_runs(warehouse, "a", "b")
-    warehouse.publish()
-    known = {("runs", name) for name in warehouse.store.parts("runs")}
-    write_runs(warehouse, "a", command="again")
-    compact(warehouse.store, known, grace_s=0)
-    write_runs(warehouse, "c")
-    compact(warehouse.store, known, grace_s=0)
-    assert 1 == warehouse.n_unpublished() == warehouse.n_parts()
-    warehouse.publish()
-
-    assert [False, True] == seen
-    assert [("a", "again"), ("b", "run"), ("c", "run")] == [
-        (found["run_id"], found["command"]) for found in published(warehouse, "runs")
-    ]
-
-
-def test_published_parts_that_went_away_are_no_compaction_and_their_rows_are_restored(
-    warehouse: Warehouse, quick: None
-) -> None:
-    write_runs(warehouse, "a", "b", "c")
-    warehouse.compact(grace_s=0)
-    write_runs(warehouse, "d")
-    warehouse.publish()
-    (merged, _) = warehouse.store.standing("runs")
-    shutil.rmtree(warehouse.store.root / "runs" / "g0001")
-    for name in ("manifest.json", "manifest-copy.json"):
-        (warehouse.store.root / "runs" / name).unlink()
-    for path in (warehouse.store.root / "runs").glob("[0-9]*.parquet"):
-        if path.name < merged.name:
-            path.unlink()
-    warehouse.publish()
-
-    assert ["a", "b", "c", "d"] == [found["run_id"] for found in published(warehouse, "runs")]
-
-
 @pytest.mark.slow
 def test_a_database_that_wastes_space_is_built_anew_by_a_compaction(warehouse: Warehouse, quick: None) -> None:
     for _ in range(4):
@@ -492,20 +369,3 @@ def test_a_database_that_wastes_space_is_built_anew_by_a_compaction(warehouse: W
     assert done.database_bytes_before > 2 * done.database_bytes_after
     assert rows == published(warehouse, "responses")
     assert not warehouse.compact().is_rebuilt
-
-
-@pytest.mark.long
-def test_thirty_nights_leave_a_bounded_number_of_files(warehouse: Warehouse) -> None:
-    for night in range(30):
-        for batch in range(5):
-            put(warehouse.root, "verdicts", night * 10 + batch, [
-                row("verdicts", verdict_id=f"{night}-{batch}-{i}", status="met", value=1.0, created_at=at(i))
-                for i in range(20)
-            ])  # fmt: skip
-            put(warehouse.root, "runs", night * 10 + batch, [row("runs", run_id=f"{night}-{batch}")])
-        compact(warehouse.store, set(), large_rows=1_000, grace_s=0)
-        assert len(files_in(warehouse, "verdicts")) <= 3 + 1 + 10
-        assert len(files_in(warehouse, "runs")) <= 1 + 1 + 5
-
-    assert 3_000 == len({found["verdict_id"] for found in stored(warehouse.store, "verdicts")})
-    assert 3 == len(warehouse.store.parts("verdicts"))

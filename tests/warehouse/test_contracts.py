@@ -11,8 +11,8 @@ import pytest
 import sql
 from tests.builders import SHARED_DATA, row
 from warehouse import Reader, Warehouse
-from warehouse.contracts.columns import COLUMNS
-from warehouse.contracts.tables import TABLES
+from warehouse.columns import COLUMNS
+from warehouse.tables import TABLES
 
 PROMISED = {
     "tasks": "benchmark dataset_revision task_id field topic expert turns splits decision_types economic_pathways "

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.builders import at, response, row
 from tests.warehouse.parts import Row, as_facts, published, put, standing, stored, without_models
 from warehouse import Warehouse
-from warehouse.database.build import build
-from warehouse.parts.compaction import compact
+from warehouse.build import build
+from warehouse.compaction import compact
 
 pytestmark = pytest.mark.slow
 
@@ -59,7 +59,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         copies.append(is_copy)
         return build(*arguments, is_copy=is_copy)
 
-    monkeypatch.setattr("warehouse.database.publish.build", noting)
+    monkeypatch.setattr("warehouse.publish.build", noting)
     return copies
 
 
@@ -123,17 +123,6 @@ def test_whatever_was_written_merged_or_retracted_in_any_order_is_published_as_f
 # late parts
 
 
-def test_a_late_part_whose_keys_are_in_no_later_part_is_added(warehouse: Warehouse, seen: list[bool]) -> None:
-    put(warehouse.root, "runs", 1, [row("runs", run_id="a", command="first")])
-    put(warehouse.root, "runs", 5, [row("runs", run_id="b")])
-    warehouse.publish()
-    put(warehouse.root, "runs", 3, [row("runs", run_id="a", command="late"), row("runs", run_id="c")])
-    warehouse.publish()
-
-    assert [False, True] == seen
-    assert ["late", None, None] == [found["command"] for found in published(warehouse, "runs")]
-
-
 def test_a_late_part_with_a_key_of_a_later_part_is_built_in_where_it_belongs(
     warehouse: Warehouse, seen: list[bool]
 ) -> None:
@@ -147,39 +136,26 @@ def test_a_late_part_with_a_key_of_a_later_part_is_built_in_where_it_belongs(
 
 
 LATE = {
-    "a decision before a failure": ("timeout", "ok", "late", True),
-    "a failure before a decision": ("ok", "timeout", "published", True),
-    "a decision before a decision": ("ok", "ok", "late", False),
-    "a failure before a failure": ("timeout", "refused", "published", False),
+    "a decision before a failure": ("timeout", "ok", "late"),
+    "a failure before a decision": ("ok", "timeout", "published"),
+    "a decision before a decision": ("ok", "ok", "late"),
+    "a failure before a failure": ("timeout", "refused", "published"),
 }
-"""What comes late, and before what -> status published, status that comes late, what stands, whether it is added."""
+"""What comes late, and before what -> status published, status that comes late, what stands."""
 
 
 @pytest.mark.parametrize("case", LATE)
-def test_a_late_decision_is_added_where_its_place_does_not_matter(
-    warehouse: Warehouse, seen: list[bool], case: str
-) -> None:
-    known, late, stands, is_added = LATE[case]
+def test_a_late_decision_is_built_in_where_it_belongs(warehouse: Warehouse, seen: list[bool], case: str) -> None:
+    known, late, stands = LATE[case]
     put(warehouse.root, "responses", 5, [response("t", status=known, error="published")])
     warehouse.publish()
     put(warehouse.root, "responses", 3, [response("t", status=late, error="late")])
     warehouse.publish()
     (found,) = published(warehouse, "responses")
 
-    assert [False, is_added] == seen
+    assert [False, False] == seen
     assert stands == found["error"]
     assert_as_from_anew(warehouse)
-
-
-def test_a_late_part_beside_new_ones_comes_before_them(warehouse: Warehouse, seen: list[bool]) -> None:
-    put(warehouse.root, "responses", 5, [response("other")])
-    warehouse.publish()
-    put(warehouse.root, "responses", 3, [response("t", error="late")])
-    put(warehouse.root, "responses", 9, [response("t", error="new")])
-    warehouse.publish()
-
-    assert [False, True] == seen
-    assert [None, "late"] == [found["error"] for found in published(warehouse, "responses")]
 
 
 # retractions
@@ -238,16 +214,6 @@ def test_verdicts_that_are_judged_late_on_a_retracted_response_are_left_out(
 
     assert ([], ["b"]) == tasks_of(warehouse)
     assert [False, True] == seen
-
-
-def test_late_rows_of_a_retracted_import_are_left_out(warehouse: Warehouse, seen: list[bool]) -> None:
-    warehouse.write("retractions", [retraction("import-1", True)])
-    warehouse.write("verdicts", [verdict_row("v", "a/a-model/1", "met")])
-    assert ([], ["a"]) == tasks_of(warehouse)
-    import_answers(warehouse, "import-1", "a", "b")
-
-    assert ([], []) == tasks_of(warehouse)
-    assert_as_from_anew(warehouse)
 
 
 def test_a_response_that_another_import_brought_as_well_stays_with_its_verdicts(

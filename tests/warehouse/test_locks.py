@@ -3,14 +3,12 @@
 import os
 import subprocess
 from contextlib import AbstractContextManager
-from pathlib import Path
 
 import pytest
 
 from tests.warehouse.conftest import Start
 from warehouse import Warehouse
-from warehouse.files.errors import WarehouseBusy
-from warehouse.files.locks import file_lock
+from warehouse.errors import WarehouseBusy
 
 HOLD = """
 import sys
@@ -145,16 +143,3 @@ def test_looking_for_life_signs_never_takes_one_away(warehouse: Warehouse, start
     for _ in range(300):
         with warehouse.living("r"):
             assert warehouse.is_living("r")
-
-
-def test_the_lock_is_free_after_its_holder_has_failed(tmp_path: Path) -> None:
-    with pytest.raises(KeyError), file_lock(tmp_path / "lock", wait=False):
-        raise KeyError
-
-    with file_lock(tmp_path / "lock", wait=False):
-        pass
-
-
-def test_locks_of_two_warehouses_do_not_know_each_other(tmp_path: Path) -> None:
-    with Warehouse(tmp_path / "a").alone(), Warehouse(tmp_path / "b").alone():
-        assert (tmp_path / "a" / "run.lock").read_text(encoding="utf-8") == f"{os.getpid()}\n"

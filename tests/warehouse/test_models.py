@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 import sql
-from warehouse.contracts.tables import TABLES
+from warehouse.tables import TABLES
 
 MODELS = {model.name: model for model in sql.models()}
 

@@ -18,9 +18,8 @@ import sql
 from tests.builders import at, response, row
 from tests.warehouse.conftest import Start
 from tests.warehouse.parts import named
-from warehouse import Warehouse, WarehouseError, take_notices
-from warehouse.contracts.tables import TABLES
-from warehouse.parts.engine import memory
+from warehouse import Warehouse, WarehouseError
+from warehouse.tables import TABLES
 
 Row = dict[str, Any]
 
@@ -76,17 +75,6 @@ def test_publishing_part_by_part_is_the_same_as_building_anew(
         write(warehouse, table_name, rows)
         if table_name == "responses":
             warehouse.publish()
-
-    assert rebuilt(warehouse, tmp_path / "other") == state(warehouse)
-
-
-def test_a_part_that_turns_up_late_stands_where_it_would_have_stood(warehouse: Warehouse, tmp_path: Path) -> None:
-    # Its writer took the name and then was slow, or its clock was behind.
-    part = write(warehouse, "runs", [run_row("r", "early")])
-    hidden = (warehouse.root / "parts" / "runs" / part).rename(tmp_path / part)
-    write(warehouse, "runs", [run_row("r", "late")])
-    warehouse.publish()
-    hidden.rename(warehouse.root / "parts" / "runs" / part)
 
     assert rebuilt(warehouse, tmp_path / "other") == state(warehouse)
 
@@ -163,27 +151,7 @@ def test_with_nothing_new_nothing_is_published(warehouse: Warehouse) -> None:
     assert [True, False] == [warehouse.publish(), warehouse.publish()]
 
 
-def test_a_row_of_a_part_that_went_away_is_restored_from_the_published_file(warehouse: Warehouse) -> None:
-    part = write(warehouse, "runs", [run_row("r", "run")])
-    write(warehouse, "runs", [run_row("s", "run")])
-    warehouse.publish()
-    (warehouse.root / "parts" / "runs" / part).unlink()
-
-    assert ["r", "s"] == [found["run_id"] for found in state(warehouse)["runs"]]
-
-
 # damage
-
-
-@pytest.mark.parametrize("damage", [b"", b"not a database", None], ids=["empty", "foreign", "cut off"])
-def test_a_damaged_published_file_is_built_anew(warehouse: Warehouse, damage: bytes | None) -> None:
-    write(warehouse, "runs", [run_row("r", "run")])
-    before = state(warehouse)
-    content = warehouse.database.read_bytes()
-    warehouse.database.write_bytes(content[: len(content) // 2] if damage is None else damage)
-
-    assert warehouse.publish()
-    assert before == state(warehouse)
 
 
 def test_a_database_of_another_making_is_built_anew(warehouse: Warehouse) -> None:
@@ -191,21 +159,6 @@ def test_a_database_of_another_making_is_built_anew(warehouse: Warehouse) -> Non
     with duckdb.connect(str(warehouse.database)) as connection:
         connection.execute("create table runs (other integer)")
 
-    assert ["r"] == [found["run_id"] for found in state(warehouse)["runs"]]
-
-
-def test_a_damaged_part_that_was_never_published_is_set_aside_and_told_in_one_line(warehouse: Warehouse) -> None:
-    write(warehouse, "runs", [run_row("r", "run")])
-    warehouse.publish()
-    part = write(warehouse, "runs", [run_row("s", "run")])
-    (warehouse.root / "parts" / "runs" / part).write_bytes(b"PAR1 damaged PAR1")
-    take_notices()
-    warehouse.publish()
-
-    (notice,) = take_notices(warehouse.root)
-    assert part in notice.line
-    assert 1 == len(notice.line.splitlines())
-    assert b"PAR1 damaged PAR1" == (warehouse.root / "damaged" / "runs" / part).read_bytes()
     assert ["r"] == [found["run_id"] for found in state(warehouse)["runs"]]
 
 
@@ -225,16 +178,6 @@ def test_a_kill_while_publishing_leaves_the_published_file_and_the_next_one_is_w
 
     assert before == warehouse.database.read_bytes()
     assert ["r", "s"] == [found["run_id"] for found in state(warehouse)["runs"]]
-
-
-def test_what_a_killed_publisher_left_is_cleared_away_by_the_next(warehouse: Warehouse) -> None:
-    write(warehouse, "runs", [run_row("r", "run")])
-    warehouse.root.mkdir(exist_ok=True)
-    left = warehouse.root / f".{warehouse.database.name}.0123456789abcdef.tmp"
-    left.write_bytes(b"half a database")
-    warehouse.publish()
-
-    assert [] == list(warehouse.root.glob(".*.tmp*"))
 
 
 # readers
@@ -268,33 +211,10 @@ def test_a_path_with_quotes_and_spaces_is_a_path(tmp_path: Path) -> None:
     assert ["r"] == [found["run_id"] for found in state(warehouse)["runs"]]
 
 
-HOLD_OPEN = """
-import sys
-import duckdb
-
-connection = duckdb.connect(sys.argv[1], read_only=True)
-for _ in sys.stdin:
-    print(connection.execute("select count(*) from runs").fetchone()[0], flush=True)
-"""
-
-
 def ask(process: Any) -> int:
     process.stdin.write("how many?\n")
     process.stdin.flush()
     return int(process.stdout.readline())
-
-
-def test_an_open_reader_keeps_its_state_and_a_new_one_sees_the_new(warehouse: Warehouse, start: Start) -> None:
-    write(warehouse, "runs", [run_row("r", "run")])
-    warehouse.publish()
-    early = start(HOLD_OPEN, warehouse.database)
-    assert 1 == ask(early)
-
-    write(warehouse, "runs", [run_row("s", "run")])
-    warehouse.publish()
-    late = start(HOLD_OPEN, warehouse.database)
-
-    assert [1, 2] == [ask(early), ask(late)]
 
 
 OPEN_AGAIN_AND_AGAIN = """
@@ -392,19 +312,10 @@ def test_only_models_behind_tables_that_took_something_in_are_built_again_and_al
                 assert made.rows(f"from {model.name} order by all") == kept.rows(f"from {model.name} order by all")
 
 
-def test_what_is_behind_a_table_is_every_model_that_reads_it_and_the_steps_to_them() -> None:
-    assert {"staging.ranks", "staging.leaderboard_rows", "severity_leaderboard"} == {
-        model.name for model in sql.behind({"intervals"}) if model.kind != "view" or "severity" in model.name
-    }
-    behind_verdicts = [model.name for model in sql.behind({"verdicts"})]
-    assert {"temp.decided_points", "scores", "leaderboard", "temp.graded", "judge_agreement"} <= set(behind_verdicts)
-    assert [] == [model.name for model in sql.behind({"runs"}) if model.kind != "view"]
-
-
 def test_single_rows_are_found_by_an_index_until_a_table_is_large(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("warehouse.database.build._MOST_INDEXED", 1)
+    monkeypatch.setattr("warehouse.build._MOST_INDEXED", 1)
     indexed = {}
     for name in ("t1", "t2"):
         warehouse.write("responses", [response(name)])
@@ -469,24 +380,3 @@ def test_a_new_file_and_a_renewed_one_are_of_the_storage_version_that_older_clie
         assert b"DUCK" == begin[8:12]
 
     assert [65, 65] == versions  # that of DuckDB 1.2
-
-
-@pytest.mark.parametrize(("most_bytes", "is_small"), [(10**9, True), (0, False)])
-def test_texts_of_a_small_database_are_stored_without_what_takes_long_to_learn(
-    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, most_bytes: int, is_small: bool
-) -> None:
-    monkeypatch.setattr("warehouse.database.build._SMALL_BYTES", most_bytes)
-    texts = [f"The answer to question {i} rests on section {i * 7} of the act. " * 3 for i in range(3000)]
-    warehouse.write("responses", [response(f"t{i}") | {"text": text} for i, text in enumerate(texts)])
-    warehouse.publish()
-
-    with warehouse.reader() as reader:
-        stored = reader.rows("from pragma_storage_info('responses') where column_name = 'text'")
-        assert sorted(texts) == sorted(found["text"] for found in reader.rows("select text from responses"))
-    assert is_small == ("FSST" not in {segment["compression"] for segment in stored})
-
-
-def test_work_on_parts_takes_little_memory_until_they_are_very_large() -> None:
-    assert "1200MB" == memory() == memory(1_000_000_000)
-    assert "800MB" == memory(1_000_000, to_load=True)
-    assert "4200MB" == memory(7_000_000_000)

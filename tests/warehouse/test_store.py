@@ -12,7 +12,7 @@ import pytest
 from tests.builders import at, response, row
 from tests.warehouse.conftest import Start
 from warehouse import Warehouse, WarehouseError
-from warehouse.contracts.tables import TABLES
+from warehouse.tables import TABLES
 
 
 def visible(warehouse: Warehouse) -> list[Path]:
@@ -35,14 +35,9 @@ def test_another_content_is_another_part_and_the_first_stays(warehouse: Warehous
     assert [first, second] == warehouse.store.parts("responses")
 
 
-def test_no_rows_are_no_part(warehouse: Warehouse) -> None:
-    assert warehouse.write("responses", []) is None
-    assert [] == visible(warehouse)
-
-
 def test_a_part_is_named_by_its_content(warehouse: Warehouse) -> None:
     name = warehouse.write("responses", [response("t")])
-    content = warehouse.store.path("responses", str(name)).read_bytes()
+    content = (warehouse.store.root / "responses" / str(name)).read_bytes()
 
     assert str(name).endswith(f"-{hashlib.sha256(content).hexdigest()[:24]}.parquet")
 
@@ -53,14 +48,14 @@ def test_a_part_carries_the_schema_of_the_contract_even_where_all_is_null(
 ) -> None:
     name = warehouse.write(table_name, [dict.fromkeys(TABLES[table_name].columns)])
 
-    assert TABLES[table_name].schema == pq.read_schema(warehouse.store.path(table_name, str(name)))
+    assert TABLES[table_name].schema == pq.read_schema(warehouse.store.root / table_name / str(name))
 
 
 def test_rows_come_back_as_they_were_written(warehouse: Warehouse) -> None:
     rows = [response("t", created_at=at(0.25)), response("ü😀\n", error="a\x00b"), response("", cost_usd=1e-300)]
     name = warehouse.write("responses", rows)
 
-    assert rows == pq.read_table(warehouse.store.path("responses", str(name))).to_pylist()
+    assert rows == pq.read_table(warehouse.store.root / "responses" / str(name)).to_pylist()
 
 
 MISFITS: dict[str, dict[str, Any]] = {
@@ -149,11 +144,3 @@ def test_what_a_kill_left_behind_does_not_hinder_the_next_publishing(warehouse: 
 
     with contextlib.closing(warehouse.reader()) as reader:
         assert 1 == reader.value("select count(*) from runs")
-
-
-def test_a_temporary_file_that_is_gone_once_it_was_listed_does_not_hinder_publishing(warehouse: Warehouse) -> None:
-    warehouse.write("runs", [row("runs", command="run")])
-    # A link to nothing is listed and has no file, like one that another writer renames in between.
-    (warehouse.root / "parts" / "runs" / f".{'0' * 32}.tmp").symlink_to("gone")
-
-    assert warehouse.publish()

@@ -6,7 +6,7 @@ import pytest
 from tests.builders import row
 from tests.warehouse.parts import published, put
 from warehouse import Warehouse, WarehouseError, WarehouseOutdated, refuse_other_version
-from warehouse.files.atomic import read_sealed, write_sealed
+from warehouse.files import read_sealed, write_sealed
 
 
 def test_a_new_warehouse_has_the_current_version_when_it_is_first_written(warehouse: Warehouse) -> None:

@@ -67,7 +67,19 @@ judge = _calling_stage(
     "prbench judge --night 2026-11-22 --retry-failed",
     selection=EVALUATED,
 )
-aggregate = _stage("aggregate", "Recompute scores, intervals and leaderboards.", "prbench aggregate")
+
+
+def _take_over(context: click.Context, parameter: click.Parameter, must_take_over: bool) -> None:
+    from warehouse.owner import Owner
+
+    if must_take_over:
+        Owner.take_over_after_s = 0.0
+
+
+aggregate = click.option(
+    "--take-over", is_flag=True, expose_value=False, callback=_take_over,
+    help="Take the place of another machine that wrote this warehouse and has stopped, without watching it first.",
+)(_stage("aggregate", "Recompute scores, intervals and leaderboards.", "prbench aggregate"))  # fmt: skip
 
 
 @click.command(

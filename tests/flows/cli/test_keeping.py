@@ -19,13 +19,13 @@ from tasks.config.job import Job
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Ledger, spend_in
 from tasks.llm.replies import Reply
-from tasks.maintain.run_history import latest_runs, spent
+from tasks.maintain.spending import latest_runs, spent
 from tasks.run.writing import StageReport
 from tests.builders import at, job_on, response, row
 from tests.faults.server import Answer, FaultServer
 from tests.tasks.llm.conftest import failed
 from warehouse import Warehouse
-from warehouse.files.atomic import write_sealed
+from warehouse.files import write_sealed
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 

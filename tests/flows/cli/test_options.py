@@ -35,7 +35,7 @@ DOES = {
     "review": ACTS | ANY_PLACE | CALLS | {"--split", "--limit"},
     "reviews": SHOWS | ANY_PLACE | {"-n"},
     "judge": ACTS | ANY_PLACE | CALLS | EVALUATED,
-    "aggregate": ACTS | ANY_PLACE,
+    "aggregate": ACTS | ANY_PLACE | {"--take-over"},
     "select-hard": ACTS | ANY_PLACE | {"--split", "--judge", "--vintage"},
     "leaderboard": SHOWS | ANY_PLACE | COMPARED
     | {"--hard", "--score", "--by", "--risk", "--selection", "--output", "--debiased"},

@@ -14,8 +14,8 @@ from flows.cli.main import main
 from sql.cookbook import recipes
 from tests.builders import row
 from warehouse import Warehouse
-from warehouse.contracts.columns import COLUMNS
-from warehouse.contracts.tables import TABLES
+from warehouse.columns import COLUMNS
+from warehouse.tables import TABLES
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,10 @@ import duckdb
 
 import sql
 from tasks.certify.certifying import KEYS, MODELS, ROWS, models, query_of
-from warehouse.contracts.tables import TABLES
-from warehouse.database.published import stamp
-from warehouse.database.reader import Reader
-from warehouse.database.schema import put_empty
-from warehouse.parts.current_rows import definition
+from warehouse.build import put_empty
+from warehouse.reader import Reader, stamp
+from warehouse.rows import definition
+from warehouse.tables import TABLES
 
 SAME = ["benchmark", "dataset_revision"]
 """The columns that stand in the manifest alone."""

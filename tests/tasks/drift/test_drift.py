@@ -278,7 +278,7 @@ def without_responses(job: Job, response_id: str, **changed: Any) -> None:
     """Take a response back, or change what is stored of it."""
     warehouse = Warehouse(job.warehouse)
     for part in warehouse.store.parts("responses"):
-        path = warehouse.store.path("responses", part)
+        path = warehouse.store.root / "responses" / part
         stored = pq.read_table(path).to_pylist()
         path.unlink()
         forget_parts(warehouse)

@@ -73,19 +73,6 @@ def test_what_comes_back_from_a_store_is_what_comes_back_from_a_folder(job: Job,
     assert [] == list(job.warehouse.glob(".backup*"))
 
 
-@pytest.mark.slow
-def test_a_second_backup_uploads_what_is_new_and_removes_what_is_not_needed(job: Job, store: Store) -> None:
-    backup(job, store)
-    before = store.files().keys()
-    add_part(job, "t2")
-    report = backup(job, store)
-
-    # The part and the list of parts.
-    assert 2 == report.rows
-    assert 2 == len(store.files().keys() - before)
-    assert {file["stored_as"] for file in record_of(store)["files"]} | {"backup.json"} == store.files().keys()
-
-
 def test_an_upload_that_was_cut_off_is_no_backup_and_the_next_one_is_whole(
     job: Job, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

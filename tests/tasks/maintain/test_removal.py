@@ -11,8 +11,7 @@ from flows.cli.main import main
 from tasks.config.job import Job
 from tasks.exports import export_tables, import_tables, read_export
 from tasks.maintain.backup import backup, restore
-from tasks.maintain.compact import tidy
-from tasks.maintain.removal import Choice, remove
+from tasks.maintain.upkeep import Choice, remove, tidy
 from tasks.rules.errors import UsageError
 from tests.builders import good_row, job_on, write_jsonl
 from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
@@ -113,7 +112,7 @@ def test_the_ledger_does_not_bring_a_removed_answer_back_even_if_it_still_holds_
 ) -> None:
     """As when another file of the ledger holds the reply, or a backup of the ledger was put back."""
     monkeypatch.setattr(
-        "tasks.maintain.removal.forget", lambda *_: __import__("tasks.llm.ledger.pruning").llm.ledger.pruning.Pruned()
+        "tasks.maintain.upkeep.forget", lambda *_: __import__("tasks.llm.ledger.pruning").llm.ledger.pruning.Pruned()
     )
     bad = longest(job)
     remove(job, Choice([bad["response_id"]]), "")
@@ -144,7 +143,7 @@ def test_a_removed_answer_is_in_no_part_backup_or_export_and_its_space_comes_bac
     assert rows(job, COUNTS) == [expected]
 
     monkeypatch.setattr("warehouse.warehouse.compact", _without_grace)
-    monkeypatch.setattr("warehouse.parts.compaction.GRACE_S", 0.0)
+    monkeypatch.setattr("warehouse.compaction.GRACE_S", 0.0)
     tidy(job)
     tidy(job)
     assert rows(job, COUNTS) == [expected]
@@ -154,7 +153,7 @@ def test_a_removed_answer_is_in_no_part_backup_or_export_and_its_space_comes_bac
 
 
 def _without_grace(*given: Any, **named: Any) -> Any:
-    from warehouse.parts.compaction import compact
+    from warehouse.compaction import compact
 
     return compact(*given, **named | {"grace_s": 0.0})
 

@@ -16,7 +16,7 @@ from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Ledger, spend_in
 from tasks.llm.replies import Reply
 from tasks.llm.request import Call
-from tasks.maintain.spend import spend_of_all, store_spend
+from tasks.maintain.spending import spend_of_all, store_spend
 from tasks.run.judgings import judge_target
 from tests.builders import criterion, job_on
 from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved

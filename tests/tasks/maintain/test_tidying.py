@@ -11,7 +11,7 @@ from tasks.config.job import Job
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Ledger, spend_in
 from tasks.llm.replies import Reply
-from tasks.maintain.compact import tidy
+from tasks.maintain.upkeep import tidy
 from tests.builders import job_on, response
 from warehouse import Warehouse
 
@@ -38,7 +38,7 @@ def test_many_small_files_become_one_and_the_rows_stay(tmp_path: Path) -> None:
 def test_a_night_compacts_when_there_are_many_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, is_compacted: bool
 ) -> None:
-    monkeypatch.setattr("tasks.maintain.compact._MANY_PARTS", most)
+    monkeypatch.setattr("tasks.maintain.upkeep._MANY_PARTS", most)
     job = job_with(tmp_path, 5)
     tidy(job, only_if_needed=True)
 

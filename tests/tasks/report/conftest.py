@@ -15,7 +15,7 @@ from tests.tasks.report.browser import browsing
 from tests.tasks.report.drilldown.drilled import drill
 from tests.tasks.report.made_up.research import research_job as research_job_in
 from tests.tasks.report.made_up.world import report_world
-from warehouse.files.locks import file_lock
+from warehouse.locks import file_lock
 
 
 @pytest.fixture(scope="session")

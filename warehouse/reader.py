@@ -1,19 +1,27 @@
-"""Reading the published database: one consistent state, never a lock on it."""
+"""Reading the published database: one consistent state, never a lock on it; and what that says of itself."""
 
 import atexit
 import contextlib
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import duckdb
 
-from warehouse.files.damage import is_database_whole
-from warehouse.files.errors import WarehouseError, cause_of, nothing_in
-from warehouse.parts.engine import memory, quieten, quoted
+import sql
+from warehouse.errors import WarehouseError, cause_of, nothing_in
+from warehouse.files import is_database_whole
+from warehouse.parts import Names
+from warehouse.rows import RETRACTED, memory, quieten, quoted
+from warehouse.tables import TABLES
 
 DATABASE = "prbench.duckdb"
+PARTS = "published_parts"
+"""The table of a database that names the parts that it holds."""
+STAMP = "published_from"
 Parameters = Sequence[Any] | Mapping[str, Any] | None
 
 _IDLE: list[duckdb.DuckDBPyConnection] = []
@@ -169,3 +177,96 @@ def _close_idle() -> None:
     # DuckDB's binding prints pages about what is still there at the end.
     while _IDLE:
         _IDLE.pop().close()
+
+
+@dataclass(frozen=True)
+class Published:
+    """What a database says of itself: the parts that it took in, and the imports whose retraction it knows."""
+
+    parts: Names
+    retracted: tuple[str, ...]
+
+
+_KNOWN: dict[Path, tuple[tuple[Any, ...], Published]] = {}
+"""What published files held when this process last saw them, and what identifies each: a file is replaced, never
+changed. Publishing where there is nothing to publish then costs next to nothing."""
+
+
+def what_is_published(database: Path) -> Published | None:
+    """What a database holds; None where it must be rebuilt."""
+    if not database.exists():
+        return None
+    which = _which(database)
+    known = _KNOWN.get(database)
+    if known is not None and known[0] == which:
+        return known[1]
+    try:
+        with Reader(database) as reader:
+            if stamp_of(reader) != stamp():
+                return None
+            published = Published(
+                {(row["table_name"], row["part"]) for row in reader.rows(f"from {PARTS}")},
+                tuple(row["import_batch"] for row in reader.rows(RETRACTED)),
+            )
+    except (WarehouseError, duckdb.Error):
+        # A damaged or foreign file is no source; the parts are.
+        return None
+    _KNOWN[database] = which, published
+    return published
+
+
+def is_damaged(database: Path) -> bool:
+    """Whether a published database is damaged; one that other code published is merely to be rebuilt."""
+    if not database.exists() or is_database_whole(database):
+        return False
+    try:
+        with Reader(database) as reader:
+            return stamp_of(reader) == stamp()
+    except (WarehouseError, duckdb.Error):
+        return True
+
+
+def _which(database: Path) -> tuple[Any, ...]:
+    """What distinguishes one published file, for the code that runs, from another."""
+    status = database.stat()
+    return stamp(), status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def stamp() -> str:
+    """Changes when a contract, a model or DuckDB (whose hashes are keys) does."""
+    tables = sorted(TABLES.values(), key=lambda table: table.name)
+    macros = [sql.read(f"warehouse/{name}") for name in ("macros", "counts_as_judge")]
+    texts = [duckdb.__version__, *macros, *(table.text for table in tables)]
+    texts += [model.text for model in sql.models()]
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+
+
+def stamp_of(reader: Reader) -> str | None:
+    """The stamp that a database was published with; None where it carries none."""
+    try:
+        found = reader.value(f"select stamp from {STAMP}")
+    except duckdb.CatalogException:
+        return None
+    return str(found)
+
+
+WASTEFUL = 1.5
+"""A file this many times larger than needed is worth being rebuilt."""
+
+
+def times_larger_than_needed(database: Path) -> float:
+    """The size of a database file / the size that what is read in it takes."""
+    with Reader(database) as reader:
+        whole = reader.rows("select * from pragma_database_size() where database_name = 'published'")[0]
+        wasted = whole["free_blocks"] + sum(_blocks_of_replaced(reader, table) for table in TABLES)
+        total = max(whole["total_blocks"], 1)
+    return float(total / max(total - wasted, 1))
+
+
+def _blocks_of_replaced(reader: Reader, table: str) -> float:
+    """The blocks of a table, times the share of its places whose row was replaced."""
+    places = reader.rows(sql.template("warehouse/storage_of_table", table=quoted(table)))[0]
+    if not places["n_places"]:
+        return 0.0
+    n_rows = reader.value(f"select count(*) from {table}")
+    return float(places["n_blocks"] * (1 - n_rows / places["n_places"]))

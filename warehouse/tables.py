@@ -6,7 +6,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-from warehouse.contracts.columns import COLUMNS
+from warehouse.columns import COLUMNS
 
 _TASK = "benchmark dataset_revision task_id"
 _JUDGING = "judge judge_config_hash template_hash grading judge_trial"

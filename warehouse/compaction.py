@@ -1,0 +1,317 @@
+"""Rewriting parts: many small ones become few large ones, and removed responses leave those that hold them.
+
+Nobody who reads meanwhile sees a row twice or not at all. The new parts are written into a folder of their own, the
+switch is the rename of the manifest, and the files that they replace are deleted when nobody can be reading them any
+more. A kill at any instant leaves the parts as they were or as they are to be; what it left behind is removed by the
+next compaction.
+
+A row in `removals` leaves out the response and all that rests on it, as far as it was made until that moment; what is
+made of the cell later stands. A text may be too large to be read, so the parts that hold it are rewritten at once.
+"""
+
+import hashlib
+import itertools
+import shutil
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+import sql
+from warehouse.errors import WarehouseError, cause_of
+from warehouse.files import HASH_HEX, refuse_damaged, sync
+from warehouse.parts import (
+    Manifest,
+    Names,
+    Part,
+    PartStore,
+    generation_folder,
+    read_manifest,
+    replace_parts,
+    standing_parts,
+    write_manifest,
+)
+from warehouse.rows import BATCH, BY_MOMENT, REMOVALS, REPLACED, engine, is_removed, note_replaced, view_parts
+from warehouse.tables import TABLES, Table
+
+LARGE_ROWS = 500_000
+"""Rows from which on a part is left as it is."""
+GRACE_S = 3600.0
+"""How long a replaced file stays for those who have looked up where it is and are still reading."""
+
+
+@dataclass(frozen=True)
+class Compaction:
+    """What compacting a warehouse came to: parts of all tables, and the database file, rebuilt if too wasteful."""
+
+    parts_before: int
+    parts_after: int
+    bytes_before: int
+    bytes_after: int
+    is_rebuilt: bool = False
+    database_bytes_before: int = 0
+    database_bytes_after: int = 0
+
+
+def compact(
+    store: PartStore, published: Names, *, large_rows: int = LARGE_ROWS, grace_s: float = GRACE_S
+) -> Compaction:
+    """Merge the small parts of every table, and delete the files that were replaced more than `grace_s` seconds ago.
+
+    `published` are the parts that the database holds, so that it need not take in the merged ones. The caller holds
+    the publish lock; parts may be written meanwhile.
+
+    Raises:
+        WarehouseError: a part cannot be read, or the disk refuses; all stays as it is.
+    """
+    before: list[Part] = []
+    after: list[Part] = []
+    with engine(store.root / ".compaction.spill") as connection:
+        for table in TABLES.values():
+            folder = store.root / table.name
+            held = {part for name, part in published if name == table.name}
+            try:
+                manifest = read_manifest(folder)
+                _delete_replaced(folder, manifest, held, grace_s)
+                _remove_leftovers(folder, manifest)
+                standing = standing_parts(folder)
+                runs = list(_runs(standing, large_rows))
+                merged = replace_parts(folder, runs, partial(merge, connection, table), held)
+            except (OSError, pa.ArrowException, duckdb.Error) as error:
+                raise WarehouseError(f"{folder}: cannot be compacted: {cause_of(error, folder)}") from error
+            replaced = {part.name for run in runs for part in run}
+            before += standing
+            after += [*(part for part in standing if part.name not in replaced), *merged]
+    return Compaction(len(before), len(after), _bytes(before), _bytes(after))
+
+
+def _runs(parts: Sequence[Part], large_rows: int) -> Iterator[list[Part]]:
+    """The runs of contiguous small parts that are worth merging, each closed when it is large.
+
+    Parts of one moment stay together: between them the merged part would not keep its place in the order.
+    """
+    run: list[Part] = []
+    n_rows = 0
+    for _, same_moment in itertools.groupby(parts, key=lambda part: part.moment):
+        together = list(same_moment)
+        sizes = [_n_rows(part) for part in together]
+        if n_rows >= large_rows or max(sizes) >= large_rows:
+            yield from [run] if len(run) > 1 else []
+            run, n_rows = [], 0
+        if max(sizes) < large_rows:
+            run += together
+            n_rows += sum(sizes)
+    yield from [run] if len(run) > 1 else []
+
+
+def _n_rows(part: Part) -> int:
+    try:
+        return int(pq.read_metadata(part.path).num_rows)
+    except (OSError, pa.ArrowException) as error:
+        raise WarehouseError(
+            f"{part.path}: cannot be read ({cause_of(error, part.path)}); restore it from a backup"
+        ) from error
+
+
+def _delete_replaced(folder: Path, manifest: Manifest, published: set[str], grace_s: float) -> None:
+    """Delete what was replaced long ago, and forget names that nobody will ask for again. Changes the manifest."""
+    due = [path for path, moment_s in manifest.retired.items() if moment_s + grace_s <= time.time()]
+    for path in due:
+        (folder / path).unlink(missing_ok=True)
+    # A replaced file that the manifest has forgotten would stand again, so it is gone for sure before that.
+    for parent in {(folder / path).parent for path in due}:
+        if parent.is_dir():
+            sync(parent)
+    for path in due:
+        del manifest.retired[path]
+    known = [part for name, part in manifest.merged.items() if name in published and part["replaces"]]
+    for part in known:
+        part["replaces"] = []
+    if due or known:
+        write_manifest(folder, manifest)
+
+
+def _remove_leftovers(folder: Path, manifest: Manifest) -> None:
+    """Remove what a compaction that was killed left behind: nobody else is compacting, so it is nobody's work."""
+    named = {generation_folder(folder, part["generation"]) / name for name, part in manifest.merged.items()}
+    named |= {folder / path for path in manifest.retired}
+    for generation in folder.glob("g[0-9]*"):
+        for path in set(generation.iterdir()) - named:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        if not any(generation.iterdir()):
+            generation.rmdir()
+
+
+def _bytes(parts: Iterable[Part]) -> int:
+    return sum(part.path.stat().st_size for part in parts)
+
+
+_GROUP_ROWS = 122_880
+"""Rows of a row group, DuckDB's own size; fewer where they are large."""
+_GROUP_BYTES = 64 * 2**20
+_BATCH_ROWS = 16_384
+_LARGE_GROUP_BYTES = 4 * _GROUP_BYTES
+"""A row group that is larger than this holds texts that no group of ours would be filled with."""
+
+
+def merge(connection: duckdb.DuckDBPyConnection, table: Table, parts: Sequence[Part], folder: Path) -> Part:
+    """Write what stands of contiguous parts as one part into a folder; the same parts give the same bytes.
+
+    It has the moment of the last of them, so that it has their place in the order.
+    """
+    view_parts(connection, table, [part.path for part in parts], "run")
+    note_replaced(connection, table, "run", [*table.key, *([BATCH] if BATCH in table.columns else [])])
+    given_way = f"select part, list(part_row order by part_row) as places from {REPLACED} group by part"
+    return rewritten(table, parts, folder, _places(connection, given_way))
+
+
+def _places(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, pa.Array]:
+    """The places of rows, by the name of their part."""
+    found = connection.sql(query).to_arrow_table()
+    return {name: rows.values for name, rows in zip(found["part"].to_pylist(), found["places"], strict=True)}
+
+
+def rewritten(
+    table: Table,
+    parts: Sequence[Part],
+    folder: Path,
+    gone: Mapping[str, pa.Array],
+) -> Part:
+    """Write the rows of parts as one part, without those at the places `gone` (by the part's name)."""
+    folder.mkdir(parents=True, exist_ok=True)
+    temporary = folder / f".{uuid.uuid4().hex}.tmp"
+    try:
+        with temporary.open("wb") as file, pq.ParquetWriter(file, table.schema, compression="zstd") as writer:
+            for group in _row_groups(_rows(table, parts, gone)):
+                writer.write_table(group, row_group_size=group.num_rows)
+        sync(temporary)
+        with temporary.open("rb") as written:
+            content_hash = hashlib.file_digest(written, "sha256").hexdigest()[:HASH_HEX]
+        name = f"{parts[-1].moment}-{content_hash}.parquet"
+        temporary.replace(folder / name)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return Part(name, folder / name)
+
+
+def _rows(table: Table, parts: Sequence[Part], given_way: Mapping[str, pa.Array]) -> Iterator[pa.Table]:
+    """The rows that stand, in their order, by the contract's schema."""
+    for part in parts:
+        gone = given_way.get(part.name)
+        with pq.ParquetFile(part.path, memory_map=True) as file:
+            first = 0
+            for batch in file.iter_batches(batch_size=_batch_rows(file)):
+                rows = by_contract(table, pa.Table.from_batches([batch]))
+                if gone is not None:
+                    places = pa.array(range(first, first + batch.num_rows), gone.type)
+                    rows = rows.filter(pc.invert(pc.is_in(places, value_set=gone)))
+                first += batch.num_rows
+                for column in table.key:
+                    rows = rows.filter(pc.is_valid(rows[column]))
+                yield rows
+
+
+def _batch_rows(file: pq.ParquetFile) -> int:
+    """One row at a time where some are huge, so that no two of those are in memory at once."""
+    groups = (file.metadata.row_group(number) for number in range(file.metadata.num_row_groups))
+    return 1 if any(group.total_byte_size > _LARGE_GROUP_BYTES for group in groups) else _BATCH_ROWS
+
+
+def by_contract(table: Table, rows: pa.Table) -> pa.Table:
+    """Rows with the contract's columns, found by name; one that an earlier version did not write is NULL."""
+    columns = [
+        rows[field.name].cast(field.type) if field.name in rows.column_names else pa.nulls(rows.num_rows, field.type)
+        for field in table.schema
+    ]
+    return pa.table(columns, schema=table.schema)
+
+
+def _row_groups(pieces: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """Pieces put together until they are a row group."""
+    group: list[pa.Table] = []
+    n_rows = n_bytes = 0
+    for piece in pieces:
+        group.append(piece)
+        n_rows, n_bytes = n_rows + piece.num_rows, n_bytes + piece.nbytes
+        if n_rows >= _GROUP_ROWS or n_bytes >= _GROUP_BYTES:
+            yield pa.concat_tables(group)
+            group, n_rows, n_bytes = [], 0, 0
+    if n_rows:
+        yield pa.concat_tables(group)
+
+
+_SHOWN = ("response_id", "benchmark", "model", "task_id", "trial", "vintage", "source", "status", "chars_alnum")
+
+
+@contextmanager
+def _answers(store: PartStore, error_text: str) -> Iterator[duckdb.DuckDBPyConnection | None]:
+    """Work on a view `answers` of all stored responses, and a table of removals; None where there are no responses.
+
+    Raises:
+        WarehouseError: a part cannot be read, or the disk refuses.
+    """
+    answers, removals = ([part.path for part in store.standing(name)] for name in ("responses", REMOVALS))
+    with engine(store.root / ".removal.spill") as connection:
+        try:
+            if answers:
+                view_parts(connection, TABLES["responses"], answers, "answers")
+            if removals:
+                view_parts(connection, TABLES[REMOVALS], removals, "noted")
+                connection.execute(sql.template("warehouse/latest_removals", removals=REMOVALS, moment=BY_MOMENT))
+            else:
+                connection.execute(f"create temp table {REMOVALS} (response_id varchar, {BY_MOMENT} timestamptz)")
+            yield connection if answers else None
+        except (OSError, pa.ArrowException, duckdb.Error) as error:
+            raise WarehouseError(f"{store.root}: {error_text}: {cause_of(error, store.root)}") from error
+
+
+def responses_where(store: PartStore, condition: str, values: Sequence[Any]) -> list[dict[str, Any]]:
+    """The stored responses that fit a condition and are not removed, the largest first; no text is read.
+
+    Raises:
+        WarehouseError: a part cannot be read.
+    """
+    with _answers(store, "cannot be searched") as connection:
+        if connection is None:
+            return []
+        query = sql.template(
+            "warehouse/answers_that_fit",
+            columns=", ".join(_SHOWN), condition=condition, is_removed=is_removed("answers"),
+        )  # fmt: skip
+        rows = connection.execute(query, list(values)).fetchall()
+    return [dict(zip(_SHOWN, row, strict=True)) for row in rows]
+
+
+def clean(store: PartStore, published: set[str]) -> int:
+    """Rewrite the parts that hold removed responses; how many. The caller holds the publish lock.
+
+    The parts before stay for the time of grace and are deleted by compaction.
+
+    Raises:
+        WarehouseError: a part cannot be read, or the disk refuses; what is read stays the same.
+    """
+    if not store.standing(REMOVALS):
+        return 0
+    table, folder = TABLES["responses"], store.root / "responses"
+    with _answers(store, "cannot be rewritten") as connection:
+        if connection is None:
+            return 0
+        removed = sql.template(
+            "warehouse/removed_rows", view="answers", moment=BY_MOMENT, is_removed=is_removed("answers")
+        )
+        gone = _places(connection, removed)
+        dirty = [part for part in store.standing(table.name) if part.name in gone]
+        refuse_damaged(part.path for part in dirty)
+        replace_parts(
+            folder, [[part] for part in dirty], lambda run, into: rewritten(table, run, into, gone), published
+        )
+    return len(dirty)

@@ -1,1 +1,0 @@
-"""Every stored column and table, declared once."""

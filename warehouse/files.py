@@ -1,0 +1,159 @@
+"""Files that appear whole or not at all; small JSON files, parts and databases that show when they were damaged."""
+
+import hashlib
+import json
+import os
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from warehouse.errors import WarehouseError, refuse_if_unopened
+from warehouse.owner import refuse_if_lost
+
+_SEAL = "sha256"
+
+
+class Unsound(ValueError):
+    """The content of a sealed file is not what was written."""
+
+
+def write_sealed(path: Path, document: Mapping[str, Any]) -> None:
+    """Write a JSON document with its own hash, so that `read_sealed` finds any change."""
+    sealed = {**document, _SEAL: _hash(document)}
+    write_atomically(path, json.dumps(sealed, indent=0, sort_keys=True).encode())
+
+
+def read_sealed(path: Path) -> dict[str, Any]:
+    """A document that `write_sealed` wrote.
+
+    Raises:
+        FileNotFoundError: there is none.
+        Unsound: it was changed since, or is none.
+        WarehouseError: it may not be read, which says nothing about its content.
+    """
+    try:
+        document = json.loads(path.read_bytes())
+        seal = document.pop(_SEAL, None)
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, RecursionError, AttributeError, TypeError) as error:
+        if isinstance(error, OSError):
+            refuse_if_unopened(path, error)
+        raise Unsound(f"{type(error).__name__}: {error}") from error
+    if seal != _hash(document):
+        raise Unsound("its content is not what was written")
+    return dict(document)
+
+
+def _hash(document: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that a reader, or a crash, sees all of it or nothing: temporary name, fsync, rename."""
+    write_named(path.parent, content, lambda: path.name)
+
+
+def write_named(folder: Path, content: bytes, name: Callable[[], str]) -> str:
+    """Write a file whole or not at all under a name that is chosen at the last moment, and return the name."""
+    temporary = folder / f".{uuid.uuid4().hex}.tmp"
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        chosen = name()
+        refuse_if_lost(folder)
+        temporary.replace(folder / chosen)
+    except OSError as error:
+        error.filename = error.filename or str(folder)  # a file that is open does not say its name
+        raise
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync(folder)
+    return chosen
+
+
+def sync(path: Path) -> None:
+    """Make a file, or the names in a folder, durable."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+HASH_HEX = 24
+"""Length of the content hash in the name of a part."""
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a part is there and its content is what its name says.
+
+    Raises:
+        WarehouseError: it may not be read, which says nothing about its content.
+    """
+    try:
+        with path.open("rb") as file:
+            content_hash = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        refuse_if_unopened(path, error)
+        return False
+    return is_named_after(path.name, content_hash)
+
+
+def refuse_damaged(paths: Iterable[Path]) -> None:
+    """Refuse parts that are damaged: what is made of one would carry the damage on under a hash of its own.
+
+    Raises:
+        WarehouseError: one is.
+    """
+    damaged = next((path for path in paths if not is_whole(path)), None)
+    if damaged is not None:
+        raise WarehouseError(f"{damaged}: is damaged; `prbench aggregate` sets it aside and restores what it can")
+
+
+def is_named_after(name: str, content_hash: str) -> bool:
+    """Whether a part's name, or path, says that its content has this SHA-256."""
+    return Path(name).stem.partition("-")[2] == content_hash[:HASH_HEX]
+
+
+def is_database_whole(path: Path) -> bool:
+    """Whether every block of a published file is there and has the checksum that was written with it."""
+    from warehouse.blocks import are_blocks_whole  # NumPy takes long to import for commands that only read
+
+    return are_blocks_whole(path)
+
+
+@dataclass(frozen=True)
+class Notice:
+    """What was found and done about damage, for people. One that `is_mended` took nothing that anybody needs."""
+
+    line: str
+    is_mended: bool = False
+
+
+_NOTICES: dict[Path, list[Notice]] = defaultdict(list)
+"""What this process found and nobody has reported yet, by the warehouse's folder."""
+
+
+def note(root: Path, line: str, *, is_mended: bool = False) -> None:
+    """Keep a line about damage until somebody reports it."""
+    _NOTICES[root.resolve()].append(Notice(line, is_mended))
+
+
+def has_damage(root: Path) -> bool:
+    """Whether a notice that nobody has taken yet is of damage that is not repaired."""
+    return any(not notice.is_mended for notice in _NOTICES.get(root.resolve(), ()))
+
+
+def take_notices(root: Path | None = None) -> list[Notice]:
+    """What was found since the last look, in one warehouse or in all; the caller reports it."""
+    if root is not None:
+        return _NOTICES.pop(root.resolve(), [])
+    found = [notice for notices in _NOTICES.values() for notice in notices]
+    _NOTICES.clear()
+    return found

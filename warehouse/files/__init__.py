@@ -1,1 +1,0 @@
-"""Files on disk: written atomically, locked, checked for damage."""

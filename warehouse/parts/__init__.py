@@ -1,1 +1,0 @@
-"""Parquet parts: immutable files, and the manifest that lists merged ones."""

@@ -1,0 +1,196 @@
+"""What to do about damaged and missing files: set them aside, and restore their rows from the last database.
+
+The published database is a second copy of all rows that stood in the parts that it was built from, and DuckDB keeps a
+checksum of each of its blocks. So the rows that it has, and that the intact parts of those do not come to, are what the
+lost ones held of what is read. They are put back as a part with the lost part's place in the order. What was not
+published yet comes back from the ledger; what neither has is counted in the list of parts.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from warehouse.errors import WarehouseError
+from warehouse.files import Unsound, is_database_whole, is_whole, note
+from warehouse.parts import (
+    LIST,
+    MANIFEST,
+    DamagedManifest,
+    Listing,
+    Loss,
+    Names,
+    Part,
+    PartStore,
+    Standing,
+    aside,
+    counted_as_published,
+    manifest_of_files,
+    read_list,
+    read_manifest,
+    write_manifest,
+)
+from warehouse.reader import PARTS, Reader
+from warehouse.rows import decided, engine, quoted, standing_rows, view_parts
+from warehouse.tables import TABLES, Table
+
+_ROWS_A_PART = 50_000
+_MOST_NAMED = 10
+_WHAT_TO_DO = (
+    "what is lost comes back with the next `prbench run` if its replies are in the ledger, and with importing it again "
+    "if it was imported; no call is made for it unless you ask: `prbench run --replace-lost` calls again for what is "
+    "still missing, and ends this message"
+)
+
+
+def lines_on(losses: Sequence[Loss]) -> list[str]:
+    """What is lost and what to do, in words."""
+    if not losses:
+        return []
+    more = [f"and rows of {len(losses) - _MOST_NAMED} more kinds; `prbench doctor` lists all"]
+    return [*(loss.line for loss in losses[:_MOST_NAMED]), *more[: len(losses) > _MOST_NAMED], _WHAT_TO_DO]
+
+
+def listing_of(store: PartStore, database: Path) -> Listing | None:
+    """Which parts should be there: by their list, or by the last database where that is missing or damaged."""
+    try:
+        listing = read_list(store.root)
+    except Unsound as error:
+        path = store.root / LIST
+        to = aside(store.root.parent, path)
+        note(store.root.parent, f"{path}: was damaged ({error}), is now {to}; it is written again", is_mended=True)
+        listing = None
+    return listing or _listed_by(database)
+
+
+def _listed_by(database: Path) -> Listing | None:
+    """The parts that a database holds; None where it cannot say."""
+    try:
+        with Reader(database) as reader:
+            return Listing(frozenset((row["table_name"], row["part"]) for row in reader.rows(f"from {PARTS}")), {})
+    except (duckdb.Error, OSError, WarehouseError):
+        return None
+
+
+def gone_from(standing: Standing, listing: Listing | None) -> Names:
+    """The listed parts that neither stand nor were merged into one that stands."""
+    gone: Names = set()
+    for table_name, parts in standing.items():
+        listed = {part for table, part in listing.parts if table == table_name} if listing else set()
+        gone |= {(table_name, part) for part in listed - accounted_for(parts, counted_as_published(parts, listed))}
+    return gone
+
+
+def accounted_for(parts: Sequence[Part], known: set[str]) -> set[str]:
+    """Some parts, and those that parts which stand took the place of."""
+    return known.union(*(part.replaces for part in parts))
+
+
+def mend_manifests(store: PartStore, listing: Listing | None) -> None:
+    """Make manifests that are damaged, or missing beside merged parts that should stand, of the parts that are there.
+
+    Merged parts without a manifest may also be what a compaction that was killed left; the list does not name those.
+    """
+    for table_name, why in _manifests_damaged(store, listing):
+        root, folder = store.root.parent, store.root / table_name
+        now = f"; it is now {aside(root, folder / MANIFEST, table_name)}" if (folder / MANIFEST).exists() else ""
+        note(root, f"{why}{now}, and was rebuilt from the parts that are there")
+        write_manifest(folder, manifest_of_files(folder))
+
+
+def _manifests_damaged(store: PartStore, listing: Listing | None) -> Iterator[tuple[str, str]]:
+    for table_name in TABLES:
+        folder = store.root / table_name
+        try:
+            read_manifest(folder)
+        except DamagedManifest as error:
+            yield table_name, str(error).partition("; `")[0]
+        else:
+            merged = () if (folder / MANIFEST).exists() else manifest_of_files(folder).merged
+            if any(listing is None or (table_name, name) in listing.parts for name in merged):
+                yield table_name, f"{folder / MANIFEST}: is missing"
+
+
+def set_aside_damaged(store: PartStore, standing: Standing, reading: Names, listing: Listing | None) -> bool:
+    """Set those of some parts aside whose content is not what their names say; whether there were any.
+
+    Merged ones that are gone are no longer named. The caller holds the publish lock.
+    """
+    root, found = store.root.parent, False
+    for table_name, parts in standing.items():
+        for part in parts:
+            is_there = part.path.exists()
+            if is_there and ((table_name, part.name) not in reading or is_whole(part.path)):
+                continue
+            found = True
+            if is_there:
+                line = f"{part.path}: is damaged, since its content is not what its name says; it is now "
+                line += aside(root, part.path, table_name)
+                if listing is None:
+                    line += "; what it held is not known, and restored as far as the ledger has it"
+                elif (table_name, part.name) not in listing.parts:
+                    line += "; it was not published yet: the next `prbench run` brings back what the ledger holds of it"
+                note(root, line)
+            store.forget(table_name, part)
+    return found
+
+
+def restore_rows(store: PartStore, database: Path, standing: Standing, gone: Names) -> None:
+    """Write the rows that parts held which are gone as new parts, as far as the last database has them.
+
+    It is used only if every block of it is whole.
+    """
+    last = _listed_by(database) if is_database_whole(database) else None
+    with engine(database.with_name(f".{database.name}.restoring.tmp.spill")) as connection:
+        if last is not None:
+            connection.execute(f"attach {quoted(database)} as last (read_only)")
+        for table_name in sorted({table for table, _ in gone}):
+            lost = sorted(part for table, part in gone if table == table_name)
+            held = {part for table, part in last.parts if table == table_name} if last else set()
+            left = counted_as_published(standing[table_name], held)
+            paths = [part.path for part in standing[table_name] if part.name in left]
+            n_rows = _restore_table(connection, store, TABLES[table_name], paths, lost[0], lost[-1]) if held else 0
+            named = ", ".join(lost[:_MOST_NAMED]) + f" and {len(lost) - _MOST_NAMED} more" * (len(lost) > _MOST_NAMED)
+            done = f"{n_rows} rows were restored from the last published database"
+            note(store.root.parent, f"{store.root / table_name}: {named}: damaged or missing; {done}")
+
+
+def _restore_table(
+    connection: duckdb.DuckDBPyConnection, store: PartStore, table: Table, left: list[Path], first: str, last: str
+) -> int:
+    """Put the rows back that a table of the last database has and the parts `left` do not come to; how many."""
+    # Other code may have built the database, before a column was added.
+    known = {name for name, *_ in connection.execute(f"describe last.{table.name}").fetchall()}
+    own = [f'"{column}"' for column in table.columns]
+    columns = [name if name.strip('"') in known else f"null as {name}" for name in own]
+    lost = f"select {', '.join(columns)} from last.{table.name}"
+    if left:
+        view_parts(connection, table, left, "left_parts")
+        lost += f" except {standing_rows(table, 'left_parts', ', '.join(own))}"
+    # A decided row stood before those of later parts, and any other one behind those of earlier parts.
+    is_decided = decided() if table.keeps == "decided" else "false"
+    n_rows = 0
+    for name, condition in ((first, is_decided), (last, f"not {is_decided}")):
+        found = connection.sql(f"select * from ({lost}) where {condition} order by {', '.join(table.key)}")
+        for batch in found.to_arrow_reader(_ROWS_A_PART):
+            rows = pa.Table.from_batches([batch]).select(list(table.columns)).cast(table.schema)
+            if rows.num_rows:
+                store.put_back(table.name, rows, name.partition("-")[0])
+            n_rows += rows.num_rows
+    return n_rows
+
+
+def damage_of(store: PartStore, database: Path) -> list[str]:
+    """What is damaged or missing, in words; nothing is changed."""
+    found, listing, standing = [], None, {}
+    try:
+        listing = read_list(store.root) or _listed_by(database)
+    except Unsound as error:
+        found.append(f"{store.root / LIST}: is damaged ({error})")
+    if damaged := dict(_manifests_damaged(store, listing)):
+        found += damaged.values()
+    for table_name in TABLES.keys() - damaged.keys():
+        standing[table_name] = store.standing(table_name)
+        found += [f"{part.path}: is damaged" for part in standing[table_name] if not is_whole(part.path)]
+    return found + [f"{store.root / table / name}: is missing" for table, name in sorted(gone_from(standing, listing))]

@@ -1,0 +1,199 @@
+"""Which of the rows with one key stands, and taking parts into tables, by the DuckDB of the warehouse.
+
+The rows of a table are one sequence: parts in the order of their names, rows in the order of their part. Of a table
+that keeps the `latest`, the last part's row stands; of one that keeps `decided` rows, the first decided row, and
+without any the last failed one. Both choices are associative, so what stands of a contiguous run of parts can take the
+run's place and nothing that is read changes. Rows of different imports do not give way to each other in a merged
+part, since one of the imports may be retracted later. This is the one definition that publishing, late parts and
+compaction share.
+"""
+
+import contextlib
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+
+import sql
+from warehouse.columns import COLUMNS
+from warehouse.parts import Standing
+from warehouse.tables import DECIDED_STATUSES, TABLES, Table
+
+_MEMORY_BYTES = 1_200_000_000
+_MEMORY_OF_SIZE = 0.6
+_MEMORY_TO_LOAD = 2 / 3
+"""The share with which taking a few rows in is as fast; it takes all that it may."""
+
+
+def memory(n_bytes: int = 0, *, to_load: bool = False) -> str:
+    """What work on parts of a size in bytes may take, since it runs beside everything else.
+
+    What is larger goes by way of the disk, but joins of more than 30 million verdicts (2 GB) need more to go there.
+    """
+    most = max(_MEMORY_BYTES, round(_MEMORY_OF_SIZE * n_bytes))
+    return f"{round(most * (_MEMORY_TO_LOAD if to_load else 1) / 1e6)}MB"
+
+
+@contextmanager
+def engine(spill: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database in memory that writes to the folder `spill`, and removes it, when the memory does not suffice."""
+    try:
+        with duckdb.connect() as connection:
+            quieten(connection)
+            connection.execute(f"set memory_limit = {quoted(memory())}")
+            connection.execute(f"set temp_directory = {quoted(spill)}")
+            # The order of rows means nothing, and keeping it costs a third of the time.
+            connection.execute("set preserve_insertion_order = false")
+            yield connection
+    finally:
+        shutil.rmtree(spill, ignore_errors=True)
+
+
+def holds(connection: duckdb.DuckDBPyConnection, query: str) -> bool:
+    """Whether a query has a row."""
+    return bool(connection.execute(f"{query} limit 1").fetchall())
+
+
+def quieten(connection: duckdb.DuckDBPyConnection) -> None:
+    """Keep DuckDB from looking for extensions on the network, which costs seconds, and from drawing bars."""
+    connection.execute("set autoinstall_known_extensions = false")
+    connection.execute("set autoload_known_extensions = false")
+    # In a notebook, DuckDB draws the bar with ipywidgets; without them there is none, and the setting is refused.
+    with contextlib.suppress(duckdb.InvalidInputException):
+        connection.execute("set enable_progress_bar = false")
+
+
+def quoted(text: object) -> str:
+    """A SQL string literal."""
+    return "'" + str(text).replace("'", "''") + "'"
+
+
+BATCH = "import_batch"
+REMOVALS, BY_MOMENT = "removals", "created_at"
+REPLACED = "replaced_rows"
+"""The table of the rows of parts (`part`, `part_row`) that another row with the same key comes before."""
+
+
+def rests_on_response(table: Table) -> bool:
+    """Whether a table's rows go with a response that is removed."""
+    return {"response_id", BY_MOMENT} <= set(table.columns) and table.name != REMOVALS
+
+
+def is_removed(rows: str) -> str:
+    """The condition that a row of a response, or one that rests on it, was made until the response was removed."""
+    return sql.template("warehouse/is_removed", removals=REMOVALS, rows=rows, moment=BY_MOMENT)
+
+
+def definition(table: Table) -> str:
+    """The columns of a table with their types in SQL."""
+    types = {
+        "string": "varchar", "int64": "bigint", "double": "double", "bool": "boolean",
+        "timestamp[us, tz=UTC]": "timestamptz",
+    }  # fmt: skip
+    return ", ".join(f'"{column}" {types.get(str(COLUMNS[column][0]), "varchar[]")}' for column in table.columns)
+
+
+def decided(of: str = "") -> str:
+    """The condition that a row is decided; `of` is the name that the query gives to its table, with a point."""
+    return f"coalesce({of}status in ({', '.join(map(quoted, DECIDED_STATUSES))}), false)"
+
+
+def standing_order(table: Table) -> str:
+    """The order of rows with one key, the one that stands first (over the columns of `view_parts`)."""
+    if table.keeps == "latest":
+        return "part desc, part_row"
+    return f"{decided()} desc, if({decided()}, part, null), part desc, if({decided()}, part_row, -part_row)"
+
+
+def standing_rows(table: Table, view: str, columns: str) -> str:
+    """The query for the rows of a view of parts that stand, one a key."""
+    key = ", ".join(table.key)
+    return sql.template("warehouse/standing_rows", columns=columns, view=view, key=key, order=standing_order(table))
+
+
+def note_replaced(
+    connection: duckdb.DuckDBPyConnection, table: Table, view: str, key: Sequence[str], condition: str = "true"
+) -> bool:
+    """Note in the table `REPLACED` which rows of a view of parts do not stand; whether there are any.
+
+    Whole rows are not sorted, since they would not fit into memory.
+    """
+    replaced = sql.template(
+        "warehouse/replaced_rows", key=", ".join(key), view=view, condition=condition, order=standing_order(table)
+    )
+    connection.execute(f"create or replace temp table {REPLACED} as {replaced}")
+    return holds(connection, f"from {REPLACED}")
+
+
+def view_parts(connection: duckdb.DuckDBPyConnection, table: Table, paths: Sequence[Path], name: str) -> None:
+    """Make a view of the rows of parts: the contract's columns, the part's name `part` and the place in it `part_row`.
+
+    Columns are found by name, so that a part that an earlier version wrote may lack one or have others; a row without
+    a key is of a table that is no more, and left out.
+    """
+    files = ", ".join(quoted(path) for path in paths)
+    columns = ", ".join(f'"{column}"' for column in table.columns)
+    connection.execute(f"create or replace temp table {name}_contract ({definition(table)})")
+    has_key = " and ".join(f'"{column}" is not null' for column in table.key)
+    connection.execute(
+        sql.template("warehouse/rows_of_parts", view=name, columns=columns, files=files, has_key=has_key)
+    )
+
+
+ARRIVED = "new_parts"
+"""The view of the parts that were taken in last."""
+_ON_ANSWERS = ("verdicts", "evidence")
+"""Tables whose rows quote or judge a response."""
+RETRACTED = "select import_batch from retractions where is_retracted"
+
+
+def in_order() -> list[Table]:
+    """The tables in the order of loading: what was retracted or removed decides what is loaded of all others."""
+    return sorted(TABLES.values(), key=lambda table: {"retractions": 0, REMOVALS: 0, "responses": 1}.get(table.name, 2))
+
+
+def load(connection: duckdb.DuckDBPyConnection, table: Table, paths: Sequence[Path], standing: Standing) -> None:
+    """Take new parts into a table that may hold rows; tables come `in_order`."""
+    view_parts(connection, table, paths, ARRIVED)
+    condition = _excluded(connection, table, standing)
+    arriving = f"from {ARRIVED} where {condition}"
+    rows = f"select * exclude (part, part_row) {arriving}"
+    if note_replaced(connection, table, ARRIVED, table.key, condition):
+        rows += f" and (part, part_row) not in (from {REPLACED})"
+    if holds(connection, f"select 1 from {table.name}"):
+        connection.execute(f"create or replace temp table incoming as {rows}")
+        _make_way(connection, table)
+        rows = "select * from incoming"
+    connection.execute(f"insert into {table.name} by name {rows}")
+    connection.execute("drop table if exists temp.incoming")
+
+
+def _excluded(connection: duckdb.DuckDBPyConnection, table: Table, standing: Standing) -> str:
+    """The condition that leaves out what was retracted or removed, and what rests on responses that went with it."""
+    condition = _not_retracted(connection, table, standing)
+    if not rests_on_response(table) or not holds(connection, f"select 1 from {REMOVALS}"):
+        return condition
+    return f"not {is_removed(ARRIVED)} and {condition}"
+
+
+def _not_retracted(connection: duckdb.DuckDBPyConnection, table: Table, standing: Standing) -> str:
+    """The condition that leaves out rows of retracted imports, and what rests on responses that went with them."""
+    if (BATCH not in table.columns and table.name not in _ON_ANSWERS) or not holds(connection, RETRACTED):
+        return "true"
+    condition = f"({BATCH} is null or {BATCH} not in ({RETRACTED}))" if BATCH in table.columns else "true"
+    if table.name not in _ON_ANSWERS or not standing["responses"]:
+        return condition
+    view_parts(connection, TABLES["responses"], [part.path for part in standing["responses"]], "answers")
+    connection.execute(sql.template("warehouse/withdrawn_answers", batch=BATCH, retracted=RETRACTED))
+    return f"{condition} and coalesce(response_id not in (from withdrawn), true)"
+
+
+def _make_way(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
+    """Remove from the stored rows what the incoming ones replace, and from those what does not replace a decision."""
+    same = " and ".join(f"stored.{column} = incoming.{column}" for column in table.key)
+    if table.keeps == "decided":
+        stands = f"select 1 from {table.name} as stored where {same} and {decided('stored.')}"
+        connection.execute(f"delete from incoming where exists ({stands})")
+    connection.execute(f"delete from {table.name} as stored where exists (select 1 from incoming where {same})")
