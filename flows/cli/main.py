@@ -12,37 +12,22 @@ from typing import TYPE_CHECKING
 
 import click
 
-from flows.cli.analyse.annotate import annotate
-from flows.cli.analyse.capabilities import capabilities
-from flows.cli.analyse.review import review
-from flows.cli.analyse.reviews import reviews
-from flows.cli.analyse.weaknesses import weaknesses
-from flows.cli.common.help import Group, examples
-from flows.cli.compare.cascade import cascade
-from flows.cli.compare.conditions import conditions
-from flows.cli.compare.criteria import criteria
-from flows.cli.compare.diff import diff
-from flows.cli.compare.judges import judges
-from flows.cli.compare.lengths import lengths
-from flows.cli.keep.backup import backup, restore
-from flows.cli.keep.certify import certify
-from flows.cli.keep.compact import compact
-from flows.cli.keep.export import export
-from flows.cli.keep.imports import import_
-from flows.cli.keep.publish import publish
-from flows.cli.keep.remove import remove
-from flows.cli.keep.verify import verify
-from flows.cli.look.benchmarks import benchmarks
-from flows.cli.look.leaderboard import leaderboard
-from flows.cli.look.report import report
-from flows.cli.look.sql import sql
-from flows.cli.look.status import status
-from flows.cli.operate.check import check
-from flows.cli.operate.doctor import doctor
-from flows.cli.operate.serve import serve
-from flows.cli.run.pipeline import backfill, nightly, run
-from flows.cli.run.plan import plan
-from flows.cli.run.stages import aggregate, assemble, derive, ingest, judge, sample, select_hard
+from flows.cli.analyse import annotate, capabilities, review, reviews, weaknesses
+from flows.cli.benchmarks import benchmarks
+from flows.cli.cascade import cascade
+from flows.cli.compare import conditions, criteria, diff, judges, lengths
+from flows.cli.export import export
+from flows.cli.help import Group, examples
+from flows.cli.imports import import_
+from flows.cli.keep import backup, certify, compact, publish, remove, restore, verify
+from flows.cli.leaderboard import leaderboard
+from flows.cli.operate import check, doctor
+from flows.cli.plan import plan
+from flows.cli.report import report
+from flows.cli.run import aggregate, assemble, backfill, derive, ingest, judge, nightly, run, sample, select_hard
+from flows.cli.serve import serve
+from flows.cli.sql import sql
+from flows.cli.status import status
 from flows.run.errors import explained
 from tasks.console import shown_visibly
 

@@ -375,7 +375,7 @@ def test_models_are_compared_under_judges_and_a_judge_with_people_by_name(
 
 
 def test_notes_name_a_few_models_and_count_the_others() -> None:
-    from flows.cli.look.leaderboard_notes import notes_on
+    from flows.cli.leaderboard_table import notes_on
 
     job = job_on("sample", Path("nowhere"))
     records = [

@@ -134,7 +134,7 @@ def test_token_limits_are_no_secrets(tmp_path: Path) -> None:
 
 
 def test_doctor_names_the_headers_whose_values_stand_in_the_file(tmp_path: Path) -> None:
-    from flows.cli.operate.doctor_checks import examine
+    from flows.cli.doctor_checks import examine
 
     file = tmp_path / "night.yaml"
     headers = ", headers: {X-Team: planted-blue, X-Gate: '${GATE}', X-Zone: 'eu-${ZONE}'}"
@@ -147,7 +147,7 @@ def test_doctor_names_the_headers_whose_values_stand_in_the_file(tmp_path: Path)
 
 
 def test_doctor_names_the_package_that_a_model_on_aws_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from flows.cli.operate.doctor_checks import examine
+    from flows.cli.doctor_checks import examine
 
     monkeypatch.setitem(sys.modules, "boto3", None)  # the S3 server of other tests needs it
     file = tmp_path / "night.yaml"
@@ -157,7 +157,7 @@ def test_doctor_names_the_package_that_a_model_on_aws_needs(tmp_path: Path, monk
 
 
 def test_doctor_counts_and_names_models_and_judges_and_says_the_zone_once(tmp_path: Path) -> None:
-    from flows.cli.operate.doctor_checks import examine
+    from flows.cli.doctor_checks import examine
 
     file = tmp_path / "night.yaml"
     file.write_text(
@@ -295,8 +295,8 @@ def test_a_folder_of_the_data_that_is_a_file_is_refused(places: Places, folder: 
 def test_doctor_and_status_name_the_folder_of_the_data_and_what_chose_it(
     places: Places, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    from flows.cli.doctor_checks import examine
     from flows.cli.main import main
-    from flows.cli.operate.doctor_checks import examine
     from tasks.ingest.ingest import ingest
     from warehouse import Warehouse
 
@@ -341,7 +341,7 @@ def test_status_without_models_is_a_sentence_and_no_empty_table(
 def test_what_to_try_next_is_a_configuration_only_where_there_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from flows.cli.run.pipeline import _next
+    from flows.cli.run import _next
 
     monkeypatch.chdir(tmp_path)
     assert "cp prbench.example.yaml prbench.yaml" in _next(Arguments())
@@ -351,7 +351,7 @@ def test_what_to_try_next_is_a_configuration_only_where_there_is_none(
 
 
 def test_a_run_names_the_next_commands_as_it_was_started_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    from flows.cli.run.pipeline import _next
+    from flows.cli.run import _next
 
     monkeypatch.delenv("UV_RUN_RECURSION_DEPTH", raising=False)
     assert _next(Arguments()).startswith("prbench leaderboard")
@@ -380,7 +380,7 @@ def test_all_problems_of_a_configuration_are_told_at_once_and_an_unknown_key_bef
 def test_doctor_names_a_path_that_is_not_there_empty_lists_and_missing_keys(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from flows.cli.operate.doctor_checks import examine
+    from flows.cli.doctor_checks import examine
 
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     file = tmp_path / "night.yaml"

@@ -10,10 +10,10 @@ from typing import Any
 import click
 import pytest
 
-from flows.cli.common.flow_runner import explain_exit
-from flows.cli.look.status import since_moment
+from flows.cli.doctor_checks import examine
+from flows.cli.flow_runner import explain_exit
 from flows.cli.main import main
-from flows.cli.operate.doctor_checks import examine
+from flows.cli.status import since_moment
 from flows.execution import Execution
 from tasks.config.job import Job
 from tasks.llm.ledger.entries import Entry

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from flows.cli.common.help import Group, GroupedOption, first_sentence
+from flows.cli.help import Group, GroupedOption, first_sentence
 from flows.cli.main import SECTIONS, cli, main
 from tests.flows.conftest import PROJECT
 

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import sql
-from flows.cli.common.output import show_table
 from flows.cli.main import main
+from flows.cli.output import show_table
 from sql.cookbook import recipes
 from tests.builders import row
 from warehouse import Warehouse

@@ -15,9 +15,8 @@ from typing import Any
 
 import pytest
 
-from flows.cli.common.output import show
-from flows.cli.common.tables import show_table
 from flows.cli.main import main
+from flows.cli.output import show, show_table
 from tasks.alerts.alert import Alert
 from tasks.alerts.message import Message, Night
 from tasks.console.progress import Tally, advance, notice, progress

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from flows.cli.common.tables import cell_text
+from flows.cli.output import cell_text
 from flows.report_server.choices import asked_in
 from flows.report_server.compare_page import comparison
 from tasks.compare import table_of

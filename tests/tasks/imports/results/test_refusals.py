@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from flows.cli.keep.imports import RESULT_FORMATS
+from flows.cli.imports import RESULT_FORMATS
 from tasks.config.job import Job
 from tasks.imports import FORMATS, import_results
 from tasks.ingest.ingest import ingest
