@@ -6,95 +6,89 @@ import click
 
 from flows.cli.figures import Records, answer, is_small, repetition, show_figures
 from flows.cli.flow_runner import finish, refuse_early, run_flow
-from flows.cli.help import Command, examples
-from flows.cli.options import SHOWS, Context, budget_options, repair_options, shared_options
+from flows.cli.options import CALLS, RUNS, SHOWS, Context, command
 from flows.cli.output import show_json, show_nothing
 from tasks.rules.text.numbers import SMALL_MARK
 from tasks.rules.text.visible import visible
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tasks.config import Job
 
 
-@click.command(cls=Command, epilog=examples(
-    "prbench annotate",
-    "prbench annotate jurisdiction --limit 20",
-    "prbench annotate decision_type economic_pathway --max-usd 5",
-    "prbench sql 'from annotation_agreement'",
-))  # fmt: skip
+@command("split", "limit", *CALLS, output=RUNS)
 @click.argument("vocabularies", nargs=-1, metavar="[VOCABULARY]...")
-@repair_options
-@budget_options
-@shared_options(selection=("split", "limit"))
-def annotate(context: Context, retry_failed: bool, replace_lost: bool) -> int:
+def annotate(context: Context) -> int:
     """Label tasks with a model, such as by decision type.
 
     The models are those of `annotator:` in the configuration, the vocabularies those that the benchmark declares
     (`prbench benchmarks NAME`); all of them by default. Labels that are stored already are not asked for again. Where
     the data set has no label of a kind, breakdowns and the report use those of the annotators and say so. How far
     annotators agree with the data set's labels and with each other is in the table `annotation_agreement`.
+
+    Examples:
+      prbench annotate
+      prbench annotate jurisdiction --limit 20
+      prbench annotate decision_type economic_pathway --max-usd 5
+      prbench sql 'from annotation_agreement'
     """
     from tasks.annotate import refuse_unready
 
-    refuse_early(context, must_be_stored=True)
-    refuse_unready(context.job)
-    return finish(context, run_flow(context, "annotate", retry_failed=retry_failed, replace_lost=replace_lost))
+    return _run(context, "annotate", refuse_unready)
 
 
-@click.command(cls=Command, epilog=examples(
-    "prbench capabilities --max-usd 5",
-    "prbench capabilities --split finance",
-    "prbench weaknesses MODEL                             shows the result",
-    "prbench sql 'from capability_scores'",
-))  # fmt: skip
-@repair_options
-@budget_options
-@shared_options(selection=("split", "limit"))
-def capabilities(context: Context, retry_failed: bool, replace_lost: bool) -> int:
+@command("split", "limit", *CALLS, output=RUNS)
+def capabilities(context: Context) -> int:
     """Group criteria by capability, and find where models are weak.
 
     The `capabilities: model:` of the configuration writes a phrase for the capability that each criterion needs. The
     phrases of a field are put into a tree, by `capabilities: embedding:` or else by their words, and the model writes a
     name for each node. Then scores and weaknesses of all models are computed from stored verdicts. Only what is missing
     is done. `prbench weaknesses` and the report show the result.
+
+    Examples:
+      prbench capabilities --max-usd 5
+      prbench capabilities --split finance
+      prbench weaknesses MODEL                             shows the result
+      prbench sql 'from capability_scores'
     """
     from tasks.capabilities import refuse_unready
 
-    refuse_early(context, must_be_stored=True)
-    refuse_unready(context.job)
-    return finish(context, run_flow(context, "capabilities", retry_failed=retry_failed, replace_lost=replace_lost))
+    return _run(context, "capabilities", refuse_unready)
 
 
-@click.command(cls=Command, epilog=examples(
-    "prbench review --limit 20 --max-usd 2",
-    "prbench review --split finance_hard",
-    "prbench reviews                        what reviewers say",
-))  # fmt: skip
-@repair_options
-@budget_options
-@shared_options(selection=("split", "limit"))
-def review(context: Context, retry_failed: bool, replace_lost: bool) -> int:
+@command("split", "limit", *CALLS, output=RUNS)
+def review(context: Context) -> int:
     """Have models check how criteria are written.
 
     The models are those of `reviewer:` in the configuration. Each says of every criterion whether it is atomic,
     objective, self-contained, consistent with the rest of its rubric, and not given away by the request, with a reason.
     Reviews that are stored already are not asked for again. `prbench reviews` shows them.
+
+    Examples:
+      prbench review --limit 20 --max-usd 2
+      prbench review --split finance_hard
+      prbench reviews                        what reviewers say
     """
     from tasks.review import refuse_unready
 
+    return _run(context, "review", refuse_unready)
+
+
+def _run(context: Context, name: str, refuse_unready: "Callable[[Job], None]") -> int:
     refuse_early(context, must_be_stored=True)
     refuse_unready(context.job)
-    return finish(context, run_flow(context, "review", retry_failed=retry_failed, replace_lost=replace_lost))
+    return finish(context, run_flow(context, name))
 
 
 _QUESTIONS = ("agreement", "reviewers", "checks", "failures", "predictions", "criteria")
 """The parts of the answer, each a query below sql/questions/compare/reviews/."""
 
 
-@click.command(cls=Command, epilog=examples("prbench reviews", "prbench reviews -n 50", "prbench reviews --json"))
+@command(output=SHOWS)
 @click.option("-n", "n_criteria", type=click.IntRange(min=1), default=10, show_default=True, metavar="N",
               help="Number of criteria with objections to show.")  # fmt: skip
-@shared_options(output=SHOWS)
 def reviews(context: Context, n_criteria: int) -> int:
     """Show what reviewers say of the rubrics.
 
@@ -104,6 +98,11 @@ def reviews(context: Context, n_criteria: int) -> int:
     from. Reviewers shows how far reviewers of the same criteria agree with each other. Checks shows how many criteria
     pass each check. Predictions shows whether graders, or people, disagree more on criteria that fail a check. Criteria
     lists those with the most objections, with the reasons.
+
+    Examples:
+      prbench reviews
+      prbench reviews -n 50
+      prbench reviews --json
     """
     job = context.stored_job(checked=())
     found = {
@@ -189,22 +188,22 @@ def _show_notes(found: dict[str, Records]) -> None:
         click.echo(f"{SMALL_MARK} fewer than {SMALL} tasks, or few that differ: the interval may be too narrow")
 
 
-@click.command(cls=Command, epilog=examples(
-    "prbench weaknesses gpt-5-high",
-    "prbench weaknesses gpt-5-high --than claude-opus",
-    "prbench weaknesses gpt-5-high --judge o4-mini --json",
-))  # fmt: skip
+@command("judge", output=SHOWS)
 @click.argument("model", metavar="MODEL")
 @click.option("--than", metavar="MODEL", help="Compare with this model.  [default: the model's own other criteria]")
 @click.option("-n", "n_examples", type=click.IntRange(min=0), default=2, show_default=True, metavar="N",
               help="Number of example criteria to show for each weakness.")  # fmt: skip
-@shared_options(selection=("judge",), output=SHOWS)
 def weaknesses(context: Context, model: str, than: str | None, n_examples: int) -> int:
     """Show the capabilities in which a model is weak.
 
     `prbench capabilities` finds them on one half of the tasks and confirms them on the other; only confirmed ones are
     shown, with the figures of the second half. The score is the share of the criteria of a capability that were handled
     rightly, weighted by their points (a criterion with negative points is handled rightly if it is not met).
+
+    Examples:
+      prbench weaknesses gpt-5-high
+      prbench weaknesses gpt-5-high --than claude-opus
+      prbench weaknesses gpt-5-high --judge o4-mini --json
     """
     job = context.stored_job(checked=("judge",))
     given = {"model": model, "judges": list(context.arguments.judges)}

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from flows.cli.help import Command, examples
-from flows.cli.options import SHOWS, Context, shared_options
+from flows.cli.options import SHOWS, Context, command
 from flows.cli.output import in_words, show_json, show_table
 
 if TYPE_CHECKING:
@@ -17,14 +16,8 @@ if TYPE_CHECKING:
 _RANKS = "*"
 
 
-@click.command(cls=Command, epilog=examples(
-    "prbench benchmarks",
-    "prbench benchmarks prbench --json",
-    "prbench run --benchmark NAME",
-    "PRBENCH_BENCHMARKS=$PWD/mine prbench benchmarks    include your own",
-))  # fmt: skip
+@command(place=(), output=SHOWS)
 @click.argument("name", required=False)
-@shared_options(place=(), output=SHOWS)
 def benchmarks(context: Context, name: str | None) -> int:
     """List the benchmarks.
 
@@ -32,6 +25,12 @@ def benchmarks(context: Context, name: str | None) -> int:
 
     A benchmark is one Python module; tasks/benchmarks/README.md describes how to write one. The environment variable
     PRBENCH_BENCHMARKS lists folders with more benchmarks, as absolute paths.
+
+    Examples:
+      prbench benchmarks
+      prbench benchmarks prbench --json
+      prbench run --benchmark NAME
+      PRBENCH_BENCHMARKS=$PWD/mine prbench benchmarks    include your own
     """
     from tasks.benchmarks import benchmark_names, load_benchmark
 

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from flows.cli.figures import answer, is_small, show_figures
-from flows.cli.help import Command, examples
-from flows.cli.options import SHOWS, Context, shared_options
+from flows.cli.options import SHOWS, Context, command
 from flows.cli.output import show_json
 from tasks.rules.text.numbers import SMALL_MARK
 
@@ -45,19 +44,13 @@ class _BoundType(click.ParamType[tuple[str, float]]):
         return measure, least
 
 
-@click.command(cls=Command, epilog=examples(
-    "prbench cascade gpt-4.1-mini o4-mini",
-    "prbench cascade gpt-4.1-mini o4-mini --bound agreement=0.95",
-    "prbench cascade gpt-4.1-mini o4-mini --bound kappa=0.8 --split finance --all",
-    "prbench cascade gpt-4.1-mini o4-mini --json",
-))  # fmt: skip
+@command("split", output=SHOWS)
 @click.argument("cheap", metavar="CHEAP")
 @click.argument("strong", metavar="STRONG")
 @click.option("--bound", type=_BoundType(), metavar="MEASURE=NUMBER",
               help="Pick the cheapest rule whose agreement, kappa or ranking (Kendall's tau) with STRONG is at least "
               "this, by the low end of its interval.")  # fmt: skip
 @click.option("--all", "is_all", is_flag=True, help="Show all rules, not only those that no other rule beats.")
-@shared_options(selection=("split",), output=SHOWS)
 def cascade(context: Context, cheap: str, strong: str, bound: tuple[str, float] | None, is_all: bool) -> int:
     """Evaluate when to ask a strong judge after a cheap one.
 
@@ -67,6 +60,12 @@ def cascade(context: Context, cheap: str, strong: str, bound: tuple[str, float] 
 
     Rules are made and chosen on one half of the tasks; the figures shown come from the other half. With --bound, the
     cheapest rule within it is picked and shown as configuration. The next report shows the evaluation too.
+
+    Examples:
+      prbench cascade gpt-4.1-mini o4-mini
+      prbench cascade gpt-4.1-mini o4-mini --bound agreement=0.95
+      prbench cascade gpt-4.1-mini o4-mini --bound kappa=0.8 --split finance --all
+      prbench cascade gpt-4.1-mini o4-mini --json
     """
     from tasks.rules.errors import UsageError
 

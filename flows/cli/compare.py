@@ -6,34 +6,23 @@ import click
 from click.core import ParameterSource
 
 from flows.cli.figures import Records, answer, is_small, repetition, show_figures
-from flows.cli.help import Command, examples
-from flows.cli.options import SHOWS, Context, shared_options
+from flows.cli.options import SHOWS, Context, command
 from flows.cli.output import show_json, show_nothing
 from tasks.rules.text.numbers import SMALL_MARK
 
 _KINDS = ("model", "judge", "template", "run", "vintage", "revision")
 
 
-@click.command(cls=Command, epilog=examples(
-    "prbench diff gpt-5-high gpt-5-low               two models",
-    "prbench diff base 2026-11-21 --model MODEL      one model, two vintages",
-    "prbench diff o4-mini reader --of judge --json   two judges",
-    "prbench diff a b c --split finance              a with b, and a with c",
-    "prbench diff a b --debiased                     as labels correct it",
-))  # fmt: skip
+@command("split", "model", "judge", "vintage", "hard", "score", output=SHOWS, texts={
+    "vintage": "Only this vintage, unless vintages are compared.",
+})  # fmt: skip
 @click.argument("names", nargs=-1, metavar="A B [C]...")
 @click.option("--of", "kind", type=click.Choice(_KINDS),
               help="Kind of the names.  [default: the kind for which all names exist]")  # fmt: skip
-@click.option(
-    "--hard", "is_hard", is_flag=True, help="Compare on your latest hard subset of each field instead of the splits."
-)
-@click.option("--score", metavar="NAME", help="Score to compare.  [default: the benchmark's primary score]")
 @click.option("--flips", "n_flips", type=click.IntRange(min=0), default=10, show_default=True, metavar="N",
               help="Number of flipped criteria to show.")  # fmt: skip
 @click.option("--debiased", "is_debiased", is_flag=True, help="Show the difference of models beside what people's "
               "labels on a part of the verdicts make of it.")  # fmt: skip
-@shared_options(selection=("split", "model", "judge", "vintage"), output=SHOWS,
-                texts={"vintage": "Only this vintage, unless vintages are compared."})  # fmt: skip
 def diff(
     context: Context, names: tuple[str, ...], kind: str | None, is_hard: bool, score: str | None, n_flips: int,
     is_debiased: bool,
@@ -42,6 +31,13 @@ def diff(
 
     A is compared with each of the others, on the tasks that are complete on both sides. A difference is the second
     mean minus the first mean. It comes with its interval, a paired test, and the criteria whose verdict flipped.
+
+    Examples:
+      prbench diff gpt-5-high gpt-5-low               two models
+      prbench diff base 2026-11-21 --model MODEL      one model, two vintages
+      prbench diff o4-mini reader --of judge --json   two judges
+      prbench diff a b c --split finance              a with b, and a with c
+      prbench diff a b --debiased                     as labels correct it
     """
     if len(names) < 2:
         raise click.UsageError("give at least two names to compare, such as two models")
@@ -77,24 +73,14 @@ def _refuse_beside_debiased(context: Context, kind: str | None) -> None:
             raise click.UsageError(f"{option} does not apply to --debiased, which compares models; leave it out")
 
 
-@click.command(cls=Command, epilog=examples(
-    "prbench conditions",
-    "prbench conditions --model gpt-5 --flips 10",
-    "prbench conditions --split finance_hard --json",
-))  # fmt: skip
-@click.option(
-    "--hard", "is_hard", is_flag=True, help="Compare on your latest hard subset of each field instead of the splits."
-)
-@click.option("--score", metavar="NAME",
-              help="Score to compare.  [default: the benchmark's primary score, and by category its score for single "
-              "categories]")  # fmt: skip
+@command("split", "model", "judge", "vintage", "hard", "score", output=SHOWS, texts={
+    "score": "Score to use.  [default: the benchmark's primary score, and by category its score for single categories]",
+    "model": "Only this model: the name that its conditions share, or a label (repeatable).",
+    "vintage": "Only this vintage, or `all`.  [default: the latest of each comparison]",
+})  # fmt: skip
 @click.option("--flips", "n_flips", type=click.IntRange(min=0), default=3, show_default=True, metavar="N",
               help="Number of criteria to show that gain most points, and that lose most, for each "
               "comparison.")  # fmt: skip
-@shared_options(selection=("split", "model", "judge", "vintage"), output=SHOWS, texts={
-    "model": "Only this model: the name that its conditions share, or a label (repeatable).",
-    "vintage": "Only this vintage, or `all`.  [default: the latest of each comparison]",
-}, metavars={"model": "NAME"})  # fmt: skip
 def conditions(context: Context, is_hard: bool, score: str | None, n_flips: int) -> int:
     """Compare a model with and without tools or effort.
 
@@ -102,6 +88,11 @@ def conditions(context: Context, is_hard: bool, score: str | None, n_flips: int)
     condition is compared with it on the tasks that are complete on both sides: the difference of the scores with its
     interval and a paired test, over the whole rubric and by category. Length, cost and the criteria that changed are
     shown too.
+
+    Examples:
+      prbench conditions
+      prbench conditions --model gpt-5 --flips 10
+      prbench conditions --split finance_hard --json
     """
     from flows.cli.compare_tables import conditions_as_json, show_conditions
     from tasks.compare import conditions as compared
@@ -124,17 +115,12 @@ _WITH_SETS = {None, "category", "severity"}
 """Breakdowns by which the agreement of whole sets of graders is measured."""
 
 
-@click.command(cls=Command, epilog=examples(
-    "prbench judges",
-    "prbench judges --judge expert-1 --by category",
-    "prbench judges --people expert-1 --people expert-2",
-    "prbench judges --json",
-))  # fmt: skip
+@command("judge", output=SHOWS, texts={
+    "judge": "Only pairs with this grader (repeatable).",
+})  # fmt: skip
 @click.option("--by", type=click.Choice(_BREAKDOWNS), help="Break the agreement down.")
 @click.option("--people", multiple=True, metavar="GRADER",
               help="Compare all other graders with this person; several people are pooled (repeatable).")  # fmt: skip
-@shared_options(selection=("judge",), output=SHOWS, texts={"judge": "Only pairs with this grader (repeatable)."},
-                metavars={"judge": "GRADER"})  # fmt: skip
 def judges(context: Context, by: str | None, people: tuple[str, ...]) -> int:
     """Compare judges with each other and with people.
 
@@ -142,6 +128,12 @@ def judges(context: Context, by: str | None, people: tuple[str, ...]) -> int:
 
     With --people, every other grader is compared with the pooled decisions of these people, so a person with more
     decisions counts more. The mean over the pairs is shown too, as in table 3 of the paper.
+
+    Examples:
+      prbench judges
+      prbench judges --judge expert-1 --by category
+      prbench judges --people expert-1 --people expert-2
+      prbench judges --json
     """
     if people:
         return _show_agreement_with_people(context, by, people)
@@ -217,30 +209,22 @@ _KINDS = {
 }
 
 
-_HELP = """Find criteria worth a second look.
-
-\b
-never-met   No complete response meets them.
-always-met  Every complete response meets them.
-disagreed   Graders disagree on them most.
-suspect     Their points correlate negatively with the rest of their task,
-            so their weight or sign may be wrong.
-
-Reviews of these criteria (`prbench reviews`) are in the same table.
-"""
-
-
-@click.command(cls=Command, help=_HELP, epilog=examples(
-    "prbench criteria suspect",
-    "prbench criteria never-met -n 50 --json",
-    "prbench criteria disagreed",
-))  # fmt: skip
+@command("judge", "vintage-only", output=SHOWS)
 @click.argument("which", metavar="KIND", type=click.Choice(list(_KINDS)))
 @click.option("-n", "n_criteria", type=click.IntRange(min=1), default=20, show_default=True, metavar="N",
               help="Number of criteria to show.")  # fmt: skip
-@shared_options(selection=("judge", "vintage"), output=SHOWS, texts={"vintage": "Only this vintage."})
 def criteria(context: Context, which: str, n_criteria: int) -> int:
-    """Find criteria worth a second look; what reviewers say of them is shown too."""
+    """Find criteria worth a second look.
+
+    Criteria that are `never-met` are met by no complete response, and `always-met` by every one. Graders disagree most
+    on those that are `disagreed`. The points of `suspect` ones correlate negatively with the rest of their task, so
+    their weight or sign may be wrong. Reviews of these criteria (`prbench reviews`) are in the same table.
+
+    Examples:
+      prbench criteria suspect
+      prbench criteria never-met -n 50 --json
+      prbench criteria disagreed
+    """
     given = context.arguments
     parameters = {"which": which, "n_criteria": n_criteria, "judges": list(given.judges), "vintage": given.vintage}
     job = context.stored_job()
@@ -287,18 +271,16 @@ def _together(values: list[Any]) -> Any:
     return f"{low:.3f} to {high:.3f}" if isinstance(low, float) else f"{low} to {high}"
 
 
-@click.command(cls=Command, epilog=examples("prbench lengths", "prbench lengths --hard --model gpt-5-high"))
-@click.option(
-    "--hard", "is_hard", is_flag=True, help="Use your latest hard subset of each field instead of the splits."
-)
-@click.option("--score", metavar="NAME", help="Score to use.  [default: the benchmark's primary score]")
-@shared_options(selection=("split", "model", "judge", "vintage"), output=SHOWS,
-                texts={"vintage": "Only this vintage."})  # fmt: skip
+@command("split", "model", "judge", "vintage-only", "hard", "score", output=SHOWS)
 def lengths(context: Context, is_hard: bool, score: str | None) -> int:
     """Show the correlation between response length and score.
 
     It is Spearman's rank correlation, over the tasks of each model and over the models, with its interval (figure 7 of
     the paper).
+
+    Examples:
+      prbench lengths
+      prbench lengths --hard --model gpt-5-high
     """
     given, job = context.arguments, context.stored_job()
     parameters = {

@@ -6,8 +6,8 @@ import click
 from click.core import ParameterSource
 
 from flows.cli.flow_runner import finish, refuse_early, report_done
-from flows.cli.help import Group, examples
-from flows.cli.options import Context, shared_options
+from flows.cli.help import Group
+from flows.cli.options import Context, command
 
 _PATH = click.Path(path_type=Path)
 _TABLES = "tables"
@@ -22,36 +22,40 @@ class _PlaceOrCommand(Group):
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=_PlaceOrCommand, invoke_without_command=True, epilog=examples(
-    "prbench export shared/                 all tables, for another warehouse",
-    "prbench export board/ --table leaderboard --table verdict_details",
-    "prbench export s3://bucket/shared",
-    "prbench export labelling sheet.csv -n 200 --model gpt-5-high",
-    "prbench export review criteria.csv -n 300 --by category",
-    "prbench export inspect logs/",
-    "prbench export datasets results/",
-))  # fmt: skip
+@click.group(cls=_PlaceOrCommand, invoke_without_command=True)
 def export() -> None:
     """Export tables, results for other tools, or sheets for people.
 
     `prbench export FOLDER` is short for `prbench export tables FOLDER`, and so it is for the address of a store.
     `prbench export COMMAND --help` lists the options.
+
+    Examples:
+      prbench export shared/                 all tables, for another warehouse
+      prbench export board/ --table leaderboard --table verdict_details
+      prbench export s3://bucket/shared
+      prbench export labelling sheet.csv -n 200 --model gpt-5-high
+      prbench export review criteria.csv -n 300 --by category
+      prbench export inspect logs/
+      prbench export datasets results/
     """
     here = click.get_current_context()
     if here.invoked_subcommand is None:
         click.echo(here.get_help())
 
 
-@export.command(_TABLES, epilog=examples(
-    "prbench export shared/", "prbench export tables board/ --table leaderboard",
-))  # fmt: skip
+@command(of=export, name=_TABLES, texts={
+    "benchmark": "Only rows of this benchmark, in tables with a column `benchmark`.",
+})  # fmt: skip
 @click.argument("target", metavar="FOLDER|ADDRESS")
 @click.option("--table", "tables", multiple=True, metavar="NAME", help="Only this table or view (repeatable).")
-@shared_options(texts={"benchmark": "Only rows of this benchmark, in tables with a column `benchmark`."})
 def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> int:
     """Write tables to a folder or a store as Parquet files.
 
     `manifest.json` lists them with the hashes of their contents. `prbench import warehouse` reads them.
+
+    Examples:
+      prbench export shared/
+      prbench export tables board/ --table leaderboard
     """
     from tasks.exports import export_tables as written
     from tasks.stores import place
@@ -59,24 +63,15 @@ def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> int
     return report_done(context, written(context.job, place(target), tables, context.arguments.benchmark))
 
 
-@export.command("labelling", epilog=examples(
-    "prbench export labelling sheet.csv -n 200",
-    "prbench export labelling sheet.csv --night 2026-11-22",
-    "prbench export labelling sheet.csv -n 180 --for leaderboard",
-    "prbench export labelling sheet.csv -n 60 --for \"gpt-5-high gpt-5-low\"",
-    "prbench export labelling sheet.csv -n 180 --for \"Financial Accuracy\"",
-    "prbench import verdicts sheet.csv --skip-empty     read the sheet back",
-))  # fmt: skip
+@command("split", "model", "judge", "trial", "limit", "vintage", "night", "seed", of=export, name="labelling", texts={
+    "judge": "With --for: the judge that labels are to correct.  [default: the first configured one]",
+})  # fmt: skip
 @click.argument("file", type=_PATH)
 @click.option("-n", "n_rows", type=click.IntRange(min=1), default=200, show_default=True, metavar="N",
               help="Number of rows; only the last response may lack some of its criteria.")  # fmt: skip
-@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Seed of the random sample.")
 @click.option("--for", "drawn_for", metavar="INTERVAL", help="Draw single verdicts whose labels narrow this interval "
               "of `prbench leaderboard --debiased` most: `leaderboard`, two models (\"A B\"), or a "
               "category.")  # fmt: skip
-@shared_options(selection=("split", "model", "judge", "trial", "limit", "vintage", "night"), texts={
-    "judge": "With --for: the judge that labels are to correct.  [default: the first configured one]",
-})  # fmt: skip
 def labelling(context: Context, file: Path, n_rows: int, seed: int, drawn_for: str | None) -> int:
     """Write a sheet for human graders (CSV).
 
@@ -89,6 +84,14 @@ def labelling(context: Context, file: Path, n_rows: int, seed: int, drawn_for: s
     stored (tables `label_sheets`, `label_draws`). Each model gets equally many, of what the judge decided; the last
     line says how many are needed, and the expected width of the interval. Draw the next sheet when the last one is
     imported; labelled verdicts are not drawn again.
+
+    Examples:
+      prbench export labelling sheet.csv -n 200
+      prbench export labelling sheet.csv --night 2026-11-22
+      prbench export labelling sheet.csv -n 180 --for leaderboard
+      prbench export labelling sheet.csv -n 60 --for "gpt-5-high gpt-5-low"
+      prbench export labelling sheet.csv -n 180 --for "Financial Accuracy"
+      prbench import verdicts sheet.csv --skip-empty     read the sheet back
     """
     from tasks.exports import export_drawn_labelling, export_labelling
 
@@ -107,12 +110,7 @@ def labelling(context: Context, file: Path, n_rows: int, seed: int, drawn_for: s
     ]))  # fmt: skip
 
 
-@export.command("review", epilog=examples(
-    "prbench export review criteria.csv -n 300",
-    "prbench export review criteria.csv -n 300 --by category --by severity",
-    "prbench export review sheets/ --tasks 25            all criteria of 25 tasks",
-    "prbench import reviews criteria.csv                 read the sheet back",
-))  # fmt: skip
+@command("split", "limit", "seed", of=export, name="review")
 @click.argument("target", type=_PATH, metavar="FILE|FOLDER")
 @click.option("-n", "n_criteria", type=click.IntRange(min=1), default=200, show_default=True, metavar="N",
               help="Number of criteria to sample.")  # fmt: skip
@@ -120,8 +118,6 @@ def labelling(context: Context, file: Path, n_rows: int, seed: int, drawn_for: s
               help="Sample N whole tasks with all their criteria instead.")  # fmt: skip
 @click.option("--by", type=click.Choice(["category", "severity", "field", "topic"]), multiple=True,
               help="Sample equally from each of these (repeatable).")  # fmt: skip
-@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Seed of the random sample.")
-@shared_options(selection=("split", "limit"))
 def export_review(
     context: Context, target: Path, n_criteria: int, n_tasks: int | None, by: tuple[str, ...], seed: int
 ) -> int:
@@ -134,6 +130,12 @@ def export_review(
 
     Each criterion's probability of being sampled is stored (table `review_samples`), so the share of agreement can be
     estimated for all criteria (`prbench reviews`).
+
+    Examples:
+      prbench export review criteria.csv -n 300
+      prbench export review criteria.csv -n 300 --by category --by severity
+      prbench export review sheets/ --tasks 25            all criteria of 25 tasks
+      prbench import reviews criteria.csv                 read the sheet back
     """
     from flows.execution import execute
     from tasks.exports import export_review as written
@@ -151,40 +153,38 @@ def export_review(
 _PATH = click.Path(path_type=Path)
 
 
-@export.command("inspect", epilog=examples(
-    "prbench export inspect logs/",
-    "prbench export inspect logs/ --judge o4-mini --split legal",
-    "prbench export inspect logs/ --vintage all",
-))  # fmt: skip
+@command("split", "model", "judge", "vintage-shown", of=export, name="inspect")
 @click.argument("folder", type=_PATH)
-@shared_options(selection=("split", "model", "judge", "vintage"), texts={
-    "vintage": "Only this vintage, or `all`.  [default: the latest of each model]",
-})  # fmt: skip
 def export_inspect(context: Context, folder: Path) -> int:
     """Write logs that Inspect View opens, one for each model and judge.
 
     A sample is a task in one trial: conversation, answer, score with the verdict on each criterion, tokens and cost.
     `inspect view --log-dir FOLDER` shows them; `inspect_ai.log.read_eval_log` reads one.
+
+    Examples:
+      prbench export inspect logs/
+      prbench export inspect logs/ --judge o4-mini --split legal
+      prbench export inspect logs/ --vintage all
     """
     from tasks.exports import export_inspect as written
 
     return report_done(context, written(context.stored_job(), folder, context.arguments.vintage))
 
 
-@export.command("datasets", epilog=examples(
-    "prbench export datasets results/",
-    "prbench export datasets results/ --table verdict_details --table leaderboard",
-))  # fmt: skip
+@command(of=export, name="datasets")
 @click.argument("folder", type=_PATH)
 @click.option("--table", "tables", multiple=True, metavar="NAME",
               help="Only this table or view (repeatable).  [default: leaderboard, tasks, criteria, messages, "
               "responses, verdicts, scores]")  # fmt: skip
-@shared_options()
 def export_datasets(context: Context, folder: Path, tables: tuple[str, ...]) -> int:
     """Write a data set for the library `datasets` and the Hugging Face hub, with a data set card.
 
     `load_dataset("FOLDER", "verdicts")` reads its Parquet files, `load_from_disk("FOLDER/verdicts")` an Arrow copy of
     them. The card (README.md) describes every column and says what the data may be used for. Canaries are left out.
+
+    Examples:
+      prbench export datasets results/
+      prbench export datasets results/ --table verdict_details --table leaderboard
     """
     from tasks.exports import export_data_sets as written
 

@@ -15,12 +15,12 @@ _LOADING = {"evaluate", "backfill", "ingest"}
 """The flows that load the data set; the others work on what is stored."""
 
 
-def run_flow(context: Context, name: str, **options: bool) -> "Execution":
+def run_flow(context: Context, name: str) -> "Execution":
     """Run a flow with the options of the command."""
     from flows.execution import execute_flow
 
     refuse_early(context, must_be_stored=name not in _LOADING)
-    return execute_flow(context.job, name, is_verbose=context.is_verbose, **options)
+    return execute_flow(context.job, name, is_verbose=context.is_verbose, **context.repairs)
 
 
 def refuse_early(context: Context, *, must_be_stored: bool = False) -> None:

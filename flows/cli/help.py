@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from inspect import cleandoc
 from typing import Any
 
 import click
@@ -22,17 +23,24 @@ class GroupedOption(click.Option):
 
 
 class Command(click.Command):
-    """A command whose help shows its own options first, then the shared ones by group."""
+    """A command whose docstring ends with examples, which its help shows last, below the options by group."""
+
+    def __init__(self, *arguments: Any, help: str | None = None, **settings: Any) -> None:  # noqa: A002 - click's name
+        text, _, lines = cleandoc(help or "").partition("\n\nExamples:\n")
+        super().__init__(*arguments, help=text, epilog=lines and f"\b\nExamples:\n{lines}", **settings)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options under their headings."""
-        write_options(self, ctx, formatter)
+        """Write the options under the headings of their groups."""
+        records = list(_records(self, ctx))
+        for heading in _HEADINGS:
+            of_group = [record for group, record in records if group == heading]
+            if of_group:
+                with formatter.section(heading):
+                    formatter.write_dl(of_group)
 
 
-class Group(click.Group):
+class Group(Command, click.Group):
     """A group whose help shows its commands under headings, each with its first sentence in full."""
-
-    command_class = Command
 
     def __init__(
         self, *arguments: Any, sections: Mapping[str, Sequence[click.Command]] | None = None, **settings: Any
@@ -45,23 +53,13 @@ class Group(click.Group):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options under their headings, then the commands under theirs."""
-        write_options(self, ctx, formatter)
+        super().format_options(ctx, formatter)
         sections = self._sections or {_COMMANDS: tuple(self.commands.values())}
         width = max(len(command.name or "") for commands in sections.values() for command in commands)
         for heading, commands in sections.items():
             with formatter.section(heading):
                 # Names padded to one width, so that the texts of all sections are aligned.
                 formatter.write_dl([(f"{command.name:<{width}}", first_sentence(command)) for command in commands])
-
-
-def write_options(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-    """Write a command's options under the headings of their groups."""
-    records = list(_records(command, ctx))
-    for heading in _HEADINGS:
-        of_group = [record for group, record in records if group == heading]
-        if of_group:
-            with formatter.section(heading):
-                formatter.write_dl(of_group)
 
 
 def _records(command: click.Command, ctx: click.Context) -> Iterator[tuple[str, tuple[str, str]]]:
@@ -80,8 +78,3 @@ def first_sentence(command: click.Command) -> str:
     """What a command does, for a list of commands."""
     paragraph = " ".join((command.help or "").strip().split("\n\n")[0].split())
     return paragraph.split(". ")[0].removesuffix(".") + "."
-
-
-def examples(*lines: str) -> str:
-    """The examples at the end of a command's help."""
-    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)

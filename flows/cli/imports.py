@@ -6,8 +6,8 @@ import click
 from click.core import ParameterSource
 
 from flows.cli.flow_runner import finish
-from flows.cli.help import Group, examples
-from flows.cli.options import WAREHOUSE, Context, shared_options
+from flows.cli.help import Group
+from flows.cli.options import WAREHOUSE, Context, command
 from tasks.rules.verdict import GRADINGS
 
 _FILE = click.Path(path_type=Path)
@@ -20,21 +20,21 @@ _SKIP_UNKNOWN = click.option(
 )
 
 
-@click.group("import", cls=Group, invoke_without_command=True, epilog=examples(
-    "prbench import responses answers.jsonl",
-    "prbench import verdicts labels.csv",
-    "prbench import results logs/*.eval",
-    "prbench import reviews criteria.csv",
-    "prbench import warehouse exported/",
-    "prbench import --retract 4f1c2a9be0d37788",
-))  # fmt: skip
+@command(name="import", place=WAREHOUSE, cls=Group, invoke_without_command=True)
 @click.option("--retract", metavar="BATCH", help="Retract the import with this batch id (column `import_batch`).")
-@shared_options(place=WAREHOUSE)
 def import_(context: Context, retract: str | None) -> int:
     """Import responses, verdicts, logs, reviews or a warehouse.
 
     Importing the same file again changes nothing. --retract retracts an import; importing the file again brings it
     back. `prbench import COMMAND --help` describes the formats and lists the options.
+
+    Examples:
+      prbench import responses answers.jsonl
+      prbench import verdicts labels.csv
+      prbench import results logs/*.eval
+      prbench import reviews criteria.csv
+      prbench import warehouse exported/
+      prbench import --retract 4f1c2a9be0d37788
     """
     here = click.get_current_context()
     if here.invoked_subcommand is not None:
@@ -61,21 +61,15 @@ def _refuse_options_before_command(here: click.Context) -> None:
             )
 
 
-@import_.command("responses", epilog=examples(
-    "prbench import responses answers.jsonl",
-    "prbench import responses answers.json --as gpt-5-high",
-    "prbench import responses files.csv             rows with a column `file`",
-    "prbench import responses reports/              a folder of MODEL/TASK.pdf",
-    "prbench import responses reports/ --pattern '{task}/{model} run {trial}'",
-    "prbench import responses reports/ --as gpt-5-high --skip-other",
-))  # fmt: skip
+@command("vintage", of=import_, name="responses", texts={
+    "vintage": "Vintage of rows that name none.  [default: base]",
+})  # fmt: skip
 @click.argument("source", type=_FILE, metavar="FILE|FOLDER")
 @_AS
 @click.option("--pattern", metavar="NAMES", help="File names in a folder, without endings, made of {task}, {model}, "
               "{trial} and {vintage}.  [default: {model}/{task}; with --as: {task}]")  # fmt: skip
 @click.option("--skip-other", is_flag=True, help="Skip files in the folder that do not match, and show their number.")
 @_SKIP_UNKNOWN
-@shared_options(selection=("vintage",), texts={"vintage": "Vintage of rows that name none.  [default: base]"})
 def import_responses(
     context: Context, source: Path, as_model: str | None, pattern: str | None, skip_other: bool, skip_unknown: bool
 ) -> int:
@@ -87,6 +81,14 @@ def import_responses(
 
     A folder holds documents whose names give the task and the model. Documents are Markdown or text in UTF-8, which
     are used as they are, or PDF or DOCX, which are converted to Markdown.
+
+    Examples:
+      prbench import responses answers.jsonl
+      prbench import responses answers.json --as gpt-5-high
+      prbench import responses files.csv             rows with a column `file`
+      prbench import responses reports/              a folder of MODEL/TASK.pdf
+      prbench import responses reports/ --pattern '{task}/{model} run {trial}'
+      prbench import responses reports/ --as gpt-5-high --skip-other
     """
     from flows.execution import execute
     from tasks.imports import import_responses as bring_in
@@ -97,12 +99,10 @@ def import_responses(
     return finish(context, execute(job, lambda: [bring_in(job, source, as_model, pattern=pattern, **leaving_out)]))
 
 
-@import_.command("verdicts", epilog=examples(
-    "prbench import verdicts labels.csv",
-    "prbench import verdicts sheet.csv --skip-empty    not all rows are filled in",
-    "prbench import verdicts compiled.csv --by people-2 --grading binary",
-    "prbench import verdicts labels.csv --by eva --random-sample",
-))  # fmt: skip
+@command("vintage", "night", of=import_, name="verdicts", texts={
+    "vintage": "Vintage of rows that name none.  [default: base]",
+    "night": "Vintage of rows that name none, for models with `resample: nightly`.  [default: same as --vintage]",
+})  # fmt: skip
 @click.argument("file", type=_FILE)
 @_AS
 @_TASK
@@ -119,10 +119,6 @@ def import_responses(
               "that they are a simple random sample of all verdicts of their models; `prbench leaderboard --debiased` "
               "then uses them.")  # fmt: skip
 @_SKIP_UNKNOWN
-@shared_options(selection=("vintage", "night"), texts={
-    "vintage": "Vintage of rows that name none.  [default: base]",
-    "night": "Vintage of rows that name none, for models with `resample: nightly`.  [default: same as --vintage]",
-})  # fmt: skip
 def import_verdicts(
     context: Context, file: Path, as_model: str | None, task: str | None, by_judge: str | None, grading: str | None,
     skip_empty: bool, skip_unknown: bool, is_random_sample: bool,
@@ -138,6 +134,12 @@ def import_verdicts(
     `category` or `occurrence` (1 for the first) says which one.
 
     A row whose `response` differs from the stored response is refused.
+
+    Examples:
+      prbench import verdicts labels.csv
+      prbench import verdicts sheet.csv --skip-empty    not all rows are filled in
+      prbench import verdicts compiled.csv --by people-2 --grading binary
+      prbench import verdicts labels.csv --by eva --random-sample
     """
     from flows.execution import execute
     from tasks.imports import import_verdicts as bring_in
@@ -151,12 +153,9 @@ def import_verdicts(
     )]))  # fmt: skip
 
 
-@import_.command("results", epilog=examples(
-    "prbench import results results/finance_off_platform_judge_o4-mini.json",
-    "prbench import results logs/*.eval --by '{judge} in Inspect'",
-    "prbench import results outputs/20261124_101112/",
-    "prbench import results judge_responses.jsonl --as llama --by qwen",
-))  # fmt: skip
+@command("vintage", of=import_, name="results", texts={
+    "vintage": "Vintage of the responses.  [default: base]",
+})  # fmt: skip
 @click.argument("files", type=_FILE, metavar="FILE", nargs=-1, required=True)
 @click.option("--format", "format_name", type=click.Choice(["auto", *RESULT_FORMATS]), default="auto",
               show_default=True, help="What wrote the files; auto: recognised by their content.")  # fmt: skip
@@ -177,7 +176,6 @@ def import_verdicts(
     is_flag=True,
     help="Skip answers and grades whose task, conversation or criterion is not in the data set, and list them.",
 )
-@shared_options(selection=("vintage",), texts={"vintage": "Vintage of the responses.  [default: base]"})
 def import_results(
     context: Context, files: tuple[Path, ...], format_name: str, as_model: str | None, by_judge: str | None,
     skip_unknown: bool,
@@ -189,6 +187,12 @@ def import_results(
 
     Tasks are recognised by their conversation, criteria by id or text. Failed calls stay failures. After the import the
     means in the log are compared with those of the imported rows, and the tasks that differ are listed.
+
+    Examples:
+      prbench import results results/finance_off_platform_judge_o4-mini.json
+      prbench import results logs/*.eval --by '{judge} in Inspect'
+      prbench import results outputs/20261124_101112/
+      prbench import results judge_responses.jsonl --as llama --by qwen
     """
     from flows.execution import execute
     from tasks.imports import import_results as bring_in
@@ -201,21 +205,21 @@ def import_results(
     )))  # fmt: skip
 
 
-@import_.command("reviews", epilog=examples(
-    "prbench import reviews criteria.csv",
-    "prbench import reviews from_eva.csv from_ben.csv",
-    "prbench import reviews criteria.csv --by eva",
-))  # fmt: skip
+@command(of=import_, name="reviews")
 @click.argument("files", type=_FILE, metavar="FILE", nargs=-1, required=True)
 @click.option("--by", "by_reviewer", metavar="NAME", help="Reviewer of rows that name none.")
 @_SKIP_UNKNOWN
-@shared_options()
 def import_reviews(context: Context, files: tuple[Path, ...], by_reviewer: str | None, skip_unknown: bool) -> int:
     """Import reviews of criteria that people entered in sheets of `prbench export review`.
 
     Rows (CSV, JSONL or Parquet) have the columns `task, criterion, decision` (agree or disagree) and `reviewer`, and
     may have `reason` (needed to disagree), `better_wording` and those by which a sheet names its sample. Rows without a
     decision are skipped and counted. A row on a criterion whose words have changed since is refused.
+
+    Examples:
+      prbench import reviews criteria.csv
+      prbench import reviews from_eva.csv from_ben.csv
+      prbench import reviews criteria.csv --by eva
     """
     from flows.execution import execute
     from tasks.imports import import_reviews as bring_in
@@ -227,15 +231,16 @@ def import_reviews(context: Context, files: tuple[Path, ...], by_reviewer: str |
     return finish(context, execute(job, lambda: bring_in(job, files, reviewer=by_reviewer, skip_unknown=skip_unknown)))
 
 
-@import_.command("warehouse", epilog=examples(
-    "prbench import warehouse exported/", "prbench import warehouse s3://bucket/shared",
-))  # fmt: skip
+@command(of=import_, name="warehouse", place=WAREHOUSE)
 @click.argument("source", metavar="FOLDER|ADDRESS")
-@shared_options(place=WAREHOUSE)
 def import_warehouse(context: Context, source: str) -> int:
     """Import what `prbench export` or `prbench publish` wrote.
 
     Rows that are already present stay as they are.
+
+    Examples:
+      prbench import warehouse exported/
+      prbench import warehouse s3://bucket/shared
     """
     from flows.execution import execute
     from tasks.exports import import_tables, opened_export

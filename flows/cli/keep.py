@@ -7,26 +7,26 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from flows.cli.flow_runner import finish, report_done, run_flow
-from flows.cli.help import Command, Group, examples
-from flows.cli.options import SHOWS, WAREHOUSE, Context, shared_options
+from flows.cli.help import Group
+from flows.cli.options import RUNS, SHOWS, WAREHOUSE, Context, command
 from flows.cli.output import show_json, show_rows, show_table
 
 if TYPE_CHECKING:
     from tasks.certify import Difference, Verification
 
 
-@click.command(cls=Command, epilog=examples(
-    "prbench backup /mnt/backup/prbench             only new files are copied",
-    "prbench backup /mnt/backup/prbench --verify    also check earlier copies",
-    "prbench backup s3://bucket/prbench             in a store",
-))  # fmt: skip
+@command(place=WAREHOUSE)
 @click.argument("target", metavar="FOLDER|ADDRESS")
 @click.option("--verify", is_flag=True, help="Also check the files copied earlier, and replace damaged ones.")
-@shared_options(place=WAREHOUSE)
 def backup(context: Context, target: str, verify: bool) -> int:
     """Copy the warehouse to a folder or a store.
 
     The copy is consistent, even if a run is writing. `prbench restore` restores it.
+
+    Examples:
+      prbench backup /mnt/backup/prbench             only new files are copied
+      prbench backup /mnt/backup/prbench --verify    also check earlier copies
+      prbench backup s3://bucket/prbench             in a store
     """
     from tasks.maintain import backup as made
     from tasks.stores import place
@@ -34,16 +34,16 @@ def backup(context: Context, target: str, verify: bool) -> int:
     return report_done(context, made(context.job, place(target), must_verify=verify))
 
 
-@click.command(cls=Command, epilog=examples(
-    "prbench restore /mnt/backup/prbench --warehouse restored/",
-    "prbench restore s3://bucket/prbench --warehouse restored/",
-))  # fmt: skip
+@command(place=WAREHOUSE)
 @click.argument("source", metavar="FOLDER|ADDRESS")
-@shared_options(place=WAREHOUSE)
 def restore(context: Context, source: str) -> int:
     """Restore a backup into an empty warehouse.
 
     Every file is verified before anything is written.
+
+    Examples:
+      prbench restore /mnt/backup/prbench --warehouse restored/
+      prbench restore s3://bucket/prbench --warehouse restored/
     """
     from tasks.maintain import restore as restored
     from tasks.stores import place
@@ -51,32 +51,35 @@ def restore(context: Context, source: str) -> int:
     return report_done(context, restored(context.job, place(source)))
 
 
-@click.command(cls=Command, epilog=examples("prbench compact", "prbench compact --warehouse results/"))
-@shared_options(place=WAREHOUSE)
+@command(place=WAREHOUSE, output=RUNS)
 def compact(context: Context) -> int:
     """Merge small files and delete old raw replies.
 
     `retention.replies_days` in the configuration sets how long raw replies (what providers sent) are kept. Results stay
     the same.
+
+    Examples:
+      prbench compact
+      prbench compact --warehouse results/
     """
     return finish(context, run_flow(context, "compact"))
 
 
-@click.command(cls=Command, epilog=examples(
-    "prbench publish s3://bucket/results",
-    "prbench publish s3://bucket/results --keep 30    delete older publications",
-    "prbench publish /mnt/shared/results",
-))  # fmt: skip
+@command(place=WAREHOUSE)
 @click.argument("target", metavar="FOLDER|ADDRESS")
 @click.option("--keep", "n_kept", type=click.IntRange(min=1), metavar="N",
               help="Keep only the last N publications.  [default: all]")  # fmt: skip
-@shared_options(place=WAREHOUSE)
 def publish(context: Context, target: str, n_kept: int | None) -> int:
     """Publish database, report and tables to a folder or a store.
 
     Each publication has a folder of its own, which never changes: the database, the report, and each table as Parquet
     files. `current.json` names the latest one and is replaced last. An unchanged state is not published again. The
     address of a store is one that fsspec knows, such as s3://bucket/prefix or gs://bucket/prefix.
+
+    Examples:
+      prbench publish s3://bucket/results
+      prbench publish s3://bucket/results --keep 30    delete older publications
+      prbench publish /mnt/shared/results
     """
     from tasks.exports import publish as published
     from tasks.stores import place
@@ -84,12 +87,8 @@ def publish(context: Context, target: str, n_kept: int | None) -> int:
     return report_done(context, published(context.job, place(target), n_kept=n_kept))
 
 
-@click.command(cls=Command, epilog=examples(
-    "prbench certify figures.zip",
-    "prbench verify figures.zip      what somebody else does with it",
-))  # fmt: skip
+@command()
 @click.argument("file", type=click.Path(path_type=Path))
-@shared_options()
 def certify(context: Context, file: Path) -> int:
     """Write a certificate: figures that others can recheck.
 
@@ -99,6 +98,10 @@ def certify(context: Context, file: Path) -> int:
 
     Publish the digest that is shown in another place than the file. Then a changed file is found, even if its own
     digest was changed too.
+
+    Examples:
+      prbench certify figures.zip
+      prbench verify figures.zip      what somebody else does with it
     """
     from tasks.certify import certify as certified
 
@@ -119,23 +122,23 @@ _MOST_SHOWN = 50
 _ABOUT = ("split", "label", "judge", "vintage", "model", "score_name")
 
 
-@click.command(cls=Command, epilog=examples(
-    "prbench verify figures.zip",
-    "prbench verify figures.zip --digest $DIGEST      as it was published",
-    "prbench verify figures.zip --texts finance.parquet --texts answers.jsonl",
-    "prbench verify figures.zip --texts exported/",
-))  # fmt: skip
+@command(place=(), output=SHOWS)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--digest", metavar="HEX", help="Digest that was published with the certificate; another one is refused.")
 @click.option("--texts", type=click.Path(path_type=Path), multiple=True, metavar="FILE|FOLDER",
               help="Also check that these texts are the certified ones: data-set files, responses as `prbench import "
               "responses` reads them, a folder of `prbench export`, or a warehouse (repeatable).")  # fmt: skip
-@shared_options(place=(), output=SHOWS)
 def verify(context: Context, file: Path, digest: str | None, texts: tuple[Path, ...]) -> int:
     """Recheck a certificate: recompute all its figures.
 
     No warehouse, configuration or model is needed. Every changed byte is found. Each figure that comes out differently
     is shown with its certified value. The exit code is 1 if anything differs.
+
+    Examples:
+      prbench verify figures.zip
+      prbench verify figures.zip --digest $DIGEST      as it was published
+      prbench verify figures.zip --texts finance.parquet --texts answers.jsonl
+      prbench verify figures.zip --texts exported/
     """
     from tasks.certify import verify as verified
 
@@ -179,26 +182,23 @@ def _exact(value: Any) -> str:
 _SHOWN = ["response_id", "model", "task_id", "trial", "vintage", "source", "status", "chars_alnum"]
 
 
-@click.group(cls=Group, epilog=examples("prbench remove response 4f1c2a9be0d37788 --reason 'endless repetition'"))
+@click.group(cls=Group)
 def remove() -> None:
     """Remove single responses.
 
     `prbench remove COMMAND --help` lists the options.
+
+    Examples:
+      prbench remove response 4f1c2a9be0d37788 --reason 'endless repetition'
     """
 
 
-@remove.command("response", epilog=examples(
-    "prbench remove response --longer-than 1000000 --dry-run",
-    "prbench remove response 4f1c2a9be0d37788 --reason 'endless repetition'",
-    "prbench remove response --model gpt-5-high --task t17 --trial 2",
-))  # fmt: skip
+@command("model", "task", "trial", "vintage-only", of=remove, name="response", place=WAREHOUSE)
 @click.argument("response_ids", nargs=-1, metavar="[RESPONSE_ID]...")
 @click.option("--longer-than", type=click.IntRange(min=0), metavar="N",
               help="Only responses with more than N letters and digits.")  # fmt: skip
 @click.option("--reason", default="", metavar="TEXT", help="Reason, stored in the table `removals`.")
 @click.option("--dry-run", is_flag=True, help="List the responses without removing any.")
-@shared_options(selection=("model", "task", "trial", "vintage"), place=WAREHOUSE,
-                texts={"vintage": "Only this vintage."})  # fmt: skip
 def remove_response(
     context: Context, response_ids: tuple[str, ...], longer_than: int | None, reason: str, dry_run: bool
 ) -> int:
@@ -206,6 +206,11 @@ def remove_response(
 
     A response is removed if it is one of the given ids (if any) and matches every option. This cannot be undone. The
     next run samples it again with a new call. No run may be using the warehouse.
+
+    Examples:
+      prbench remove response --longer-than 1000000 --dry-run
+      prbench remove response 4f1c2a9be0d37788 --reason 'endless repetition'
+      prbench remove response --model gpt-5-high --task t17 --trial 2
     """
     from tasks.maintain import Choice, chosen
     from tasks.maintain import remove as removed

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from flows.cli.help import Command, examples
-from flows.cli.options import SHOWS, Context, shared_options
+from flows.cli.options import SHOWS, Context, command
 from flows.cli.output import show_json, show_nothing, show_table
 
 if TYPE_CHECKING:
@@ -20,19 +19,7 @@ _CANNOT_BE_COMBINED = (
 )  # fmt: skip
 
 
-@click.command(cls=Command, epilog=examples(
-    "prbench leaderboard --by category --json",
-    "prbench leaderboard --by topic --hard",
-    "prbench leaderboard --benchmark NAME --by BREAKDOWN",
-    "prbench leaderboard --risk",
-    "prbench leaderboard --selection latest",
-    "prbench leaderboard -o board.xlsx     with a sheet of explanations",
-    "prbench leaderboard --debiased      scores that people's labels correct",
-))  # fmt: skip
-@click.option(
-    "--hard", "is_hard", is_flag=True, help="Show your latest hard subset of each field instead of the splits."
-)
-@click.option("--score", metavar="NAME", help="Score to show.  [default: the benchmark's primary score]")
+@command("split", "model", "judge", "vintage-shown", "hard", "score", output=SHOWS)
 @click.option("--by", metavar="BREAKDOWN",
               help="Break scores down by category, severity, turns, reference_texts, subset, topic, expert, "
               "decision_type, economic_pathway, or a breakdown that only this benchmark has (see `prbench benchmarks "
@@ -54,9 +41,6 @@ _CANNOT_BE_COMBINED = (
               "Excel on a second sheet, beside a CSV file in FILE-columns.csv.")  # fmt: skip
 @click.option("--debiased", "is_debiased", is_flag=True,
               help="Show each score beside what people's labels on a part of the verdicts make of it.")  # fmt: skip
-@shared_options(selection=("split", "model", "judge", "vintage"), output=SHOWS, texts={
-    "vintage": "Only this vintage, or `all`.  [default: the latest of each model]",
-})  # fmt: skip
 def leaderboard(
     context: Context,
     is_hard: bool,
@@ -74,6 +58,15 @@ def leaderboard(
 
     With --debiased, labels from sheets of `prbench export labelling --for` (or imported with --random-sample) correct
     the judge's scores. Beside the debiased score are the judge's own and what the labels alone give.
+
+    Examples:
+      prbench leaderboard --by category --json
+      prbench leaderboard --by topic --hard
+      prbench leaderboard --benchmark NAME --by BREAKDOWN
+      prbench leaderboard --risk
+      prbench leaderboard --selection latest
+      prbench leaderboard -o board.xlsx     with a sheet of explanations
+      prbench leaderboard --debiased      scores that people's labels correct
     """
     from tasks.compare import Choice
     from tasks.compare import leaderboard as ranked

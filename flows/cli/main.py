@@ -17,7 +17,7 @@ from flows.cli.benchmarks import benchmarks
 from flows.cli.cascade import cascade
 from flows.cli.compare import conditions, criteria, diff, judges, lengths
 from flows.cli.export import export
-from flows.cli.help import Group, examples
+from flows.cli.help import Group
 from flows.cli.imports import import_
 from flows.cli.keep import backup, certify, compact, publish, remove, restore, verify
 from flows.cli.leaderboard import leaderboard
@@ -55,18 +55,18 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     cls=Group,
     sections=SECTIONS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog=examples(
-        "prbench run                       sample data, embedded model, no key needed",
-        "prbench run --config night.yaml   your data, models and judges",
-        "prbench leaderboard --by category",
-        "prbench sql 'select model, status, count(*) from verdicts group by all'",
-    ),
 )
 def cli() -> None:
     """Evaluate language models on rubric benchmarks.
 
     Models respond to the tasks of a benchmark, and judges decide each criterion of each task's rubric. Every verdict
     can be queried in SQL. `prbench COMMAND --help` describes a command.
+
+    Examples:
+      prbench run                       sample data, embedded model, no key needed
+      prbench run --config night.yaml   your data, models and judges
+      prbench leaderboard --by category
+      prbench sql 'select model, status, count(*) from verdicts group by all'
     """
 
 

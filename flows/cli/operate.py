@@ -7,19 +7,15 @@ from typing import TYPE_CHECKING
 import click
 
 from flows.cli.flow_runner import finish, run_flow
-from flows.cli.help import Command, examples
-from flows.cli.options import SHOWS, Context, shared_options
+from flows.cli.options import RUNS, SHOWS, Context, command
 from flows.cli.output import show, show_json, show_rows
 
 if TYPE_CHECKING:
     from flows.cli.doctor_checks import Finding
 
 
-@click.command(cls=Command, epilog=examples(
-    "prbench doctor --config prbench.yaml", "prbench doctor --no-call", "prbench doctor --json",
-))  # fmt: skip
+@command(output=SHOWS)
 @click.option("--no-call", is_flag=True, help="Do not call the models.")
-@shared_options(output=SHOWS)
 def doctor(context: Context, no_call: bool) -> int:
     """Check the setup.
 
@@ -27,6 +23,11 @@ def doctor(context: Context, no_call: bool) -> int:
     versions. Each model is called once, with one token, which shows whether its key is taken. All stored data is read
     and verified. The exit code is 2 if the configuration is broken, 3 if only stored data is damaged, and 1 for any
     other problem.
+
+    Examples:
+      prbench doctor --config prbench.yaml
+      prbench doctor --no-call
+      prbench doctor --json
     """
     from flows.cli.doctor_checks import examine, examine_broken
     from flows.run.validation import ConfigurationError
@@ -50,15 +51,19 @@ def _show(context: Context, findings: "Sequence[Finding]") -> None:
     show([subject, "state", "detail"], rows, "json" if context.as_json else "table", is_cut=False)
 
 
-@click.command(cls=Command, epilog=examples("prbench check", "prbench check --list", "prbench check --accept"))
+@command(output=RUNS)
 @click.option("--list", "only_list", is_flag=True, help="List all checks with their policies without running them.")
 @click.option("--accept", is_flag=True, help="Print the lines of the configuration that accept all tasks left out.")
-@shared_options()
 def check(context: Context, only_list: bool, accept: bool) -> int:
     """Run the data quality checks on all stored data.
 
     The policy of a check decides what happens if data fails it (quarantine: leave the task out; warn: only report;
     fail: stop the run). Policies are set under `quality` in the configuration.
+
+    Examples:
+      prbench check
+      prbench check --list
+      prbench check --accept
     """
     if accept:
         return _show_accepted(context)

@@ -1,14 +1,14 @@
 """The options that commands share, in three groups; each command takes those that have an effect there."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from flows.cli.help import OUTPUT, PLACE, SELECTION, GroupedOption
+from flows.cli.help import OUTPUT, OWN, PLACE, SELECTION, Command, GroupedOption
 from flows.run.arguments import Arguments
 
 if TYPE_CHECKING:
@@ -19,13 +19,34 @@ _POSITIVE = click.IntRange(min=1)
 _PATH = click.Path(path_type=Path)
 
 SHOWS, ACTS = ("json", "verbose"), ("json", "quiet", "verbose")
-"""Output options: of a command that shows something, and of one that does something and reports on it."""
+RUNS = ACTS
+"""Output options: of a command that shows something, that does something and reports on it, and that runs a flow."""
 ANY_PLACE, WAREHOUSE = ("config", "warehouse", "benchmark"), ("config", "warehouse")
 """Place options: of a command about one benchmark, and of one about a whole warehouse."""
 EVALUATED = ("split", "model", "judge", "trials", "limit", "vintage", "night")
 """Selection options of a command that samples and judges."""
+CALLS = ("retry-failed", "replace-lost", "max-usd", "max-tokens", "stop-at")
+"""Options of a command that calls models: which failed or lost work it does again, and what it may use."""
 
 _OPTIONS: dict[str, tuple[str, tuple[str, ...], dict[str, Any]]] = {
+    "hard": (OWN, ("--hard", "is_hard"), {
+        "is_flag": True, "help": "Use your latest hard subset of each field instead of the splits."}),
+    "score": (OWN, ("--score",), {
+        "metavar": "NAME", "help": "Score to use.  [default: the benchmark's primary score]"}),
+    "seed": (OWN, ("--seed",), {
+        "type": int, "default": 0, "show_default": True, "metavar": "N", "help": "Seed of the random sample."}),
+    "retry-failed": (OWN, ("--retry-failed",), {
+        "is_flag": True, "help": "Also retry failures that are not retried by default: refused, truncated, "
+        "context_length, redirected, too_large."}),
+    "replace-lost": (OWN, ("--replace-lost",), {
+        "is_flag": True, "help": "Call again for rows that were lost in damaged files."}),
+    "max-usd": (OWN, ("--max-usd",), {
+        "type": click.FloatRange(min=0, min_open=True), "metavar": "USD",
+        "help": "Start no call that could raise the run's cost above this."}),
+    "max-tokens": (OWN, ("--max-tokens",), {
+        "type": _POSITIVE, "metavar": "N", "help": "Start no call that could raise the run's tokens above N."}),
+    "stop-at": (OWN, ("--stop-at",), {
+        "metavar": "TIME", "help": "Start no call after this time, such as 06:30 or 2026-11-22T06:30."}),
     "split": (SELECTION, ("--split", "splits"), {
         "multiple": True, "metavar": "NAME", "help": "Only this split (repeatable)."}),
     "model": (SELECTION, ("--model", "models"), {
@@ -43,6 +64,9 @@ _OPTIONS: dict[str, tuple[str, tuple[str, ...], dict[str, Any]]] = {
     "vintage": (SELECTION, ("--vintage",), {
         "metavar": "LABEL",
         "help": "Label of the sampling to use (its vintage): `base`, or a night's date.  [default: base]"}),
+    "vintage-shown": (SELECTION, ("--vintage",), {
+        "metavar": "LABEL", "help": "Only this vintage, or `all`.  [default: the latest of each model]"}),
+    "vintage-only": (SELECTION, ("--vintage",), {"metavar": "LABEL", "help": "Only this vintage."}),
     "night": (SELECTION, ("--night",), {
         "metavar": "LABEL",
         "help": "Vintage to use for models with `resample: nightly`, usually a night's date.  "
@@ -69,11 +93,12 @@ _ARGUMENTS = {field.name for field in fields(Arguments)}
 
 @dataclass(frozen=True)
 class Context:
-    """What the shared options say: the job, and how to report on it."""
+    """What the shared options say: the job, how to report on it, and which failed or lost work is done again."""
 
     arguments: Arguments
     as_json: bool
     is_verbose: bool
+    repairs: Mapping[str, bool] = field(default_factory=dict)
 
     @cached_property
     def job(self) -> "Job":
@@ -96,60 +121,34 @@ class Context:
         return on_stored_data(self.job, {option: named[option] for option in checked})
 
 
-def shared_options(
-    *,
-    selection: Sequence[str] = (),
+def command(
+    *options: str,
+    of: Any = None,
     place: Sequence[str] = ANY_PLACE,
     output: Sequence[str] = ACTS,
     texts: Mapping[str, str] | None = None,
-    metavars: Mapping[str, str] | None = None,
-) -> Callable[[Function], Function]:
-    """Give a command the shared options that it names; it gets them as a `Context`, its first argument.
+    **settings: Any,
+) -> Callable[[Function], click.Command]:
+    """Make a function a command with the shared options that it names; it gets them as a `Context`, its first argument.
 
-    `texts` replaces the help of options whose meaning is special to this command, `metavars` the name of their value.
+    `of` is the group that the command is in, if any. `texts` replaces the help of options whose meaning is special to
+    this command. The `settings` are click's.
     """
 
-    def decorate(command: Function) -> Function:
-        @wraps(command)
+    def decorate(function: Function) -> click.Command:
+        @wraps(function)
         def wrapped(as_json: bool = False, is_verbose: bool = False, **given: Any) -> Any:
             arguments = Arguments(**{name: given.pop(name) for name in _ARGUMENTS & set(given)})
-            return command(Context(arguments, as_json, is_verbose), **given)
+            repairs = {name: given.pop(name) for name in ("retry_failed", "replace_lost") if name in given}
+            return function(Context(arguments, as_json, is_verbose, repairs), **given)
 
-        for name in reversed([*selection, *place, *output]):
-            group, names, settings = _OPTIONS[name]
-            special = {
-                key: given[name] for key, given in (("help", texts), ("metavar", metavars)) if given and name in given
-            }
-            wrapped = click.option(*names, cls=GroupedOption, group=group, **{**settings, **special})(wrapped)
-        return wrapped
+        made = click.command(**{"cls": Command, **settings})(wrapped)
+        for option in (*options, *place, *output):
+            group, names, declared = _OPTIONS[option]
+            text = {"help": texts[option]} if texts and option in texts else {}
+            made.params.append(GroupedOption(names, group=group, **{**declared, **text}))
+        if of is not None:
+            of.add_command(made)
+        return made
 
     return decorate
-
-
-def budget_options(command: Function) -> Function:
-    """Give a command the options that limit what it may use: money, tokens, and time."""
-    for option in (
-        click.option("--stop-at", metavar="TIME",
-                     help="Start no call after this time, such as 06:30 or 2026-11-22T06:30."),
-        click.option("--max-tokens", type=_POSITIVE, metavar="N",
-                     help="Start no call that could raise the run's tokens above N."),
-        click.option("--max-usd", type=click.FloatRange(min=0, min_open=True), metavar="USD",
-                     help="Start no call that could raise the run's cost above this."),
-    ):  # fmt: skip
-        command = option(command)
-    return command
-
-
-def repair_options(command: Function) -> Function:
-    """Give a command the options that say which failed or lost work is done again."""
-    for option in (
-        click.option("--replace-lost", is_flag=True, help="Call again for rows that were lost in damaged files."),
-        click.option(
-            "--retry-failed",
-            is_flag=True,
-            help="Also retry failures that are not retried by default: refused, truncated, context_length, "
-            "redirected, too_large.",
-        ),
-    ):
-        command = option(command)
-    return command

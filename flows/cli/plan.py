@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from flows.cli.flow_runner import refuse_early
-from flows.cli.help import Command, examples
-from flows.cli.options import EVALUATED, SHOWS, Context, shared_options
+from flows.cli.options import EVALUATED, SHOWS, Context, command
 from flows.cli.output import show_json, show_table
 
 if TYPE_CHECKING:
@@ -19,18 +18,12 @@ if TYPE_CHECKING:
 _COLUMNS = ["stage", "model or judge", "responses of", "calls", "prompt tokens", "completion tokens", "USD", "lengths"]
 
 
-@click.command(cls=Command, epilog=examples(
-    "prbench plan",
-    "prbench plan --model gpt-5-high --trials 3",
-    "prbench plan --night 2026-11-22 --json",
-    "prbench plan --stopping",
-))  # fmt: skip
+@command(*EVALUATED, output=SHOWS)
 @click.option(
     "--stopping",
     is_flag=True,
     help="Show how many tasks and calls comparisons are expected to need, by earlier scores.",
 )
-@shared_options(selection=EVALUATED, output=SHOWS)
 def plan(context: Context, stopping: bool) -> int:
     """Show the calls and cost of a run without making any call.
 
@@ -41,6 +34,12 @@ def plan(context: Context, stopping: bool) -> int:
 
     With --stopping the tables show what `stopping` is expected to leave of these calls: the rule is run over 200 random
     orders of earlier scores of the same models.
+
+    Examples:
+      prbench plan
+      prbench plan --model gpt-5-high --trials 3
+      prbench plan --night 2026-11-22 --json
+      prbench plan --stopping
     """
     return show_plan(context, context.job, with_stopping=stopping)
 

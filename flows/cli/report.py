@@ -5,21 +5,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from flows.cli.help import Command, examples
-from flows.cli.options import Context, shared_options
+from flows.cli.options import Context, command
 from flows.cli.output import show_json
 
 if TYPE_CHECKING:
     from tasks.config import Job
 
 
-@click.command(cls=Command, epilog=examples(
-    "prbench report                     to report/ in the warehouse",
-    "prbench report --benchmark NAME    the report of another benchmark",
-    "prbench report --out board/ --vintage all",
-    "prbench report --serve             serve it on localhost until Ctrl-C",
-    "prbench report --serve --live      follow a run in progress in the browser",
-))  # fmt: skip
+@command("split", "model", "judge", "vintage-shown")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR",
               help="Folder to write to.  [default: `report.folder` in the configuration, else report/ in the "
               "warehouse]")  # fmt: skip
@@ -29,9 +22,6 @@ if TYPE_CHECKING:
               "run is in progress.")  # fmt: skip
 @click.option("--port", type=click.IntRange(min=0, max=65535), default=8000, show_default=True, metavar="PORT",
               help="Port for --serve; 0 uses any free port.")  # fmt: skip
-@shared_options(selection=("split", "model", "judge", "vintage"), texts={
-    "vintage": "Only this vintage, or `all`.  [default: the latest of each model]",
-})  # fmt: skip
 def report(context: Context, out: Path | None, is_served: bool, is_live: bool, port: int) -> int:
     """Write the HTML report.
 
@@ -40,6 +30,13 @@ def report(context: Context, out: Path | None, is_served: bool, is_live: bool, p
     --split, --model, --judge and --vintage narrow it. Each benchmark has its own subfolder, and the page above them
     lists all benchmarks. Other files in the folder are left alone. With --serve, the page Compare compares two models,
     vintages (such as two nights), runs or judges, on the configured splits as `prbench diff` does.
+
+    Examples:
+      prbench report                     to report/ in the warehouse
+      prbench report --benchmark NAME    the report of another benchmark
+      prbench report --out board/ --vintage all
+      prbench report --serve             serve it on localhost until Ctrl-C
+      prbench report --serve --live      follow a run in progress in the browser
     """
     from flows.report import write_report
     from flows.report_basis import of_all_splits

@@ -1,14 +1,12 @@
 """The commands that run the full pipeline, as a night or for some models too, or a single stage."""
 
 import os
-from collections.abc import Sequence
 
 import click
 
 from flows.cli.flow_runner import explain_exit, finish, refuse_early, run_flow
-from flows.cli.help import Command, examples
 from flows.cli.leaderboard import leaderboard_of, show_leaderboard
-from flows.cli.options import EVALUATED, Context, budget_options, repair_options, shared_options
+from flows.cli.options import CALLS, EVALUATED, RUNS, Context, command
 from flows.cli.output import show_json
 from flows.cli.plan import show_plan
 from flows.run.arguments import Arguments
@@ -21,23 +19,21 @@ _NEXT = (
 _CONFIGURE = "cp prbench.example.yaml prbench.yaml     # your models and judges, and the full data set"
 
 
-@click.command(cls=Command, epilog=examples(
-    "prbench run                      sample data, embedded model, no key needed",
-    "prbench run --config prbench.yaml --limit 20",
-    "prbench run --max-usd 20 --stop-at 06:30",
-    "prbench run --json -q",
-))  # fmt: skip
-@repair_options
-@budget_options
-@shared_options(selection=EVALUATED)
-def run(context: Context, retry_failed: bool, replace_lost: bool) -> int:
+@command(*EVALUATED, *CALLS, output=RUNS)
+def run(context: Context) -> int:
     """Run the full pipeline.
 
     Load the data set, sample responses, judge them, compute scores, select hard tasks and write the report. Only
     missing work is done. A repeated run makes no model call, except to retry temporary failures. With `stopping` in the
     configuration, tasks are evaluated in random order until the comparisons of models are settled.
+
+    Examples:
+      prbench run                      sample data, embedded model, no key needed
+      prbench run --config prbench.yaml --limit 20
+      prbench run --max-usd 20 --stop-at 06:30
+      prbench run --json -q
     """
-    execution = run_flow(context, "evaluate", retry_failed=retry_failed, replace_lost=replace_lost)
+    execution = run_flow(context, "evaluate")
     if execution.was_interrupted or (execution.has_nothing and not context.as_json):
         return finish(context, execution)
     if context.as_json:
@@ -67,23 +63,21 @@ def _next(given: Arguments) -> str:
     return "\n  ".join(lines if config_file(given.config) else [*lines, _CONFIGURE])
 
 
-@click.command(cls=Command, epilog=examples(
-    "prbench nightly --config prbench.yaml",
-    "prbench nightly --night 2026-11-22       continue an interrupted night",
-    "prbench nightly --stop-at 06:30",
-))  # fmt: skip
-@repair_options
-@budget_options
-@shared_options(selection=EVALUATED, texts={
+@command(*EVALUATED, *CALLS, output=RUNS, texts={
     "night": "Date of the night: the vintage of models with `resample: nightly`.  [default: the day the schedule last "
     "fired]",
     "vintage": "Vintage to use for all other models.  [default: base]",
 })  # fmt: skip
-def nightly(context: Context, retry_failed: bool, replace_lost: bool) -> int:
+def nightly(context: Context) -> int:
     """Run one night: resample nightly models, judge, compare, alert.
 
     Models with `resample: nightly` are sampled again. The night is compared with the previous one, and alerts are sent.
     The night is named after the day the schedule last fired, so the same night is never sampled twice.
+
+    Examples:
+      prbench nightly --config prbench.yaml
+      prbench nightly --night 2026-11-22       continue an interrupted night
+      prbench nightly --stop-at 06:30
     """
     from flows.nightly import alert_refused, run_night
     from flows.run.unknown_names import refuse_unknown_names
@@ -96,109 +90,125 @@ def nightly(context: Context, retry_failed: bool, replace_lost: bool) -> int:
     except (PipelineError, WarehouseError) as error:
         alert_refused(context.job, error)
         raise
-    execution = run_night(
-        context.job, is_verbose=context.is_verbose, retry_failed=retry_failed, replace_lost=replace_lost
-    )
+    execution = run_night(context.job, is_verbose=context.is_verbose, **context.repairs)
     if not (context.as_json or execution.was_skipped or execution.was_interrupted or execution.has_nothing):
         show_leaderboard(context, execution.job)
     return finish(context, execution)
 
 
-@click.command(cls=Command, epilog=examples(
-    "prbench backfill --model gpt-5-high --dry-run",
-    "prbench backfill --model gpt-5-high --judge o4-mini --trial 2 --trial 3",
-    "prbench backfill --task 5f2c --split finance --stop-at 06:30",
-))  # fmt: skip
+@command("split", "model", "judge", "task", "trial", "trials", "limit", "vintage", "night", *CALLS, output=RUNS)
 @click.option("--dry-run", is_flag=True, help="Show the calls and their cost without making any.")
-@repair_options
-@budget_options
-@shared_options(selection=("split", "model", "judge", "task", "trial", "trials", "limit", "vintage", "night"))
-def backfill(context: Context, dry_run: bool, retry_failed: bool, replace_lost: bool) -> int:
+def backfill(context: Context, dry_run: bool) -> int:
     """Fill in missing responses and verdicts for a selection.
 
     Only what you select is sampled and judged; everything else stays as it is. Models are processed in parallel, and
     one that fails does not stop the others.
+
+    Examples:
+      prbench backfill --model gpt-5-high --dry-run
+      prbench backfill --model gpt-5-high --judge o4-mini --trial 2 --trial 3
+      prbench backfill --task 5f2c --split finance --stop-at 06:30
     """
     if dry_run:
         return show_plan(context, context.job)
-    execution = run_flow(context, "backfill", retry_failed=retry_failed, replace_lost=replace_lost)
+    execution = run_flow(context, "backfill")
     if not (context.as_json or execution.was_interrupted or execution.has_nothing):
         show_leaderboard(context, execution.job)
     return finish(context, execution)
 
 
-def _stage(name: str, text: str, *lines: str, selection: Sequence[str] = ()) -> click.Command:
-    @click.command(name, cls=Command, help=text, epilog=examples(*lines))
-    @shared_options(selection=selection)
-    def command(context: Context) -> int:
-        return finish(context, run_flow(context, name.replace("-", "_")))
-
-    return command
+def _stage(context: Context, name: str) -> int:
+    return finish(context, run_flow(context, name))
 
 
-def _calling_stage(name: str, text: str, *lines: str, selection: Sequence[str]) -> click.Command:
-    @click.command(name, cls=Command, help=text, epilog=examples(*lines))
-    @repair_options
-    @budget_options
-    @shared_options(selection=selection)
-    def command(context: Context, retry_failed: bool, replace_lost: bool) -> int:
-        from flows.run.unknown_names import refuse_unknown_names
+def _calling_stage(context: Context, name: str) -> int:
+    from flows.run.unknown_names import refuse_unknown_names
 
-        refuse_unknown_names(context.job)
-        return finish(context, run_flow(context, name, retry_failed=retry_failed, replace_lost=replace_lost))
-
-    return command
+    refuse_unknown_names(context.job)
+    return _stage(context, name)
 
 
-ingest = _stage(
-    "ingest",
-    "Load the data set and check it.\n\nA task that fails a check is put in the table `quarantine` and not evaluated, "
-    "unless the configuration sets another policy for the check.",
-    "prbench ingest --config prbench.yaml",
-    selection=("split",),
-)
-assemble = _stage(
-    "assemble",
-    "Build the conversations that are sent to the models.",
-    "prbench assemble",
-    "prbench assemble --limit 20",
-    selection=("split", "limit"),
-)
-sample = _calling_stage(
-    "sample",
-    "Sample the responses that are missing.",
-    "prbench sample --model gpt-5-high",
-    "prbench sample --limit 20 --max-usd 5",
-    selection=("split", "model", "trials", "limit", "vintage", "night"),
-)
-derive = _calling_stage(
-    "derive",
-    "Reword criteria for judges with another rubric.\n\nThese are the judges whose `rubric` in the configuration is "
-    "`examples_removed` or `augmented`. `prbench run` includes this stage.",
-    "prbench derive --limit 5",
-    selection=("split", "judge", "limit"),
-)
-judge = _calling_stage(
-    "judge",
-    "Judge the criteria that have no verdict yet.",
-    "prbench judge --judge o4-mini --limit 50",
-    "prbench judge --night 2026-11-22 --retry-failed",
-    selection=EVALUATED,
-)
-aggregate = _stage("aggregate", "Recompute scores, intervals and leaderboards.", "prbench aggregate")
+@command("split", output=RUNS)
+def ingest(context: Context) -> int:
+    """Load the data set and check it.
+
+    A task that fails a check is put in the table `quarantine` and not evaluated, unless the configuration sets another
+    policy for the check.
+
+    Examples:
+      prbench ingest --config prbench.yaml
+    """
+    return _stage(context, "ingest")
 
 
-@click.command(
-    "select-hard", cls=Command, epilog=examples("prbench select-hard", "prbench select-hard --judge o4-mini")
-)
-@shared_options(selection=("split", "judge", "vintage"), texts={
+@command("split", "limit", output=RUNS)
+def assemble(context: Context) -> int:
+    """Build the conversations that are sent to the models.
+
+    Examples:
+      prbench assemble
+      prbench assemble --limit 20
+    """
+    return _stage(context, "assemble")
+
+
+@command("split", "model", "trials", "limit", "vintage", "night", *CALLS, output=RUNS)
+def sample(context: Context) -> int:
+    """Sample the responses that are missing.
+
+    Examples:
+      prbench sample --model gpt-5-high
+      prbench sample --limit 20 --max-usd 5
+    """
+    return _calling_stage(context, "sample")
+
+
+@command("split", "judge", "limit", *CALLS, output=RUNS)
+def derive(context: Context) -> int:
+    """Reword criteria for judges with another rubric.
+
+    These are the judges whose `rubric` in the configuration is `examples_removed` or `augmented`. `prbench run`
+    includes this stage.
+
+    Examples:
+      prbench derive --limit 5
+    """
+    return _calling_stage(context, "derive")
+
+
+@command(*EVALUATED, *CALLS, output=RUNS)
+def judge(context: Context) -> int:
+    """Judge the criteria that have no verdict yet.
+
+    Examples:
+      prbench judge --judge o4-mini --limit 50
+      prbench judge --night 2026-11-22 --retry-failed
+    """
+    return _calling_stage(context, "judge")
+
+
+@command(output=RUNS)
+def aggregate(context: Context) -> int:
+    """Recompute scores, intervals and leaderboards.
+
+    Examples:
+      prbench aggregate
+    """
+    return _stage(context, "aggregate")
+
+
+@command("split", "judge", "vintage", output=RUNS, texts={
     "judge": "Judge whose verdicts count (only one).  [default: the first configured one, else the only stored one]",
 })  # fmt: skip
 def select_hard(context: Context) -> int:
     """Select the hard subset of each field.
 
     The hard subset holds the tasks of a field with the lowest mean score over all models.
+
+    Examples:
+      prbench select-hard
+      prbench select-hard --judge o4-mini
     """
     if len(context.arguments.judges) > 1:
         raise click.UsageError("--judge: one judge selects the hard subset; give --judge once")
-    return finish(context, run_flow(context, "select_hard"))
+    return _stage(context, "select_hard")

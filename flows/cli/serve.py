@@ -4,8 +4,7 @@ import re
 
 import click
 
-from flows.cli.help import Command, examples
-from flows.cli.options import Context, shared_options
+from flows.cli.options import Context, command
 
 
 def _name_checked(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
@@ -14,11 +13,7 @@ def _name_checked(_context: click.Context, _option: click.Parameter, name: str |
     return name
 
 
-@click.command(cls=Command, epilog=examples(
-    "prbench serve --config prbench.yaml",
-    "PREFECT_API_URL=http://prefect:4200/api prbench serve",
-    "prbench serve --work-pool evals",
-))  # fmt: skip
+@command(output=("verbose",))
 @click.option("--port", type=click.IntRange(min=1, max=65535), default=4200, show_default=True, metavar="PORT",
               help="Port of the Prefect server that is started if PREFECT_API_URL is not set.")  # fmt: skip
 @click.option("--name", metavar="NAME", callback=_name_checked,
@@ -26,11 +21,15 @@ def _name_checked(_context: click.Context, _option: click.Parameter, name: str |
                    "plain names belong to another one on the same server.")  # fmt: skip
 @click.option("--work-pool", metavar="NAME",
               help="Register the deployments in this work pool and exit; the pool's workers run them.")  # fmt: skip
-@shared_options(output=("verbose",))
 def serve(context: Context, port: int, name: str | None, work_pool: str | None) -> int:
     """Run the nights on schedule, until interrupted.
 
     Nights start on the schedule in the configuration. Backfills, checks and compactions can be started in Prefect's UI.
+
+    Examples:
+      prbench serve --config prbench.yaml
+      PREFECT_API_URL=http://prefect:4200/api prbench serve
+      prbench serve --work-pool evals
     """
     from flows.serving import serve as serve_deployments
 

@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from flows.cli.help import Command, examples
-from flows.cli.options import SHOWS, WAREHOUSE, Context, shared_options
+from flows.cli.options import SHOWS, WAREHOUSE, Context, command
 from flows.cli.output import FORMATS, show, show_json
-from sql import read, schema, with_steps
 from tasks.console import exact
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.table import Table
@@ -35,16 +33,9 @@ _ENDINGS = {".csv": "csv", ".json": "json", ".jsonl": "jsonl", ".parquet": "parq
 _WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 
 
-@click.command(cls=Command, epilog=examples(
-    "prbench sql 'select model, mean_score from leaderboard where is_primary'",
-    "prbench sql -f query.sql -o rows.csv",
-    "prbench sql                           how to open the database",
-    "prbench sql --describe                list all tables",
-    "prbench sql --describe leaderboard    list the columns of one",
-    "prbench sql --cookbook                list the recipes",
-    "prbench sql --cookbook ranking        run one",
-    "prbench sql --cookbook ranking --show > mine.sql",
-))  # fmt: skip
+@command(place=WAREHOUSE, output=SHOWS, texts={
+    "json": "Short for --format json.",
+})  # fmt: skip
 @click.argument("query", required=False)
 @click.option("-f", "--file", type=_FILE, metavar="FILE", help="Read the query from a file.")
 @click.option("--describe", metavar="[TABLE]", help="List the tables, or the columns of one table.", **_MAY_BE_BARE)
@@ -57,7 +48,6 @@ _WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
     help="Format of the result.  [default: that of the file's ending, else table]",
 )
 @click.option("-o", "--output", type=_FILE, metavar="FILE", help="Write the result to a file.")
-@shared_options(place=WAREHOUSE, output=SHOWS, texts={"json": "Short for --format json."})
 def sql(
     context: Context, query: str | None, file: Path | None, describe: str | None, cookbook: str | None,
     is_shown: bool, file_format: str | None, output: Path | None,
@@ -67,6 +57,16 @@ def sql(
     Queries are read-only; one can also come through a pipe. Without a query, the command prints the path of the
     database, a command that opens it in DuckDB's own shell, and the cookbook: a list of recipes, which are ready-made
     queries for common questions.
+
+    Examples:
+      prbench sql 'select model, mean_score from leaderboard where is_primary'
+      prbench sql -f query.sql -o rows.csv
+      prbench sql                           how to open the database
+      prbench sql --describe                list all tables
+      prbench sql --describe leaderboard    list the columns of one
+      prbench sql --cookbook                list the recipes
+      prbench sql --cookbook ranking        run one
+      prbench sql --cookbook ranking --show > mine.sql
     """
     _refuse_two_questions({"a query": query, "-f": file, "--describe": describe, "--cookbook": cookbook})
     if is_shown and not cookbook:
@@ -194,7 +194,6 @@ def _database(context: Context) -> Path:
 
 _FIRST = ("leaderboard", "scores", "verdict_details", "tasks", "responses", "run_costs")
 _MEASURES = ("_measures", "intervals", "condition_tests")
-_LISTED = {"listed": read("questions/look/tables_and_views")}
 
 
 def described(database: Path, name: str) -> tuple[str, str]:
@@ -203,6 +202,8 @@ def described(database: Path, name: str) -> tuple[str, str]:
     Raises:
         UsageError: there is no such table; the message names the nearest ones.
     """
+    from sql import read
+
     found = {row[0].lower(): row for row in run_sql(database, read("questions/look/tables_and_views")).rows}
     if name.lower() not in found:
         listed = [listed for listed, _ in listed_names() if listed in found]
@@ -216,6 +217,7 @@ def listed_names() -> list[tuple[str, str]]:
 
     What most people need comes first, and last the stored measures, which marts show beside what they belong to.
     """
+    from sql import schema
     from warehouse import TABLES
 
     marts = schema()["marts"]
@@ -226,16 +228,21 @@ def listed_names() -> list[tuple[str, str]]:
 
 def tables_query() -> str:
     """The query for the list of tables, in the order of `listed_names`."""
+    from sql import read, with_steps
     from warehouse import quoted
 
-    origins = ", ".join(f"({quoted(name)}, {quoted(origin)}, {place})"
-                        for place, (name, origin) in enumerate(listed_names()))  # fmt: skip
-    steps = {**_LISTED, "origins": f"select * from (values {origins}) as given (name, origin, place)"}
+    listed = enumerate(listed_names())
+    rows = ", ".join(f"({quoted(name)}, {quoted(origin)}, {place})" for place, (name, origin) in listed)
+    steps = {
+        "listed": read("questions/look/tables_and_views"),
+        "origins": f"select * from (values {rows}) as given (name, origin, place)",
+    }
     return with_steps(read("questions/look/tables"), steps)
 
 
 def columns_query(name: str) -> str:
     """The query for the columns of a table."""
+    from sql import read, with_steps
     from warehouse import quoted
 
     return with_steps(read("questions/look/columns"), {"named_table": f"select {quoted(name)} as name"})

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from flows.cli.help import Command, examples
-from flows.cli.options import EVALUATED, SHOWS, Context, shared_options
+from flows.cli.options import EVALUATED, SHOWS, Context, command
 from flows.cli.output import in_words, show_json, show_nothing, show_rows, show_table
 from flows.run.arguments import Arguments
 from tasks.rules.text.numbers import coverage_text
@@ -30,17 +29,11 @@ _MATRIX = [
 ]  # fmt: skip
 
 
-@click.command(cls=Command, epilog=examples(
-    "prbench status",
-    "prbench status --night 2026-11-22 --json",
-    "prbench status --spend --since 7d",
-    "prbench status --runs --disk",
-))  # fmt: skip
+@command(*EVALUATED, output=SHOWS)
 @click.option("--spend", "with_spend", is_flag=True, help="Show the spend by day (UTC) and model.")
 @click.option("--runs", "with_runs", is_flag=True, help="Show the latest runs and what they made.")
 @click.option("--disk", "with_disk", is_flag=True, help="Show the disk space in use.")
 @click.option("--since", metavar="WHEN", help="For --spend and --runs: 7d, 24h, or a date (UTC) such as 2026-11-01.")
-@shared_options(selection=EVALUATED, output=SHOWS)
 def status(context: Context, with_spend: bool, with_runs: bool, with_disk: bool, since: str | None) -> int:
     """Show what is done, failed and missing.
 
@@ -48,6 +41,12 @@ def status(context: Context, with_spend: bool, with_runs: bool, with_disk: bool,
     column `judge` count the model's responses, the others its verdicts. All tasks of the chosen splits are wanted,
     except those that are skipped because the comparisons of a model are settled (`stopping`). Coverage is done /
     wanted. --spend, --runs and --disk show other tables instead.
+
+    Examples:
+      prbench status
+      prbench status --night 2026-11-22 --json
+      prbench status --spend --since 7d
+      prbench status --runs --disk
     """
     if since is not None and not (with_spend or with_runs):
         raise click.UsageError("--since is for --spend and --runs; add one of them")
