@@ -57,7 +57,7 @@ def report(context: Context, out: Path | None, is_served: bool, is_live: bool, p
         elif not given.is_quiet:
             click.echo(f"Report: {written.index} ({written.n_bytes / 1e6:,.1f} MB)")
     if is_served:
-        from flows.report_server import serve_report
+        from flows.report_server.server import serve_report
 
         # Compare and the ranking so far are about the configured splits, as `prbench diff` and `leaderboard` are.
         serve_report(stored, index, port, is_live=is_live)

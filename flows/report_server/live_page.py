@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from flows.report_server.coverage_bars import Bar
-from flows.report_server.live_state import Live, Row, RunState
+from flows.report_server.live import Bar, Live, Row, RunState
 from flows.run.outcomes import ENDINGS, FAILED, INTERRUPTED, KILLED
 from tasks.compare import small_note
 from tasks.rules.text.numbers import SMALL_MARK, counted, coverage_text, number

@@ -19,8 +19,7 @@ from flows.cli.main import main
 from flows.cli.output import show, show_table
 from tasks.alerts.alert import Alert
 from tasks.alerts.message import Message, Night
-from tasks.console.progress import Tally, advance, notice, progress
-from tasks.console.terminal import guard_log_records, shown_visibly
+from tasks.console import Tally, advance, guard_log_records, notice, progress, shown_visibly
 from tasks.rules.text.visible import visible
 from tests.builders import row
 from tests.flows.conftest import PRBENCH

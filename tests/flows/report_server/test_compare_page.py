@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from flows.cli.output import cell_text
-from flows.report_server.choices import asked_in
-from flows.report_server.compare_page import comparison
+from flows.report_server.compare_page import asked_in, comparison
 from tasks.compare import table_of
 from tasks.config.data_revision import DataRevision
 from tasks.config.job import Job

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from flows.report_server.server import server_of
-from flows.report_server.serving import makers_of
+from flows.report_server.server import makers_of, server_of
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved

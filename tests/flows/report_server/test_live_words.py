@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from flows.report_server.coverage_bars import Bar, with_fresh
+from flows.report_server.live import Bar, Live, RunState, with_fresh
 from flows.report_server.live_page import as_json, words
-from flows.report_server.live_state import Live, RunState
 from tests.builders import job_on
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)

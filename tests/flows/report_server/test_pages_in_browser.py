@@ -10,8 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from flows import report_server
-from flows.report_server.server import Made, server_of
-from flows.report_server.serving import makers_of
+from flows.report_server.server import Made, makers_of, server_of
 from tasks.config.job import Job
 from tests.tasks.report.browser import PHONE, Visit
 from tests.tasks.report.conftest import browser, hostile_job, hostile_site, world_job, world_site

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from flows.report_basis import basis_of, note_basis, whole_of
-from flows.report_server.server import MOST_MAKING, Made, server_of
-from flows.report_server.serving import makers_of, serve_report
+from flows.report_server.server import MOST_MAKING, Made, makers_of, serve_report, server_of
 from tasks.report import COMPARE
 from tasks.report.rendering.html import render
 from tasks.rules.errors import UsageError

@@ -2,20 +2,160 @@
 
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 import sql
-from flows.report_server.coverage_bars import Bar, bars_of, with_fresh
-from flows.report_server.ranking import ranking_so_far
 from flows.run.outcomes import KILLED, RUNNING
 from flows.run.run_record import job_of_run
-from tasks.config import Job
+from tasks.aggregate import stale_intervals
+from tasks.benchmarks import load_benchmark
+from tasks.config import Endpoint, Job
 from tasks.maintain import run_cost
+from tasks.report import labelled_judgings
 from tasks.rules.errors import PipelineError, UsageError
+from tasks.run import Covered, coverage
 from warehouse import Reader, Warehouse, WarehouseError
+
+
+@dataclass(frozen=True)
+class Bar:
+    """The responses of a model (no `judge`), the verdicts of a judge, or those on one model.
+
+    Attributes:
+        model: with its vintage where that is not the base one; None for all models.
+        label: of the model or judge whose calls fill the bar.
+        is_part: whether it is a part of the bar of its judge.
+        n_made: cells that this very run has done, as far as is published.
+        n_fresh: calls of this run that were answered since then, as far as that is known.
+    """
+
+    wanted: int
+    done: int
+    failures: Counter[str]
+    model: str | None
+    judge: str | None
+    label: str
+    is_part: bool = False
+    n_made: int = 0
+    n_fresh: int = 0
+
+    @property
+    def n_failed(self) -> int:
+        """Cells that failed."""
+        return sum(self.failures.values())
+
+
+def bars_of(job: Job, reader: Reader) -> list[Bar]:
+    """The bars of a run, responses first; none before there are admitted tasks.
+
+    Raises:
+        PipelineError: the data set is not ingested.
+    """
+    cells: dict[tuple[str | None, str], list[Covered]] = {}
+    judges = {None, *(judge.label for judge in job.settings.judges)}
+    # What was judged elsewhere, or answered elsewhere in part, is not for the run to do.
+    for cell in (cell for cell in coverage(job) if cell.due and cell.judge in judges):
+        cells.setdefault((cell.judge, cell.model_name), []).append(cell)
+    rows = reader.rows(sql.read("questions/look/rows_of_run_by_label"), {"run_id": job.run_id})
+    made = {(row["purpose"], row["label"]): row["n_done"] for row in rows}
+    by_judge: dict[str | None, list[Bar]] = {}
+    for (judge, model), of_bar in cells.items():
+        failures = sum((cell.failures for cell in of_bar), Counter[str]())
+        wanted, done = sum(cell.due for cell in of_bar), sum(cell.done for cell in of_bar)
+        label = of_bar[0].model
+        n_made = 0 if judge else made.get(("sample", label), 0)
+        bar = Bar(wanted, done, failures, model, judge, judge or label, is_part=bool(judge), n_made=n_made)
+        by_judge.setdefault(judge, []).append(bar)
+    bars = by_judge.pop(None, [])
+    for judge, parts in by_judge.items():
+        bars += [_whole(parts, made.get(("judge", judge), 0)), *(parts if len(parts) > 1 else ())]
+    return bars
+
+
+def _whole(parts: Sequence[Bar], n_made: int) -> Bar:
+    """The bar of a judge."""
+    failures = sum((part.failures for part in parts), Counter[str]())
+    wanted, done = sum(part.wanted for part in parts), sum(part.done for part in parts)
+    model = parts[0].model if len(parts) == 1 else None
+    return Bar(wanted, done, failures, model, parts[0].judge, parts[0].label, n_made=n_made)
+
+
+def with_fresh(bars: Iterable[Bar], calls: Iterable[Mapping[str, Any]], job: Job | None) -> list[Bar]:
+    """The bars with the calls that were answered since the last publishing.
+
+    The ledger knows the name that a model was called by. Where several labels have one name, it is not known
+    whose calls they were.
+    """
+    if job is None:
+        return list(bars)
+    answered: Counter[tuple[str, str]] = Counter()
+    for call in calls:
+        answered[call["purpose"], call["called_model"]] += call["calls"] - call["failed_calls"]
+    names = {"sample": _names(job.settings.models), "judge": _names(job.settings.judges)}
+
+    def fresh(bar: Bar) -> int:
+        purpose = "judge" if bar.judge else "sample"
+        name = names[purpose].get(bar.label)
+        missing = bar.wanted - bar.done - bar.n_failed
+        return 0 if name is None or bar.is_part else min(missing, max(0, answered[purpose, name] - bar.n_made))
+
+    return [replace(bar, n_fresh=fresh(bar)) for bar in bars]
+
+
+def _names(endpoints: Sequence[Endpoint]) -> dict[str, str]:
+    """By label, the name that no other one is called by."""
+    counted = Counter(each.name for each in endpoints)
+    return {each.label: each.name for each in endpoints if counted[each.name] == 1}
+
+
+_JUDGING = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
+
+
+def ranking_so_far(job: Job, reader: Reader) -> list[dict[str, Any]]:
+    """The latest vintage of each model on each split under each judging, by rank.
+
+    `judging` is its name in the report. Stored intervals belong to the values that they were computed from; for newer
+    values they are computed here, by the same function.
+    """
+    score = load_benchmark(job.settings.benchmark).primary_score.score_name
+    rows = reader.rows(sql.read("questions/look/ranking_so_far"), {
+        "benchmark": job.settings.benchmark,
+        "revision": job.data.revision,
+        "score": score,
+        "splits": list(job.settings.dataset.splits),
+        "models": list(job.named_models or ()),
+        "judges": list(job.named_judges or (judge.label for judge in job.settings.judges)),
+    })  # fmt: skip
+    new = {}
+    if any(row["ci_low"] is None for row in rows):
+        new = {each["figure_id"]: each for each in stale_intervals(reader, "all", score)}
+    named = _labels(rows)
+    return [
+        _with_interval(row, new.get(row.pop("figure_id")), row.pop("mean_floor")) | {"judging": named[_judging(row)]}
+        for row in rows
+    ]
+
+
+def _labels(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[Any, ...], str]:
+    """The label of each judging."""
+    judgings = [dict(zip(_JUDGING, key, strict=True)) for key in dict.fromkeys(map(_judging, rows))]
+    return {_judging(each): each["judging"] for each in labelled_judgings(judgings)}
+
+
+def _judging(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in _JUDGING)
+
+
+def _with_interval(row: dict[str, Any], new: dict[str, Any] | None, floor: float) -> dict[str, Any]:
+    if new is None:
+        return row
+    # Clipped as the mean is.
+    low, high = (None if new[name] is None else max(new[name], floor) for name in ("ci_low", "ci_high"))
+    return row | {"ci_low": low, "ci_high": high, "is_small": new["is_small"]}
+
 
 Row = dict[str, Any]
 
