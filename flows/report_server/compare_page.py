@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-import sql
 from tasks.compare import (
     Difference,
     Flip,
@@ -108,7 +107,7 @@ def fields_of(job: Job, reader: Reader, asked: Asked) -> list[Field]:
         PipelineError: there is no verdict yet.
     """
     groups = comparable(reader, job.settings.benchmark, job.data.revision, asked.kind)
-    names = _names(reader, job, asked.kind, groups)
+    names = _names(reader, asked.kind, groups)
     narrowed = dict(asked.narrowed) if asked.names else _likely_narrowed(job, asked.kind, groups)
     first, second = asked.names or _likely(job, asked.kind, list(names), _fitting(groups, narrowed))
     sides = list(names.items())
@@ -125,12 +124,12 @@ def fields_of(job: Job, reader: Reader, asked: Asked) -> list[Field]:
 _Groups = Sequence[Sequence[Side]]
 
 
-def _names(reader: Reader, job: Job, kind: Kind, groups: _Groups) -> dict[str, str]:
+def _names(reader: Reader, kind: Kind, groups: _Groups) -> dict[str, str]:
     """What can be picked on each side, as the page calls it; latest vintages and runs first."""
     if kind != "run":
         return _options(reader, kind, groups)
     there = {side.name for group in groups for side in group}
-    rows = reader.rows(sql.read("questions/look/runs_to_choose"), {"benchmark": job.settings.benchmark})
+    rows = reader.select("runs", order="started_at desc, run_id")
     return {row["run_id"]: _run_in_words(row) for row in rows if row["run_id"] in there}
 
 
@@ -189,8 +188,8 @@ def _likely(job: Job, kind: Kind, names: Sequence[str], fitting: set[str]) -> tu
 
 def _splits(job: Job, reader: Reader) -> list[tuple[str, str]]:
     """The splits to choose from, none where there is one; first, as an empty value, those of `prbench diff`."""
-    key = {"benchmark": job.settings.benchmark, "revision": job.data.revision}
-    stored = [row["split"] for row in reader.rows(sql.read("questions/look/splits_to_choose"), key)]
+    key = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision, "is_own_hard": False}
+    stored = [row["split"] for row in reader.select("staging.task_set_members", "distinct split", **key)]
     if len(stored) < 2:
         return []
     configured = [split for split in job.settings.dataset.splits if split in stored]

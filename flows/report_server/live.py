@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -12,7 +12,7 @@ from flows.run.outcomes import KILLED, RUNNING
 from flows.run.run_record import job_of_run
 from tasks.aggregate import stale_intervals
 from tasks.benchmarks import load_benchmark
-from tasks.config import Endpoint, Job
+from tasks.config import Job
 from tasks.maintain import run_cost
 from tasks.report import labelled_judgings
 from tasks.rules.errors import PipelineError, UsageError
@@ -28,8 +28,6 @@ class Bar:
         model: with its vintage where that is not the base one; None for all models.
         label: of the model or judge whose calls fill the bar.
         is_part: whether it is a part of the bar of its judge.
-        n_made: cells that this very run has done, as far as is published.
-        n_fresh: calls of this run that were answered since then, as far as that is known.
     """
 
     wanted: int
@@ -39,8 +37,6 @@ class Bar:
     judge: str | None
     label: str
     is_part: bool = False
-    n_made: int = 0
-    n_fresh: int = 0
 
     @property
     def n_failed(self) -> int:
@@ -48,7 +44,7 @@ class Bar:
         return sum(self.failures.values())
 
 
-def bars_of(job: Job, reader: Reader) -> list[Bar]:
+def bars_of(job: Job) -> list[Bar]:
     """The bars of a run, responses first; none before there are admitted tasks.
 
     Raises:
@@ -59,56 +55,24 @@ def bars_of(job: Job, reader: Reader) -> list[Bar]:
     # What was judged elsewhere, or answered elsewhere in part, is not for the run to do.
     for cell in (cell for cell in coverage(job) if cell.due and cell.judge in judges):
         cells.setdefault((cell.judge, cell.model_name), []).append(cell)
-    rows = reader.rows(sql.read("questions/look/rows_of_run_by_label"), {"run_id": job.run_id})
-    made = {(row["purpose"], row["label"]): row["n_done"] for row in rows}
     by_judge: dict[str | None, list[Bar]] = {}
     for (judge, model), of_bar in cells.items():
         failures = sum((cell.failures for cell in of_bar), Counter[str]())
         wanted, done = sum(cell.due for cell in of_bar), sum(cell.done for cell in of_bar)
-        label = of_bar[0].model
-        n_made = 0 if judge else made.get(("sample", label), 0)
-        bar = Bar(wanted, done, failures, model, judge, judge or label, is_part=bool(judge), n_made=n_made)
+        bar = Bar(wanted, done, failures, model, judge, judge or of_bar[0].model, is_part=bool(judge))
         by_judge.setdefault(judge, []).append(bar)
     bars = by_judge.pop(None, [])
-    for judge, parts in by_judge.items():
-        bars += [_whole(parts, made.get(("judge", judge), 0)), *(parts if len(parts) > 1 else ())]
+    for parts in by_judge.values():
+        bars += [_whole(parts), *(parts if len(parts) > 1 else ())]
     return bars
 
 
-def _whole(parts: Sequence[Bar], n_made: int) -> Bar:
+def _whole(parts: Sequence[Bar]) -> Bar:
     """The bar of a judge."""
     failures = sum((part.failures for part in parts), Counter[str]())
     wanted, done = sum(part.wanted for part in parts), sum(part.done for part in parts)
     model = parts[0].model if len(parts) == 1 else None
-    return Bar(wanted, done, failures, model, parts[0].judge, parts[0].label, n_made=n_made)
-
-
-def with_fresh(bars: Iterable[Bar], calls: Iterable[Mapping[str, Any]], job: Job | None) -> list[Bar]:
-    """The bars with the calls that were answered since the last publishing.
-
-    The ledger knows the name that a model was called by. Where several labels have one name, it is not known
-    whose calls they were.
-    """
-    if job is None:
-        return list(bars)
-    answered: Counter[tuple[str, str]] = Counter()
-    for call in calls:
-        answered[call["purpose"], call["called_model"]] += call["calls"] - call["failed_calls"]
-    names = {"sample": _names(job.settings.models), "judge": _names(job.settings.judges)}
-
-    def fresh(bar: Bar) -> int:
-        purpose = "judge" if bar.judge else "sample"
-        name = names[purpose].get(bar.label)
-        missing = bar.wanted - bar.done - bar.n_failed
-        return 0 if name is None or bar.is_part else min(missing, max(0, answered[purpose, name] - bar.n_made))
-
-    return [replace(bar, n_fresh=fresh(bar)) for bar in bars]
-
-
-def _names(endpoints: Sequence[Endpoint]) -> dict[str, str]:
-    """By label, the name that no other one is called by."""
-    counted = Counter(each.name for each in endpoints)
-    return {each.label: each.name for each in endpoints if counted[each.name] == 1}
+    return Bar(wanted, done, failures, model, parts[0].judge, parts[0].label)
 
 
 _JUDGING = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
@@ -224,7 +188,6 @@ class LiveView:
         self._warehouse = Warehouse(job.warehouse)
         self._lock = threading.Lock()
         self._published = _Published(())
-        self._jobs: dict[str, Job] = {}
 
     def now(self) -> Live:
         """How things stand; `trouble` says what cannot be read."""
@@ -251,23 +214,23 @@ class LiveView:
             return
         with self._warehouse.reader() as reader:
             found = _Published(stamp)
-            found.states = [self._state(reader, row) for row in reader.rows(sql.read("questions/look/live_runs"))]
+            found.states = [self._state(row) for row in reader.rows(sql.read("questions/look/live_runs"))]
             try:
                 found.ranking = ranking_so_far(self._job, reader)
             except (PipelineError, UsageError) as error:
                 found.trouble = f"The ranking is not known: {error}"
         self._published = found
 
-    def _state(self, reader: Reader, row: Row) -> RunState:
+    def _state(self, row: Row) -> RunState:
         """A run with what is published of it."""
         common = {name: row[name] for name in ("run_id", "command", "night", "started_at", "ended_at", "outcome")}
         try:
-            job = self._jobs[row["run_id"]] = self._jobs.get(row["run_id"]) or job_of_run(self._job, row)
+            job = job_of_run(self._job, row)
             given = {**common, "benchmark": job.settings.benchmark, "max_usd": job.settings.limits.max_usd}
         except ValueError:
             return RunState(is_living=False, trouble="another version of prbench wrote its record", **common)
         try:
-            return RunState(is_living=False, bars=bars_of(job, reader), **given)
+            return RunState(is_living=False, bars=bars_of(job), **given)
         except (PipelineError, UsageError) as error:
             return RunState(is_living=False, trouble=str(error), **given)
 
@@ -288,7 +251,6 @@ class LiveView:
         return replace(
             run,
             calls=calls,
-            bars=with_fresh(run.bars, calls, self._jobs.get(run.run_id)) if run.is_living else run.bars,
             cost_usd=sum(known) if known or not calls else None,
             n_unpriced=sum(call["unpriced_calls"] for call in calls),
         )

@@ -1,8 +1,6 @@
 """The live page: how things stand, in words and bars."""
 
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -58,18 +56,6 @@ def words(live: Live, index: Path, is_current: Callable[[], bool]) -> dict[str, 
     }
 
 
-def as_json(live: Live) -> str:
-    """All that is known, for machines."""
-    return json.dumps(live, default=_plain)
-
-
-def _plain(value: Any) -> Any:
-    """What JSON has no type for: records by their fields, moments as text."""
-    if is_dataclass(value):
-        return {each.name: getattr(value, each.name) for each in fields(value)}
-    return str(value)
-
-
 def _run(run: RunState, until: datetime | None) -> dict[str, Any]:
     return {
         "id": run.run_id,
@@ -79,7 +65,6 @@ def _run(run: RunState, until: datetime | None) -> dict[str, Any]:
         "has_begun": run.started_at is None,
         "facts": _facts(run, until),
         "bars": [_bar(bar) for bar in run.bars],
-        "has_fresh": any(bar.n_fresh for bar in run.bars),
         "calls": [_call(call) for call in run.calls],
         "trouble": run.trouble,
     }
@@ -103,8 +88,7 @@ def _facts(run: RunState, until: datetime | None) -> list[tuple[str, str, str]]:
     if run.started_at is None:
         return []
     whole = [bar for bar in run.bars if not bar.is_part]
-    wanted, done, n_fresh = (sum(getattr(bar, name) for bar in whole) for name in ("wanted", "done", "n_fresh"))
-    fresh = f", {_more(n_fresh)}" if n_fresh else ""
+    wanted, done = (sum(getattr(bar, name) for bar in whole) for name in ("wanted", "done"))
     n_calls, n_failed = (sum(call[name] for call in run.calls) for name in ("calls", "failed_calls"))
     cap = "no cap" if run.max_usd is None else f"cap {_usd(run.max_usd)}"
     unpriced = f", {counted(run.n_unpriced, 'call')} of unknown price" if run.n_unpriced else ""
@@ -114,7 +98,7 @@ def _facts(run: RunState, until: datetime | None) -> list[tuple[str, str, str]]:
         (
             "Coverage",
             coverage_text(done / wanted if wanted else None),
-            f"{done:,} of {wanted:,} responses and verdicts, those of earlier runs included{fresh}" if wanted else "",
+            f"{done:,} of {wanted:,} responses and verdicts, those of earlier runs included" if wanted else "",
         ),
         ("Failed", f"{run.failures.total():,}", causes),
         (f"Cost{so_far}", _usd(run.cost_usd), cap + unpriced),
@@ -132,13 +116,10 @@ def _facts(run: RunState, until: datetime | None) -> list[tuple[str, str, str]]:
 
 
 def _bar(bar: Bar) -> dict[str, Any]:
-    """A bar with the ends of its pieces in per cent: done, answered since, failed."""
+    """A bar with its pieces in per cent: a name, where it begins, and how wide it is."""
     wanted = max(1, bar.wanted)
-    pieces, start = [], 0.0
-    for name, n_cells in (("done", bar.done), ("fresh", bar.n_fresh), ("failed", bar.n_failed)):
-        width = 100 * n_cells / wanted
-        pieces.append((name, f"{start:.3f}%", f"{width:.3f}%"))
-        start += width
+    done, failed = (100 * n_cells / wanted for n_cells in (bar.done, bar.n_failed))
+    pieces = [("done", "0.000%", f"{done:.3f}%"), ("failed", f"{done:.3f}%", f"{failed:.3f}%")]
     what = bar.model or "all models"
     return {
         "name": what if bar.is_part or not bar.judge else f"{bar.judge} on {what}",
@@ -146,13 +127,8 @@ def _bar(bar: Bar) -> dict[str, Any]:
         "pieces": pieces,
         "share": coverage_text(bar.done / wanted),
         "count": f"{bar.done:,} of {bar.wanted:,}",
-        "fresh": _more(bar.n_fresh) if bar.n_fresh else "",
         "failed": ", ".join(f"{n_cells:,} {cause}" for cause, n_cells in bar.failures.most_common()),
     }
-
-
-def _more(n_fresh: int) -> str:
-    return f"about {n_fresh:,} more answered"
 
 
 def _call(call: dict[str, Any]) -> list[str]:

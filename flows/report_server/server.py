@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from flows.report_basis import is_up_to_date
 from flows.report_server.compare_page import comparison
 from flows.report_server.live import LiveView
-from flows.report_server.live_page import as_json, words
+from flows.report_server.live_page import words
 from flows.run.errors import explained
 from flows.server.loopback import HOST, is_from_here
 from tasks.config import Job
@@ -204,10 +204,7 @@ def makers_of(job: Job, index: Path, *, is_live: bool) -> dict[str, Maker | Made
             shown = words(view.now(), index, lambda: _shows_everything(job, index))
             return Made(served_page(LIVE, benchmark, folder, pages, live=shown).encode())
 
-        def data(_: Mapping[str, str]) -> Made:
-            return Made(as_json(view.now()).encode(), "application/json")
-
-        makers |= {f"/{folder.name}/{LIVE.name}.html": live, f"/{folder.name}/{LIVE.name}.json": data}
+        makers[f"/{folder.name}/{LIVE.name}.html"] = live
     return makers
 
 

@@ -1,6 +1,5 @@
 """What the live page says: of several runs, of none, of one that ended, and how much of each bar is what."""
 
-import json
 import os
 from collections import Counter
 from datetime import UTC, datetime, timedelta
@@ -9,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from flows.report_server.live import Bar, Live, RunState, with_fresh
-from flows.report_server.live_page import as_json, words
-from tests.builders import job_on
+from flows.report_server.live import Bar, Live, RunState
+from flows.report_server.live_page import words
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 BAR = Bar(200, 120, Counter(timeout=3, refused=1), "a", None, "a")
@@ -61,16 +59,7 @@ def test_a_run_says_what_is_done_what_failed_of_which_cause_and_what_it_cost_und
         "Time": ("1 h 2 min", "started 2026-11-23 10:58 UTC"),
     }
     (bar,) = shown["bars"]
-    assert bar["pieces"] == [
-        ("done", "0.000%", "60.000%"), ("fresh", "60.000%", "0.000%"), ("failed", "60.000%", "2.000%"),
-    ]  # fmt: skip
-
-
-def test_machines_get_all_of_it_with_causes_by_name() -> None:
-    found = json.loads(as_json(Live(NOW, NOW, [run(bars=[BAR])])))
-
-    assert found["at"] == "2026-11-23 12:00:00+00:00"
-    assert found["in_progress"][0]["bars"][0]["failures"] == {"timeout": 3, "refused": 1}
+    assert bar["pieces"] == [("done", "0.000%", "60.000%"), ("failed", "60.000%", "2.000%")]
 
 
 @pytest.mark.parametrize(("minutes", "is_old"), [(4, False), (6, True)])
@@ -149,29 +138,3 @@ def test_an_interval_that_may_be_too_narrow_is_marked_and_only_then_the_mark_is_
     assert (heading, row["interval"], sure["small_note"]) == ("finance, judged by j", "−0.750 to 0.250", "")
     assert unsure["ranking"][0][1][0]["interval"] == "−0.750 to 0.250°"
     assert "the interval may be too narrow" in unsure["small_note"]
-
-
-def models(*labels: tuple[str, str]) -> dict[str, Any]:
-    return {"models": [{"name": name, "label": label} for label, name in labels]}
-
-
-def call(name: str, calls: int, failed: int = 0) -> dict[str, Any]:
-    return {"purpose": "sample", "called_model": name, "calls": calls, "failed_calls": failed}
-
-
-def test_calls_answered_since_the_publishing_are_those_that_the_ledger_has_more(tmp_path: Path) -> None:
-    job = job_on("sample", tmp_path, **models(("a", "x/a")))
-    bar = Bar(200, 120, Counter(timeout=3), "a", None, "a", n_made=20)
-
-    (fresh,) = with_fresh([bar], [call("x/a", 50, 5)], job)
-    (full,) = with_fresh([bar], [call("x/a", 500)], job)
-
-    assert fresh.n_fresh == 45 - 20
-    assert full.n_fresh == 200 - 120 - 3
-
-
-def test_nobody_guesses_whose_calls_they_were_where_two_labels_call_one_model(tmp_path: Path) -> None:
-    job = job_on("sample", tmp_path, **models(("high", "x/a"), ("low", "x/a")))
-    bars = [Bar(9, 0, Counter(), label, None, label) for label in ("high", "low")]
-
-    assert [bar.n_fresh for bar in with_fresh(bars, [call("x/a", 5)], job)] == [0, 0]

@@ -49,7 +49,7 @@ def answer(port: int, path: str, method: str = "GET", **headers: str) -> tuple[i
     return response.status, response.headers["Content-Type"] or "", response.read().decode()
 
 
-PATHS = ("compare.html", "live.html", "live.json", "assets/served.css", "assets/live.js", "assets/report.css")
+PATHS = ("compare.html", "live.html", "assets/served.css", "assets/live.js", "assets/report.css")
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -105,13 +105,6 @@ def test_in_a_folder_the_page_says_how_any_two_are_compared_and_may_ask_nobody()
     assert "prbench report --serve" in page
     assert "connect-src &#39;none&#39;" in page
     assert "<form" not in page
-
-
-def test_the_state_is_there_for_machines_too(port: int) -> None:
-    status, kind, text = answer(port, "live.json")
-
-    assert (status, kind) == (200, "application/json")
-    assert json.loads(text)["last"]["outcome"] == "failed"
 
 
 def test_too_many_parameters_are_not_found_and_nothing_is_written(port: int, folder: Path) -> None:
