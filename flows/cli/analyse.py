@@ -260,11 +260,9 @@ def _show_weaknesses(title: str, found: Records, by_node: dict[str, Records]) ->
 
 
 def _show_others(model: str, than: str | None, compared: Records) -> None:
-    others = [row for row in compared if row["n_confirmed"] and row["compared_model"] != than]
-    for row in others:
-        other, n = row["compared_model"], row["n_confirmed"]
-        worse = f"Worse in {n} {'capability' if n == 1 else 'capabilities'}"
-        if other is None:
-            click.echo(f"\n{worse} than in its other criteria: prbench weaknesses {model}")
-        else:
-            click.echo(f"\n{worse} than {other}: prbench weaknesses {model} --than {other}")
+    for row in compared:
+        other = row["compared_model"]
+        if row["n_confirmed"] and other != than:
+            option = f" --than {other}" if other else ""
+            beside = f"than {other}" if other else "than in its other criteria"
+            click.echo(f"\nWorse {beside} in {row['n_confirmed']}: prbench weaknesses {model}{option}")

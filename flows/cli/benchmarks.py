@@ -73,10 +73,10 @@ def _show_one(context: Context, benchmark: "Benchmark") -> None:
     for key, value in details.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
             show_table(
-                in_words(list(value[0])), [list(row.values()) for row in value], title=title_of(key), is_cut=False
+                in_words(list(value[0])), [list(row.values()) for row in value], title=in_words([key])[0], is_cut=False
             )
         elif value not in (None, []):
-            click.echo(f"{title_of(key)}: {', '.join(value) if isinstance(value, list) else value}")
+            click.echo(f"{in_words([key])[0]}: {', '.join(value) if isinstance(value, list) else value}")
 
 
 Records = list[dict[str, Any]]
@@ -85,6 +85,7 @@ Records = list[dict[str, Any]]
 def declared(benchmark: "Benchmark") -> dict[str, Any]:
     """Everything that a benchmark declares, for people and machines alike."""
     from tasks.benchmarks import folder_of
+    from tasks.config import default_policy, expectations_of
     from tasks.dataset import sample_of
 
     sample = sample_of(benchmark.name)
@@ -95,8 +96,15 @@ def declared(benchmark: "Benchmark") -> dict[str, Any]:
         "licence": benchmark.licence,
         "sample": None if sample is None else str(sample),
         "columns": list(benchmark.columns),
-        "checks": _checks(benchmark),
-        "gradings": _gradings(benchmark),
+        "checks": [
+            {"check": each.check, "policy": default_policy(each), "meaning": each.meaning}
+            for each in expectations_of(benchmark)
+            if each.check in benchmark.invariants
+        ],
+        "gradings": [
+            {"grading": grading, "default": grading == benchmark.grading, "template": Path(template).name}
+            for grading, template in benchmark.gradings.items()
+        ],
         "scores": [
             {"score": score.score_name, "ranks": score.is_primary, "formula": formula(score)}
             for score in benchmark.scores
@@ -105,41 +113,14 @@ def declared(benchmark: "Benchmark") -> dict[str, Any]:
             {"class": name, "lowest": low, "highest": high} for name, (low, high) in benchmark.severities.items()
         ],
         "breakdowns": [{"breakdown": kind, "title": title} for kind, title in benchmark.own_breakdowns.items()],
-        "labels": _labels(benchmark),
+        # Without a field, labels are for every one.
+        "labels": [
+            {"field": field or None, "kind": kind, "labels": sorted(labels)}
+            for field, kinds in benchmark.vocabularies.items()
+            for kind, labels in kinds.items()
+        ],
         "hard_splits": [{"field": field, "split": split} for field, split in benchmark.hard_splits.items()],
     }
-
-
-def title_of(key: str) -> str:
-    """A key as a heading."""
-    return key.replace("_", " ")
-
-
-def _checks(benchmark: "Benchmark") -> Records:
-    from tasks.config import default_policy, expectations_of
-
-    return [
-        {"check": each.check, "policy": default_policy(each), "meaning": each.meaning}
-        for each in expectations_of(benchmark)
-        if each.check in benchmark.invariants
-    ]
-
-
-def _gradings(benchmark: "Benchmark") -> Records:
-    default = benchmark.grading
-    return [
-        {"grading": grading, "default": grading == default, "template": Path(template).name}
-        for grading, template in benchmark.gradings.items()
-    ]
-
-
-def _labels(benchmark: "Benchmark") -> Records:
-    """The labels of each kind; without a field, they are for every one."""
-    return [
-        {"field": field or None, "kind": kind, "labels": sorted(labels)}
-        for field, kinds in benchmark.vocabularies.items()
-        for kind, labels in kinds.items()
-    ]
 
 
 def formula(score: "ScoreDefinition") -> str:

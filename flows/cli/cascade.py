@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from flows.cli.figures import answer, is_small, show_figures
+from flows.cli.figures import is_small, show_figures
 from flows.cli.options import SHOWS, Context, command
 from flows.cli.output import show_json
 from tasks.rules.text.numbers import SMALL_MARK
@@ -82,18 +82,15 @@ def cascade(context: Context, cheap: str, strong: str, bound: tuple[str, float] 
 def _evaluated(context: Context, cheap: str, strong: str, bound: tuple[str, float] | None) -> "CascadeAnswer":
     from tasks.cascade import evaluated, store
     from tasks.rules.cascades import Bound
+    from warehouse import Warehouse
 
     job = context.stored_job(checked=("split",))
-    given = {"cheap": cheap, "strong": strong, "splits": list(context.arguments.splits)}
-    found: list[tuple[Any, CascadeAnswer]] = []
-
-    def read(reader: Any, parameters: Any) -> list[dict[str, Any]]:
-        found.append((parameters, evaluated(reader, parameters, Bound(*bound) if bound else None)))
-        return []
-
-    answer(job, "", given, read=read)
-    store(job.warehouse, *found[0])
-    return found[0][1]
+    about = {"benchmark": job.settings.benchmark, "revision": job.data.revision}
+    given = about | {"cheap": cheap, "strong": strong, "splits": list(context.arguments.splits)}
+    with Warehouse(job.warehouse).reader() as reader:
+        found = evaluated(reader, given, Bound(*bound) if bound else None)
+    store(job.warehouse, given, found)
+    return found
 
 
 def _row(evaluation: "Evaluation", figures: "Figures") -> dict[str, Any]:

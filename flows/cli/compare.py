@@ -1,9 +1,6 @@
 """The commands `diff`, `conditions`, `judges`, `criteria` and `lengths`."""
 
-from typing import Any
-
 import click
-from click.core import ParameterSource
 
 from flows.cli.figures import Records, answer, is_small, repetition, show_figures
 from flows.cli.options import SHOWS, Context, command
@@ -63,12 +60,8 @@ def diff(
 
 
 def _refuse_beside_debiased(context: Context, kind: str | None) -> None:
-    """Refuse what would be ignored: only models are compared by labels, and no verdict flips."""
-    source = click.get_current_context().get_parameter_source
-    is_model_named = bool(context.arguments.models)
-    given = {"--of": kind not in {None, "model"}, "--flips": source("n_flips") is ParameterSource.COMMANDLINE,
-             "--model": is_model_named}  # fmt: skip
-    for option, is_given in given.items():
+    """Refuse what would be ignored: only models are compared by labels."""
+    for option, is_given in {"--of": kind not in {None, "model"}, "--model": bool(context.arguments.models)}.items():
         if is_given:
             raise click.UsageError(f"{option} does not apply to --debiased, which compares models; leave it out")
 
@@ -241,7 +234,7 @@ def criteria(context: Context, which: str, n_criteria: int) -> int:
         "upper limit": "rest_correlation_high",
     }  # fmt: skip
     judging = {} if which == "disagreed" else {"judge": "judge", **repetition(records)}
-    show_figures(_KINDS[which], _by_criterion(records), {
+    show_figures(_KINDS[which], records, {
         "task": "task_id", "criterion": "criterion_id", "category": "category", "weight": "weight", **figures,
         "disagreement": "disagreement", "people disagreeing": "n_disagreeing", "reviewed by": "n_reviews",
         "failed checks": "failed_checks", **judging, "title": "title",
@@ -249,26 +242,6 @@ def criteria(context: Context, which: str, n_criteria: int) -> int:
     if which == "suspect" and not any((r["rest_correlation_high"] or 0) < 0 for r in records):
         click.echo("All of these may be due to chance: none has an upper limit below 0, which needs at least 4 models.")
     return 0
-
-
-def _by_criterion(records: Records) -> Records:
-    """A row for each criterion, which several judgings may name: all their names, and figures from the lowest to the
-    highest.
-    """  # noqa: D205 - what becomes of both takes two lines
-    found: dict[tuple[str, str], Records] = {}
-    for record in records:
-        found.setdefault((record["task_id"], record["criterion_id"]), []).append(record)
-    return [{name: _together([record[name] for record in of]) for name in of[0]} for of in found.values()]
-
-
-def _together(values: list[Any]) -> Any:
-    distinct = list(dict.fromkeys(value for value in values if value is not None))
-    if len(distinct) < 2:
-        return distinct[0] if distinct else None
-    if any(isinstance(value, str) for value in distinct):
-        return ", ".join(distinct)
-    low, high = min(distinct), max(distinct)
-    return f"{low:.3f} to {high:.3f}" if isinstance(low, float) else f"{low} to {high}"
 
 
 @command("split", "model", "judge", "vintage-only", "hard", "score", output=SHOWS)

@@ -11,8 +11,6 @@ from flows.cli.output import show_json, show_nothing
 from tasks.rules.text.numbers import SMALL_MARK
 
 _HOW = "`prbench export labelling sheet.csv --for {}` writes a sheet of verdicts to label"
-_LEADERBOARD = _HOW.format("leaderboard")
-_LABELS = ("labels", "n_labels")
 
 
 def show_debiased_scores(context: Context, *, score: str | None, by: str | None, is_hard: bool) -> int:
@@ -31,16 +29,10 @@ def show_debiased_scores(context: Context, *, score: str | None, by: str | None,
     if context.as_json:
         show_json(records)
     elif not records:
-        show_nothing(job, f"{_nobody_labelled(context)}; {_HOW.format('CATEGORY' if by else 'leaderboard')}.")
+        show_nothing(job, f"No verdict of a judge has a label here yet; {_HOW.format(by or 'leaderboard')}.")
     else:
         _show_scores(records, by)
     return 0
-
-
-def _nobody_labelled(context: Context) -> str:
-    given = context.arguments
-    is_chosen = given.models or given.judges or given.splits or given.vintage
-    return "No verdict of a judge has a label yet" + (" on what the options choose" if is_chosen else "")
 
 
 def _selection(context: Context) -> dict[str, object]:
@@ -123,7 +115,7 @@ def show_debiased_differences(context: Context, names: Sequence[str], *, score: 
     if context.as_json:
         show_json(records)
     elif not records:
-        show_nothing(job, f"No two of these models have labels under one judge; {_LEADERBOARD}.")
+        show_nothing(job, f"No two of these models have labels under one judge; {_HOW.format('leaderboard')}.")
     else:
         show_figures(f"Difference from {first}: {records[0]['score_name']}, before clipping", records, {
             "second": "second_model", "split": "split", "judge": "judge", **_told_apart(records),

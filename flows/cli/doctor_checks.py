@@ -324,8 +324,6 @@ def check_senders(job: Job) -> Iterator[Finding]:
 
 
 _PACKAGES = ("prefect", "duckdb", "polars", "pyarrow", "datasets", "litellm", "great-expectations")
-_CONSTRAINED = {"fastapi": (0, 151), "sqlalchemy": (2, 1)}
-"""Versions from which on Prefect 3.8 does not start, or never fires a schedule."""
 _LOW_DISK_BYTES = 2**30
 
 
@@ -404,13 +402,6 @@ def _damage(warehouse: Warehouse) -> Iterator[Finding]:
 
 
 def check_versions() -> Iterator[Finding]:
-    """The installed versions, and those that Prefect does not work with."""
+    """The installed versions."""
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in _PACKAGES)
     yield Finding("versions", True, versions)
-    for name, bound in _CONSTRAINED.items():
-        version = importlib.metadata.version(name)
-        major, minor = (int(part) for part in version.split(".")[:2])
-        if (major, minor) >= bound:
-            yield Finding(
-                "versions", False, f"{name} {version} does not work with Prefect; install {name}<{bound[0]}.{bound[1]}"
-            )

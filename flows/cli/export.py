@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from flows.cli.flow_runner import finish, refuse_early, report_done
+from flows.cli.flow_runner import refuse_early, report_done, write
 from flows.cli.help import Group
 from flows.cli.options import Context, command
 
@@ -43,11 +43,10 @@ def export() -> None:
         click.echo(here.get_help())
 
 
-@command(of=export, name=_TABLES, texts={
+@command("table", of=export, name=_TABLES, texts={
     "benchmark": "Only rows of this benchmark, in tables with a column `benchmark`.",
 })  # fmt: skip
 @click.argument("target", metavar="FOLDER|ADDRESS")
-@click.option("--table", "tables", multiple=True, metavar="NAME", help="Only this table or view (repeatable).")
 def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> int:
     """Write tables to a folder or a store as Parquet files.
 
@@ -100,14 +99,13 @@ def labelling(context: Context, file: Path, n_rows: int, seed: int, drawn_for: s
             raise click.UsageError("--judge goes with --for; a sheet of whole responses is not about a judge")
         job = context.stored_job(checked=("split", "model"))
         return report_done(context, export_labelling(job, file, n_rows=n_rows, seed=seed))
-    from flows.execution import execute
 
     refuse_early(context, must_be_stored=True)
     job = context.stored_job(checked=("split", "model", "judge"))
-    return finish(context, execute(job, lambda: [
+    return write(context, job, lambda: [
         export_drawn_labelling(job, file, drawn_for=drawn_for, n_rows=n_rows, seed=seed,
                                of_latest=not (context.arguments.vintage or context.arguments.night))
-    ]))  # fmt: skip
+    ])  # fmt: skip
 
 
 @command("split", "limit", "seed", of=export, name="review")
@@ -137,7 +135,6 @@ def export_review(
       prbench export review sheets/ --tasks 25            all criteria of 25 tasks
       prbench import reviews criteria.csv                 read the sheet back
     """
-    from flows.execution import execute
     from tasks.exports import export_review as written
 
     here = click.get_current_context()
@@ -145,9 +142,9 @@ def export_review(
         raise click.UsageError("-n counts criteria and --tasks counts tasks: give one of the two")
     refuse_early(context, must_be_stored=True)
     job = context.stored_job(checked=("split",))
-    return finish(context, execute(job, lambda: [written(
+    return write(context, job, lambda: [written(
         job, target, n_criteria=n_criteria, n_tasks=n_tasks, by=by, seed=seed,
-    )]))  # fmt: skip
+    )])  # fmt: skip
 
 
 _PATH = click.Path(path_type=Path)
@@ -171,11 +168,11 @@ def export_inspect(context: Context, folder: Path) -> int:
     return report_done(context, written(context.stored_job(), folder, context.arguments.vintage))
 
 
-@command(of=export, name="datasets")
+@command("table", of=export, name="datasets", texts={
+    "table": "Only this table or view (repeatable).  [default: leaderboard, tasks, criteria, messages, responses, "
+    "verdicts, scores]",
+})  # fmt: skip
 @click.argument("folder", type=_PATH)
-@click.option("--table", "tables", multiple=True, metavar="NAME",
-              help="Only this table or view (repeatable).  [default: leaderboard, tasks, criteria, messages, "
-              "responses, verdicts, scores]")  # fmt: skip
 def export_datasets(context: Context, folder: Path, tables: tuple[str, ...]) -> int:
     """Write a data set for the library `datasets` and the Hugging Face hub, with a data set card.
 

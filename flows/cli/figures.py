@@ -10,11 +10,8 @@ if TYPE_CHECKING:
     from tasks.config import Job
     from warehouse import Reader
 
-_NAMES = {
-    "graders": ("judge", "select grader from graders where benchmark = ?"),
-    "people": ("people", "select grader from graders where benchmark = ?"),
-}
-"""Lists of graders that questions take, with the option they come from and a query for those of the benchmark."""
+_GRADERS = {"graders": "judge", "people": "people"}
+"""Lists of graders that questions take, with the option that they come from."""
 Records = list[dict[str, Any]]
 
 
@@ -53,10 +50,10 @@ def _refuse_unknown(reader: "Reader", given: Mapping[str, Any]) -> None:
     """Refuse an unknown name."""
     from tasks.rules.errors import UsageError
 
-    for names, (option, query) in _NAMES.items():
+    for names, option in _GRADERS.items():
         if not given.get(names):
             continue
-        known = sorted(name for row in reader.rows(query, [given["benchmark"]]) for name in row.values())
+        known = [row["grader"] for row in reader.select("graders", "distinct grader", benchmark=given["benchmark"])]
         unknown = [name for name in given[names] if name not in known]
         if unknown and known:
             raise UsageError(f"--{option} {unknown[0]}: not found; known: {', '.join(map(str, known))}")

@@ -8,7 +8,10 @@ from flows.cli.options import Context
 from flows.cli.output import show_json
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from flows.execution import Execution
+    from tasks.config import Job
     from tasks.run import StageReport
 
 _LOADING = {"evaluate", "backfill", "ingest"}
@@ -84,6 +87,13 @@ def finish(context: Context, execution: "Execution") -> int:
                 for warning in report.warnings:
                     click.echo(warning, err=True)
     return execution.exit_code
+
+
+def write(context: Context, job: "Job", work: "Callable[[], list[StageReport]]") -> int:
+    """Do work that writes to the warehouse as a run of its own, and show its result."""
+    from flows.execution import execute
+
+    return finish(context, execute(job, work))
 
 
 def report_done(context: Context, report: "StageReport") -> int:

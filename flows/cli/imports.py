@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from flows.cli.flow_runner import finish
+from flows.cli.flow_runner import write
 from flows.cli.help import Group
 from flows.cli.options import WAREHOUSE, Context, command
 from tasks.rules.verdict import GRADINGS
@@ -13,11 +13,6 @@ from tasks.rules.verdict import GRADINGS
 _FILE = click.Path(path_type=Path)
 RESULT_FORMATS = ("prbench", "inspect", "evalscope", "simple-evals", "m42")
 """`tasks.imports.FORMATS`, which takes too long to import for a command's help; a test compares them."""
-_AS = click.option("--as", "as_model", metavar="LABEL", help="Model of rows that name none.")
-_TASK = click.option("--task", metavar="ID", help="Task of rows that name none.")
-_SKIP_UNKNOWN = click.option(
-    "--skip-unknown", is_flag=True, help="Skip rows whose task or criterion is not in the data set."
-)
 
 
 @command(name="import", place=WAREHOUSE, cls=Group, invoke_without_command=True)
@@ -43,13 +38,12 @@ def import_(context: Context, retract: str | None) -> int:
     if retract is None:
         click.echo(here.get_help())
         return 0
-    from flows.execution import execute
     from tasks.imports import refuse_retraction
     from tasks.imports import retract as retract_batch
 
     job = context.job
     refuse_retraction(job, retract)
-    return finish(context, execute(job, lambda: [retract_batch(job, retract)]))
+    return write(context, job, lambda: [retract_batch(job, retract)])
 
 
 def _refuse_options_before_command(here: click.Context) -> None:
@@ -61,15 +55,13 @@ def _refuse_options_before_command(here: click.Context) -> None:
             )
 
 
-@command("vintage", of=import_, name="responses", texts={
+@command("vintage", "as", "skip-unknown", of=import_, name="responses", texts={
     "vintage": "Vintage of rows that name none.  [default: base]",
 })  # fmt: skip
 @click.argument("source", type=_FILE, metavar="FILE|FOLDER")
-@_AS
 @click.option("--pattern", metavar="NAMES", help="File names in a folder, without endings, made of {task}, {model}, "
               "{trial} and {vintage}.  [default: {model}/{task}; with --as: {task}]")  # fmt: skip
 @click.option("--skip-other", is_flag=True, help="Skip files in the folder that do not match, and show their number.")
-@_SKIP_UNKNOWN
 def import_responses(
     context: Context, source: Path, as_model: str | None, pattern: str | None, skip_other: bool, skip_unknown: bool
 ) -> int:
@@ -90,37 +82,29 @@ def import_responses(
       prbench import responses reports/ --pattern '{task}/{model} run {trial}'
       prbench import responses reports/ --as gpt-5-high --skip-other
     """
-    from flows.execution import execute
     from tasks.imports import import_responses as bring_in
     from tasks.imports import refuse_early
 
     job, leaving_out = context.job, {"skip_other": skip_other, "skip_unknown": skip_unknown}
     refuse_early(job, source, may_be_folder=True)
-    return finish(context, execute(job, lambda: [bring_in(job, source, as_model, pattern=pattern, **leaving_out)]))
+    return write(context, job, lambda: [bring_in(job, source, as_model, pattern=pattern, **leaving_out)])
 
 
-@command("vintage", "night", of=import_, name="verdicts", texts={
+@command("vintage", "night", "as", "by", "skip-unknown", of=import_, name="verdicts", texts={
+    "by": "Judge of rows that name none.  [default: imported; a labelling sheet must say it]",
     "vintage": "Vintage of rows that name none.  [default: base]",
     "night": "Vintage of rows that name none, for models with `resample: nightly`.  [default: same as --vintage]",
 })  # fmt: skip
 @click.argument("file", type=_FILE)
-@_AS
-@_TASK
-@click.option(
-    "--by",
-    "by_judge",
-    metavar="LABEL",
-    help="Judge of rows that name none.  [default: imported; a labelling sheet must say it]",
-)
+@click.option("--task", metavar="ID", help="Task of rows that name none.")
 @click.option("--grading", type=click.Choice(GRADINGS), help="Grading of rows that name none.  "
               "[default: binary for true and false, else the benchmark's]")  # fmt: skip
 @click.option("--skip-empty", is_flag=True, help="Skip rows without a decision.")
 @click.option("--random-sample", "is_random_sample", is_flag=True, help="State that people gave these verdicts, and "
               "that they are a simple random sample of all verdicts of their models; `prbench leaderboard --debiased` "
               "then uses them.")  # fmt: skip
-@_SKIP_UNKNOWN
 def import_verdicts(
-    context: Context, file: Path, as_model: str | None, task: str | None, by_judge: str | None, grading: str | None,
+    context: Context, file: Path, as_model: str | None, task: str | None, by_label: str | None, grading: str | None,
     skip_empty: bool, skip_unknown: bool, is_random_sample: bool,
 ) -> int:  # fmt: skip
     """Import verdicts made elsewhere, human labels included.
@@ -141,43 +125,29 @@ def import_verdicts(
       prbench import verdicts compiled.csv --by people-2 --grading binary
       prbench import verdicts labels.csv --by eva --random-sample
     """
-    from flows.execution import execute
     from tasks.imports import import_verdicts as bring_in
     from tasks.imports import refuse_early
 
     job = context.job
     refuse_early(job, file)
-    return finish(context, execute(job, lambda: [bring_in(
-        job, file, as_model, task=task, judge=by_judge, grading=grading, skip_empty=skip_empty,
+    return write(context, job, lambda: [bring_in(
+        job, file, as_model, task=task, judge=by_label, grading=grading, skip_empty=skip_empty,
         skip_unknown=skip_unknown, is_random_sample=is_random_sample,
-    )]))  # fmt: skip
+    )])  # fmt: skip
 
 
-@command("vintage", of=import_, name="results", texts={
+@command("vintage", "as", "by", "skip-unknown", of=import_, name="results", texts={
+    "as": "Label of the model; {model} in it is the name in the log.  [default: the name in the log]",
+    "by": "Label of the judge; {judge} in it is the name in the log.  [default: the name in the log, else imported]",
+    "skip-unknown": "Skip answers and grades whose task, conversation or criterion is not in the data set, and list "
+    "them.",
     "vintage": "Vintage of the responses.  [default: base]",
 })  # fmt: skip
 @click.argument("files", type=_FILE, metavar="FILE", nargs=-1, required=True)
 @click.option("--format", "format_name", type=click.Choice(["auto", *RESULT_FORMATS]), default="auto",
               show_default=True, help="What wrote the files; auto: recognised by their content.")  # fmt: skip
-@click.option(
-    "--as",
-    "as_model",
-    metavar="LABEL",
-    help="Label of the model; {model} in it is the name in the log.  [default: the name in the log]",
-)
-@click.option(
-    "--by",
-    "by_judge",
-    metavar="LABEL",
-    help="Label of the judge; {judge} in it is the name in the log.  [default: the name in the log, else imported]",
-)
-@click.option(
-    "--skip-unknown",
-    is_flag=True,
-    help="Skip answers and grades whose task, conversation or criterion is not in the data set, and list them.",
-)
 def import_results(
-    context: Context, files: tuple[Path, ...], format_name: str, as_model: str | None, by_judge: str | None,
+    context: Context, files: tuple[Path, ...], format_name: str, as_model: str | None, by_label: str | None,
     skip_unknown: bool,
 ) -> int:  # fmt: skip
     """Import responses and verdicts from the logs of other harnesses.
@@ -194,22 +164,19 @@ def import_results(
       prbench import results outputs/20261124_101112/
       prbench import results judge_responses.jsonl --as llama --by qwen
     """
-    from flows.execution import execute
     from tasks.imports import import_results as bring_in
     from tasks.imports import refuse_no_log
 
     job = context.job
     refuse_no_log(job, files)
-    return finish(context, execute(job, lambda: bring_in(
-        job, files, format_name=format_name, model=as_model, judge=by_judge, skip_unknown=skip_unknown,
-    )))  # fmt: skip
+    return write(context, job, lambda: bring_in(
+        job, files, format_name=format_name, model=as_model, judge=by_label, skip_unknown=skip_unknown,
+    ))  # fmt: skip
 
 
-@command(of=import_, name="reviews")
+@command("by", "skip-unknown", of=import_, name="reviews", texts={"by": "Reviewer of rows that name none."})
 @click.argument("files", type=_FILE, metavar="FILE", nargs=-1, required=True)
-@click.option("--by", "by_reviewer", metavar="NAME", help="Reviewer of rows that name none.")
-@_SKIP_UNKNOWN
-def import_reviews(context: Context, files: tuple[Path, ...], by_reviewer: str | None, skip_unknown: bool) -> int:
+def import_reviews(context: Context, files: tuple[Path, ...], by_label: str | None, skip_unknown: bool) -> int:
     """Import reviews of criteria that people entered in sheets of `prbench export review`.
 
     Rows (CSV, JSONL or Parquet) have the columns `task, criterion, decision` (agree or disagree) and `reviewer`, and
@@ -221,14 +188,13 @@ def import_reviews(context: Context, files: tuple[Path, ...], by_reviewer: str |
       prbench import reviews from_eva.csv from_ben.csv
       prbench import reviews criteria.csv --by eva
     """
-    from flows.execution import execute
     from tasks.imports import import_reviews as bring_in
     from tasks.imports import refuse_early
 
     job = context.job
     for file in files:
         refuse_early(job, file)
-    return finish(context, execute(job, lambda: bring_in(job, files, reviewer=by_reviewer, skip_unknown=skip_unknown)))
+    return write(context, job, lambda: bring_in(job, files, reviewer=by_label, skip_unknown=skip_unknown))
 
 
 @command(of=import_, name="warehouse", place=WAREHOUSE)
@@ -242,10 +208,9 @@ def import_warehouse(context: Context, source: str) -> int:
       prbench import warehouse exported/
       prbench import warehouse s3://bucket/shared
     """
-    from flows.execution import execute
     from tasks.exports import import_tables, opened_export
     from tasks.stores import place
 
     job = context.job
     with opened_export(place(source), is_quiet=job.is_quiet) as export:
-        return finish(context, execute(job, lambda: [import_tables(job, export)]))
+        return write(context, job, lambda: [import_tables(job, export)])

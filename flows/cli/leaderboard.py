@@ -24,33 +24,19 @@ _CANNOT_BE_COMBINED = (
               help="Break scores down by category, severity, turns, reference_texts, subset, topic, expert, "
               "decision_type, economic_pathway, or a breakdown that only this benchmark has (see `prbench benchmarks "
               "NAME`). A task with several labels counts for each.")  # fmt: skip
-@click.option(
-    "--risk",
-    "is_severity",
-    is_flag=True,
-    help="Show critical criteria met and critical mistakes made instead of scores.",
-)
-@click.option(
-    "--selection",
-    metavar="ID",
-    help="Show only the tasks of one stored hard subset, by split, without ranks. ID: its id, a prefix of it, or "
-    "`latest`.",
-)
+@click.option("--risk", "is_severity", is_flag=True, help="Show critical criteria met and mistakes made, not scores.")
+@click.option("--selection", metavar="ID",
+              help="Show only the tasks of one stored hard subset, by split, without ranks. ID: its id, a prefix of "
+              "it, or `latest`.")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write a file for spreadsheets instead, .csv or .xlsx, with a line that explains each column: in "
               "Excel on a second sheet, beside a CSV file in FILE-columns.csv.")  # fmt: skip
 @click.option("--debiased", "is_debiased", is_flag=True,
               help="Show each score beside what people's labels on a part of the verdicts make of it.")  # fmt: skip
 def leaderboard(
-    context: Context,
-    is_hard: bool,
-    score: str | None,
-    by: str | None,
-    is_severity: bool,
-    selection: str | None,
-    output: Path | None,
-    is_debiased: bool,
-) -> int:
+    context: Context, is_hard: bool, score: str | None, by: str | None, is_severity: bool, selection: str | None,
+    output: Path | None, is_debiased: bool,
+) -> int:  # fmt: skip
     """Rank the models.
 
     Each score comes with its interval, its coverage, and its possible range: the lowest and the highest value that it
@@ -95,24 +81,20 @@ def leaderboard(
     elif context.as_json:
         show_json(table.records)
     else:
-        _show(job, table)
+        show_leaderboard(job, table)
     return 0
 
 
-def show_leaderboard(context: Context, job: "Job") -> None:
-    """Show the leaderboard of a job to people."""
-    _show(job, leaderboard_of(context, job))
-
-
-def leaderboard_of(context: Context, job: "Job") -> "Table":
-    """The leaderboard of a job."""
+def leaderboard_of(job: "Job", vintage: str | None) -> "Table":
+    """Return the leaderboard of a job on its splits."""
     from tasks.compare import Choice
     from tasks.compare import leaderboard as ranked
 
-    return ranked(job, Choice(context.arguments.vintage))
+    return ranked(job, Choice(vintage))
 
 
-def _show(job: "Job", table: "Table") -> None:
+def show_leaderboard(job: "Job", table: "Table") -> None:
+    """Show a leaderboard to people."""
     if not table.rows:
         show_nothing(job, "No model has a verdict in this selection yet.")
         return

@@ -7,7 +7,6 @@ import resource
 import sys
 import traceback
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 import click
@@ -137,10 +136,6 @@ def _outcome(given: list[str]) -> tuple[int, str]:
 
 def _usage_line(error: click.ClickException) -> str:
     """Wrong usage in one line, with the help page to read."""
-    if isinstance(error, click.NoSuchOption):
-        # Click suggests options that hardly resemble the one given, such as --help for --model.
-        similar = get_close_matches(error.option_name, error.possibilities or (), cutoff=0.8)
-        error = click.NoSuchOption(error.option_name, possibilities=similar, ctx=error.ctx)
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "prbench"
     return f"{' '.join(error.format_message().split()).removesuffix('.')} (see `{command} --help`)"

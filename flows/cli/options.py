@@ -33,6 +33,12 @@ _OPTIONS: dict[str, tuple[str, tuple[str, ...], dict[str, Any]]] = {
         "is_flag": True, "help": "Use your latest hard subset of each field instead of the splits."}),
     "score": (OWN, ("--score",), {
         "metavar": "NAME", "help": "Score to use.  [default: the benchmark's primary score]"}),
+    "as": (OWN, ("--as", "as_model"), {"metavar": "LABEL", "help": "Model of rows that name none."}),
+    "by": (OWN, ("--by", "by_label"), {"metavar": "LABEL", "help": "Judge of rows that name none."}),
+    "skip-unknown": (OWN, ("--skip-unknown",), {
+        "is_flag": True, "help": "Skip rows whose task or criterion is not in the data set."}),
+    "table": (OWN, ("--table", "tables"), {
+        "multiple": True, "metavar": "NAME", "help": "Only this table or view (repeatable)."}),
     "seed": (OWN, ("--seed",), {
         "type": int, "default": 0, "show_default": True, "metavar": "N", "help": "Seed of the random sample."}),
     "retry-failed": (OWN, ("--retry-failed",), {

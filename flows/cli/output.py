@@ -34,9 +34,15 @@ def show(
         return
     if file_format == "table":
         file_format = "markdown"
-    text = {"csv": _csv, "json": _json, "jsonl": _jsonl, "markdown": _markdown}[file_format](columns, rows)
+    if is_json := file_format.startswith("json"):
+        # JSON has no NaN and no infinity.
+        values = ([None if isinstance(v, float) and not math.isfinite(v) else v for v in row] for row in rows)
+        records = [dict(zip(columns, row, strict=True)) for row in values]
+        text = _json(records) if file_format == "json" else "".join(_json(each, indent=None) for each in records)
+    else:
+        text = (_csv if file_format == "csv" else _markdown)(columns, rows)
     if output is None:
-        _put(text, is_json=file_format.startswith("json"))
+        _put(text, is_json=is_json)
     else:
         output.write_text(text, encoding="utf-8")
 
@@ -65,7 +71,11 @@ def in_words(columns: Sequence[str]) -> list[str]:
 
 def show_json(value: Any) -> None:
     """A result for machines."""
-    _put(json.dumps(value, default=str, ensure_ascii=False, indent=2) + "\n", is_json=True)
+    _put(_json(value), is_json=True)
+
+
+def _json(value: Any, indent: int | None = 2) -> str:
+    return json.dumps(value, default=str, ensure_ascii=False, indent=indent) + "\n"
 
 
 def _put(text: str, *, is_json: bool) -> None:
@@ -73,23 +83,6 @@ def _put(text: str, *, is_json: bool) -> None:
         sys.stdout.write((visible_json if is_json else visible)(text))
     else:
         exact(sys.stdout).write(text)
-
-
-def _records(columns: Sequence[str], rows: Rows) -> list[dict[str, Any]]:
-    return [dict(zip(columns, map(_json_value, row), strict=True)) for row in rows]
-
-
-def _json_value(value: Any) -> Any:
-    """A value as JSON can hold it: NaN and infinity become null."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _json(columns: Sequence[str], rows: Rows) -> str:
-    return json.dumps(_records(columns, rows), default=str, ensure_ascii=False, indent=2) + "\n"
-
-
-def _jsonl(columns: Sequence[str], rows: Rows) -> str:
-    return "".join(json.dumps(row, default=str, ensure_ascii=False) + "\n" for row in _records(columns, rows))
 
 
 def _csv(columns: Sequence[str], rows: Rows) -> str:

@@ -19,11 +19,7 @@ _COLUMNS = ["stage", "model or judge", "responses of", "calls", "prompt tokens",
 
 
 @command(*EVALUATED, output=SHOWS)
-@click.option(
-    "--stopping",
-    is_flag=True,
-    help="Show how many tasks and calls comparisons are expected to need, by earlier scores.",
-)
+@click.option("--stopping", is_flag=True, help="Show how many tasks and calls comparisons are expected to need.")
 def plan(context: Context, stopping: bool) -> int:
     """Show the calls and cost of a run without making any call.
 
@@ -113,20 +109,11 @@ def _range(expected: "Expected") -> str:
 
 
 def _show_calls(planned: "Sequence[Planned]") -> None:
-    rows = [
-        (
-            each.role,
-            each.label,
-            each.model,
-            each.calls,
-            each.prompt_tokens,
-            each.completion_tokens,
-            _usd(each),
-            each.basis,
-        )
+    show_table(_COLUMNS, [
+        (each.role, each.label, each.model, each.calls, each.prompt_tokens, each.completion_tokens, _usd(each),
+         each.basis)
         for each in planned
-    ]
-    show_table(_COLUMNS, rows)
+    ])  # fmt: skip
     # What is said of a judge is the same for each model.
     for line in dict.fromkeys(line for each in planned for line in _lines(each)):
         click.echo(line)

@@ -13,9 +13,8 @@ from flows.run.arguments import Arguments
 
 _NEXT = (
     "prbench leaderboard --by category{option}",
-    'prbench sql "select title, weight, status, explanation from verdict_details{where} '
-    'order by weight desc limit 9"',
-)  # fmt: skip
+    'prbench sql "select title, weight, status, explanation from verdict_details order by weight desc limit 9"',
+)
 _CONFIGURE = "cp prbench.example.yaml prbench.yaml     # your models and judges, and the full data set"
 
 
@@ -38,9 +37,10 @@ def run(context: Context) -> int:
         return finish(context, execution)
     if context.as_json:
         explain_exit(execution)
-        show_json(execution.as_json | {"leaderboard": leaderboard_of(context, execution.job).records})
+        board = leaderboard_of(execution.job, context.arguments.vintage)
+        show_json(execution.as_json | {"leaderboard": board.records})
         return execution.exit_code
-    show_leaderboard(context, execution.job)
+    show_leaderboard(execution.job, leaderboard_of(execution.job, context.arguments.vintage))
     click.echo(f"\nDatabase: {execution.database}")
     if any(each.stage == "report" and not each.has_failed for each in execution.reports):
         click.echo(f"Report: {execution.job.report_index}")
@@ -53,13 +53,9 @@ def _next(given: Arguments) -> str:
     """Commands to try next, started as this one was, for its --benchmark; how to configure only where nothing is."""
     from flows.run.document import config_file
 
-    benchmark = given.benchmark
-    narrowed = {
-        "option": "" if benchmark is None else f" --benchmark {benchmark}",
-        "where": "" if benchmark is None else f" where benchmark = '{benchmark}'",
-    }
+    option = "" if given.benchmark is None else f" --benchmark {given.benchmark}"
     runner = "uv run " if "UV_RUN_RECURSION_DEPTH" in os.environ else ""  # which `uv run` sets
-    lines = [runner + line.format(**narrowed) for line in _NEXT]
+    lines = [runner + line.format(option=option) for line in _NEXT]
     return "\n  ".join(lines if config_file(given.config) else [*lines, _CONFIGURE])
 
 
@@ -92,7 +88,7 @@ def nightly(context: Context) -> int:
         raise
     execution = run_night(context.job, is_verbose=context.is_verbose, **context.repairs)
     if not (context.as_json or execution.was_skipped or execution.was_interrupted or execution.has_nothing):
-        show_leaderboard(context, execution.job)
+        show_leaderboard(execution.job, leaderboard_of(execution.job, context.arguments.vintage))
     return finish(context, execution)
 
 
@@ -113,7 +109,7 @@ def backfill(context: Context, dry_run: bool) -> int:
         return show_plan(context, context.job)
     execution = run_flow(context, "backfill")
     if not (context.as_json or execution.was_interrupted or execution.has_nothing):
-        show_leaderboard(context, execution.job)
+        show_leaderboard(execution.job, leaderboard_of(execution.job, context.arguments.vintage))
     return finish(context, execution)
 
 

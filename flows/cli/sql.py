@@ -41,12 +41,8 @@ _WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 @click.option("--describe", metavar="[TABLE]", help="List the tables, or the columns of one table.", **_MAY_BE_BARE)
 @click.option("--cookbook", metavar="[NAME]", help="List the recipes, or run one of them.", **_MAY_BE_BARE)
 @click.option("--show", "is_shown", is_flag=True, help="With --cookbook NAME: print its SQL, and do not run it.")
-@click.option(
-    "--format",
-    "file_format",
-    type=click.Choice(FORMATS),
-    help="Format of the result.  [default: that of the file's ending, else table]",
-)
+@click.option("--format", "file_format", type=click.Choice(FORMATS),
+              help="Format of the result.  [default: that of the file's ending, else table]")  # fmt: skip
 @click.option("-o", "--output", type=_FILE, metavar="FILE", help="Write the result to a file.")
 def sql(
     context: Context, query: str | None, file: Path | None, describe: str | None, cookbook: str | None,
@@ -109,9 +105,7 @@ def _given(query: str | None, file: Path | None) -> str:
         raise click.UsageError(f"-f {file}: cannot be read as text ({getattr(error, 'strerror', error)})") from error
 
 
-def _answer(
-    database: Path, query: str, file_format: str, output: Path | None = None, *, is_cut: bool = True
-) -> None:  # fmt: skip
+def _answer(database: Path, query: str, file_format: str, output: Path | None, *, is_cut: bool = True) -> None:
 
     if file_format == "parquet":
         if output is None and sys.stdout.isatty():

@@ -48,6 +48,8 @@ def status(context: Context, with_spend: bool, with_runs: bool, with_disk: bool,
       prbench status --spend --since 7d
       prbench status --runs --disk
     """
+    from tasks.maintain import disk_use, spent
+
     if since is not None and not (with_spend or with_runs):
         raise click.UsageError("--since is for --spend and --runs; add one of them")
     moment = None if since is None else since_moment(since, datetime.now(UTC))
@@ -55,11 +57,13 @@ def status(context: Context, with_spend: bool, with_runs: bool, with_disk: bool,
         return _matrix(context)
     _refuse_selection(context.arguments)
     job = context.job
-    tables = {
-        **({"spend": _spend(job, moment)} if with_spend else {}),
-        **({"runs": _runs(job, moment)} if with_runs else {}),
-        **({"disk": _disk(job)} if with_disk else {}),
-    }
+    tables: dict[str, list[dict[str, Any]]] = {}
+    if with_spend:
+        tables["spend"] = spent(job, moment)
+    if with_runs:
+        tables["runs"] = _runs(job, moment)
+    if with_disk:
+        tables["disk"] = [vars(used) for used in disk_use(job)]
     if context.as_json:
         show_json(tables)
     else:
@@ -100,6 +104,7 @@ def since_moment(text: str, now: datetime) -> datetime:
 
 def _matrix(context: Context) -> int:
     from tasks.run import coverage
+    from warehouse import Warehouse
 
     job = context.stored_job(checked=("split", "model", "judge"))
     # Of other data than the configured, what is configured is not wanted.
@@ -121,10 +126,11 @@ def _matrix(context: Context) -> int:
         show_nothing(job, "No response is wanted: no model is configured or imported.")
     if not context.as_json:
         click.echo(f"Warehouse: {job.warehouse} ({job.warehouse_source})")
-        click.echo(_disk_line(job))
         click.echo(_spend_line(job))
-        for line in (*_sender_lines(job), *_elsewhere_lines(job)):
+        for line in _sender_lines(job):
             click.echo(line)
+        if host := Warehouse(job.warehouse).elsewhere():
+            click.echo(f"Writes here: {host}, or did so until it failed; its costs are as of its last publishing")
     return 0
 
 
@@ -139,12 +145,6 @@ def _notice_vintages(given: Arguments, job: "Job", *, is_other: bool) -> None:
             notice(remark)
     if given.night and not is_other and not any(model.resample == "nightly" for model in job.settings.models):
         notice(f"--night {given.night}: no chosen model has `resample: nightly`, so it changes nothing")
-
-
-def _spend(job: "Job", since: datetime | None) -> list[dict[str, Any]]:
-    from tasks.maintain import spent
-
-    return spent(job, since)
 
 
 def _runs(job: "Job", since: datetime | None) -> list[dict[str, Any]]:
@@ -169,29 +169,11 @@ def _sender_lines(job: "Job") -> Iterator[str]:
         yield f"Senders on {node}: {len(of_node)}, {rate:.1f} calls/s ({each}), {in_hand} calls in flight"
 
 
-def _disk(job: "Job") -> list[dict[str, Any]]:
-    from tasks.maintain import disk_use
-
-    return [vars(used) for used in disk_use(job)]
-
-
-def _disk_line(job: "Job") -> str:
-    used = _disk(job)
-    in_all, n_files = (sum(row[name] for row in used) for name in ("n_bytes", "n_files"))
-    most = ", ".join(f"{row['what']} {row['n_bytes'] / 1e6:.1f}" for row in used[:3])
-    return f"Disk: {in_all / 1e6:.1f} MB in {n_files} files ({most}); --disk shows all"
-
-
-def _elsewhere_lines(job: "Job") -> Iterator[str]:
-    from warehouse import Warehouse
-
-    if host := Warehouse(job.warehouse).elsewhere():
-        yield f"Writes here: {host}, or did so until it failed; its costs are as of its last publishing"
-
-
 def _spend_line(job: "Job") -> str:
+    from tasks.maintain import spent
+
     now = datetime.now(UTC)
-    week = _spend(job, now - timedelta(days=_LAST_DAYS - 1))
+    week = spent(job, now - timedelta(days=_LAST_DAYS - 1))
     today = [row for row in week if row["day"] == now.date().isoformat()]
     return f"Spent: {_sum(today)} today (UTC), {_sum(week)} in the last {_LAST_DAYS} days; --spend shows details"
 

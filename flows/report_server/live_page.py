@@ -1,12 +1,12 @@
 """The live page: how things stand, in words and bars."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from flows.report_server.live import Bar, Live, Row, RunState
-from flows.run.outcomes import ENDINGS, FAILED, INTERRUPTED, KILLED
+from flows.run.outcomes import ENDINGS
 from tasks.compare import small_note
 from tasks.rules.text.numbers import SMALL_MARK, counted, coverage_text, number
 from tasks.rules.text.rank_notes import rank_notes
@@ -20,7 +20,6 @@ _LEVELS = {
     "done": "good", "below_bar": "warn", "stopped_at_budget": "warn", "stopped_at_time": "warn", "failed": "bad",
     "killed": "bad", "interrupted": "warn",
 }  # fmt: skip
-_CUT_SHORT = {FAILED, INTERRUPTED, KILLED}
 
 
 def headline(live: Live) -> str:
@@ -31,13 +30,12 @@ def headline(live: Live) -> str:
     return "No run is in progress." if live.last else "No run is in progress, and no run is stored here yet."
 
 
-def words(live: Live, index: Path, is_current: Callable[[], bool]) -> dict[str, Any]:
+def words(live: Live, index: Path) -> dict[str, Any]:
     """What the page says.
 
     Args:
         live: how things stand.
         index: the first page of the report, which may not be there.
-        is_current: says whether the report shows all that is published, though it is older than the last run.
     """
     boards = _boards(live.ranking)
     age = None if live.published_at is None else live.at - live.published_at
@@ -47,7 +45,7 @@ def words(live: Live, index: Path, is_current: Callable[[], bool]) -> dict[str, 
         "published": "Nothing is published yet." if age is None else f"Results were published {_span(age)} ago.",
         "is_old": bool(live.in_progress) and age is not None and age > _OLD,
         "runs": [_run(run, live.at) for run in live.in_progress],
-        "last": None if live.last is None else _ended(live.last, live.at, index, is_current),
+        "last": None if live.last is None else _ended(live.last, live.at, index),
         "ranking": [(title, [_ranked(row) for row in rows]) for title, rows in boards.items()],
         "rank_notes": list(rank_notes([*boards.values()])),
         "small_note": small_note() if any(row["is_small"] for row in live.ranking) else "",
@@ -70,16 +68,13 @@ def _run(run: RunState, until: datetime | None) -> dict[str, Any]:
     }
 
 
-def _ended(run: RunState, now: datetime, index: Path, is_current: Callable[[], bool]) -> dict[str, Any]:
+def _ended(run: RunState, now: datetime, index: Path) -> dict[str, Any]:
     written = datetime.fromtimestamp(index.stat().st_mtime, UTC) if index.is_file() else None
-    # A run writes its report before its end, unless it was cut short or changed nothing that the report shows.
-    is_of_run = written is not None and run.started_at is not None and written >= run.started_at
     end = "" if run.ended_at is None else f" ({_span(now - run.ended_at)} ago)"
     return _run(run, run.ended_at) | {
         "outcome": (ENDINGS[run.outcome].state_name if run.outcome in ENDINGS else run.outcome.capitalize()) + end,
         "level": _LEVELS.get(run.outcome, ""),
         "report": None if written is None else f"{written:%Y-%m-%d %H:%M} UTC",
-        "is_current": written is not None and ((is_of_run and run.outcome not in _CUT_SHORT) or is_current()),
     }
 
 

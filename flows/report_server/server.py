@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from flows.report_basis import is_up_to_date
 from flows.report_server.compare_page import comparison
 from flows.report_server.live import LiveView
 from flows.report_server.live_page import words
@@ -201,16 +200,7 @@ def makers_of(job: Job, index: Path, *, is_live: bool) -> dict[str, Maker | Made
         view = LiveView(job)
 
         def live(_: Mapping[str, str]) -> Made:
-            shown = words(view.now(), index, lambda: _shows_everything(job, index))
-            return Made(served_page(LIVE, benchmark, folder, pages, live=shown).encode())
+            return Made(served_page(LIVE, benchmark, folder, pages, live=words(view.now(), index)).encode())
 
         makers[f"/{folder.name}/{LIVE.name}.html"] = live
     return makers
-
-
-def _shows_everything(job: Job, index: Path) -> bool:
-    """Whether the job's report is as a run would write it now; not of a data set that cannot be read."""
-    try:
-        return index == job.report_index and is_up_to_date(job)
-    except PipelineError:
-        return False  # The page says beside the ranking why it cannot be read.

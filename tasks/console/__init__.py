@@ -81,19 +81,14 @@ class Shown(io.TextIOBase):
 def shown_visibly() -> Iterator[None]:
     """Let everything that is printed on the standard streams meanwhile be made visible."""
     before = sys.stdout, sys.stderr
-    show_visibly()
-    try:
-        yield
-    finally:
-        sys.stdout, sys.stderr = before
-
-
-def show_visibly() -> None:
-    """Let everything that is printed on the standard streams from now on be made visible."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is not None and not isinstance(stream, Shown):
             setattr(sys, name, Shown(stream))
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
 
 
 def exact(stream: TextIO) -> TextIO:
@@ -130,7 +125,7 @@ class _Lines:
     """Shown where nobody watches: a line now and then, and one at the end."""
 
     def add(self, tally: Tally) -> None:
-        pass
+        """Do nothing: its first line comes later."""
 
     def show(self, tally: Tally) -> None:
         if tally.done >= tally.total or time.monotonic() - tally.said_at_s > _LINE_EVERY_S:
@@ -140,7 +135,7 @@ class _Lines:
             )
 
     def close(self) -> None:
-        pass
+        """Do nothing."""
 
 
 class _Bars:

@@ -20,16 +20,12 @@ def run(**values: Any) -> RunState:
     return RunState("r1", **{"is_living": True, **given, **values})
 
 
-def never() -> bool:
-    return False
-
-
 def facts(shown: dict[str, Any]) -> dict[str, tuple[str, str]]:
     return {name: (value, beside) for name, value, beside in shown["facts"]}
 
 
 def test_without_any_run_the_page_says_so(tmp_path: Path) -> None:
-    shown = words(Live(NOW), tmp_path / "index.html", never)
+    shown = words(Live(NOW), tmp_path / "index.html")
 
     assert shown["headline"] == "No run is in progress, and no run is stored here yet."
     assert shown["published"] == "Nothing is published yet."
@@ -37,7 +33,7 @@ def test_without_any_run_the_page_says_so(tmp_path: Path) -> None:
 
 
 def test_several_runs_are_all_shown_and_one_without_a_row_has_just_begun(tmp_path: Path) -> None:
-    shown = words(Live(NOW, NOW, [run(), RunState("r2", True)]), tmp_path / "index.html", never)
+    shown = words(Live(NOW, NOW, [run(), RunState("r2", True)]), tmp_path / "index.html")
 
     assert shown["headline"] == "2 runs are in progress."
     assert [each["has_begun"] for each in shown["runs"]] == [False, True]
@@ -49,7 +45,7 @@ def test_a_run_says_what_is_done_what_failed_of_which_cause_and_what_it_cost_und
               "cost_usd": 1.5}]  # fmt: skip
     going = run(bars=[BAR], calls=calls, cost_usd=1.5, n_unpriced=2, max_usd=5.0)
 
-    (shown,) = words(Live(NOW, NOW, [going]), tmp_path / "index.html", never)["runs"]
+    (shown,) = words(Live(NOW, NOW, [going]), tmp_path / "index.html")["runs"]
 
     assert facts(shown) == {
         "Coverage": ("60.0%", "120 of 200 responses and verdicts, those of earlier runs included"),
@@ -66,14 +62,12 @@ def test_a_run_says_what_is_done_what_failed_of_which_cause_and_what_it_cost_und
 def test_results_that_are_too_old_to_be_live_are_called_so(tmp_path: Path, minutes: int, is_old: bool) -> None:
     live = Live(NOW, NOW - timedelta(minutes=minutes), [run()])
 
-    assert words(live, tmp_path / "index.html", never)["is_old"] is is_old
+    assert words(live, tmp_path / "index.html")["is_old"] is is_old
 
 
-@pytest.mark.parametrize(("written_h", "report", "is_current"), [
-    (None, None, False), (2, "2026-11-23 10:00 UTC", False), (0.5, "2026-11-23 11:30 UTC", True),
-])  # fmt: skip
+@pytest.mark.parametrize(("written_h", "report"), [(None, None), (2, "2026-11-23 10:00 UTC")])
 def test_a_run_that_ended_has_its_outcome_and_a_link_to_its_report_if_there_is_one(
-    tmp_path: Path, written_h: float | None, report: str | None, is_current: bool
+    tmp_path: Path, written_h: float | None, report: str | None
 ) -> None:
     index = tmp_path / "index.html"
     if written_h is not None:
@@ -82,42 +76,19 @@ def test_a_run_that_ended_has_its_outcome_and_a_link_to_its_report_if_there_is_o
         os.utime(index, (moment, moment))
     ended = run(is_living=False, outcome="stopped_at_budget", ended_at=NOW - timedelta(seconds=75))
 
-    last = words(Live(NOW, NOW, last=ended), index, never)["last"]
+    last = words(Live(NOW, NOW, last=ended), index)["last"]
 
     assert (last["outcome"], last["level"]) == ("Stopped at the budget (1 min 15 s ago)", "warn")
-    assert (last["report"], last["is_current"]) == (report, is_current)
+    assert last["report"] == report
 
 
 def test_how_long_a_killed_run_took_is_not_known(tmp_path: Path) -> None:
     killed = run(is_living=False, outcome="killed")
 
-    last = words(Live(NOW, NOW, last=killed), tmp_path / "index.html", never)["last"]
+    last = words(Live(NOW, NOW, last=killed), tmp_path / "index.html")["last"]
 
     assert last["outcome"] == "Killed"
     assert facts(last)["Time"] == ("–", "started 2026-11-23 10:58 UTC")
-
-
-def test_a_report_that_a_run_left_as_it_was_since_nothing_had_changed_is_not_called_older(tmp_path: Path) -> None:
-    index = tmp_path / "index.html"
-    index.touch()
-    os.utime(index, (0, 0))
-    ended = run(is_living=False, outcome="done", ended_at=NOW)
-
-    assert words(Live(NOW, NOW, last=ended), index, lambda: True)["last"]["is_current"]
-    assert not words(Live(NOW, NOW, last=ended), index, never)["last"]["is_current"]
-
-
-@pytest.mark.parametrize("outcome", ["failed", "interrupted", "killed"])
-def test_a_report_that_was_written_during_a_run_that_was_cut_short_is_current_only_if_it_shows_all(
-    tmp_path: Path, outcome: str
-) -> None:
-    index = tmp_path / "index.html"
-    index.touch()
-    os.utime(index, (NOW.timestamp(), NOW.timestamp()))
-    cut_short = run(is_living=False, outcome=outcome)
-
-    assert not words(Live(NOW, NOW, last=cut_short), index, never)["last"]["is_current"]
-    assert words(Live(NOW, NOW, last=cut_short), index, lambda: True)["last"]["is_current"]
 
 
 def ranked(**values: Any) -> dict[str, Any]:
@@ -130,7 +101,7 @@ def ranked(**values: Any) -> dict[str, Any]:
 
 def test_an_interval_that_may_be_too_narrow_is_marked_and_only_then_the_mark_is_explained(tmp_path: Path) -> None:
     sure, unsure = (
-        words(Live(NOW, NOW, ranking=[ranked(is_small=is_small)]), tmp_path / "index.html", never)
+        words(Live(NOW, NOW, ranking=[ranked(is_small=is_small)]), tmp_path / "index.html")
         for is_small in (False, True)
     )
 

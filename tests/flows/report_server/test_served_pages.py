@@ -10,14 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from flows.report_basis import basis_of, note_basis, whole_of
 from flows.report_server.server import MOST_MAKING, Made, makers_of, serve_report, server_of
 from tasks.report import COMPARE
 from tasks.report.rendering.html import render
 from tasks.rules.errors import UsageError
 from tests.builders import at, job_on, row
 from tests.tasks.compare.comparisons import ALL_MET, RUBRICS, WORSE_IN_RISK, filled, judged, tasks_of
-from warehouse import Warehouse
 
 EVIL = "<script>attacked</script>"
 
@@ -115,26 +113,6 @@ def test_too_many_parameters_are_not_found_and_nothing_is_written(port: int, fol
         answer(port, path)
 
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
-
-
-def test_a_report_is_called_older_than_a_run_only_if_it_does_not_show_all_that_is_published(tmp_path: Path) -> None:
-    job = job_on("sample", tmp_path / "data")
-    warehouse = Warehouse(job.warehouse)
-    warehouse.write("runs", [row("runs", run_id="r", command="run", config="{}", started_at=at(0), outcome="done")])
-    warehouse.publish()
-    job.report_index.parent.mkdir(parents=True)
-    job.report_index.touch()
-    os.utime(job.report_index, (0, 0))
-    live = makers_of(job, job.report_index, is_live=True)["/prbench/live.html"]
-    assert callable(live)
-
-    before = live({}).content.decode()
-    note_basis(job, basis_of(whole_of(job)))
-    after = live({}).content.decode()
-
-    assert "is older than this run" in before
-    assert "is older than this run" not in after
-    assert "Report written 1970-01-01 00:00 UTC" in after
 
 
 def test_the_server_closes_when_the_answer_that_is_being_made_is_made(tmp_path: Path) -> None:
