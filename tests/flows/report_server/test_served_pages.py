@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.report_server.server import MOST_MAKING, Made, makers_of, serve_report, server_of
+from flows.report_server.server import Made, makers_of, serve_report, server_of
 from tasks.report import COMPARE
 from tasks.report.rendering.html import render
 from tasks.rules.errors import UsageError
@@ -139,29 +139,6 @@ def test_the_server_closes_when_the_answer_that_is_being_made_is_made(tmp_path: 
     assert made.is_set()
     assert not closing.is_alive()
     asking.join(30)
-
-
-def test_files_of_the_pages_are_sent_while_as_many_pages_are_being_made_as_may_be(tmp_path: Path) -> None:
-    begun, go_on = threading.Semaphore(0), threading.Event()
-
-    def make(_: Mapping[str, str]) -> Made:
-        begun.release()
-        assert go_on.wait(30)
-        return Made(b"a page")
-
-    with server_of(tmp_path, 0, {"/prbench/slow": make, "/prbench/assets/live.js": Made(b"a script")}) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        waiting = [threading.Thread(target=answer, args=(server.server_port, "slow")) for _ in range(9)]
-        for each in waiting:
-            each.start()
-        try:
-            assert all(begun.acquire(timeout=30) for _ in range(MOST_MAKING))
-            assert answer(server.server_port, "assets/live.js")[2] == "a script"
-        finally:
-            go_on.set()
-            for each in waiting:
-                each.join(30)
-            server.shutdown()
 
 
 def test_a_folder_of_other_files_is_not_served(tmp_path: Path) -> None:
