@@ -14,6 +14,7 @@ from tasks.rules.text.visible import visible
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tasks.benchmarks.base import ReviewReference
     from tasks.config import Job
 
 
@@ -104,6 +105,8 @@ def reviews(context: Context, n_criteria: int) -> int:
       prbench reviews -n 50
       prbench reviews --json
     """
+    from tasks.benchmarks import load_benchmark
+
     job = context.stored_job(checked=())
     found = {
         name: answer(job, f"reviews/{name}", {"n_criteria": n_criteria} if name == "criteria" else {})
@@ -112,20 +115,13 @@ def reviews(context: Context, n_criteria: int) -> int:
     if context.as_json:
         show_json(found)
     elif found["checks"] or found["failures"]:
-        _show_reviews(found, _reference(job.settings.benchmark))
+        _show_reviews(found, load_benchmark(job.settings.benchmark).review_reference)
     else:
         show_nothing(job, "No criterion has been reviewed yet.")
     return 0
 
 
-def _reference(benchmark: str) -> str | None:
-    from tasks.benchmarks import load_benchmark
-
-    reference = load_benchmark(benchmark).review_reference
-    return None if reference is None else f"The benchmark's paper: {reference.value:.3f} ({reference.source})"
-
-
-def _show_reviews(found: dict[str, Records], reference: str | None) -> None:
+def _show_reviews(found: dict[str, Records], reference: "ReviewReference | None") -> None:
     populations = {row["population_id"]: row["n_population"] for row in found["agreement"]}
     for population_id, n_population in populations.items():
         rows = [row for row in found["agreement"] if row["population_id"] == population_id]
@@ -134,7 +130,7 @@ def _show_reviews(found: dict[str, Records], reference: str | None) -> None:
             "unweighted": "unweighted_share", "criteria": "n_criteria", "reviews": "n_reviews", "tasks": "n_tasks",
         })  # fmt: skip
     if populations and reference:
-        click.echo(reference)
+        click.echo(f"The benchmark's paper: {reference.value:.3f} ({reference.source})")
     show_figures("Reviewers of the same criteria", found["reviewers"], {
         "check": "review_check", "first": "reviewer_a", "second": "reviewer_b",
         "agreement": ("agreement", "agreement_ci_low", "agreement_ci_high"),

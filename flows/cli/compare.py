@@ -39,9 +39,15 @@ def diff(
     if len(names) < 2:
         raise click.UsageError("give at least two names to compare, such as two models")
     if is_debiased:
-        _refuse_beside_debiased(context, kind)
         from flows.cli.debiased import show_debiased_differences
 
+        # Only models are compared by labels.
+        for option, is_given in {
+            "--of": kind not in {None, "model"},
+            "--model": bool(context.arguments.models),
+        }.items():
+            if is_given:
+                raise click.UsageError(f"{option} does not apply to --debiased, which compares models; leave it out")
         return show_debiased_differences(context, names, score=score, is_hard=is_hard)
     from flows.cli.compare_tables import diff_as_json, show_diff
     from tasks.compare import compare, question_of
@@ -57,13 +63,6 @@ def diff(
         else:
             show_diff(reader, answer, n_flips)
     return 0
-
-
-def _refuse_beside_debiased(context: Context, kind: str | None) -> None:
-    """Refuse what would be ignored: only models are compared by labels."""
-    for option, is_given in {"--of": kind not in {None, "model"}, "--model": bool(context.arguments.models)}.items():
-        if is_given:
-            raise click.UsageError(f"{option} does not apply to --debiased, which compares models; leave it out")
 
 
 @command("split", "model", "judge", "vintage", "hard", "score", output=SHOWS, texts={
@@ -194,7 +193,7 @@ def _show_agreement_with_people(context: Context, by: str | None, people: tuple[
     return 0
 
 
-_KINDS = {
+_CRITERIA = {
     "never-met": "Criteria that no complete response meets",
     "always-met": "Criteria that every complete response meets",
     "disagreed": "Criteria that graders disagree on most",
@@ -203,7 +202,7 @@ _KINDS = {
 
 
 @command("judge", "vintage-only", output=SHOWS)
-@click.argument("which", metavar="KIND", type=click.Choice(list(_KINDS)))
+@click.argument("which", metavar="KIND", type=click.Choice(list(_CRITERIA)))
 @click.option("-n", "n_criteria", type=click.IntRange(min=1), default=20, show_default=True, metavar="N",
               help="Number of criteria to show.")  # fmt: skip
 def criteria(context: Context, which: str, n_criteria: int) -> int:
@@ -226,7 +225,7 @@ def criteria(context: Context, which: str, n_criteria: int) -> int:
         show_json(records)
         return 0
     if not records:
-        show_nothing(job, f"{_KINDS[which]}: none.")
+        show_nothing(job, f"{_CRITERIA[which]}: none.")
         return 0
     # What graders differ on is about all of them; the other figures are about one judging each, which is named.
     figures = {"graded by several": "n_graded"} if which == "disagreed" else {
@@ -234,7 +233,7 @@ def criteria(context: Context, which: str, n_criteria: int) -> int:
         "upper limit": "rest_correlation_high",
     }  # fmt: skip
     judging = {} if which == "disagreed" else {"judge": "judge", **repetition(records)}
-    show_figures(_KINDS[which], records, {
+    show_figures(_CRITERIA[which], records, {
         "task": "task_id", "criterion": "criterion_id", "category": "category", "weight": "weight", **figures,
         "disagreement": "disagreement", "people disagreeing": "n_disagreeing", "reviewed by": "n_reviews",
         "failed checks": "failed_checks", **judging, "title": "title",

@@ -104,6 +104,9 @@ def diff_as_json(reader: Reader, answer: Answer, n_flips: int) -> dict[str, Any]
     }
 
 
+_COUNTS = ("n_criteria", "n_compared", "n_undecided", "n_left_out", "n_in_one")
+
+
 def _comparison(reader: Reader, answer: Answer, difference: Difference, flips: Flips, n_flips: int) -> dict[str, Any]:
     pair = difference.pair
     sides = {
@@ -113,19 +116,12 @@ def _comparison(reader: Reader, answer: Answer, difference: Difference, flips: F
     shown = with_explanations(reader, pair, flips.flips[:n_flips])
     return {
         **sides,
-        "split": difference.split,
-        "first_mean": difference.first_mean,
-        "second_mean": difference.second_mean,
+        **{name: getattr(difference, name) for name in ("split", "first_mean", "second_mean")},
         "n_tasks_wanted": difference.n_wanted,
         **asdict(difference.paired),
-        "p_adjusted": difference.p_adjusted,
-        "is_significant": difference.is_significant,
+        **{name: getattr(difference, name) for name in ("p_adjusted", "is_significant")},
         "sentence": sentence(answer, difference),
-        "n_criteria": flips.n_criteria,
-        "n_compared": flips.n_compared,
-        "n_undecided": flips.n_undecided,
-        "n_left_out": flips.n_left_out,
-        "n_in_one": flips.n_in_one,
+        **{name: getattr(flips, name) for name in _COUNTS},
         "n_flips": len(flips.flips),
         "explained": flips.explained,
         "categories": [asdict(category) for category in flips.categories],

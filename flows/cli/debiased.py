@@ -41,7 +41,10 @@ def _selection(context: Context) -> dict[str, object]:
 
 
 def _show_scores(records: Records, by: str | None) -> None:
-    for (split, judge), rows in _grouped(records, ("split", "judge")):
+    tables: dict[tuple[str, str], Records] = {}
+    for row in records:
+        tables.setdefault((row["split"], row["judge"]), []).append(row)
+    for (split, judge), rows in tables.items():
         show_figures(f"{split}: {rows[0]['score_name']}, judged by {judge}, before clipping", rows, {
             **({by: "label"} if by else {}), "model": "model", **_told_apart(rows),
             "judge's own": ("judge_score", "judge_ci_low", "judge_ci_high"),
@@ -87,13 +90,6 @@ def _told_apart(records: Records) -> dict[str, str]:
     """The columns that tell rows apart which have the same judge and model, titled as on the leaderboard."""
     names = ("vintage", "judge_trial", "grading", "judge_config_hash", "template_hash")
     return {TITLES.get(name, name): name for name in names if is_worth_showing(name, records)}
-
-
-def _grouped(records: Records, names: Sequence[str]) -> list[tuple[tuple[str, ...], Records]]:
-    found: dict[tuple[str, ...], Records] = {}
-    for row in records:
-        found.setdefault(tuple(row[name] for name in names), []).append(row)
-    return list(found.items())
 
 
 def show_debiased_differences(context: Context, names: Sequence[str], *, score: str | None, is_hard: bool) -> int:

@@ -30,7 +30,7 @@ from tasks.llm import (
     missing_key,
     probe,
     weights_hash,
-)
+)  # fmt: skip
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted
 from tasks.rules.text.secrecy import is_reference
@@ -70,9 +70,8 @@ def answers(subject: str, host: str, port: int) -> Finding:
             return Finding(subject, True, f"{host}:{port} answers")
     except (OSError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or error
-        return Finding(
-            subject, False, f"{host}:{port} cannot be reached ({why}); start the server or correct the address"
-        )
+        advice = "start the server or correct the address"
+        return Finding(subject, False, f"{host}:{port} cannot be reached ({why}); {advice}")
 
 
 def examine(job: Job, *, may_call: bool = False) -> list[Finding]:
@@ -138,10 +137,8 @@ _ON_AWS = {"bedrock", "sagemaker", "sagemaker_chat"}
 def check_configuration(job: Job) -> Iterator[Finding]:
     """What the configuration is about; whatever is wrong in it is refused before."""
     settings = job.settings
-    numbers = (
-        f"{counted(len(settings.models), 'model')}, {counted(len(settings.judges), 'judge')}, trials {settings.trials}"
-    )
-    yield Finding("configuration", True, f"{settings.benchmark}, {numbers}")
+    numbers = f"{counted(len(settings.models), 'model')}, {counted(len(settings.judges), 'judge')}"
+    yield Finding("configuration", True, f"{settings.benchmark}, {numbers}, trials {settings.trials}")
 
 
 def check_data_set(job: Job) -> Iterator[Finding]:

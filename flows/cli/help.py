@@ -27,7 +27,8 @@ class Command(click.Command):
 
     def __init__(self, *arguments: Any, help: str | None = None, **settings: Any) -> None:  # noqa: A002 - click's name
         text, _, lines = cleandoc(help or "").partition("\n\nExamples:\n")
-        super().__init__(*arguments, help=text, epilog=lines and f"\b\nExamples:\n{lines}", **settings)
+        epilog = lines and f"\b\nExamples:\n{lines}"
+        super().__init__(*arguments, **{"help": text, "epilog": epilog, **settings})
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options under the headings of their groups."""

@@ -50,9 +50,8 @@ def _refuse_options_before_command(here: click.Context) -> None:
     """Refuse options that would be ignored: those before a subcommand belong to `import --retract`."""
     for option in here.command.params:
         if here.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE:
-            raise click.UsageError(
-                f"{option.opts[-1]} is given before `{here.invoked_subcommand}`; move it behind that"
-            )
+            given, name = option.opts[-1], here.invoked_subcommand
+            raise click.UsageError(f"{given} is given before `{name}`; move it behind that")
 
 
 @command("vintage", "as", "skip-unknown", of=import_, name="responses", texts={

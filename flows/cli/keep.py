@@ -153,10 +153,8 @@ def verify(context: Context, file: Path, digest: str | None, texts: tuple[Path, 
 def _show(found: "Verification") -> None:
     _show_differences(found.differences)
     if found.texts is not None:
-        for line in found.texts.differing[:_MOST_SHOWN]:
+        for line in found.texts.differing:
             click.echo(line)
-        if len(found.texts.differing) > _MOST_SHOWN:
-            click.echo(f"... and {len(found.texts.differing) - _MOST_SHOWN} more")
     for line in found.lines:
         click.echo(line)
 

@@ -7,7 +7,6 @@ import resource
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import click
 
@@ -29,9 +28,6 @@ from flows.cli.sql import sql
 from flows.cli.status import status
 from flows.run.errors import explained
 from tasks.console import shown_visibly
-
-if TYPE_CHECKING:
-    from warehouse import Notice
 
 _MOST_OPEN_FILES = 10_240
 """What every system allows a process that asks for it; each call in flight takes one."""
@@ -98,7 +94,9 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command and return its exit code; every error that a user can cause is shown in one line."""
     with shown_visibly():
         code, line = _outcome(list(arguments))
-        for notice in _notices():
+        # If no warehouse was opened there is none: importing its libraries takes long.
+        damage = sys.modules.get("warehouse.files.damage")
+        for notice in damage.take_notices() if damage else ():
             # A run shows what it found in its reports; this is for all other commands.
             click.echo(f"prbench: {notice.line}", err=True)
             if code == 0 and not notice.is_mended:
@@ -107,12 +105,6 @@ def main(arguments: Sequence[str]) -> int:
             # Quoted text may contain line breaks.
             click.echo(f"prbench: {' '.join(line.split(chr(10)))}", err=True)
     return code
-
-
-def _notices() -> list["Notice"]:
-    """Damage found so far; none if no warehouse was opened, since importing its libraries takes long."""
-    damage = sys.modules.get("warehouse.files.damage")
-    return list(damage.take_notices()) if damage else []
 
 
 def _outcome(given: list[str]) -> tuple[int, str]:

@@ -104,7 +104,7 @@ class Context:
     arguments: Arguments
     as_json: bool
     is_verbose: bool
-    repairs: Mapping[str, bool] = field(default_factory=dict)
+    repairs: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def job(self) -> "Job":
@@ -145,10 +145,12 @@ def command(
         @wraps(function)
         def wrapped(as_json: bool = False, is_verbose: bool = False, **given: Any) -> Any:
             arguments = Arguments(**{name: given.pop(name) for name in _ARGUMENTS & set(given)})
-            repairs = {name: given.pop(name) for name in ("retry_failed", "replace_lost") if name in given}
+            repairs: dict[str, bool] = {
+                name: given.pop(name) for name in ("retry_failed", "replace_lost") if name in given
+            }
             return function(Context(arguments, as_json, is_verbose, repairs), **given)
 
-        made = click.command(**{"cls": Command, **settings})(wrapped)
+        made: click.Command = click.command(**{"cls": Command, **settings})(wrapped)
         for option in (*options, *place, *output):
             group, names, declared = _OPTIONS[option]
             text = {"help": texts[option]} if texts and option in texts else {}

@@ -1,15 +1,11 @@
 """The command `report`: the warehouse as a static site."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from flows.cli.options import Context, command
 from flows.cli.output import show_json
-
-if TYPE_CHECKING:
-    from tasks.config import Job
 
 
 @command("split", "model", "judge", "vintage-shown")
@@ -40,6 +36,7 @@ def report(context: Context, out: Path | None, is_served: bool, is_live: bool, p
     """
     from flows.report import write_report
     from flows.report_basis import of_all_splits
+    from warehouse import Warehouse
 
     if is_live and not is_served:
         raise click.UsageError("--live shows a page of the local server; add --serve")
@@ -47,7 +44,9 @@ def report(context: Context, out: Path | None, is_served: bool, is_live: bool, p
     stored = context.stored_job()
     job = stored if given.splits else of_all_splits(stored)
     index = (out or job.report_folder) / job.settings.benchmark / "index.html"
-    if is_live and _is_early(job):
+    warehouse = Warehouse(job.warehouse)
+    # A run in progress writes the report at its end.
+    if is_live and (warehouse.living_runs() or not warehouse.database.exists()):
         if context.as_json:
             show_json({"index": str(index), "bytes": None})
     else:
@@ -62,11 +61,3 @@ def report(context: Context, out: Path | None, is_served: bool, is_live: bool, p
         # Compare and the ranking so far are about the configured splits, as `prbench diff` and `leaderboard` are.
         serve_report(stored, index, port, is_live=is_live)
     return 0
-
-
-def _is_early(job: "Job") -> bool:
-    """Whether a run is in progress, which writes the report at its end, or nothing is published yet."""
-    from warehouse import Warehouse
-
-    warehouse = Warehouse(job.warehouse)
-    return bool(warehouse.living_runs()) or not warehouse.database.exists()

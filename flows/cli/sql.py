@@ -256,15 +256,12 @@ def run_sql(database: Path, query: str) -> Table:
         PipelineError: DuckDB refuses the query; the message is its own.
     """
     with _opened(database, query) as connection:
-        return _interruptible(connection, lambda: _fetched(connection.execute(query)))
+        rows = _interruptible(connection, lambda: connection.execute(query).fetchall())
+        columns = _unique([column[0] for column in connection.description or []])
+        return Table(columns, rows if columns else [])
 
 
-def _fetched(cursor: "duckdb.DuckDBPyConnection") -> Table:
-    columns = _unique([column[0] for column in cursor.description or []])
-    return Table(columns, cursor.fetchall() if columns else [])
-
-
-def _interruptible(connection: "duckdb.DuckDBPyConnection", work: Callable[[], Table]) -> Table:
+def _interruptible(connection: "duckdb.DuckDBPyConnection", work: Callable[[], list[Any]]) -> list[Any]:
     """What `work` returns. DuckDB does not look for Ctrl-C while it computes rows, so it does so in a thread."""
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(work)

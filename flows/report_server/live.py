@@ -26,7 +26,6 @@ class Bar:
 
     Attributes:
         model: with its vintage where that is not the base one; None for all models.
-        label: of the model or judge whose calls fill the bar.
         is_part: whether it is a part of the bar of its judge.
     """
 
@@ -35,7 +34,6 @@ class Bar:
     failures: Counter[str]
     model: str | None
     judge: str | None
-    label: str
     is_part: bool = False
 
     @property
@@ -59,7 +57,7 @@ def bars_of(job: Job) -> list[Bar]:
     for (judge, model), of_bar in cells.items():
         failures = sum((cell.failures for cell in of_bar), Counter[str]())
         wanted, done = sum(cell.due for cell in of_bar), sum(cell.done for cell in of_bar)
-        bar = Bar(wanted, done, failures, model, judge, judge or of_bar[0].model, is_part=bool(judge))
+        bar = Bar(wanted, done, failures, model, judge, is_part=bool(judge))
         by_judge.setdefault(judge, []).append(bar)
     bars = by_judge.pop(None, [])
     for parts in by_judge.values():
@@ -72,7 +70,7 @@ def _whole(parts: Sequence[Bar]) -> Bar:
     failures = sum((part.failures for part in parts), Counter[str]())
     wanted, done = sum(part.wanted for part in parts), sum(part.done for part in parts)
     model = parts[0].model if len(parts) == 1 else None
-    return Bar(wanted, done, failures, model, parts[0].judge, parts[0].label)
+    return Bar(wanted, done, failures, model, parts[0].judge)
 
 
 _JUDGING = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")

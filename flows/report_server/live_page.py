@@ -22,14 +22,6 @@ _LEVELS = {
 }  # fmt: skip
 
 
-def headline(live: Live) -> str:
-    """How many runs are in progress."""
-    n_running = len(live.in_progress)
-    if n_running:
-        return f"{counted(n_running, 'run')} {'is' if n_running == 1 else 'are'} in progress."
-    return "No run is in progress." if live.last else "No run is in progress, and no run is stored here yet."
-
-
 def words(live: Live, index: Path) -> dict[str, Any]:
     """What the page says.
 
@@ -37,10 +29,14 @@ def words(live: Live, index: Path) -> dict[str, Any]:
         live: how things stand.
         index: the first page of the report, which may not be there.
     """
+    n_running = len(live.in_progress)
+    headline = "No run is in progress." if live.last else "No run is in progress, and no run is stored here yet."
+    if n_running:
+        headline = f"{counted(n_running, 'run')} {'is' if n_running == 1 else 'are'} in progress."
     boards = _boards(live.ranking)
     age = None if live.published_at is None else live.at - live.published_at
     return {
-        "headline": headline(live),
+        "headline": headline,
         "at": f"{live.at:%H:%M:%S} UTC",
         "published": "Nothing is published yet." if age is None else f"Results were published {_span(age)} ago.",
         "is_old": bool(live.in_progress) and age is not None and age > _OLD,

@@ -54,17 +54,6 @@ def shown(job: Job, folder: Path = Path("nowhere"), **given: str) -> Mapping[str
     return result
 
 
-def test_the_difference_of_two_models_is_the_one_of_the_command(job: Job, reader: Reader) -> None:
-    (expected,) = ask(reader, "a", "b").differences
-
-    ((cells, _),) = shown(job, of="model", first="a", second="b")["rows"]
-
-    by_column = dict(zip(shown(job, of="model", first="a", second="b")["columns"], cells, strict=True))
-    assert by_column["Difference"] == f"{expected.difference:+.3f}".replace("-", "−")
-    assert by_column["Tasks"] == "4 of 4"
-    assert by_column["First mean"] == "1.000"
-
-
 def test_every_changed_verdict_is_listed_with_its_effect_and_both_explanations(job: Job) -> None:
     result = shown(job, of="model", first="a", second="b")
 

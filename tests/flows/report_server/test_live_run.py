@@ -41,10 +41,10 @@ def test_a_run_is_followed_from_its_first_sign_to_its_end(command: Command, prov
         process.wait()
     ended = view.now()
 
-    assert [(bar.label, bar.judge, bar.done, bar.wanted) for bar in run.bars if not bar.is_part] == [
+    assert [(bar.model, bar.judge, bar.done, bar.wanted) for bar in run.bars if not bar.is_part] == [
         ("alpha", None, 2 * N_TASKS, 2 * N_TASKS),
         ("beta", None, 2 * N_TASKS, 2 * N_TASKS),
-        ("judge", "judge", 0, 4 * N_CRITERIA),
+        (None, "judge", 0, 4 * N_CRITERIA),
     ]
     assert {call["called_model"]: call["calls"] for call in run.calls} == {
         "hosted_vllm/alpha": 2 * N_TASKS, "hosted_vllm/beta": 2 * N_TASKS,
