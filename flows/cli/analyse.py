@@ -261,4 +261,6 @@ def _show_others(model: str, than: str | None, compared: Records) -> None:
         if row["n_confirmed"] and other != than:
             option = f" --than {other}" if other else ""
             beside = f"than {other}" if other else "than in its other criteria"
-            click.echo(f"\nWorse {beside} in {row['n_confirmed']}: prbench weaknesses {model}{option}")
+            click.echo(
+                f"\nWorse in {row['n_confirmed']} of its capabilities {beside}: prbench weaknesses {model}{option}"
+            )

@@ -94,6 +94,8 @@ _OPTIONS: dict[str, tuple[str, tuple[str, ...], dict[str, Any]]] = {
     "verbose": (OUTPUT, ("-v", "--verbose", "is_verbose"), {
         "is_flag": True, "help": "Show log messages, and the traceback of an error."}),
 }  # fmt: skip
+_REPAIRS = {"retry_failed", "replace_lost"}
+_REPAIRS = {"retry_failed", "replace_lost"}
 _ARGUMENTS = {field.name for field in fields(Arguments)}
 
 
@@ -145,9 +147,7 @@ def command(
         @wraps(function)
         def wrapped(as_json: bool = False, is_verbose: bool = False, **given: Any) -> Any:
             arguments = Arguments(**{name: given.pop(name) for name in _ARGUMENTS & set(given)})
-            repairs: dict[str, bool] = {
-                name: given.pop(name) for name in ("retry_failed", "replace_lost") if name in given
-            }
+            repairs = {name: given.pop(name) for name in _REPAIRS & set(given)}
             return function(Context(arguments, as_json, is_verbose, repairs), **given)
 
         made: click.Command = click.command(**{"cls": Command, **settings})(wrapped)

@@ -56,35 +56,46 @@ def _json(folder: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> 
     return result
 
 
-def test_a_difference_is_told_in_a_sentence_with_what_it_is_made_of(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert _diff(folder, "good", "risky") == 0
-    said = capsys.readouterr()
+# Ten tasks differ by a half, as many up as down: the spread is sqrt(2.5 / 39), and t has 9 degrees.
+SMALLEST = (2.2622 + 0.8834) * (2.5 / 39 / 40) ** 0.5
+SAID = {
     # Thirty tasks gain a half, ten lose one.
-    assert "risky is 0.250 higher than good on finance (95 % interval +0." in said.out
-    assert "): significant" in said.out
-    assert "From good to risky on finance: 40 of 80 criteria flipped, 10 of them lower the score" in said.out
-    assert "+0.3750" in said.out
-    assert "-0.1250" in said.out
-    assert "task-00 needs point 0" in said.out
-    assert "below 50 an interval is unreliable" in said.out
+    "good risky": (
+        "risky is 0.250 higher than good on finance (95 % interval +0.", "): significant", "+0.3750", "-0.1250",
+        "From good to risky on finance: 40 of 80 criteria flipped, 10 of them lower the score", "task-00 needs point 0",
+        "below 50 an interval is unreliable",
+    ),
+    "good mixed": (
+        "no significant difference between good and mixed on finance (mixed is 0.000 higher; 95 % interval -0.",
+        f"smallest detectable difference {SMALLEST:.3f} (with a power of 80 %)",
+        "° fewer than 50 tasks, or fewer than 10 that differ: the interval may be too narrow",
+    ),
+    "good fallen": (
+        "fallen is 0.500 lower than good on finance (no interval, since nearly all tasks change by the same amount, "
+        "p < 0.001): significant", "nearly all tasks change alike",
+    ),
+    "good risky mixed": (
+        "(uncorrected 95 % interval +0.", "Intervals, p and smallest detectable differences are for each comparison ",
+        "; uncorrected smallest detectable difference 0.",
+    ),
+    "good twin": (
+        "twin and good have the same score on finance: no task differs (40 tasks)", "0 of 80 criteria flipped",
+    ),
+    "good undecided": (
+        "39 of 40",
+        "2 of 80 criteria could not be compared: 1 undecided on one side, 1 decided, but in incomplete tasks.",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("names", SAID)
+def test_a_difference_is_told_in_sentences_with_what_it_is_made_of(
+    folder: Path, capsys: pytest.CaptureFixture[str], names: str
+) -> None:
+    assert _diff(folder, *names.split()) == 0
+    said = capsys.readouterr()
+    assert [] == [part for part in SAID[names] if part not in said.out]
     assert "showing the only revision of prbench there" in said.err
-
-
-def test_no_difference_shown_says_what_could_have_been(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert _diff(folder, "good", "mixed") == 0
-    said = capsys.readouterr().out
-    assert "°" in next(line for line in said.splitlines() if "│ mixed" in line)
-    assert "° fewer than 50 tasks, or fewer than 10 that differ: the interval may be too narrow" in said
-    assert (
-        "no significant difference between good and mixed on finance (mixed is 0.000 higher; 95 % interval -0." in said
-    )
-    # Ten tasks differ by a half, as many up as down: the spread is sqrt(2.5 / 39), and t has 9 degrees.
-    assert (
-        f"smallest detectable difference {(2.2622 + 0.8834) * (2.5 / 39 / 40) ** 0.5:.3f} (with a power of 80 %)"
-        in said
-    )
 
 
 def test_where_too_few_tasks_differ_that_is_said_and_neither_interval_nor_test_is_given(
@@ -101,17 +112,6 @@ def test_where_too_few_tasks_differ_that_is_said_and_neither_interval_nor_test_i
         assert {name: found[name] for name in nothing} == dict.fromkeys(nothing)
 
 
-def test_what_nearly_all_tasks_lose_alike_is_more_than_chance_though_nothing_tells_the_spread(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert _diff(folder, "good", "fallen") == 0
-    assert (
-        "fallen is 0.500 lower than good on finance (no interval, since nearly all tasks change by the same amount, "
-        "p < 0.001): significant"
-    ) in (said := capsys.readouterr().out)
-    assert "nearly all tasks change alike" in next(line for line in said.splitlines() if "│ fallen" in line)
-
-
 def test_what_holds_for_one_split_alone_names_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     good = {task: [1, 0.0] for task in MANY}
     mixed = good | {name: [0, 0.0] for name in list(MANY)[:10]} | {next(iter(MANY)): [1, 1.0]}
@@ -123,23 +123,6 @@ def test_what_holds_for_one_split_alone_names_it(tmp_path: Path, capsys: pytest.
     shown = capsys.readouterr().out
     assert f"half: Based on {N_TASKS // 2} tasks" in shown
     assert f"finance: Based on {N_TASKS} tasks" in shown
-
-
-def test_an_interval_beside_a_corrected_p_value_is_called_uncorrected(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert _diff(folder, "good", "risky", "mixed") == 0
-    said = capsys.readouterr().out
-    assert "(uncorrected 95 % interval +0." in said
-    assert "Intervals, p and smallest detectable differences are for each comparison alone" in said
-    assert "; uncorrected smallest detectable difference 0." in said
-
-
-def test_what_is_the_same_is_called_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert _diff(folder, "good", "twin") == 0
-    said = capsys.readouterr().out
-    assert "twin and good have the same score on finance: no task differs (40 tasks)" in said
-    assert "0 of 80 criteria flipped" in said
 
 
 def test_of_many_comparisons_all_are_in_the_table_and_the_first_is_taken_apart(
@@ -154,15 +137,6 @@ def test_of_many_comparisons_all_are_in_the_table_and_the_first_is_taken_apart(
     ]
     assert "Flipped criteria, 3 of 40" in said
     assert "--json shows the flips of the other 2 comparisons." in said
-
-
-def test_cells_that_cannot_be_compared_are_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert _diff(folder, "good", "undecided") == 0
-    said = capsys.readouterr().out
-    assert "39 of 40" in said
-    assert (
-        "2 of 80 criteria could not be compared: 1 undecided on one side, 1 decided, but in incomplete tasks." in said
-    )
 
 
 @pytest.mark.parametrize(
