@@ -4,11 +4,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from flows.cli.figures import Records, answer, is_small, repetition, show_figures
+from flows.cli.figures import Records, answer, repetition, say_small, show_figures
 from flows.cli.flow_runner import finish, refuse_early, run_flow
 from flows.cli.options import CALLS, RUNS, SHOWS, Context, command
 from flows.cli.output import show_json, show_nothing
-from tasks.rules.text.numbers import SMALL_MARK
 from tasks.rules.text.visible import visible
 
 if TYPE_CHECKING:
@@ -164,24 +163,17 @@ def _show_predictions(predictions: Records) -> None:
     if known:
         click.echo("Each interval is a 95 % interval by itself; with many checks, some exclude 0 by chance.")
     if predictions and len(known) < len(predictions):
-        what = "No figure" if not known else f"No figure for {len(predictions) - len(known)} more"
-        click.echo(
-            f"{what} of what checks predict: too few tasks with a criterion that fails the check (or passes it), or "
-            "too few criteria that are disagreed on (or agreed on)."
-        )
+        click.echo("Where a figure is missing, too few criteria fail the check (or pass it), or are disagreed on.")
 
 
 def _show_notes(found: dict[str, Records]) -> None:
-    from tasks.rules.statistics.intervals import FEWEST_OTHERS, SMALL
+    from tasks.rules.statistics.intervals import FEWEST_OTHERS
 
-    if any(row["is_small"] is None for row in found["agreement"]) or any(
-        row["is_small"] is None for row in found["predictions"]
-    ):
+    if any(row["is_small"] is None for row in (*found["agreement"], *found["predictions"])):
         click.echo("Some figures are missing; `prbench aggregate` computes them.")
     if any(row["ci_low"] is None for row in found["agreement"]):
         click.echo(f"No interval: fewer than {FEWEST_OTHERS} tasks differ from the most common value.")
-    if any(is_small(row) for row in (*found["agreement"], *found["reviewers"])):
-        click.echo(f"{SMALL_MARK} fewer than {SMALL} tasks, or few that differ: the interval may be too narrow")
+    say_small([*found["agreement"], *found["reviewers"]])
 
 
 @command("judge", output=SHOWS)
@@ -251,8 +243,7 @@ def _show_weaknesses(title: str, found: Records, by_node: dict[str, Records]) ->
             click.echo(f"\nNot handled rightly in {visible(name or '(no name)')}:")
         for row in criteria:
             click.echo(f"  {visible(row['task_id'])}  {row['weight']:+g}  {visible(' '.join(row['title'].split()))}")
-    if any(is_small(row) for row in found):
-        click.echo(f"\n{SMALL_MARK} fewer than 50 tasks, or few that differ: the interval may be too narrow")
+    say_small(found)
 
 
 def _show_others(model: str, than: str | None, compared: Records) -> None:
@@ -261,6 +252,5 @@ def _show_others(model: str, than: str | None, compared: Records) -> None:
         if row["n_confirmed"] and other != than:
             option = f" --than {other}" if other else ""
             beside = f"than {other}" if other else "than in its other criteria"
-            click.echo(
-                f"\nWorse in {row['n_confirmed']} of its capabilities {beside}: prbench weaknesses {model}{option}"
-            )
+            n = row["n_confirmed"]
+            click.echo(f"\nWorse in {n} of its capabilities {beside}: prbench weaknesses {model}{option}")

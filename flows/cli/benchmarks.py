@@ -43,7 +43,7 @@ def benchmarks(context: Context, name: str | None) -> int:
         return 0
     rows = [{**each, "scores": [f"{s}{_RANKS * (s == each['ranks'])}" for s in each["scores"]]} for each in found]
     columns = [column for column in found[0] if column != "ranks"]
-    show_table(in_words(columns), [[row[column] for column in columns] for row in rows], is_cut=False)
+    show_table(in_words(columns), [[row[column] for column in columns] for row in rows])
     click.echo(f"The first grading is the default. Models are ranked by the score marked {_RANKS}.")
     return 0
 
@@ -64,7 +64,6 @@ def _summary(benchmark: "Benchmark") -> dict[str, Any]:
 
 
 def _show_one(context: Context, benchmark: "Benchmark") -> None:
-
     details = declared(benchmark)
     if context.as_json:
         show_json(details)
@@ -72,9 +71,7 @@ def _show_one(context: Context, benchmark: "Benchmark") -> None:
     click.echo(f"{benchmark.title}\n")
     for key, value in details.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
-            show_table(
-                in_words(list(value[0])), [list(row.values()) for row in value], title=in_words([key])[0], is_cut=False
-            )
+            show_table(in_words(list(value[0])), [list(row.values()) for row in value], title=in_words([key])[0])
         elif value not in (None, []):
             click.echo(f"{in_words([key])[0]}: {', '.join(value) if isinstance(value, list) else value}")
 

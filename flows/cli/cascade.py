@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from flows.cli.figures import is_small, show_figures
+from flows.cli.figures import is_small, say_small, show_figures
 from flows.cli.options import SHOWS, Context, command
 from flows.cli.output import show_json
-from tasks.rules.text.numbers import SMALL_MARK
 
 if TYPE_CHECKING:
     from tasks.cascade import CascadeAnswer
@@ -156,15 +155,11 @@ def _show(found: "CascadeAnswer", cheap: str, strong: str, *, is_all: bool) -> N
     rows = [_row(each, each.held_out) for each in shown]
     measure = "agreement" if found.bound is None else found.bound.measure
     title = "All rules" if is_all else f"Rules that no other rule beats in cost and {measure}"
-    has_cost = any(row["cost_usd"] is not None for row in rows)
-    calls = {"strong calls for 1,000", "cheap calls for 1,000"}
-    columns = {name: column for name, column in _COLUMNS.items() if not (has_cost and name in calls)}
-    show_figures(f"{title}: figures on the tasks that were held out", _one_decimal(rows), columns)
+    show_figures(f"{title}: figures on the tasks that were held out", _one_decimal(rows), _COLUMNS)
     click.echo(f"{cheap} first, then {strong}; figures are against {strong} alone.")
     for line in _notes(found, cheap, strong):
         click.echo(line)
-    if any(is_small(row) or row["tau_is_small"] for row in rows):
-        click.echo(f"{SMALL_MARK} fewer than 50 tasks, or few that differ: the interval may be too narrow")
+    say_small({"is_small": is_small(row) or row["tau_is_small"]} for row in rows)
     if found.picked is not None and found.bound is not None:
         _show_picked(found, found.picked, found.bound, cheap, strong)
     else:

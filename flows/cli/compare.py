@@ -2,7 +2,7 @@
 
 import click
 
-from flows.cli.figures import Records, answer, is_small, repetition, show_figures
+from flows.cli.figures import Records, answer, repetition, say_small, show_figures
 from flows.cli.options import SHOWS, Context, command
 from flows.cli.output import show_json, show_nothing
 from tasks.rules.text.numbers import SMALL_MARK
@@ -143,8 +143,6 @@ def judges(context: Context, by: str | None, people: tuple[str, ...]) -> int:
 
 
 def _show(by: str | None, pairs: Records, sets: Records, leniency: Records) -> None:
-    from tasks.rules.statistics.intervals import SMALL
-
     label = {by: "label"} if by else {}
     apart = [pair for pair in pairs if not pair["is_member"]]
     show_figures("Pairs of graders (--json also has each majority with its own voters)", apart, {
@@ -163,12 +161,11 @@ def _show(by: str | None, pairs: Records, sets: Records, leniency: Records) -> N
     })  # fmt: skip
     if any(pair["agreement"] is None for pair in apart):
         click.echo("Some figures are missing; `prbench aggregate` computes them.")
-    if any(pair["n_tasks"] < SMALL for pair in apart):
-        click.echo(f"{SMALL_MARK} fewer than {SMALL} tasks: the interval may be too narrow")
+    say_small(apart)
 
 
 def _show_agreement_with_people(context: Context, by: str | None, people: tuple[str, ...]) -> int:
-    from tasks.compare import against_people, small_note
+    from tasks.compare import against_people
 
     parameters = {"breakdown": by or "all", "people": list(people), "graders": list(context.arguments.judges)}
     job = context.stored_job(checked=())
@@ -188,8 +185,7 @@ def _show_agreement_with_people(context: Context, by: str | None, people: tuple[
         "tasks": "n_tasks", "task mean of macro-F1": "macro_f1_task_mean",
         "pair mean of kappa": "kappa_pair_mean", "pair mean of macro-F1": "macro_f1_pair_mean",
     })  # fmt: skip
-    if any(is_small(record) for record in records):
-        click.echo(small_note())
+    say_small(records)
     return 0
 
 

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 
 import click
 
-from flows.cli.figures import Records, answer, is_small, show_figures
+from flows.cli.figures import Records, answer, say_small, show_figures
 from flows.cli.leaderboard_table import TITLES, is_worth_showing
 from flows.cli.options import Context
 from flows.cli.output import show_json, show_nothing
-from tasks.rules.text.numbers import SMALL_MARK
 
 _HOW = "`prbench export labelling sheet.csv --for {}` writes a sheet of verdicts to label"
 
@@ -79,11 +78,8 @@ def _say_missing(records: Records) -> None:
 
 
 def _say_what_intervals_are(records: Records) -> None:
-    from tasks.rules.statistics.intervals import SMALL
-
     click.echo("Intervals are 95 % intervals for other tasks of the same kind.")
-    if any(is_small(row) for row in records):
-        click.echo(f"{SMALL_MARK} fewer than {SMALL} tasks: the interval may be too narrow")
+    say_small(records)
 
 
 def _told_apart(records: Records) -> dict[str, str]:

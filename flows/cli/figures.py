@@ -1,7 +1,9 @@
 """Stored figures: queries on them, and tables with their intervals."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import click
 
 from flows.cli.output import show_table
 from tasks.rules.text.numbers import SMALL_MARK
@@ -88,6 +90,14 @@ def is_small(record: Mapping[str, Any]) -> bool:
     from tasks.rules.statistics.intervals import SMALL
 
     return bool(record.get("is_small", record.get("n_tasks", SMALL) < SMALL))
+
+
+def say_small(records: Iterable[Mapping[str, Any]]) -> None:
+    """Explain the mark of intervals that may be too narrow, if any record has one."""
+    from tasks.rules.statistics.intervals import SMALL
+
+    if any(map(is_small, records)):
+        click.echo(f"{SMALL_MARK} fewer than {SMALL} tasks, or few that differ: the interval may be too narrow")
 
 
 def repetition(records: Records) -> dict[str, str]:

@@ -189,7 +189,6 @@ _HIDING = {
     None: "Imported, and not known whether failed judge calls count as decisions",
 }
 """`may_hide_failures` -> what it means."""
-_MOST_NAMED = 5
 
 
 def notes_on(job: Job, records: Sequence[Record]) -> list[str]:
@@ -247,7 +246,7 @@ def _on_random_parts(records: Sequence[Record], is_one_judge: bool) -> list[str]
     if any(r["ci_low"] is None for r in parts):
         lines.append(f"{RANDOM_PART} without an interval: none holds until all tasks are evaluated, or too few differ.")
     means = {r["model"]: r["unbiased_mean_score"] for r in parts if r["unbiased_mean_score"] is not None}
-    shown = ", ".join(f"{model} {mean:.3f}" for model, mean in list(means.items())[:_MOST_NAMED])
+    shown = ", ".join(f"{model} {mean:.3f}" for model, mean in means.items())
     return [*lines, f"Without the bias of stopping: {shown}"] if shown and is_one_judge else lines
 
 
@@ -296,5 +295,4 @@ def _on_intervals(records: Sequence[Record]) -> list[str]:
 
 def _models(records: Sequence[Record], is_one_judge: bool) -> str:
     names = sorted({r["model"] if is_one_judge else f"{r['model']} ({r['judge']})" for r in records})
-    n_more = len(names) - _MOST_NAMED
-    return ", ".join(names) if n_more < 2 else f"{', '.join(names[:_MOST_NAMED])} and {n_more} more"
+    return ", ".join(names)

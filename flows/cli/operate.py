@@ -48,7 +48,7 @@ def _show(context: Context, findings: "Sequence[Finding]") -> None:
     marks = {True: "ok", False: "PROBLEM", None: "unknown"}
     rows = [(f.subject, marks[f.is_ok], f.detail) for f in findings]
     subject = "what" if context.as_json else "subject"
-    show([subject, "state", "detail"], rows, "json" if context.as_json else "table", is_cut=False)
+    show([subject, "state", "detail"], rows, "json" if context.as_json else "table")
 
 
 @command(output=RUNS)

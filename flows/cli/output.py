@@ -22,17 +22,14 @@ _HEADINGS = {"cost_usd": "cost in USD", "what": "item", "share": "coverage"}
 FORMATS = ("table", "csv", "json", "jsonl", "parquet", "markdown")
 
 
-def show(
-    columns: Sequence[str], rows: Rows, file_format: str, output: Path | None = None, *, is_cut: bool = True
-) -> None:
-    """Rows in a text format, to a file or to standard output; only a table on a terminal cuts long texts.
+def show(columns: Sequence[str], rows: Rows, file_format: str, output: Path | None = None) -> None:
+    """Rows in a text format, to a file or to standard output.
 
     Formats for machines are exact to the character, except on a terminal.
     """
-    if file_format == "table" and output is None:
-        show_table(columns, rows, is_cut=is_cut)
-        return
     if file_format == "table":
+        if output is None:
+            return show_table(columns, rows)
         file_format = "markdown"
     if is_json := file_format.startswith("json"):
         # JSON has no NaN and no infinity.
@@ -52,7 +49,7 @@ def show_rows(as_json: bool, columns: Sequence[str], rows: Rows, *, if_empty: st
     if as_json:
         show(columns, rows, "json")
     elif rows:
-        show_table(in_words(columns), rows, is_cut=False)
+        show_table(in_words(columns), rows)
     else:
         click.echo(if_empty)
 
@@ -107,15 +104,14 @@ def _markdown(columns: Sequence[str], rows: Rows) -> str:
     )
 
 
-_WIDEST_CELL = 60
 _WITHOUT_LIMIT = 10**6
 
 
 def show_table(
-    columns: Sequence[str], rows: Rows, *, title: str | None = None, is_cut: bool = True, n_least: int | None = None,
+    columns: Sequence[str], rows: Rows, *, title: str | None = None, n_least: int | None = None,
     groups: Sequence[Any] = (),
 ) -> None:  # fmt: skip
-    """Show a table for people: numbers on the right; on a terminal, long texts are cut if `is_cut`.
+    """Show a table for people: numbers on the right.
 
     On a terminal that is too narrow, columns after the first `n_least` are left out, and named. If that is not enough,
     or `n_least` is None, each row becomes a block with one line for each column.
@@ -125,9 +121,8 @@ def show_table(
     from tasks.console.printing import VisibleConsole
 
     console = VisibleConsole()
-    is_cut = is_cut and console.is_terminal
     columns, title = [visible(column) for column in columns], visible(title or "") or None
-    cells = [[_short(cell_text(value)) if is_cut else cell_text(value) for value in row] for row in rows]
+    cells = [list(map(cell_text, row)) for row in rows]
     are_numbers = [
         bool(rows) and all(isinstance(row[index], int | float | None) for row in rows) for index in range(len(columns))
     ]
@@ -214,7 +209,3 @@ def cell_text(value: Any) -> str:
     if isinstance(value, list | tuple):
         value = ", ".join(map(str, value))
     return visible(str(value).replace("\r\n", " ").replace("\n", " "))
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _WIDEST_CELL else text[: _WIDEST_CELL - 1] + "…"

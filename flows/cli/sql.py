@@ -64,7 +64,9 @@ def sql(
       prbench sql --cookbook ranking        run one
       prbench sql --cookbook ranking --show > mine.sql
     """
-    _refuse_two_questions({"a query": query, "-f": file, "--describe": describe, "--cookbook": cookbook})
+    asked = {"a query": query, "-f": file, "--describe": describe, "--cookbook": cookbook}
+    if len(given := [name for name, value in asked.items() if value is not None]) > 1:
+        raise click.UsageError(f"{' and '.join(given)} cannot be used together; give one")
     if is_shown and not cookbook:
         raise click.UsageError("--show prints the SQL of a recipe; name the recipe with --cookbook NAME")
     chosen = _format(context, file_format, output)
@@ -79,18 +81,10 @@ def sql(
     return 0
 
 
-def _refuse_two_questions(given: dict[str, str | Path | None]) -> None:
-    given_names = [name for name, value in given.items() if value is not None]
-    if len(given_names) > 1:
-        raise click.UsageError(f"{' and '.join(given_names)} cannot be used together; give one")
-
-
 def _format(context: Context, file_format: str | None, output: Path | None) -> str:
     ending = "" if output is None else output.suffix.lower()
     if ending in _WORKBOOKS:
-        raise click.UsageError(
-            f"-o {output}: a query is not written as a workbook; name a .csv file, which opens as one"
-        )
+        raise click.UsageError(f"-o {output}: a query is not written as a workbook; name a .csv file")
     if context.as_json and file_format not in {None, "json"}:
         raise click.UsageError(f"--json and --format {file_format} contradict each other; give one")
     return file_format or ("json" if context.as_json else _ENDINGS.get(ending, "table"))
@@ -105,26 +99,24 @@ def _given(query: str | None, file: Path | None) -> str:
         raise click.UsageError(f"-f {file}: cannot be read as text ({getattr(error, 'strerror', error)})") from error
 
 
-def _answer(database: Path, query: str, file_format: str, output: Path | None, *, is_cut: bool = True) -> None:
-
+def _answer(database: Path, query: str, file_format: str, output: Path | None) -> None:
     if file_format == "parquet":
         if output is None and sys.stdout.isatty():
             raise click.UsageError("--format parquet: cannot be shown on a terminal; write it to a file with -o or >")
         write_parquet(database, query, output or exact(sys.stdout).buffer)
         return
     table = run_sql(database, query)
-    show(table.columns, table.rows, file_format, output, is_cut=is_cut)
+    show(table.columns, table.rows, file_format, output)
 
 
 def _describe(database: Path, name: str, file_format: str, output: Path | None) -> None:
-
     if not name:
-        _answer(database, tables_query(), file_format, output, is_cut=False)
+        _answer(database, tables_query(), file_format, output)
         return
     table, meaning = described(database, name)
     if file_format == "table" and output is None:
         click.echo(f"{table}: {meaning}")
-    _answer(database, columns_query(table), file_format, output, is_cut=False)
+    _answer(database, columns_query(table), file_format, output)
 
 
 def _cookbook(context: Context, name: str, file_format: str, output: Path | None, *, is_shown: bool) -> None:
@@ -134,24 +126,18 @@ def _cookbook(context: Context, name: str, file_format: str, output: Path | None
         if file_format == "parquet":
             raise click.UsageError("--format parquet: the list of recipes can only be text")
         rows = [(recipe.name, recipe.question) for recipe in recipes()]
-        show(["name", "question"], rows, file_format, output, is_cut=False)
+        show(["name", "question"], rows, file_format, output)
         return
-    recipe = _recipe(name)
+    known = {recipe.name: recipe for recipe in recipes()}
+    if name not in known:
+        raise click.UsageError(f"there is no recipe {name}; {nearest(name, known)}")
+    recipe = known[name]
     if is_shown:
         _show_recipe(recipe, output, as_json=file_format == "json")
         return
     if file_format == "table" and output is None:
         click.echo(recipe.question)
     _answer(_database(context), recipe.query, file_format, output)
-
-
-def _recipe(name: str) -> "Recipe":
-    from sql.cookbook import recipes
-
-    known = {recipe.name: recipe for recipe in recipes()}
-    if name not in known:
-        raise click.UsageError(f"there is no recipe {name}; {nearest(name, known)}")
-    return known[name]
 
 
 def _show_recipe(recipe: "Recipe", output: Path | None, *, as_json: bool) -> None:
@@ -177,7 +163,7 @@ def _say_where(database: Path, file_format: str, output: Path | None) -> None:
         return
     click.echo(f"The database: {database}\nOpen it in DuckDB's shell: {command}\n")
     click.echo("The cookbook; `prbench sql --cookbook NAME` runs one:")
-    show(["name", "question"], [(recipe.name, recipe.question) for recipe in recipes()], "table", is_cut=False)
+    show(["name", "question"], [(recipe.name, recipe.question) for recipe in recipes()], "table")
 
 
 def _database(context: Context) -> Path:

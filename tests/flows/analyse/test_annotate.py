@@ -236,12 +236,6 @@ def test_a_provider_s_batches_make_the_calls_where_the_annotator_is_configured_s
     )
 
 
-def test_without_an_annotator_or_a_vocabulary_the_command_says_what_to_do(command: Command) -> None:
-    command.configure(dataset={"source": "sample"}, warehouse="data", models=[], judges=[])
-    command("ingest", "-q")
-    assert "annotator: no model is configured" in command("annotate", code=2).stderr
-
-
 @pytest.mark.skipif(not REAL.is_file(), reason="real data are not beside the checkout")
 def test_agreement_on_real_rows_is_what_plain_counting_gives(command: Command, provider: FaultServer) -> None:
     ready(

@@ -4,7 +4,6 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -313,10 +312,3 @@ def test_the_plan_counts_phrases_and_says_what_follows_from_them(
     command("capabilities")
     phrases, names = command.json("plan")["analyses"]
     assert [(0, ""), (0, "")] == [(each["calls"], each["note"]) for each in (phrases, names)]
-
-
-def test_without_a_model_the_command_says_what_to_configure(command: Command, tmp_path: Path) -> None:
-    command.configure(dataset={"source": "sample"}, warehouse="data", models=[], judges=[])
-    command("ingest", "-q")
-
-    assert "no model describes capabilities; set `capabilities:" in command("capabilities", code=2).stderr

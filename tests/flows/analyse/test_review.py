@@ -95,11 +95,16 @@ def test_each_criterion_is_reviewed_once_and_a_finished_review_makes_no_call(
     assert all(0.5 < row["pass_share"] < 1 for row in checks)
 
 
-def test_a_configuration_without_a_reviewer_is_refused_in_one_line(command: Command) -> None:
+@pytest.mark.parametrize(("name", "said"), [
+    ("review", "reviewer: no model is configured that reviews criteria; name one under `reviewer:`"),
+    ("annotate", "annotator: no model is configured"),
+    ("capabilities", "no model describes capabilities; set `capabilities:"),
+])  # fmt: skip
+def test_without_a_model_an_analysis_says_what_to_configure(command: Command, name: str, said: str) -> None:
     ready(command)
-    said = command("review", code=2).stderr
-
-    assert said.strip() == "prbench: reviewer: no model is configured that reviews criteria; name one under `reviewer:`"
+    error = command(name, code=2).stderr
+    assert said in error
+    assert error.startswith("prbench: ")
 
 
 def test_reviews_in_a_lost_file_come_back_from_the_ledger_without_a_call(

@@ -155,8 +155,6 @@ def test_people_are_asked_about_the_benchmark_that_is_named(world: World, tmp_pa
             "--by mood: no such breakdown; prbench has category, topic, expert, turns, decision_type, ",
         ),
         (["leaderboard", "--benchmark", "twin", "--by", "axis"], "reference_texts, subset, mood"),
-        (["leaderboard", "--model", "x"], "--model x: not found; known: ada, bell, curie, dirac"),
-        (["judges", "--judge", "x"], "--judge x: not found; known: a-judge, b-judge, expert, majority"),
         (["leaderboard", "--benchmark", "nope"], "there is no 'nope'; known: healthbench, "),
         (["leaderboard", "--benchmark", "healthbench"], "name one of healthbench there under benchmarks.healthbench."),
         (["benchmarks", "nope"], "there is no 'nope'; known: healthbench, prbench, researchrubrics, twin"),
