@@ -7,47 +7,27 @@ import resource
 import sys
 import traceback
 from collections.abc import Sequence
-from difflib import get_close_matches
-from typing import TYPE_CHECKING
 
 import click
 
-from flows.cli.analyse.annotate import annotate
-from flows.cli.analyse.capabilities import capabilities
-from flows.cli.analyse.review import review
-from flows.cli.analyse.reviews import reviews
-from flows.cli.analyse.weaknesses import weaknesses
-from flows.cli.common.help import Group, examples
-from flows.cli.compare.cascade import cascade
-from flows.cli.compare.conditions import conditions
-from flows.cli.compare.criteria import criteria
-from flows.cli.compare.diff import diff
-from flows.cli.compare.judges import judges
-from flows.cli.compare.lengths import lengths
-from flows.cli.keep.backup import backup, restore
-from flows.cli.keep.certify import certify
-from flows.cli.keep.compact import compact
-from flows.cli.keep.export import export
-from flows.cli.keep.imports import import_
-from flows.cli.keep.publish import publish
-from flows.cli.keep.remove import remove
-from flows.cli.keep.verify import verify
-from flows.cli.look.benchmarks import benchmarks
-from flows.cli.look.leaderboard import leaderboard
-from flows.cli.look.report import report
-from flows.cli.look.sql import sql
-from flows.cli.look.status import status
-from flows.cli.operate.check import check
-from flows.cli.operate.doctor import doctor
-from flows.cli.operate.serve import serve
-from flows.cli.run.pipeline import backfill, nightly, run
-from flows.cli.run.plan import plan
-from flows.cli.run.stages import aggregate, assemble, derive, ingest, judge, sample, select_hard
+from flows.cli.analyse import annotate, capabilities, review, reviews, weaknesses
+from flows.cli.benchmarks import benchmarks
+from flows.cli.cascade import cascade
+from flows.cli.compare import conditions, criteria, diff, judges, lengths
+from flows.cli.export import export
+from flows.cli.help import Group
+from flows.cli.imports import import_
+from flows.cli.keep import backup, certify, compact, publish, remove, restore, verify
+from flows.cli.leaderboard import leaderboard
+from flows.cli.operate import check, doctor
+from flows.cli.plan import plan
+from flows.cli.report import report
+from flows.cli.run import aggregate, assemble, backfill, derive, ingest, judge, nightly, run, sample, select_hard
+from flows.cli.serve import serve
+from flows.cli.sql import sql
+from flows.cli.status import status
 from flows.run.errors import explained
 from tasks.console import shown_visibly
-
-if TYPE_CHECKING:
-    from warehouse import Notice
 
 _MOST_OPEN_FILES = 10_240
 """What every system allows a process that asks for it; each call in flight takes one."""
@@ -70,18 +50,18 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     cls=Group,
     sections=SECTIONS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog=examples(
-        "prbench run                       sample data, embedded model, no key needed",
-        "prbench run --config night.yaml   your data, models and judges",
-        "prbench leaderboard --by category",
-        "prbench sql 'select model, status, count(*) from verdicts group by all'",
-    ),
 )
 def cli() -> None:
     """Evaluate language models on rubric benchmarks.
 
     Models respond to the tasks of a benchmark, and judges decide each criterion of each task's rubric. Every verdict
     can be queried in SQL. `prbench COMMAND --help` describes a command.
+
+    Examples:
+      prbench run                       sample data, embedded model, no key needed
+      prbench run --config night.yaml   your data, models and judges
+      prbench leaderboard --by category
+      prbench sql 'select model, status, count(*) from verdicts group by all'
     """
 
 
@@ -114,7 +94,9 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command and return its exit code; every error that a user can cause is shown in one line."""
     with shown_visibly():
         code, line = _outcome(list(arguments))
-        for notice in _notices():
+        # If no warehouse was opened there is none: importing its libraries takes long.
+        damage = sys.modules.get("warehouse.files")
+        for notice in damage.take_notices() if damage else ():
             # A run shows what it found in its reports; this is for all other commands.
             click.echo(f"prbench: {notice.line}", err=True)
             if code == 0 and not notice.is_mended:
@@ -123,12 +105,6 @@ def main(arguments: Sequence[str]) -> int:
             # Quoted text may contain line breaks.
             click.echo(f"prbench: {' '.join(line.split(chr(10)))}", err=True)
     return code
-
-
-def _notices() -> list["Notice"]:
-    """Damage found so far; none if no warehouse was opened, since importing its libraries takes long."""
-    damage = sys.modules.get("warehouse.files")
-    return list(damage.take_notices()) if damage else []
 
 
 def _outcome(given: list[str]) -> tuple[int, str]:
@@ -152,10 +128,6 @@ def _outcome(given: list[str]) -> tuple[int, str]:
 
 def _usage_line(error: click.ClickException) -> str:
     """Wrong usage in one line, with the help page to read."""
-    if isinstance(error, click.NoSuchOption):
-        # Click suggests options that hardly resemble the one given, such as --help for --model.
-        similar = get_close_matches(error.option_name, error.possibilities or (), cutoff=0.8)
-        error = click.NoSuchOption(error.option_name, possibilities=similar, ctx=error.ctx)
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "prbench"
     return f"{' '.join(error.format_message().split()).removesuffix('.')} (see `{command} --help`)"

@@ -1,17 +1,20 @@
-"""The page that compares: what is chosen in its form is compared when the page is opened, as `prbench diff` does."""
+"""The page that compares: what its form offers, and what is chosen in it, compared as `prbench diff` does."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from flows.report_server.choices import CHANGES, KINDS, Asked, Field, asked_in, fields_of
 from tasks.compare import (
     Difference,
     Flip,
     Flips,
     Kind,
+    Side,
+    comparable,
     compare,
     decision,
     flips_of,
@@ -28,6 +31,176 @@ from tasks.report import task_address
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted, number, true_minus
 from warehouse import Reader, Warehouse, WarehouseError
+
+KINDS: dict[Kind, tuple[str, str]] = {
+    "model": ("Models", "Two models under the same judge, in the same vintage."),
+    "vintage": (
+        "Vintages",
+        "Two samplings of the same model, such as two nights. A night samples the nightly models again; the vintage of "
+        "these responses is the night's date. All others are of the vintage base.",
+    ),
+    "run": (
+        "Runs",
+        "Two runs, each with the verdicts that it made. Runs can be compared where they judged different vintages of a "
+        "model, as two nights do.",
+    ),
+    "judge": ("Judges", "Two judges on the same responses."),
+}
+"""What can be compared: as the page calls it, and what is meant."""
+_NARROWED = {"model": "Model", "judge": "Judge", "vintage": "Vintage"}
+_ALL = ("", "all")
+CHANGES = {"": "all", "lost": "lower the score", "gained": "raise the score"}
+
+
+@dataclass(frozen=True)
+class Field:
+    """A choice: its name in the address, its heading, its options (value, text), and the chosen value."""
+
+    name: str
+    title: str
+    options: Sequence[tuple[str, str]]
+    chosen: str
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What an address asks for.
+
+    Attributes:
+        names: the two to compare; empty where nothing is chosen yet.
+        narrowed: the values of what stays equal on both sides, empty for all; and the split, empty for the job's.
+        place: which of the differences is taken apart.
+        change: which of the changed verdicts are listed, a key of `CHANGES`.
+        is_whole: whether all of them are listed.
+    """
+
+    kind: Kind
+    names: tuple[str, ...]
+    narrowed: Mapping[str, str]
+    place: int = 0
+    change: str = ""
+    is_whole: bool = False
+
+
+def asked_in(given: Mapping[str, str]) -> Asked:
+    """What an address asks for; what it cannot mean is left out."""
+    kind: Kind = next((kind for kind in KINDS if kind == given.get("of")), "model")
+    names = tuple(given[side] for side in ("first", "second") if given.get(side))
+    narrowed = {name: given.get(name, "") for name in (*_NARROWED, "split") if name != kind}
+    place = given.get("show", "")
+    return Asked(
+        kind,
+        names if len(names) == len(("first", "second")) else (),
+        narrowed,
+        int(place) if place.isdecimal() and len(place) < len("10000") else 0,
+        given["change"] if given.get("change") in CHANGES else "",
+        given.get("whole") == "yes",
+    )
+
+
+def fields_of(job: Job, reader: Reader, asked: Asked) -> list[Field]:
+    """The fields of the page's form; where an address chooses nothing, likely values are chosen.
+
+    Only names that can be compared with another one are offered.
+
+    Raises:
+        PipelineError: there is no verdict yet.
+    """
+    groups = comparable(reader, job.settings.benchmark, job.data.revision, asked.kind)
+    names = _names(reader, asked.kind, groups)
+    narrowed = dict(asked.narrowed) if asked.names else _likely_narrowed(job, asked.kind, groups)
+    first, second = asked.names or _likely(job, asked.kind, list(names), _fitting(groups, narrowed))
+    sides = list(names.items())
+    fields = [Field("first", "First", sides, first), Field("second", "Second", sides, second)]
+    for name, title in _NARROWED.items():
+        options = _options(reader, name, groups)
+        if name != asked.kind and (asked.kind, name) != ("run", "vintage") and len(options) > 1:
+            fields.append(Field(name, title, [_ALL, *options.items()], narrowed.get(name, "")))
+    if splits := _splits(job, reader):
+        fields.append(Field("split", "Split", splits, narrowed.get("split", "")))
+    return fields
+
+
+_Groups = Sequence[Sequence[Side]]
+
+
+def _names(reader: Reader, kind: Kind, groups: _Groups) -> dict[str, str]:
+    """What can be picked on each side, as the page calls it; latest vintages and runs first."""
+    if kind != "run":
+        return _options(reader, kind, groups)
+    there = {side.name for group in groups for side in group}
+    rows = reader.select("runs", order="started_at desc, run_id")
+    return {row["run_id"]: _run_in_words(row) for row in rows if row["run_id"] in there}
+
+
+def _run_in_words(row: Mapping[str, Any]) -> str:
+    """When a run started, and what it was."""
+    return f"{row['started_at'].astimezone(UTC):%Y-%m-%d %H:%M:%S} " + (
+        f"night {row['night']}" if row["night"] else str(row["command"])
+    )
+
+
+def _options(reader: Reader, attribute: str, groups: _Groups) -> dict[str, str]:
+    """The values of an attribute, as the page calls them: vintages from the latest, others by name."""
+    values = _in_order(attribute, groups)
+    if attribute != "vintage":
+        return {value: value for value in values}
+    nights = {row["night"] for row in reader.rows("select distinct night from runs")}
+    return {value: f"{value} (night)" if value in nights else value for value in values}
+
+
+def _in_order(attribute: str, groups: _Groups) -> list[str]:
+    every = [side.model_run for group in groups for side in group]
+    if attribute != "vintage":
+        return sorted({getattr(each, attribute) for each in every})
+    latest = {each.vintage: each.answered_at for each in sorted(every, key=lambda each: each.answered_at)}
+    return sorted(latest, key=lambda vintage: (latest[vintage], vintage), reverse=True)
+
+
+def _likely_narrowed(job: Job, kind: Kind, groups: _Groups) -> dict[str, str]:
+    """The first configured judge; beside models, the vintage that most of them have, the latest of several."""
+    every = [side.model_run for group in groups for side in group]
+    judges = {each.judge for each in every}
+    chosen = {"judge": next((each.label for each in job.settings.judges if each.label in judges), "")}
+    if kind == "model" and every:
+        n_models = Counter(vintage for vintage, _ in {(each.vintage, each.model) for each in every})
+        chosen["vintage"] = max(_in_order("vintage", groups), key=lambda vintage: n_models[vintage])
+    return {name: value for name, value in chosen.items() if name != kind}
+
+
+def _fitting(groups: _Groups, narrowed: Mapping[str, str]) -> set[str]:
+    """Names that can be compared with each other under these choices: those of the largest group."""
+    asked = {name: value for name, value in narrowed.items() if value}
+    fitting = (
+        {side.name for side in group if all(getattr(side.model_run, name) == asked[name] for name in asked)}
+        for group in groups
+    )
+    return max(fitting, key=len, default=set())
+
+
+def _likely(job: Job, kind: Kind, names: Sequence[str], fitting: set[str]) -> tuple[str, str]:
+    """The first two, configured ones before others; of vintages and runs, the earlier one is the first side."""
+    configured = [each.label for each in (*job.settings.models, *job.settings.judges)]
+    ordered = sorted(names, key=lambda name: name not in configured)
+    first, second = [*(name for name in ordered if name in fitting), "", ""][:2]
+    return (second, first) if kind in {"vintage", "run"} and second else (first, second)
+
+
+def _splits(job: Job, reader: Reader) -> list[tuple[str, str]]:
+    """The splits to choose from, none where there is one; first, as an empty value, those of `prbench diff`."""
+    members = reader.select(
+        "staging.task_set_members", "distinct split", benchmark=job.settings.benchmark,
+        dataset_revision=job.data.revision, is_own_hard=False,
+    )  # fmt: skip
+    stored = [row["split"] for row in members]
+    if len(stored) < 2:
+        return []
+    configured = [split for split in job.settings.dataset.splits if split in stored]
+    if not configured or len(configured) == len(stored):
+        return [_ALL, *((split, split) for split in stored)]
+    others = [split for split in stored if configured != [split]]
+    return [("", f"{', '.join(configured)} (as configured)"), *((split, split) for split in others)]
+
 
 _MOST_FLIPS = 300
 """So many changed verdicts are listed at first; a link leads to all."""

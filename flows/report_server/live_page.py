@@ -1,15 +1,12 @@
 """The live page: how things stand, in words and bars."""
 
-import json
-from collections.abc import Callable, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from flows.report_server.coverage_bars import Bar
-from flows.report_server.live_state import Live, Row, RunState
-from flows.run.outcomes import ENDINGS, FAILED, INTERRUPTED, KILLED
+from flows.report_server.live import Bar, Live, Row, RunState
+from flows.run.outcomes import ENDINGS
 from tasks.compare import small_note
 from tasks.rules.text.numbers import SMALL_MARK, counted, coverage_text, number, rank_notes
 
@@ -22,52 +19,34 @@ _LEVELS = {
     "done": "good", "below_bar": "warn", "stopped_at_budget": "warn", "stopped_at_time": "warn", "failed": "bad",
     "killed": "bad", "interrupted": "warn",
 }  # fmt: skip
-_CUT_SHORT = {FAILED, INTERRUPTED, KILLED}
 
 
-def headline(live: Live) -> str:
-    """How many runs are in progress."""
-    n_running = len(live.in_progress)
-    if n_running:
-        return f"{counted(n_running, 'run')} {'is' if n_running == 1 else 'are'} in progress."
-    return "No run is in progress." if live.last else "No run is in progress, and no run is stored here yet."
-
-
-def words(live: Live, index: Path, is_current: Callable[[], bool]) -> dict[str, Any]:
+def words(live: Live, index: Path) -> dict[str, Any]:
     """What the page says.
 
     Args:
         live: how things stand.
         index: the first page of the report, which may not be there.
-        is_current: says whether the report shows all that is published, though it is older than the last run.
     """
+    n_running = len(live.in_progress)
+    headline = "No run is in progress." if live.last else "No run is in progress, and no run is stored here yet."
+    if n_running:
+        headline = f"{counted(n_running, 'run')} {'is' if n_running == 1 else 'are'} in progress."
     boards = _boards(live.ranking)
     age = None if live.published_at is None else live.at - live.published_at
     return {
-        "headline": headline(live),
+        "headline": headline,
         "at": f"{live.at:%H:%M:%S} UTC",
         "published": "Nothing is published yet." if age is None else f"Results were published {_span(age)} ago.",
         "is_old": bool(live.in_progress) and age is not None and age > _OLD,
         "runs": [_run(run, live.at) for run in live.in_progress],
-        "last": None if live.last is None else _ended(live.last, live.at, index, is_current),
+        "last": None if live.last is None else _ended(live.last, live.at, index),
         "ranking": [(title, [_ranked(row) for row in rows]) for title, rows in boards.items()],
         "rank_notes": list(rank_notes([*boards.values()])),
         "small_note": small_note() if any(row["is_small"] for row in live.ranking) else "",
         "is_preliminary": bool(live.in_progress),
         "trouble": live.trouble,
     }
-
-
-def as_json(live: Live) -> str:
-    """All that is known, for machines."""
-    return json.dumps(live, default=_plain)
-
-
-def _plain(value: Any) -> Any:
-    """What JSON has no type for: records by their fields, moments as text."""
-    if is_dataclass(value):
-        return {each.name: getattr(value, each.name) for each in fields(value)}
-    return str(value)
 
 
 def _run(run: RunState, until: datetime | None) -> dict[str, Any]:
@@ -79,22 +58,18 @@ def _run(run: RunState, until: datetime | None) -> dict[str, Any]:
         "has_begun": run.started_at is None,
         "facts": _facts(run, until),
         "bars": [_bar(bar) for bar in run.bars],
-        "has_fresh": any(bar.n_fresh for bar in run.bars),
         "calls": [_call(call) for call in run.calls],
         "trouble": run.trouble,
     }
 
 
-def _ended(run: RunState, now: datetime, index: Path, is_current: Callable[[], bool]) -> dict[str, Any]:
+def _ended(run: RunState, now: datetime, index: Path) -> dict[str, Any]:
     written = datetime.fromtimestamp(index.stat().st_mtime, UTC) if index.is_file() else None
-    # A run writes its report before its end, unless it was cut short or changed nothing that the report shows.
-    is_of_run = written is not None and run.started_at is not None and written >= run.started_at
     end = "" if run.ended_at is None else f" ({_span(now - run.ended_at)} ago)"
     return _run(run, run.ended_at) | {
         "outcome": (ENDINGS[run.outcome].state_name if run.outcome in ENDINGS else run.outcome.capitalize()) + end,
         "level": _LEVELS.get(run.outcome, ""),
         "report": None if written is None else f"{written:%Y-%m-%d %H:%M} UTC",
-        "is_current": written is not None and ((is_of_run and run.outcome not in _CUT_SHORT) or is_current()),
     }
 
 
@@ -103,8 +78,7 @@ def _facts(run: RunState, until: datetime | None) -> list[tuple[str, str, str]]:
     if run.started_at is None:
         return []
     whole = [bar for bar in run.bars if not bar.is_part]
-    wanted, done, n_fresh = (sum(getattr(bar, name) for bar in whole) for name in ("wanted", "done", "n_fresh"))
-    fresh = f", {_more(n_fresh)}" if n_fresh else ""
+    wanted, done = (sum(getattr(bar, name) for bar in whole) for name in ("wanted", "done"))
     n_calls, n_failed = (sum(call[name] for call in run.calls) for name in ("calls", "failed_calls"))
     cap = "no cap" if run.max_usd is None else f"cap {_usd(run.max_usd)}"
     unpriced = f", {counted(run.n_unpriced, 'call')} of unknown price" if run.n_unpriced else ""
@@ -114,7 +88,7 @@ def _facts(run: RunState, until: datetime | None) -> list[tuple[str, str, str]]:
         (
             "Coverage",
             coverage_text(done / wanted if wanted else None),
-            f"{done:,} of {wanted:,} responses and verdicts, those of earlier runs included{fresh}" if wanted else "",
+            f"{done:,} of {wanted:,} responses and verdicts, those of earlier runs included" if wanted else "",
         ),
         ("Failed", f"{run.failures.total():,}", causes),
         (f"Cost{so_far}", _usd(run.cost_usd), cap + unpriced),
@@ -132,13 +106,10 @@ def _facts(run: RunState, until: datetime | None) -> list[tuple[str, str, str]]:
 
 
 def _bar(bar: Bar) -> dict[str, Any]:
-    """A bar with the ends of its pieces in per cent: done, answered since, failed."""
+    """A bar with its pieces in per cent: a name, where it begins, and how wide it is."""
     wanted = max(1, bar.wanted)
-    pieces, start = [], 0.0
-    for name, n_cells in (("done", bar.done), ("fresh", bar.n_fresh), ("failed", bar.n_failed)):
-        width = 100 * n_cells / wanted
-        pieces.append((name, f"{start:.3f}%", f"{width:.3f}%"))
-        start += width
+    done, failed = (100 * n_cells / wanted for n_cells in (bar.done, bar.n_failed))
+    pieces = [("done", "0.000%", f"{done:.3f}%"), ("failed", f"{done:.3f}%", f"{failed:.3f}%")]
     what = bar.model or "all models"
     return {
         "name": what if bar.is_part or not bar.judge else f"{bar.judge} on {what}",
@@ -146,13 +117,8 @@ def _bar(bar: Bar) -> dict[str, Any]:
         "pieces": pieces,
         "share": coverage_text(bar.done / wanted),
         "count": f"{bar.done:,} of {bar.wanted:,}",
-        "fresh": _more(bar.n_fresh) if bar.n_fresh else "",
         "failed": ", ".join(f"{n_cells:,} {cause}" for cause, n_cells in bar.failures.most_common()),
     }
-
-
-def _more(n_fresh: int) -> str:
-    return f"about {n_fresh:,} more answered"
 
 
 def _call(call: dict[str, Any]) -> list[str]:

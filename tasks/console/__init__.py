@@ -1,16 +1,212 @@
-"""Text for terminals and logs. `printing` is imported by itself: it needs Rich, which `--help` does not wait for."""
+"""Text for terminals and logs. `printing` stands by itself: it needs Rich, which `--help` does not wait for."""
 
-from tasks.console.log_records import rewrite_log_records
-from tasks.console.progress import Tally, advance, notice, progress
-from tasks.console.terminal import exact, guard_log_records, shown_visibly
+import contextlib
+import io
+import logging
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any, TextIO
 
-__all__ = [
-    "Tally",
-    "advance",
-    "exact",
-    "guard_log_records",
-    "notice",
-    "progress",
-    "rewrite_log_records",
-    "shown_visibly",
-]
+from tasks.rules.text.characters import visible
+
+
+def rewrite_log_records(mark: str, rewritten: Callable[[str], str]) -> None:
+    """Have messages and tracebacks of log records rewritten from now on, once for each `mark`."""
+    make = logging.getLogRecordFactory()
+    if getattr(make, mark, False):
+        return
+
+    def guarded(*arguments: Any, **named: Any) -> logging.LogRecord:
+        record = make(*arguments, **named)
+        try:
+            message = record.getMessage()
+        except (TypeError, ValueError):
+            return record  # a message that does not fit its arguments; logging says so itself
+        trace = logging.Formatter().formatException(record.exc_info) if record.exc_info else ""
+        kept = rewritten(message), rewritten(trace)
+        if kept != (message, trace):
+            record.msg, record.args, record.exc_info = "\n".join(filter(None, kept)), (), None
+        return record
+
+    vars(guarded).update({**vars(make), mark: True})  # what it is recognised by stays known
+    logging.setLogRecordFactory(guarded)
+
+
+class Shown(io.TextIOBase):
+    """A standard stream on which everything is made visible; `exact` is the stream below, for what machines read.
+
+    It has no `buffer`, through which others would write past it.
+    """
+
+    def __init__(self, exact: TextIO) -> None:
+        self.exact = exact
+
+    def write(self, text: str, /) -> int:
+        """Write text as people may see it."""
+        self.exact.write(visible(text))
+        return len(text)
+
+    def flush(self) -> None:
+        """Pass on what was written."""
+        if not self.closed and not self.exact.closed:
+            self.exact.flush()
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+    def isatty(self) -> bool:
+        """Whether it is a terminal."""
+        return self.exact.isatty()
+
+    def fileno(self) -> int:
+        """The number of the file below."""
+        return self.exact.fileno()
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """The encoding of the stream below."""
+        return getattr(self.exact, "encoding", None) or "utf-8"
+
+    @property
+    def errors(self) -> str:  # type: ignore[override]
+        """What the stream below does with characters that its encoding lacks."""
+        return getattr(self.exact, "errors", None) or "replace"
+
+
+@contextlib.contextmanager
+def shown_visibly() -> Iterator[None]:
+    """Let everything that is printed on the standard streams meanwhile be made visible."""
+    before = sys.stdout, sys.stderr
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is not None and not isinstance(stream, Shown):
+            setattr(sys, name, Shown(stream))
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+def exact(stream: TextIO) -> TextIO:
+    """The stream itself: for what machines read, and for what draws on the terminal and makes its texts visible."""
+    return stream.exact if isinstance(stream, Shown) else stream
+
+
+def guard_log_records() -> None:
+    """Make every log record of this process visible, also where other programs will show it."""
+    rewrite_log_records("is_visible", visible)
+
+
+_LINE_EVERY_S = 20.0
+
+
+@dataclass
+class Tally:
+    """How far the work of a stage on one model has come."""
+
+    what: str
+    label: str
+    total: int
+    done: int = 0
+    failed: int = 0
+    said_at_s: float = field(default_factory=time.monotonic)
+
+    @property
+    def name(self) -> str:
+        """The stage and the model."""
+        return f"{self.what} {self.label}".rstrip()
+
+
+class _Lines:
+    """Shown where nobody watches: a line now and then, and one at the end."""
+
+    def add(self, tally: Tally) -> None:
+        """Do nothing: its first line comes later."""
+
+    def show(self, tally: Tally) -> None:
+        if tally.done >= tally.total or time.monotonic() - tally.said_at_s > _LINE_EVERY_S:
+            tally.said_at_s = time.monotonic()
+            notice(
+                f"{tally.name}: {tally.done} of {tally.total}" + (f", {tally.failed} failed" if tally.failed else "")
+            )
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class _Bars:
+    """Shown on a terminal: a bar each."""
+
+    def __init__(self) -> None:
+        from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        from tasks.console.printing import VisibleConsole
+
+        columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn())
+        console = VisibleConsole(stderr=True)
+        self._bars = Progress(*columns, TextColumn("{task.fields[failures]}"), console=console)
+        self._numbers: dict[str, Any] = {}
+        self._bars.start()
+        self._ending = ExitStack()
+        self._ending.callback(self._bars.stop)
+        # What is printed meanwhile goes through Rich, which would obey it.
+        self._ending.enter_context(shown_visibly())
+
+    def add(self, tally: Tally) -> None:
+        from rich.markup import escape
+
+        self._numbers[tally.name] = self._bars.add_task(escape(visible(tally.name)), total=tally.total, failures="")
+
+    def show(self, tally: Tally) -> None:
+        failures = f"{tally.failed} failed" if tally.failed else ""
+        self._bars.update(self._numbers[tally.name], completed=tally.done, failures=failures)
+
+    def close(self) -> None:
+        self._ending.close()
+
+
+_tallies: dict[tuple[str, str], Tally] = {}
+_screens: list[_Lines | _Bars] = []
+"""The one screen that all work shares while any is shown: a terminal has room for one set of bars."""
+_shown: set[tuple[str, str]] = set()
+
+
+def advance(what: str, label: str = "", *, succeeded: bool) -> None:
+    """Tell that one more unit of a stage's work on a model has finished; where nobody counts it, nothing happens."""
+    tally = _tallies.get((what, label))
+    if tally is not None:
+        tally.done += 1
+        tally.failed += not succeeded
+        if (what, label) in _shown:
+            _screens[0].show(tally)
+
+
+@contextmanager
+def progress(what: str, totals: Mapping[str, int], *, is_quiet: bool = False) -> Iterator[list[Tally]]:
+    """Count, and show, what `advance` reports of a stage's work while the block runs; `totals` are by model."""
+    tallies = {(what, label): Tally(what, label, total) for label, total in totals.items() if total}
+    _tallies.update(tallies)
+    if not is_quiet and tallies:
+        if not _screens:
+            _screens.append(_Bars() if sys.stderr.isatty() else _Lines())
+        _shown.update(tallies)
+        for tally in tallies.values():
+            _screens[0].add(tally)
+    try:
+        yield list(tallies.values())
+    finally:
+        for key in tallies:
+            del _tallies[key]
+        _shown.difference_update(tallies)
+        if _screens and not _shown:
+            _screens.pop().close()
+
+
+def notice(line: str) -> None:
+    """Print a line for people on standard error. That nobody reads it any more stops no work."""
+    with suppress(BrokenPipeError):
+        print(visible(line), file=sys.stderr, flush=True)

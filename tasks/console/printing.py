@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from tasks.console.terminal import exact
+from tasks.console import exact
 from tasks.rules.text.characters import visible
 
 

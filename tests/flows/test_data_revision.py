@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from flows.cli.common.options import Context
 from flows.cli.main import main
+from flows.cli.options import Context
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from tasks.compare import question_of

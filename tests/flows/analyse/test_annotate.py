@@ -176,15 +176,6 @@ def test_an_annotator_with_the_name_of_the_data_set_s_own_labels_is_refused(
     assert "the label 'released' stands for the data set's own labels" in command("annotate", code=2).stderr
 
 
-def test_tasks_of_research_rubrics_are_labelled_by_their_levels(command: Command, provider: FaultServer) -> None:
-    ready(command, provider, benchmark="researchrubrics")
-    command("annotate")
-    rows = command.sql("select distinct kind, status from task_annotations order by kind")
-
-    kinds = ["conceptual_breadth", "exploration", "logical_nesting"]
-    assert [{"kind": kind, "status": "ok"} for kind in kinds] == rows
-
-
 def test_a_leaderboard_by_annotated_labels_says_so(command: Command, provider: FaultServer) -> None:
     ready(command, provider)
     samples = load_samples()
@@ -243,12 +234,6 @@ def test_a_provider_s_batches_make_the_calls_where_the_annotator_is_configured_s
     assert [{"status": "ok", "n": N_TASKS}] == command.sql(
         "select status, count(*)::int as n from task_annotations group by all"
     )
-
-
-def test_without_an_annotator_or_a_vocabulary_the_command_says_what_to_do(command: Command) -> None:
-    command.configure(dataset={"source": "sample"}, warehouse="data", models=[], judges=[])
-    command("ingest", "-q")
-    assert "annotator: no model is configured" in command("annotate", code=2).stderr
 
 
 @pytest.mark.skipif(not REAL.is_file(), reason="real data are not beside the checkout")

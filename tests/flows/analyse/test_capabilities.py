@@ -4,7 +4,6 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -303,27 +302,6 @@ def test_calls_that_are_not_made_at_the_budget_leave_no_tree(
     assert [] == command.sql("from capability_nodes")
 
 
-def test_the_report_opens_the_tree_and_shows_what_is_confirmed(
-    command: Command, provider: FaultServer, planted: list[dict[str, Any]]
-) -> None:
-    command("aggregate", "-q")
-    command("report", "-q")
-    page = command.folder / "data" / "report" / "prbench" / "capabilities.html"
-    assert not page.exists()
-    command("capabilities")
-    command("report", "-q")
-    html = page.read_text(encoding="utf-8")
-    nodes = command.sql("select name, level, is_leaf from capability_nodes")
-
-    assert len(nodes) == html.count('<details class="capability"')
-    assert all(node["name"] in html for node in nodes)
-    assert 'href="task.html#task=' in html
-    (weakness,) = command.json("weaknesses", "weak")["weaknesses"]
-    table = html.partition('id="weaknesses"')[2].partition("</table>")[0]
-    assert weakness["name"] in table
-    assert f"{weakness['gap']:.3f}".replace("-", "−") in table
-
-
 def test_the_plan_counts_phrases_and_says_what_follows_from_them(
     command: Command, provider: FaultServer, planted: list[dict[str, Any]]
 ) -> None:
@@ -334,10 +312,3 @@ def test_the_plan_counts_phrases_and_says_what_follows_from_them(
     command("capabilities")
     phrases, names = command.json("plan")["analyses"]
     assert [(0, ""), (0, "")] == [(each["calls"], each["note"]) for each in (phrases, names)]
-
-
-def test_without_a_model_the_command_says_what_to_configure(command: Command, tmp_path: Path) -> None:
-    command.configure(dataset={"source": "sample"}, warehouse="data", models=[], judges=[])
-    command("ingest", "-q")
-
-    assert "no model describes capabilities; set `capabilities:" in command("capabilities", code=2).stderr

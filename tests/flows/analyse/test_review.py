@@ -95,24 +95,16 @@ def test_each_criterion_is_reviewed_once_and_a_finished_review_makes_no_call(
     assert all(0.5 < row["pass_share"] < 1 for row in checks)
 
 
-def test_the_plan_shows_the_calls_and_their_cost_before_any_is_made(command: Command, provider: FaultServer) -> None:
-    price = {"input_usd_per_mtok": 1.0, "output_usd_per_mtok": 4.0}
-    n_criteria = ready(command, reviewer=reviewer(provider, trials=2, price=price, max_tokens=500))
-    (planned,) = command.json("plan")["analyses"]
-
-    assert (planned["role"], planned["label"], planned["calls"]) == ("review", "rev", 2 * n_criteria)
-    assert 0 < planned["cost_usd_low"] < planned["cost_usd_high"]
-    assert len(provider.book) == 0
-    command("review")
-    (planned,) = command.json("plan")["analyses"]
-    assert (planned["calls"], planned["cost_usd"]) == (0, 0)
-
-
-def test_a_configuration_without_a_reviewer_is_refused_in_one_line(command: Command) -> None:
+@pytest.mark.parametrize(("name", "said"), [
+    ("review", "reviewer: no model is configured that reviews criteria; name one under `reviewer:`"),
+    ("annotate", "annotator: no model is configured"),
+    ("capabilities", "no model describes capabilities; set `capabilities:"),
+])  # fmt: skip
+def test_without_a_model_an_analysis_says_what_to_configure(command: Command, name: str, said: str) -> None:
     ready(command)
-    said = command("review", code=2).stderr
-
-    assert said.strip() == "prbench: reviewer: no model is configured that reviews criteria; name one under `reviewer:`"
+    error = command(name, code=2).stderr
+    assert said in error
+    assert error.startswith("prbench: ")
 
 
 def test_reviews_in_a_lost_file_come_back_from_the_ledger_without_a_call(

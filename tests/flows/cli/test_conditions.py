@@ -61,27 +61,6 @@ def answer(options: list[str], capsys: pytest.CaptureFixture[str], *more: str) -
     return found
 
 
-def test_each_condition_is_shown_beside_its_baseline_without_an_aggregation(
-    file: Path, warehouse: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found = answer(configured(file, warehouse), capsys)
-
-    assert (found["score"], found["label_score"]) == ("score", "min_normalized")
-    (table,) = found["tables"]
-    whole = {(row["shared_model"], row["condition"]): row for row in table["differences"] if row["breakdown"] == "all"}
-    assert [*whole] == [("gpt", "web search"), ("other", "few"), ("other", "same"), ("other", "shifted")]
-    search = whole["gpt", "web search"]
-    # Fifteen tasks gain a half, and five lose one.
-    assert search["difference"] == pytest.approx((15 * 0.5 - 5 * 0.5) / N_TASKS)
-    assert search["ci_low"] < search["difference"] < search["ci_high"]
-    assert (search["baseline"], search["baseline_model"], search["model"]) == ("baseline", "plain", "search")
-    assert search["n_comparisons"] == 2  # too few tasks differ under the others
-    by_category = {row["label"]: row for row in table["differences"]
-                   if row["breakdown"] == "category" and row["condition"] == "web search"}  # fmt: skip
-    assert by_category["Accuracy"]["difference"] == pytest.approx(15 / N_TASKS)
-    assert by_category["Risk"]["difference"] == pytest.approx(-5 / N_TASKS)
-
-
 def test_criteria_that_changed_are_counted_by_category_and_the_weightiest_are_listed(
     file: Path, warehouse: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -138,23 +117,6 @@ def test_people_read_why_there_is_no_interval_and_what_the_correction_covers(
     assert "No interval and no test: fewer than 5 tasks differ." in said
     assert "(Holm) takes all comparisons over the whole rubric into account" in said
     assert "One trial: intervals and tests say what other tasks of the same kind would show" in said
-
-
-def test_a_model_a_hard_subset_or_a_score_can_be_chosen_and_the_correction_stays(
-    file: Path, warehouse: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    options = configured(file, warehouse)
-    (every,) = answer(options, capsys)["tables"]
-    (table,) = answer(options, capsys, "--model", "gpt")["tables"]
-    assert {row["shared_model"] for row in table["differences"]} == {"gpt"}
-    assert table["differences"] == [row for row in every["differences"] if row["shared_model"] == "gpt"]
-    (table,) = answer(options, capsys, "--model", "twin")["tables"]
-    assert {row["condition"] for row in table["differences"]} == {"same"}
-
-    (table,) = answer(options, capsys, "--hard")["tables"]
-    assert {(row["is_own_hard"], row["n_tasks_wanted"]) for row in table["differences"]} == {(True, 20)}
-    found = answer(options, capsys, "--score", "min_normalized")
-    assert {row["score_name"] for row in found["tables"][0]["differences"]} == {"min_normalized"}
 
 
 @pytest.mark.parametrize(

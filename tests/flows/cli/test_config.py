@@ -1,15 +1,21 @@
 """The configuration refuses what it cannot mean, in one line with the path of the key."""
 
-import json
 import re
 import sys
 from pathlib import Path
 
 import pytest
 
+from flows.cli.doctor_checks import examine
+from flows.cli.main import main
+from flows.cli.run import _next
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
+from tasks.config.settings import Settings
+from tasks.ingest import ingest
 from tasks.rules.errors import UsageError
+from tasks.run.keys import callees
+from warehouse import Warehouse
 
 MODEL = "models: [{name: openai/x%s}]"
 
@@ -78,6 +84,11 @@ def test_a_benchmark_that_is_mistyped_is_the_mistake_that_is_told(tmp_path: Path
         ("alerts: {to: [{webhook: 'https://host/?token=a'}]}", "alerts.to[0]: `webhook`: `token` is a secret"),
         ("alerts: {to: [{webhook: 'https://hooks.slack.com/a'}]}", "alerts.to[0]: `webhook`: the address is a secret"),
         ("alerts: {ping: 'https://host/?api_key=a'}", "alerts: `ping`: `api_key` is a secret"),
+        ("models: [{source: imported}]", "models[0]: `label` is missing, under which the responses were imported"),
+        ("models: [{label: x, source: imported, temperature: 1}]", "models[0]: "),
+        ("models: [{label: x, source: imported, name: openai/y}]", "models[0]: "),
+        ("models: [{label: x}]", "models[0].name: is missing"),
+        ("models: [{label: x, source: imported}, {name: openai/y, label: x}]", "models: label 'x' is used twice"),
         ("models: [{name: aiohttp_openai/x}]", "models[0]: names that begin with aiohttp_openai/ are not supported"),
     ],
 )
@@ -130,8 +141,6 @@ def test_token_limits_are_no_secrets(tmp_path: Path) -> None:
 
 
 def test_doctor_names_the_headers_whose_values_stand_in_the_file(tmp_path: Path) -> None:
-    from flows.cli.operate.doctor_checks import examine
-
     file = tmp_path / "night.yaml"
     headers = ", headers: {X-Team: planted-blue, X-Gate: '${GATE}', X-Zone: 'eu-${ZONE}'}"
     file.write_text("dataset: {source: sample}\n" + MODEL % headers)
@@ -143,8 +152,6 @@ def test_doctor_names_the_headers_whose_values_stand_in_the_file(tmp_path: Path)
 
 
 def test_doctor_names_the_package_that_a_model_on_aws_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from flows.cli.operate.doctor_checks import examine
-
     monkeypatch.setitem(sys.modules, "boto3", None)  # the S3 server of other tests needs it
     file = tmp_path / "night.yaml"
     file.write_text("dataset: {source: sample}\nmodels: [{name: bedrock/amazon.nova-lite}]")
@@ -153,8 +160,6 @@ def test_doctor_names_the_package_that_a_model_on_aws_needs(tmp_path: Path, monk
 
 
 def test_doctor_counts_and_names_models_and_judges_and_says_the_zone_once(tmp_path: Path) -> None:
-    from flows.cli.operate.doctor_checks import examine
-
     file = tmp_path / "night.yaml"
     file.write_text(
         "dataset: {source: sample}\nmodels: [{name: openai/x}]\njudges: [{name: openai/y}]\n"
@@ -291,11 +296,6 @@ def test_a_folder_of_the_data_that_is_a_file_is_refused(places: Places, folder: 
 def test_doctor_and_status_name_the_folder_of_the_data_and_what_chose_it(
     places: Places, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from flows.cli.main import main
-    from flows.cli.operate.doctor_checks import examine
-    from tasks.ingest import ingest
-    from warehouse import Warehouse
-
     monkeypatch.setenv("PRBENCH_WAREHOUSE", "elsewhere")
     job = load_job(Arguments())
     ingest(job)
@@ -309,8 +309,6 @@ def test_doctor_and_status_name_the_folder_of_the_data_and_what_chose_it(
 def test_a_folder_that_cannot_be_made_is_told_in_one_line_before_anything_starts(
     places: Places, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from flows.cli.main import main
-
     places.configure(MODEL % "")
     assert main(["ingest", "--config", str(places.file), "--warehouse", "/proc/nowhere/data"]) == 1
     said = capsys.readouterr().err
@@ -321,10 +319,6 @@ def test_a_folder_that_cannot_be_made_is_told_in_one_line_before_anything_starts
 def test_status_without_models_is_a_sentence_and_no_empty_table(
     places: Places, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from flows.cli.main import main
-    from tasks.ingest import ingest
-    from warehouse import Warehouse
-
     Path("prbench.yaml").write_text("dataset: {source: sample}\nmodels: []\njudges: []\n", encoding="utf-8")
     job = load_job(Arguments())
     ingest(job)
@@ -337,22 +331,13 @@ def test_status_without_models_is_a_sentence_and_no_empty_table(
 def test_what_to_try_next_is_a_configuration_only_where_there_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from flows.cli.run.pipeline import _next
-
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("UV_RUN_RECURSION_DEPTH", "1")
+    assert _next(Arguments()).startswith("uv run prbench leaderboard")
     assert "cp prbench.example.yaml prbench.yaml" in _next(Arguments())
     (tmp_path / "prbench.yaml").touch()
     assert "cp prbench.example.yaml" not in _next(Arguments())
     assert "cp prbench.example.yaml" not in _next(Arguments(config=Path("another.yaml")))
-
-
-def test_a_run_names_the_next_commands_as_it_was_started_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    from flows.cli.run.pipeline import _next
-
-    monkeypatch.delenv("UV_RUN_RECURSION_DEPTH", raising=False)
-    assert _next(Arguments()).startswith("prbench leaderboard")
-    monkeypatch.setenv("UV_RUN_RECURSION_DEPTH", "1")
-    assert _next(Arguments()).startswith("uv run prbench leaderboard")
 
 
 def test_all_problems_of_a_configuration_are_told_at_once_and_an_unknown_key_before_a_missing_one(
@@ -364,20 +349,11 @@ def test_all_problems_of_a_configuration_are_told_at_once_and_an_unknown_key_bef
         "datset: there is no such key (did you mean `dataset`?); "
         "dataset: is missing; models[0].name: is missing; trials: must be greater than or equal to 1"
     )
-    told = _refusal(
-        tmp_path,
-        "dataset: {source: sample}\nquality: {nope: warn}\njudges: [{name: a, template: no.txt}]\n"
-        "hard_subset: {share: {Tax: 3}}",
-    )
-    for part in ("quality.nope: there is no such check", "judge a: template: no.txt is", "hard_subset.share.Tax: "):
-        assert part in told
 
 
 def test_doctor_names_a_path_that_is_not_there_empty_lists_and_missing_keys(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from flows.cli.operate.doctor_checks import examine
-
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     file = tmp_path / "night.yaml"
     file.write_text("dataset: {source: nowhere.jsonl}\nmodels: []\njudges: [{name: openai/y}]\n")
@@ -394,36 +370,7 @@ def test_doctor_names_a_path_that_is_not_there_empty_lists_and_missing_keys(
     )
 
 
-def test_doctor_lists_every_problem_of_a_broken_configuration(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from flows.cli.main import main
-
-    file = tmp_path / "night.yaml"
-    file.write_text("dataset: {source: sample}\ntrials: 0\ncoverage: {min: 2}\n")
-    assert main(["doctor", "--json", "--config", str(file)]) == 2
-    told = [each["detail"] for each in json.loads(capsys.readouterr().out) if each["state"] == "PROBLEM"]
-    assert [line.split(":")[0] for line in told] == ["trials", "coverage.min"]
-
-
-@pytest.mark.parametrize(
-    ("entry", "problem"),
-    [
-        ("{source: imported}", "`label` is missing, under which the responses were imported"),
-        ("{label: x, source: imported, temperature: 1}", "so it has a `label` and nothing else"),
-        ("{label: x, source: imported, name: openai/y}", "so it has a `label` and nothing else"),
-        ("{label: x}", "is missing"),
-        ("{label: x, source: imported}, {name: openai/y, label: x}", "label 'x' is used twice"),
-    ],
-)
-def test_an_imported_model_has_a_label_and_nothing_else(tmp_path: Path, entry: str, problem: str) -> None:
-    assert problem in _refusal(tmp_path, f"dataset: {{source: sample}}\nmodels: [{entry}]")
-
-
 def test_an_imported_model_calls_nobody_and_survives_being_stored(tmp_path: Path) -> None:
-    from tasks.config.settings import Settings
-    from tasks.run.keys import callees
-
     file = tmp_path / "night.yaml"
     file.write_text("dataset: {source: sample}\nmodels: [{label: x, source: imported}]", encoding="utf-8")
     job = load_job(Arguments(config=file))

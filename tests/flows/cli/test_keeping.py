@@ -10,10 +10,10 @@ from typing import Any
 import click
 import pytest
 
-from flows.cli.common.flow_runner import explain_exit
-from flows.cli.look.status import since_moment
+from flows.cli.doctor_checks import examine
+from flows.cli.flow_runner import explain_exit
 from flows.cli.main import main
-from flows.cli.operate.doctor_checks import examine
+from flows.cli.status import since_moment
 from flows.execution import Execution
 from tasks.config.job import Job
 from tasks.llm.ledger.entries import Entry
@@ -203,19 +203,6 @@ def test_export_takes_a_folder_where_a_command_could_stand(
     assert "is not an empty folder" in why
 
 
-def test_a_backup_is_made_and_restored_by_commands(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write(folder, responses=[response("t1")])
-    said(capsys, folder, "backup", str(tmp_path / "backup"))
-    report = json.loads(said(capsys, tmp_path / "restored", "restore", str(tmp_path / "backup"), "--json")[0])
-
-    assert "restore" == report["stage"]
-    with Warehouse(tmp_path / "restored").reader() as reader:
-        assert 1 == reader.value("select count(*) from responses")
-    assert "is not empty" in said(capsys, folder, "restore", str(tmp_path / "backup"), code=2)[1]
-
-
 # doctor
 
 
@@ -303,15 +290,6 @@ def test_doctor_fails_where_a_key_is_refused_and_calls_nothing_when_told_so(
         assert main(["doctor", "--config", str(tmp_path / "n.yaml")]) == 1
     assert "calling 1 model, 1 call of 1 token" in capsys.readouterr().err
     assert not (tmp_path / "warehouse").exists()
-
-
-def test_doctor_says_when_the_next_night_begins(folder: Path) -> None:
-    nightly = {"cron": "30 2 * * *", "timezone": "Europe/Berlin", "stop_at": "06:30"}
-    is_ok, detail = findings(folder, nightly=nightly)["nights"]
-
-    assert is_ok is True
-    assert " 02:30 CE" in detail
-    assert "stops at 06:30" in detail
 
 
 def test_doctor_names_a_newer_warehouse_and_a_database_of_another_version(

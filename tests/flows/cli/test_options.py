@@ -5,12 +5,11 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import click
 import pytest
 
-from flows.cli.common.help import Group, GroupedOption, first_sentence
+from flows.cli.help import Group, GroupedOption, first_sentence
 from flows.cli.main import SECTIONS, cli, main
 from tests.flows.conftest import PROJECT
 
@@ -129,17 +128,6 @@ def test_an_option_that_means_nothing_beside_another_one_is_refused(
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("arguments", "suggested"), [
-    (["aggregate", "--model", "m"], ""), (["status", "--flips", "3"], ""), (["run", "--modle", "m"], "'--model'"),
-])  # fmt: skip
-def test_only_an_option_that_resembles_the_one_given_is_suggested(
-    arguments: list[str], suggested: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(arguments) == 2
-    said = capsys.readouterr().err.split("(see")[0]
-    assert said.partition("Did you mean ")[2].strip(" ?\n") == suggested
-
-
 def test_shared_options_stand_under_the_heading_of_their_group() -> None:
     shared = ANY_PLACE | ACTS | EVALUATED
     for name, command in commands():
@@ -222,15 +210,6 @@ def test_a_group_that_works_without_a_command_shows_its_help_if_nothing_is_asked
     said = capsys.readouterr()
     assert said.out.startswith(f"Usage: prbench {command} [OPTIONS]")
     assert said.err == ""
-
-
-@pytest.mark.parametrize("what", ["responses", "verdicts"])
-def test_a_file_to_import_that_is_missing_is_named_before_anything_else(
-    what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    missing = tmp_path / "rows.jsonl"
-    assert main(["import", what, str(missing), "--warehouse", str(tmp_path / "data")]) == 2
-    assert capsys.readouterr().err == f"prbench: {missing}: no such file; check the path\n"
 
 
 def test_help_imports_nothing_heavy() -> None:

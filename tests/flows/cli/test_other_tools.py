@@ -42,16 +42,6 @@ def test_logs_are_of_the_chosen_model_judge_and_split(
     assert {"t0", "t1", "t2"} == {each["id"] for each in log["summaries.json"]}
 
 
-def test_a_name_that_nothing_has_is_refused_in_one_line(
-    where: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["export", "inspect", str(tmp_path / "logs"), "--model", "god", *where]) == 2
-    said = capsys.readouterr().err
-    assert "god" in said
-    assert "good" in said
-    assert 1 == said.count("\n")
-
-
 def test_where_a_model_has_answered_nothing_there_is_no_log(
     folder: Path, where: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

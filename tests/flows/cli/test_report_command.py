@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 import flows.report
-import flows.report_server
+import flows.report_server.server
 from flows.cli.main import main
 from flows.report_server.server import server_of
 from tasks.config.job import Job
@@ -63,7 +63,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, bool]]:
     def note(_job: Job, index: Path, _port: int, *, is_live: bool) -> None:
         calls.append((index, is_live))
 
-    monkeypatch.setattr(flows.report_server, "serve_report", note)
+    monkeypatch.setattr(flows.report_server.server, "serve_report", note)
     return calls
 
 

@@ -1,7 +1,6 @@
 """Commands that only read, asked from a folder whose configuration is about other data, or with unknown names."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -161,15 +160,6 @@ def test_the_whole_of_a_hard_split_is_not_called_full(world: Path, capsys: pytes
     shown = capsys.readouterr().out
     assert "official hard: all tasks of a split that the data set itself calls hard" in shown
     assert "No hard subset of your own is selected yet; `prbench select-hard` does it." in shown
-
-
-def test_the_first_example_of_sql_fits_a_terminal(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["sql", "--help"]) == 0
-    (example, *_) = re.findall(r"prbench sql '(.*)'", capsys.readouterr().out)
-    assert main(["sql", example, "--warehouse", str(world / "data")]) == 0
-    shown = capsys.readouterr().out
-    assert "a-model" in shown
-    assert max(len(line) for line in shown.splitlines()) <= 80
 
 
 def nights(folder: Path, revision: str, night: str) -> None:

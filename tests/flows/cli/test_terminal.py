@@ -15,13 +15,11 @@ from typing import Any
 
 import pytest
 
-from flows.cli.common.output import show
-from flows.cli.common.tables import show_table
 from flows.cli.main import main
+from flows.cli.output import show, show_table
 from tasks.alerts.findings import Alert
 from tasks.alerts.message import Message, Night
-from tasks.console.progress import Tally, advance, notice, progress
-from tasks.console.terminal import guard_log_records, shown_visibly
+from tasks.console import Tally, advance, guard_log_records, notice, progress, shown_visibly
 from tasks.rules.text.characters import visible
 from tests.builders import row
 from tests.flows.conftest import PRBENCH

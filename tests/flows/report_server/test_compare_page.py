@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from flows.cli.common.tables import cell_text
-from flows.report_server.choices import asked_in
-from flows.report_server.compare_page import comparison
+from flows.cli.output import cell_text
+from flows.report_server.compare_page import asked_in, comparison
 from tasks.compare import table_of
 from tasks.config.job import DataRevision, Job
 from tests.builders import REVISION, at, job_on, row
@@ -52,17 +51,6 @@ def shown(job: Job, folder: Path = Path("nowhere"), **given: str) -> Mapping[str
     result = comparison(job, given, folder).result
     assert result is not None
     return result
-
-
-def test_the_difference_of_two_models_is_the_one_of_the_command(job: Job, reader: Reader) -> None:
-    (expected,) = ask(reader, "a", "b").differences
-
-    ((cells, _),) = shown(job, of="model", first="a", second="b")["rows"]
-
-    by_column = dict(zip(shown(job, of="model", first="a", second="b")["columns"], cells, strict=True))
-    assert by_column["Difference"] == f"{expected.difference:+.3f}".replace("-", "−")
-    assert by_column["Tasks"] == "4 of 4"
-    assert by_column["First mean"] == "1.000"
 
 
 def test_every_changed_verdict_is_listed_with_its_effect_and_both_explanations(job: Job) -> None:

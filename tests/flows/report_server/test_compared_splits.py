@@ -34,7 +34,7 @@ def served(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
     """The job that `prbench report --serve` serves."""
     jobs: list[Job] = []
     monkeypatch.setattr("flows.report.write_report", lambda *_: Written(folder / "index.html", 0))
-    monkeypatch.setattr("flows.report_server.serve_report", lambda job, *_, **__: jobs.append(job))
+    monkeypatch.setattr("flows.report_server.server.serve_report", lambda job, *_, **__: jobs.append(job))
     assert main(["report", "--serve", *place(folder)]) == 0
     return jobs[0]
 

@@ -1,15 +1,10 @@
 """The live page beside a real run: it has begun, it waits for its judge, it is interrupted."""
 
-import http.client
-import json
 import signal
-import threading
-from typing import Any
 
 import pytest
 
-from flows.report_server.server import server_of
-from flows.report_server.serving import makers_of
+from flows.report_server.live import LiveView
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
@@ -27,41 +22,34 @@ def test_a_run_is_followed_from_its_first_sign_to_its_end(command: Command, prov
     provider.behaviour = patient_judge
     command.configure(**settings(provider))
     job = load_job(Arguments(config=command.folder / "prbench.yaml", warehouse=command.folder / "data"))
-    index = job.report_index
-
-    def state() -> dict[str, Any]:
-        connection = http.client.HTTPConnection("127.0.0.1", server.server_port)
-        connection.request("GET", f"/{index.parent.name}/live.json", headers={"Host": "localhost"})
-        found: dict[str, Any] = json.loads(connection.getresponse().read())
-        return found
+    view = LiveView(job)
 
     def is_judging_now() -> bool:
-        return bool(provider.judgings) and state()["in_progress"][0]["bars"][0]["done"] > 0
+        return bool(provider.judgings) and view.now().in_progress[0].bars[0].done > 0
 
-    with server_of(job.report_folder, 0, makers_of(job, index, is_live=True)) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        assert (state()["in_progress"], state()["last"]) == ([], None)
-        process = command.start("run", "--warehouse", "data")
-        try:
-            until(lambda: state()["in_progress"])
-            until(is_judging_now)
-            (run,) = state()["in_progress"]
-            process.send_signal(signal.SIGINT)
-            assert process.wait(timeout=60) == 130
-        finally:
-            process.kill()
-            process.wait()
-        ended = state()
-        server.shutdown()
+    assert not view.now().in_progress
+    assert view.now().last is None
+    process = command.start("run", "--warehouse", "data")
+    try:
+        until(lambda: view.now().in_progress)
+        until(is_judging_now)
+        (run,) = view.now().in_progress
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+    finally:
+        process.kill()
+        process.wait()
+    ended = view.now()
 
-    assert [(bar["label"], bar["judge"], bar["done"], bar["wanted"]) for bar in run["bars"] if not bar["is_part"]] == [
+    assert [(bar.model, bar.judge, bar.done, bar.wanted) for bar in run.bars if not bar.is_part] == [
         ("alpha", None, 2 * N_TASKS, 2 * N_TASKS),
         ("beta", None, 2 * N_TASKS, 2 * N_TASKS),
-        ("judge", "judge", 0, 4 * N_CRITERIA),
+        (None, "judge", 0, 4 * N_CRITERIA),
     ]
-    assert {call["called_model"]: call["calls"] for call in run["calls"]} == {
+    assert {call["called_model"]: call["calls"] for call in run.calls} == {
         "hosted_vllm/alpha": 2 * N_TASKS, "hosted_vllm/beta": 2 * N_TASKS,
     }  # fmt: skip
-    assert run["command"] == "prbench run --warehouse data"
-    assert ended["in_progress"] == []
-    assert (ended["last"]["run_id"], ended["last"]["outcome"]) == (run["run_id"], "interrupted")
+    assert run.command == "prbench run --warehouse data"
+    assert not ended.in_progress
+    assert ended.last is not None
+    assert (ended.last.run_id, ended.last.outcome) == (run.run_id, "interrupted")

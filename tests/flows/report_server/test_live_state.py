@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from flows.report_server.live_state import LiveView
+from flows.report_server.live import LiveView
 from flows.run.outcomes import DONE, RUNNING
 from flows.run.run_record import job_of_run, run_row
 from tasks.config.job import DataRevision, Job

@@ -1,6 +1,5 @@
 """What the live page says: of several runs, of none, of one that ended, and how much of each bar is what."""
 
-import json
 import os
 from collections import Counter
 from datetime import UTC, datetime, timedelta
@@ -9,10 +8,8 @@ from typing import Any
 
 import pytest
 
-from flows.report_server.coverage_bars import Bar, with_fresh
-from flows.report_server.live_page import as_json, words
-from flows.report_server.live_state import Live, RunState
-from tests.builders import job_on
+from flows.report_server.live import Bar, Live, RunState
+from flows.report_server.live_page import words
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 BAR = Bar(200, 120, Counter(timeout=3, refused=1), "a", None, "a")
@@ -23,16 +20,12 @@ def run(**values: Any) -> RunState:
     return RunState("r1", **{"is_living": True, **given, **values})
 
 
-def never() -> bool:
-    return False
-
-
 def facts(shown: dict[str, Any]) -> dict[str, tuple[str, str]]:
     return {name: (value, beside) for name, value, beside in shown["facts"]}
 
 
 def test_without_any_run_the_page_says_so(tmp_path: Path) -> None:
-    shown = words(Live(NOW), tmp_path / "index.html", never)
+    shown = words(Live(NOW), tmp_path / "index.html")
 
     assert shown["headline"] == "No run is in progress, and no run is stored here yet."
     assert shown["published"] == "Nothing is published yet."
@@ -40,7 +33,7 @@ def test_without_any_run_the_page_says_so(tmp_path: Path) -> None:
 
 
 def test_several_runs_are_all_shown_and_one_without_a_row_has_just_begun(tmp_path: Path) -> None:
-    shown = words(Live(NOW, NOW, [run(), RunState("r2", True)]), tmp_path / "index.html", never)
+    shown = words(Live(NOW, NOW, [run(), RunState("r2", True)]), tmp_path / "index.html")
 
     assert shown["headline"] == "2 runs are in progress."
     assert [each["has_begun"] for each in shown["runs"]] == [False, True]
@@ -52,7 +45,7 @@ def test_a_run_says_what_is_done_what_failed_of_which_cause_and_what_it_cost_und
               "cost_usd": 1.5}]  # fmt: skip
     going = run(bars=[BAR], calls=calls, cost_usd=1.5, n_unpriced=2, max_usd=5.0)
 
-    (shown,) = words(Live(NOW, NOW, [going]), tmp_path / "index.html", never)["runs"]
+    (shown,) = words(Live(NOW, NOW, [going]), tmp_path / "index.html")["runs"]
 
     assert facts(shown) == {
         "Coverage": ("60.0%", "120 of 200 responses and verdicts, those of earlier runs included"),
@@ -62,30 +55,19 @@ def test_a_run_says_what_is_done_what_failed_of_which_cause_and_what_it_cost_und
         "Time": ("1 h 2 min", "started 2026-11-23 10:58 UTC"),
     }
     (bar,) = shown["bars"]
-    assert bar["pieces"] == [
-        ("done", "0.000%", "60.000%"), ("fresh", "60.000%", "0.000%"), ("failed", "60.000%", "2.000%"),
-    ]  # fmt: skip
-
-
-def test_machines_get_all_of_it_with_causes_by_name() -> None:
-    found = json.loads(as_json(Live(NOW, NOW, [run(bars=[BAR])])))
-
-    assert found["at"] == "2026-11-23 12:00:00+00:00"
-    assert found["in_progress"][0]["bars"][0]["failures"] == {"timeout": 3, "refused": 1}
+    assert bar["pieces"] == [("done", "0.000%", "60.000%"), ("failed", "60.000%", "2.000%")]
 
 
 @pytest.mark.parametrize(("minutes", "is_old"), [(4, False), (6, True)])
 def test_results_that_are_too_old_to_be_live_are_called_so(tmp_path: Path, minutes: int, is_old: bool) -> None:
     live = Live(NOW, NOW - timedelta(minutes=minutes), [run()])
 
-    assert words(live, tmp_path / "index.html", never)["is_old"] is is_old
+    assert words(live, tmp_path / "index.html")["is_old"] is is_old
 
 
-@pytest.mark.parametrize(("written_h", "report", "is_current"), [
-    (None, None, False), (2, "2026-11-23 10:00 UTC", False), (0.5, "2026-11-23 11:30 UTC", True),
-])  # fmt: skip
+@pytest.mark.parametrize(("written_h", "report"), [(None, None), (2, "2026-11-23 10:00 UTC")])
 def test_a_run_that_ended_has_its_outcome_and_a_link_to_its_report_if_there_is_one(
-    tmp_path: Path, written_h: float | None, report: str | None, is_current: bool
+    tmp_path: Path, written_h: float | None, report: str | None
 ) -> None:
     index = tmp_path / "index.html"
     if written_h is not None:
@@ -94,42 +76,19 @@ def test_a_run_that_ended_has_its_outcome_and_a_link_to_its_report_if_there_is_o
         os.utime(index, (moment, moment))
     ended = run(is_living=False, outcome="stopped_at_budget", ended_at=NOW - timedelta(seconds=75))
 
-    last = words(Live(NOW, NOW, last=ended), index, never)["last"]
+    last = words(Live(NOW, NOW, last=ended), index)["last"]
 
     assert (last["outcome"], last["level"]) == ("Stopped at the budget (1 min 15 s ago)", "warn")
-    assert (last["report"], last["is_current"]) == (report, is_current)
+    assert last["report"] == report
 
 
 def test_how_long_a_killed_run_took_is_not_known(tmp_path: Path) -> None:
     killed = run(is_living=False, outcome="killed")
 
-    last = words(Live(NOW, NOW, last=killed), tmp_path / "index.html", never)["last"]
+    last = words(Live(NOW, NOW, last=killed), tmp_path / "index.html")["last"]
 
     assert last["outcome"] == "Killed"
     assert facts(last)["Time"] == ("–", "started 2026-11-23 10:58 UTC")
-
-
-def test_a_report_that_a_run_left_as_it_was_since_nothing_had_changed_is_not_called_older(tmp_path: Path) -> None:
-    index = tmp_path / "index.html"
-    index.touch()
-    os.utime(index, (0, 0))
-    ended = run(is_living=False, outcome="done", ended_at=NOW)
-
-    assert words(Live(NOW, NOW, last=ended), index, lambda: True)["last"]["is_current"]
-    assert not words(Live(NOW, NOW, last=ended), index, never)["last"]["is_current"]
-
-
-@pytest.mark.parametrize("outcome", ["failed", "interrupted", "killed"])
-def test_a_report_that_was_written_during_a_run_that_was_cut_short_is_current_only_if_it_shows_all(
-    tmp_path: Path, outcome: str
-) -> None:
-    index = tmp_path / "index.html"
-    index.touch()
-    os.utime(index, (NOW.timestamp(), NOW.timestamp()))
-    cut_short = run(is_living=False, outcome=outcome)
-
-    assert not words(Live(NOW, NOW, last=cut_short), index, never)["last"]["is_current"]
-    assert words(Live(NOW, NOW, last=cut_short), index, lambda: True)["last"]["is_current"]
 
 
 def ranked(**values: Any) -> dict[str, Any]:
@@ -142,7 +101,7 @@ def ranked(**values: Any) -> dict[str, Any]:
 
 def test_an_interval_that_may_be_too_narrow_is_marked_and_only_then_the_mark_is_explained(tmp_path: Path) -> None:
     sure, unsure = (
-        words(Live(NOW, NOW, ranking=[ranked(is_small=is_small)]), tmp_path / "index.html", never)
+        words(Live(NOW, NOW, ranking=[ranked(is_small=is_small)]), tmp_path / "index.html")
         for is_small in (False, True)
     )
 
@@ -150,29 +109,3 @@ def test_an_interval_that_may_be_too_narrow_is_marked_and_only_then_the_mark_is_
     assert (heading, row["interval"], sure["small_note"]) == ("finance, judged by j", "−0.750 to 0.250", "")
     assert unsure["ranking"][0][1][0]["interval"] == "−0.750 to 0.250°"
     assert "the interval may be too narrow" in unsure["small_note"]
-
-
-def models(*labels: tuple[str, str]) -> dict[str, Any]:
-    return {"models": [{"name": name, "label": label} for label, name in labels]}
-
-
-def call(name: str, calls: int, failed: int = 0) -> dict[str, Any]:
-    return {"purpose": "sample", "called_model": name, "calls": calls, "failed_calls": failed}
-
-
-def test_calls_answered_since_the_publishing_are_those_that_the_ledger_has_more(tmp_path: Path) -> None:
-    job = job_on("sample", tmp_path, **models(("a", "x/a")))
-    bar = Bar(200, 120, Counter(timeout=3), "a", None, "a", n_made=20)
-
-    (fresh,) = with_fresh([bar], [call("x/a", 50, 5)], job)
-    (full,) = with_fresh([bar], [call("x/a", 500)], job)
-
-    assert fresh.n_fresh == 45 - 20
-    assert full.n_fresh == 200 - 120 - 3
-
-
-def test_nobody_guesses_whose_calls_they_were_where_two_labels_call_one_model(tmp_path: Path) -> None:
-    job = job_on("sample", tmp_path, **models(("high", "x/a"), ("low", "x/a")))
-    bars = [Bar(9, 0, Counter(), label, None, label) for label in ("high", "low")]
-
-    assert [bar.n_fresh for bar in with_fresh(bars, [call("x/a", 5)], job)] == [0, 0]

@@ -1,17 +1,15 @@
 """The served pages in a real browser: used as people use them, on a desk and on a phone, with attacks in every text."""
 
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from flows import report_server
-from flows.report_server.server import Made, server_of
-from flows.report_server.serving import makers_of
+from flows.report_server.server import makers_of, server_of
 from tasks.config.job import Job
 from tests.tasks.report.browser import PHONE, Visit
 from tests.tasks.report.conftest import browser, hostile_job, hostile_site, world_job, world_site
@@ -118,35 +116,6 @@ def test_the_live_page_renews_itself_until_the_server_ends_and_keeps_what_was_un
         assert visit.faults == []
         page.route("**/live.html", lambda route: route.abort())
         page.wait_for_selector("#lost:not([hidden])")
-
-
-def test_a_slow_server_gets_one_request_of_the_live_page_at_a_time(browser: Browser, tmp_path: Path) -> None:
-    script = Path(report_server.__file__).parent / "assets" / "live.js"
-    html = b'<p id="headline"></p><p id="lost" hidden></p><p id="live"></p><script src="live.js"></script>'
-    asked, begun, go_on = list[Mapping[str, str]](), threading.Semaphore(0), threading.Event()
-
-    def make(given: Mapping[str, str]) -> Made:
-        asked.append(given)
-        begun.release()
-        assert len(asked) == 1 or go_on.wait(60)
-        return Made(html)
-
-    makers = {"/live.html": make, "/live.js": Made(script.read_bytes(), "text/javascript")}
-    with server_of(tmp_path, 0, makers) as server, closing(browser.new_context()) as context:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        page = context.new_page()
-        page.clock.install()
-        page.goto(f"http://127.0.0.1:{server.server_port}/live.html")
-        assert begun.acquire(timeout=60)
-        page.clock.run_for(4 * 3_000)
-        assert begun.acquire(timeout=60)
-        go_on.set()
-        # Time stands still in the page, so it waits by asking for something else.
-        page.evaluate("async () => { while (live.isLoading) await fetch('live.js'); }")
-        assert len(asked) == 2
-        page.clock.run_for(3_000)
-        assert begun.acquire(timeout=60)
-        server.shutdown()
 
 
 @pytest.mark.parametrize("dark", [False, True])

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from flows.report_server.ranking import ranking_so_far
+from flows.report_server.live import ranking_so_far
 from tasks.aggregate import aggregate
 from tasks.config.job import DataRevision
 from tests.builders import REVISION, job_on

@@ -10,15 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from flows.report_basis import basis_of, note_basis, whole_of
-from flows.report_server.server import MOST_MAKING, Made, server_of
-from flows.report_server.serving import makers_of, serve_report
+from flows.report_server.server import Made, makers_of, serve_report, server_of
 from tasks.report import COMPARE
 from tasks.report.rendering.site import render
 from tasks.rules.errors import UsageError
 from tests.builders import at, job_on, row
 from tests.tasks.compare.comparisons import ALL_MET, RUBRICS, WORSE_IN_RISK, filled, judged, tasks_of
-from warehouse import Warehouse
 
 EVIL = "<script>attacked</script>"
 
@@ -50,7 +47,7 @@ def answer(port: int, path: str, method: str = "GET", **headers: str) -> tuple[i
     return response.status, response.headers["Content-Type"] or "", response.read().decode()
 
 
-PATHS = ("compare.html", "live.html", "live.json", "assets/served.css", "assets/live.js", "assets/report.css")
+PATHS = ("compare.html", "live.html", "assets/served.css", "assets/live.js", "assets/report.css")
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -108,13 +105,6 @@ def test_in_a_folder_the_page_says_how_any_two_are_compared_and_may_ask_nobody()
     assert "<form" not in page
 
 
-def test_the_state_is_there_for_machines_too(port: int) -> None:
-    status, kind, text = answer(port, "live.json")
-
-    assert (status, kind) == (200, "application/json")
-    assert json.loads(text)["last"]["outcome"] == "failed"
-
-
 def test_too_many_parameters_are_not_found_and_nothing_is_written(port: int, folder: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
 
@@ -123,26 +113,6 @@ def test_too_many_parameters_are_not_found_and_nothing_is_written(port: int, fol
         answer(port, path)
 
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
-
-
-def test_a_report_is_called_older_than_a_run_only_if_it_does_not_show_all_that_is_published(tmp_path: Path) -> None:
-    job = job_on("sample", tmp_path / "data")
-    warehouse = Warehouse(job.warehouse)
-    warehouse.write("runs", [row("runs", run_id="r", command="run", config="{}", started_at=at(0), outcome="done")])
-    warehouse.publish()
-    job.report_index.parent.mkdir(parents=True)
-    job.report_index.touch()
-    os.utime(job.report_index, (0, 0))
-    live = makers_of(job, job.report_index, is_live=True)["/prbench/live.html"]
-    assert callable(live)
-
-    before = live({}).content.decode()
-    note_basis(job, basis_of(whole_of(job)))
-    after = live({}).content.decode()
-
-    assert "is older than this run" in before
-    assert "is older than this run" not in after
-    assert "Report written 1970-01-01 00:00 UTC" in after
 
 
 def test_the_server_closes_when_the_answer_that_is_being_made_is_made(tmp_path: Path) -> None:
@@ -169,29 +139,6 @@ def test_the_server_closes_when_the_answer_that_is_being_made_is_made(tmp_path: 
     assert made.is_set()
     assert not closing.is_alive()
     asking.join(30)
-
-
-def test_files_of_the_pages_are_sent_while_as_many_pages_are_being_made_as_may_be(tmp_path: Path) -> None:
-    begun, go_on = threading.Semaphore(0), threading.Event()
-
-    def make(_: Mapping[str, str]) -> Made:
-        begun.release()
-        assert go_on.wait(30)
-        return Made(b"a page")
-
-    with server_of(tmp_path, 0, {"/prbench/slow": make, "/prbench/assets/live.js": Made(b"a script")}) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        waiting = [threading.Thread(target=answer, args=(server.server_port, "slow")) for _ in range(9)]
-        for each in waiting:
-            each.start()
-        try:
-            assert all(begun.acquire(timeout=30) for _ in range(MOST_MAKING))
-            assert answer(server.server_port, "assets/live.js")[2] == "a script"
-        finally:
-            go_on.set()
-            for each in waiting:
-                each.join(30)
-            server.shutdown()
 
 
 def test_a_folder_of_other_files_is_not_served(tmp_path: Path) -> None:

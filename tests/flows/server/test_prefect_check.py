@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.cli.operate.doctor_checks import examine
+from flows.cli.doctor_checks import examine
 from flows.server.prefect_check import check_server
 from tests.builders import job_on
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from flows.cli.keep.imports import RESULT_FORMATS
+from flows.cli.imports import RESULT_FORMATS
 from tasks.config.job import Job
 from tasks.imports.results.formats import FORMATS
 from tasks.imports.results.importing import import_results

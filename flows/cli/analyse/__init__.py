@@ -1,1 +1,0 @@
-"""Commands that ask models about tasks and rubrics."""

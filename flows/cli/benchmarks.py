@@ -1,0 +1,143 @@
+"""The command `benchmarks`: all benchmarks, and what each one declares."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from flows.cli.options import SHOWS, Context, command
+from flows.cli.output import in_words, show_json, show_table
+
+if TYPE_CHECKING:
+    from tasks.benchmarks.base import Benchmark
+    from tasks.rules.records import ScoreDefinition
+
+_RANKS = "*"
+
+
+@command(place=(), output=SHOWS)
+@click.argument("name", required=False)
+def benchmarks(context: Context, name: str | None) -> int:
+    """List the benchmarks.
+
+    With a NAME, show what that benchmark declares: checks, gradings, scores, weight classes and breakdowns.
+
+    A benchmark is one Python module; tasks/benchmarks/README.md describes how to write one. The environment variable
+    PRBENCH_BENCHMARKS lists folders with more benchmarks, as absolute paths.
+
+    Examples:
+      prbench benchmarks
+      prbench benchmarks prbench --json
+      prbench run --benchmark NAME
+      PRBENCH_BENCHMARKS=$PWD/mine prbench benchmarks    include your own
+    """
+    from tasks.benchmarks import benchmark_names, load_benchmark
+
+    if name is not None:
+        _show_one(context, load_benchmark(name))
+        return 0
+    found = [_summary(load_benchmark(each)) for each in benchmark_names()]
+    if context.as_json:
+        show_json(found)
+        return 0
+    rows = [{**each, "scores": [f"{s}{_RANKS * (s == each['ranks'])}" for s in each["scores"]]} for each in found]
+    columns = [column for column in found[0] if column != "ranks"]
+    show_table(in_words(columns), [[row[column] for column in columns] for row in rows])
+    click.echo(f"The first grading is the default. Models are ranked by the score marked {_RANKS}.")
+    return 0
+
+
+def _summary(benchmark: "Benchmark") -> dict[str, Any]:
+    from tasks.dataset.source import sample_of
+
+    return {
+        "benchmark": benchmark.name,
+        "title": benchmark.title,
+        "gradings": list(benchmark.gradings),
+        "scores": [score.score_name for score in benchmark.scores],
+        "ranks": benchmark.primary_score.score_name,
+        "checks": len(benchmark.invariants),
+        "hub": benchmark.default_dataset_id,
+        "sample": sample_of(benchmark.name) is not None,
+    }
+
+
+def _show_one(context: Context, benchmark: "Benchmark") -> None:
+    details = declared(benchmark)
+    if context.as_json:
+        show_json(details)
+        return
+    click.echo(f"{benchmark.title}\n")
+    for key, value in details.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            show_table(in_words(list(value[0])), [list(row.values()) for row in value], title=in_words([key])[0])
+        elif value not in (None, []):
+            click.echo(f"{in_words([key])[0]}: {', '.join(value) if isinstance(value, list) else value}")
+
+
+Records = list[dict[str, Any]]
+
+
+def declared(benchmark: "Benchmark") -> dict[str, Any]:
+    """Everything that a benchmark declares, for people and machines alike."""
+    from tasks.benchmarks import folder_of
+    from tasks.check import default_policy, expectations_of
+    from tasks.dataset.source import sample_of
+
+    sample = sample_of(benchmark.name)
+    return {
+        "benchmark": benchmark.name,
+        "module": str(folder_of(benchmark.name) / f"{benchmark.name}.py"),
+        "hub": benchmark.default_dataset_id,
+        "licence": benchmark.licence,
+        "sample": None if sample is None else str(sample),
+        "columns": list(benchmark.columns),
+        "checks": [
+            {"check": each.check, "policy": default_policy(each), "meaning": each.meaning}
+            for each in expectations_of(benchmark)
+            if each.check in benchmark.invariants
+        ],
+        "gradings": [
+            {"grading": grading, "default": grading == benchmark.grading, "template": Path(template).name}
+            for grading, template in benchmark.gradings.items()
+        ],
+        "scores": [
+            {"score": score.score_name, "ranks": score.is_primary, "formula": formula(score)}
+            for score in benchmark.scores
+        ],
+        "weight_classes": [
+            {"class": name, "lowest": low, "highest": high} for name, (low, high) in benchmark.severities.items()
+        ],
+        "breakdowns": [{"breakdown": kind, "title": title} for kind, title in benchmark.own_breakdowns.items()],
+        # Without a field, labels are for every one.
+        "labels": [
+            {"field": field or None, "kind": kind, "labels": sorted(labels)}
+            for field, kinds in benchmark.vocabularies.items()
+            for kind, labels in kinds.items()
+        ],
+        "hard_splits": [{"field": field, "split": split} for field, split in benchmark.hard_splits.items()],
+    }
+
+
+def formula(score: "ScoreDefinition") -> str:
+    """The formula of a score, with the meaning of its letters."""
+    above = _sum([(1.0, "p"), (score.numerator_negative, "N")])
+    below = _sum([(score.denominator_positive, "P"), (score.denominator_negative, "N")])
+    used = [meaning for meaning in _LETTERS if meaning[0] in above + below]
+    clipped = "; a model's mean is at least 0" if score.clips_mean else ""
+    return f"{above} / {below} with {', '.join(used)}{clipped}"
+
+
+_LETTERS = ("p = sum of weight x verdict", "P = sum of positive weights", "N = sum of negative weights")
+
+
+def _sum(terms: Sequence[tuple[float, str]]) -> str:
+    """`(p - N)`, or `P` where nothing is added to it."""
+    text = ""
+    for factor, letter in terms:
+        if factor:
+            sign = "-" if factor < 0 else "+"
+            size = "" if abs(factor) == 1 else f"{abs(factor):g} "
+            text += f" {sign} {size}{letter}" if text else f"{'-' if factor < 0 else ''}{size}{letter}"
+    return f"({text})" if " " in text else text

@@ -1,1 +1,0 @@
-"""Commands that compare models, runs, judges and people."""

@@ -1,0 +1,408 @@
+"""All checks of `prbench doctor`. No key is ever shown, and nothing heavy is imported."""
+
+import importlib.metadata
+import importlib.util
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
+
+import duckdb
+from cronsim import CronSim
+
+from flows.run.validation import ConfigurationError
+from flows.server.prefect_check import check_server
+from tasks.config.job import Job
+from tasks.config.models import Endpoint
+from tasks.config.operations import Receiver
+from tasks.console import notice
+from tasks.llm import (
+    filled_in,
+    filled_in_secrets,
+    inspect_nodes,
+    is_embedded,
+    key_state,
+    missing_key,
+    probe,
+    weights_hash,
+)  # fmt: skip
+from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.text.numbers import counted
+from tasks.rules.text.secrecy import is_reference
+from tasks.run.judgings import target_of
+from tasks.run.keys import callees
+from tasks.run.run_context import LEDGER, unbounded
+from warehouse import Warehouse, WarehouseError, WarehouseOutdated, lines_on, refuse_other_version
+
+_CONNECT_S = 3.0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was checked; `is_ok` is None where doctor does not know. `is_damage`: stored data is damaged."""
+
+    subject: str
+    is_ok: bool | None
+    detail: str
+    is_damage: bool = False
+
+
+def host_and_port(address: str) -> tuple[str, int]:
+    """The host and port of a configured address; references to the environment are filled in.
+
+    Raises:
+        UsageError: a variable is not set, or the port is no port.
+    """
+    parts = urlsplit(filled_in(address))
+    try:
+        return parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError as error:
+        raise UsageError(f"the address has no valid port ({error}); correct it in the configuration") from error
+
+
+def answers(subject: str, host: str, port: int) -> Finding:
+    """Whether something listens there."""
+    try:
+        with socket.create_connection((host, port), timeout=_CONNECT_S):
+            return Finding(subject, True, f"{host}:{port} answers")
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or error
+        advice = "start the server or correct the address"
+        return Finding(subject, False, f"{host}:{port} cannot be reached ({why}); {advice}")
+
+
+def examine(job: Job, *, may_call: bool = False) -> list[Finding]:
+    """Check the configuration, the data set, the models, Prefect's server, the warehouse and the versions.
+
+    With `may_call`, each model is called once, with one token.
+    """
+    return [
+        *check_configuration(job),
+        *_of_job(job, may_call=may_call),
+        Finding("Prefect server", *check_server()),
+        *check_versions(),
+    ]
+
+
+def _of_job(job: Job, *, may_call: bool) -> list[Finding]:
+    return [
+        *check_data_set(job), *check_models(job, may_call=may_call), *check_caps(job, may_call=may_call),
+        *check_conditions(job), *check_senders(job), *check_nights(job), *check_warehouse(job),
+    ]  # fmt: skip
+
+
+def examine_broken(error: ConfigurationError) -> list[Finding]:
+    """All problems of a configuration that is broken, and those that can be found of the rest of it."""
+    # What the rest seems to have in order may be a default in the place of what is broken.
+    rest = [] if error.job is None else [each for each in _of_job(error.job, may_call=False) if each.is_ok is False]
+    return [
+        *(Finding(f"configuration {error.where}", False, problem) for problem in error.problems),
+        *(each for each in rest if each.detail not in error.problems),
+        Finding("Prefect server", *check_server()),
+        *check_versions(),
+    ]
+
+
+def check_conditions(job: Job) -> Iterator[Finding]:
+    """Whether each label of a condition is configured, or the model of a stored response."""
+    conditions = job.settings.conditions
+    if not conditions:
+        return
+    configured = {model.label for model in job.settings.models}
+    others = {label for labels in conditions.values() for label in labels.values()} - configured
+    database = Warehouse(job.warehouse).database
+    if others and not database.exists():
+        detail = f"neither configured nor stored yet: {', '.join(sorted(others))}; import their responses"
+        yield Finding("conditions", None, detail)
+        return
+    if others:
+        # It brings NumPy and SciPy along, which most configurations do not need here.
+        from tasks.aggregate import unknown_labels
+
+        with Warehouse(job.warehouse).reader() as reader:
+            wrong = unknown_labels(reader, job)
+        yield from (Finding("conditions", False, problem) for problem in wrong)
+        if wrong:
+            return
+    yield Finding("conditions", True, "; ".join(f"{name}: {', '.join(labels)}" for name, labels in conditions.items()))
+
+
+_ON_AWS = {"bedrock", "sagemaker", "sagemaker_chat"}
+"""Providers that LiteLLM calls with boto3, which is not installed with it."""
+
+
+def check_configuration(job: Job) -> Iterator[Finding]:
+    """What the configuration is about; whatever is wrong in it is refused before."""
+    settings = job.settings
+    numbers = f"{counted(len(settings.models), 'model')}, {counted(len(settings.judges), 'judge')}"
+    yield Finding("configuration", True, f"{settings.benchmark}, {numbers}, trials {settings.trials}")
+
+
+def check_data_set(job: Job) -> Iterator[Finding]:
+    """Whether the data set's files are there; a commit of the hub is not asked for."""
+    dataset = job.settings.dataset
+    try:
+        data = job.data
+    except PipelineError as error:
+        yield Finding("data set", False, str(error).removeprefix("dataset.source: "))
+        return
+    splits = f"splits {', '.join(data.splits)}"
+    kind = f" ({dataset.source})" if dataset.source in {"hub", "sample"} else ""
+    yield Finding("data set", True, f"{data.name}{kind}, revision {data.revision[:12]}, {splits}")
+
+
+def check_models(job: Job, *, may_call: bool) -> Iterator[Finding]:
+    """Whether each model has its key and a server that can be reached, and takes a call where `may_call`."""
+    settings = job.settings
+    used_as: list[tuple[str, Endpoint]] = [
+        *(("model", model) for model in settings.models if not model.is_imported),
+        *(("judge", judge) for judge in settings.called_judges),
+        *([] if settings.rubric_writer is None else [("rubric writer", settings.rubric_writer)]),
+        *(("annotator", annotator) for annotator in settings.annotator),
+        *(("reviewer", reviewer) for reviewer in settings.reviewer),
+        *(("capabilities model", model) for model in settings.capability_model),
+        *(("embedding model", model) for model in settings.capability_embedding),
+    ]
+    for name, listed, outcome in (
+        ("models", settings.models, "nothing is sampled; imported responses are judged"),
+        ("judges", settings.judges, "nothing is judged; imported verdicts count"),
+    ):
+        if not listed:
+            yield Finding(name, True, f"none is configured, so {outcome}")
+    yield from _imported(job)
+    yield from _literal_headers(endpoint for _, endpoint in used_as)
+    routes: dict[str, tuple[Endpoint, Finding]] = {}
+    for role, endpoint in used_as:
+        route = str((endpoint.name, endpoint.api_base, endpoint.headers))
+        if route not in routes:
+            routes[route] = endpoint, _model(f"{role} {endpoint.name}", endpoint)
+    # What a cluster calls has its keys there.
+    is_here = settings.calls.where == "here" or settings.calls.address == "local"
+    yield from _called(job, list(routes.values())) if may_call and is_here else (found for _, found in routes.values())
+
+
+def _called(job: Job, models: Sequence[tuple[Endpoint, Finding]]) -> Iterator[Finding]:
+    """The findings on models, with what those say that nothing else was wrong with, and that cost something to call."""
+    called = [endpoint for endpoint, found in models if found.is_ok is not False and not is_embedded(endpoint.name)]
+    if called:
+        notice(f"calling {counted(len(called), 'model')}, 1 call of 1 token each (--no-call leaves them out)")
+    # Two machines that open one ledger damage it.
+    ledger, is_elsewhere = job.warehouse / LEDGER, Warehouse(job.warehouse).elsewhere()
+    targets = [target_of(endpoint) for endpoint in called]
+    probed = iter(probe(targets, ledger if ledger.is_dir() and not is_elsewhere else None, job.run_id))
+    for endpoint, found in models:
+        if endpoint in called:
+            said = next(probed)
+            known = "" if key_state(target_of(endpoint)) in said.detail else f"{found.detail}; "
+            found = Finding(found.subject, said.is_ok, known + said.detail)  # noqa: PLW2901
+        yield found
+
+
+def check_caps(job: Job, *, may_call: bool) -> Iterator[Finding]:
+    """Whether a cap on cost and tokens could be kept; that is a problem only where one is configured.
+
+    Where no model is called either, LiteLLM's table is not loaded for it.
+    """
+    has_cap = job.settings.limits.max_usd is not None or job.settings.limits.max_tokens is not None
+    lines = list(unbounded(job)) if has_cap or may_call else []
+    if lines:
+        yield Finding("caps", False if has_cap else None, "; ".join(lines))
+
+
+def _imported(job: Job) -> Iterator[Finding]:
+    """Whether something was imported for each model that is configured as imported."""
+    labels = [model.label for model in job.settings.models if model.is_imported]
+    warehouse = Warehouse(job.warehouse)
+    counts = {}
+    if labels and warehouse.database.exists():
+        query = "select model, count(*) as n from responses where source = 'imported' group by model"
+        with suppress(WarehouseError), warehouse.reader() as reader:
+            counts = {row["model"]: row["n"] for row in reader.rows(query)}
+    for label in labels:
+        n = counts.get(label, 0)
+        detail = f"{n} imported responses" if n else "nothing is imported under this label; import its responses"
+        yield Finding(f"model {label}", bool(n) or None, detail)
+
+
+def _literal_headers(endpoints: Iterable[Endpoint]) -> Iterator[Finding]:
+    """Headers whose value is written in the configuration, by name: they are stored and not treated as secrets."""
+    for label, headers in {endpoint.label: endpoint.headers for endpoint in endpoints}.items():
+        literal = sorted(name for name, value in headers.items() if not is_reference(value))
+        if literal:
+            names = ", ".join(literal)
+            yield Finding(f"headers of {label}", None, f"literal values: {names}; write ${{NAME}} for a secret")
+
+
+def _model(subject: str, endpoint: Endpoint) -> Finding:
+    target = target_of(endpoint)
+    if endpoint.name.partition("/")[0] in _ON_AWS and importlib.util.find_spec("boto3") is None:
+        return Finding(subject, False, "boto3 is not installed; run `uv pip install boto3`")
+    if (key := missing_key(target)) is not None:
+        return Finding(subject, False, f"{key} is not set; export it")
+    try:
+        if target.is_embedded:
+            return Finding(subject, True, f"embedded, weights {weights_hash()}")
+        for value in endpoint.headers.values():
+            filled_in(value)
+        filled_in_secrets(endpoint.parameters)
+        if not endpoint.api_base:
+            return Finding(subject, True, key_state(target))
+        reached = answers(subject, *host_and_port(endpoint.api_base))
+    except PipelineError as error:
+        return Finding(subject, False, str(error))
+    return replace(reached, detail=f"{reached.detail}; {key_state(target)}") if reached.is_ok else reached
+
+
+def check_nights(job: Job) -> Iterator[Finding]:
+    """When the next night starts, and whether alerts can be sent."""
+    nightly, alerts = job.settings.nightly, job.settings.alerts
+    begins = next(CronSim(nightly.cron, datetime.now(ZoneInfo(nightly.timezone))))
+    stops = f", stops at {nightly.stop_at}" if nightly.stop_at else ""
+    zone = "" if begins.tzname() == nightly.timezone else f" ({nightly.timezone})"
+    yield Finding("nights", True, f"next {begins:%Y-%m-%d %H:%M %Z}{zone}{stops} with `prbench serve`")
+    for number, receiver in enumerate(alerts.to, start=1):
+        yield _receiver(f"alerts to {receiver.kind} {number}", receiver)
+    if alerts.ping is not None:
+        yield _address("ping after nights", alerts.ping)
+
+
+def _receiver(subject: str, receiver: Receiver) -> Finding:
+    mail = receiver.email
+    if mail is None:
+        address = receiver.webhook or receiver.slack
+        if address is not None:
+            return _address(subject, address)
+        if receiver.prefect is not None:
+            return Finding(subject, None, f"Prefect block {receiver.prefect}; it is loaded when there is an alert")
+        return _unset(subject, receiver.apprise) or Finding(subject, None, f"{receiver.apprise}, an Apprise URL")
+    return _unset(subject, mail.user, mail.password) or answers(subject, mail.host, mail.port)
+
+
+def _unset(subject: str, *values: str | None) -> Finding | None:
+    """What is wrong with references to environment variables."""
+    try:
+        for value in values:
+            filled_in(value or "")
+    except UsageError as error:
+        return Finding(subject, False, str(error))
+    return None
+
+
+def _address(subject: str, address: str) -> Finding:
+    try:
+        host, port = host_and_port(address)
+    except UsageError as error:
+        return Finding(subject, False, str(error))
+    if not host:
+        return Finding(subject, False, "the address has no host; write it with https://")
+    # Of an address only the host is named: what follows it may be a secret.
+    return answers(subject, host, port)
+
+
+def check_senders(job: Job) -> Iterator[Finding]:
+    """Whether each node of Ray can make the calls of a job."""
+    calls = job.settings.calls
+    if calls.where != "ray":
+        return
+    n_senders = None if calls.senders == "auto" else calls.senders
+    try:
+        states = inspect_nodes(calls.address, n_senders, [callee.target for callee in callees(job)])
+    except PipelineError as error:
+        yield Finding("Ray", False, str(error))
+        return
+    if not states:
+        yield Finding("Ray", False, f"{calls.address}: no node has a core to offer")
+    for state in states:
+        n_cores = f"{state.node.n_cores} {'core' if state.node.n_cores == 1 else 'cores'}"
+        yield Finding(f"Ray node {state.node.name}", not state.problem, state.problem or n_cores)
+
+
+_PACKAGES = ("prefect", "duckdb", "polars", "pyarrow", "datasets", "litellm", "great-expectations")
+_LOW_DISK_BYTES = 2**30
+
+
+def check_warehouse(job: Job) -> Iterator[Finding]:
+    """Whether the warehouse can be written to, and everything in it is whole."""
+    warehouse = Warehouse(job.warehouse)
+    subject = f"warehouse {warehouse.root}"
+    folder = f"{warehouse.root} ({job.warehouse_source})"
+    existing = next(folder for folder in (warehouse.root, *warehouse.root.parents) if folder.exists())
+    if obstacle := _obstacle(warehouse.root, existing):
+        yield Finding("data folder", False, f"{folder}: {obstacle}; choose another --warehouse")
+        if existing != warehouse.root:
+            return
+    else:
+        yield Finding("data folder", True, folder)
+    free = shutil.disk_usage(existing).free
+    yield Finding("disk", free >= _LOW_DISK_BYTES, f"{free / 2**30:.0f} GiB free")
+    if host := warehouse.elsewhere():
+        yield Finding("another machine", None, f"{host} writes this warehouse, or did so until it failed")
+    try:
+        refuse_other_version(warehouse.root)
+    except WarehouseError as error:
+        yield Finding(subject, False, str(error))
+        return
+    damage = list(_damage(warehouse))
+    yield from damage
+    if warehouse.database.exists():
+        yield from _database(warehouse, subject, is_damaged=bool(damage))
+    elif not damage:
+        yield Finding(subject, True, "empty; `prbench run` fills it")
+
+
+def _obstacle(folder: Path, existing: Path) -> str:
+    """Why a folder cannot be written to, or cannot be made in the nearest one that exists; empty: nothing."""
+    if not os.access(existing, os.W_OK):
+        return f"{existing} cannot be written to"
+    if folder == existing:
+        return ""
+    try:
+        # Permissions do not tell of file systems that let nobody make a folder, such as /proc.
+        with tempfile.TemporaryDirectory(dir=existing):
+            return ""
+    except OSError as error:
+        return f"no folder can be made in {existing} ({error.strerror})"
+
+
+def _database(warehouse: Warehouse, subject: str, *, is_damaged: bool) -> Iterator[Finding]:
+    """What the published database holds; where the warehouse is damaged, that is the reason if it cannot be read."""
+    try:
+        with warehouse.reader() as reader:
+            counts = ", ".join(f"{reader.value(f'select count(*) from {t}')} {t}" for t in ("tasks", "verdicts"))
+        waiting = warehouse.n_unpublished()
+    except WarehouseOutdated as error:
+        yield Finding(subject, False, str(error))
+        return
+    except (WarehouseError, duckdb.Error) as error:
+        if not is_damaged:
+            yield Finding(subject, False, " ".join(str(error).split()))
+        return
+    unpublished = f", {waiting} parts not published yet (the next run publishes them)" if waiting else ""
+    yield Finding(subject, True, counts + unpublished)
+
+
+def _damage(warehouse: Warehouse) -> Iterator[Finding]:
+    """What is damaged, missing or lost of the stored data; every part and every block of the database is read."""
+    found = warehouse.damage()
+    for line in found:
+        yield Finding("stored data", False, line, is_damage=True)
+    if found:
+        mended = "`prbench aggregate` sets damaged files aside and restores what it can, without a model call"
+        yield Finding("stored data", None, mended)
+    for loss in warehouse.losses():
+        yield Finding("stored data", False, loss.line, is_damage=True)
+    if warehouse.losses():
+        yield Finding("stored data", None, lines_on(warehouse.losses())[-1])
+
+
+def check_versions() -> Iterator[Finding]:
+    """The installed versions."""
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in _PACKAGES)
+    yield Finding("versions", True, versions)

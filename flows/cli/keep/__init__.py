@@ -1,1 +1,0 @@
-"""Commands that bring data in, take it out, or save it."""

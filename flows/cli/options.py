@@ -1,0 +1,162 @@
+"""The options that commands share, in three groups; each command takes those that have an effect there."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property, wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from flows.cli.help import OUTPUT, OWN, PLACE, SELECTION, Command, GroupedOption
+from flows.run.arguments import Arguments
+
+if TYPE_CHECKING:
+    from tasks.config.job import Job
+
+Function = Callable[..., Any]
+_POSITIVE = click.IntRange(min=1)
+_PATH = click.Path(path_type=Path)
+
+SHOWS, ACTS = ("json", "verbose"), ("json", "quiet", "verbose")
+RUNS = ACTS
+"""Output options: of a command that shows something, that does something and reports on it, and that runs a flow."""
+ANY_PLACE, WAREHOUSE = ("config", "warehouse", "benchmark"), ("config", "warehouse")
+"""Place options: of a command about one benchmark, and of one about a whole warehouse."""
+EVALUATED = ("split", "model", "judge", "trials", "limit", "vintage", "night")
+"""Selection options of a command that samples and judges."""
+CALLS = ("retry-failed", "replace-lost", "max-usd", "max-tokens", "stop-at")
+"""Options of a command that calls models: which failed or lost work it does again, and what it may use."""
+
+_OPTIONS: dict[str, tuple[str, tuple[str, ...], dict[str, Any]]] = {
+    "hard": (OWN, ("--hard", "is_hard"), {
+        "is_flag": True, "help": "Use your latest hard subset of each field instead of the splits."}),
+    "score": (OWN, ("--score",), {
+        "metavar": "NAME", "help": "Score to use.  [default: the benchmark's primary score]"}),
+    "as": (OWN, ("--as", "as_model"), {"metavar": "LABEL", "help": "Model of rows that name none."}),
+    "by": (OWN, ("--by", "by_label"), {"metavar": "LABEL", "help": "Judge of rows that name none."}),
+    "skip-unknown": (OWN, ("--skip-unknown",), {
+        "is_flag": True, "help": "Skip rows whose task or criterion is not in the data set."}),
+    "table": (OWN, ("--table", "tables"), {
+        "multiple": True, "metavar": "NAME", "help": "Only this table or view (repeatable)."}),
+    "seed": (OWN, ("--seed",), {
+        "type": int, "default": 0, "show_default": True, "metavar": "N", "help": "Seed of the random sample."}),
+    "retry-failed": (OWN, ("--retry-failed",), {
+        "is_flag": True, "help": "Also retry failures that are not retried by default: refused, truncated, "
+        "context_length, redirected, too_large."}),
+    "replace-lost": (OWN, ("--replace-lost",), {
+        "is_flag": True, "help": "Call again for rows that were lost in damaged files."}),
+    "max-usd": (OWN, ("--max-usd",), {
+        "type": click.FloatRange(min=0, min_open=True), "metavar": "USD",
+        "help": "Start no call that could raise the run's cost above this."}),
+    "max-tokens": (OWN, ("--max-tokens",), {
+        "type": _POSITIVE, "metavar": "N", "help": "Start no call that could raise the run's tokens above N."}),
+    "stop-at": (OWN, ("--stop-at",), {
+        "metavar": "TIME", "help": "Start no call after this time, such as 06:30 or 2026-11-22T06:30."}),
+    "split": (SELECTION, ("--split", "splits"), {
+        "multiple": True, "metavar": "NAME", "help": "Only this split (repeatable)."}),
+    "model": (SELECTION, ("--model", "models"), {
+        "multiple": True, "metavar": "LABEL", "help": "Only this model (repeatable)."}),
+    "judge": (SELECTION, ("--judge", "judges"), {
+        "multiple": True, "metavar": "LABEL", "help": "Only this judge (repeatable)."}),
+    "task": (SELECTION, ("--task", "tasks"), {
+        "multiple": True, "metavar": "ID", "help": "Only this task (repeatable)."}),
+    "trial": (SELECTION, ("--trial", "trial_numbers"), {
+        "type": _POSITIVE, "multiple": True, "metavar": "N", "help": "Only trial number N (repeatable)."}),
+    "trials": (SELECTION, ("--trials",), {
+        "type": _POSITIVE, "metavar": "N", "help": "Use trials 1 to N.  [default: as configured]"}),
+    "limit": (SELECTION, ("--limit",), {
+        "type": _POSITIVE, "metavar": "N", "help": "Use only the first N tasks."}),
+    "vintage": (SELECTION, ("--vintage",), {
+        "metavar": "LABEL",
+        "help": "Label of the sampling to use (its vintage): `base`, or a night's date.  [default: base]"}),
+    "vintage-shown": (SELECTION, ("--vintage",), {
+        "metavar": "LABEL", "help": "Only this vintage, or `all`.  [default: the latest of each model]"}),
+    "vintage-only": (SELECTION, ("--vintage",), {"metavar": "LABEL", "help": "Only this vintage."}),
+    "night": (SELECTION, ("--night",), {
+        "metavar": "LABEL",
+        "help": "Vintage to use for models with `resample: nightly`, usually a night's date.  "
+        "[default: same as --vintage]"}),
+    "config": (PLACE, ("--config",), {
+        "type": _PATH, "metavar": "FILE",
+        "help": "Configuration file.  [default: prbench.yaml in this folder, else the embedded default: sample data "
+        "and embedded model]"}),
+    "warehouse": (PLACE, ("--warehouse",), {
+        "type": _PATH, "metavar": "DIR",
+        "help": "Folder with the data.  [default: `warehouse:` in the configuration, else $PRBENCH_WAREHOUSE, else "
+        "warehouse/data beside the configuration file, or in this folder if there is none]"}),
+    "benchmark": (PLACE, ("--benchmark",), {
+        "metavar": "NAME", "help": "Benchmark to use.  [default: as configured]"}),
+    "json": (OUTPUT, ("--json", "as_json"), {
+        "is_flag": True, "help": "Write the result as JSON to standard output."}),
+    "quiet": (OUTPUT, ("-q", "--quiet", "is_quiet"), {
+        "is_flag": True, "help": "Show neither progress nor a summary; errors remain."}),
+    "verbose": (OUTPUT, ("-v", "--verbose", "is_verbose"), {
+        "is_flag": True, "help": "Show log messages, and the traceback of an error."}),
+}  # fmt: skip
+_REPAIRS = {"retry_failed", "replace_lost"}
+_REPAIRS = {"retry_failed", "replace_lost"}
+_ARGUMENTS = {field.name for field in fields(Arguments)}
+
+
+@dataclass(frozen=True)
+class Context:
+    """What the shared options say: the job, how to report on it, and which failed or lost work is done again."""
+
+    arguments: Arguments
+    as_json: bool
+    is_verbose: bool
+    repairs: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def job(self) -> "Job":
+        """The job of this command; the configuration is read here."""
+        from flows.run.config import load_job
+
+        return load_job(self.arguments)
+
+    def stored_job(self, *, checked: Sequence[str] = ("split", "model", "judge", "vintage")) -> "Job":
+        """The job of a command that only reads, on what is stored (see `tasks.run.stored_data.on_stored_data`).
+
+        `checked` are the options whose names must be known.
+        """
+        from tasks.compare import EVERY
+        from tasks.run.stored_data import on_stored_data
+
+        given = self.arguments
+        vintages = () if given.vintage in {None, EVERY} else (given.vintage,)
+        named = {"split": given.splits, "model": given.models, "judge": given.judges, "vintage": vintages}
+        return on_stored_data(self.job, {option: named[option] for option in checked})
+
+
+def command(
+    *options: str,
+    of: Any = None,
+    place: Sequence[str] = ANY_PLACE,
+    output: Sequence[str] = ACTS,
+    texts: Mapping[str, str] | None = None,
+    **settings: Any,
+) -> Callable[[Function], click.Command]:
+    """Make a function a command with the shared options that it names; it gets them as a `Context`, its first argument.
+
+    `of` is the group that the command is in, if any. `texts` replaces the help of options whose meaning is special to
+    this command. The `settings` are click's.
+    """
+
+    def decorate(function: Function) -> click.Command:
+        @wraps(function)
+        def wrapped(as_json: bool = False, is_verbose: bool = False, **given: Any) -> Any:
+            arguments = Arguments(**{name: given.pop(name) for name in _ARGUMENTS & set(given)})
+            repairs = {name: given.pop(name) for name in _REPAIRS & set(given)}
+            return function(Context(arguments, as_json, is_verbose, repairs), **given)
+
+        made: click.Command = click.command(**{"cls": Command, **settings})(wrapped)
+        for option in (*options, *place, *output):
+            group, names, declared = _OPTIONS[option]
+            text = {"help": texts[option]} if texts and option in texts else {}
+            made.params.append(GroupedOption(names, group=group, **{**declared, **text}))
+        if of is not None:
+            of.add_command(made)
+        return made
+
+    return decorate

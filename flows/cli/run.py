@@ -1,0 +1,222 @@
+"""The commands that run the full pipeline, as a night or for some models too, or a single stage."""
+
+import os
+
+import click
+
+from flows.cli.flow_runner import explain_exit, finish, refuse_early, run_flow
+from flows.cli.leaderboard import leaderboard_of, show_leaderboard
+from flows.cli.options import CALLS, EVALUATED, RUNS, Context, command
+from flows.cli.output import show_json
+from flows.cli.plan import show_plan
+from flows.run.arguments import Arguments
+
+_NEXT = (
+    "prbench leaderboard --by category{option}",
+    'prbench sql "select title, weight, status, explanation from verdict_details order by weight desc limit 9"',
+)
+_CONFIGURE = "cp prbench.example.yaml prbench.yaml     # your models and judges, and the full data set"
+
+
+@command(*EVALUATED, *CALLS, output=RUNS)
+def run(context: Context) -> int:
+    """Run the full pipeline.
+
+    Load the data set, sample responses, judge them, compute scores, select hard tasks and write the report. Only
+    missing work is done. A repeated run makes no model call, except to retry temporary failures. With `stopping` in the
+    configuration, tasks are evaluated in random order until the comparisons of models are settled.
+
+    Examples:
+      prbench run                      sample data, embedded model, no key needed
+      prbench run --config prbench.yaml --limit 20
+      prbench run --max-usd 20 --stop-at 06:30
+      prbench run --json -q
+    """
+    execution = run_flow(context, "evaluate")
+    if execution.was_interrupted or (execution.has_nothing and not context.as_json):
+        return finish(context, execution)
+    if context.as_json:
+        explain_exit(execution)
+        board = leaderboard_of(execution.job, context.arguments.vintage)
+        show_json(execution.as_json | {"leaderboard": board.records})
+        return execution.exit_code
+    show_leaderboard(execution.job, leaderboard_of(execution.job, context.arguments.vintage))
+    click.echo(f"\nDatabase: {execution.database}")
+    if any(each.stage == "report" and not each.has_failed for each in execution.reports):
+        click.echo(f"Report: {execution.job.report_index}")
+    click.echo("Next:\n  " + _next(context.arguments))
+    explain_exit(execution)
+    return execution.exit_code
+
+
+def _next(given: Arguments) -> str:
+    """Commands to try next, started as this one was, for its --benchmark; how to configure only where nothing is."""
+    from flows.run.document import config_file
+
+    option = "" if given.benchmark is None else f" --benchmark {given.benchmark}"
+    runner = "uv run " if "UV_RUN_RECURSION_DEPTH" in os.environ else ""  # which `uv run` sets
+    lines = [runner + line.format(option=option) for line in _NEXT]
+    return "\n  ".join(lines if config_file(given.config) else [*lines, _CONFIGURE])
+
+
+@command(*EVALUATED, *CALLS, output=RUNS, texts={
+    "night": "Date of the night: the vintage of models with `resample: nightly`.  [default: the day the schedule last "
+    "fired]",
+    "vintage": "Vintage to use for all other models.  [default: base]",
+})  # fmt: skip
+def nightly(context: Context) -> int:
+    """Run one night: resample nightly models, judge, compare, alert.
+
+    Models with `resample: nightly` are sampled again. The night is compared with the previous one, and alerts are sent.
+    The night is named after the day the schedule last fired, so the same night is never sampled twice.
+
+    Examples:
+      prbench nightly --config prbench.yaml
+      prbench nightly --night 2026-11-22       continue an interrupted night
+      prbench nightly --stop-at 06:30
+    """
+    from flows.nightly import alert_refused, run_night
+    from flows.run.unknown_names import refuse_unknown_names
+    from tasks.rules.errors import PipelineError
+    from warehouse import WarehouseError
+
+    try:
+        refuse_early(context)
+        refuse_unknown_names(context.job)
+    except (PipelineError, WarehouseError) as error:
+        alert_refused(context.job, error)
+        raise
+    execution = run_night(context.job, is_verbose=context.is_verbose, **context.repairs)
+    if not (context.as_json or execution.was_skipped or execution.was_interrupted or execution.has_nothing):
+        show_leaderboard(execution.job, leaderboard_of(execution.job, context.arguments.vintage))
+    return finish(context, execution)
+
+
+@command("split", "model", "judge", "task", "trial", "trials", "limit", "vintage", "night", *CALLS, output=RUNS)
+@click.option("--dry-run", is_flag=True, help="Show the calls and their cost without making any.")
+def backfill(context: Context, dry_run: bool) -> int:
+    """Fill in missing responses and verdicts for a selection.
+
+    Only what you select is sampled and judged; everything else stays as it is. Models are processed in parallel, and
+    one that fails does not stop the others.
+
+    Examples:
+      prbench backfill --model gpt-5-high --dry-run
+      prbench backfill --model gpt-5-high --judge o4-mini --trial 2 --trial 3
+      prbench backfill --task 5f2c --split finance --stop-at 06:30
+    """
+    if dry_run:
+        return show_plan(context, context.job)
+    execution = run_flow(context, "backfill")
+    if not (context.as_json or execution.was_interrupted or execution.has_nothing):
+        show_leaderboard(execution.job, leaderboard_of(execution.job, context.arguments.vintage))
+    return finish(context, execution)
+
+
+def _stage(context: Context, name: str) -> int:
+    return finish(context, run_flow(context, name))
+
+
+def _calling_stage(context: Context, name: str) -> int:
+    from flows.run.unknown_names import refuse_unknown_names
+
+    refuse_unknown_names(context.job)
+    return _stage(context, name)
+
+
+@command("split", output=RUNS)
+def ingest(context: Context) -> int:
+    """Load the data set and check it.
+
+    A task that fails a check is put in the table `quarantine` and not evaluated, unless the configuration sets another
+    policy for the check.
+
+    Examples:
+      prbench ingest --config prbench.yaml
+    """
+    return _stage(context, "ingest")
+
+
+@command("split", "limit", output=RUNS)
+def assemble(context: Context) -> int:
+    """Build the conversations that are sent to the models.
+
+    Examples:
+      prbench assemble
+      prbench assemble --limit 20
+    """
+    return _stage(context, "assemble")
+
+
+@command("split", "model", "trials", "limit", "vintage", "night", *CALLS, output=RUNS)
+def sample(context: Context) -> int:
+    """Sample the responses that are missing.
+
+    Examples:
+      prbench sample --model gpt-5-high
+      prbench sample --limit 20 --max-usd 5
+    """
+    return _calling_stage(context, "sample")
+
+
+@command("split", "judge", "limit", *CALLS, output=RUNS)
+def derive(context: Context) -> int:
+    """Reword criteria for judges with another rubric.
+
+    These are the judges whose `rubric` in the configuration is `examples_removed` or `augmented`. `prbench run`
+    includes this stage.
+
+    Examples:
+      prbench derive --limit 5
+    """
+    return _calling_stage(context, "derive")
+
+
+@command(*EVALUATED, *CALLS, output=RUNS)
+def judge(context: Context) -> int:
+    """Judge the criteria that have no verdict yet.
+
+    Examples:
+      prbench judge --judge o4-mini --limit 50
+      prbench judge --night 2026-11-22 --retry-failed
+    """
+    return _calling_stage(context, "judge")
+
+
+def _take_over(context: click.Context, parameter: click.Parameter, must_take_over: bool) -> None:
+    from warehouse.owner import Owner
+
+    if must_take_over:
+        Owner.take_over_after_s = 0.0
+
+
+@command(output=RUNS)
+@click.option(
+    "--take-over", is_flag=True, expose_value=False, callback=_take_over,
+    help="Take the place of another machine that wrote this warehouse and has stopped, without watching it first.",
+)  # fmt: skip
+def aggregate(context: Context) -> int:
+    """Recompute scores, intervals and leaderboards.
+
+    Examples:
+      prbench aggregate
+      prbench aggregate --take-over
+    """
+    return _stage(context, "aggregate")
+
+
+@command("split", "judge", "vintage", output=RUNS, texts={
+    "judge": "Judge whose verdicts count (only one).  [default: the first configured one, else the only stored one]",
+})  # fmt: skip
+def select_hard(context: Context) -> int:
+    """Select the hard subset of each field.
+
+    The hard subset holds the tasks of a field with the lowest mean score over all models.
+
+    Examples:
+      prbench select-hard
+      prbench select-hard --judge o4-mini
+    """
+    if len(context.arguments.judges) > 1:
+        raise click.UsageError("--judge: one judge selects the hard subset; give --judge once")
+    return _stage(context, "select_hard")

@@ -1,1 +1,0 @@
-"""Commands that run the pipeline or say what a run would do."""

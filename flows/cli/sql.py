@@ -1,0 +1,321 @@
+"""The command `sql`: a query, the description of the tables, the cookbook, or how to open the database."""
+
+import difflib
+import re
+import shlex
+import signal
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import click
+
+from flows.cli.options import SHOWS, WAREHOUSE, Context, command
+from flows.cli.output import FORMATS, show, show_json
+from tasks.console import exact
+from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.records import Table
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from sql.cookbook import Recipe
+
+_FILE = click.Path(path_type=Path)
+# An option whose value may be left out; given alone it is the empty text.
+_MAY_BE_BARE: dict[str, Any] = {"is_flag": False, "flag_value": ""}
+
+
+_ENDINGS = {".csv": "csv", ".json": "json", ".jsonl": "jsonl", ".parquet": "parquet"}
+_WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+
+
+@command(place=WAREHOUSE, output=SHOWS, texts={
+    "json": "Short for --format json.",
+})  # fmt: skip
+@click.argument("query", required=False)
+@click.option("-f", "--file", type=_FILE, metavar="FILE", help="Read the query from a file.")
+@click.option("--describe", metavar="[TABLE]", help="List the tables, or the columns of one table.", **_MAY_BE_BARE)
+@click.option("--cookbook", metavar="[NAME]", help="List the recipes, or run one of them.", **_MAY_BE_BARE)
+@click.option("--show", "is_shown", is_flag=True, help="With --cookbook NAME: print its SQL, and do not run it.")
+@click.option("--format", "file_format", type=click.Choice(FORMATS),
+              help="Format of the result.  [default: that of the file's ending, else table]")  # fmt: skip
+@click.option("-o", "--output", type=_FILE, metavar="FILE", help="Write the result to a file.")
+def sql(
+    context: Context, query: str | None, file: Path | None, describe: str | None, cookbook: str | None,
+    is_shown: bool, file_format: str | None, output: Path | None,
+) -> int:  # fmt: skip
+    """Query the database in SQL.
+
+    Queries are read-only; one can also come through a pipe. Without a query, the command prints the path of the
+    database, a command that opens it in DuckDB's own shell, and the cookbook: a list of recipes, which are ready-made
+    queries for common questions.
+
+    Examples:
+      prbench sql 'select model, mean_score from leaderboard where is_primary'
+      prbench sql -f query.sql -o rows.csv
+      prbench sql                           how to open the database
+      prbench sql --describe                list all tables
+      prbench sql --describe leaderboard    list the columns of one
+      prbench sql --cookbook                list the recipes
+      prbench sql --cookbook ranking        run one
+      prbench sql --cookbook ranking --show > mine.sql
+    """
+    asked = {"a query": query, "-f": file, "--describe": describe, "--cookbook": cookbook}
+    if len(given := [name for name, value in asked.items() if value is not None]) > 1:
+        raise click.UsageError(f"{' and '.join(given)} cannot be used together; give one")
+    if is_shown and not cookbook:
+        raise click.UsageError("--show prints the SQL of a recipe; name the recipe with --cookbook NAME")
+    chosen = _format(context, file_format, output)
+    if describe is not None:
+        _describe(_database(context), describe, chosen, output)
+    elif cookbook is not None:
+        _cookbook(context, cookbook, chosen, output, is_shown=is_shown)
+    elif query is None and file is None and sys.stdin.isatty():
+        _say_where(_database(context), chosen, output)
+    else:
+        _answer(_database(context), _given(query, file), chosen, output)
+    return 0
+
+
+def _format(context: Context, file_format: str | None, output: Path | None) -> str:
+    ending = "" if output is None else output.suffix.lower()
+    if ending in _WORKBOOKS:
+        raise click.UsageError(f"-o {output}: a query is not written as a workbook; name a .csv file")
+    if context.as_json and file_format not in {None, "json"}:
+        raise click.UsageError(f"--json and --format {file_format} contradict each other; give one")
+    return file_format or ("json" if context.as_json else _ENDINGS.get(ending, "table"))
+
+
+def _given(query: str | None, file: Path | None) -> str:
+    if file is None:
+        return sys.stdin.read() if query is None else query
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.UsageError(f"-f {file}: cannot be read as text ({getattr(error, 'strerror', error)})") from error
+
+
+def _answer(database: Path, query: str, file_format: str, output: Path | None) -> None:
+    if file_format == "parquet":
+        if output is None and sys.stdout.isatty():
+            raise click.UsageError("--format parquet: cannot be shown on a terminal; write it to a file with -o or >")
+        write_parquet(database, query, output or exact(sys.stdout).buffer)
+        return
+    table = run_sql(database, query)
+    show(table.columns, table.rows, file_format, output)
+
+
+def _describe(database: Path, name: str, file_format: str, output: Path | None) -> None:
+    if not name:
+        _answer(database, tables_query(), file_format, output)
+        return
+    table, meaning = described(database, name)
+    if file_format == "table" and output is None:
+        click.echo(f"{table}: {meaning}")
+    _answer(database, columns_query(table), file_format, output)
+
+
+def _cookbook(context: Context, name: str, file_format: str, output: Path | None, *, is_shown: bool) -> None:
+    from sql.cookbook import recipes
+
+    if not name:
+        if file_format == "parquet":
+            raise click.UsageError("--format parquet: the list of recipes can only be text")
+        rows = [(recipe.name, recipe.question) for recipe in recipes()]
+        show(["name", "question"], rows, file_format, output)
+        return
+    known = {recipe.name: recipe for recipe in recipes()}
+    if name not in known:
+        raise click.UsageError(f"there is no recipe {name}; {nearest(name, known)}")
+    recipe = known[name]
+    if is_shown:
+        _show_recipe(recipe, output, as_json=file_format == "json")
+        return
+    if file_format == "table" and output is None:
+        click.echo(recipe.question)
+    _answer(_database(context), recipe.query, file_format, output)
+
+
+def _show_recipe(recipe: "Recipe", output: Path | None, *, as_json: bool) -> None:
+    text = f"-- {recipe.question}\n{recipe.query};\n"
+    if output is not None:
+        output.write_text(text, encoding="utf-8")
+    elif as_json:
+        show_json({"name": recipe.name, "question": recipe.question, "query": recipe.query})
+    else:
+        click.echo(text, nl=False)
+
+
+def _say_where(database: Path, file_format: str, output: Path | None) -> None:
+    from sql.cookbook import recipes
+
+    if output is not None or file_format not in {"table", "json"}:
+        raise click.UsageError("-o and --format need a query")
+    run_sql(database, "select 1")  # says where nothing is published
+    command = f"uvx --from duckdb-cli duckdb -readonly {shlex.quote(str(database))}"
+    if file_format == "json":
+        questions = [{"name": recipe.name, "question": recipe.question} for recipe in recipes()]
+        show_json({"database": str(database), "command": command, "cookbook": questions})
+        return
+    click.echo(f"The database: {database}\nOpen it in DuckDB's shell: {command}\n")
+    click.echo("The cookbook; `prbench sql --cookbook NAME` runs one:")
+    show(["name", "question"], [(recipe.name, recipe.question) for recipe in recipes()], "table")
+
+
+def _database(context: Context) -> Path:
+    from warehouse import Warehouse
+
+    return Warehouse(context.job.warehouse).database
+
+
+_FIRST = ("leaderboard", "scores", "verdict_details", "tasks", "responses", "run_costs")
+_MEASURES = ("_measures", "intervals", "condition_tests")
+
+
+def described(database: Path, name: str) -> tuple[str, str]:
+    """The name of a published table or view, found whatever its case as in SQL, and what one row of it is.
+
+    Raises:
+        UsageError: there is no such table; the message names the nearest ones.
+    """
+    from sql import read
+
+    found = {row[0].lower(): row for row in run_sql(database, read("questions/look/tables_and_views")).rows}
+    if name.lower() not in found:
+        listed = [listed for listed, _ in listed_names() if listed in found]
+        raise UsageError(f"there is no table or view {name}; {nearest(name, listed, also=found)}")
+    table, _, meaning = found[name.lower()]
+    return table, meaning or ""
+
+
+def listed_names() -> list[tuple[str, str]]:
+    """Return what a list of tables shows in its order, and whether it is a `mart` or `stored`.
+
+    What most people need comes first, and last the stored measures, which marts show beside what they belong to.
+    """
+    from sql import schema
+    from warehouse import TABLES
+
+    marts = schema()["marts"]
+    named = [(name, "mart") for name in sorted(marts)] + [(name, "stored") for name in sorted(TABLES)]
+    first = {name: place for place, name in enumerate(_FIRST)}
+    return sorted(named, key=lambda each: (first.get(each[0], len(first)), each[0].endswith(_MEASURES)))
+
+
+def tables_query() -> str:
+    """The query for the list of tables, in the order of `listed_names`."""
+    from sql import read, with_steps
+    from warehouse import quoted
+
+    listed = enumerate(listed_names())
+    rows = ", ".join(f"({quoted(name)}, {quoted(origin)}, {place})" for place, (name, origin) in listed)
+    steps = {
+        "listed": read("questions/look/tables_and_views"),
+        "origins": f"select * from (values {rows}) as given (name, origin, place)",
+    }
+    return with_steps(read("questions/look/tables"), steps)
+
+
+def columns_query(name: str) -> str:
+    """The query for the columns of a table."""
+    from sql import read, with_steps
+    from warehouse import quoted
+
+    return with_steps(read("questions/look/columns"), {"named_table": f"select {quoted(name)} as name"})
+
+
+def nearest(name: str, listed: Iterable[str], *, also: Iterable[str] = ()) -> str:
+    """A hint for an unknown name: the nearest of all names, else those of a list."""
+    listed = list(listed)
+    found = difflib.get_close_matches(name.lower(), list(dict.fromkeys([*listed, *also])))
+    return f"did you mean {' or '.join(found)}?" if found else f"known: {', '.join(listed)}"
+
+
+def run_sql(database: Path, query: str) -> Table:
+    """The result of a query on the published database, which it can neither change nor leave.
+
+    Raises:
+        PipelineError: DuckDB refuses the query; the message is its own.
+    """
+    with _opened(database, query) as connection:
+        rows = _interruptible(connection, lambda: connection.execute(query).fetchall())
+        columns = _unique([column[0] for column in connection.description or []])
+        return Table(columns, rows if columns else [])
+
+
+def _interruptible(connection: "duckdb.DuckDBPyConnection", work: Callable[[], list[Any]]) -> list[Any]:
+    """What `work` returns. DuckDB does not look for Ctrl-C while it computes rows, so it does so in a thread."""
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(work)
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            # A second one would come between the thread and its end.
+            before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+            # Again and again, since an interruption before the query has begun is lost.
+            while wait([future], timeout=0.1).not_done:
+                connection.interrupt()
+            signal.signal(signal.SIGINT, before)
+            raise
+
+
+def write_parquet(database: Path, query: str, output: Path | BinaryIO) -> None:
+    """Write the result of a query as Parquet, with the types that DuckDB gives its columns.
+
+    Raises:
+        PipelineError: DuckDB refuses the query, or Parquet cannot hold the result.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with _opened(database, query) as connection:
+        relation = connection.sql(query)
+        if relation is None:
+            raise UsageError("--format parquet: the query returns no rows")
+        table = relation.to_arrow_table()
+        try:
+            pq.write_table(table.rename_columns(_unique(table.column_names)), output)
+        except (pa.ArrowException, NotImplementedError) as error:
+            raise PipelineError(f"--format parquet: {' '.join(str(error).split())}") from error
+        except OSError as error:
+            raise PipelineError(f"{output}: cannot be written ({error.strerror or error}); check the path") from error
+
+
+@contextmanager
+def _opened(database: Path, query: str) -> Iterator["duckdb.DuckDBPyConnection"]:
+    import duckdb
+
+    from warehouse import nothing_in, reporting_damage
+
+    if not database.exists():
+        raise PipelineError(nothing_in(database))
+    try:
+        with reporting_damage(database), duckdb.connect(str(database), read_only=True) as connection:
+            connection.execute("set autoinstall_known_extensions = false")
+            connection.execute("set autoload_known_extensions = false")
+            # A query reads this database, and no file or address beside it.
+            connection.execute("set enable_external_access = false")
+            connection.execute("set lock_configuration = true")
+            if not connection.extract_statements(query):
+                raise UsageError("SQL: the query is empty")
+            yield connection
+    except duckdb.Error as error:
+        # DuckDB then shows the line with a caret below the place, which means nothing within one line.
+        text = re.split(r"\n+LINE \d+: ", str(error))[0]
+        raise PipelineError(f"SQL: {' '.join(text.split())}") from error
+
+
+def _unique(names: list[str]) -> list[str]:
+    """Column names of which none appears twice, so that no column is lost: a, a_1, ..."""
+    found: list[str] = []
+    for name in names:
+        number, unique = 0, name
+        while unique in found:
+            number += 1
+            unique = f"{name}_{number}"
+        found.append(unique)
+    return found
