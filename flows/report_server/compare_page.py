@@ -24,7 +24,7 @@ from tasks.compare import (
     with_explanations,
 )
 from tasks.config import Job
-from tasks.report import task_address
+from tasks.report.content.edition import task_address
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted, number, true_minus
 from warehouse import Reader, Warehouse, WarehouseError

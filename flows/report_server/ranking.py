@@ -7,7 +7,7 @@ import sql
 from tasks.aggregate import stale_intervals
 from tasks.benchmarks import load_benchmark
 from tasks.config import Job
-from tasks.report import labelled_judgings
+from tasks.report.content.edition import labelled_judgings
 from warehouse import Reader
 
 _JUDGING = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")

@@ -11,7 +11,9 @@ from flows.report_server.live_state import LiveView
 from flows.report_server.server import Made, Maker, server_of
 from tasks.config import Job
 from tasks.console import notice
-from tasks.report import ASSETS, COMPARE, LIVE, refuse_other, served_page
+from tasks.report.build import served_page
+from tasks.report.pages import COMPARE, LIVE
+from tasks.report.rendering.site import ASSETS, refuse_other
 from tasks.rules.errors import PipelineError
 
 _OWN_ASSETS = Path(__file__).parent / "assets"

@@ -15,7 +15,7 @@ import pytest
 from flows.report import link_to
 from tasks.aggregate import aggregate
 from tasks.imports import import_responses, import_verdicts
-from tasks.report import Written
+from tasks.report.build import Written
 from tests.builders import job_on
 from tests.flows.conftest import PROJECT, Command
 from tests.flows.prefect_server import browser

@@ -24,7 +24,6 @@ _WEAKNESSES = Figure(
     ),
     empty="No weakness is confirmed.",
     is_table=True,
-    query="capabilities/weaknesses",
     reach="pooled",
 )  # fmt: skip
 _SCORES = Figure(
@@ -33,7 +32,6 @@ _SCORES = Figure(
     "The score of each model in each node of the trees, with 95 % intervals over tasks.",
     (*columns("judging field level capability model"), *_SCORE),
     listed=lambda rows: [row for row in rows if row["level"] <= 1],
-    query="capabilities/scores",
     reach="pooled",
 )  # fmt: skip
 CAPABILITIES = Page(
@@ -65,7 +63,7 @@ def trees(edition: Edition) -> list[Node]:
         return []
     scores: dict[str, list[dict[str, Any]]] = defaultdict(list)
     criteria: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in edition.rows("capabilities/scores"):
+    for row in edition.rows("capabilities/capability_scores"):
         scores[row["node_id"]].append(row)
     query = edition.asked("capabilities/criteria", {"most_criteria": MOST_CRITERIA})
     for row in edition.reader.rows(query):

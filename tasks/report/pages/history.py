@@ -67,7 +67,6 @@ _HISTORY = Figure(
     ),
     going_on,
     listed=latest_points,
-    query="history/scores",
 )
 _COSTS = Figure(
     "night_costs",
@@ -83,7 +82,6 @@ _COSTS = Figure(
     by_night,
     empty="No night has made a call yet; prbench nightly and prbench serve run nights.",
     reach="warehouse",
-    query="history/night_costs",
 )
 _RUNS = Figure(
     "runs",
@@ -95,7 +93,6 @@ _RUNS = Figure(
     is_table=True,
     listed=lambda rows: rows[:_MOST_RUNS],
     reach="warehouse",
-    query="history/runs",
 )
 
 HISTORY = Page(

@@ -13,7 +13,7 @@ import pytest
 from flows.report_basis import basis_of, note_basis, whole_of
 from flows.report_server.server import MOST_MAKING, Made, server_of
 from flows.report_server.serving import makers_of, serve_report
-from tasks.report import COMPARE
+from tasks.report.pages import COMPARE
 from tasks.report.rendering.site import render
 from tasks.rules.errors import UsageError
 from tests.builders import at, job_on, row

@@ -35,7 +35,7 @@ def edition_on(reader: Reader, folder: Path, vintage: str | None = None) -> Edit
 
 def rows_of(figure: Figure, edition: Edition) -> list[dict[str, Any]]:
     """The numbers of a figure."""
-    return edition.reader.rows(edition.asked(figure.query, figure.given))
+    return edition.reader.rows(edition.asked(figure.query or figure.name, figure.given))
 
 
 def check_sources(figure: Figure, edition: Edition, folder: Path) -> None:

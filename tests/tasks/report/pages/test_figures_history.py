@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tasks.report import build
+from tasks.report.build import build
 from tasks.report.content.edition import Edition
 from tasks.report.content.figures import Plot
 from tasks.report.drawing.plots import specification
