@@ -180,7 +180,7 @@ def scatter(
     """A named point for each row, with the interval of its height where there is one.
 
     With `usd` what lies across are US dollars, on a logarithmic axis. Names find a free place of their own
-    (`assets/names.js`).
+    (`assets/charts.js`).
     """
     scale = alt.Scale(type="log", padding=30, nice=False) if usd else alt.Scale(zero=False, padding=30, nice=False)
     axis = alt.Axis(tickCount=5, format="$,.2~r", grid=False) if usd else alt.Axis(tickCount=5)
