@@ -218,15 +218,6 @@ def test_a_run_that_ends_while_the_report_is_written_is_running_in_it_and_one_th
     assert outcome_of_third_run(tmp_path / "report") == "killed"
 
 
-def test_a_night_costs_what_its_calls_cost_and_nothing_that_nobody_knows(kept: Edition) -> None:
-    rows = rows_of(FIGURES["night_costs"], kept)
-
-    columns = ("night", "purpose", "cost_usd", "calls", "failed_calls", "unpriced_calls", "prompt_tokens")
-    assert [tuple(each[name] for name in columns) for each in rows] == [
-        ("n1", "judge", 0.75, 15, 2, 2, 20), ("n1", "sample", None, 4, 1, 4, 10), ("n2", "drift", 0.125, 1, 1, 0, 10),
-    ]  # fmt: skip
-
-
 def test_a_score_below_0_goes_on_unclipped(tmp_path: Path) -> None:
     tables = rows_by_table([FIRST, replace(SECOND, values=(1, 0, 1, 0))])
     for each in tables["criteria"]:
