@@ -1,8 +1,6 @@
 """The page of capabilities: confirmed weaknesses, and the trees, level by level, with scores and criteria."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from tasks.report.content.edition import Edition, task_address
@@ -47,17 +45,7 @@ SCORE_COLUMNS = (*columns("judging model"), *_SCORE)
 """The table of a node."""
 
 
-@dataclass
-class Node:
-    """A node of a tree as the page shows it."""
-
-    row: Mapping[str, Any]
-    children: list["Node"] = field(default_factory=list)
-    scores: Sequence[Mapping[str, Any]] = ()
-    criteria: Sequence[Mapping[str, Any]] = ()
-
-
-def trees(edition: Edition) -> list[Node]:
+def trees(edition: Edition) -> list[dict[str, Any]]:
     """The roots, with all that is under them; none in a report of some splits, since trees are of all tasks."""
     if edition.narrowed_to:
         return []
@@ -69,9 +57,10 @@ def trees(edition: Edition) -> list[Node]:
     for row in edition.reader.rows(query):
         address = task_address(row["task_id"], criterion_id=row["criterion_id"])
         criteria[row["node_id"]].append({**row, "address": address})
-    nodes: dict[str, Node] = {}
-    roots: list[Node] = []
+    nodes: dict[str, dict[str, Any]] = {}
+    roots: list[dict[str, Any]] = []
     for row in edition.rows("capabilities/nodes"):
-        node = nodes[row["node_id"]] = Node(row, [], scores[row["node_id"]], criteria[row["node_id"]])
-        (roots if row["parent_id"] is None else nodes[row["parent_id"]].children).append(node)
+        own = {"scores": scores[row["node_id"]], "criteria": criteria[row["node_id"]]}
+        node = nodes[row["node_id"]] = {"row": row, "children": [], **own}
+        (roots if row["parent_id"] is None else nodes[row["parent_id"]]["children"]).append(node)
     return roots

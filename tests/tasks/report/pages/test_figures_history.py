@@ -105,12 +105,6 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Rows:
     return rows
 
 
-def test_hashes_are_told_only_where_there_are_several(plain: Rows) -> None:
-    names = ("revision", "configuration", "judge_configuration", "template", "grading")
-
-    assert {each[name] for each in plain for name in names} == {None}
-
-
 def test_the_table_lists_the_last_samplings_of_each_model(plain: Rows) -> None:
     listed = FIGURES["history"].listed(plain)  # type: ignore[misc]
 
