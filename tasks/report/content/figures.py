@@ -219,7 +219,7 @@ class Figure:
         name: also the name of the CSV and SQL files, and of the anchor in the page.
         title: what is shown.
         says: how it is to be read, in a sentence or two; `$score` and the like stand for what a benchmark's scores are
-            called (`wording.words`), and where its paper shows the same is added (`Benchmark.figure_sources`).
+            called (`words`), and where its paper shows the same is added (`Benchmark.figure_sources`).
         columns: the table of numbers.
         plots: the charts; none for a figure that is a table only.
         empty: what is said where there are no rows.
