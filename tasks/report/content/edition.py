@@ -100,9 +100,9 @@ def filled(name: str, values: Mapping[str, Any]) -> str:
 
 @cache
 def _by_name() -> dict[str, str]:
-    """The queries of all pages: those of figures have their names."""
-    pages = sorted((sql.FOLDER / "report").glob("*.sql"))
-    return {name: query for page in pages for name, query in sql.queries(f"report/{page.stem}").items()}
+    """The queries of all pages: those of figures have their names; the shared steps may have the same."""
+    pages = sorted(path.stem for path in (sql.FOLDER / "report").glob("*.sql") if path.stem != "shared")
+    return {name: query for page in pages for name, query in sql.queries(f"report/{page}").items()}
 
 
 def _steps(query: str) -> list[str]:
