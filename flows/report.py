@@ -9,7 +9,8 @@ from flows.report_basis import basis_of, forget_basis, note_basis, whole_of
 from tasks.config.job import Job
 from tasks.console import notice
 from tasks.maintain import store_spend
-from tasks.report import Written, build, only_writer
+from tasks.report.build import Written, build
+from tasks.report.rendering.site import only_writer
 from tasks.rules.errors import PipelineError
 from warehouse import Warehouse
 

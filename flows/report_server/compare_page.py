@@ -27,7 +27,7 @@ from tasks.compare import (
     with_explanations,
 )
 from tasks.config.job import Job
-from tasks.report import task_address
+from tasks.report.content.edition import task_address
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted, number, true_minus
 from warehouse import Reader, Warehouse, WarehouseError

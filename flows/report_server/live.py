@@ -14,7 +14,7 @@ from tasks.aggregate import stale_intervals
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.maintain import run_cost
-from tasks.report import labelled_judgings
+from tasks.report.content.edition import labelled_judgings
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.run import coverage
 from tasks.run.coverage import Covered

@@ -21,7 +21,9 @@ from flows.server.loopback import HOST, is_from_here
 from tasks.config.job import Job
 from tasks.console import notice
 from tasks.dataset.foreign_files import open_inside
-from tasks.report import ASSETS, COMPARE, LIVE, refuse_other, served_page
+from tasks.report.build import served_page
+from tasks.report.pages import COMPARE, LIVE
+from tasks.report.rendering.site import ASSETS, refuse_other
 from tasks.rules.errors import PipelineError, UsageError
 
 _MOST_PARAMETERS = 20

@@ -36,7 +36,7 @@ from capability_nodes
 where benchmark = $benchmark and dataset_revision = $revision
 order by field, position;
 
--- name: scores
+-- name: capability_scores
 -- The score of each model in each node of the trees, under each judge.
 select judgings.judging,
     entries.entry as model,

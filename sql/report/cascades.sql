@@ -1,4 +1,4 @@
--- name: decided
+-- name: cascade_decisions
 -- One row: a reason for which a cascade's second judge was asked, or that the
 -- first judge decided; a verdict with several reasons counts under each.
 with decisions as (
@@ -31,7 +31,7 @@ from reasons
 inner join totals using (judge)
 order by reasons.judge, reasons.n desc, reasons.reason, reasons.decided_by;
 
--- name: rules
+-- name: cascade_rules
 -- The rules of the latest evaluation of each pair of judges, cheapest first,
 -- with their figures on the held-out tasks.
 with latest as (

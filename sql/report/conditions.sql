@@ -1,4 +1,4 @@
--- name: changes
+-- name: condition_changes
 -- How many criteria of each category changed between a condition and its
 -- baseline, on each split and under each judge, and what they are worth.
 with counted as (
@@ -28,7 +28,7 @@ select * exclude (position)
 from counted
 order by judging <> $main, judging, is_hard, split, shared_model, position, label;
 
--- name: criteria
+-- name: condition_criteria
 -- The criteria that gain most points under a condition, and those that lose
 -- most, for each comparison under each judge.
 with changed as (

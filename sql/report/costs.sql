@@ -19,7 +19,7 @@ where not task_set_members.is_own_hard
 group by task_set_members.split, shown_splits.is_hard, shown_answers.entry
 order by is_hard, split, completion_tokens desc nulls last, model;
 
--- name: answers
+-- name: costs
 -- What an answer costs and what judging it costs, in US dollars, beside the
 -- score: of each model on each split, under each judge. Means are over the
 -- answers whose cost is known; a sum is NULL as soon as one cost is unknown.
@@ -49,7 +49,7 @@ inner join shown_splits using (split)
 order by coalesce(judging <> $main, true), judging nulls last, is_hard, split,
     answer_usd nulls last, model;
 
--- name: judges
+-- name: judge_costs
 -- What each judge's verdicts on the answers of this report took and cost. Means
 -- are over the verdicts of which the provider reported it; a sum is NULL as
 -- soon as one cost is unknown. Imported verdicts are not here: nobody called.

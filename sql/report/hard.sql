@@ -1,4 +1,4 @@
--- name: leaderboard
+-- name: hard_leaderboard
 -- The leaderboard on the own hard selection of each field, under each judge.
 select
     * exclude (
@@ -9,7 +9,7 @@ from shown_leaderboard
 where is_own_hard
 order by judging <> $main, judging, split, rank nulls last, model;
 
--- name: overlaps
+-- name: hard_overlaps
 -- What the hard selection of each field shares with others: those without one
 -- model, the official one, earlier ones.
 with own as (
@@ -69,7 +69,7 @@ inner join sizes using (field)
 order by final.field, final.kind <> 'official', final.kind <> 'earlier',
     shared_share, final.compared_with;
 
--- name: selections
+-- name: hard_selections
 -- The hard selection of each field that counts: how large, how sure, where its
 -- border is, and which models chose it.
 with own as (
@@ -201,7 +201,7 @@ select field, rank, task_id, topic, expert, turns, mean_score,
 from final
 order by field, rank;
 
--- name: topics
+-- name: hard_topics
 -- Which topics are hard: the share of a topic's tasks that the hard selection
 -- of the field took, of those to choose from.
 select known.field,

@@ -41,7 +41,7 @@ where coalesce(json_extract_string(config, '$.benchmark'), $benchmark) = $benchm
     and (run_id <> $run or ended_at is not null)
 order by run_totals.started_at desc, run_id;
 
--- name: scores
+-- name: history
 -- How each model's score went on from sampling to sampling, of all revisions
 -- and under all templates that are stored. Where data set, model configuration,
 -- judge, template or grading are others than before, one line ends and another

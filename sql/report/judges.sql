@@ -1,4 +1,4 @@
--- name: agreement
+-- name: judge_agreement
 -- How far each two graders agree on the criteria that both decided, of all
 -- samplings.
 select grader_a, grader_b, kind_a, kind_b, is_member, macro_f1, macro_f1_ci_low, macro_f1_ci_high,
@@ -10,7 +10,7 @@ where benchmark = $benchmark and dataset_revision = $revision
 -- them by making.
 order by is_member, 'imported' not in (kind_a, kind_b), n desc, grader_a, grader_b;
 
--- name: breakdowns
+-- name: judge_breakdowns
 -- How far each two graders agree under one label: of a criterion, its task, the
 -- model that answered, or the answer.
 with pairs as (
@@ -31,7 +31,7 @@ from breakdown_agreement
 inner join pairs using (benchmark, dataset_revision, grader_a, grader_b)
 order by place, breakdown, label;
 
--- name: confusion
+-- name: judge_confusion
 -- Which decisions of two graders meet on the same criteria, of all samplings.
 with counted as (
     select grader_a, grader_b, kind_a, kind_b, value_a, value_b, sum(n)::bigint as n
@@ -73,7 +73,7 @@ from cells
 left join counted using (grader_a, grader_b, value_a, value_b)
 order by not has_people, n_of_pair desc, grader_a, grader_b, value_a desc, value_b desc;
 
--- name: drift
+-- name: judge_drift
 -- How each judge decides on its control set night by night, beside its first
 -- verdicts and what was to be expected.
 select
@@ -92,7 +92,7 @@ left join judgings using (judge, judge_config_hash, template_hash, grading, judg
 where benchmark = $benchmark and dataset_revision = $revision
 order by grader, night;
 
--- name: failures
+-- name: judge_failures
 -- What came out of the judges' calls: decisions, and failures by cause, on the
 -- answers of the models that are shown.
 with counted as (
@@ -122,7 +122,7 @@ select grader, status,
 from counted
 order by grader <> $main, grader, is_failure, n desc, status;
 
--- name: favours
+-- name: judge_favours
 -- Whom each grader favours: the score that it gives a model's answers minus the
 -- score that the others give the same answers, and how far that is from what it
 -- gives on average over the tasks of all models.
@@ -198,7 +198,7 @@ from by_model
 inner join by_grader using (grader)
 order by grader, favour desc nulls last, model;
 
--- name: leniency
+-- name: judge_leniency
 -- How much more often each grader says "met" than the others do on the same
 -- criteria, of all samplings.
 select grader, kind, leniency, met_share, others_met_share, n
@@ -206,14 +206,14 @@ from judge_leniency
 where benchmark = $benchmark and dataset_revision = $revision
 order by leniency desc, grader;
 
--- name: reliability
+-- name: judge_reliability
 -- How far all graders agree, and each judge with itself over its repetitions.
 select grader_set, n_graders, alpha, alpha_ci_low, alpha_ci_high, unanimous_share, n, n_tasks
 from grader_reliability
 where benchmark = $benchmark and dataset_revision = $revision and breakdown = 'all'
 order by grader_set;
 
--- name: variants
+-- name: variant_agreement
 -- How far each grader agrees with imported verdicts, people's most often, for
 -- each variant of the rubric and each grading.
 select rubric,

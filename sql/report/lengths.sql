@@ -1,4 +1,4 @@
--- name: fifths
+-- name: length_fifths
 -- A model's answers in five groups of equal size, the shortest first: the mean
 -- of their scores (equation 1, not clipped) in each group, beside the mean over
 -- all five. Only answers that are decided in full count.
@@ -37,7 +37,7 @@ from answers
 group by judging, split, is_hard, model, fifth
 order by judging <> $main, judging, is_hard, split, own_mean desc, model, fifth;
 
--- name: models
+-- name: length_models
 -- Spearman's rank correlation of mean length and mean score over the models of
 -- one sampling, under one judge; over two models it is always 1 or -1, which
 -- says nothing.
@@ -73,7 +73,7 @@ correlated as (
 select * from correlated
 order by judging <> $main, judging, is_hard, split, vintage;
 
--- name: score
+-- name: length_score
 -- Mean length of the answers (letters and digits) beside the mean score, on
 -- each split and under each judge.
 select judging, split, is_hard,
@@ -85,7 +85,7 @@ inner join shown_splits using (split)
 where score_name = $score and breakdown = 'all' and is_judged and not is_own_hard
 order by judging <> $main, judging, is_hard, split, mean_score desc nulls last, entry;
 
--- name: tasks
+-- name: length_tasks
 -- Spearman's rank correlation of length and score over the tasks of one model,
 -- under one judge.
 with correlated as (

@@ -1,4 +1,4 @@
--- name: checks
+-- name: quality
 -- Every expectation of the last run of each suite of checks, the failed ones
 -- first, with some of the keys of the rows that failed.
 with latest as (

@@ -1,4 +1,4 @@
--- name: agreement
+-- name: review_agreement
 -- The share of criteria that people agree with, estimated for all criteria that
 -- a sample was drawn from, beside the share that the benchmark's paper gives.
 with own as (
@@ -38,7 +38,7 @@ order by max(n_population) over (partition by population_id) desc, population_id
     array_position(['All criteria', 'Category', 'Severity'], breakdown), n_criteria is null,
     agreeing_share, label;
 
--- name: checks
+-- name: review_checks
 -- How many criteria pass each check of each reviewer.
 select reviewer,
     case source when 'imported' then 'person' else 'model' end as kind,
@@ -52,7 +52,7 @@ where benchmark = $benchmark and dataset_revision = $revision
 group by all
 order by kind desc, reviewer, pass_share, review_check;
 
--- name: objections
+-- name: review_objections
 -- A row for each criterion and reviewer with an objection in a check, with what
 -- verdicts say of the criterion; those with the most objections come first.
 with objections as (
@@ -96,7 +96,7 @@ left join found using (task_id, criterion_id)
 order by n_people desc, n_objections desc, abs(weight) desc, task_id, criterion_id, source,
     reviewer, counted.review_check;
 
--- name: predictions
+-- name: review_predictions
 -- How often graders, or people, disagree about criteria that fail a check and
 -- about those that pass it.
 select outcome, reviewer, review_check, failing_rate, passing_rate, difference, difference_ci_low,
@@ -106,7 +106,7 @@ from review_predictions
 where benchmark = $benchmark and dataset_revision = $revision
 order by outcome, reviewer, auc desc nulls last, review_check;
 
--- name: reviewers
+-- name: reviewer_agreement
 -- How far reviewers of the same criteria agree with each other, in each check.
 select review_check, reviewer_a,
     coalesce(reviewer_b, '') as reviewer_b,

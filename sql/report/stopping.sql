@@ -1,4 +1,4 @@
--- name: comparisons
+-- name: stopped_comparisons
 -- The last look at each comparison that ends its evaluation when it is settled.
 with named as (
     select

@@ -89,7 +89,7 @@ def _publish_from(job: Job, warehouse: Warehouse, stage: Path, place: Folder | S
 
 def _report_files(job: Job, stage: Path) -> dict[str, Path]:
     """The files of the report, as they are now, under names at which they stay; none if there is no report."""
-    from tasks.report import only_writer, report_files  # draws charts, which takes long to import
+    from tasks.report.rendering.site import only_writer, report_files
 
     folder = job.report_folder
     if not (folder / "index.html").is_file():

@@ -60,7 +60,9 @@ def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[
         with ThreadPoolExecutor(1) as beside:
             # Drawing keeps one core busy, and so leaves another one to the database, compression and hashes.
             drawn = beside.submit(lambda: [_rendered(page, edition, site, common, ranked) for page in pages])
-            write_drilldown(edition, site, common, _earlier(edition))
+            # The samplings that the latest ones are compared with: their answers can be set beside those of now.
+            earlier = [{**each, "vintage": each["first_vintage"], "entry": each["model"]} for each in edition.changes]
+            write_drilldown(edition, site, common, earlier)
         for page, html in reversed([*zip(pages, drawn.result(), strict=True)]):
             site.write(f"{page.name}.html", html)
         compare = render(COMPARE.template, report=common, page=COMPARE, title=COMPARE.title, asked=None)
@@ -80,15 +82,6 @@ def _rendered(page: Page, edition: Edition, site: Site, common: Mapping[str, Any
     if page is CAPABILITIES:
         more = {"trees": trees(edition), "score_columns": SCORE_COLUMNS, "table": table}
     return render(page.template, report=common, page=page, title=page.title, figures=figures, **more)
-
-
-def _earlier(edition: Edition) -> list[dict[str, Any]]:
-    """The samplings that the latest ones are compared with: their answers can be set beside those of now."""
-    return [
-        {"model": change["model"], "model_config_hash": change["model_config_hash"], "vintage": change["first_vintage"],
-         "entry": change["model"]}
-        for change in edition.changes
-    ]  # fmt: skip
 
 
 def _common(edition: Edition, ranked: Sequence[Ranking], pages: Sequence[Page]) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ from playwright.sync_api import Browser
 
 from tasks.aggregate import aggregate
 from tasks.config.job import Job
-from tasks.report import build
+from tasks.report.build import build
 from tests.benchmarks.bench import Clock, in_process_of_its_own, table
 from tests.benchmarks.figures import Figure, add_option, report
 from tests.benchmarks.synthetic import REVISION, Size, add_night, made_up

@@ -16,7 +16,7 @@ from flows.report import link_to
 from tasks.aggregate import aggregate
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
-from tasks.report import Written
+from tasks.report.build import Written
 from tests.builders import job_on
 from tests.flows.conftest import PROJECT, Command
 from tests.flows.prefect_server import browser

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import count
 from typing import Any, Self
 from urllib.parse import urlencode
@@ -88,14 +88,21 @@ class Rows:
 
 
 def filled(name: str, values: Mapping[str, Any]) -> str:
-    """The text of a query below `sql/report/`, with the shared steps that it reads, and a literal for each `$name`.
+    """The text of a figure's query, or of `<page>/<name>`, with the steps that it reads and a literal for each `$name`.
 
     Raises:
         KeyError: the query asks for something that is not given.
     """
-    query, shared = sql.read(f"report/{name}"), sql.queries("report/shared")
+    query, shared = sql.read(f"report/{name}") if "/" in name else _by_name()[name], sql.queries("report/shared")
     text = sql.with_steps(query, {step: shared[step] for step in _steps(query)})
     return re.sub(r"\$([a-z_]+)", lambda found: literal(values[found[1]]), text)
+
+
+@cache
+def _by_name() -> dict[str, str]:
+    """The queries of all pages: those of figures have their names; the shared steps may have the same."""
+    pages = sorted(path.stem for path in (sql.FOLDER / "report").glob("*.sql") if path.stem != "shared")
+    return {name: query for page in pages for name, query in sql.queries(f"report/{page}").items()}
 
 
 def _steps(query: str) -> list[str]:

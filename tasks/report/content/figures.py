@@ -219,12 +219,13 @@ class Figure:
         name: also the name of the CSV and SQL files, and of the anchor in the page.
         title: what is shown.
         says: how it is to be read, in a sentence or two; `$score` and the like stand for what a benchmark's scores are
-            called (`wording.words`), and where its paper shows the same is added (`Benchmark.figure_sources`).
+            called (`words`), and where its paper shows the same is added (`Benchmark.figure_sources`).
         columns: the table of numbers.
         plots: the charts; none for a figure that is a table only.
         empty: what is said where there are no rows.
         is_table: whether the table is what is looked at first, and not folded away below the charts.
-        query: the query below `sql/report/` that gives the rows, as `<page>/<name>`; it may serve several figures.
+        query: the query below `sql/report/` that gives the rows, as `<page>/<name>`, where it has another name than the
+            figure; it may serve several.
         given: what the query asks for beside what all may ask for.
         listed: the rows that the table has, where all of them would be too many to read; the CSV has all.
         notes: sentences about these very rows, below the charts.
@@ -240,7 +241,7 @@ class Figure:
     plots: Callable[[Rows], Sequence[Plot]] | None = None
     empty: str = "There is nothing to show here yet."
     is_table: bool = False
-    query: str = field(kw_only=True)
+    query: str = ""
     given: Mapping[str, Any] = field(default_factory=dict)
     listed: Callable[[Rows], Rows] | None = None
     notes: Callable[[Rows], Sequence[str]] | None = None

@@ -39,22 +39,20 @@ def shared_axis(*columns: str, zero: bool = False) -> dict[str, Any]:
 
 def hue(name: str, order: Sequence[Any] | None = None) -> alt.Color:
     """A colour for each name, with a legend above the chart."""
-    return alt.Color(f"{name}:N", title=None, scale=_names_scale(order), legend=legend())
+    return alt.Color(**_named(name, order))
 
 
 def sign(name: str, order: Sequence[Any] | None = None) -> alt.Shape:
     """A sign for each name, in one legend with its colour (`hue` of the same names)."""
-    return alt.Shape(f"{name}:N", title=None, scale=_names_scale(order), legend=legend())
+    return alt.Shape(**_named(name, order))
 
 
-def _names_scale(order: Sequence[Any] | None) -> alt.Scale:
-    # Named and not only sorted, since only then colours and signs share one legend.
-    return alt.Scale(domain=list(order) if order else alt.Undefined)
-
-
-def legend() -> alt.Legend:
-    """The legend of names, above the chart; `assets/charts.js` says in how many columns."""
-    return alt.Legend(orient="top", labelLimit=220, symbolOpacity=1)
+def _named(name: str, order: Sequence[Any] | None) -> dict[str, Any]:
+    # Named and not only sorted, since only then colours and signs share one legend; `assets/charts.js` says in how many
+    # columns that is.
+    scale = alt.Scale(domain=list(order) if order else alt.Undefined)
+    legend = alt.Legend(orient="top", labelLimit=220, symbolOpacity=1)
+    return {"shorthand": f"{name}:N", "title": None, "scale": scale, "legend": legend}
 
 
 def points(base: alt.Chart, hollow: str | None, size: float) -> list[alt.Chart]:
@@ -64,11 +62,6 @@ def points(base: alt.Chart, hollow: str | None, size: float) -> list[alt.Chart]:
     full = base.transform_filter(f"!datum[{hollow!r}]").mark_point(filled=True, size=size)
     empty = base.transform_filter(f"datum[{hollow!r}]").mark_point(filled=False, size=size, strokeWidth=1.5)
     return [full, empty]
-
-
-def name_axis() -> alt.Axis:
-    """The axis of names."""
-    return alt.Axis(labelLimit=180)
 
 
 def wrapped_axis() -> alt.Axis:
@@ -115,7 +108,7 @@ def intervals(
     A dot is not filled where the column `hollow` is true. Without a `domain` the charts of a figure have one axis over
     what is chosen of all of them, which begins at 0 with `from_zero`.
     """
-    across = alt.Y(f"{name}:N", title=None, sort=list(sort) if sort else None, axis=name_axis())
+    across = alt.Y(f"{name}:N", title=None, sort=list(sort) if sort else None, axis=alt.Axis(labelLimit=180))
     scale = alt.Scale(domain=domain) if domain else alt.Scale(zero=zero, nice=True)
     # In both layers, since one without a value that is chosen is left out on the page.
     along: dict[str, Any] = {
@@ -166,7 +159,7 @@ def bars(
         if all(isinstance(row[name], int | float) for row in rows):
             names["axis"] = alt.Axis(labelAngle=0, labelOverlap="greedy")
         return chart.encode(x=alt.X(**names), y=alt.Y(**values)).properties(height=180)
-    axis = wrapped_axis() if wrapped else name_axis()
+    axis = wrapped_axis() if wrapped else alt.Axis(labelLimit=180)
     lying = alt.Y(**names, axis=axis) if name_title is None else alt.Y(**names)
     line = a_line_for(name, _WRAPPED_HEIGHT if wrapped else ROW_HEIGHT)
     return chart.encode(y=lying, x=alt.X(**values)).properties(usermeta=line)
@@ -187,7 +180,7 @@ def scatter(
     """A named point for each row, with the interval of its height where there is one.
 
     With `usd` what lies across are US dollars, on a logarithmic axis. Names find a free place of their own
-    (`assets/names.js`).
+    (`assets/charts.js`).
     """
     scale = alt.Scale(type="log", padding=30, nice=False) if usd else alt.Scale(zero=False, padding=30, nice=False)
     axis = alt.Axis(tickCount=5, format="$,.2~r", grid=False) if usd else alt.Axis(tickCount=5)

@@ -44,8 +44,7 @@ def by_judge_and_split(rows: Rows, draw: Draw, what: str = "", judge: str = "jud
     has_several = len({judging for judging, _ in groups}) > 1
     return [
         Plot(
-            (f"{what}, {split}" if what else split) + (f", judged by {judging}" if has_several else ""),
-            draw(of_group),
+            (f"{what}, {split}" if what else split) + (f", judged by {judging}" if has_several else ""), draw(of_group)
         )
         for (judging, split), of_group in groups.items()
     ]

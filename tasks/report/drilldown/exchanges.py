@@ -1,6 +1,6 @@
 """What judges were sent and what they answered: the templates of prompts, and the replies that the ledger keeps.
 
-A page fills a template itself (`assets/prompts.js`), so that a prompt needs no room. Replies are in files of their own,
+A page fills a template itself (`assets/answers.js`), so that a prompt needs no room. Replies are in files of their own,
 which a page loads when somebody asks for one. They are read for the sections that are made again and for no others,
 until the ledger deletes replies: then all are read again, so that the report has none that the ledger has not.
 """

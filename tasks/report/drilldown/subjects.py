@@ -34,8 +34,7 @@ class Subjects:
         return {
             "entries": Rows.of(self.entries, ("model", "model_config_hash", "vintage", "key")),
             "judgings": Rows.of(
-                self.judgings,
-                ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial", "key"),
+                self.judgings, ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial", "key")
             ),
             "marks": Rows(tuple(STATUSES.items()), 2),
             "lost": STATUSES["no_response"],

@@ -24,10 +24,7 @@ VERDICTS = Page(
     template="verdicts.html",
 )
 TASK = Page(
-    "task",
-    "Task",
-    "The conversation, the responses, and every judge's verdicts on them.",
-    template="task.html",
+    "task", "Task", "The conversation, the responses, and every judge's verdicts on them.", template="task.html"
 )
 NAVIGATED = (TASKS, VERDICTS)
 """Those that stand in the navigation; a task is found by the other two, and by links."""

@@ -28,8 +28,5 @@ COMPARE = Page(
 )
 """In a folder of files the page only says how to open it."""
 LIVE = Page(
-    "live",
-    "Live",
-    "Runs in progress: coverage, calls, cost, failures, and the ranking so far.",
-    template="live.html",
+    "live", "Live", "Runs in progress: coverage, calls, cost, failures, and the ranking so far.", template="live.html"
 )

@@ -1,8 +1,6 @@
 """The page of capabilities: confirmed weaknesses, and the trees, level by level, with scores and criteria."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from tasks.report.content.edition import Edition, task_address
@@ -24,7 +22,6 @@ _WEAKNESSES = Figure(
     ),
     empty="No weakness is confirmed.",
     is_table=True,
-    query="capabilities/weaknesses",
     reach="pooled",
 )  # fmt: skip
 _SCORES = Figure(
@@ -33,7 +30,6 @@ _SCORES = Figure(
     "The score of each model in each node of the trees, with 95 % intervals over tasks.",
     (*columns("judging field level capability model"), *_SCORE),
     listed=lambda rows: [row for row in rows if row["level"] <= 1],
-    query="capabilities/scores",
     reach="pooled",
 )  # fmt: skip
 CAPABILITIES = Page(
@@ -49,31 +45,22 @@ SCORE_COLUMNS = (*columns("judging model"), *_SCORE)
 """The table of a node."""
 
 
-@dataclass
-class Node:
-    """A node of a tree as the page shows it."""
-
-    row: Mapping[str, Any]
-    children: list["Node"] = field(default_factory=list)
-    scores: Sequence[Mapping[str, Any]] = ()
-    criteria: Sequence[Mapping[str, Any]] = ()
-
-
-def trees(edition: Edition) -> list[Node]:
+def trees(edition: Edition) -> list[dict[str, Any]]:
     """The roots, with all that is under them; none in a report of some splits, since trees are of all tasks."""
     if edition.narrowed_to:
         return []
     scores: dict[str, list[dict[str, Any]]] = defaultdict(list)
     criteria: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in edition.rows("capabilities/scores"):
+    for row in edition.rows("capabilities/capability_scores"):
         scores[row["node_id"]].append(row)
     query = edition.asked("capabilities/criteria", {"most_criteria": MOST_CRITERIA})
     for row in edition.reader.rows(query):
         address = task_address(row["task_id"], criterion_id=row["criterion_id"])
         criteria[row["node_id"]].append({**row, "address": address})
-    nodes: dict[str, Node] = {}
-    roots: list[Node] = []
+    nodes: dict[str, dict[str, Any]] = {}
+    roots: list[dict[str, Any]] = []
     for row in edition.rows("capabilities/nodes"):
-        node = nodes[row["node_id"]] = Node(row, [], scores[row["node_id"]], criteria[row["node_id"]])
-        (roots if row["parent_id"] is None else nodes[row["parent_id"]].children).append(node)
+        own = {"scores": scores[row["node_id"]], "criteria": criteria[row["node_id"]]}
+        node = nodes[row["node_id"]] = {"row": row, "children": [], **own}
+        (roots if row["parent_id"] is None else nodes[row["parent_id"]]["children"]).append(node)
     return roots

@@ -68,7 +68,6 @@ CRITICAL = Figure(
     gravest,
     listed=on_full_splits,
     breakdown="severity",
-    query="categories/critical",
 )
 SEVERITIES = Figure(
     "severities",
@@ -80,7 +79,6 @@ SEVERITIES = Figure(
     by_severity,
     listed=on_full_splits,
     breakdown="severity",
-    query="categories/severities",
 )
 
 
@@ -202,7 +200,6 @@ FAILURES = Figure(
     failing,
     listed=on_full_splits,
     breakdown="category",
-    query="categories/failures",
 )
 
 

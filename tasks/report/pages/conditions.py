@@ -156,7 +156,6 @@ CONDITIONS = Page(
             ),
             is_table=True,
             listed=on_full_splits,
-            query="conditions/changes",
         ),
         Figure(
             "condition_criteria",
@@ -172,7 +171,6 @@ CONDITIONS = Page(
             empty="No criterion changed.",
             is_table=True,
             listed=with_addresses,
-            query="conditions/criteria",
         ),
     ),
     needs="condition_differences",
@@ -216,7 +214,6 @@ STOPPING = Page(
             ),
             last_looks,
             is_table=True,
-            query="stopping/comparisons",
         ),
     ),
     needs="stopping_looks",

@@ -47,7 +47,6 @@ DECISIONS = Figure(
     is_table=True,
     is_optional=True,
     reach="pooled",
-    query="cascades/decided",
 )
 """On the page of judges."""
 
@@ -78,7 +77,6 @@ CASCADES = Page(
             ),
             cost_against_agreement,
             reach="pooled",
-            query="cascades/rules",
         ),
     ),
     has_judging=False,

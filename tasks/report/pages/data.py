@@ -1,7 +1,8 @@
 """Data: what the models are asked, how it is weighed, and whether it is in order."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC
+from functools import partial
 from typing import Any
 
 import altair as alt
@@ -44,29 +45,21 @@ QUALITY = Figure(
     is_table=True,
     notes=_summary,
     reach="warehouse",
-    query="quality/checks",
 )
 REFUSALS = Figure(
     "refusals",
     "Refused tasks",
     "Tasks that failed a check with the policy quarantine or fail. They are not sampled and have no scores.",
-    (
-        *columns("check_name"),
-        Column("task_id", "Task"),
-        *columns("splits policy detail"),
-    ),
+    (*columns("check_name"), Column("task_id", "Task"), *columns("splits policy detail")),
     empty="No task was refused.",
     is_table=True,
     listed=lambda rows: rows[:_MOST_REFUSALS],
     notes=_reasons,
-    query="quality/refusals",
 )
 
 
 _N_CRITERIA = "n_criteria"
 """What tasks are counted by and is no label."""
-_FILLED = 60
-"""A distribution over at most so many whole numbers shows those too that nothing has."""
 _SPLITS = (
     *columns("split"),
     *columns(
@@ -93,21 +86,10 @@ def _shares(label: str, title: str, rows: Rows, **how: Any) -> list[Plot]:
     return by_split(rows, draw)
 
 
-def without_single_turns(rows: Rows) -> Rows:
-    """The rows, without the numbers of turns where every conversation has one."""
-    if any(row["turns_max"] != 1 for row in rows):
-        return rows
-    return [{**row, **{name: None for name in row if name.startswith("turns_")}} for row in rows]
-
-
-def of_tasks(rows: Rows) -> list[Plot]:
-    """Lying bars: the share of a split's tasks under each label."""
-    return _shares("label", "Share of the tasks", rows, wrapped=True)
-
-
-def of_criteria(rows: Rows) -> list[Plot]:
-    """Lying bars: the share of a split's criteria with each label."""
-    return _shares("label", "Share of the criteria", rows, wrapped=True)
+of_tasks = partial(_shares, "label", "Share of the tasks", wrapped=True)
+"""Lying bars: the share of a split's tasks under each label."""
+of_criteria = partial(_shares, "label", "Share of the criteria", wrapped=True)
+"""The same of its criteria."""
 
 
 def over_numbers(column: str, what: str, title: str) -> Callable[[Rows], list[Plot]]:
@@ -116,14 +98,7 @@ def over_numbers(column: str, what: str, title: str) -> Callable[[Rows], list[Pl
     def plots(rows: Rows) -> list[Plot]:
         numbered = [{**row, "number": _number(row[column])} for row in rows]
         known = [row for row in numbered if row["number"] is not None]
-        numbers = _all_between([row["number"] for row in known])
-        gaps = [
-            {"split": split, "is_hard": is_hard, "number": number, "share": 0.0}
-            for split, is_hard in dict.fromkeys((row["split"], row["is_hard"]) for row in known)
-            for number in numbers
-            if not any((row["split"], row["number"]) == (split, number) for row in known)
-        ]
-        ordered = sorted([*known, *gaps], key=lambda row: (row["is_hard"], row["split"], row["number"]))
+        ordered = sorted(known, key=lambda row: (row["is_hard"], row["split"], row["number"]))
         return _shares("number", title, ordered, is_upright=True, name_title=what)
 
     return plots
@@ -135,13 +110,6 @@ def _number(value: Any) -> float | None:
     except (TypeError, ValueError):
         return None
     return int(number) if number.is_integer() else number
-
-
-def _all_between(numbers: Sequence[float]) -> list[int]:
-    """The whole numbers from the lowest to the highest, unless they are too many."""
-    if not numbers or max(numbers) - min(numbers) > _FILLED:
-        return []
-    return list(range(int(min(numbers)), int(max(numbers)) + 1))
 
 
 def _counts(breakdown: Breakdown, name: str, label: str, plots: Callable[[Rows], list[Plot]], says: str) -> Figure:
@@ -175,8 +143,6 @@ DATA = Page(
             "full split, so never add up the two.",
             _SPLITS,
             is_table=True,
-            listed=without_single_turns,
-            query="data/splits",
         ),
         QUALITY,
         REFUSALS,
@@ -215,7 +181,6 @@ DATA = Page(
             "earn points.",
             columns("split weight n_criteria share"),
             over_numbers("weight", "Weight", "Share of the criteria"),
-            query="data/weights",
         ),
         _counts(
             Breakdown("severity", "Severities", of_criteria=True), "criterion_severities", "Severity", of_criteria,

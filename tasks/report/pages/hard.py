@@ -122,7 +122,6 @@ _SELECTIONS = Figure(
     empty=_NONE,
     is_table=True,
     notes=panels_of_models,
-    query="hard/selections",
 )
 _LEADERBOARD = Figure(
     "hard_leaderboard",
@@ -136,7 +135,6 @@ _LEADERBOARD = Figure(
     ),
     leaderboard,
     empty=_NONE,
-    query="hard/leaderboard",
 )
 _TASKS = Figure(
     "hard_tasks",
@@ -170,7 +168,6 @@ _TOPICS = Figure(
     topics,
     breakdown="topic",
     empty="There is no hard subset, or the tasks that it was chosen from are not stored.",
-    query="hard/topics",
 )
 _OVERLAPS = Figure(
     "hard_overlaps",
@@ -185,7 +182,6 @@ _OVERLAPS = Figure(
     ),
     overlaps,
     empty="There is no other selection to compare with.",
-    query="hard/overlaps",
 )
 
 HARD = Page(

@@ -15,7 +15,6 @@ _MOST_RUNS = 200
 _DRAWN = (
     "answered_at", "label", "vintage", "mean_score", "ci_low", "ci_high", "n_tasks", "changed", "is_drifted", "line",
 )  # fmt: skip
-_PURPOSES = {"sample": "responses", "judge": "verdicts", "drift": "control set"}
 
 
 def going_on(rows: Rows) -> list[Plot]:
@@ -42,10 +41,8 @@ def latest_points(rows: Rows) -> Rows:
 
 def by_night(rows: Rows) -> list[Plot]:
     """A bar for each night, divided by what the calls were made for."""
-    priced = [
-        {**row, "for": _PURPOSES.get(row["purpose"], row["purpose"])} for row in rows if row["cost_usd"] is not None
-    ]
-    chart = charts.bars(priced, name="night", value="cost_usd", title="US dollars", colour="for", is_upright=True)
+    priced = [row for row in rows if row["cost_usd"] is not None]
+    chart = charts.bars(priced, name="night", value="cost_usd", title="US dollars", colour="purpose", is_upright=True)
     return [Plot("", chart)] if priced else []
 
 
@@ -67,7 +64,6 @@ _HISTORY = Figure(
     ),
     going_on,
     listed=latest_points,
-    query="history/scores",
 )
 _COSTS = Figure(
     "night_costs",
@@ -83,7 +79,6 @@ _COSTS = Figure(
     by_night,
     empty="No night has made a call yet; prbench nightly and prbench serve run nights.",
     reach="warehouse",
-    query="history/night_costs",
 )
 _RUNS = Figure(
     "runs",
@@ -95,7 +90,6 @@ _RUNS = Figure(
     is_table=True,
     listed=lambda rows: rows[:_MOST_RUNS],
     reach="warehouse",
-    query="history/runs",
 )
 
 HISTORY = Page(

@@ -168,16 +168,11 @@ _AGREEMENT = Figure(
     "a kappa of 0 is agreement by chance. Lines are 95 % intervals for other tasks of the same kind. Partly met is a "
     "verdict of its own, unless it is read as binary; in the shares called met it counts half. A majority always tends "
     "to agree with its own members, so such pairs are in the table only.",
-    (
-        *_PAIR,
-        *_MEASURES,
-        *columns("is_member"),
-    ),
+    (*_PAIR, *_MEASURES, *columns("is_member")),
     agreeing,
     empty="No two graders have decided the same criteria. Configure a second judge, judge again, or import human "
     "labels.",
     reach="pooled",
-    query="judges/agreement",
 )
 _VARIANTS = Figure(
     "variant_agreement",
@@ -196,36 +191,26 @@ _VARIANTS = Figure(
     by_variant,
     is_optional=True,
     reach="pooled",
-    query="judges/variants",
 )
 _CONFUSION = Figure(
     "judge_confusion",
     "Verdicts of two graders compared",
     "The verdicts of two graders on the same criteria. On the diagonal they agree; a high share off the diagonal is a "
     "bias: one grader says met where the other does not. Pairs with people come first.",
-    (
-        *_PAIR,
-        *columns("says_a says_b n share"),
-    ),
+    (*_PAIR, *columns("says_a says_b n share")),
     confusing,
     empty="No two graders have decided the same criteria.",
     reach="pooled",
-    query="judges/confusion",
 )
 _BREAKDOWNS = Figure(
     "judge_breakdowns",
     "Agreement by label",
     "Kappa of the same graders for one label at a time, with 95 % intervals. A hollow dot is based on fewer than 50 "
     "criteria. The charts show pairs with people first, then those with most criteria; the table has all pairs.",
-    (
-        *_PAIR,
-        *columns("breakdown label"),
-        *_MEASURES,
-    ),
+    (*_PAIR, *columns("breakdown label"), *_MEASURES),
     by_label,
     empty="No two graders have decided the same criteria.",
     reach="pooled",
-    query="judges/breakdowns",
 )
 _RELIABILITY = Figure(
     "judge_reliability",
@@ -235,7 +220,6 @@ _RELIABILITY = Figure(
     columns("grader_set n_graders alpha alpha_ci_low alpha_ci_high unanimous_share n n_tasks"),
     reliable,
     reach="pooled",
-    query="judges/reliability",
 )
 _LENIENCY = Figure(
     "judge_leniency",
@@ -251,7 +235,6 @@ _LENIENCY = Figure(
     lenient,
     empty="No two graders have decided the same criteria.",
     reach="pooled",
-    query="judges/leniency",
 )
 _FAVOURS = Figure(
     "judge_favours",
@@ -267,7 +250,6 @@ _FAVOURS = Figure(
     ),
     favouring,
     empty="No response has been decided in full by two graders.",
-    query="judges/favours",
 )
 _DRIFT = Figure(
     "judge_drift",
@@ -283,7 +265,6 @@ _DRIFT = Figure(
     drifting,
     empty="No night has judged a control set yet; prbench nightly does.",
     reach="warehouse",
-    query="judges/drift",
 )
 _FAILURES = Figure(
     "judge_failures",
@@ -295,7 +276,6 @@ _FAILURES = Figure(
         Column("attempts", "Calls", "count"),
     ),
     failing,
-    query="judges/failures",
 )
 
 JUDGES = Page(

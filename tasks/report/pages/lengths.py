@@ -114,7 +114,6 @@ COSTS = Figure(
     score_by_cost,
     listed=on_full_splits,
     notes=missing_prices,
-    query="costs/answers",
 )
 TOKENS = Figure(
     "answer_tokens",
@@ -128,7 +127,6 @@ TOKENS = Figure(
     ),
     tokens,
     listed=on_full_splits,
-    query="costs/answer_tokens",
 )
 JUDGE_COSTS = Figure(
     "judge_costs",
@@ -143,7 +141,6 @@ JUDGE_COSTS = Figure(
     cached,
     empty="No verdict was made by a call; imported verdicts have no cost.",
     is_table=True,
-    query="costs/judges",
 )
 SPEND = Figure(
     "spend",
@@ -158,7 +155,6 @@ SPEND = Figure(
     spent,
     notes=unpriced,
     reach="warehouse",
-    query="costs/spend",
 )
 
 
@@ -230,7 +226,6 @@ LENGTHS = Page(
             _SCORE,
             score_by_length,
             listed=on_full_splits,
-            query="lengths/score",
         ),
         Figure(
             "length_models",
@@ -238,13 +233,9 @@ LENGTHS = Page(
             "Spearman's rank correlation of mean length and mean score over the models of one vintage: 1 means that "
             "models ordered by length are also ordered by score, 0 that the two are unrelated. With fewer than 10 "
             "models it is only a hint and has no interval.",
-            (
-                *columns("judging split vintage n_chars"),
-                *_CORRELATIONS,
-            ),
+            (*columns("judging split vintage n_chars"), *_CORRELATIONS),
             empty="This needs at least three models of one vintage.",
             is_table=True,
-            query="lengths/models",
         ),
         Figure(
             "length_tasks",
@@ -252,13 +243,9 @@ LENGTHS = Page(
             "Spearman's rank correlation of length and score over the tasks of one model, which compares a model with "
             "itself. Tasks differ too: a question that needs a long response may be easier or harder than others. The "
             "table has 95 % intervals, but none for fewer than 10 tasks.",
-            (
-                *columns("judging split model n_chars", n_chars="Tasks"),
-                *_CORRELATIONS,
-            ),
+            (*columns("judging split model n_chars", n_chars="Tasks"), *_CORRELATIONS),
             correlations,
             listed=on_full_splits,
-            query="lengths/tasks",
         ),
         Figure(
             "length_fifths",
@@ -273,7 +260,6 @@ LENGTHS = Page(
             ),
             by_fifth,
             listed=on_full_splits,
-            query="lengths/fifths",
         ),
         COSTS,
         TOKENS,

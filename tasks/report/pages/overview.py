@@ -86,7 +86,6 @@ OVERVIEW = Page(
             "which can find a difference between models that are tied here. A model without a score has no verdicts by "
             "the judge. The $score of a response is $formula: $explained",
             _LEADERBOARD,
-            query="overview/leaderboard",
         ),
         Figure(
             "changes",
@@ -99,7 +98,6 @@ OVERVIEW = Page(
             empty="No model has two vintages to compare. That takes two vintages that the same judge decided in the "
             "same way, with tasks that have a complete trial in both.",
             is_table=True,
-            query="overview/changes",
         ),
         Figure(
             "changed_tasks",
@@ -110,7 +108,6 @@ OVERVIEW = Page(
             empty="There is no significant change.",
             is_table=True,
             listed=side_by_side,
-            query="overview/changed_tasks",
         ),
     ),
     template="index.html",
@@ -176,7 +173,7 @@ def _answers(edition: Edition) -> Iterable[Notice]:
 def _verdicts(edition: Edition) -> Iterable[Notice]:
     """Judges whose verdicts failed to a grave part."""
     by_grader: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for row in edition.rows("judges/failures"):
+    for row in edition.rows("judges/judge_failures"):
         by_grader[row["grader"]].append(row)
     for grader, rows in by_grader.items():
         failures = [row for row in rows if row["is_failure"]]

@@ -53,7 +53,6 @@ ANNOTATIONS = Page(
             ),
             is_table=True,
             reach="pooled",
-            query="annotations/annotators",
         ),
         Figure(
             "annotation_agreement",
@@ -169,7 +168,6 @@ _AGREEMENT = Figure(
     empty="No person has reviewed a sampled criterion. prbench export review writes a sheet.",
     notes=populations,
     reach="pooled",
-    query="reviews/agreement",
 )
 _REVIEWERS = Figure(
     "reviewer_agreement",
@@ -186,7 +184,6 @@ _REVIEWERS = Figure(
     ),
     is_table=True,
     reach="pooled",
-    query="reviews/reviewers",
 )  # fmt: skip
 _CHECKS = Figure(
     "review_checks",
@@ -197,7 +194,6 @@ _CHECKS = Figure(
     (*columns("reviewer kind review_check pass_share n_criteria n_tasks n_trials", n_trials="Repetitions"),),
     passing,
     reach="pooled",
-    query="reviews/checks",
 )
 _PREDICTIONS = Figure(
     "review_predictions",
@@ -217,7 +213,6 @@ _PREDICTIONS = Figure(
     empty="No reviewed criterion has verdicts of two graders, or both a person's and a model's review.",
     notes=too_few,
     reach="pooled",
-    query="reviews/predictions",
 )
 _OBJECTIONS = Figure(
     "review_objections",
@@ -230,7 +225,6 @@ _OBJECTIONS = Figure(
     listed=lambda rows: rows[:_MOST_LISTED],
     empty="No criterion has an objection.",
     reach="pooled",
-    query="reviews/objections",
 )
 
 REVIEWS = Page(

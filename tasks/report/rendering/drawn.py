@@ -209,7 +209,7 @@ def drawn(figure: Figure, edition: Edition, site: Site) -> Drawn | None:
     """
     if edition.narrowed_to and figure.reach == "pooled":
         return None if figure.is_optional else _pooled(figure, edition)
-    query = edition.asked(figure.query, figure.given)
+    query = edition.asked(figure.query or figure.name, figure.given)
     columns, values = edition.reader.table(query)
     rows: Rows = [dict(zip(columns, row, strict=True)) for row in values]
     if figure.is_optional and not rows:

@@ -17,7 +17,7 @@ import flows.report_server.server
 from flows.cli.main import main
 from flows.report_server.server import server_of
 from tasks.config.job import Job
-from tasks.report import Written
+from tasks.report.build import Written
 from warehouse import Warehouse
 
 

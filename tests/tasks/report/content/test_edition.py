@@ -35,12 +35,6 @@ def test_labels_are_unique_and_begin_with_the_name(found: list[tuple[str, str, s
     assert [{name: row[name] for name in given_rows[0]} for row in labelled] == given_rows if given_rows else True
 
 
-def test_a_name_that_stands_once_is_the_label() -> None:
-    one: dict[str, Any] = {"model": "gpt", "vintage": "base", "model_config_hash": "1"}
-
-    assert [row["entry"] for row in _labelled([one], "entry", "model", PARTS)] == ["gpt"]
-
-
 def test_samplings_and_configurations_of_one_model_are_told_apart_by_what_differs() -> None:
     found = [
         {"model": "gpt", "vintage": vintage, "model_config_hash": configuration}

@@ -1,11 +1,15 @@
 """What is written into a query arrives in the database as it was, whatever it is."""
 
+from collections import Counter
+
 import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sql
 from tasks.report.content.edition import Rows, filled, literal
+from tasks.report.pages import PAGES
 from tests.tasks.report.made_up.attacks import ATTACKS
 
 # DuckDB keeps no NUL in a string; the contracts store none.
@@ -50,3 +54,11 @@ def test_a_value_that_looks_like_a_place_is_not_filled_again() -> None:
     text = filled("overview/last_checks", {"benchmark": "$revision", "revision": "$benchmark"})
 
     assert "benchmark = '$revision' and dataset_revision = '$benchmark'" in text
+
+
+def test_a_figure_has_the_only_query_of_its_name_on_the_pages() -> None:
+    pages = [path.stem for path in (sql.FOLDER / "report").glob("*.sql") if path.stem != "shared"]
+    names = Counter(name for page in pages for name in sql.queries(f"report/{page}"))
+    figures = [figure for page in PAGES for figure in page.figures]
+
+    assert [] == [figure.name for figure in figures if not figure.query and names[figure.name] != 1]

@@ -12,7 +12,7 @@ import pytest
 from tasks.config.job import Job
 from tasks.report.content.edition import criterion_key, entry_key, judging_key, task_key
 from tests.tasks.report.drilldown.drilled import Row, data, files
-from tests.tasks.report.made_up.contenders import DROPPING, NIGHTS, PEOPLE
+from tests.tasks.report.made_up.contenders import DROPPING, NIGHTS
 from tests.tasks.report.made_up.texts import CANARY
 from warehouse import Warehouse
 
@@ -195,10 +195,6 @@ def test_earlier_samplings_can_be_compared_with_and_are_called_so(held: dict[str
     assert len({entry["label"] for entry in entries}) == len(entries)
     assert [False] + [True] * (len(NIGHTS) - 1) == sorted(entry["is_also"] for entry in nightly)
     assert NIGHTS[-1] in next(entry["vintage"] for entry in nightly if not entry["is_also"])
-
-
-def test_people_who_label_are_not_among_the_judges(held: dict[str, Any]) -> None:
-    assert [] == [label for each in held["index"]["judgings"] if PEOPLE in (label := each["label"])]
 
 
 def test_no_canary_is_in_any_file(drilled: tuple[Job, Path, dict[str, Any]]) -> None:

@@ -13,7 +13,6 @@ from tasks.config.job import Job
 from tasks.report.content.edition import task_key
 from tests.tasks.report.browser import PHONE, Visit, visiting
 from tests.tasks.report.drilldown.drilled import data, drill, tiny_job
-from tests.tasks.report.made_up.contenders import DROPPING, NIGHTS
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
@@ -156,18 +155,6 @@ def test_two_models_are_compared_and_flipped_verdicts_are_marked_in_words(visit:
         f"⇄ {a} → {b}".replace("unmet", "not met") for a, b in flips.values()
     )
     assert f"{n_criteria} flipped" in visit.page.locator("#n-criteria").inner_text()
-
-
-def test_a_drop_between_two_nights_can_be_read_verdict_by_verdict(visit: Visit, held: dict[str, Any]) -> None:
-    nights = [each for each in held["index"]["entries"] if each["label"].startswith(DROPPING)]
-    before, after = (next(e for e in nights if e["vintage"].startswith(night)) for night in (NIGHTS[3], NIGHTS[4]))
-    task = max(held["index"]["tasks"], key=lambda t: len(_flips(held, t, before["key"], after["key"])))
-    visit.open(f"task.html#task={task['key']}&a={before['key']}&b={after['key']}&show=flips")
-
-    found = texts(visit.page.locator("td .flip"))
-    assert len(found) == len(_flips(held, task, before["key"], after["key"])) > 2
-    assert found.count("⇄ met → not met") > found.count("⇄ not met → met")
-    assert "(earlier)" in visit.page.locator("[name=a]").locator("option:checked").inner_text()
 
 
 def test_what_could_not_be_decided_says_why_and_is_never_called_unmet(visit: Visit, held: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ from tasks.report.content.figures import Figure
 from tasks.report.rendering.drawn import as_csv, drawn
 from tasks.report.rendering.site import Site
 from tests.builders import REVISION, job_on
-from warehouse import Reader, Warehouse
+from warehouse import Warehouse
 
 Row = dict[str, Any]
 
@@ -24,18 +24,13 @@ def edition_of(folder: Path, rows: dict[str, list[dict[str, Any]]], vintage: str
     for table_name, of_table in rows.items():
         warehouse.write(table_name, of_table)
     warehouse.publish()
-    return edition_on(warehouse.reader(), folder, vintage)
-
-
-def edition_on(reader: Reader, folder: Path, vintage: str | None = None) -> Edition:
-    """The edition of the revision that all tests have in common."""
     data = DataRevision(name="sample", revision=REVISION, splits=("sample",))
-    return open_edition(job_on("sample", folder).looking_up(lambda: data), reader, vintage)
+    return open_edition(job_on("sample", folder).looking_up(lambda: data), warehouse.reader(), vintage)
 
 
 def rows_of(figure: Figure, edition: Edition) -> list[dict[str, Any]]:
     """The numbers of a figure."""
-    return edition.reader.rows(edition.asked(figure.query, figure.given))
+    return edition.reader.rows(edition.asked(figure.query or figure.name, figure.given))
 
 
 def check_sources(figure: Figure, edition: Edition, folder: Path) -> None:

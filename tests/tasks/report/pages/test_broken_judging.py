@@ -62,7 +62,7 @@ def test_answers_without_a_verdict_are_counted_priced_and_can_be_read(unjudged: 
 
     shown = {name: (value, beside) for name, value, beside in facts(edition)}
     assert (shown["Models"][0], shown["Responses"][0], shown["Cost"][0]) == ("2", "4", "$1.00")
-    costs = edition.rows("costs/answers")
+    costs = edition.rows("costs/costs")
     priced = [(each["model"], each["split"], each["answer_usd"], each["mean_score"]) for each in costs]
     assert priced == [("m1", "finance", 0.25, None), ("m2", "finance", 0.25, None)]
     held = data(site)

@@ -1,9 +1,8 @@
-"""Names in charts, axes, and the choice of judge and models, with 3 and with 20 models, on a page of its own."""
+"""Axes, and the choice of judge and models, on a page of its own."""
 
 import json
 import random
 from collections.abc import Iterator
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +19,13 @@ from tests.tasks.report.browser import Visit, visiting
 
 pytestmark = pytest.mark.slow
 JUDGES = ("strict", "mild")
-_NAMES = """
-    [...document.querySelectorAll('.plot:not([hidden]) .mark-text.role-mark text')].filter((each) => each.textContent)
-      .map((each) => [each.textContent, each.getBoundingClientRect()])
-      .map(([text, box]) => [text, box.left, box.right, box.top, box.bottom])
-"""
 _TICKS = """
     [...document.querySelectorAll('.plot:not([hidden]) .role-axis-label text')]
       .map((each) => Number(each.textContent.replace('−', '-'))).filter((value) => value < 1)
 """
 
 
-def rows_of(n_models: int, stem: str = "model-of-a-provider") -> list[dict[str, Any]]:
+def rows_of(n_models: int) -> list[dict[str, Any]]:
     """Models close to each other under two judges, who rank them in opposite ways; the second gives twice as much."""
     dice = random.Random(n_models)
     rows = []
@@ -39,15 +33,15 @@ def rows_of(n_models: int, stem: str = "model-of-a-provider") -> list[dict[str, 
         value, length = 0.2 + 0.2 * number / n_models, 500 + 200 * dice.random()
         for judge, factor, score in (("strict", 1, value), ("mild", 2, 0.6 - value)):
             rows.append({
-                "model": f"{stem}-{number:02}", "judging": judge, "length": length,
+                "model": f"model-of-a-provider-{number:02}", "judging": judge, "length": length,
                 "mean_score": factor * score, "ci_low": factor * (score - 0.02), "ci_high": factor * (score + 0.02),
             })  # fmt: skip
     return rows
 
 
-def page_on(folder: Path, n_models: int, n_chosen: int | None = None, stem: str = "model-of-a-provider") -> Path:
+def page_on(folder: Path, n_models: int, n_chosen: int | None = None) -> Path:
     """A page with a chart of points and one of intervals for each judge."""
-    rows = rows_of(n_models, stem)
+    rows = rows_of(n_models)
     of = {judge: [row for row in rows if row["judging"] == judge] for judge in JUDGES}
     plots = [
         *(charts.scatter(each, x="length", y="mean_score", x_title="Length", y_title="Score", low="ci_low",
@@ -73,39 +67,21 @@ def page_on(folder: Path, n_models: int, n_chosen: int | None = None, stem: str 
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
-    """The page with 3 models, and with 20 of which 6 are shown at first or all."""
-    found = {n: page_on(tmp_path_factory.mktemp(f"models-{n}"), n) for n in (3, 20)}
-    return found | {6: page_on(tmp_path_factory.mktemp("chosen"), 20, n_chosen=6)}
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page, with 20 models of which 6 are shown at first."""
+    return page_on(tmp_path_factory.mktemp("chosen"), 20, n_chosen=6)
 
 
 @pytest.fixture
-def visit(folders: dict[int, Path], browser: Browser) -> Iterator[Visit]:
+def visit(folder: Path, browser: Browser) -> Iterator[Visit]:
     """A visit to the page that shows 6 of 20 models."""
-    with visiting(browser, folders[6]) as visit:
+    with visiting(browser, folder) as visit:
         yield visit
         assert visit.faults == []
 
 
-@pytest.mark.parametrize(("n_models", "width"), [(3, 1400), (3, 390), (20, 1400)])
-def test_every_point_has_its_name_and_no_name_covers_another(
-    folders: dict[int, Path], browser: Browser, n_models: int, width: int
-) -> None:
-    with visiting(browser, folders[n_models], (width, 900)) as visit:
-        visit.open("page.html")
-        names = visit.value(_NAMES)
-
-        assert {text for text, *_ in names} == {row["model"] for row in rows_of(n_models)}
-        for (_, *one), (_, *other) in combinations(names, 2):
-            is_beside = one[1] <= other[0] or other[1] <= one[0]
-            assert is_beside or one[3] <= other[2] or other[3] <= one[2]
-        assert visit.faults == []
-
-
-def test_a_page_whose_address_cannot_be_changed_is_drawn_all_the_same(
-    folders: dict[int, Path], browser: Browser
-) -> None:
-    with visiting(browser, folders[6]) as visit:
+def test_a_page_whose_address_cannot_be_changed_is_drawn_all_the_same(folder: Path, browser: Browser) -> None:
+    with visiting(browser, folder) as visit:
         visit.page.add_init_script("history.replaceState = () => { throw new DOMException('no', 'SecurityError'); };")
         visit.open("page.html?judge=mild")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tasks.report import build
+from tasks.report.build import build
 from tasks.report.content.edition import Edition
 from tasks.report.content.figures import Plot
 from tasks.report.drawing.plots import specification
@@ -103,12 +103,6 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Rows:
     rows = rows_of(FIGURES["history"], edition)
     edition.reader.close()
     return rows
-
-
-def test_hashes_are_told_only_where_there_are_several(plain: Rows) -> None:
-    names = ("revision", "configuration", "judge_configuration", "template", "grading")
-
-    assert {each[name] for each in plain for name in names} == {None}
 
 
 def test_the_table_lists_the_last_samplings_of_each_model(plain: Rows) -> None:
@@ -216,15 +210,6 @@ def test_a_run_that_ends_while_the_report_is_written_is_running_in_it_and_one_th
 
     build(edition.job, tmp_path / "report")
     assert outcome_of_third_run(tmp_path / "report") == "killed"
-
-
-def test_a_night_costs_what_its_calls_cost_and_nothing_that_nobody_knows(kept: Edition) -> None:
-    rows = rows_of(FIGURES["night_costs"], kept)
-
-    columns = ("night", "purpose", "cost_usd", "calls", "failed_calls", "unpriced_calls", "prompt_tokens")
-    assert [tuple(each[name] for name in columns) for each in rows] == [
-        ("n1", "judge", 0.75, 15, 2, 2, 20), ("n1", "sample", None, 4, 1, 4, 10), ("n2", "drift", 0.125, 1, 1, 0, 10),
-    ]  # fmt: skip
 
 
 def test_a_score_below_0_goes_on_unclipped(tmp_path: Path) -> None:

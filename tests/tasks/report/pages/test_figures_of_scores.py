@@ -246,7 +246,6 @@ MEANS = {"t0": 0.1, "t1": 0.25, "t2": 0.5, "t3": 0.75 + 1e-15, "t4": 0.75, "t5":
 """Task -> mean score; the two before the last one differ in their last digits only."""
 CHANCES = {"t0": 1.0, "t1": 0.96, "t2": 0.5, "t3": 0.4, "t4": 0.04, "t5": 0.0}
 HARDEST = ("t0", "t1", "t2")
-TOPICS = {"t0": "Torts", "t1": "Tax", "t2": "Tax", "t3": "Tax", "t4": "Torts", "t5": None}
 
 
 def selected(selection: str, tasks: tuple[str, ...], at_s: float, field: str = "Finance") -> Rows:
@@ -273,7 +272,7 @@ def stable(selection: str) -> Rows:
 def tables() -> dict[str, Rows]:
     found = admitted([*MEANS, "l0", "refused"])
     for each in found["task_rows"]:
-        each |= {"field": "Legal" if each["task_id"] == "l0" else "Finance", "topic": TOPICS.get(each["task_id"])}
+        each["field"] = "Legal" if each["task_id"] == "l0" else "Finance"
     official = [row("split_members", split="finance_hard", task_id=task, position=0) for task in ("t0", "t5")]
     found["refusals"] = [row("refusals", task_id="refused", check_name="any", severity="quarantine")]
     return found | {
@@ -303,7 +302,6 @@ def test_every_task_has_its_rank_and_its_distance_from_the_border(small: Edition
     assert [each["inclusion_probability"] for each in rows] == list(CHANCES.values())
     assert [each["from_border"] for each in rows] == [pytest.approx(mean - 0.625) for mean in MEANS.values()]
     assert [each["is_official"] for each in rows] == [True, False, False, False, False, True]
-    assert [each["topic"] for each in rows] == list(TOPICS.values())
 
 
 def test_what_is_not_known_of_a_selection_stays_missing(small: Edition) -> None:

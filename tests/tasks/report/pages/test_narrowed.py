@@ -105,8 +105,8 @@ def test_an_own_hard_selection_is_shown_if_all_that_it_chose_from_belongs_to_the
     edition = open_edition(narrowed(world_job, *splits), reader)
 
     own = {row["split"] for row in edition.rows("overview/leaderboard") if row["is_own_hard"]}
-    assert sorted(own) == sorted({row["split"] for row in edition.rows("hard/leaderboard")}) == boards
-    assert {f"{row['field']} (own hard)" for row in edition.rows("hard/selections")} == set(boards)
+    assert sorted(own) == sorted({row["split"] for row in edition.rows("hard/hard_leaderboard")}) == boards
+    assert {f"{row['field']} (own hard)" for row in edition.rows("hard/hard_selections")} == set(boards)
     assert {f"{row['field']} (own hard)" for row in edition.rows("hard/tasks")} == set(boards)
 
 

@@ -62,20 +62,6 @@ def test_on_a_phone_the_answer_comes_first_and_every_difference_is_on_the_screen
         assert all(box is not None and box["x"] + box["width"] <= PHONE[0] for box in boxes)
 
 
-def test_a_mark_at_the_end_of_an_axis_covers_no_label(browser: Browser, world_site: Path) -> None:
-    with visiting(browser, world_site) as visit:
-        visit.open("annotations.html")
-        ends = visit.value(
-            "[...document.querySelectorAll('#annotation_labels .chart svg')].map((svg) => ["
-            "Math.max(...[...svg.querySelectorAll('.mark-text.role-axis-label text[text-anchor=end]')]"
-            ".map((one) => one.getBoundingClientRect().right)),"
-            "Math.min(...[...svg.querySelectorAll('.mark-symbol path')]"
-            ".map((one) => one.getBoundingClientRect().left))])"
-        )
-        assert ends
-        assert all(label <= mark for label, mark in ends)
-
-
 @pytest.mark.parametrize("name", ["index.html", "tasks.html", "task.html"])
 def test_a_page_in_the_dark_keeps_nobody_out_either(browser: Browser, world_site: Path, name: str) -> None:
     with visiting(browser, world_site, PHONE, dark=True) as visit:

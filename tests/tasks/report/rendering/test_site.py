@@ -50,16 +50,6 @@ def test_a_file_that_is_the_same_is_not_written_again(tmp_path: Path) -> None:
     assert (tmp_path / "other.html").read_text() == "new"
 
 
-def test_what_is_kept_stays_without_being_written(tmp_path: Path) -> None:
-    Site(tmp_path).write("data/chunk.js", "big")
-
-    site = Site(tmp_path)
-    site.keep("data/chunk.js")
-    site.finish()
-
-    assert (tmp_path / "data/chunk.js").read_text() == "big"
-
-
 @pytest.mark.parametrize("other", ["thesis.tex", ".git/config", "figures/mine.csv", "report.json"])
 def test_a_folder_with_other_files_is_refused_and_left_alone(tmp_path: Path, other: str) -> None:
     path = tmp_path / "mine" / other

@@ -33,12 +33,6 @@ def test_a_value_is_written_as_its_kind_says(kind: Kind, value: object, shown: s
     assert content == shown
 
 
-def test_numbers_stand_on_the_right_and_texts_on_the_left() -> None:
-    columns = [Column("model", "Model"), Column("n", "n", "count"), Column("rank", "Rank")]
-    html = table("figure", columns, [{"model": "a", "n": 1, "rank": 2}, {"model": "b", "n": None, "rank": 1}])
-    assert ["left", "right", "right"] * 2 == [attributes["class"] for attributes, _ in _cells(html, "td")]
-
-
 def test_each_cell_names_its_heading_and_that_of_the_group_above() -> None:
     columns = [
         Column("model", "Model"),
