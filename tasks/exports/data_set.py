@@ -20,8 +20,6 @@ from warehouse import Reader, Warehouse, sample_path
 
 USUAL = ("leaderboard", "tasks", "criteria", "messages", "responses", "verdicts", "scores")
 """What is exported if nothing is named; the first one is what `load_dataset(FOLDER)` loads."""
-
-
 SPLIT = "test"
 """The split that every table is: results are for evaluation, and not for training."""
 NAME = "README.md"

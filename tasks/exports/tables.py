@@ -18,6 +18,21 @@ from tasks.run import StageReport
 from tasks.stores import Folder, Store
 from warehouse import TABLES, Reader, Warehouse, content_of, quoted
 
+NAME = "manifest.json"
+FORMAT = "prbench-export"
+VERSION = 1
+NOT_EXPORTED = ("retractions", "removals")
+"""Retractions and removals are not exported: each warehouse decides on its own."""
+ROWS_A_FILE = 500_000
+_MEMORY = "1GB"
+_ROWS_A_GROUP = 20_000
+_OWN = {
+    # The canary stays with the data set: whoever has that can ingest it, and nobody else is to hold it beside texts.
+    "split_members": "select * replace (null::varchar as canary) from split_members",
+    # A run that is not finished is no result.
+    "runs": "select * from runs where outcome <> 'running'",
+}
+
 
 def refuse_filled(target: Path | Store) -> None:
     """Refuse a place that holds something.
@@ -30,11 +45,6 @@ def refuse_filled(target: Path | Store) -> None:
             raise UsageError(f"{target}: is not empty; name a new prefix")
     elif target.exists() and (not target.is_dir() or content_of(target)):
         raise UsageError(f"{target}: is not an empty folder; name a new one")
-
-
-NAME = "manifest.json"
-FORMAT = "prbench-export"
-VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -106,19 +116,6 @@ def verify(folder: Path, tables: Sequence[Exported], shown: str | None = None) -
             raise Damaged(f"{name}: is missing; copy or export again")
         if path.stat().st_size != file.n_bytes or hash_of(path, folder) != file.sha256:
             raise Damaged(f"{name}: differs from what was exported (size or SHA-256); copy or export again")
-
-
-NOT_EXPORTED = ("retractions", "removals")
-"""Retractions and removals are not exported: each warehouse decides on its own."""
-ROWS_A_FILE = 500_000
-_MEMORY = "1GB"
-_ROWS_A_GROUP = 20_000
-_OWN = {
-    # The canary stays with the data set: whoever has that can ingest it, and nobody else is to hold it beside texts.
-    "split_members": "select * replace (null::varchar as canary) from split_members",
-    # A run that is not finished is no result.
-    "runs": "select * from runs where outcome <> 'running'",
-}
 
 
 def chosen_tables(reader: Reader, names: Sequence[str]) -> list[str]:
