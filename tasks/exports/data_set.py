@@ -10,8 +10,14 @@ from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config import Dataset, Job
 from tasks.dataset import sample_of, with_revision
-from tasks.exports.meanings import meaning_of_column, meaning_of_table
-from tasks.exports.tables import Exported, chosen_tables, refuse_filled, write_tables
+from tasks.exports.tables import (
+    Exported,
+    chosen_tables,
+    meaning_of_column,
+    meaning_of_table,
+    refuse_filled,
+    write_tables,
+)
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import digest
 from tasks.rules.text.numbers import counted

@@ -10,13 +10,14 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+import sql
 from tasks.config import Job
 from tasks.maintain import Damaged, file_list, hash_of, is_inside, read_file_list
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted
 from tasks.run import StageReport
 from tasks.stores import Folder, Store
-from warehouse import TABLES, Reader, Warehouse, content_of, quoted
+from warehouse import COLUMNS, TABLES, Reader, Warehouse, content_of, quoted
 
 NAME = "manifest.json"
 FORMAT = "prbench-export"
@@ -227,3 +228,19 @@ def _folder_for(target: Path | Store) -> Iterator[Path]:
     else:
         with TemporaryDirectory(prefix="prbench-") as temporary:
             yield Path(temporary)
+
+
+def meaning_of_table(name: str) -> str:
+    """What one row of a table or view is."""
+    mart = sql.schema()["marts"].get(name)
+    return str(mart["meaning"]) if mart else TABLES[name].meaning
+
+
+def meaning_of_column(column: str, marts: Sequence[str]) -> str | None:
+    """What a column means in the first of some tables that describes it, else everywhere; None if nothing is said."""
+    described = sql.schema()["marts"]
+    for name in marts:
+        meaning = ((described.get(name) or {}).get("columns") or {}).get(column)
+        if meaning is not None:
+            return str(meaning)
+    return COLUMNS[column][1] if column in COLUMNS else None
