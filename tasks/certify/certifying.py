@@ -30,6 +30,30 @@ INTERVALS = {"method": METHOD, "resamples": RESAMPLES, "seed": SEED, "level": 0.
 """How this version draws intervals, which the manifest says."""
 MANIFEST = "manifest.json"
 _OF_DATA_SET = "benchmark = $benchmark and dataset_revision = $revision"
+_ORDERS = {
+    "tasks": "task_id", "split_members": "split, position, task_id", "criteria": "task_id, position",
+    "responses": "response_id", "verdicts": "task_id, criterion_id, response_id, verdict_id",
+    "hard_subset": "field, rank, task_id", "score_definitions": "score_name", "severities": "severity",
+    "runs": "started_at, run_id",
+}  # fmt: skip
+"""What the rows of a table are sorted by, if not by all columns."""
+RUNS = "runs"
+LEADERBOARDS = ("leaderboard", "hard_leaderboard", "breakdown_leaderboard", "severity_leaderboard")
+"""The figures: these marts, whole."""
+MODELS = (*LEADERBOARDS, "trial_scores")
+"""The models that figures rest on, with those that these rest on; intervals over trials are drawn from trial scores."""
+SQL = "sql"
+_MADE = ("responses", "verdicts")
+"""The tables whose rows runs made."""
+_LIBRARIES = ("prbench-pipeline", "duckdb", "numpy", "scipy")
+DIGEST_HEX = 64
+_AT_A_TIME = 1 << 20
+_NO_SPACE = {errno.ENOSPC, errno.EDQUOT}
+_NAME = re.compile(r"(rows|figures)/[a-z_]+\.jsonl|sql/[a-z_.]+\.sql")
+"""What members are called: another name could lead out of the folder, or be a file that a library reads."""
+_LOCAL_HEADER, _LENGTHS_AT, _END_RECORD, _TABLE_AT, _END = 30, 26, 22, slice(12, 20), b"PK\x05\x06"
+"""Sizes and places in a ZIP file (APPNOTE 4.3.7 and 4.3.16)."""
+_SAME_TIME = (1980, 1, 1, 0, 0, 0)
 
 
 def _time(column: str) -> str:
@@ -56,24 +80,9 @@ _COLUMNS = {
                        "sequence_high, unbiased_mean_score",
 }  # fmt: skip
 """The tables that figures are computed from, with what is certified of them: no texts."""
-_ORDERS = {
-    "tasks": "task_id", "split_members": "split, position, task_id", "criteria": "task_id, position",
-    "responses": "response_id", "verdicts": "task_id, criterion_id, response_id, verdict_id",
-    "hard_subset": "field, rank, task_id", "score_definitions": "score_name", "severities": "severity",
-    "runs": "started_at, run_id",
-}  # fmt: skip
-"""What the rows of a table are sorted by, if not by all columns."""
 ROWS = tuple(_COLUMNS)
 KEYS = {**{name: TABLES[name].key for name in ROWS if name in TABLES}, "tasks": ("task_id",)}
 """What no two rows have in common, of benchmark and revision; a label of a task may be given twice."""
-RUNS = "runs"
-LEADERBOARDS = ("leaderboard", "hard_leaderboard", "breakdown_leaderboard", "severity_leaderboard")
-"""The figures: these marts, whole."""
-MODELS = (*LEADERBOARDS, "trial_scores")
-"""The models that figures rest on, with those that these rest on; intervals over trials are drawn from trial scores."""
-SQL = "sql"
-_MADE = ("responses", "verdicts")
-"""The tables whose rows runs made."""
 
 
 def member_of(name: str) -> str:
@@ -117,9 +126,6 @@ def models() -> list[sql.Model]:
 def model_texts() -> dict[str, str]:
     """Member -> the SQL of a model."""
     return {f"{SQL}/{model.name}.sql": model.query + "\n" for model in models()}
-
-
-_LIBRARIES = ("prbench-pipeline", "duckdb", "numpy", "scipy")
 
 
 @dataclass(frozen=True)
@@ -208,16 +214,6 @@ def _write(file: Path, folder: Path, n_rows: dict[str, int], about: dict[str, An
     finally:
         beside.unlink(missing_ok=True)
     return digest
-
-
-DIGEST_HEX = 64
-_AT_A_TIME = 1 << 20
-_NO_SPACE = {errno.ENOSPC, errno.EDQUOT}
-_NAME = re.compile(r"(rows|figures)/[a-z_]+\.jsonl|sql/[a-z_.]+\.sql")
-"""What members are called: another name could lead out of the folder, or be a file that a library reads."""
-_LOCAL_HEADER, _LENGTHS_AT, _END_RECORD, _TABLE_AT, _END = 30, 26, 22, slice(12, 20), b"PK\x05\x06"
-"""Sizes and places in a ZIP file (APPNOTE 4.3.7 and 4.3.16)."""
-_SAME_TIME = (1980, 1, 1, 0, 0, 0)
 
 
 class Refused(PipelineError):

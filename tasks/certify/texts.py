@@ -32,18 +32,12 @@ _VERDICT = (
     "criterion_id", "criterion_hash", "judge", "judge_config_hash", "template_hash", "grading", "judge_trial",
 )  # fmt: skip
 """What the ids of rows are hashes of, beside the data set and the response."""
-
-
 CONVERSATION, CRITERION, RESPONSE = "conversation", "criterion", "response"
-
-
 OF_RESPONSE = ("task_id", "model", "trial", "vintage")
-
-
 _STORED = ("conversation_turns", "criteria", "responses")
-
-
 Row = Mapping[str, Any]
+_MOST_NAMED = 5
+_SEVERAL = {CONVERSATION: "conversations", CRITERION: "criteria", RESPONSE: "responses"}
 
 
 @dataclass(frozen=True)
@@ -111,10 +105,6 @@ class Ids:
                 "needs the texts of their responses (--texts)"
             )
         return found
-
-
-_MOST_NAMED = 5
-_SEVERAL = {CONVERSATION: "conversations", CRITERION: "criteria", RESPONSE: "responses"}
 
 
 def check_texts(folder: Path, benchmark: str, revision: str, texts: Iterable[Path]) -> Texts:

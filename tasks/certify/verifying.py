@@ -40,6 +40,16 @@ _CLOSE = 1e-9
 _CLOSE_ENDS = 1e-6
 """The same for ends of intervals, since resamples are computed in single precision."""
 _DRAWN = ("ci_low", "ci_high")
+_RECOMPUTED = "recomputed"
+_COUNTS = ("n_rows", "n_figures")
+_WEIGHTS = "weight_range"
+_UNLIKE = """
+    select status, value
+    from verdicts
+    where value is distinct from case status when 'met' then 1 when 'partial' then 0.5 when 'unmet' then 0 end
+    limit 1
+"""
+"""A verdict whose value is not that of its status; failures have none."""
 
 
 @dataclass(frozen=True)
@@ -112,18 +122,6 @@ def is_same(column: str, stated: Any, made: Any) -> bool:
         close = _CLOSE_ENDS if column.endswith(_DRAWN) else _CLOSE
         return math.isclose(stated, made, rel_tol=close, abs_tol=close)
     return type(stated) is type(made) and bool(stated == made)
-
-
-_RECOMPUTED = "recomputed"
-_COUNTS = ("n_rows", "n_figures")
-_WEIGHTS = "weight_range"
-_UNLIKE = """
-    select status, value
-    from verdicts
-    where value is distinct from case status when 'met' then 1 when 'partial' then 0.5 when 'unmet' then 0 end
-    limit 1
-"""
-"""A verdict whose value is not that of its status; failures have none."""
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,9 @@ LEVEL = 0.95
 """Coverage of the intervals."""
 Values = Mapping[str, float | None]
 """The value of every task that was answered; None where no trial of it is complete."""
+_BySplit = dict[str, dict[int, dict[str, float | None]]]
+_AnsweredBySplit = dict[str, dict[int, set[str]]]
+_Cell = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +116,6 @@ def _on_random_parts(reader: Reader, found: Iterable[Pair]) -> list[str]:
 def short(kind: Kind, side: Side) -> str:
     """The name of a side; a hash by its beginning."""
     return side.name[:12] if kind in {"template", "revision"} else side.name
-
-
-_BySplit = dict[str, dict[int, dict[str, float | None]]]
-_AnsweredBySplit = dict[str, dict[int, set[str]]]
 
 
 def _values(reader: Reader, question: Question, found: Iterable[Pair]) -> tuple[_BySplit, _AnsweredBySplit]:
@@ -265,9 +264,6 @@ class Flips:
     def explained(self) -> float:
         """The part of the difference that the flips make; all of it unless the rubrics differ."""
         return sum(category.contribution for category in self.categories)
-
-
-_Cell = dict[str, Any]
 
 
 def flips_of(reader: Reader, score: str, differences: Iterable[Difference]) -> list[Flips]:

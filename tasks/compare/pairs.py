@@ -17,12 +17,29 @@ from warehouse import Reader
 
 Kind = Literal["model", "judge", "template", "run", "vintage", "revision"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-
 COLUMN_OF = {
     "model": "model", "judge": "judge", "template": "template_hash", "vintage": "vintage",
     "revision": "dataset_revision",
 }  # fmt: skip
 """The column of `staging.model_runs` that each kind of name stands in; a run stands in none."""
+_SHORTEST = 6
+_BY_PREFIX: frozenset[Kind] = frozenset({"template", "run", "revision"})
+_MOST_NAMED = 8
+Known = Mapping[Kind, Sequence[str]]
+_IDENTITY = (
+    "dataset_revision", "model", "model_config_hash", "vintage", "judge", "judge_config_hash", "template_hash",
+    "grading", "judge_trial",
+)  # fmt: skip
+_MAY_DIFFER: dict[Kind, frozenset[str]] = {
+    # A label stands for what was configured under it.
+    "model": frozenset({"model", "model_config_hash"}),
+    "judge": frozenset({"judge", "judge_config_hash", "template_hash"}),
+    "template": frozenset({"template_hash"}),
+    "run": frozenset({"vintage"}),
+    "vintage": frozenset({"vintage"}),
+    "revision": frozenset({"dataset_revision"}),
+}
+_Key = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +135,6 @@ def question_of(
     )  # fmt: skip
 
 
-_SHORTEST = 6
-_BY_PREFIX: frozenset[Kind] = frozenset({"template", "run", "revision"})
-_MOST_NAMED = 8
-
-Known = Mapping[Kind, Sequence[str]]
-
-
 def resolved(reader: Reader, question: Question, model_runs: Sequence[ModelRun]) -> tuple[Kind, tuple[str, ...]]:
     """What is compared, and the full names of it.
 
@@ -194,23 +204,6 @@ def _unknown(name: str, known: Known) -> str:
 
 def _either(kinds: Sequence[Kind]) -> str:
     return kinds[0] if len(kinds) == 1 else f"{', '.join(kinds[:-1])} or {kinds[-1]}"
-
-
-_IDENTITY = (
-    "dataset_revision", "model", "model_config_hash", "vintage", "judge", "judge_config_hash", "template_hash",
-    "grading", "judge_trial",
-)  # fmt: skip
-_MAY_DIFFER: dict[Kind, frozenset[str]] = {
-    # A label stands for what was configured under it.
-    "model": frozenset({"model", "model_config_hash"}),
-    "judge": frozenset({"judge", "judge_config_hash", "template_hash"}),
-    "template": frozenset({"template_hash"}),
-    "run": frozenset({"vintage"}),
-    "vintage": frozenset({"vintage"}),
-    "revision": frozenset({"dataset_revision"}),
-}
-
-_Key = tuple[object, ...]
 
 
 def pairs(reader: Reader, question: Question) -> tuple[Kind, list[Pair], list[str]]:

@@ -19,6 +19,10 @@ CONTEXT = {
 """Attributes of a side, with their names for people."""
 _DECISIONS = {1.0: "met", 0.5: "partly met", 0.0: "not met"}
 _HASHES = {"template_hash", "dataset_revision"}
+INTERVAL = "95 % interval"
+"""The column that is needed with all before it."""
+Cell = str | bool | None
+"""Numbers are texts, with a hyphen for a minus sign; None where there is nothing to say."""
 
 
 def sentence(answer: Answer, difference: Difference) -> str:
@@ -155,13 +159,6 @@ def _p_in_words(value: float) -> str:
     if value != ALPHA and shown == f"{ALPHA:.3f}":
         shown = f"{'<' if value < ALPHA else '>'} {shown}"
     return f"p {shown}" if shown and shown[0] in "<>" else f"p = {shown}"
-
-
-INTERVAL = "95 % interval"
-"""The column that is needed with all before it."""
-
-Cell = str | bool | None
-"""Numbers are texts, with a hyphen for a minus sign; None where there is nothing to say."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,10 @@ from tasks.run.missing_work import WantedTasks, wanted_tasks
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
+_OF_RESPONSE = 2
+"""Criteria of each decision that are chosen of a response before others get their turn: few enough to spread over many
+tasks, enough that the provider's cache serves the conversation."""
+
 
 @dataclass(frozen=True)
 class ControlSet:
@@ -34,11 +38,6 @@ def control_sets(job: Job, wanted: WantedTasks, reader: Reader) -> list[ControlS
         members = reader.select("control_set", "set_id", order="created_at, set_id", **key)
         found.append(ControlSet(judging, members[0]["set_id"] if members else None))
     return found
-
-
-_OF_RESPONSE = 2
-"""Criteria of each decision that are chosen of a response before others get their turn: few enough to spread over many
-tasks, enough that the provider's cache serves the conversation."""
 
 
 def choose_control_set(job: Job) -> StageReport:

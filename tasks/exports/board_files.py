@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.config.job import Job
-from tasks.exports.meanings import meaning_of_column
+from tasks.exports.tables import meaning_of_column
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.records import Table
 from tasks.rules.text.cells import may_run, not_run

@@ -11,8 +11,14 @@ from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.config.settings import Dataset
 from tasks.dataset.source import sample_of, with_revision
-from tasks.exports.meanings import meaning_of_column, meaning_of_table
-from tasks.exports.tables import Exported, chosen_tables, refuse_filled, write_tables
+from tasks.exports.tables import (
+    Exported,
+    chosen_tables,
+    meaning_of_column,
+    meaning_of_table,
+    refuse_filled,
+    write_tables,
+)
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import digest
 from tasks.rules.text.numbers import counted
@@ -21,8 +27,6 @@ from warehouse import Reader, Warehouse, sample_path
 
 USUAL = ("leaderboard", "tasks", "criteria", "messages", "responses", "verdicts", "scores")
 """What is exported if nothing is named; the first one is what `load_dataset(FOLDER)` loads."""
-
-
 SPLIT = "test"
 """The split that every table is: results are for evaluation, and not for training."""
 NAME = "README.md"

@@ -32,6 +32,8 @@ from warehouse import Reader
 
 LEADERBOARD = "leaderboard"
 Row = dict[str, Any]
+AFTER = (50, 100, 200)
+"""Numbers of labels for which the expected width is given, beside that of the sheet."""
 
 
 class Purpose(NamedTuple):
@@ -218,10 +220,6 @@ def sheet_rows(
         for row in [population.rows[place]]
     ]  # fmt: skip
     return sheet, draws
-
-
-AFTER = (50, 100, 200)
-"""Numbers of labels for which the expected width is given, beside that of the sheet."""
 
 
 class Width(NamedTuple):

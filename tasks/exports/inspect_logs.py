@@ -27,6 +27,22 @@ _TASKS_AT_ONCE = 500
 _PLAN = {"name": "plan", "steps": [{"solver": "generate"}]}
 """How answers were made: one generation on the conversation."""
 _UNFIT = re.compile(r"[^A-Za-z0-9.-]+")
+Document = dict[str, Any]
+NOTICE = "Benchmark data with answers to it: do not train models on it. Markers against that (canaries) are left out."
+_PACKAGE = "prbench-pipeline"
+_SAID = (
+    "judge", "judge_config_hash", "template_hash", "grading", "rubric", "judge_trial", "model_config_hash", "vintage",
+    "dataset_revision",
+)  # fmt: skip
+_METRICS = {
+    "mean": "mean_score", "stderr": "standard_error", "ci_low": "ci_low", "ci_high": "ci_high", "coverage": "coverage",
+}  # fmt: skip
+"""Metric -> the column of the leaderboard. The first two are named as in Inspect."""
+_OF_TASKS = ("coverage", "n_tasks", "n_tasks_wanted", "is_complete", "mean_lower", "mean_upper")
+VERSION = 2
+SUFFIX = ".eval"
+_EARLIEST = (1980, 1, 1, 0, 0, 0)
+"""The time of every member, since a zip cannot do without one."""
 
 
 def export_inspect(job: Job, folder: Path, vintage: str | None = None) -> StageReport:
@@ -117,20 +133,6 @@ def _name_of(model_run: Row) -> str:
     """A name that says what a log is about; labels may hold anything, so the id tells apart what looks alike."""
     parts = (model_run["benchmark"], model_run["model"], model_run["judge"], eval_id_of(model_run)[:8])
     return "_".join(_UNFIT.sub("-", part)[:40] for part in parts) + SUFFIX
-
-
-Document = dict[str, Any]
-NOTICE = "Benchmark data with answers to it: do not train models on it. Markers against that (canaries) are left out."
-_PACKAGE = "prbench-pipeline"
-_SAID = (
-    "judge", "judge_config_hash", "template_hash", "grading", "rubric", "judge_trial", "model_config_hash", "vintage",
-    "dataset_revision",
-)  # fmt: skip
-_METRICS = {
-    "mean": "mean_score", "stderr": "standard_error", "ci_low": "ci_low", "ci_high": "ci_high", "coverage": "coverage",
-}  # fmt: skip
-"""Metric -> the column of the leaderboard. The first two are named as in Inspect."""
-_OF_TASKS = ("coverage", "n_tasks", "n_tasks_wanted", "is_complete", "mean_lower", "mean_upper")
 
 
 def spec_of(model_run: Row, title: str, task_ids: Sequence[str]) -> Document:
@@ -241,12 +243,6 @@ class Totals:
             self.usages[name] = added([self.usages.get(name), usage]) or {}
         self.judged = added([self.judged, sample["role_usage"].get(GRADER)])
         self.completed_at = max(self.completed_at, sample["completed_at"])
-
-
-VERSION = 2
-SUFFIX = ".eval"
-_EARLIEST = (1980, 1, 1, 0, 0, 0)
-"""The time of every member, since a zip cannot do without one."""
 
 
 class EvalFile:

@@ -25,13 +25,15 @@ _OF_CRITERION = (
     "criterion_id", "title", "category", "severity", "weight", "status", "value", "explanation", "error", "cost_usd",
     "may_hide_failures",
 )  # fmt: skip
-
-
 Usage = dict[str, Any]
-
-
 NEVER_CALLED = ("not_judged", "no_response")
 """The status of a criterion that no judge was asked about."""
+_MARKDOWN = re.compile(r"([\\`*_\[\]|~$])")
+"""What Markdown would give a meaning to; a title or an explanation is text. Inspect View escapes HTML itself."""
+_DECIDED = ("met", "partial", "unmet")
+_FAILED, _NOT_JUDGED = "grader_failed", "not_judged"
+_ALWAYS_COUNTED = ("input_tokens", "output_tokens", "total_tokens")
+_SOMETIMES_COUNTED = ("input_tokens_cache_read", "reasoning_tokens")
 
 
 def sample_of(
@@ -132,12 +134,6 @@ def _scores(criteria: Sequence[Row], scores: Sequence[Row]) -> dict[str, Documen
     return found
 
 
-_MARKDOWN = re.compile(r"([\\`*_\[\]|~$])")
-"""What Markdown would give a meaning to; a title or an explanation is text. Inspect View escapes HTML itself."""
-_DECIDED = ("met", "partial", "unmet")
-_FAILED, _NOT_JUDGED = "grader_failed", "not_judged"
-
-
 def unscored_reason(criteria: Sequence[Row]) -> str | None:
     """Why a response with an answer has no score: a judge's call failed, or is still to be made."""
     undecided = {row["status"] for row in criteria} - set(_DECIDED)
@@ -210,7 +206,3 @@ def added(usages: Iterable[Usage | None]) -> Usage | None:
 def _sum_if_known(costs: Sequence[float | None]) -> float | None:
     known = [cost for cost in costs if cost is not None]
     return round(fsum(known), 12) if len(known) == len(costs) else None
-
-
-_ALWAYS_COUNTED = ("input_tokens", "output_tokens", "total_tokens")
-_SOMETIMES_COUNTED = ("input_tokens_cache_read", "reasoning_tokens")

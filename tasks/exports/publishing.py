@@ -24,6 +24,11 @@ from tasks.stores import Folder, Store, kept_as, work_folder
 from warehouse import TABLES, Reader, Warehouse, refuse_other_version
 
 _REPORT = "report"
+POINTER = "current.json"
+FORMAT = "prbench-publication"
+VERSION = 1
+FOLDER = "publications"
+_NAME = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{8}")
 
 
 def publish(job: Job, target: Path | Store, *, n_kept: int | None = None) -> StageReport:
@@ -99,13 +104,6 @@ def _report_files(job: Job, stage: Path) -> dict[str, Path]:
         for name in names:
             kept_as(folder / name, stage / _REPORT / name)
     return {f"{_REPORT}/{name}": stage / _REPORT / name for name in names}
-
-
-POINTER = "current.json"
-FORMAT = "prbench-publication"
-VERSION = 1
-FOLDER = "publications"
-_NAME = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{8}")
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,29 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+import sql
 from tasks.config.job import Job
 from tasks.maintain import Damaged, file_list, hash_of, is_inside, read_file_list
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted
 from tasks.run.writing import StageReport
 from tasks.stores import Folder, Store
-from warehouse import TABLES, Reader, Warehouse, content_of, quoted
+from warehouse import COLUMNS, TABLES, Reader, Warehouse, content_of, quoted
+
+NAME = "manifest.json"
+FORMAT = "prbench-export"
+VERSION = 1
+NOT_EXPORTED = ("retractions", "removals")
+"""Retractions and removals are not exported: each warehouse decides on its own."""
+ROWS_A_FILE = 500_000
+_MEMORY = "1GB"
+_ROWS_A_GROUP = 20_000
+_OWN = {
+    # The canary stays with the data set: whoever has that can ingest it, and nobody else is to hold it beside texts.
+    "split_members": "select * replace (null::varchar as canary) from split_members",
+    # A run that is not finished is no result.
+    "runs": "select * from runs where outcome <> 'running'",
+}
 
 
 def refuse_filled(target: Path | Store) -> None:
@@ -30,11 +46,6 @@ def refuse_filled(target: Path | Store) -> None:
             raise UsageError(f"{target}: is not empty; name a new prefix")
     elif target.exists() and (not target.is_dir() or content_of(target)):
         raise UsageError(f"{target}: is not an empty folder; name a new one")
-
-
-NAME = "manifest.json"
-FORMAT = "prbench-export"
-VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -106,19 +117,6 @@ def verify(folder: Path, tables: Sequence[Exported], shown: str | None = None) -
             raise Damaged(f"{name}: is missing; copy or export again")
         if path.stat().st_size != file.n_bytes or hash_of(path, folder) != file.sha256:
             raise Damaged(f"{name}: differs from what was exported (size or SHA-256); copy or export again")
-
-
-NOT_EXPORTED = ("retractions", "removals")
-"""Retractions and removals are not exported: each warehouse decides on its own."""
-ROWS_A_FILE = 500_000
-_MEMORY = "1GB"
-_ROWS_A_GROUP = 20_000
-_OWN = {
-    # The canary stays with the data set: whoever has that can ingest it, and nobody else is to hold it beside texts.
-    "split_members": "select * replace (null::varchar as canary) from split_members",
-    # A run that is not finished is no result.
-    "runs": "select * from runs where outcome <> 'running'",
-}
 
 
 def chosen_tables(reader: Reader, names: Sequence[str]) -> list[str]:
@@ -230,3 +228,19 @@ def _folder_for(target: Path | Store) -> Iterator[Path]:
     else:
         with TemporaryDirectory(prefix="prbench-") as temporary:
             yield Path(temporary)
+
+
+def meaning_of_table(name: str) -> str:
+    """What one row of a table or view is."""
+    mart = sql.schema()["marts"].get(name)
+    return str(mart["meaning"]) if mart else TABLES[name].meaning
+
+
+def meaning_of_column(column: str, marts: Sequence[str]) -> str | None:
+    """What a column means in the first of some tables that describes it, else everywhere; None if nothing is said."""
+    described = sql.schema()["marts"]
+    for name in marts:
+        meaning = ((described.get(name) or {}).get("columns") or {}).get(column)
+        if meaning is not None:
+            return str(meaning)
+    return COLUMNS[column][1] if column in COLUMNS else None

@@ -83,12 +83,19 @@ def summed(row: Planned, planned: Sequence[Planned]) -> Planned:
     return replace(row, **{name: _sum([getattr(each, name) for each in planned]) for name in added})
 
 
-def measured_per_call(reader: Reader, table: str, condition: str, identity: list[Any]) -> PerCall:
+def measured_per_call(reader: Reader, table: str, **identity: Any) -> PerCall:
     """Mean tokens of the stored calls of a configuration; rows that another row's call answered do not count."""
-    means = ("avg(prompt_tokens) as prompt", "avg(cached_tokens) as cached", "avg(completion_tokens) as completion")
-    query = f"select {', '.join(means)} from {table} where {condition} and prompt_tokens > 0"
-    (row,) = reader.rows(query, identity)
+    kinds = ("prompt", "cached", "completion")
+    means = ", ".join(f"avg({kind}_tokens) filter (prompt_tokens > 0) as {kind}" for kind in kinds)
+    (row,) = reader.select(table, means, **identity)
     return PerCall(**row, basis=MEASURED) if row["prompt"] is not None else PerCall()
+
+
+def counted_per_call(per_call: PerCall, target: Target, prompts: Sequence[str]) -> PerCall:
+    """The same, with the mean tokens of some prompts where none were measured."""
+    if per_call.prompt is not None or not prompts:
+        return per_call
+    return replace(per_call, prompt=counted_per_prompt(target, prompts), basis=COUNTED)
 
 
 def counted_per_prompt(target: Target, texts: Sequence[str]) -> float:

@@ -24,9 +24,9 @@ from tasks.ingest import ingest
 from tasks.judge.criteria import ContextFit, context_fit_of
 from tasks.llm import Target, batch_prices_of, most_answer_tokens, prices_of
 from tasks.plan.estimate import (
-    COUNTED,
     COUNTED_PROMPTS,
     Planned,
+    counted_per_call,
     counted_per_prompt,
     measured_per_call,
     planned_calls,
@@ -173,11 +173,9 @@ def _asked(reader: Reader, analysis: Analysis, analyst: Analyst, items: Sequence
     """The calls of an analyst about items."""
     target, by = target_of(analyst), analysis.by
     prices = batch_prices_of(target) if analyst.mode == "batch" else prices_of(target)
-    condition = f"{by} = ? and {by}_config_hash = ?"
-    per_call = measured_per_call(reader, analysis.table, condition, [analyst.label, target.config_hash])
-    if per_call.prompt is None and items:
-        prompts = [item.prompt for item in items[:: max(1, len(items) // COUNTED_PROMPTS)]]
-        per_call = replace(per_call, prompt=counted_per_prompt(target, prompts), basis=COUNTED)
+    identity = {by: analyst.label, f"{by}_config_hash": target.config_hash}
+    prompts = [item.prompt for item in items[:: max(1, len(items) // COUNTED_PROMPTS)]]
+    per_call = counted_per_call(measured_per_call(reader, analysis.table, **identity), target, prompts)
     planned = planned_calls(analysis.stage, analyst.label, len(items), per_call, prices, _most_answer(target))
     return replace(planned, note=planned.note or note)
 
@@ -186,11 +184,9 @@ def _samples(
     reader: Reader, model: Model, cells: Sequence[tuple[str, int]], conversations: Mapping[str, Conversation]
 ) -> Planned:
     target = target_of(model)
-    identity = [model.label, target.config_hash]
-    per_call = measured_per_call(reader, "responses", "model = ? and model_config_hash = ?", identity)
-    if per_call.prompt is None and cells:
-        texts = ["\n".join(text for _, text in messages_to(model, conversations[task_id])) for task_id, _ in cells]
-        per_call = replace(per_call, prompt=counted_per_prompt(target, texts), basis=COUNTED)
+    measured = measured_per_call(reader, "responses", model=model.label, model_config_hash=target.config_hash)
+    texts = ["\n".join(text for _, text in messages_to(model, conversations[task_id])) for task_id, _ in cells]
+    per_call = counted_per_call(measured, target, texts)
     return planned_calls("sample", model.label, len(cells), per_call, prices_of(target), _most_answer(target))
 
 
@@ -205,7 +201,7 @@ def _verdicts(
     to_come_calls = sum(sizes[task_id] for task_id in to_come)
     target = judge_target(judging.judge)
     prices = batch_prices_of(target) if judging.judge.mode == "batch" else prices_of(target)
-    per_call = measured_per_call(reader, _JUDGE_CALLS, *_identity(judging))
+    per_call = measured_per_call(reader, _JUDGE_CALLS, **_identity(judging))
     fit = context_fit_of(judging, target)
     n_prompts, prompts = {each.response_id: 1 for each in missing}, []
     has_texts = fit is not None or per_call.prompt is None
@@ -221,9 +217,8 @@ def _verdicts(
         of_answer = _prompts(judging, fit, conversations[answer["task_id"]], answer["text"])
         n_prompts[each.response_id] = len(of_answer)
         prompts += of_answer
-    if per_call.prompt is None and prompts:
-        per_call = replace(per_call, prompt=counted_per_prompt(target, prompts), basis=COUNTED)
-    elif per_call.prompt is None and to_come:
+    per_call = counted_per_call(per_call, target, prompts)
+    if per_call.prompt is None and to_come:
         around = [_prompt_around(judging, conversations[task_id]) for task_id in to_come]
         per_call = replace(per_call, base_prompt=counted_per_prompt(target, around))
     n_calls = asked.calls({each.response_id: each.n_criteria for each in missing}, n_prompts, to_come_calls)
@@ -249,8 +244,8 @@ def _rewording(job: Job, wanted: WantedTasks, reader: Reader) -> Planned:
     assert writer is not None
     target = target_of(writer)
     n_missing = len(unworded_criteria(wanted, reader, AUGMENTED))
-    measured = measured_per_call(reader, "criterion_variants", "model = ? and model_config_hash = ?",
-                         [writer.label, target.config_hash])  # fmt: skip
+    identity = {"model": writer.label, "model_config_hash": target.config_hash}
+    measured = measured_per_call(reader, "criterion_variants", **identity)
     return planned_calls("derive", writer.label, n_missing, measured, prices_of(target))
 
 
@@ -271,10 +266,9 @@ def _most_answer(target: Target) -> int | None:
     return most_answer_tokens(target, target.parameters)
 
 
-def _identity(judging: Judging) -> tuple[str, list[Any]]:
-    """The condition on a judging's rows, and its values."""
-    condition = "judge = ? and judge_config_hash = ? and template_hash = ?"
-    return condition, [judging.judge.label, judging.judge_config_hash, judging.template_hash]
+def _identity(judging: Judging) -> dict[str, Any]:
+    """The columns that tell a judging's rows, of all its repetitions."""
+    return {name: judging.columns[name] for name in ("judge", "judge_config_hash", "template_hash")}
 
 
 def _control(job: Job, wanted: WantedTasks, reader: Reader, judging: Judging, asked: Asked) -> Planned:
@@ -284,7 +278,7 @@ def _control(job: Job, wanted: WantedTasks, reader: Reader, judging: Judging, as
     (done,) = reader.select("control_verdicts", "count(value) as n", judge_vintage=job.night, **key)
     calls = round(max(0, (members["n"] or job.settings.drift.verdicts) - done["n"]) * asked.times)
     judge = asked.judging.judge
-    measured = measured_per_call(reader, _JUDGE_CALLS, *_identity(asked.judging))
+    measured = measured_per_call(reader, _JUDGE_CALLS, **_identity(asked.judging))
     planned = planned_calls("drift", judge.label, calls, measured, prices_of(judge_target(judge)))
     return replace(planned, asked_for=asked.note)
 
@@ -320,9 +314,8 @@ def asked_for(
 
 def _share(reader: Reader, wanted: WantedTasks, judging: Judging, cascade: CascadeJudgings) -> tuple[float, str]:
     """The share of criteria that are escalated, and what says so."""
-    own = {name: judging.columns[name] for name in ("judge", "judge_config_hash", "template_hash")}
     counts = "count(*) as n_verdicts, count(escalated_because) as n_escalated"
-    (stored,) = reader.select("verdicts", counts, **wanted.key, **own)
+    (stored,) = reader.select("verdicts", counts, **wanted.key, **_identity(judging))
     if stored["n_verdicts"]:
         return stored["n_escalated"] / stored["n_verdicts"], "as in its stored verdicts"
     first = cascade.first[0]
