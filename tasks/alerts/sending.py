@@ -189,12 +189,11 @@ def _of_error(error: BaseException) -> NotDelivered:
             flaw = _CERTIFICATE.get(each.verify_code, "is not signed by anyone trusted here")
             return NotDelivered(f"the server's certificate {flaw}", may_pass=False)
     known = (cause for kind, cause in _CAUSES.items() if any(isinstance(each, kind) for each in chain))
-    numbers = (
-        f"no connection: {os.strerror(each.errno)}" for each in chain if isinstance(each, OSError) and each.errno
-    )
+    lost = [each for each in chain if isinstance(each, OSError)]
+    numbers = (f"no connection: {os.strerror(each.errno)}" for each in lost if each.errno is not None)
     unknown = f"failed with {type(error).__name__}, whose text may contain the address"
-    lost = "the connection was lost" if isinstance(error, OSError) else unknown
-    return NotDelivered(next(known, None) or next(numbers, None) or lost, may_pass=True)
+    cause = next(known, None) or next(numbers, None) or ("the connection was lost" if lost else unknown)
+    return NotDelivered(cause, may_pass=True)
 
 
 def _chain(error: BaseException | None, seen: frozenset[int] = frozenset()) -> Iterator[BaseException]:

@@ -78,18 +78,6 @@ def test_a_batch_is_answered_as_its_requests_would_be_one_by_one() -> None:
         assert row["response"]["body"]["choices"][0]["message"]["content"] == well_behaved(REQUESTS[name], 0).text
 
 
-def test_a_batch_of_responses_has_bodies_of_responses() -> None:
-    requests = {"a": {"model": "m", "input": "x"}}
-
-    async def use(client: AsyncOpenAI) -> dict[str, Any]:
-        batch = await submitted(client, lines(requests, "/v1/responses"), endpoint="/v1/responses")
-        return await results(client, (await client.batches.retrieve(batch.id)).output_file_id)
-
-    with FaultServer() as server:
-        body = with_client(server.api_base, use)["a"]["response"]["body"]
-    assert (body["object"], body["output"][0]["content"][0]["type"]) == ("response", "output_text")
-
-
 def test_a_batch_is_in_progress_for_as_many_polls_as_it_is_told_to() -> None:
     async def use(client: AsyncOpenAI) -> list[str]:
         batch = await submitted(client, lines(REQUESTS), metadata={"run": "7"})

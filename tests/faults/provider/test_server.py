@@ -10,7 +10,7 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.responses import Response
 
 from tests.faults.provider.clients import chat, post, with_client
-from tests.faults.server import Answer, FaultServer, well_behaved
+from tests.faults.server import Answer, FaultServer
 
 
 def completed(answer: Answer, **more: Any) -> ChatCompletion:
@@ -76,16 +76,6 @@ def test_a_response_has_its_text_and_its_tokens() -> None:
     assert usage is not None
     assert (usage.input_tokens, usage.output_tokens, usage.total_tokens) == (6, 7, 13)
     assert (usage.input_tokens_details.cached_tokens, usage.output_tokens_details.reasoning_tokens) == (3, 5)
-
-
-def test_the_same_question_gets_the_same_answer_whichever_way_it_is_put() -> None:
-    question = "What is a bond?"
-    items = {"model": "candidate", "input": [{"role": "user", "content": [{"type": "input_text", "text": question}]}]}
-    with FaultServer() as server:
-        said = post(server, chat(question)).json()["choices"][0]["message"]["content"]
-        for request in ({"model": "candidate", "input": question}, items):
-            assert post(server, request, "/responses").json()["output"][0]["content"][0]["text"] == said
-    assert said == well_behaved(chat(question), 0).text
 
 
 def test_an_error_has_its_status_its_message_and_its_headers() -> None:
