@@ -52,7 +52,6 @@ ONLINE = {
     "malformed id": ("resolve_revision", "a/b/c", "main"),
     "failing": ("load_split", "made-up/failing", FIRST, "finance"),
     "unknown split": ("load_split", ID, FIRST, "medicine"),
-    "pooled splits": ("load_split", ID, FIRST, "finance+finance_hard"),
     "lost": ("load_split", "made-up/lost", FIRST, "finance"),
     "empty": ("load_split", "made-up/empty", FIRST, "finance"),
     "broken": ("load_split", "made-up/broken", FIRST, "finance"),
@@ -317,10 +316,6 @@ def test_an_unknown_split_is_told_with_the_splits_that_exist(online: Session) ->
     expected = "no split 'medicine': choose one of finance, legal, finance_hard, legal_hard"
 
     assert f"Cannot read {ID}@{FIRST}: {expected}" == online.error("unknown split")
-
-
-def test_splits_cannot_be_pooled(online: Session) -> None:
-    assert "no split 'finance+finance_hard'" in online.error("pooled splits")
 
 
 def test_a_broken_data_file_is_named(online: Session) -> None:
