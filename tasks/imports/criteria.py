@@ -122,7 +122,7 @@ class Answers:
         """Read them."""
         self._job = job
         named = {read for row in rows if (cell := vintage_in(row)) is not None for read in readings(cell)}
-        place = {**key_of(job), "vintage": sorted({*named, *job.vintages}), "status": OK}
+        place: dict[str, Any] = {**key_of(job), "vintage": sorted({*named, *job.vintages}), "status": OK}
         self._by_place: dict[tuple[str, str, int, str], list[dict[str, Any]]] = defaultdict(list)
         columns = "response_id, task_id, model, trial, vintage, text"
         for answer in reader.select("responses", columns, order="response_id", **place):
@@ -158,9 +158,11 @@ class Answers:
 
     def _advice(self, task_id: str, model: str, trial: int, cell: str | None) -> str:
         """What to do about an answer that is not there: name the vintages, the last ones, in which there is one."""
-        place = {**key_of(self._job), "task_id": task_id, "model": list(readings(model)), "trial": trial, "status": OK}
+        place: dict[str, Any] = {**key_of(self._job), "task_id": task_id, "model": list(readings(model))}
         with Warehouse(self._job.warehouse).reader() as reader:
-            rows = reader.select("responses", "vintage", order="created_at desc, vintage desc", **place)
+            rows = reader.select(
+                "responses", "vintage", order="created_at desc, vintage desc", trial=trial, status=OK, **place
+            )
         if not rows:
             return "import the response first (`prbench import responses`)"
         vintages = list(dict.fromkeys(row["vintage"] for row in rows))

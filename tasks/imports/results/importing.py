@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
@@ -117,7 +117,7 @@ class Pair(NamedTuple):
 
 def _comparison(job: Job, benchmark: Benchmark, made: Made) -> Iterator[str]:
     """One line for each model, judge and score: the mean over tasks of the log's, ours, and where they differ."""
-    place = {
+    place: dict[str, Any] = {
         "response_id": sorted({each.response["response_id"] for each in made.scored}),
         "judge": sorted({each.judge for each in made.scored}), "judge_config_hash": IMPORTED, "grading": made.grading,
     }  # fmt: skip
@@ -167,7 +167,7 @@ def _pair(unit: Unit, name: str, scores: Mapping[tuple[str, str, int, str], floa
 
 
 def _outcome(pairs: Sequence[Pair], *, is_clipped: bool) -> str:
-    theirs, ours = (_by_task([(pair.task_id, pair[at]) for pair in pairs]) for at in (2, 3))
+    theirs, ours = _by_task((p.task_id, p.theirs) for p in pairs), _by_task((p.task_id, p.ours) for p in pairs)
     mean = fmean(ours) if ours else None
     differing = [pair for pair in pairs if not _is_near(pair.theirs, pair.ours)]
     outcome = f"equal on {len(ours)} {'task' if len(ours) == 1 else 'tasks'}"

@@ -79,22 +79,15 @@ def hub_row(task_id: str, **changes: Any) -> dict[str, Any]:
     row: dict[str, Any] = dict.fromkeys(HUB_SCHEMA.names)
     row |= {f"reference_texts_{turn}": [] for turn in TURNS}
     row |= {
-        "task": task_id,
-        "turns": 1,
-        "field": "Finance",
-        "topic": "Corporate Finance",
-        "expert": "Expert",
-        "scratchpad": "Notes of the author.",
+        "task": task_id, "turns": 1, "field": "Finance", "topic": "Corporate Finance", "expert": "Expert",
+        "scratchpad": "Notes of the author.", "prompt_0": f"What does {task_id} cost?",
         "rubric": [
             hub_criterion(f"{task_id}-c0", "critically important", 9, important_weight=5),
             hub_criterion(f"{task_id}-c1", "detrimental", -6),
         ],
-        "prompt_0": f"What does {task_id} cost?",
-        "reference_texts_0": ["A price list.", "A second price list."],
-        "economic_pathway": "Risk & Resilience",
-        "decision_type": "Non-decision / Informational",
-        "canary": f"prbench:sample:finance:{task_id}",
-    }
+        "reference_texts_0": ["A price list.", "A second price list."], "economic_pathway": "Risk & Resilience",
+        "decision_type": "Non-decision / Informational", "canary": f"prbench:sample:finance:{task_id}",
+    }  # fmt: skip
     if unknown := changes.keys() - row.keys():
         raise KeyError(f"not a column of the hub: {sorted(unknown)}")
     return row | changes

@@ -107,21 +107,11 @@ def test_a_folder_that_leads_out_of_itself_is_refused(
     assert texts(job) == []
 
 
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
-        ("{secret}", "leads out of"),
-        ("../elsewhere/t1.md", "leads out of"),
-        ("ada/../../elsewhere/t1.md", "leads out of"),
-        ("link.md", "leads out of"),
-        ("linked/t1.md", "leads out of"),
-        ("/dev/../{secret}", "leads out of"),
-        ("pipe.md", "is not a regular file"),
-        ("ada.md", "is not a regular file"),
-        ("nul\0.md", "leads out of"),
-    ],
-)
-def test_a_table_names_files_of_its_folder_alone(job: Job, folder: Path, secret: Path, name: str, reason: str) -> None:
+@pytest.mark.parametrize("name", [
+    "{secret}", "../elsewhere/t1.md", "ada/../../elsewhere/t1.md", "link.md", "linked/t1.md", "/dev/../{secret}",
+    "pipe.md", "ada.md", "nul\0.md",
+])  # fmt: skip
+def test_a_table_names_files_of_its_folder_alone(job: Job, folder: Path, secret: Path, name: str) -> None:
     (folder / "link.md").symlink_to(secret)
     (folder / "linked").symlink_to(secret.parent)
     (folder / "ada.md").mkdir()
@@ -130,6 +120,7 @@ def test_a_table_names_files_of_its_folder_alone(job: Job, folder: Path, secret:
     rows.append({"task": "t1", "model": "m", "file": name.format(secret=secret)})
     with pytest.raises(PipelineError) as caught:
         import_responses(job, write_jsonl(folder / "files.jsonl", rows))
+    reason = "is not a regular file" if name in {"pipe.md", "ada.md"} else "leads out of"
     assert "files.jsonl: row 2: " in str(caught.value)
     assert reason in str(caught.value)
     assert texts(job) == []

@@ -227,14 +227,6 @@ def test_what_does_not_fit_is_refused_in_one_line_and_nothing_is_stored(job: Job
     assert [] == stored(job)
 
 
-def test_a_report_of_80000_characters_is_stored_whole(job: Job, folder: Path) -> None:
-    text = "".join(f"Sentence {n:05} of it. " for n in range(3_637)) + "The end."
-    import_responses(job, write(folder, ada__t1=text))
-
-    assert len(text) > 80_000
-    assert [[text]] == stored(job, "select text from responses")
-
-
 def test_options_for_folders_are_refused_with_a_file(job: Job, tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text(json.dumps({"t1": "A."}), encoding="utf-8")
 

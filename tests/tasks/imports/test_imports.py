@@ -225,15 +225,10 @@ def test_a_parquet_file_with_a_column_twice_is_refused(shared: Job, tmp_path: Pa
 # verdicts
 
 DECISIONS: list[tuple[Given, float]] = [
-    ({"criteria_met": True}, 1.0),
-    ({"criteria_met": False}, 0.0),
-    ({"criteria_met": None, "value": 1}, 1.0),
-    ({"value": 0}, 0.0),
-    ({"value": 1.0}, 1.0),
-    ({"value": "0"}, 0.0),
-    ({"criteria_met": "TRUE"}, 1.0),
+    ({"criteria_met": True}, 1.0), ({"criteria_met": False}, 0.0), ({"criteria_met": None, "value": 1}, 1.0),
+    ({"value": 0}, 0.0), ({"value": 1.0}, 1.0), ({"value": "0"}, 0.0), ({"criteria_met": "TRUE"}, 1.0),
     ({"criteria_met": "", "value": "0.0"}, 0.0),
-]
+]  # fmt: skip
 
 
 def test_a_decision_is_read_in_every_way_of_writing_it(job: Job, file: Write) -> None:

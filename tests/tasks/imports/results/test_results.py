@@ -3,16 +3,19 @@
 import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from tasks.config.job import Job
 from tasks.imports.files import retract
 from tasks.imports.results.importing import import_results
+from tasks.ingest import ingest
 from tasks.report.content.edition import open_edition
 from tasks.report.pages.overview import notices
+from tests.builders import SHARED_DATA, job_on
 from tests.tasks.imports.results.conftest import LOGS, SideBySide, asked, notes_of, unpacked
 from tests.tasks.imports.results.made_files import example, m42, published, simple_evals, simple_evals_html
-from tests.tasks.imports.results.workload import MODELS, UNANSWERED, rows, true_score, weights_of
+from tests.tasks.imports.results.workload import MODELS, UNANSWERED, answer, rows, true_score, weights_of
 from warehouse import Warehouse
 
 SCORES = "select model, task_id, trial, value from scores where score_name = 'score' order by all"
@@ -153,7 +156,7 @@ def test_the_same_log_again_changes_nothing_and_a_batch_is_retracted_and_restore
 def test_the_other_adapter_of_evalscope_comes_in_with_its_scores(health: Job, tmp_path: Path) -> None:
     said = notes_of(import_results(health, [unpacked("evalhealth", tmp_path)]))
 
-    assert 6 == said.count("equal on 1 task")
+    assert 2 == said.count("equal on 3 tasks")
     found = {(row["model"], row["task_id"]): row["value"] for row in asked(health, SCORES)}
     wanted = {(m, r["prompt_id"]): pytest.approx(true_score(m, r)) for m in MODELS for r in rows("healthbench")}
     assert wanted == found
@@ -223,3 +226,20 @@ def test_the_command_says_in_a_few_lines_what_came_in_and_takes_it_back(
     assert "6 responses and 46 verdicts retracted" in capsys.readouterr().out
     assert 0 == main(["import", "results", str(LOGS / "brief.eval"), "--as", "m", "--json", *place])
     assert "6 responses and 46 verdicts" in json.loads(capsys.readouterr().out)["stages"][0]["notes"][0]
+
+
+REAL = SHARED_DATA / "prbench" / "finance_hard.parquet"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not REAL.exists(), reason="no real rows beside the checkout")
+def test_every_answer_is_cut_off_its_real_conversation(tmp_path: Path) -> None:
+    job = job_on(REAL, tmp_path / "warehouse")
+    ingest(job)
+    file = published(tmp_path / "p.json", pl.read_parquet(REAL).to_dicts())
+
+    said = notes_of(import_results(job, [file]))
+    assert "600 responses and 10170 verdicts imported" in said
+    found = asked(job, "select model, task_id, text from responses")
+    assert 600 == len(found)
+    assert [] == [row for row in found if row["text"] != answer(row["model"], row["task_id"])]
