@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from warehouse.errors import refuse_if_unopened
+from warehouse.files import refuse_unreadable
 
 _HEADER_BYTES, _HEADERS = 4096, 3
 _BLOCK_COUNT, _BLOCK_BYTES, _ITERATION = 4, 5, 1
@@ -34,7 +34,7 @@ def are_blocks_whole(path: Path) -> bool:
     try:
         file = np.memmap(path, dtype=np.uint8, mode="r")
     except OSError as error:
-        refuse_if_unopened(path, error)
+        refuse_unreadable(path, error)
         return False
     except ValueError:
         return False

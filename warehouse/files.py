@@ -1,5 +1,6 @@
 """Files that appear whole or not at all; small JSON files, parts and databases that show when they were damaged."""
 
+import errno
 import hashlib
 import json
 import os
@@ -10,14 +11,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from warehouse.errors import WarehouseError, refuse_if_unopened
+from warehouse.errors import WarehouseError
 from warehouse.owner import refuse_if_lost
 
 _SEAL = "sha256"
+_FORBIDDEN = {errno.EACCES, errno.EPERM}
+_NOT_OF_THE_FILE = _FORBIDDEN | {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 
 
 class Unsound(ValueError):
     """The content of a sealed file is not what was written."""
+
+
+def refuse_unreadable(path: Path, error: OSError) -> None:
+    """Refuse a file whose reading failed for a reason that says nothing about its content.
+
+    Raises:
+        WarehouseError: it did.
+    """
+    if error.errno in _NOT_OF_THE_FILE:
+        remedy = "; check its permissions" if error.errno in _FORBIDDEN else ""
+        raise WarehouseError(f"{path}: cannot be read ({error.strerror}){remedy}") from error
 
 
 def write_sealed(path: Path, document: Mapping[str, Any]) -> None:
@@ -41,7 +55,7 @@ def read_sealed(path: Path) -> dict[str, Any]:
         raise
     except (OSError, ValueError, RecursionError, AttributeError, TypeError) as error:
         if isinstance(error, OSError):
-            refuse_if_unopened(path, error)
+            refuse_unreadable(path, error)
         raise Unsound(f"{type(error).__name__}: {error}") from error
     if seal != _hash(document):
         raise Unsound("its content is not what was written")
@@ -100,7 +114,7 @@ def is_whole(path: Path) -> bool:
         with path.open("rb") as file:
             content_hash = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        refuse_if_unopened(path, error)
+        refuse_unreadable(path, error)
         return False
     return is_named_after(path.name, content_hash)
 

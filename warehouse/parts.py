@@ -384,7 +384,7 @@ def losses_in(parts_root: Path) -> list[Loss]:
     return listing.losses if listing else []
 
 
-def _version_in(path: Path) -> int | None:
+def version_in(path: Path) -> int | None:
     """The version that a file notes; None where it cannot say."""
     try:
         version = read_sealed(path)["version"]
@@ -400,7 +400,7 @@ def refuse_other_version(root: Path) -> int | None:
         WarehouseError: it is newer or older, or cannot be read.
     """
     path, parts = root / FILE, root / "parts"
-    version = _version_in(path) or _version_in(parts / LIST)
+    version = version_in(path) or version_in(parts / LIST)
     if version is None and path.exists():
         raise WarehouseError(f"{path}: cannot be read, or is of a version before 3; restore it from a backup")
     if version is None and parts.is_dir() and any(parts.iterdir()):
@@ -421,7 +421,7 @@ def refuse_other_version(root: Path) -> int | None:
 def begin(root: Path) -> None:
     """Note the version of a warehouse where nothing notes it: before its first part, or since the file was damaged."""
     version, path = refuse_other_version(root), root / FILE
-    if _version_in(path) is None:
+    if version_in(path) is None:
         if version is not None:
             note(root, f"{path}: was damaged or missing; it is written again")
         root.mkdir(parents=True, exist_ok=True)

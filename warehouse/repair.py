@@ -15,6 +15,7 @@ import pyarrow as pa
 from warehouse.errors import WarehouseError
 from warehouse.files import Unsound, is_database_whole, is_whole, note
 from warehouse.parts import (
+    FILE,
     LIST,
     MANIFEST,
     DamagedManifest,
@@ -29,6 +30,7 @@ from warehouse.parts import (
     manifest_of_files,
     read_list,
     read_manifest,
+    version_in,
     write_manifest,
 )
 from warehouse.reader import PARTS, Reader
@@ -183,7 +185,9 @@ def _restore_table(
 
 def damage_of(store: PartStore, database: Path) -> list[str]:
     """What is damaged or missing, in words; nothing is changed."""
-    found, listing, standing = [], None, {}
+    found, listing, standing, version = [], None, {}, store.root.parent / FILE
+    if store.root.is_dir() and version_in(version) is None:
+        found.append(f"{version}: is damaged or missing")
     try:
         listing = read_list(store.root) or _listed_by(database)
     except Unsound as error:
