@@ -27,11 +27,9 @@ def show(columns: Sequence[str], rows: Rows, file_format: str, output: Path | No
 
     Formats for machines are exact to the character, except on a terminal.
     """
-    if file_format == "table":
-        if output is None:
-            show_table(columns, rows)
-            return
-        file_format = "markdown"
+    if file_format == "table" and output is None:
+        show_table(columns, rows)
+        return
     if is_json := file_format.startswith("json"):
         # JSON has no NaN and no infinity.
         values = ([None if isinstance(v, float) and not math.isfinite(v) else v for v in row] for row in rows)

@@ -159,18 +159,6 @@ def test_doctor_names_the_package_that_a_model_on_aws_needs(tmp_path: Path, monk
     assert (found.is_ok, found.detail) == (False, "boto3 is not installed; run `uv pip install boto3`")
 
 
-def test_doctor_counts_and_names_models_and_judges_and_says_the_zone_once(tmp_path: Path) -> None:
-    file = tmp_path / "night.yaml"
-    file.write_text(
-        "dataset: {source: sample}\nmodels: [{name: openai/x}]\njudges: [{name: openai/y}]\n"
-        "nightly: {cron: '0 1 * * *', timezone: UTC}"
-    )
-    found = {each.subject: each.detail for each in examine(load_job(Arguments(config=file)))}
-    assert found["configuration"] == "prbench, 1 model, 1 judge, trials 1"
-    assert {"model openai/x", "judge openai/y"} <= set(found)
-    assert re.fullmatch(r"next \S+ 01:00 UTC with `prbench serve`", found["nights"])
-
-
 def test_without_a_file_the_embedded_default_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     job = load_job(Arguments())
@@ -356,7 +344,10 @@ def test_doctor_names_a_path_that_is_not_there_empty_lists_and_missing_keys(
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     file = tmp_path / "night.yaml"
-    file.write_text("dataset: {source: nowhere.jsonl}\nmodels: []\njudges: [{name: openai/y}]\n")
+    file.write_text(
+        "dataset: {source: nowhere.jsonl}\nmodels: []\njudges: [{name: openai/y}]\n"
+        "nightly: {cron: '0 1 * * *', timezone: UTC}"
+    )
     found = {each.subject: each for each in examine(load_job(Arguments(config=file, warehouse=tmp_path / "data")))}
 
     assert (found["data set"].is_ok, found["data set"].detail.startswith("nowhere.jsonl is not a file")) == (
@@ -364,6 +355,8 @@ def test_doctor_names_a_path_that_is_not_there_empty_lists_and_missing_keys(
         True,
     )
     assert found["models"].detail.startswith("none is configured, so nothing is sampled")
+    assert found["configuration"].detail == "prbench, 0 models, 1 judge, trials 1"
+    assert re.fullmatch(r"next \S+ 01:00 UTC with `prbench serve`", found["nights"].detail)
     assert (found["judge openai/y"].is_ok, found["judge openai/y"].detail) == (
         False,
         "OPENAI_API_KEY is not set; export it",

@@ -112,19 +112,6 @@ def test_where_too_few_tasks_differ_that_is_said_and_neither_interval_nor_test_i
         assert {name: found[name] for name in nothing} == dict.fromkeys(nothing)
 
 
-def test_what_holds_for_one_split_alone_names_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    good = {task: [1, 0.0] for task in MANY}
-    mixed = good | {name: [0, 0.0] for name in list(MANY)[:10]} | {next(iter(MANY)): [1, 1.0]}
-    rows = together(tasks_of(MANY), judged(good, "good", rubrics=MANY), judged(mixed, "mixed", rubrics=MANY))
-    rows["split_members"] += [{**row, "split": "half"} for row in rows["split_members"][: N_TASKS // 2]]
-    published(tmp_path, rows)
-
-    assert _diff(tmp_path, "good", "mixed") == 0
-    shown = capsys.readouterr().out
-    assert f"half: Based on {N_TASKS // 2} tasks" in shown
-    assert f"finance: Based on {N_TASKS} tasks" in shown
-
-
 def test_of_many_comparisons_all_are_in_the_table_and_the_first_is_taken_apart(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,9 +7,7 @@ import pytest
 import yaml
 
 from flows.cli.main import main
-from tests.builders import row
 from tests.tasks.exports.inspected import documents_of, job_of_world
-from warehouse import Warehouse
 
 
 @pytest.fixture(scope="module")
@@ -40,20 +38,6 @@ def test_logs_are_of_the_chosen_model_judge_and_split(
     # Of one split, metrics need no name of it.
     assert {"mean", "stderr", "coverage"} <= set(log["header.json"]["results"]["scores"][0]["metrics"])
     assert {"t0", "t1", "t2"} == {each["id"] for each in log["summaries.json"]}
-
-
-def test_where_a_model_has_answered_nothing_there_is_no_log(
-    folder: Path, where: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with Warehouse(folder / "data").reader() as reader:
-        (revision,) = {row["dataset_revision"] for row in reader.rows("select distinct dataset_revision from tasks")}
-    Warehouse(folder / "data").write("split_members", [
-        row("split_members", split="later", task_id="new", position=0, dataset_revision=revision)
-    ])  # fmt: skip
-    Warehouse(folder / "data").publish()
-    assert main(["export", "inspect", str(tmp_path / "logs"), "--split", "later", *where]) == 2
-    assert "no model has a verdict in this selection" in capsys.readouterr().err
-    assert not (tmp_path / "logs").exists()
 
 
 def test_a_data_set_is_written_and_machines_learn_how_many_rows(

@@ -12,7 +12,7 @@ from flows.report_server.live import Bar, Live, RunState
 from flows.report_server.live_page import words
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
-BAR = Bar(200, 120, Counter(timeout=3, refused=1), "a", None, "a")
+BAR = Bar(200, 120, Counter(timeout=3, refused=1), "a", None)
 
 
 def run(**values: Any) -> RunState:
