@@ -1,26 +1,27 @@
 """One run: the lock, interruptions, its row in `runs`, and its result."""
 
 import asyncio
+import os
 import signal
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from flows.run.outcomes import DONE, ENDINGS, FAILED, INTERRUPTED, RUNNING, SKIPPED, no_call_succeeded, outcome_of
-from flows.run.recording import is_recorded, recording
 from flows.run.run_record import mark_killed, run_row
 from flows.run.signals import run_interruptibly
-from flows.run.unknown_names import refuse_every_vintage, refuse_unknown_names
-from flows.server.known_server import known_server, may_know_a_server
-from flows.server.prefect_environment import follow_no_redirects, prepare
+from flows.run.validation import refuse_every_vintage, refuse_unknown_names
+from flows.server.project_server import server_of
 from tasks.config import Job
-from tasks.console import notice
+from tasks.console import guard_log_records, notice
+from tasks.llm import collect_seldom, guard_logs
 from tasks.maintain import store_spend
-from tasks.run import CALLED_BY, CALLED_ROLES, StageReport, refuse_uninstalled, refuse_unready
+from tasks.run import StageReport, refuse_uninstalled, refuse_unready
 from warehouse import Warehouse, lines_on, take_notices
 
 
@@ -134,66 +135,65 @@ def damage_reports(job: Job) -> list[StageReport]:
 
 
 def execute_flow(
-    job: Job, flow_name: str, *, is_verbose: bool, replace_lost: bool = False, **options: bool
+    job: Job, name: str, *, is_verbose: bool, replace_lost: bool = False, retry_failed: bool = False
 ) -> Execution:
-    """Run one of the flows of `flows.pipeline` or `flows.stages` as the work of an execution."""
+    """Run one of the flows of `flows.work` as the work of an execution."""
+    from flows.work import FLOWS
+
     refuse_every_vintage(job)
-    if flow_name in _CALLING_FLOWS:
+    calls = FLOWS[name].calls
+    if calls:
         refuse_unknown_names(job)
         refuse_uninstalled(job)
-        retry_failed = options.get("retry_failed", False)
-        refuse_unready(job, CALLED_BY.get(flow_name, CALLED_ROLES), retry_failed=retry_failed)
+        refuse_unready(job, calls, retry_failed=retry_failed)
     prepare(is_verbose=is_verbose)
-    return execute(job, partial(_run, job, flow_name, options), replace_lost=replace_lost)
+    return execute(job, partial(_run, job, name, retry_failed), replace_lost=replace_lost)
 
 
-_WHOLE = {"evaluate", "night", "backfill", "judge", "sample"}
-"""The flows of `flows.pipeline`."""
-_CALLING_FLOWS = _WHOLE | {"derive", "capabilities"}
-"""The flows that make calls."""
+def _run(job: Job, name: str, retry_failed: bool) -> list[StageReport]:
+    """Run a flow if it has work: recorded by Prefect where a server is there, else as the function that it is."""
+    from flows.work import FLOWS, has_work, without_work
 
+    if not has_work(job, name, retry_failed=retry_failed):
+        return without_work(job, name)
+    server = server_of(job)  # one that has to be started is, while the libraries are loaded
+    flow = resolve_name(FLOWS[name].path)
+    from flows.recorded import UNRECORDED, run_recorded
 
-def _run(job: Job, flow_name: str, options: dict[str, bool]) -> list[StageReport]:
-    """Run a flow, recorded by Prefect if a server is known and there is work to record."""
-    from flows.pending import has_work
-
-    retry_failed = options.get("retry_failed", False)
-    must_record = may_know_a_server() and has_work(job, flow_name, retry_failed=retry_failed)
-    server = known_server() if must_record else None
-    if server and not job.is_quiet:
-        notice(f"Prefect records this run: {server}")
-    with recording(server is not None):
-        try:
-            return run_interruptibly(lambda: _reports_of(job, flow_name, options))
-        finally:
-            _send_the_rest()
-
-
-def _send_the_rest() -> None:
-    if is_recorded():
-        from flows.recorded.patience import send_the_rest
-
-        send_the_rest()
-
-
-async def _reports_of(job: Job, flow_name: str, options: dict[str, bool]) -> list[StageReport]:
-    from flows import pipeline, stages
-
-    flow = getattr(pipeline, flow_name) if flow_name in _WHOLE else getattr(stages, f"{flow_name}_flow")
-    with _tagged(job) if is_recorded() else nullcontext():
-        found = await flow(job, **options)
+    if server is not None and not server.is_ready():
+        notice("no Prefect server answered within a minute; this run is not recorded")
+        server = None
+    options = {"retry_failed": True} if retry_failed else {}
+    if server is None:
+        UNRECORDED.set()
+        found = run_interruptibly(lambda: flow.fn(job, **options))
+    else:
+        UNRECORDED.clear()
+        if not job.is_quiet:
+            notice(f"Prefect records this run: {server.place}")
+        found = run_interruptibly(lambda: run_recorded(flow, job, **options))
     return found if isinstance(found, list) else [found]
 
 
-def _tagged(job: Job) -> AbstractContextManager[object]:
-    """Let Prefect show the runs of the block under the job's tags, and its clients and logs behave."""
-    from prefect import tags
+_QUIET = {
+    # Of the libraries of a command, nothing is reported to anyone.
+    "GX_ANALYTICS_ENABLED": "false",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "HF_UPDATE_DOWNLOAD_COUNTS": "0",
+    # The command reports failures itself, in one line; with -v in full.
+    "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
+    # Prefect's services log every event and log line that they cannot send; that the server is gone is said once.
+    "PREFECT_LOGGING_INTERNAL_LEVEL": "CRITICAL",
+    # Colours are commands to a terminal, which standard error shows and does not pass on.
+    "PREFECT_LOGGING_COLORS": "false",
+}
 
-    from flows.recorded.artifacts import keep_logs_short
-    from flows.recorded.names import tags_of
-    from flows.recorded.patience import limit_waiting
 
-    follow_no_redirects()
-    limit_waiting()
-    keep_logs_short()
-    return tags(*tags_of(job))
+def prepare(*, is_verbose: bool = False) -> None:
+    """Have the libraries that a command uses say nothing; with `is_verbose` Prefect's own logs are shown."""
+    shown = {"PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "INFO", "PREFECT_LOGGING_INTERNAL_LEVEL": "ERROR"}
+    for name, value in (_QUIET | (shown if is_verbose else {})).items():
+        os.environ.setdefault(name, value)
+    collect_seldom()
+    guard_logs()
+    guard_log_records()

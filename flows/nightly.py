@@ -1,22 +1,17 @@
 """One night: never two of a benchmark at the same time, and alerts about what happened."""
 
-import asyncio
 from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-from flows.execution import Execution, execute_flow
+from flows.execution import Execution, execute_flow, prepare
 from flows.nightly_changes import comparisons
-from flows.run.errors import explained
 from flows.run.nightly_schedule import begin_of, night_of, stop_time
-from flows.run.outcomes import BELOW_BAR, DONE, SKIPPED, STOPPED_AT_BUDGET, STOPPED_AT_TIME, any_failed
-from flows.run.recording import trust_again
+from flows.run.outcomes import BELOW_BAR, DONE, SKIPPED, STOPPED_AT_BUDGET, STOPPED_AT_TIME, any_failed, explained
 from flows.run.run_record import is_in_progress, mark_killed
-from flows.server.known_server import known_server
-from flows.server.own_server import named_server, started_for_this_run
-from flows.server.prefect_environment import follow_no_redirects, prepare
-from flows.stopping.nights import last_looks
+from flows.server.project_server import NoServerError, Server, named_server, own_server
+from flows.stopping import last_looks
 from tasks.alerts import (
     Alert,
     Delivery,
@@ -35,9 +30,10 @@ from tasks.alerts import (
 from tasks.config import Job
 from tasks.console import notice
 from tasks.drift import drifted
-from tasks.rules.errors import PipelineError
 from warehouse import Warehouse, WarehouseBusy, WarehouseError
 
+_NAMED_S, _OWN_S = 5.0, 60.0
+"""How long a server is waited for that stores notification blocks."""
 _ENDED = {DONE, BELOW_BAR, STOPPED_AT_BUDGET, STOPPED_AT_TIME}
 """Outcomes after which the dead-man's switch is called, unless a stage failed: the night took place."""
 
@@ -157,7 +153,7 @@ def _send(job: Job, alerts: Sequence[Alert]) -> None:
 
 def _deliver(job: Job, alerts: Sequence[Alert]) -> list[Delivery]:
     if alerts and any(receiver.prefect for receiver in job.settings.alerts.to):
-        _have_a_server()
+        _have_a_server(job)
     deliveries = deliver(job.settings.alerts, alerts, Night.of(job), delivered=delivered(job))
     for each in deliveries:
         if each.status == "failed":
@@ -165,21 +161,19 @@ def _deliver(job: Job, alerts: Sequence[Alert]) -> list[Delivery]:
     return deliveries
 
 
-def _have_a_server() -> None:
-    """Have a Prefect server that stores the notification blocks: the one that is named, else one that is started."""
+def _have_a_server(job: Job) -> None:
+    """Have a Prefect server that stores the notification blocks: the one that is named, else the project's own."""
     prepare()
-    follow_no_redirects()
-    if named_server():
-        # A run whose recording was given up may have ended long after that.
-        if known_server(what_fails="alerts do not reach Prefect blocks"):
-            trust_again()
-        return
-    server = started_for_this_run()
     try:
-        if server is not None:
-            asyncio.run(server.until_ready())
-    except PipelineError as error:
-        notice(f"alerts may not reach Prefect blocks: {error}")
+        named = named_server()
+        server = Server(named) if named else own_server(job)
+        server.use()
+        if server.is_ready(_NAMED_S if named else _OWN_S):
+            return
+        why = f"{server.place} does not answer"
+    except (NoServerError, OSError) as error:
+        why = str(error)
+    notice(f"alerts may not reach Prefect blocks: {why}")
 
 
 def _store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery]) -> None:

@@ -43,7 +43,7 @@ from flows.cli.operate.serve import serve
 from flows.cli.run.pipeline import backfill, nightly, run
 from flows.cli.run.plan import plan
 from flows.cli.run.stages import aggregate, assemble, derive, ingest, judge, sample, select_hard
-from flows.run.errors import explained
+from flows.run.outcomes import explained
 from tasks.console import shown_visibly
 
 if TYPE_CHECKING:

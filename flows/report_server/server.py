@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from flows.run.errors import explained
-from flows.server.loopback import HOST, is_from_here
+from flows.run.outcomes import explained
+from flows.server.server_process import HOST, is_from_here
 from tasks.console import notice
 from tasks.dataset import open_inside
 from tasks.rules.errors import PipelineError, UsageError

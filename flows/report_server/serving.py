@@ -4,7 +4,7 @@ import webbrowser
 from collections.abc import Mapping
 from pathlib import Path
 
-from flows.report_basis import is_up_to_date
+from flows.report import is_up_to_date
 from flows.report_server.compare_page import comparison
 from flows.report_server.live_page import as_json, words
 from flows.report_server.live_state import LiveView

@@ -141,11 +141,9 @@ def _made(job: Job, reports: Sequence[StageReport], outcome: str) -> dict[str, A
 
 def _command() -> str:
     """What started the run: the command, or the run of a deployment."""
-    if "prefect" in sys.modules:
-        from prefect.runtime import flow_run
-
-        if flow_run.id is not None:
-            return f"prbench serve: {flow_run.name}"
+    runtime = sys.modules.get("prefect.runtime")
+    if runtime is not None and runtime.flow_run.id is not None:
+        return f"prbench serve: {runtime.flow_run.name}"
     return " ".join(["prbench", *sys.argv[1:]])
 
 

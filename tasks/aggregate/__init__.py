@@ -28,8 +28,8 @@ from warehouse import Reader, Warehouse
 __all__ = [
     "Definitions",
     "aggregate",
-    "has_stale_conditions",
     "has_stale_figures",
+    "has_stale_measures",
     "stale_condition_tests",
     "stale_intervals",
     "steps_on",
@@ -39,6 +39,7 @@ __all__ = [
 
 
 _OF_REVIEWS = (stale_review_intervals, stale_reviewer_pairs, stale_reviewer_sets)
+_MEASURES = (stale_agreement, stale_reliability, stale_predictions, stale_debiased)
 
 
 def aggregate(job: Job) -> StageReport:
@@ -89,9 +90,13 @@ def aggregate(job: Job) -> StageReport:
     return report
 
 
-def has_stale_conditions(reader: Reader, job: Job) -> bool:
-    """Whether configured conditions are not stored yet, or a difference between conditions has no test."""
-    return bool(new_conditions(reader, job) or has_untested(reader))
+def has_stale_measures(reader: Reader, job: Job) -> bool:
+    """Whether `aggregate` would store something: a configured set, or a measure of what has changed."""
+    if has_stale_figures(reader) or has_untested(reader):
+        return True
+    if _new_majorities(reader, job) or new_conditions(reader, job):
+        return True
+    return any(any(True for _ in find(reader)) for find in (*_MEASURES, *_OF_REVIEWS))
 
 
 def _new_majorities(reader: Reader, job: Job) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ under LiteLLM's own names.
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from tasks.config.conditions import Conditions
 from tasks.config.judges import Judge, deciding
@@ -148,6 +148,11 @@ class HardSubset(Strict):
         return data
 
 
+def _as_written(value: object) -> object:
+    """Take the word `off`, which YAML reads as false."""
+    return "off" if value is False else value
+
+
 class Settings(Strict):
     """The configuration.
 
@@ -158,7 +163,8 @@ class Settings(Strict):
     replace what is stored of them.
     `rubric_writer` is the model that rewrites criteria for judges with `rubric: augmented`. `annotator` labels tasks,
     `reviewer` checks criteria: one model each, or a list of them. `capabilities` says who describes capabilities.
-    Without `stopping`, all tasks are evaluated.
+    Without `stopping`, all tasks are evaluated. `prefect: off` has no run recorded; it says nothing about results, so
+    it is not stored with them.
     """
 
     benchmark: str = "prbench"
@@ -184,6 +190,7 @@ class Settings(Strict):
     alerts: Alerts = Alerts()
     report: Report = Report()
     retention: Retention = Retention()
+    prefect: Annotated[Literal["auto", "off"], BeforeValidator(_as_written), Field(exclude=True)] = "auto"
 
     @property
     def called_judges(self) -> tuple[Judge, ...]:

@@ -16,8 +16,8 @@ from tasks.rules.text.characters import one_line
 from tasks.rules.variants import AUGMENTED, EXAMPLES_REMOVED, read_augmented, variant_id, without_examples
 from tasks.rules.verdict import PARSE_ERROR, VerdictError
 from tasks.run import (
-    CALLED_BY,
     NO_CALL,
+    STAGES,
     Conversation,
     PartWriter,
     RunContext,
@@ -56,7 +56,7 @@ async def derive(job: Job, *, retry_failed: bool = False) -> StageReport:
         report.rows += len(rows)
     if missing.get(AUGMENTED):
         with progress(report.stage, {AUGMENTED: len(missing[AUGMENTED])}, is_quiet=job.is_quiet):
-            async with open_run_context(job, CALLED_BY[report.stage], retry_failed=retry_failed) as context:
+            async with open_run_context(job, STAGES[report.stage].calls, retry_failed=retry_failed) as context:
                 await context.ready()
                 await _augment(job, wanted, context, missing[AUGMENTED], conversations, report)
                 context.add_notices(report)

@@ -12,7 +12,7 @@ from tasks.run.judgings import (
     refuse_unlike_gradings,
     template_of,
 )
-from tasks.run.keys import CALLED_BY, CALLED_ROLES, callees
+from tasks.run.keys import callees
 from tasks.run.missing_work import (
     PASSING,
     MissingVerdicts,
@@ -31,7 +31,6 @@ from tasks.run.provider_batches import submit_and_collect
 from tasks.run.questions import Found, Question, ask, together
 from tasks.run.run_context import (
     LEDGER,
-    ROLES,
     RunContext,
     open_run_context,
     refuse_uninstalled,
@@ -42,6 +41,7 @@ from tasks.run.run_context import (
 )
 from tasks.run.sender_states import sender_states
 from tasks.run.stage_report import LEFT_OUT, StageReport
+from tasks.run.stages import CALLED_ROLES, STAGES
 from tasks.run.stopped_work import (
     EARLIER,
     Compared,
@@ -55,14 +55,13 @@ from tasks.run.stopped_work import (
 from tasks.run.stored_data import nothing_of_vintage, on_stored_data, stored_in_words
 
 __all__ = [
-    "CALLED_BY",
     "CALLED_ROLES",
     "EARLIER",
     "LEDGER",
     "LEFT_OUT",
     "NO_CALL",
     "PASSING",
-    "ROLES",
+    "STAGES",
     "Analysis",
     "CascadeJudgings",
     "Columns",

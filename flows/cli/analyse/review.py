@@ -4,7 +4,7 @@ import click
 
 from flows.cli.common.flow_runner import finish, refuse_early, run_flow
 from flows.cli.common.help import Command, examples
-from flows.cli.common.options import Context, budget_options, repair_options, shared_options
+from flows.cli.common.options import RUNS, Context, budget_options, repair_options, shared_options
 
 
 @click.command(cls=Command, epilog=examples(
@@ -14,7 +14,7 @@ from flows.cli.common.options import Context, budget_options, repair_options, sh
 ))  # fmt: skip
 @repair_options
 @budget_options
-@shared_options(selection=("split", "limit"))
+@shared_options(output=RUNS, selection=("split", "limit"))
 def review(context: Context, retry_failed: bool, replace_lost: bool) -> int:
     """Have models check how criteria are written.
 

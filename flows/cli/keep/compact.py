@@ -4,11 +4,11 @@ import click
 
 from flows.cli.common.flow_runner import finish, run_flow
 from flows.cli.common.help import Command, examples
-from flows.cli.common.options import WAREHOUSE, Context, shared_options
+from flows.cli.common.options import RUNS, WAREHOUSE, Context, shared_options
 
 
 @click.command(cls=Command, epilog=examples("prbench compact", "prbench compact --warehouse results/"))
-@shared_options(place=WAREHOUSE)
+@shared_options(output=RUNS, place=WAREHOUSE)
 def compact(context: Context) -> int:
     """Merge small files and delete old raw replies.
 

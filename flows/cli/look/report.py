@@ -41,8 +41,7 @@ def report(context: Context, out: Path | None, is_served: bool, is_live: bool, p
     lists all benchmarks. Other files in the folder are left alone. With --serve, the page Compare compares two models,
     vintages (such as two nights), runs or judges, on the configured splits as `prbench diff` does.
     """
-    from flows.report import write_report
-    from flows.report_basis import of_all_splits
+    from flows.report import of_all_splits, write_report
 
     if is_live and not is_served:
         raise click.UsageError("--live shows a page of the local server; add --serve")

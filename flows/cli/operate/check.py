@@ -6,14 +6,14 @@ import click
 
 from flows.cli.common.flow_runner import finish, run_flow
 from flows.cli.common.help import Command, examples
-from flows.cli.common.options import Context, shared_options
+from flows.cli.common.options import RUNS, Context, shared_options
 from flows.cli.common.output import show_json, show_rows
 
 
 @click.command(cls=Command, epilog=examples("prbench check", "prbench check --list", "prbench check --accept"))
 @click.option("--list", "only_list", is_flag=True, help="List all checks with their policies without running them.")
 @click.option("--accept", is_flag=True, help="Print the lines of the configuration that accept all tasks left out.")
-@shared_options()
+@shared_options(output=RUNS)
 def check(context: Context, only_list: bool, accept: bool) -> int:
     """Run the data quality checks on all stored data.
 

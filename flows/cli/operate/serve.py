@@ -32,8 +32,9 @@ def serve(context: Context, port: int, name: str | None, work_pool: str | None) 
 
     Nights start on the schedule in the configuration. Backfills, checks and compactions can be started in Prefect's UI.
     """
+    from flows.execution import prepare
+
+    prepare(is_verbose=context.is_verbose)
     from flows.serving import serve as serve_deployments
 
-    return serve_deployments(
-        context.job, context.arguments, port=port, is_verbose=context.is_verbose, name=name, work_pool=work_pool
-    )
+    return serve_deployments(context.job, context.arguments, port=port, name=name, work_pool=work_pool)

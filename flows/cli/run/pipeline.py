@@ -6,7 +6,7 @@ import click
 
 from flows.cli.common.flow_runner import explain_exit, finish, refuse_early, run_flow
 from flows.cli.common.help import Command, examples
-from flows.cli.common.options import EVALUATED, Context, budget_options, repair_options, shared_options
+from flows.cli.common.options import EVALUATED, RUNS, Context, budget_options, repair_options, shared_options
 from flows.cli.common.output import show_json
 from flows.cli.look.leaderboard import leaderboard_of, show_leaderboard
 from flows.cli.run.plan import show_plan
@@ -28,7 +28,7 @@ _CONFIGURE = "cp prbench.example.yaml prbench.yaml     # your models and judges,
 ))  # fmt: skip
 @repair_options
 @budget_options
-@shared_options(selection=EVALUATED)
+@shared_options(output=RUNS, selection=EVALUATED)
 def run(context: Context, retry_failed: bool, replace_lost: bool) -> int:
     """Run the full pipeline.
 
@@ -45,7 +45,8 @@ def run(context: Context, retry_failed: bool, replace_lost: bool) -> int:
         return execution.exit_code
     show_leaderboard(context, execution.job)
     click.echo(f"\nDatabase: {execution.database}")
-    if any(each.stage == "report" and not each.has_failed for each in execution.reports):
+    report = execution.job.settings.report
+    if report.enabled and not any(each.stage == "report" and each.has_failed for each in execution.reports):
         click.echo(f"Report: {execution.job.report_index}")
     click.echo("Next:\n  " + _next(context.arguments))
     explain_exit(execution)
@@ -54,7 +55,7 @@ def run(context: Context, retry_failed: bool, replace_lost: bool) -> int:
 
 def _next(given: Arguments) -> str:
     """Commands to try next, started as this one was, for its --benchmark; how to configure only where nothing is."""
-    from flows.run.document import config_file
+    from flows.run.config import config_file
 
     benchmark = given.benchmark
     narrowed = {
@@ -73,7 +74,7 @@ def _next(given: Arguments) -> str:
 ))  # fmt: skip
 @repair_options
 @budget_options
-@shared_options(selection=EVALUATED, texts={
+@shared_options(output=RUNS, selection=EVALUATED, texts={
     "night": "Date of the night: the vintage of models with `resample: nightly`.  [default: the day the schedule last "
     "fired]",
     "vintage": "Vintage to use for all other models.  [default: base]",
@@ -85,7 +86,7 @@ def nightly(context: Context, retry_failed: bool, replace_lost: bool) -> int:
     The night is named after the day the schedule last fired, so the same night is never sampled twice.
     """
     from flows.nightly import alert_refused, run_night
-    from flows.run.unknown_names import refuse_unknown_names
+    from flows.run.validation import refuse_unknown_names
     from tasks.rules.errors import PipelineError
     from warehouse import WarehouseError
 
@@ -111,7 +112,9 @@ def nightly(context: Context, retry_failed: bool, replace_lost: bool) -> int:
 @click.option("--dry-run", is_flag=True, help="Show the calls and their cost without making any.")
 @repair_options
 @budget_options
-@shared_options(selection=("split", "model", "judge", "task", "trial", "trials", "limit", "vintage", "night"))
+@shared_options(
+    output=RUNS, selection=("split", "model", "judge", "task", "trial", "trials", "limit", "vintage", "night")
+)
 def backfill(context: Context, dry_run: bool, retry_failed: bool, replace_lost: bool) -> int:
     """Fill in missing responses and verdicts for a selection.
 

@@ -6,12 +6,12 @@ import click
 
 from flows.cli.common.flow_runner import finish, run_flow
 from flows.cli.common.help import Command, examples
-from flows.cli.common.options import EVALUATED, Context, budget_options, repair_options, shared_options
+from flows.cli.common.options import EVALUATED, RUNS, Context, budget_options, repair_options, shared_options
 
 
 def _stage(name: str, text: str, *lines: str, selection: Sequence[str] = ()) -> click.Command:
     @click.command(name, cls=Command, help=text, epilog=examples(*lines))
-    @shared_options(selection=selection)
+    @shared_options(output=RUNS, selection=selection)
     def command(context: Context) -> int:
         return finish(context, run_flow(context, name.replace("-", "_")))
 
@@ -22,9 +22,9 @@ def _calling_stage(name: str, text: str, *lines: str, selection: Sequence[str]) 
     @click.command(name, cls=Command, help=text, epilog=examples(*lines))
     @repair_options
     @budget_options
-    @shared_options(selection=selection)
+    @shared_options(output=RUNS, selection=selection)
     def command(context: Context, retry_failed: bool, replace_lost: bool) -> int:
-        from flows.run.unknown_names import refuse_unknown_names
+        from flows.run.validation import refuse_unknown_names
 
         refuse_unknown_names(context.job)
         return finish(context, run_flow(context, name, retry_failed=retry_failed, replace_lost=replace_lost))
@@ -73,7 +73,7 @@ aggregate = _stage("aggregate", "Recompute scores, intervals and leaderboards.",
 @click.command(
     "select-hard", cls=Command, epilog=examples("prbench select-hard", "prbench select-hard --judge o4-mini")
 )
-@shared_options(selection=("split", "judge", "vintage"), texts={
+@shared_options(output=RUNS, selection=("split", "judge", "vintage"), texts={
     "judge": "Judge whose verdicts count (only one).  [default: the first configured one, else the only stored one]",
 })  # fmt: skip
 def select_hard(context: Context) -> int:

@@ -13,7 +13,7 @@ from flows.nightly import as_night, run_night
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from flows.run.run_record import run_row
-from flows.run.unknown_names import refuse_unknown_models
+from flows.run.validation import refuse_unknown_models
 from tasks.config.job import Job
 from tasks.rules.errors import UsageError
 from tests.builders import at, job_on

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.report_basis import basis_of, note_basis, whole_of
+from flows.report import basis_of, note_basis, whole_of
 from flows.report_server.server import MOST_MAKING, Made, server_of
 from flows.report_server.serving import makers_of, serve_report
 from tasks.report import COMPARE
