@@ -40,7 +40,7 @@ def write_report(
         WarehouseError: nothing is published yet.
     """
     # These import what draws, which takes seconds.
-    from flows.nightly_changes import changes
+    from flows.nightly import changes
     from tasks.report import build, only_writer
 
     warehouse = Warehouse(job.warehouse)

@@ -17,10 +17,10 @@ from prefect.settings import get_current_settings
 from prefect.types.entrypoint import EntrypointType
 
 from flows import deployments as of
+from flows.execution import run_interruptibly
 from flows.recorded import warehouse_name
 from flows.run.arguments import Arguments
 from flows.run.config import config_file
-from flows.run.signals import run_interruptibly
 from flows.server.project_server import FOLDER, Server, named_server, own_server, secret_path
 from tasks.config import Job
 from tasks.console import notice

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import sql
+from flows.execution import job_of_run
 from flows.report_server.coverage_bars import Bar, bars_of, with_fresh
 from flows.report_server.ranking import ranking_so_far
 from flows.run.outcomes import KILLED, RUNNING
-from flows.run.run_record import job_of_run
 from tasks.config import Job
 from tasks.maintain import run_cost
 from tasks.rules.errors import PipelineError, UsageError

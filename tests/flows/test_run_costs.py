@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from flows import recorded
+from flows.execution import mark_killed, run_row
 from flows.run.outcomes import RUNNING
-from flows.run.run_record import mark_killed, run_row
 from tasks.config.job import Job
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Ledger

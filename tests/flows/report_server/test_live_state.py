@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from flows.execution import job_of_run, run_row
 from flows.report_server.live_state import LiveView
 from flows.run.outcomes import DONE, RUNNING
-from flows.run.run_record import job_of_run, run_row
 from tasks.config.data_revision import DataRevision
 from tasks.config.job import Job
 from tests.builders import REVISION, at, job_on
