@@ -1,22 +1,23 @@
-"""Running a stage that makes calls: its batches a few at a time, published now and then on the way."""
+"""Running a stage: its batches a few at a time, published now and then on the way, and what is said of it."""
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from flows.job_flow import Batch, BatchTask
-from flows.run.cancellation import cancellable
-from flows.stage_log import log_stage, progress_recorded
+from flows.recorded import call, is_recorded, progress_shown, show_stage
 from tasks.check import check
 from tasks.config.job import Job
-from tasks.console import progress
-from tasks.run.asking import Analysis, Item
-from tasks.run.keys import CALLED_BY
+from tasks.console import notice, progress
 from tasks.run.missing_work import MissingVerdicts
 from tasks.run.run_context import open_run_context
+from tasks.run.stages import STAGES
 from tasks.run.writing import StageReport
 from warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from prefect import Task
 
 _BATCHES_AT_ONCE = 4
 _PUBLISH_LEAST_S, _PUBLISH_MOST_S = 30.0, 300.0
@@ -24,6 +25,17 @@ _PUBLISH_LEAST_S, _PUBLISH_MOST_S = 30.0, 300.0
 SAMPLES_A_BATCH, VERDICTS_A_BATCH, ITEMS_A_BATCH = 200, 1_000, 1_000
 
 Each = TypeVar("Each")
+Arguments = ParamSpec("Arguments")
+Batch = Callable[[], Awaitable[StageReport]]
+"""A call of a task that is made when its turn comes."""
+
+
+def batch(
+    work: "Task[Arguments, Coroutine[Any, Any, StageReport]]", name: str,
+    *args: Arguments.args, **kwargs: Arguments.kwargs,
+) -> Batch:  # fmt: skip
+    """A batch for later, which has this name in Prefect's UI."""
+    return partial(call, work.with_options(task_run_name=name), *args, **kwargs)
 
 
 async def run_batches(
@@ -38,12 +50,12 @@ async def run_batches(
     started_s = time.monotonic()
     report = StageReport(stage)
     with progress(stage, totals, is_quiet=job.is_quiet) as tallies:
-        opening = open_run_context(job, CALLED_BY[stage], retry_failed=retry_failed)
-        async with cancellable(), opening as context, progress_recorded(job, stage, tallies, context.senders):
+        opening = open_run_context(job, STAGES[stage].calls, retry_failed=retry_failed)
+        async with opening as context, progress_shown(job, stage, tallies, context.senders):
             if any(totals.values()):
                 await context.ready()
-            for batch in first:
-                report.adopt(await batch())
+            for each in first:
+                report.adopt(await each())
             await _run_all(job, batches, report)
             context.add_notices(report)
     warehouse = Warehouse(job.warehouse)
@@ -59,46 +71,18 @@ async def run_batches(
     return await log_stage(job, report)
 
 
-async def ask_in_batches(
-    job: Job, analysis: Analysis, what: str, asking: BatchTask[[Job, str, list[str], bool]], *, retry_failed: bool
-) -> StageReport:
-    """Ask the analysts of an analysis about what is missing, in batches; `what` is the plural of its rows."""
-    warehouse = Warehouse(job.warehouse)
-
-    def missing() -> dict[str, list[Item]]:
-        with warehouse.reader() as reader:
-            changed = analysis.changed_analysts(job, reader)
-            items = analysis.missing(job, reader, retry_failed=retry_failed)
-        warehouse.write("analysts", changed)
-        warehouse.publish()
-        return items
-
-    items = await asyncio.to_thread(missing)
-    if not any(items.values()):
-        return await log_stage(job, StageReport(analysis.stage, notes=["nothing is missing, no model call made"]))
-    batches = [
-        asking.named(f"{analysis.stage} {label} {number}", job, label, [item.row_id for item in batch], retry_failed)
-        for label, of_analyst in items.items()
-        for number, batch in enumerate(in_batches(of_analyst, ITEMS_A_BATCH), start=1)
-    ]
-    totals = {label: len(of_analyst) for label, of_analyst in items.items()}
-    report = await run_batches(job, analysis.stage, what, batches, totals, retry_failed=retry_failed)
-    report.is_below_bar |= bool(report.failures)
-    return report
-
-
 async def _run_all(job: Job, batches: Sequence[Batch], report: StageReport) -> None:
     warehouse = Warehouse(job.warehouse)
     slots = asyncio.Semaphore(_BATCHES_AT_ONCE)
 
-    async def run(batch: Batch) -> None:
+    async def run(each: Batch) -> None:
         async with slots:
-            report.add(await batch())
+            report.add(await each())
         await asyncio.to_thread(warehouse.publish_if_due, _PUBLISH_LEAST_S, _PUBLISH_MOST_S)
 
     async with asyncio.TaskGroup() as group:
-        for batch in batches:
-            group.create_task(run(batch))
+        for each in batches:
+            group.create_task(run(each))
 
 
 def in_batches(items: Sequence[Each], size: int = SAMPLES_A_BATCH) -> list[list[Each]]:
@@ -117,3 +101,23 @@ def in_response_batches(responses: Sequence[MissingVerdicts]) -> list[list[Missi
         batches[-1].append(each)
         room -= each.n_criteria
     return batches
+
+
+async def timed(job: Job, work: Awaitable[StageReport]) -> StageReport:
+    """Do the work of a stage, and say what it did and how long it took."""
+    started_s = time.monotonic()
+    report = await work
+    report.seconds = time.monotonic() - started_s
+    return await log_stage(job, report)
+
+
+async def log_stage(job: Job, report: StageReport) -> StageReport:
+    """Say what a stage did, in a line and one for each warning: on standard error, and in Prefect where it records."""
+    line, labels = report.line, job.named_models or ()
+    if report.stage in {"sample", "judge"} and len(labels) == 1:  # several may be under way side by side
+        line = line.replace(report.stage, f"{report.stage} {labels[0]}", 1)
+    for each in () if job.is_quiet else (line, *(f"  {warning}" for warning in report.warnings)):
+        notice(each)
+    if is_recorded():
+        await show_stage(job, report, line)
+    return report

@@ -1,19 +1,18 @@
-"""The flows that a Prefect server starts, by schedule or from its UI: nightly, backfill, check, compact.
+"""The flows that a Prefect server, a schedule, or a notebook starts: run, nightly, backfill, check, compact.
 
-Their parameters are a form in the UI. Each does what the command of the same name does.
+Their parameters are JSON, and a form in Prefect's UI. Each does what the command of the same name does: it builds the
+job, takes the lock, and writes the row in `runs`. `flow.serve`, `prefect deploy` and `prbench serve` use them.
 """
 
 import atexit
+import fcntl
 import os
-import re
 import signal
 import threading
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, ParamSpec
+from typing import Annotated, Any
 
 from prefect import State, flow
 from prefect.runtime import deployment, flow_run
@@ -21,30 +20,21 @@ from pydantic import Field
 
 from flows.execution import Execution, execute_flow
 from flows.nightly import run_night, skip_night
-from flows.recorded.artifacts import keep_logs_short, shown_on
-from flows.recorded.runs import message_of, state_of
+from flows.recorded import STOPPED, message_of, state_of
 from flows.run.arguments import Arguments as Given
-from flows.run.cancellation import STOPPED
 from flows.run.config import load_job
 from flows.run.nightly_schedule import STOP_TIME, night_of
 from flows.run.outcomes import INTERRUPTED, MISSED
 from tasks.config.job import Job
-from tasks.rules.errors import PipelineError
 
+RUNS_LOCK = "PRBENCH_RUNS_LOCK"
+"""The variable that names a lock, which runs share that `prbench serve` starts."""
 _LOOK_EVERY_S = 1.0
-Arguments = ParamSpec("Arguments")
 # Prefect refuses other values before a run begins.
 Night = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2})?$")]
 StopTime = Annotated[str, Field(pattern=STOP_TIME)]
 NotNegative = Annotated[float, Field(ge=0)]
 Trial = Annotated[int, Field(ge=1)]
-# Prefect checks the parameters before a flow begins, and would log a traceback of its own engine.
-keep_logs_short()
-
-
-def _mute() -> None:
-    """Silence what DuckDB's binding prints at the end of a process about objects that Prefect's threads still hold."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 def _name() -> str:
@@ -54,39 +44,42 @@ def _name() -> str:
     return " ".join([flow_run.flow_name.removeprefix("prbench-"), *where, str(label)])
 
 
-Work = Callable[Arguments, State[Any]]
+@flow(name="prbench-run", flow_run_name=_name)
+def run(
+    config: str | None = None,
+    warehouse: str | None = None,
+    benchmark: str | None = None,
+    models: list[str] | None = None,
+    judges: list[str] | None = None,
+    splits: list[str] | None = None,
+    limit: Trial | None = None,
+    stop_at: StopTime | None = None,
+    max_usd: NotNegative | None = None,
+    retry_failed: bool = False,
+) -> State[Any]:
+    """Run the full pipeline; only what is missing is done.
 
-
-def _deployed(work: Work[Arguments]) -> Work[Arguments]:
-    """A flow whose stages are shown on its own run, and whose errors speak of its parameters."""
-
-    @wraps(work)
-    def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> State[Any]:
-        try:
-            with shown_on(flow_run.id):
-                return work(*args, **kwargs)
-        except PipelineError as error:
-            error.args = (_of_parameters(str(error)),)
-            raise
-
-    return run
-
-
-def _of_parameters(text: str) -> str:
-    """A message about options of the command, in the names of the parameters."""
-    return re.sub(r"(?<![\w-])--([a-z]+(?:-[a-z]+)*)", lambda found: _PARAMETERS.get(found[1], found[0]), text)
-
-
-_PARAMETERS = {
-    "config": "config", "warehouse": "warehouse", "benchmark": "benchmark", "night": "night", "stop-at": "stop_at",
-    "max-usd": "max_usd", "retry-failed": "retry_failed", "model": "models", "judge": "judges", "split": "splits",
-    "task": "tasks", "trial": "trials",
-}  # fmt: skip
-"""The parameters, by the option of the command that says the same."""
+    Args:
+        config: Path of the configuration file. Empty: prbench.yaml in the working directory, else the embedded default.
+        warehouse: Folder of the data. Empty: what the configuration says, else PRBENCH_WAREHOUSE, else warehouse/data
+            beside the configuration file.
+        benchmark: Name of the benchmark. Empty: the configured one.
+        models: Labels of the models to evaluate. Empty: all configured ones.
+        judges: Labels of the judges to ask. Empty: all configured ones.
+        splits: Splits of the data set. Empty: the configured ones.
+        limit: Only so many tasks, the first ones. Empty: all.
+        stop_at: No call starts after this time, such as 06:30.
+        max_usd: Cap on the cost of the run in US dollars. Empty: the configured cap.
+        retry_failed: Retry permanent failures too.
+    """
+    given = Given(
+        benchmark=benchmark, models=tuple(models or ()), judges=tuple(judges or ()), splits=tuple(splits or ()),
+        limit=limit, stop_at=stop_at, max_usd=max_usd,
+    )  # fmt: skip
+    return _done(_job(config, warehouse, given), "evaluate", retry_failed=retry_failed)
 
 
 @flow(name="prbench-nightly", flow_run_name=_name)
-@_deployed
 def nightly(
     config: str | None = None,
     warehouse: str | None = None,
@@ -122,7 +115,6 @@ def nightly(
 
 
 @flow(name="prbench-backfill", flow_run_name=_name)
-@_deployed
 def backfill(
     config: str | None = None,
     warehouse: str | None = None,
@@ -163,7 +155,6 @@ def backfill(
 
 
 @flow(name="prbench-check", flow_run_name=_name)
-@_deployed
 def check(config: str | None = None, warehouse: str | None = None, benchmark: str | None = None) -> State[Any]:
     """Check the quality of the stored data.
 
@@ -177,7 +168,6 @@ def check(config: str | None = None, warehouse: str | None = None, benchmark: st
 
 
 @flow(name="prbench-compact", flow_run_name=_name)
-@_deployed
 def compact(config: str | None = None, warehouse: str | None = None) -> State[Any]:
     """Merge small files into large ones, and delete old raw replies.
 
@@ -196,6 +186,9 @@ def _end_with_runner() -> None:
     """
     if deployment.id is None:
         return
+    atexit.register(_mute)
+    if lock := os.environ.get(RUNS_LOCK):
+        fcntl.flock(os.open(lock, os.O_RDWR | os.O_CREAT, 0o600), fcntl.LOCK_SH)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     runner = os.getppid()
 
@@ -207,8 +200,12 @@ def _end_with_runner() -> None:
     threading.Thread(target=watch, name="runner", daemon=True).start()
 
 
+def _mute() -> None:
+    """Silence what DuckDB's binding prints at the end of a process about objects that Prefect's threads still hold."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+
+
 def _job(config: str | None, warehouse: str | None, arguments: Given) -> Job:
-    atexit.register(_mute)
     _end_with_runner()
     given = {name: Path(path) for name, path in (("config", config), ("warehouse", warehouse)) if path}
     return load_job(Given(**{**vars(arguments), **given, "is_quiet": not os.isatty(2)}))
@@ -224,4 +221,4 @@ def _state(execution: Execution) -> State[Any]:
     if execution.was_interrupted:
         return state_of(INTERRUPTED, STOPPED)
     message = message_of(execution.reports, execution.outcome, alerts)
-    return state_of(execution.outcome, _of_parameters(message))
+    return state_of(execution.outcome, message)

@@ -1,29 +1,49 @@
-"""One run: the lock, interruptions, its row in `runs`, and its result."""
+"""One run: the lock, signals, its row in `runs`, and its result."""
 
 import asyncio
+import contextvars
+import json
+import os
 import signal
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from pkgutil import resolve_name
+from types import FrameType
+from typing import Any, Generic, TypeVar
 
-from flows.run.outcomes import DONE, ENDINGS, FAILED, INTERRUPTED, RUNNING, SKIPPED, no_call_succeeded, outcome_of
-from flows.run.recording import is_recorded, recording
-from flows.run.run_record import mark_killed, run_row
-from flows.run.signals import run_interruptibly
-from flows.run.unknown_names import refuse_every_vintage, refuse_unknown_names
-from flows.server.known_server import known_server, may_know_a_server
-from flows.server.prefect_environment import follow_no_redirects, prepare
-from tasks.config.job import Job
-from tasks.console import notice
-from tasks.maintain import store_spend
-from tasks.run.keys import CALLED_BY, CALLED_ROLES
-from tasks.run.run_context import refuse_uninstalled, refuse_unready
+import sql
+from flows.run.outcomes import (
+    DONE,
+    ENDINGS,
+    FAILED,
+    INTERRUPTED,
+    KILLED,
+    RUNNING,
+    SKIPPED,
+    any_failed,
+    no_call_succeeded,
+    outcome_of,
+)
+from flows.run.validation import refuse_every_vintage, refuse_unknown_names
+from flows.server.project_server import server_of
+from tasks.config.job import DataRevision, Job
+from tasks.config.settings import Settings
+from tasks.console import guard_log_records, notice
+from tasks.dataset.source import with_revision
+from tasks.llm import collect_seldom, guard_logs
+from tasks.maintain import store_spend, total_cost_usd
+from tasks.run.run_context import refuse_uninstalled, refuse_unready, used_by
 from tasks.run.writing import StageReport
-from warehouse import Warehouse, lines_on, take_notices
+from warehouse import TABLES, Warehouse, lines_on, take_notices
 
 
 @dataclass
@@ -136,66 +156,278 @@ def damage_reports(job: Job) -> list[StageReport]:
 
 
 def execute_flow(
-    job: Job, flow_name: str, *, is_verbose: bool, replace_lost: bool = False, **options: bool
+    job: Job, name: str, *, is_verbose: bool, replace_lost: bool = False, retry_failed: bool = False
 ) -> Execution:
-    """Run one of the flows of `flows.pipeline` or `flows.stages` as the work of an execution."""
+    """Run one of the flows of `flows.work` as the work of an execution."""
+    from flows.work import FLOWS
+
     refuse_every_vintage(job)
-    if flow_name in _CALLING_FLOWS:
+    calls = FLOWS[name].calls
+    if calls:
         refuse_unknown_names(job)
         refuse_uninstalled(job)
-        retry_failed = options.get("retry_failed", False)
-        refuse_unready(job, CALLED_BY.get(flow_name, CALLED_ROLES), retry_failed=retry_failed)
+        refuse_unready(job, calls, retry_failed=retry_failed)
     prepare(is_verbose=is_verbose)
-    return execute(job, partial(_run, job, flow_name, options), replace_lost=replace_lost)
+    return execute(job, partial(_run, job, name, retry_failed), replace_lost=replace_lost)
 
 
-_WHOLE = {"evaluate", "night", "backfill", "judge", "sample"}
-"""The flows of `flows.pipeline`."""
-_CALLING_FLOWS = _WHOLE | {"derive", "capabilities"}
-"""The flows that make calls."""
+def _run(job: Job, name: str, retry_failed: bool) -> list[StageReport]:
+    """Run a flow if it has work: recorded by Prefect where a server is there, else as the function that it is."""
+    from flows.work import FLOWS, has_work, without_work
 
+    if not has_work(job, name, retry_failed=retry_failed):
+        return without_work(job, name)
+    server = server_of(job)  # one that has to be started is, while the libraries are loaded
+    flow = resolve_name(FLOWS[name].path)
+    from flows.recorded import UNRECORDED, run_recorded
 
-def _run(job: Job, flow_name: str, options: dict[str, bool]) -> list[StageReport]:
-    """Run a flow, recorded by Prefect if a server is known and there is work to record."""
-    from flows.pending import has_work
-
-    retry_failed = options.get("retry_failed", False)
-    must_record = may_know_a_server() and has_work(job, flow_name, retry_failed=retry_failed)
-    server = known_server() if must_record else None
-    if server and not job.is_quiet:
-        notice(f"Prefect records this run: {server}")
-    with recording(server is not None):
-        try:
-            return run_interruptibly(lambda: _reports_of(job, flow_name, options))
-        finally:
-            _send_the_rest()
-
-
-def _send_the_rest() -> None:
-    if is_recorded():
-        from flows.recorded.patience import send_the_rest
-
-        send_the_rest()
-
-
-async def _reports_of(job: Job, flow_name: str, options: dict[str, bool]) -> list[StageReport]:
-    from flows import pipeline, stages
-
-    flow = getattr(pipeline, flow_name) if flow_name in _WHOLE else getattr(stages, f"{flow_name}_flow")
-    with _tagged(job) if is_recorded() else nullcontext():
-        found = await flow(job, **options)
+    if server is not None and not server.is_ready():
+        notice("no Prefect server answered within a minute; this run is not recorded")
+        server = None
+    options = {"retry_failed": True} if retry_failed else {}
+    if server is None:
+        UNRECORDED.set()
+        found = run_interruptibly(lambda: flow.fn(job, **options))
+    else:
+        UNRECORDED.clear()
+        if not job.is_quiet:
+            notice(f"Prefect records this run: {server.place}")
+        found = run_interruptibly(lambda: run_recorded(flow, job, **options))
     return found if isinstance(found, list) else [found]
 
 
-def _tagged(job: Job) -> AbstractContextManager[object]:
-    """Let Prefect show the runs of the block under the job's tags, and its clients and logs behave."""
-    from prefect import tags
+_QUIET = {
+    # Of the libraries of a command, nothing is reported to anyone.
+    "GX_ANALYTICS_ENABLED": "false",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "HF_UPDATE_DOWNLOAD_COUNTS": "0",
+    # The command reports failures itself, in one line; with -v in full.
+    "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
+    # Prefect's services log every event and log line that they cannot send; that the server is gone is said once.
+    "PREFECT_LOGGING_INTERNAL_LEVEL": "CRITICAL",
+    # Colours are commands to a terminal, which standard error shows and does not pass on.
+    "PREFECT_LOGGING_COLORS": "false",
+}
 
-    from flows.recorded.artifacts import keep_logs_short
-    from flows.recorded.names import tags_of
-    from flows.recorded.patience import limit_waiting
 
-    follow_no_redirects()
-    limit_waiting()
-    keep_logs_short()
-    return tags(*tags_of(job))
+def prepare(*, is_verbose: bool = False) -> None:
+    """Have the libraries that a command uses say nothing; with `is_verbose` Prefect's own logs are shown."""
+    shown = {"PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "INFO", "PREFECT_LOGGING_INTERNAL_LEVEL": "ERROR"}
+    for name, value in (_QUIET | (shown if is_verbose else {})).items():
+        os.environ.setdefault(name, value)
+    collect_seldom()
+    guard_logs()
+    guard_log_records()
+
+
+SELECTION = ("limit", "vintage", "named_models", "named_judges", "named_tasks", "named_trials")
+"""What narrows a job beside its settings."""
+
+
+def mark_killed(job: Job) -> list[dict[str, Any]]:
+    """Record as killed the unfinished runs whose process is gone; gives their rows of `runs`."""
+    warehouse = Warehouse(job.warehouse)
+    with warehouse.reader() as reader:
+        unfinished = reader.rows("select * from runs where outcome = 'running' and run_id <> ?", [job.run_id])
+    if unfinished:
+        store_spend(job)
+    killed = [
+        {name: row[name] for name in TABLES["runs"].columns}
+        | {"outcome": KILLED, "cost_usd": total_cost_usd(job, row["run_id"])}
+        for row in unfinished
+        if not warehouse.is_living(row["run_id"])
+    ]
+    warehouse.write("runs", killed)
+    if killed:
+        warehouse.publish()
+    for row in killed:
+        notice(
+            f"run {row['run_id']} of {row['started_at']:%Y-%m-%d %H:%M} UTC was killed; this run does what is missing"
+        )
+    return killed
+
+
+def is_in_progress(job: Job) -> bool:
+    """Whether a run of the job's night is in progress; False if nothing was published yet."""
+    warehouse = Warehouse(job.warehouse)
+    if not warehouse.database.exists():
+        return False
+    with warehouse.reader() as reader:
+        rows = reader.rows(
+            "select run_id from runs where outcome = 'running' and night = ? and config ->> 'benchmark' = ?",
+            [job.night, job.settings.benchmark],
+        )
+    return any(warehouse.is_living(row["run_id"]) for row in rows)
+
+
+def run_row(
+    job: Job, reports: Sequence[StageReport], started_at: datetime, ended_at: datetime | None, outcome: str
+) -> dict[str, Any]:
+    """The current row of a run."""
+    used = used_by(job)
+    return {
+        "run_id": job.run_id,
+        "command": _command(),
+        "night": job.night,
+        "config": json.dumps({**job.settings.model_dump(mode="json"), **_selection(job)}, sort_keys=True),
+        "git_commit": _git_commit(),
+        "started_at": started_at,
+        # The clock may have been set back meanwhile.
+        "ended_at": ended_at and max(ended_at, started_at),
+        "outcome": outcome,
+        "calls": used.calls,
+        "prompt_tokens": used.prompt_tokens,
+        "cached_tokens": used.cached_tokens if used.cached_share is not None else None,
+        "completion_tokens": used.completion_tokens,
+        "cached_share": used.cached_share,
+        **_made(job, reports, outcome),
+    }
+
+
+def _selection(job: Job) -> dict[str, Any]:
+    """What the run narrowed beside the configuration, under a key of its own; nothing where it took all."""
+    named = {name: getattr(job, name) for name in SELECTION}
+    narrowed = {name: value for name, value in named.items() if value != Job.model_fields[name].default}
+    return {"selection": narrowed} if narrowed else {}
+
+
+def job_of_run(job: Job, row: Mapping[str, Any]) -> Job:
+    """The job that a row of `runs` is of, on the warehouse of another job, whose data set is looked up once.
+
+    Raises:
+        ValueError: another version of the code wrote the row, or another program.
+    """
+    config = json.loads(row["config"])
+    config.pop("alerts", None)  # their addresses are not stored in full
+    selection = config.pop("selection", {})
+    of_run = Job(
+        settings=Settings.model_validate(config),
+        warehouse=job.warehouse,
+        run_id=row["run_id"],
+        night=row["night"],
+        **{name: value for name, value in selection.items() if name in SELECTION},
+    )
+    data = _data_of(job, of_run.settings)
+    return with_revision(of_run) if data is None else of_run.looking_up(data)
+
+
+def _data_of(job: Job, settings: Settings) -> Callable[[], DataRevision] | None:
+    """How a job's data set gives that of other settings; None where it is another one, or its splits are not known.
+
+    A revision is of the whole data set, whichever splits are chosen.
+    """
+    own, other = job.settings.dataset, settings.dataset
+    if (job.settings.benchmark, own) == (settings.benchmark, other):
+        return lambda: job.data
+    narrowed = own.model_copy(update={"splits": other.splits})
+    if not other.splits or (job.settings.benchmark, narrowed) != (settings.benchmark, other):
+        return None
+    return lambda: job.data.model_copy(update={"splits": other.splits})
+
+
+def _made(job: Job, reports: Sequence[StageReport], outcome: str) -> dict[str, Any]:
+    """How many rows a run made and what it cost: by the reports of its stages, or by the tables if it was cut short."""
+    if outcome == RUNNING:
+        return {"responses_made": 0, "verdicts_made": 0, "cost_usd": 0.0}
+    warehouse = Warehouse(job.warehouse)
+    if outcome in {INTERRUPTED, FAILED} or any_failed(reports):
+        warehouse.publish()
+        with warehouse.reader() as reader:
+            rows_made = reader.rows(sql.read("questions/run/rows_of_run"), {"run_id": job.run_id})[0]
+    else:
+        rows_made = {
+            "responses_made": sum(report.rows for report in reports if report.stage == "sample"),
+            "verdicts_made": sum(report.rows for report in reports if report.stage == "judge"),
+        }
+    return {**rows_made, "cost_usd": total_cost_usd(job, job.run_id)}
+
+
+def _command() -> str:
+    """What started the run: the command, or the run of a deployment."""
+    runtime = sys.modules.get("prefect.runtime")
+    if runtime is not None and runtime.flow_run.id is not None:
+        return f"prbench serve: {runtime.flow_run.name}"
+    return " ".join(["prbench", *sys.argv[1:]])
+
+
+def _git_commit() -> str | None:
+    """The commit of the checkout that holds this code; None outside a checkout, or without git."""
+    folder = Path(__file__).parent
+    try:
+        answer = subprocess.run(
+            ["git", "-C", str(folder), "rev-parse", "HEAD", "--show-prefix"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=5,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    commit, _, prefix = answer.stdout.strip().partition("\n")
+    # An installed package may be somewhere inside the checkout of another project, whose commit says nothing of it.
+    is_ours = answer.returncode == 0 and prefix == f"{folder.name}/"
+    return commit if is_ours else None
+
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_ECHO_S = 1.0
+"""`uv run` may pass on a Ctrl-C that the terminal has sent to both: so soon after the first it is the same one."""
+Result = TypeVar("Result")
+
+
+def run_interruptibly(work: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+    """Run a coroutine to its end; SIGINT, SIGTERM or SIGHUP cancels it, and a second signal does not wait for it.
+
+    A signal that is ignored (`nohup`) stays ignored.
+
+    Raises:
+        asyncio.CancelledError: it was cancelled.
+        KeyboardInterrupt: a second signal came before it had ended.
+    """
+    running = _Running(work)
+    heeded = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, running.stop) for number in heeded}
+    try:
+        return running.outcome.result()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class _Running(Generic[Result]):
+    """A coroutine that is run by an event loop in a thread of its own.
+
+    A signal handler that raises, as Python's and Prefect's do in the main thread, would raise wherever the loop happens
+    to be, where an exception can get lost or end up in a group.
+    """
+
+    def __init__(self, work: Callable[[], Coroutine[Any, Any, Result]]) -> None:
+        self.outcome: Future[Result] = Future()
+        self._work = work
+        # Of this thread: it holds the flow run that this may be a part of.
+        self._context = contextvars.copy_context()
+        self._is_ready = threading.Event()
+        self._stopped_s: float | None = None
+        threading.Thread(target=self._run, name="flow", daemon=True).start()
+        self._is_ready.wait()
+
+    def stop(self, _number: int, _frame: FrameType | None) -> None:
+        """Handle a signal: cancel the coroutine, or, the second time, raise."""
+        if self._stopped_s is None:
+            self._stopped_s = time.monotonic()
+            self._loop.call_soon_threadsafe(self._task.cancel)
+        elif time.monotonic() - self._stopped_s > _ECHO_S:
+            raise KeyboardInterrupt
+
+    def _run(self) -> None:
+        try:
+            self.outcome.set_result(self._context.run(asyncio.run, self._watched()))
+        except BaseException as error:  # noqa: BLE001 - it is raised again where it is waited for
+            self.outcome.set_exception(error)
+
+    async def _watched(self) -> Result:
+        task = asyncio.current_task()
+        assert task is not None
+        self._loop, self._task = asyncio.get_running_loop(), task
+        self._is_ready.set()
+        return await self._work()

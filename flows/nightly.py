@@ -1,24 +1,20 @@
-"""One night: never two of a benchmark at the same time, and alerts about what happened."""
+"""One night: never two of a benchmark at the same time, what changed since the last one, and alerts about it."""
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
-from flows.execution import Execution, execute_flow
-from flows.nightly_changes import comparisons
-from flows.run.errors import explained
+import sql
+from flows.execution import Execution, execute_flow, is_in_progress, mark_killed, prepare
 from flows.run.nightly_schedule import begin_of, night_of, stop_time
-from flows.run.outcomes import BELOW_BAR, DONE, SKIPPED, STOPPED_AT_BUDGET, STOPPED_AT_TIME, any_failed
-from flows.run.recording import trust_again
-from flows.run.run_record import is_in_progress, mark_killed
-from flows.server.known_server import known_server
-from flows.server.own_server import named_server, started_for_this_run
-from flows.server.prefect_environment import follow_no_redirects, prepare
-from flows.stopping.nights import last_looks
+from flows.run.outcomes import BELOW_BAR, DONE, SKIPPED, STOPPED_AT_BUDGET, STOPPED_AT_TIME, any_failed, explained
+from flows.server.project_server import NoServerError, Server, named_server, own_server
+from flows.stopping import last_looks
 from tasks.alerts import (
     Alert,
+    Comparison,
     Delivery,
     Night,
     alerts_of_reports,
@@ -32,12 +28,17 @@ from tasks.alerts import (
     skipped,
     store,
 )
+from tasks.benchmarks import load_benchmark
+from tasks.compare import Difference, Question, compare
 from tasks.config.job import Job
 from tasks.console import notice
 from tasks.drift import drifted
 from tasks.rules.errors import PipelineError
-from warehouse import Warehouse, WarehouseBusy, WarehouseError
+from tasks.rules.statistics.comparison import holm
+from warehouse import Reader, Warehouse, WarehouseBusy, WarehouseError
 
+_NAMED_S, _OWN_S = 5.0, 60.0
+"""How long a server is waited for that stores notification blocks."""
 _ENDED = {DONE, BELOW_BAR, STOPPED_AT_BUDGET, STOPPED_AT_TIME}
 """Outcomes after which the dead-man's switch is called, unless a stage failed: the night took place."""
 
@@ -157,7 +158,7 @@ def _send(job: Job, alerts: Sequence[Alert]) -> None:
 
 def _deliver(job: Job, alerts: Sequence[Alert]) -> list[Delivery]:
     if alerts and any(receiver.prefect for receiver in job.settings.alerts.to):
-        _have_a_server()
+        _have_a_server(job)
     deliveries = deliver(job.settings.alerts, alerts, Night.of(job), delivered=delivered(job))
     for each in deliveries:
         if each.status == "failed":
@@ -165,21 +166,19 @@ def _deliver(job: Job, alerts: Sequence[Alert]) -> list[Delivery]:
     return deliveries
 
 
-def _have_a_server() -> None:
-    """Have a Prefect server that stores the notification blocks: the one that is named, else one that is started."""
+def _have_a_server(job: Job) -> None:
+    """Have a Prefect server that stores the notification blocks: the one that is named, else the project's own."""
     prepare()
-    follow_no_redirects()
-    if named_server():
-        # A run whose recording was given up may have ended long after that.
-        if known_server(what_fails="alerts do not reach Prefect blocks"):
-            trust_again()
-        return
-    server = started_for_this_run()
     try:
-        if server is not None:
-            asyncio.run(server.until_ready())
-    except PipelineError as error:
-        notice(f"alerts may not reach Prefect blocks: {error}")
+        named = named_server()
+        server = Server(named) if named else own_server(job)
+        server.use()
+        if server.is_ready(_NAMED_S if named else _OWN_S):
+            return
+        why = f"{server.place} does not answer"
+    except (NoServerError, OSError) as error:
+        why = str(error)
+    notice(f"alerts may not reach Prefect blocks: {why}")
 
 
 def _store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery]) -> None:
@@ -199,3 +198,105 @@ def _ping(job: Job) -> None:
         _store(job, [], [pinged])
         if pinged.status == "failed":
             notice(f"the dead-man's switch could not be called: {pinged.error}")
+
+
+_JUDGING = ("model", "model_config_hash", "judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
+"""Columns that are equal on both sides of a comparison."""
+
+
+def comparisons(job: Job) -> list[Comparison]:
+    """A comparison for each model of the night, split, and configured judge; none in the first night."""
+    benchmark, data = load_benchmark(job.settings.benchmark), job.data
+    models = {model.label for model in job.settings.models if model.resample == "nightly"}
+    judges = {judge.label for judge in job.settings.judges}
+    parameters = {"benchmark": benchmark.name, "revision": data.revision, "night": job.night}
+    found: list[Comparison] = []
+    with Warehouse(job.warehouse).reader() as reader:
+        for row in reader.rows(sql.read("questions/nightly/pairs"), parameters):
+            if row["model"] not in models or row["judge"] not in judges:
+                continue
+            if row["last_vintage"] is None:
+                notice(f"{row['model']}, judged by {row['judge']}: no earlier night to compare with")
+            else:
+                score = benchmark.primary_score.score_name
+                found += (
+                    _comparison(score, each) for each in _of_judging(job, reader, data.revision, parameters | row)
+                )
+    return found
+
+
+def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
+    """What changed in each model's latest vintage since its last comparable one, under every judge, for the report.
+
+    With a `vintage` it is that one instead of the latest.
+
+    A row has the compared model runs, the split, and the interval and p-value of the difference (Holm-corrected
+    over all rows). A model with one vintage has no row.
+    """
+    benchmark, data = load_benchmark(job.settings.benchmark), job.data
+    parameters = {"benchmark": benchmark.name, "revision": data.revision}
+    found: list[tuple[Mapping[str, Any], Difference]] = []
+    with Warehouse(job.warehouse).reader() as reader:
+        for latest in reader.rows(sql.read("questions/nightly/latest_samplings"), parameters | {"vintage": vintage}):
+            pairs = reader.rows(sql.read("questions/nightly/pairs"), parameters | {"night": latest["vintage"]})
+            for row in pairs:
+                if row["last_vintage"] is not None and all(row[name] == latest[name] for name in _JUDGING):
+                    given = parameters | {"night": latest["vintage"]} | row
+                    found += ((given, each) for each in _of_judging(job, reader, data.revision, given))
+    adjusted = holm([each.paired.p_value for _, each in found])
+    return [_change(row, each, p) for (row, each), p in zip(found, adjusted, strict=True)]
+
+
+def _change(row: Mapping[str, Any], found: Difference, p_adjusted: float | None) -> dict[str, Any]:
+    return {name: row[name] for name in _JUDGING} | {
+        "first_vintage": row["last_vintage"],
+        "second_vintage": row["night"],
+        "split": found.split,
+        "ci_low": found.paired.ci_low,
+        "ci_high": found.paired.ci_high,
+        "p_adjusted": p_adjusted,
+    }
+
+
+def _of_judging(job: Job, reader: Reader, revision: str, row: Mapping[str, Any]) -> list[Difference]:
+    """The differences of one model's vintage (`night`) to the one before under one judging, by split."""
+    benchmark = load_benchmark(job.settings.benchmark)
+    score = benchmark.primary_score
+    question = Question(
+        benchmark=benchmark.name,
+        names=(row["last_vintage"], row["night"]),
+        kind="vintage",
+        revision=revision,
+        splits=job.settings.dataset.splits,
+        score=score.score_name,
+        clips_mean=score.clips_mean,
+        models=(row["model"],),
+        judges=(row["judge"],),
+    )
+    try:
+        found = compare(reader, question).differences
+    except PipelineError as error:
+        notice(f"{row['model']} is not compared with {row['last_vintage']}: {error}")
+        return []
+    return [each for each in found if all(getattr(each.pair.second.model_run, name) == row[name] for name in _JUDGING)]
+
+
+def _comparison(score: str, found: Difference) -> Comparison:
+    first, second = found.pair.first.model_run, found.pair.second.model_run
+    return Comparison(
+        model=second.model,
+        judge=second.judge,
+        judge_trial=second.judge_trial,
+        split=found.split,
+        score=score,
+        first_vintage=first.vintage,
+        second_vintage=second.vintage,
+        first_mean=found.first_mean,
+        second_mean=found.second_mean,
+        difference=found.difference,
+        ci_low=found.paired.ci_low,
+        ci_high=found.paired.ci_high,
+        p_value=found.paired.p_value,
+        n_tasks=len(found.tasks),
+        n_wanted=found.n_wanted,
+    )

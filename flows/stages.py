@@ -1,22 +1,17 @@
 """One Prefect flow for each stage. The work is in `tasks/`; here it is split into Prefect tasks and reported."""
 
 import asyncio
-import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 
-from flows.batches import ask_in_batches, in_batches, in_response_batches, run_batches
-from flows.job_flow import BatchTask, batch_task, job_flow
-from flows.report_basis import is_up_to_date
-from flows.run.errors import explained
-from flows.run.recording import is_recorded
-from flows.stage_log import log_stage
+from prefect import flow, task
+from prefect.cache_policies import NO_CACHE
+
+from flows.batches import batch, in_batches, in_response_batches, run_batches, timed
+from flows.recorded import is_recorded, may_pass, reported, run_name, show_link
+from flows.report import is_up_to_date, link_to, report_of_run
+from flows.run.outcomes import explained
 from tasks.aggregate import aggregate
-from tasks.analyses.annotate import ANNOTATION, measure_annotations
-from tasks.analyses.node_scores import measure
-from tasks.analyses.phrases import EMBEDDINGS, NAMES, PHRASES, ROUNDS, refuse_unready
-from tasks.analyses.review import REVIEW
-from tasks.analyses.trees import grow, write_names
 from tasks.assemble import assemble
 from tasks.check import check
 from tasks.config.job import Job
@@ -28,15 +23,14 @@ from tasks.judge.judge import judge_by_provider_batches, judge_responses, plan_v
 from tasks.judge.rubric_variants import derive
 from tasks.maintain import tidy
 from tasks.plan import former_template_notices
-from tasks.run.asking import Analysis, ask_about
 from tasks.run.judgings import Judging
 from tasks.run.missing_work import MissingVerdicts
 from tasks.run.writing import StageReport
 from tasks.sample import Cell, plan_samples, sample_cells
-from warehouse import Warehouse
 
 
-@job_flow("ingest")
+@flow(name="ingest", flow_run_name=run_name, validate_parameters=False)
+@reported
 async def ingest_flow(job: Job) -> StageReport:
     """Read the data set and check it; tasks that break an invariant are quarantined."""
 
@@ -45,57 +39,61 @@ async def ingest_flow(job: Job) -> StageReport:
         report.adopt(check(job, ("ingest",), reuse=True))
         return report
 
-    return await _timed(job, asyncio.to_thread(work))
+    return await timed(job, asyncio.to_thread(work))
 
 
-@job_flow("assemble")
+@flow(name="assemble", flow_run_name=run_name, validate_parameters=False)
+@reported
 async def assemble_flow(job: Job) -> StageReport:
     """Build the conversations of the admitted tasks."""
-    return await _timed(job, asyncio.to_thread(assemble, job))
+    return await timed(job, asyncio.to_thread(assemble, job))
 
 
-@job_flow("sample")
+@flow(name="sample", flow_run_name=run_name, validate_parameters=False)
+@reported
 async def sample_flow(job: Job, retry_failed: bool = False) -> StageReport:
     """Sample the responses that are missing, in batches."""
     cells = await asyncio.to_thread(plan_samples, job, retry_failed=retry_failed)
     batches = [
-        sample_batch.named(f"sample {label} {number}", job, label, batch)
+        batch(sample_batch, f"sample {label} {number}", job, label, some)
         for label, of_model in cells.items()
-        for number, batch in enumerate(in_batches(of_model), start=1)
+        for number, some in enumerate(in_batches(of_model), start=1)
     ]
     totals = {label: len(of_model) for label, of_model in cells.items()}
     return await run_batches(job, "sample", "responses", batches, totals, retry_failed=retry_failed)
 
 
-@batch_task(retries=1)
+@task(cache_policy=NO_CACHE, retries=1, retry_condition_fn=may_pass)
 async def sample_batch(job: Job, model_label: str, cells: list[Cell]) -> StageReport:
     """Sample a batch of one model's cells."""
     return await sample_cells(job, model_label, cells)
 
 
-@job_flow("derive")
+@flow(name="derive", flow_run_name=run_name, validate_parameters=False)
+@reported
 async def derive_flow(job: Job, retry_failed: bool = False) -> StageReport:
     """Rewrite the criteria for judges that use another rubric than the original one."""
-    return await _timed(job, derive(job, retry_failed=retry_failed))
+    return await timed(job, derive(job, retry_failed=retry_failed))
 
 
-@job_flow("judge")
+@flow(name="judge", flow_run_name=run_name, validate_parameters=False)
+@reported
 async def judge_flow(job: Job, retry_failed: bool = False) -> StageReport:
     """Judge the criteria that are missing, in batches of whole responses."""
     missing = await asyncio.to_thread(plan_verdicts, job, retry_failed=retry_failed)
     for line in await former_template_notices(job) if any(responses for _, responses in missing) else ():
         notice(f"judged again by {line}")
     all_batches = [
-        (judging, batch, f"judge {_models(batch)} by {judging.judge.label} {number}")
+        (judging, some, f"judge {_models(some)} by {judging.judge.label} {number}")
         for judging, responses in missing
-        for number, batch in enumerate(in_response_batches(responses), start=1)
+        for number, some in enumerate(in_response_batches(responses), start=1)
     ]
     batches = [
-        judge_batch.named(name, job, judging, _ids(batch), retry_failed, place)
-        for place, (judging, batch, name) in enumerate(all_batches)
+        batch(judge_batch, name, job, judging, _ids(some), retry_failed, place)
+        for place, (judging, some, name) in enumerate(all_batches)
     ]
     first = [
-        provider_batches.named(f"batches of {judging.judge.label}", job, judging, _ids(responses), retry_failed)
+        batch(provider_batches, f"batches of {judging.judge.label}", job, judging, _ids(responses), retry_failed)
         for judging, responses in missing
         if judging.judge.mode == "batch" and responses
     ]
@@ -105,7 +103,7 @@ async def judge_flow(job: Job, retry_failed: bool = False) -> StageReport:
     return await run_batches(job, "judge", "verdicts", batches, totals, first, retry_failed=retry_failed)
 
 
-@batch_task(retries=1)
+@task(cache_policy=NO_CACHE, retries=1, retry_condition_fn=may_pass)
 async def judge_batch(
     job: Job, judging: Judging, response_ids: list[str], retry_failed: bool, place: int
 ) -> StageReport:
@@ -113,32 +111,21 @@ async def judge_batch(
     return await judge_responses(job, judging, response_ids, retry_failed=retry_failed, place=place)
 
 
-@batch_task()
+@task(cache_policy=NO_CACHE)
 async def provider_batches(job: Job, judging: Judging, response_ids: list[str], retry_failed: bool) -> StageReport:
     """Have a provider's batches make the calls of a judge."""
     return await judge_by_provider_batches(job, judging, response_ids, retry_failed=retry_failed)
 
 
-@job_flow("review")
-async def review_flow(job: Job, retry_failed: bool = False) -> list[StageReport]:
-    """Have the reviewers check the criteria that they have not checked, and measure what changed."""
-    asked = await ask_in_batches(job, REVIEW, "reviews", review_batch, retry_failed=retry_failed)
-    return [asked, *([await aggregate_flow(job)] if asked.rows else [])]
-
-
-@batch_task(retries=1)
-async def review_batch(job: Job, reviewer_label: str, row_ids: list[str], retry_failed: bool) -> StageReport:
-    """Have a reviewer check a batch of criteria."""
-    return await ask_about(job, REVIEW, reviewer_label, row_ids, retry_failed=retry_failed)
-
-
-@job_flow("aggregate")
+@flow(name="aggregate", flow_run_name=run_name, validate_parameters=False)
+@reported
 async def aggregate_flow(job: Job) -> StageReport:
     """Compute scores, leaderboard and intervals."""
-    return await _timed(job, asyncio.to_thread(aggregate, job))
+    return await timed(job, asyncio.to_thread(aggregate, job))
 
 
-@job_flow("select-hard")
+@flow(name="select-hard", flow_run_name=run_name, validate_parameters=False)
+@reported
 async def select_hard_flow(job: Job, must_select: bool = True) -> StageReport:
     """Select the hard subset of each field, and compute the intervals of the leaderboard on a new one."""
 
@@ -148,16 +135,18 @@ async def select_hard_flow(job: Job, must_select: bool = True) -> StageReport:
             aggregate(job)
         return report
 
-    return await _timed(job, asyncio.to_thread(work))
+    return await timed(job, asyncio.to_thread(work))
 
 
-@job_flow("check")
+@flow(name="check", flow_run_name=run_name, validate_parameters=False)
+@reported
 async def check_flow(job: Job) -> StageReport:
     """Run all data-quality suites on what is stored."""
-    return await _timed(job, asyncio.to_thread(check, job))
+    return await timed(job, asyncio.to_thread(check, job))
 
 
-@job_flow("drift")
+@flow(name="drift", flow_run_name=run_name, validate_parameters=False)
+@reported
 async def drift_flow(job: Job) -> StageReport:
     """Judge the control sets again, and choose one for each judge that has none."""
 
@@ -167,98 +156,17 @@ async def drift_flow(job: Job) -> StageReport:
         report.adopt(chosen)
         return report
 
-    return await _timed(job, work())
+    return await timed(job, work())
 
 
-@job_flow("annotate")
-async def annotate_flow(job: Job, retry_failed: bool = False) -> list[StageReport]:
-    """Label tasks where labels are missing, and measure how far annotations agree."""
-    asked = await ask_in_batches(job, ANNOTATION, "annotations", annotate_batch, retry_failed=retry_failed)
-    measured = await _timed(job, asyncio.to_thread(measure_annotations, job))
-    # New labels have leaderboards of their own.
-    return [asked, measured, *([await aggregate_flow(job)] if asked.rows else [])]
-
-
-@batch_task(retries=1)
-async def annotate_batch(job: Job, annotator: str, row_ids: list[str], retry_failed: bool) -> StageReport:
-    """Have an annotator label a batch of tasks."""
-    return await ask_about(job, ANNOTATION, annotator, row_ids, retry_failed=retry_failed)
-
-
-@job_flow("capabilities")
-async def capabilities_flow(job: Job, retry_failed: bool = False) -> list[StageReport]:
-    """Describe what criteria ask for, put that into trees, name their nodes, and measure models in them."""
-    refuse_unready(job)
-    reports: list[StageReport] = []
-    for analysis, what, batch in ((PHRASES, "phrases", phrase_batch), (EMBEDDINGS, "vectors", vector_batch)):
-        reports += await _asked(job, analysis, what, batch, retry_failed)
-        if any(report.skipped for report in reports):
-            return reports  # the tree of a part would be named, and paid for, for nothing
-    reports += await _worked(job, grow)
-    for _ in range(ROUNDS):
-        named = await _asked(job, NAMES, "names", name_batch, retry_failed)
-        reports += named
-        if not named:
-            break
-        retry_failed = False  # failed ones were tried again in the first round
-    reports += [*await _worked(job, write_names), *await _worked(job, measure)]
-    if not reports:
-        nothing = StageReport("capabilities", notes=["nothing is missing, no model call made"])
-        reports.append(await log_stage(job, nothing))
-    return reports
-
-
-async def _worked(job: Job, work: Callable[[Job], StageReport]) -> list[StageReport]:
-    """The report of work that makes no call; none where there was nothing to do."""
-    started_s = time.monotonic()
-    report = await asyncio.to_thread(work, job)
-    if not report.notes:
-        return []
-    report.seconds = time.monotonic() - started_s
-    return [await log_stage(job, report)]
-
-
-async def _asked(
-    job: Job, analysis: Analysis, what: str, batch: BatchTask[[Job, str, list[str], bool]], retry_failed: bool
-) -> list[StageReport]:
-    """The report of asking about what is missing; none where nothing is."""
-
-    def is_missing() -> bool:
-        with Warehouse(job.warehouse).reader() as reader:
-            return any(analysis.missing(job, reader, retry_failed=retry_failed).values())
-
-    if not await asyncio.to_thread(is_missing):
-        return []
-    return [await ask_in_batches(job, analysis, what, batch, retry_failed=retry_failed)]
-
-
-@batch_task(retries=1)
-async def phrase_batch(job: Job, label: str, row_ids: list[str], retry_failed: bool) -> StageReport:
-    """Have phrases written for a batch of criteria."""
-    return await ask_about(job, PHRASES, label, row_ids, retry_failed=retry_failed)
-
-
-@batch_task(retries=1)
-async def vector_batch(job: Job, label: str, row_ids: list[str], retry_failed: bool) -> StageReport:
-    """Have vectors made of a batch of phrases."""
-    return await ask_about(job, EMBEDDINGS, label, row_ids, retry_failed=retry_failed)
-
-
-@batch_task(retries=1)
-async def name_batch(job: Job, label: str, row_ids: list[str], retry_failed: bool) -> StageReport:
-    """Have names written for a batch of nodes."""
-    return await ask_about(job, NAMES, label, row_ids, retry_failed=retry_failed)
-
-
-@job_flow("report")
+@flow(name="report", flow_run_name=run_name, validate_parameters=False)
+@reported
 async def report_flow(job: Job) -> StageReport:
     """Write the report, and link to it; a report that cannot be written fails this stage only."""
 
     def work() -> StageReport:
         if is_up_to_date(job):
             return StageReport("report", notes=[f"{job.report_index} is up to date"])
-        from flows.report import link_to, report_of_run  # imports what draws, which takes seconds
-
         try:
             written = report_of_run(job)
         except Exception as error:  # noqa: BLE001 - reported as the failure of this stage; the results are stored
@@ -267,30 +175,21 @@ async def report_flow(job: Job) -> StageReport:
         return StageReport("report", notes=[f"{written.index} ({written.n_bytes / 1e6:,.1f} MB)"])
 
     links: list[str] = []
-    report = await _timed(job, asyncio.to_thread(work))
-    if is_recorded():
-        from flows.recorded.artifacts import link_shown
-
-        for link in links:
-            await link_shown(job, link)
+    report = await timed(job, asyncio.to_thread(work))
+    for link in links if is_recorded() else ():
+        await show_link(job, link)
     return report
 
 
-@job_flow("compact")
+@flow(name="compact", flow_run_name=run_name, validate_parameters=False)
+@reported
 async def compact_flow(job: Job, only_if_needed: bool = False) -> StageReport:
     """Merge small files into large ones, and delete raw replies that are older than the configured days."""
-    return await _timed(job, asyncio.to_thread(tidy, job, only_if_needed))
+    return await timed(job, asyncio.to_thread(tidy, job, only_if_needed))
 
 
-async def _timed(job: Job, work: Awaitable[StageReport]) -> StageReport:
-    started_s = time.monotonic()
-    report = await work
-    report.seconds = time.monotonic() - started_s
-    return await log_stage(job, report)
-
-
-def _models(batch: Sequence[MissingVerdicts]) -> str:
-    labels = sorted({each.model for each in batch})
+def _models(some: Sequence[MissingVerdicts]) -> str:
+    labels = sorted({each.model for each in some})
     return labels[0] if len(labels) == 1 else f"{len(labels)} models"
 
 

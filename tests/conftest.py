@@ -31,6 +31,9 @@ if sys.dont_write_bytecode and not Path(str(pytest.__spec__.cached)).exists():
     sys.dont_write_bytecode = False
 
 
+# Runs of these tests are recorded by no Prefect server; those about Prefect switch it on (`recording`).
+os.environ["PRBENCH_PREFECT"] = "off"
+
 _SLOW_FIXTURES = {
     "browser",
     "prefect_api",

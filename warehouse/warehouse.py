@@ -31,7 +31,7 @@ _REST = 20
 
 _MARKS = (FILE, DATABASE)
 """What makes a folder a warehouse, also where only the database was copied."""
-_BEFORE_MARKS = {"parts", "living"}
+_BEFORE_MARKS = {"parts", "living", "prefect"}
 """What may be in a new one that was killed before it had a mark, beside hidden files and locks."""
 
 

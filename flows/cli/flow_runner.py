@@ -14,16 +14,14 @@ if TYPE_CHECKING:
     from tasks.config.job import Job
     from tasks.run.writing import StageReport
 
-_LOADING = {"evaluate", "backfill", "ingest"}
-"""The flows that load the data set; the others work on what is stored."""
 
-
-def run_flow(context: Context, name: str) -> "Execution":
+def run_flow(context: Context, name: str, **options: bool) -> "Execution":
     """Run a flow with the options of the command."""
     from flows.execution import execute_flow
+    from flows.work import FLOWS
 
-    refuse_early(context, must_be_stored=name not in _LOADING)
-    return execute_flow(context.job, name, is_verbose=context.is_verbose, **context.repairs)
+    refuse_early(context, must_be_stored=not FLOWS[name].loads)
+    return execute_flow(context.job, name, is_verbose=context.is_verbose, **options)
 
 
 def refuse_early(context: Context, *, must_be_stored: bool = False) -> None:

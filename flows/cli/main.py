@@ -26,7 +26,7 @@ from flows.cli.run import aggregate, assemble, backfill, derive, ingest, judge, 
 from flows.cli.serve import serve
 from flows.cli.sql import sql
 from flows.cli.status import status
-from flows.run.errors import explained
+from flows.run.outcomes import explained
 from tasks.console import shown_visibly
 
 _MOST_OPEN_FILES = 10_240

@@ -18,8 +18,7 @@ Function = Callable[..., Any]
 _POSITIVE = click.IntRange(min=1)
 _PATH = click.Path(path_type=Path)
 
-SHOWS, ACTS = ("json", "verbose"), ("json", "quiet", "verbose")
-RUNS = ACTS
+SHOWS, ACTS, RUNS = ("json", "verbose"), ("json", "quiet", "verbose"), ("json", "quiet", "verbose", "no-prefect")
 """Output options: of a command that shows something, that does something and reports on it, and that runs a flow."""
 ANY_PLACE, WAREHOUSE = ("config", "warehouse", "benchmark"), ("config", "warehouse")
 """Place options: of a command about one benchmark, and of one about a whole warehouse."""
@@ -93,6 +92,8 @@ _OPTIONS: dict[str, tuple[str, tuple[str, ...], dict[str, Any]]] = {
         "is_flag": True, "help": "Show neither progress nor a summary; errors remain."}),
     "verbose": (OUTPUT, ("-v", "--verbose", "is_verbose"), {
         "is_flag": True, "help": "Show log messages, and the traceback of an error."}),
+    "no-prefect": (OUTPUT, ("--no-prefect", "is_unrecorded"), {
+        "is_flag": True, "help": "Do not record this run in Prefect."}),
 }  # fmt: skip
 _REPAIRS = {"retry_failed", "replace_lost"}
 _REPAIRS = {"retry_failed", "replace_lost"}

@@ -42,7 +42,7 @@ def plan(context: Context, stopping: bool) -> int:
 
 def show_plan(context: Context, job: "Job", *, with_stopping: bool = False) -> int:
     """Show the calls that a job would make, with tokens and cost."""
-    from flows.run.unknown_names import refuse_unknown_names
+    from flows.run.validation import refuse_unknown_names
     from tasks.plan import in_all, plan_analyses
     from tasks.plan import plan as planned_calls
     from tasks.run.run_context import unbounded

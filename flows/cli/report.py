@@ -34,8 +34,7 @@ def report(context: Context, out: Path | None, is_served: bool, is_live: bool, p
       prbench report --serve             serve it on localhost until Ctrl-C
       prbench report --serve --live      follow a run in progress in the browser
     """
-    from flows.report import write_report
-    from flows.report_basis import of_all_splits
+    from flows.report import of_all_splits, write_report
     from warehouse import Warehouse
 
     if is_live and not is_served:

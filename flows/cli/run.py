@@ -51,7 +51,7 @@ def run(context: Context) -> int:
 
 def _next(given: Arguments) -> str:
     """Commands to try next, started as this one was, for its --benchmark; how to configure only where nothing is."""
-    from flows.run.document import config_file
+    from flows.run.config import config_file
 
     option = "" if given.benchmark is None else f" --benchmark {given.benchmark}"
     runner = "uv run " if "UV_RUN_RECURSION_DEPTH" in os.environ else ""  # which `uv run` sets
@@ -76,7 +76,7 @@ def nightly(context: Context) -> int:
       prbench nightly --stop-at 06:30
     """
     from flows.nightly import alert_refused, run_night
-    from flows.run.unknown_names import refuse_unknown_names
+    from flows.run.validation import refuse_unknown_names
     from tasks.rules.errors import PipelineError
     from warehouse import WarehouseError
 
@@ -118,7 +118,7 @@ def _stage(context: Context, name: str) -> int:
 
 
 def _calling_stage(context: Context, name: str) -> int:
-    from flows.run.unknown_names import refuse_unknown_names
+    from flows.run.validation import refuse_unknown_names
 
     refuse_unknown_names(context.job)
     return _stage(context, name)

@@ -31,8 +31,9 @@ def serve(context: Context, port: int, name: str | None, work_pool: str | None) 
       PREFECT_API_URL=http://prefect:4200/api prbench serve
       prbench serve --work-pool evals
     """
+    from flows.execution import prepare
+
+    prepare(is_verbose=context.is_verbose)
     from flows.serving import serve as serve_deployments
 
-    return serve_deployments(
-        context.job, context.arguments, port=port, is_verbose=context.is_verbose, name=name, work_pool=work_pool
-    )
+    return serve_deployments(context.job, context.arguments, port=port, name=name, work_pool=work_pool)

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import sql
+from flows.execution import job_of_run
 from flows.run.outcomes import KILLED, RUNNING
-from flows.run.run_record import job_of_run
 from tasks.aggregate import stale_intervals
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job

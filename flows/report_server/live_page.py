@@ -9,12 +9,9 @@ from flows.report_server.live import Bar, Live, Row, RunState
 from flows.run.outcomes import ENDINGS
 from tasks.compare import small_note
 from tasks.rules.text.numbers import SMALL_MARK, counted, coverage_text, number, rank_notes
+from tasks.run.stages import STAGES
 
 _OLD = timedelta(minutes=5)
-_PURPOSES = {
-    "sample": "responses", "judge": "verdicts", "drift": "control sets", "derive": "rewritten criteria",
-    "annotate": "labels of tasks", "review": "reviews of criteria",
-}  # fmt: skip
 _LEVELS = {
     "done": "good", "below_bar": "warn", "stopped_at_budget": "warn", "stopped_at_time": "warn", "failed": "bad",
     "killed": "bad", "interrupted": "warn",
@@ -123,9 +120,10 @@ def _bar(bar: Bar) -> dict[str, Any]:
 
 def _call(call: dict[str, Any]) -> list[str]:
     unpriced = f" ({call['unpriced_calls']:,} of unknown price)" if call["unpriced_calls"] else ""
+    purpose = STAGES[call["purpose"]].makes if call["purpose"] in STAGES else call["purpose"]
     return [
-        _PURPOSES.get(call["purpose"], call["purpose"]), call["called_model"], f"{call['calls']:,}",
-        f"{call['failed_calls']:,}", _usd(call["cost_usd"]) + unpriced,
+        purpose, call["called_model"], f"{call['calls']:,}", f"{call['failed_calls']:,}",
+        _usd(call["cost_usd"]) + unpriced,
     ]  # fmt: skip
 
 

@@ -16,8 +16,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from flows.report_server.compare_page import comparison
 from flows.report_server.live import LiveView
 from flows.report_server.live_page import words
-from flows.run.errors import explained
-from flows.server.loopback import HOST, is_from_here
+from flows.run.outcomes import explained
+from flows.server.server_process import HOST, is_from_here
 from tasks.config.job import Job
 from tasks.console import notice
 from tasks.dataset.foreign_files import open_inside

@@ -25,3 +25,4 @@ class Arguments:
     tasks: tuple[str, ...] = ()
     trial_numbers: tuple[int, ...] = ()
     vocabularies: tuple[str, ...] = ()
+    is_unrecorded: bool = False

@@ -1,15 +1,17 @@
-"""The job of a run: the configuration, narrowed by what the command line asks for."""
+"""The job of a run: the configuration file, narrowed by what the command line asks for, and the folder of its data."""
 
+import os
 import uuid
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
+import yaml
+
 from flows.run.arguments import Arguments
-from flows.run.document import config_file, of_benchmark, read_document, without_own
 from flows.run.nightly_schedule import stop_time
 from flows.run.validation import ConfigurationError, impossible, sound_settings
-from flows.run.warehouse_folder import warehouse_folder
+from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.config.job import Job
 from tasks.config.models import Endpoint
 from tasks.config.operations import Report
@@ -17,6 +19,9 @@ from tasks.config.settings import Settings
 from tasks.dataset.source import with_revision
 from tasks.rules.errors import UsageError, from_home
 from tasks.rules.identity import BASE_VINTAGE
+from tasks.rules.text.characters import did_you_mean
+from tasks.rules.text.json_text import refuse_deep
+from warehouse import other_content
 
 AnyEndpoint = TypeVar("AnyEndpoint", bound=Endpoint)
 
@@ -96,7 +101,7 @@ def _narrowed(document: dict[str, Any], arguments: Arguments) -> dict[str, Any]:
     }
     parts = {key: {**(document.get(key) or {}), **values} for key, values in given.items() if values}
     trials = {} if arguments.trials is None else {"trials": arguments.trials}
-    return {**document, **parts, **trials}
+    return {**document, **parts, **trials, **({"prefect": "off"} if arguments.is_unrecorded else {})}
 
 
 def _refuse_other_split(document: dict[str, Any], splits: tuple[str, ...]) -> None:
@@ -133,3 +138,165 @@ def _report_beside(file: Path | None, report: Report) -> Report:
 def _chosen(endpoints: tuple[AnyEndpoint, ...], labels: tuple[str, ...]) -> tuple[AnyEndpoint, ...]:
     """The endpoints of the labels asked for; a label that is not configured may be one of imported rows."""
     return tuple(endpoint for endpoint in endpoints if not labels or endpoint.label in labels)
+
+
+# The configuration file, and which benchmark it says what of
+
+_OWN = "benchmarks"
+"""The key of settings that benchmarks have of their own."""
+_MOST_SETTINGS = 100_000
+_DEFAULT = Path("prbench.yaml")
+_BUILT_IN = Path(__file__).with_name("built_in.yaml")
+
+
+def config_file(named: Path | None) -> Path | None:
+    """The configuration file: the one that is named, else `prbench.yaml` in the current folder if there is one."""
+    if named is not None:
+        return from_home(named, "--config")
+    return _DEFAULT if _DEFAULT.exists() else None
+
+
+def read_document(path: Path | None) -> tuple[dict[str, Any], str]:
+    """What a configuration file says, or the built-in default without one, and what to call it in messages.
+
+    Raises:
+        UsageError: it is missing, or no YAML that can be settings.
+    """
+    try:
+        document = yaml.load((path or _BUILT_IN).read_text(encoding="utf-8"), Loader=_UniqueKeys)
+        # References may make a short text large, or lead in a circle.
+        refuse_deep(document, _MOST_SETTINGS)
+    except FileNotFoundError as error:
+        raise UsageError(f"{path}: no such file; copy prbench.example.yaml, or leave --config out") from error
+    except RecursionError as error:
+        raise UsageError(
+            f"{path}: is nested too deeply, or too large, to be settings; see prbench.example.yaml"
+        ) from error
+    except yaml.YAMLError as error:
+        raise UsageError(f"{path}: not valid YAML: {yaml_problem(error)}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: cannot be read as text ({getattr(error, 'strerror', None) or error})") from error
+    if not isinstance(document, dict):
+        raise UsageError(f"{path}: holds no settings; see prbench.example.yaml")
+    return document, str(path or "the embedded default")
+
+
+class _UniqueKeys(yaml.SafeLoader):
+    """YAML in which a key that appears twice is an error, and not the last one."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        for place, key in enumerate(keys):
+            if key in keys[:place]:
+                mark = node.value[place][0].start_mark
+                raise yaml.MarkedYAMLError(problem=f"key {key!r} appears twice", problem_mark=mark)
+        return super().construct_mapping(node, deep)
+
+
+def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> dict[str, Any]:
+    """The document with what a benchmark has of its own in the place of what all have, and without the others' own.
+
+    `wanted` is the benchmark; None: the one that the document names.
+
+    Raises:
+        UsageError: there is no such benchmark, or the document has no data set of it.
+    """
+    if wanted is not None:
+        load_benchmark(wanted)  # a name that is mistyped is the mistake, and not what is missing of it
+    common = without_own(document)
+    own = _own_settings(document, common, where)
+    configured = str(common.get("benchmark", Settings.model_fields["benchmark"].default))
+    dataset = common.get("dataset")
+    # Every benchmark has a sample, but a data set is one benchmark's.
+    is_shared = not isinstance(dataset, dict) or dataset.get("source") == "sample"
+    if wanted not in {None, configured} and not is_shared and "dataset" not in own.get(str(wanted), {}):
+        raise UsageError(
+            f"--benchmark {wanted}: the data set of {where} is that of {configured}; name one of {wanted} there under "
+            f"{_OWN}.{wanted}.dataset, or in a configuration of its own"
+        )
+    chosen = wanted or configured
+    named = {} if wanted is None and chosen not in own else {"benchmark": chosen}
+    return {**common, **own.get(chosen, {}), **named}
+
+
+def without_own(document: dict[str, Any]) -> dict[str, Any]:
+    """The document without what benchmarks have of their own."""
+    return {key: value for key, value in document.items() if key != _OWN}
+
+
+def _own_settings(document: dict[str, Any], common: dict[str, Any], where: str) -> dict[str, dict[str, Any]]:
+    """What benchmarks have of their own; looked at for all of them, so that a mistake is not found at night."""
+    own = document.get(_OWN) or {}
+    if not isinstance(own, dict) or not all(isinstance(settings, dict) for settings in own.values()):
+        raise UsageError(f"{where}: {_OWN}: must map each benchmark to its settings; see prbench.example.yaml")
+    known = benchmark_names() if own else []
+    problems: list[str] = []
+    for name, settings in own.items():
+        if name not in known:
+            near = did_you_mean(str(name), known) or f"; known: {', '.join(known)}"
+            problems.append(f"{_OWN}.{name}: there is no such benchmark{near}")
+        elif "benchmark" in settings:
+            problems.append(f"{_OWN}.{name}.benchmark: there is no such key")
+        else:
+            # A mistake in what all have is reported with the chosen benchmark.
+            problems += [f"{_OWN}.{name}: {problem}" for problem in _problems_of({**common, **settings}, common)]
+    if problems:
+        raise ConfigurationError(where, [*_problems_of(common, {}), *problems])
+    return own
+
+
+def _problems_of(document: dict[str, Any], common: dict[str, Any]) -> list[str]:
+    """The problems of settings, without those that what all benchmarks have has already."""
+    _, problems = sound_settings(document)
+    known = _problems_of(common, {}) if problems and common else []
+    return [problem for problem in problems if problem not in known]
+
+
+def yaml_problem(error: yaml.YAMLError) -> str:
+    """Return where the problem is and what it is, in one line."""
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return " ".join(str(error).split())
+    mark = error.problem_mark or error.context_mark
+    place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+    return place + " ".join((error.problem or error.context or "").split())
+
+
+# The folder of the data
+
+VARIABLE = "PRBENCH_WAREHOUSE"
+_DEFAULT_FOLDER = Path("warehouse", "data")
+
+
+def warehouse_folder(option: Path | None, configured: str | None, config_file: Path | None) -> tuple[Path, str]:
+    """The absolute path of the warehouse's folder, and what chose it; the folder need not exist yet.
+
+    Args:
+        option: what `--warehouse` says.
+        configured: what the configuration's `warehouse` says; a relative path is relative to the configuration file.
+        config_file: the configuration file; None: there is none, and the default is in the current folder.
+
+    Raises:
+        UsageError: the path is that of a file or of a folder with something else in it, leads through a file, or
+            begins in the home folder of nobody.
+    """
+    beside = config_file.parent if config_file else Path()
+    from_environment = os.environ.get(VARIABLE)
+    if option is not None:
+        given, source = from_home(option, "--warehouse"), "--warehouse"
+    elif configured is not None:
+        source = f"`warehouse` in {config_file}"
+        given = beside / from_home(configured, source)
+    elif from_environment:
+        given, source = from_home(from_environment, VARIABLE), VARIABLE
+    else:
+        given, source = beside / _DEFAULT_FOLDER, f"default, beside {config_file}" if config_file else "default"
+    folder = given.absolute()
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    if not existing.is_dir():
+        raise UsageError(f"warehouse {folder} ({source}): {existing} is a file; choose a folder with --warehouse")
+    if (other := other_content(folder)) is not None:
+        raise UsageError(
+            f"warehouse {folder} ({source}): holds {other} and is no warehouse; choose an empty or new folder with "
+            "--warehouse"
+        )
+    return folder, source

@@ -1,15 +1,17 @@
-"""How a run ends: its outcome in `runs`, the exit code of the command, and the name of its state in Prefect's UI."""
+"""How a run ends: its outcome in `runs`, exit code, state in Prefect's UI, and the line that explains an error.
 
+The command imports this before anything else, so it imports nothing large.
+"""
+
+import errno
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
-from tasks.llm import PROVIDER_ERROR, REDIRECTED, TIMEOUT
-from tasks.run.run_context import ROLES
-from tasks.run.writing import StageReport
+if TYPE_CHECKING:
+    from tasks.run.writing import StageReport
 
 RUNNING, KILLED = "running", "killed"
-UNANSWERED = (PROVIDER_ERROR, REDIRECTED, TIMEOUT)
-"""States of rows whose calls brought no reply at all."""
 DONE, BELOW_BAR, SKIPPED, MISSED = "done", "below_bar", "skipped", "missed"
 STOPPED_AT_BUDGET, STOPPED_AT_TIME = "stopped_at_budget", "stopped_at_time"
 FAILED, INTERRUPTED = "failed", "interrupted"
@@ -41,19 +43,22 @@ ENDINGS = {
 """By outcome. A night is skipped when another one is at work, and missed when the next one has begun."""
 
 
-def any_failed(reports: Iterable[StageReport]) -> bool:
+def any_failed(reports: Iterable["StageReport"]) -> bool:
     """Whether something went wrong in a stage."""
     return any(report.has_failed for report in reports)
 
 
-def no_call_succeeded(reports: Iterable[StageReport]) -> bool:
+def no_call_succeeded(reports: Iterable["StageReport"]) -> bool:
     """Whether calls were made and none was answered."""
-    called = [report for report in reports if report.stage in ROLES]
-    n_unanswered = sum(report.failures[status] for report in called for status in UNANSWERED)
+    from tasks.llm import PROVIDER_ERROR, REDIRECTED, TIMEOUT
+    from tasks.run.stages import STAGES
+
+    called = [report for report in reports if report.stage in STAGES]
+    n_unanswered = sum(report.failures[each] for report in called for each in (PROVIDER_ERROR, REDIRECTED, TIMEOUT))
     return 0 < n_unanswered == sum(report.rows for report in called)
 
 
-def outcome_of(reports: Sequence[StageReport]) -> str:
+def outcome_of(reports: Sequence["StageReport"]) -> str:
     """The outcome that stages amount to; of several that apply, the first as the exit codes are ordered (4, 1, 3)."""
     if any(report.is_at_budget for report in reports):
         return STOPPED_AT_BUDGET
@@ -65,3 +70,47 @@ def outcome_of(reports: Sequence[StageReport]) -> str:
     if any_failed(reports) or (is_grave and no_call_succeeded(reports)):
         return FAILED
     return BELOW_BAR if is_below else DONE
+
+
+_OUT_OF_FILES = "too many files are open: raise the limit of `ulimit -n`, or lower `limits.concurrency`"
+
+
+def explained(error: BaseException) -> tuple[int, str]:
+    """The exit code of an error, and one line that says what is wrong, where, and what to do."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    code, line = _explained(error)
+    return code, f"{line}; {_OUT_OF_FILES}" if _is_out_of_files(error) else line
+
+
+def _is_out_of_files(error: BaseException | None) -> bool:
+    """Whether an error goes back to one of opening a file; DuckDB has only a text for it."""
+    if error is None:
+        return False
+    is_one = isinstance(error, OSError) and error.errno in {errno.EMFILE, errno.ENFILE}
+    return is_one or "Too many open files" in str(error) or _is_out_of_files(error.__cause__ or error.__context__)
+
+
+def _explained(error: BaseException) -> tuple[int, str]:
+    from tasks.llm import safe
+    from tasks.rules.errors import PipelineError
+    from warehouse import WarehouseError, refusal_of_disk
+
+    if isinstance(error, OSError) and error.filename is not None:
+        if refusal := refusal_of_disk(error, Path(error.filename)):
+            return 1, f"{error.filename}: {refusal}"
+        return 1, f"{error.filename}: {error.strerror}; check the path and its permissions"
+    if isinstance(error, PipelineError | WarehouseError):
+        return getattr(error, "exit_code", 1), str(error)
+    return 1, f"unexpected {type(error).__name__}: {safe(str(error))} (run it with -v to see where)"
+
+
+def is_crash(error: object) -> bool:
+    """Whether a batch failed in a way that running it again may help against.
+
+    A call that failed is a row, and retried by the gateway or the next run.
+    """
+    from tasks.rules.errors import PipelineError
+    from warehouse import WarehouseError
+
+    return not isinstance(error, PipelineError | WarehouseError)

@@ -1,4 +1,4 @@
-"""What is wrong with settings, in one line with the paths of the keys."""
+"""What is wrong with settings, in one line with the paths of the keys, and with names that narrow them."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -11,12 +11,14 @@ from pydantic_core import ErrorDetails
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import ANY_FIELD, Benchmark
 from tasks.check import expectations_of, policies_of
+from tasks.compare import EVERY
 from tasks.config.job import Job
 from tasks.config.settings import EARLIER_NIGHTS, EVERY_PAIR, Settings
 from tasks.rules.errors import UsageError
 from tasks.rules.text.characters import did_you_mean
 from tasks.rules.variants import AUGMENTED
 from tasks.run.judgings import refuse_unlike_gradings, template_of
+from warehouse import Warehouse
 
 _UNKNOWN_KEY = "extra_forbidden"
 _OR_INSTANCE = re.compile(r" or (?:an )?instance of \w+")
@@ -182,3 +184,62 @@ def _refuse_unknown_fields(job: Job, benchmark: Benchmark) -> None:
     if unknown:
         keys = " and ".join(f"hard_subset.share.{field}" for field in unknown)
         raise UsageError(f"{keys}: {benchmark.name} has the fields {', '.join(fields)}")
+
+
+# Names that are given for a run, and that it cannot work on
+
+
+def refuse_unknown_names(job: Job) -> None:
+    """Refuse a named model, judge or vintage that no calls can be made for.
+
+    Raises:
+        UsageError: there is one.
+    """
+    refuse_every_vintage(job)
+    refuse_unknown_models(job)
+    refuse_unknown_judges(job)
+
+
+def refuse_every_vintage(job: Job) -> None:
+    """Refuse all vintages at once: only leaderboards and reports show them.
+
+    Raises:
+        UsageError: they are named.
+    """
+    if job.vintage == EVERY:
+        raise UsageError(f"--vintage {EVERY}: works only for leaderboards and reports; name one vintage")
+
+
+def refuse_unknown_judges(job: Job) -> None:
+    """Refuse a named judge that is not configured.
+
+    Raises:
+        UsageError: there is one.
+    """
+    unknown = sorted(set(job.named_judges or ()) - {judge.label for judge in job.settings.judges})
+    if unknown:
+        cascades = [
+            judge.label
+            for judge in job.settings.judges
+            if judge.cascade and unknown[0] in {member.label for member in judge.cascade.members}
+        ]
+        if cascades:
+            raise UsageError(f"--judge {unknown[0]}: judges only within a cascade; name {' or '.join(cascades)}")
+        raise UsageError(f"--judge {unknown[0]}: is not configured")
+
+
+def refuse_unknown_models(job: Job) -> None:
+    """Refuse a named model that is neither configured nor has imported answers.
+
+    Raises:
+        UsageError: there is one.
+    """
+    configured = {model.label for model in job.settings.models}
+    unknown = sorted(set(job.named_models or ()) - configured)
+    if unknown and Warehouse(job.warehouse).database.exists():
+        Warehouse(job.warehouse).renew_if_damaged()
+        with Warehouse(job.warehouse).reader() as reader:
+            rows = reader.rows("select distinct model from responses where source = 'imported'")
+        unknown = sorted(set(unknown) - {row["model"] for row in rows})
+    if unknown:
+        raise UsageError(f"--model {unknown[0]}: is neither configured nor the model of an imported response")

@@ -6,13 +6,12 @@ import subprocess
 import sys
 from base64 import b64encode
 
-from flows.server.own_server import place_of
-from flows.server.settings_files import settings_files
+from flows.server.project_server import place_of, settings_files
 from tasks.rules.errors import UsageError
 
 _ANSWER_S = 10.0
 _REFUSALS = (401, 403)
-_NONE = "PREFECT_API_URL is not set, so Prefect records no runs; `prbench serve` starts one that asks for a secret"
+_NONE = "PREFECT_API_URL is not set, so runs are recorded by a server of this data folder, which asks for a secret"
 _OPEN = (
     "{where} asks for no secret: anyone who reaches it, even a web page, can make it run commands; start it with "
     "PREFECT_SERVER_API_AUTH_STRING, and set PREFECT_API_AUTH_STRING here"

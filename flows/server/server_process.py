@@ -1,28 +1,62 @@
 """The process of a Prefect server that the project starts: Prefect's own, behind a secret, for this machine alone.
 
-    python -P -m flows.server.server_process SOCKET SECRET [--for-one-run]
+    python -P -m flows.server.server_process SOCKET SECRET LOCK FOLDER UNUSED_S
 
-Both are numbers of open files: the socket to listen on, and the file with the secret, which so stands neither among the
-arguments nor in the environment that the process was started with. With `--for-one-run` there are no pages and no
-services for deployments, and the server ends with the process that holds the other end of its standard input.
+The first three are numbers of open files: the socket to listen on; the file with the secret, which so stands neither
+among the arguments nor in the environment that the process was started with; and the lock of the folder's server. The
+folder holds the database, and the lock that its users share: so many seconds after the last of them the server ends.
 """
 
+import fcntl
 import os
+import re
 import signal
 import socket
 import sys
 import threading
-from collections.abc import Awaitable, Callable, MutableMapping
+import time
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from flows.server.loopback import HOST, is_from_here
-
-FOR_ONE_RUN = "--for-one-run"
+HOST = "127.0.0.1"
+ADDRESS, USERS = "address.json", "users.lock"
+FRESH_S = 60.0
+"""So old a sign of life of a server on another machine may be."""
+_LOOK_EVERY_S = 1.0
+_NAMES = {HOST, "localhost", "[::1]"}
+"""What this machine calls itself."""
+_PORT = re.compile(r":\d*\Z")
+_SETTINGS = {
+    # When it ends, it logs the events that it could not store; they are of no use.
+    "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
+    # Fewer and larger writes: thousands of task runs otherwise stall its SQLite database.
+    "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_BATCH_SIZE": "200",
+    "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_READ_BATCH_SIZE": "200",
+    "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL": "1",
+    "PREFECT_SERVER_SERVICES_EVENT_PERSISTER_BATCH_SIZE": "500",
+    "PREFECT_SERVER_SERVICES_EVENT_PERSISTER_READ_BATCH_SIZE": "200",
+    # The pages talk to whatever address they came from: a tunnel may give the server another port.
+    "PREFECT_UI_API_URL": "/api",
+}
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+def is_from_here(hosts: Sequence[str], origins: Sequence[str]) -> bool:
+    """Whether a request with these headers Host and Origin asks for this machine, and comes from no foreign page.
+
+    A browser sends the page's own address as Origin. A foreign name that leads here (DNS rebinding) has both headers
+    agree, so the name itself is looked at.
+    """
+    if len(hosts) != 1:
+        return False
+    # A browser leaves out the port 80; a name is the same in capitals, and may end with a dot.
+    host = hosts[0].lower()
+    is_this_machine = _PORT.sub("", host).removesuffix(".") in _NAMES
+    return is_this_machine and all(origin.lower() == f"http://{host}" for origin in origins)
 
 
 class OnlyFromHere:
@@ -48,14 +82,12 @@ def _headers(scope: Scope, name: bytes) -> list[str]:
 
 
 def main() -> None:
-    """Serve until SIGTERM."""
-    listening = socket.socket(fileno=int(sys.argv[1]))
-    # The file stays open: its lock says that the server is running.
-    secret = os.pread(int(sys.argv[2]), 1024, 0).decode()
-    is_for_one_run = FOR_ONE_RUN in sys.argv[3:]
-    if is_for_one_run:
-        threading.Thread(target=_end_with_the_run, daemon=True).start()
-    _prepare(secret, listening.getsockname()[1], is_for_one_run=is_for_one_run)
+    """Serve until nobody uses it any more, or SIGTERM."""
+    # The third file stays open: its lock says that the server is running.
+    listening, secret = socket.socket(fileno=int(sys.argv[1])), os.pread(int(sys.argv[2]), 1024, 0).decode()
+    folder, unused_s = Path(sys.argv[4]), float(sys.argv[5])
+    threading.Thread(target=_end_when_unused, args=(folder, unused_s), daemon=True).start()
+    _prepare(secret, listening.getsockname()[1], folder)
     # Prefect reads its settings when it is imported.
     import uvicorn
     from prefect.server.api.server import create_app
@@ -67,29 +99,47 @@ def main() -> None:
         # Below that it logs the headers of web sockets, the secret among them.
         log_level="error",
         timeout_keep_alive=get_current_settings().server.api.keepalive_timeout,
+        timeout_graceful_shutdown=5,
     )
     uvicorn.Server(config).run(sockets=[listening])
 
 
-def _prepare(secret: str, port: int, *, is_for_one_run: bool) -> None:
+def _prepare(secret: str, port: int, folder: Path) -> None:
     os.environ |= {
         "PREFECT_SERVER_API_AUTH_STRING": secret,
         "PREFECT_SERVER_API_CSRF_PROTECTION_ENABLED": "true",
         "PREFECT_SERVER_API_CORS_ALLOWED_ORIGINS": f"http://{HOST}:{port}",
     }
-    # The pages talk to whatever address they came from: a tunnel may give the server another port.
-    os.environ.setdefault("PREFECT_UI_API_URL", "/api")
-    # Prefect copies its pages before it serves them, which it would do inside its installed package.
-    home = Path(os.environ.get("PREFECT_HOME", "~/.prefect")).expanduser()
-    os.environ.setdefault("PREFECT_UI_STATIC_DIRECTORY", str(home / "prbench" / "ui"))
-    if is_for_one_run:
-        os.environ |= {"PREFECT__SERVER_EPHEMERAL": "1", "PREFECT_UI_ENABLED": "false"}
+    home = Path(os.environ.get("PREFECT_HOME") or "~/.prefect").expanduser()
+    settings = _SETTINGS | {
+        "PREFECT_SERVER_DATABASE_CONNECTION_URL": f"sqlite+aiosqlite:///{folder / 'prefect.db'}",
+        # Prefect copies its pages before it serves them, which it would do inside its installed package.
+        "PREFECT_UI_STATIC_DIRECTORY": str(home / "prbench" / "ui"),
+    }
+    for name, value in settings.items():
+        os.environ.setdefault(name, value)
 
 
-def _end_with_the_run() -> None:
-    """Wait for the end of the process that the server is for, which may be killed."""
-    sys.stdin.buffer.read()
+def _end_when_unused(folder: Path, unused_s: float) -> None:
+    """Show that the server lives, and end it when it had no user for so long; the next one waits until it has ended."""
+    users = (folder / USERS).open("a+b")
+    used_s = time.monotonic()
+    while time.monotonic() - used_s < unused_s:
+        time.sleep(_LOOK_EVERY_S)
+        try:
+            os.utime(folder / ADDRESS)
+            fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            break  # the folder is gone
+        except BlockingIOError:
+            used_s = time.monotonic()
+        else:
+            if time.monotonic() - used_s < unused_s:
+                fcntl.flock(users, fcntl.LOCK_UN)
+    (folder / ADDRESS).unlink(missing_ok=True)
     os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(20)
+    os._exit(0)
 
 
 if __name__ == "__main__":

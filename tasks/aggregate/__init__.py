@@ -13,7 +13,7 @@ from tasks.aggregate.agreement import (
 )
 from tasks.aggregate.conditions import has_untested, new_conditions, stale_condition_tests, unknown_labels
 from tasks.aggregate.debiased import stale_debiased
-from tasks.aggregate.intervals import Row, stale_intervals
+from tasks.aggregate.intervals import Row, has_stale_figures, stale_intervals
 from tasks.config.job import Job
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
@@ -71,9 +71,13 @@ def _unknown_members(reader: Reader, job: Job) -> list[str]:
     ]
 
 
-def has_stale_conditions(reader: Reader, job: Job) -> bool:
-    """Whether configured conditions are not stored yet, or a difference between conditions has no test."""
-    return bool(new_conditions(reader, job) or has_untested(reader))
+def has_stale_measures(reader: Reader, job: Job) -> bool:
+    """Whether `aggregate` would store something: a configured set, or a measure of what has changed."""
+    if has_stale_figures(reader) or has_untested(reader):
+        return True
+    if _new_majorities(reader, job) or new_conditions(reader, job):
+        return True
+    return any(any(True for _ in find(reader)) for finds in _MEASURED.values() for find in finds)
 
 
 def _new_majorities(reader: Reader, job: Job) -> list[Row]:

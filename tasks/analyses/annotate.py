@@ -157,15 +157,25 @@ def measure_annotations(job: Job) -> StageReport:
     """Measure the agreement where labels have changed since the last time, and publish it."""
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
-        stored: dict[tuple[str, ...], dict[str, str]] = defaultdict(dict)
-        for row in reader.rows("from annotation_agreement"):
-            stored[_COMPARISON(row)][row["label"]] = row["basis"]
-        rows = [row for key, given, expected in _pairs(reader) for row in _new(key, given, expected, stored)]
+        rows = list(_stale(reader))
     if rows:
         warehouse.write("annotation_agreement", rows)
         warehouse.publish()
     n_pairs = len({row["basis"] for row in rows})
     return StageReport("agreement", rows=len(rows), notes=[f"{n_pairs} comparisons of labels measured"])
+
+
+def has_unmeasured(reader: Reader) -> bool:
+    """Whether labels have changed since their agreement was measured."""
+    return any(True for _ in _stale(reader))
+
+
+def _stale(reader: Reader) -> Iterator[Row]:
+    stored: dict[tuple[str, ...], dict[str, str]] = defaultdict(dict)
+    for row in reader.rows("from annotation_agreement"):
+        stored[_COMPARISON(row)][row["label"]] = row["basis"]
+    for key, given, expected in _pairs(reader):
+        yield from _new(key, given, expected, stored)
 
 
 def _pairs(reader: Reader) -> Iterator[tuple[Row, Labels, Labels]]:

@@ -97,6 +97,15 @@ def check(job: Job, suites: Sequence[str] = SUITES, *, reuse: bool = False) -> S
     return _report(job, findings, policies)
 
 
+def has_unchecked(job: Job, reader: Reader) -> bool:
+    """Whether the findings of the ingest suite do not stand any more, or are not there yet."""
+    benchmark = load_benchmark(job.settings.benchmark)
+    everything = expectations_of(benchmark)
+    key = {"benchmark": benchmark.name, "dataset_revision": job.data.revision}
+    of_ingest = [each for each in everything if each.suite == "ingest"]
+    return _known_findings(reader, key, of_ingest, policies_of(job, everything)) is None
+
+
 def _known_findings(
     reader: Reader, key: dict[str, str], expectations: list[Expectation], policies: Policies
 ) -> list[Finding] | None:

@@ -202,6 +202,11 @@ class HardSubset(Strict):
     min_coverage: Annotated[float, Field(gt=0, le=1)] | None = None
 
 
+def _as_written(value: object) -> object:
+    """Take the word `off`, which YAML reads as false."""
+    return "off" if value is False else value
+
+
 class Settings(Strict):
     """The configuration.
 
@@ -212,7 +217,8 @@ class Settings(Strict):
     replace what is stored of them.
     `rubric_writer` is the model that rewrites criteria for judges with `rubric: augmented`. `annotator` labels tasks,
     `reviewer` checks criteria: one model each, or a list of them. `capabilities` says who describes capabilities.
-    Without `stopping`, all tasks are evaluated.
+    Without `stopping`, all tasks are evaluated. `prefect: off` has no run recorded; it says nothing about results, so
+    it is not stored with them.
     """
 
     benchmark: str = "prbench"
@@ -238,6 +244,7 @@ class Settings(Strict):
     alerts: Alerts = Alerts()
     report: Report = Report()
     retention: Retention = Retention()
+    prefect: Annotated[Literal["auto", "off"], BeforeValidator(_as_written), Field(exclude=True)] = "auto"
 
     @property
     def called_judges(self) -> tuple[Judge, ...]:

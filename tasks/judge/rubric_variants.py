@@ -16,7 +16,6 @@ from tasks.rules.text.characters import one_line
 from tasks.rules.variants import AUGMENTED, EXAMPLES_REMOVED, read_augmented, variant_id, without_examples
 from tasks.rules.verdict import PARSE_ERROR, VerdictError
 from tasks.run.judgings import target_of
-from tasks.run.keys import CALLED_BY
 from tasks.run.missing_work import (
     Conversation,
     WantedTasks,
@@ -26,6 +25,7 @@ from tasks.run.missing_work import (
     wanted_tasks,
 )
 from tasks.run.run_context import RunContext, open_run_context
+from tasks.run.stages import STAGES
 from tasks.run.writing import NO_CALL, PartWriter, StageReport, usage_columns
 from warehouse import Warehouse
 
@@ -52,7 +52,7 @@ async def derive(job: Job, *, retry_failed: bool = False) -> StageReport:
     report.rows = len(rows)
     if missing.get(AUGMENTED):
         with progress(report.stage, {AUGMENTED: len(missing[AUGMENTED])}, is_quiet=job.is_quiet):
-            async with open_run_context(job, CALLED_BY[report.stage], retry_failed=retry_failed) as context:
+            async with open_run_context(job, STAGES[report.stage].calls, retry_failed=retry_failed) as context:
                 await context.ready()
                 await _augment(job, wanted, context, missing[AUGMENTED], conversations, report)
                 context.add_notices(report)

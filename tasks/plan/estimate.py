@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tasks.llm import Prices, Target, cost_usd, count_tokens
+from tasks.run.stages import STAGES
 from warehouse import Reader
 
 MEASURED, COUNTED, ASSUMED, UNKNOWN = "measured", "counted", "assumed", "unknown"
 """What an estimate rests on: stored calls; prompts whose tokens are counted; or lengths that nothing here has shown."""
-_ASSUMED_ROLES = ("sample", "judge", "annotate", "review", "capabilities")
 COUNTED_PROMPTS = 40
 """So many prompts are counted where none was measured; tokenizing all of a night's would take longer than is useful."""
 
@@ -116,7 +116,7 @@ def planned_calls(
     missing = ["its price is unknown; set its `price`"] if prices.input_usd_per_mtok is None else []
     prompt, completion = _times(calls, per_call.prompt), _times(calls, per_call.completion)
     cost = cost_usd(prices, prompt, _times(calls, per_call.cached), completion)
-    if role not in _ASSUMED_ROLES and per_call.basis == UNKNOWN:
+    if not STAGES[role].is_assumed and per_call.basis == UNKNOWN:
         missing.append("the length of its calls; none was measured yet")
     ends, assumed = _completed(role, per_call, most_answer)
     low, high = (cost_usd(prices, *(_times(calls, n) for n in (e.prompt, e.cached, e.completion))) for e in ends)
@@ -132,7 +132,7 @@ def planned_calls(
 def _completed(role: str, per_call: PerCall, most_answer: int | None) -> tuple[tuple[PerCall, PerCall], list[str]]:
     """The cheapest and the dearest mean call that what is known allows, and what is assumed for them, in words."""
     is_known = per_call.prompt is not None and per_call.completion is not None
-    if is_known or role not in _ASSUMED_ROLES:
+    if is_known or not STAGES[role].is_assumed:
         return (per_call, per_call), []
     low = high = per_call
     assumed = []

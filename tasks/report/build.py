@@ -40,7 +40,7 @@ def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[
         job: whose benchmark, data-set revision, models, judges and splits are shown.
         folder: the report folder, where to.
         vintage: which sampling is shown; None: the latest of each model; `all`.
-        changes: the latest samplings compared with earlier ones (`flows.nightly_changes.changes`).
+        changes: the latest samplings compared with earlier ones (`flows.nightly.changes`).
 
     Raises:
         UsageError: the folder holds something else.

@@ -16,19 +16,8 @@ from tasks.run.missing_work import (
     wanted_rubrics,
     wanted_tasks,
 )
+from tasks.run.stages import ANALYST_ROLES, CALLED_ROLES, JUDGE, MODEL, RUBRIC_WRITER
 from warehouse import Warehouse, WarehouseError
-
-MODEL, JUDGE, RUBRIC_WRITER, ANNOTATOR, REVIEWER = "model", "judge", "rubric_writer", "annotator", "reviewer"
-CALLED_ROLES = (MODEL, JUDGE, RUBRIC_WRITER)
-"""The roles that a whole run calls."""
-CAPABILITY_MODEL, CAPABILITY_EMBEDDING = "capability_model", "capability_embedding"
-ANALYST_ROLES = (ANNOTATOR, REVIEWER, CAPABILITY_MODEL, CAPABILITY_EMBEDDING)
-"""Those that an analysis calls; the settings have them under that name."""
-CALLED_BY = {
-    "sample": (MODEL,), "judge": (JUDGE,), "derive": (RUBRIC_WRITER,), "annotate": (ANNOTATOR,), "review": (REVIEWER,),
-    "capabilities": (CAPABILITY_MODEL, CAPABILITY_EMBEDDING),
-}  # fmt: skip
-"""The roles that a stage calls."""
 
 
 class Callee(NamedTuple):

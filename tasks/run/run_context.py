@@ -34,7 +34,8 @@ from tasks.llm import (
     weights_path,
 )
 from tasks.rules.errors import UsageError
-from tasks.run.keys import CALLED_ROLES, callees, callees_here, has_calls, refuse_without_key
+from tasks.run.keys import callees, callees_here, has_calls, refuse_without_key
+from tasks.run.stages import CALLED_ROLES, STAGES
 from tasks.run.writing import StageReport
 from warehouse import Warehouse, write_atomically
 
@@ -85,17 +86,6 @@ def _file(folder: Path, run_id: str) -> Path:
     return folder / _FOLDER / f"{quote(run_id, safe='')}.senders.json"
 
 
-_AS_JUDGES = ("drift", "derive", "annotate", "review", "capabilities")
-ROLES = ("sample", "judge", *_AS_JUDGES)
-"""What calls are made for. Those `_AS_JUDGES` are under the same limits together with the judges'."""
-_LOST_ROLES = {
-    "responses": ("sample", "model"), "verdicts": ("judge", "judge"), "control_verdicts": ("drift", "judge"),
-    "criterion_variants": ("derive", "model"), "task_annotations": ("annotate", None),
-    "model_reviews": ("review", None),
-    "criterion_capabilities": ("capabilities", None), "phrase_embeddings": ("capabilities", None),
-    "capability_names": ("capabilities", None),
-}  # fmt: skip
-"""Table -> what its rows are called for, and which column has the label of the one that is called."""
 LEDGER = "ledger"
 _OWN_FILES = 128
 """What a run has open beside its calls, with room to spare; models and judges share the rest."""
@@ -114,14 +104,14 @@ class RunContext:
             self.limiters[role] = Limiter(
                 fitted[rates.concurrency or 1], self.budget, rates.rpm, rates.tpm, limits.outage_s, _stop_at_s(job)
             )
-        self.limiters |= dict.fromkeys(_AS_JUDGES, self.limiters["judge"])
+        self.limiters = {stage: self.limiters.get(stage, self.limiters["judge"]) for stage in STAGES}
         self._held = _held_back(job)
         self.ledger = Ledger(job.warehouse / LEDGER, Warehouse(job.warehouse).why_lost)
         tries = Tries(limits.attempts, limits.deadline_s, _stop_at_s(job))
         self.senders = _senders(job)
         self._gateways = {
             role: Gateway(self.limiters[role], self.ledger, job.run_id, tries, role, self.senders or send)
-            for role in ROLES
+            for role in STAGES
         }
         self._stop_at = job.stop_at
         self._noticed: set[str] = set()
@@ -193,12 +183,14 @@ def _fitted(concurrency: int) -> int:
 
 def _held_back(job: Job) -> set[tuple[str, str | None]]:
     """The roles and labels whose calls may be for rows that were lost; without a label, it may be any."""
-    found = set()
-    for loss in Warehouse(job.warehouse).losses():
-        if loss.table in _LOST_ROLES and loss.benchmark in {None, job.settings.benchmark}:
-            role, label = _LOST_ROLES[loss.table]
-            found.add((role, label and getattr(loss, label)))
-    return found
+    losses = [each for each in Warehouse(job.warehouse).losses() if each.benchmark in {None, job.settings.benchmark}]
+    return {
+        (name, label and getattr(loss, label))
+        for loss in losses
+        for name, stage in STAGES.items()
+        for table, label in stage.tables.items()
+        if loss.table == table
+    }
 
 
 def _endpoint_notices(limiter: Limiter) -> Iterator[str]:

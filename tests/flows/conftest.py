@@ -3,7 +3,6 @@
 import contextlib
 import io
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,7 +15,8 @@ import pytest
 import yaml
 
 from flows.cli.main import main
-from flows.run.recording import trust_again
+from flows.recorded import UNRECORDED
+from flows.server.project_server import Server
 from tests.faults.server import FaultServer
 from tests.flows.prefect_server import serving_prefect
 from tests.sharing import shared_folder
@@ -72,40 +72,28 @@ def _expected(returned: int, code: int, done: Done) -> Done:
     return done
 
 
-@pytest.fixture(autouse=True)
-def _no_server_given_up() -> None:
-    """A server that an earlier test gave up is not the one of this test."""
-    trust_again()
-
-
 @pytest.fixture(scope="session")
-def prefect_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a real Prefect server with a database of its own, which all flows of these tests talk to."""
+def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A real Prefect server with a database of its own."""
     home = tmp_path_factory.mktemp("prefect")
-    with serving_prefect(home, shared_folder(tmp_path_factory)) as server, pytest.MonkeyPatch.context() as patch:
-        # Prefect reads its settings once, when it is imported.
-        assert "prefect" not in sys.modules
-        patch.setenv("PREFECT_HOME", str(home))
-        patch.setenv("PREFECT_API_URL", server.url)
-        patch.setenv("PREFECT_API_AUTH_STRING", server.secret)
-        try:
-            yield server.url
-        finally:
-            _send_logs()
-
-
-def _send_logs() -> None:
-    """Send what Prefect still holds: without its server it would try to for a minute when this process ends."""
-    if "prefect" in sys.modules:
-        from prefect.logging.handlers import APILogWorker
-
-        APILogWorker.drain_all(timeout=5)
+    with serving_prefect(home, shared_folder(tmp_path_factory)) as server:
+        yield server
 
 
 @pytest.fixture
-def command(tmp_path: Path, prefect_api: str) -> Command:
-    """`prbench` in an empty folder, talking to the test's Prefect server."""
-    assert os.environ["PREFECT_API_URL"] == prefect_api
+def prefect_api(prefect_server: Server, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of the server, which records what the test runs."""
+    monkeypatch.setenv("PRBENCH_PREFECT", "auto")
+    monkeypatch.setenv("PREFECT_API_URL", prefect_server.url)
+    monkeypatch.setenv("PREFECT_API_AUTH_STRING", prefect_server.secret)
+    prefect_server.use()
+    UNRECORDED.clear()
+    return prefect_server.url
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Command:
+    """`prbench` in an empty folder."""
     return Command(tmp_path)
 
 

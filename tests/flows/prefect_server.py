@@ -1,22 +1,20 @@
 """A Prefect server for tests, as the project starts one, on a database that one of the test processes made for all."""
 
 import os
+import secrets
 import shutil
 import socket
 import sqlite3
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import TextIO
 
 import httpx
 
-from flows.server.own_server import OwnServer, _made
+from flows.server.project_server import Server
+from flows.server.server_process import ADDRESS, HOST
 from warehouse.locks import file_lock
 
 _DATABASE = "prefect.db"
@@ -35,34 +33,29 @@ def take_database(shared: Path, home: Path) -> bool:
 
 
 @contextmanager
-def serving_prefect(home: Path, shared: Path) -> Iterator[OwnServer]:
-    """A server with its database in the folder `home`."""
-    environment = {
-        **os.environ, "PREFECT_HOME": str(home), "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "DO_NOT_TRACK": "1",
-        **{f"PREFECT_SERVER_SERVICES_{name}_ENABLED": "false" for name in UNUSED},
-    }  # fmt: skip
-    with (home / "server.log").open("w") as log, ExitStack() as making:
+def serving_prefect(home: Path, shared: Path) -> Iterator[Server]:
+    """A server with its database in the folder `home`, whose process ends with the block."""
+    environment = os.environ | {f"PREFECT_SERVER_SERVICES_{name}_ENABLED": "false" for name in UNUSED}
+    secret, log = f"prbench:{secrets.token_urlsafe(32)}", home / "server.log"
+    (home / "secret").write_text(secret)
+    (home / ADDRESS).touch()
+    with ExitStack() as making, (home / "secret").open() as file, socket.create_server((HOST, 0)) as listening:
         making.enter_context(file_lock(shared / "prefect.lock", wait=True))
         if take_database(shared, home):
             making.close()
-        server = _started(home, environment, log)
-        try:
-            wait_until_healthy(f"{server.url}/health", home / "server.log")
-            _keep_database(home, shared)
-            making.close()
-            yield server
-        finally:
-            server.stop()
-
-
-def _started(home: Path, environment: dict[str, str], log: TextIO) -> OwnServer:
-    """As `flows.server.own_server` does it, which would import Prefect here, before it is told where its home is."""
-    with (home / "secret").open("w+b", buffering=0) as file, socket.create_server(("127.0.0.1", 0)) as listening:
-        secret = _made(file)
-        given = (listening.fileno(), file.fileno())
-        command = [sys.executable, "-P", "-m", "flows.server.server_process", *map(str, given)]
-        process = subprocess.Popen(command, env=environment, pass_fds=given, stdout=log, stderr=log)
-        return OwnServer(f"http://127.0.0.1:{listening.getsockname()[1]}/api", secret, process)
+        given = (listening.fileno(), file.fileno(), file.fileno())
+        command = [sys.executable, "-P", "-m", "flows.server.server_process", *map(str, given), str(home), "3600"]
+        with log.open("w") as said, subprocess.Popen(
+            command, env=environment | {"PREFECT_HOME": str(home)}, pass_fds=given, stdout=said, stderr=said
+        ) as process:  # fmt: skip
+            try:
+                server = Server(f"http://{HOST}:{listening.getsockname()[1]}/api", secret)
+                assert server.is_ready(180), log.read_text()
+                _keep_database(home, shared)
+                making.close()
+                yield server
+            finally:
+                process.kill()
 
 
 def browser(url: str, secret: str | None = None) -> httpx.Client:
@@ -80,14 +73,3 @@ def _keep_database(home: Path, shared: Path) -> None:
         with closing(sqlite3.connect(home / _DATABASE)) as made, closing(sqlite3.connect(copy)) as kept:
             made.backup(kept)
         copy.rename(shared / _DATABASE)
-
-
-def wait_until_healthy(url: str, log: Path) -> None:
-    deadline_s = time.monotonic() + 180
-    while time.monotonic() < deadline_s:
-        try:
-            with urllib.request.urlopen(url, timeout=5):
-                return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.5)
-    raise AssertionError(f"Prefect's server did not start:\n{log.read_text()}")

@@ -92,9 +92,8 @@ def test_the_wheel_has_every_file_of_the_packages_and_no_data(installed: Install
 
 
 def test_an_installed_package_runs_from_an_empty_folder_stores_data_there_and_nothing_in_itself(
-    installed: Installation, prefect_api: str, provider: FaultServer, tmp_path: Path
+    installed: Installation, provider: FaultServer, tmp_path: Path
 ) -> None:
-    assert prefect_api
     endpoint = {"name": "hosted_vllm/alpha", "api_base": provider.api_base}
     settings = {"dataset": {"source": "sample"}, "models": [endpoint], "judges": [endpoint]}
     (tmp_path / "prbench.yaml").write_text(yaml.safe_dump(settings))

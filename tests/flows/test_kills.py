@@ -15,7 +15,6 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.long
-@pytest.mark.usefixtures("prefect_api")
 def test_a_command_that_is_killed_twice_loses_no_recorded_reply_and_ends_as_if_undisturbed(tmp_path: Path) -> None:
     with provider() as server:
         configured(tmp_path, server.api_base)
@@ -35,7 +34,6 @@ def test_a_command_that_is_killed_twice_loses_no_recorded_reply_and_ends_as_if_u
 
 
 @pytest.mark.long
-@pytest.mark.usefixtures("prefect_api")
 def test_a_signal_ends_a_command_within_seconds_though_its_calls_take_long(tmp_path: Path) -> None:
     with FaultServer(lambda request, number: Answer(well_behaved(request, number).text, delay_s=60)) as server:
         data = configured(tmp_path, server.api_base)

@@ -125,9 +125,8 @@ READS = (
 
 
 @pytest.fixture(scope="module")
-def shared(prefect_api: str, tmp_path_factory: pytest.TempPathFactory) -> Command:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Command:
     """A folder with a warehouse for several machines."""
-    assert prefect_api
     command = Command(tmp_path_factory.mktemp("shared"))
     command.configure(dataset={"source": "sample"}, models=[], judges=[], warehouse="data")
     command("run")

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from flows import recorded
+from flows.execution import mark_killed, run_row
 from flows.run.outcomes import RUNNING
-from flows.run.run_record import mark_killed, run_row
 from tasks.config.job import Job
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Ledger
@@ -55,17 +56,15 @@ def begun(folder: Path, run_id: str, second: float = 1.0) -> dict[str, Any]:
 
 
 @pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch, prefect_api: str) -> dict[str, list[dict[str, Any]]]:
+def shown(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[dict[str, Any]]]:
     """The tables that Prefect's UI gets."""
-    from flows.recorded import result_tables  # imports Prefect, which has to find the tests' server
-
     tables: dict[str, list[dict[str, Any]]] = {}
 
     async def show(_job: Job, key: str, _title: str, rows: Any) -> None:
         tables[key] = list(rows)
 
-    monkeypatch.setattr(result_tables, "table_shown", show)
-    monkeypatch.setattr(result_tables, "leaderboard", lambda *_: type("Board", (), {"records": []}))
+    monkeypatch.setattr(recorded, "_show_table", show)
+    monkeypatch.setattr(recorded, "leaderboard", lambda *_: type("Board", (), {"records": []}))
     return tables
 
 
@@ -76,8 +75,6 @@ def summed(rows: list[dict[str, Any]]) -> float:
 def test_all_places_tell_the_same_cost_of_a_run_that_was_killed(
     folder: Path, job: Job, shown: dict[str, list[dict[str, Any]]]
 ) -> None:
-    from flows.recorded.result_tables import results_shown
-
     verdicts = [control_verdict(run_id="killed", cost_usd=2.5)]
     write(folder, runs=[begun(folder, "killed")], control_verdicts=verdicts)
     called(folder, "killed", PAID)
@@ -86,7 +83,7 @@ def test_all_places_tell_the_same_cost_of_a_run_that_was_killed(
         "status --spend": summed(spent(job)),
         "in Prefect": None,
     }
-    asyncio.run(results_shown(job.model_copy(update={"run_id": "killed"})))
+    asyncio.run(recorded.show_results(job.model_copy(update={"run_id": "killed"})))
     told["in Prefect"] = summed(shown["cost"])
     (killed,) = mark_killed(job)
     told["runs.cost_usd"] = killed["cost_usd"]

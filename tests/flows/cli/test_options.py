@@ -14,28 +14,29 @@ from flows.cli.main import SECTIONS, cli, main
 from tests.flows.conftest import PROJECT
 
 SHOWS, ACTS = {"--json", "--verbose"}, {"--json", "--quiet", "--verbose"}
+RUNS = ACTS | {"--no-prefect"}
 WAREHOUSE = {"--config", "--warehouse"}
 ANY_PLACE = WAREHOUSE | {"--benchmark"}
 CALLS = {"--retry-failed", "--replace-lost", "--max-usd", "--max-tokens", "--stop-at"}
 EVALUATED = {"--split", "--model", "--judge", "--trials", "--limit", "--vintage", "--night"}
 COMPARED = {"--split", "--model", "--judge", "--vintage"}
 DOES = {
-    "run": ACTS | ANY_PLACE | EVALUATED | CALLS,
-    "nightly": ACTS | ANY_PLACE | EVALUATED | CALLS,
-    "backfill": ACTS | ANY_PLACE | EVALUATED | CALLS | {"--task", "--trial", "--dry-run"},
+    "run": RUNS | ANY_PLACE | EVALUATED | CALLS,
+    "nightly": RUNS | ANY_PLACE | EVALUATED | CALLS,
+    "backfill": RUNS | ANY_PLACE | EVALUATED | CALLS | {"--task", "--trial", "--dry-run"},
     "plan": SHOWS | ANY_PLACE | EVALUATED | {"--stopping"},
-    "ingest": ACTS | ANY_PLACE | {"--split"},
-    "assemble": ACTS | ANY_PLACE | {"--split", "--limit"},
-    "sample": ACTS | ANY_PLACE | CALLS | EVALUATED - {"--judge"},
-    "derive": ACTS | ANY_PLACE | CALLS | {"--split", "--judge", "--limit"},
-    "capabilities": ACTS | ANY_PLACE | CALLS | {"--split", "--limit"},
+    "ingest": RUNS | ANY_PLACE | {"--split"},
+    "assemble": RUNS | ANY_PLACE | {"--split", "--limit"},
+    "sample": RUNS | ANY_PLACE | CALLS | EVALUATED - {"--judge"},
+    "derive": RUNS | ANY_PLACE | CALLS | {"--split", "--judge", "--limit"},
+    "capabilities": RUNS | ANY_PLACE | CALLS | {"--split", "--limit"},
     "weaknesses": SHOWS | ANY_PLACE | {"--judge", "--than", "-n"},
-    "annotate": ACTS | ANY_PLACE | CALLS | {"--split", "--limit"},
-    "review": ACTS | ANY_PLACE | CALLS | {"--split", "--limit"},
+    "annotate": RUNS | ANY_PLACE | CALLS | {"--split", "--limit"},
+    "review": RUNS | ANY_PLACE | CALLS | {"--split", "--limit"},
     "reviews": SHOWS | ANY_PLACE | {"-n"},
-    "judge": ACTS | ANY_PLACE | CALLS | EVALUATED,
-    "aggregate": ACTS | ANY_PLACE | {"--take-over"},
-    "select-hard": ACTS | ANY_PLACE | {"--split", "--judge", "--vintage"},
+    "judge": RUNS | ANY_PLACE | CALLS | EVALUATED,
+    "aggregate": RUNS | ANY_PLACE | {"--take-over"},
+    "select-hard": RUNS | ANY_PLACE | {"--split", "--judge", "--vintage"},
     "leaderboard": SHOWS | ANY_PLACE | COMPARED
     | {"--hard", "--score", "--by", "--risk", "--selection", "--output", "--debiased"},
     "status": SHOWS | ANY_PLACE | EVALUATED | {"--spend", "--runs", "--disk", "--since"},
@@ -66,14 +67,14 @@ DOES = {
     "remove": set(),
     "remove response": ACTS | WAREHOUSE
     | {"--model", "--task", "--trial", "--vintage", "--longer-than", "--reason", "--dry-run"},
-    "compact": ACTS | WAREHOUSE,
+    "compact": RUNS | WAREHOUSE,
     "backup": ACTS | WAREHOUSE | {"--verify"},
     "restore": ACTS | WAREHOUSE,
     "publish": ACTS | WAREHOUSE | {"--keep"},
     "certify": ACTS | ANY_PLACE,
     "verify": SHOWS | {"--digest", "--texts"},
     "doctor": SHOWS | ANY_PLACE | {"--no-call"},
-    "check": ACTS | ANY_PLACE | {"--list", "--accept"},
+    "check": RUNS | ANY_PLACE | {"--list", "--accept"},
     "serve": {"--verbose"} | ANY_PLACE | {"--port", "--name", "--work-pool"},
 }  # fmt: skip
 """Command -> the options that change something there."""

@@ -3,12 +3,13 @@
 import asyncio
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from flows import nightly
-from flows.run.recording import give_up_recording, has_given_up, recording
 from tasks.alerts import Delivery, deliver
+from tests.builders import job_on
 from tests.tasks.alerts.conftest import DRIFT, DROP, NIGHT, WAIT_S, alerts_to
 from tests.tasks.alerts.servers import Hook, Reply, closed_port, serving_hook
 
@@ -84,21 +85,16 @@ def test_a_block_made_of_apprise_sends_and_follows_no_redirect(prefect_api: str,
     assert "secret" not in str(redirected.error)
 
 
-def test_blocks_are_looked_for_on_the_named_server_and_no_client_of_prefect_follows_a_redirect(
-    prefect_api: str, capsys: pytest.CaptureFixture[str]
+def test_a_night_whose_named_server_does_not_answer_says_what_that_means(
+    prefect_api: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from prefect.client.base import PrefectHttpxAsyncClient
-    from prefect.settings import PREFECT_API_URL, temporary_settings
-
-    with recording(True):
-        give_up_recording("the server did not answer")
-    nightly._have_a_server()
-    assert not has_given_up()
-    assert prefect_api == os.environ["PREFECT_API_URL"]
-    assert not PrefectHttpxAsyncClient(follow_redirects=True).follow_redirects
-    with temporary_settings({PREFECT_API_URL: f"http://127.0.0.1:{closed_port()}/api"}):
-        nightly._have_a_server()
-    assert "does not answer; alerts do not reach Prefect blocks" in capsys.readouterr().err
+    job = job_on("sample", tmp_path / "data")
+    nightly._have_a_server(job)
+    assert (os.environ["PREFECT_API_URL"], capsys.readouterr().err) == (prefect_api, "")
+    monkeypatch.setattr(nightly, "_NAMED_S", 0.0)
+    monkeypatch.setenv("PREFECT_API_URL", f"http://127.0.0.1:{closed_port()}/api")
+    nightly._have_a_server(job)
+    assert "does not answer" in capsys.readouterr().err
 
 
 def test_no_library_behind_a_block_follows_a_redirect(hook: Hook) -> None:

@@ -9,11 +9,11 @@ import pytest
 
 from flows import nightly
 from flows.cli.main import main
+from flows.execution import run_row
 from flows.nightly import as_night, run_night
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
-from flows.run.run_record import run_row
-from flows.run.unknown_names import refuse_unknown_models
+from flows.run.validation import refuse_unknown_models
 from tasks.config.job import Job
 from tasks.rules.errors import UsageError
 from tests.builders import at, job_on

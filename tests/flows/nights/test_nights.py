@@ -44,8 +44,7 @@ class Nights:
 
 
 @pytest.fixture(scope="module")
-def world(prefect_api: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NightWorld]:
-    assert prefect_api
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NightWorld]:
     with night_world(tmp_path_factory.mktemp("nights")) as made:
         yield made
 
@@ -69,7 +68,7 @@ def test_a_night_calls_for_what_is_sampled_nightly_and_for_the_control_set_and_a
     assert Counter(nights.first.sampled) == {"pinned": N_TASKS, "fresh": N_TASKS}
     assert nights.first.n_judged == 2 * N_CRITERIA + N_CONTROL
     assert nights.again.calls == []
-    assert "nothing to judge, no model call made" in nights.again.said.stderr
+    assert "nothing is missing, no model call made" in nights.again.said.stderr
     assert (nights.second.sampled, nights.second.n_judged) == (["fresh"] * N_TASKS, N_CRITERIA + N_CONTROL)
 
 
@@ -285,7 +284,7 @@ def test_a_night_with_a_stop_time_ends_by_itself_and_keeps_what_was_done(trouble
 def test_a_night_waits_for_the_one_at_work_where_it_is_to_and_calls_for_nothing_then(
     nights: Nights, troubled: Troubled
 ) -> None:
-    assert "nothing to judge, no model call made" in troubled.waited.said.stderr
+    assert "nothing is missing, no model call made" in troubled.waited.said.stderr
     assert "skipped" not in troubled.waited.alerts
     # What a process of its own writes on standard output is the result for machines and nothing else.
     assert (troubled.last["night"], troubled.last["outcome"]) == (TROUBLED, "done")

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from flows.execution import job_of_run, run_row
 from flows.report_server.live import LiveView
 from flows.run.outcomes import DONE, RUNNING
-from flows.run.run_record import job_of_run, run_row
 from tasks.config.job import DataRevision, Job
 from tests.builders import REVISION, at, job_on
 from tests.tasks.compare.comparisons import RUBRICS, tasks_of

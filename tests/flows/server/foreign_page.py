@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import httpx
 import websockets
 
-from flows.server.own_server import OwnServer
+from flows.server.project_server import Server
 
 EVIL = "http://evil.example"
 _PATCH = '{"pull_steps": [{"prefect.deployments.steps.run_shell_script": {"script": "touch pwned"}}]}'
@@ -32,7 +32,7 @@ class Attempt:
     request: httpx.Request
 
 
-def attempts(server: OwnServer, token: Mapping[str, str]) -> Iterator[Attempt]:
+def attempts(server: Server, token: Mapping[str, str]) -> Iterator[Attempt]:
     """Every request in every disguise; some have the secret or a CSRF token, as if a browser had added them."""
     at = server.url.removesuffix("/api")
     own, port = at.removeprefix("http://"), at.rpartition(":")[2]

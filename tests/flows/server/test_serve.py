@@ -2,7 +2,9 @@
 
 import asyncio
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -11,21 +13,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import httpx
 import pytest
 
-from flows.serving import _settings
+from flows import deployments
+from flows import serving as serving_module
+from flows.server.project_server import FOLDER, _retention
 from tests.builders import job_on
-from tests.faults.server import is_judging
-from tests.flows.conftest import PRBENCH
+from tests.faults.server import FaultServer, is_judging
+from tests.flows.conftest import PRBENCH, Command
 from tests.flows.nights.night_world import N_CRITERIA, N_TASKS, NightWorld, Weather, night_world
-from tests.flows.prefect_server import browser
+from tests.flows.prefect_server import browser, take_database
+from tests.sharing import shared_folder
 
 pytestmark = pytest.mark.slow
 _ENDED = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}
-DEPLOYMENTS = ("nightly", "backfill", "check", "compact")
+DEPLOYMENTS = ("nightly", "run", "backfill", "check", "compact")
 
 
 class Api:
@@ -91,12 +95,18 @@ def until(condition: Callable[[], object], timeout_s: float = 120) -> None:
 
 
 @pytest.fixture(scope="module")
-def world(prefect_api: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NightWorld]:
-    assert prefect_api
-    with night_world(tmp_path_factory.mktemp("serve")) as made:
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NightWorld]:
+    """A world whose user has configured no Prefect server."""
+    folder = tmp_path_factory.mktemp("serve")
+    (folder / "data" / FOLDER).mkdir(parents=True, mode=0o700)
+    take_database(shared_folder(tmp_path_factory), folder / "data" / FOLDER)
+    with night_world(folder) as made, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PREFECT_HOME", str(folder / "home"))
+        patch.setenv("PRBENCH_PREFECT", "auto")
         made.server.behaviour = Weather()
         made.configure(nightly={"cron": "* * * * *"}, models=[made.endpoint("pinned")])
         yield made
+        subprocess.run(["pkill", "-f", f"server_process .*{folder}"], check=False)
 
 
 @dataclass(frozen=True)
@@ -109,16 +119,25 @@ class Served:
 
 
 @pytest.fixture(scope="module")
-def served(prefect_api: str, world: NightWorld) -> Iterator[Served]:
+def served(world: NightWorld) -> Iterator[Served]:
     """The server, once everything is served there; the last test ends it."""
-    api = Api(prefect_api)
-    with serving(world.command.folder, "--warehouse", "data") as (process, log):
-        until(lambda: "to start one now" in log.read_text() or process.poll() is not None)
-        until(lambda: _is_there(api, DEPLOYMENTS[-1]) or process.poll() is not None)
+    with serving(world.command.folder, "--port", str(free_port()), "--warehouse", "data") as (process, log):
+        until(lambda: "to start one now" in log.read_text() or process.poll() is not None, 240)
         assert process.poll() is None, log.read_text()
-        # A night a minute would take the time of the other tests.
-        api.pause("nightly")
-        yield Served(api, process, log)
+        at, secret = re.findall(r"Prefect: (\S+), the password is in (\S+)", log.read_text())[0]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PREFECT_API_URL", f"{at}/api")
+            patch.setenv("PREFECT_API_AUTH_STRING", Path(secret).read_text())
+            api = Api(f"{at}/api")
+            # A night a minute would take the time of the other tests.
+            api.pause("nightly")
+            yield Served(api, process, log)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+        return port
 
 
 @contextmanager
@@ -141,9 +160,9 @@ def api(served: Served) -> Api:
     return served.api
 
 
-def _is_there(api: Api, name: str) -> bool:
+def _is_there(api: Api, name: str, label: str = "") -> bool:
     try:
-        return bool(api.deployment(name))
+        return bool(api.get(f"/deployments/name/prbench-{name}/{label}") if label else api.deployment(name))
     except httpx.HTTPStatusError:
         return False
 
@@ -167,8 +186,8 @@ def test_the_form_of_every_deployment_explains_each_of_its_parameters(api: Api) 
     )
 
 
-def test_parameters_that_cannot_be_and_unknown_ones_are_refused_in_one_line_before_a_run_begins(api: Api) -> None:
-    for wrong in ({"night": "not a date"}, {"stop_at": "soon"}, {"max_usd": -1}, {"nigth": "2026-11-22"}):
+def test_parameters_that_cannot_be_are_refused_in_one_line_before_a_run_begins(api: Api) -> None:
+    for wrong in ({"night": "not a date"}, {"stop_at": "soon"}, {"max_usd": -1}):
         with pytest.raises(httpx.HTTPStatusError, match="409") as refused:
             api.trigger("nightly", **wrong)
         said = refused.value.response.json()["detail"]
@@ -192,21 +211,6 @@ def test_a_second_serve_of_the_same_deployments_is_refused(served: Served, world
     assert f"process {served.process.pid} is at work" in refused
 
 
-def served_again(api: Api, name: str) -> list[str]:
-    """The states of a running and of a finished run of a deployment after it is served again."""
-    from flows.registration import _close_killed
-
-    deployment = api.deployment(name)
-    path = f"/deployments/{deployment['id']}/create_flow_run"
-    run_ids = [api.post(path, state={"type": type_})["id"] for type_ in ("RUNNING", "COMPLETED")]
-    asyncio.run(_close_killed([UUID(deployment["id"])]))
-    return [api.run(run_id)["state_type"] for run_id in run_ids]
-
-
-def test_runs_that_were_killed_are_shown_as_crashed_when_they_are_served_again(api: Api) -> None:
-    assert served_again(api, "compact") == ["CRASHED", "COMPLETED"]
-
-
 @pytest.mark.long
 def test_a_work_pool_gets_the_same_deployments_and_its_worker_runs_them(api: Api, world: NightWorld) -> None:
     missing = world.command("serve", "--work-pool", "nights", "--name", "pool", "--warehouse", "data", code=2)
@@ -222,8 +226,6 @@ def test_a_work_pool_gets_the_same_deployments_and_its_worker_runs_them(api: Api
     run_id = api.trigger("check-pool")
     prefect("worker", "start", "--pool", "nights", "--run-once")
     assert api.ended(run_id)["state_type"] == "COMPLETED", api.run(run_id)["state"]
-    # A worker of the pool may be at work on the run.
-    assert served_again(api, "compact-pool") == ["RUNNING", "COMPLETED"]
 
 
 def prefect(*arguments: str) -> None:
@@ -335,7 +337,7 @@ def under_way(api: Api, world: NightWorld, deployment: str, **parameters: Any) -
 
 def test_a_server_of_its_own_takes_the_configured_retention(tmp_path: Path) -> None:
     # The server itself is not started here: that takes half a minute.
-    given = _settings(job_on("sample", tmp_path, retention={"prefect_days": 3}))
+    given = _retention(job_on("sample", tmp_path, retention={"prefect_days": 3}))
     read = (
         "from prefect.settings import get_current_settings as current; s = current().server; "
         "print(s.services.db_vacuum.retention_period.days, s.events.retention_period.days)"
@@ -348,20 +350,42 @@ def test_a_server_of_its_own_takes_the_configured_retention(tmp_path: Path) -> N
 
 @pytest.mark.usefixtures("prefect_api")
 def test_runs_in_progress_go_on_when_what_starts_them_has_lost_its_server(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from flows import registration
-
-    in_progress = [{1}, {1}, {1}]
+    monkeypatch.setenv(deployments.RUNS_LOCK, str(tmp_path / "runs.lock"))
+    run = subprocess.Popen(["flock", "-s", tmp_path / "runs.lock", "sleep", "3"])
+    time.sleep(1)
 
     async def lose() -> None:
-        async with registration._Runner(pause_on_shutdown=False) as runner:
-            found = lambda: in_progress.pop() if in_progress else set()  # noqa: E731
-            monkeypatch.setattr(runner._process_manager, "flow_run_ids", found)
+        async with serving_module._Runner(pause_on_shutdown=False):
             raise RuntimeError("Service exceeded error threshold.")
 
-    monkeypatch.setattr(registration, "_LOOK_EVERY_S", 0.0)
     with pytest.raises((RuntimeError, ExceptionGroup)):
         asyncio.run(lose())
-    assert in_progress == []
+    assert run.poll() == 0
     assert "runs in progress continue" in capsys.readouterr().err
+
+
+def test_run_is_a_flow_of_json_that_prefect_serves_by_its_own_means(
+    prefect_api: str, provider: FaultServer, command: Command
+) -> None:
+    at = {"name": "hosted_vllm/m", "api_base": provider.api_base}
+    command.configure(dataset={"source": "sample"}, models=[at], judges=[at])
+    code = "from flows.deployments import run; run.serve(name='mine', parameters={'limit': 1}, limit=1)"
+    log = (command.folder / "said.txt").open("w")
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=command.folder, stdout=log, stderr=log)
+    try:
+        api = Api(prefect_api)
+        until(lambda: _is_there(api, "run", "mine"), 240)
+        path = f"/deployments/{api.get('/deployments/name/prbench-run/mine')['id']}/create_flow_run"
+        run_id = api.post(
+            path, parameters={"config": str(command.folder / "prbench.yaml")}, state={"type": "SCHEDULED"}
+        )
+        ended = api.ended(run_id["id"], 300)
+        assert ended["state_name"] == "Completed", ended["state"]
+        rows = command.json("sql", "select command, responses_made from runs")
+        assert (rows[0]["command"][:14], rows[0]["responses_made"]) == ("prbench serve:", 1)
+    finally:
+        process.terminate()
+        process.wait(60)
+        log.close()

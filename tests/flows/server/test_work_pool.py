@@ -19,9 +19,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+from flows.server.project_server import Server
 from tests.faults.server import FaultServer
 from tests.flows.conftest import PROJECT, Command
-from tests.flows.prefect_server import UNUSED, wait_until_healthy
+from tests.flows.prefect_server import UNUSED
 from tests.flows.server.test_serve import until
 
 pytestmark = pytest.mark.slow
@@ -142,7 +143,7 @@ def test_the_steps_for_several_machines_work_and_one_worker_takes_over_from_anot
         world.do(world.step(1))
         world.do(world.step(2))
         _, log = started.enter_context(world.running("server", world.step(3)))
-        wait_until_healthy(f"http://127.0.0.1:{world.port}/api/health", log)
+        assert Server(f"http://127.0.0.1:{world.port}/api").is_ready(180), log.read_text()
         world.do(world.step(4))
         refused = httpx.get(f"http://127.0.0.1:{world.port}/api/work_pools/prbench")
         assert refused.status_code == httpx.codes.UNAUTHORIZED

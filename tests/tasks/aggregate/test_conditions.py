@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from flows.pending import has_work
+from flows.work import has_work
 from tasks.aggregate import aggregate
 from tasks.rules.statistics.comparison import holm
 from tests.builders import at, job_on

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from flows.run.unknown_names import refuse_unknown_judges
-from flows.run.validation import sound_settings
+from flows.run.validation import refuse_unknown_judges, sound_settings
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.config.settings import Settings

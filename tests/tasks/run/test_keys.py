@@ -16,8 +16,9 @@ from tasks.config.settings import Calls
 from tasks.llm import SenderPool, environment, filled_in
 from tasks.rules.errors import UsageError
 from tasks.run.judgings import target_of
-from tasks.run.keys import CALLED_BY, CALLED_ROLES
+from tasks.run.keys import CALLED_ROLES
 from tasks.run.run_context import open_run_context, refuse_unready
+from tasks.run.stages import STAGES
 from tests.builders import admitted, criterion, job_on, response, row
 from warehouse import Warehouse, take_notices
 
@@ -96,10 +97,10 @@ def test_the_writer_of_rubrics_needs_its_key_where_a_judge_asks_for_one(
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     job = judged_by("augmented", tmp_path)
     split_of(job, "t0")
-    for roles in (CALLED_ROLES, CALLED_BY["derive"]):
+    for roles in (CALLED_ROLES, STAGES["derive"].calls):
         with pytest.raises(UsageError, match=r"^rubric_writer: OPENAI_API_KEY is not set"):
             refuse_unready(job, roles)
-    assert refuse_unready(job, CALLED_BY["judge"]) is None
+    assert refuse_unready(job, STAGES["judge"].calls) is None
     assert refuse_unready(judged_by("original", tmp_path)) is None
 
 
@@ -116,7 +117,7 @@ def test_a_failure_that_is_not_retried_needs_a_key_only_when_it_is_to_be_retried
 
 def test_judging_what_is_stored_needs_no_key_of_a_model_that_still_has_to_respond(job: Job) -> None:
     split_of(job, "t0")
-    assert refuse_unready(job, CALLED_BY["judge"]) is None
+    assert refuse_unready(job, STAGES["judge"].calls) is None
     with pytest.raises(UsageError, match=r"model mini: .* \(and 1 more\)"):
         refuse_unready(job)
 

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
-from flows.nightly_changes import comparisons
+from flows.nightly import comparisons
 from tasks.aggregate import aggregate
 from tasks.alerts import stored
 from tasks.alerts.findings import Alert, drops

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from flows.nightly_changes import changes
+from flows.nightly import changes
 from tasks.config.job import Job
 from tasks.report.content.edition import Edition, open_edition
 from warehouse import Warehouse

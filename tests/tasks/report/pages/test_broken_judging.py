@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from flows.nightly_changes import changes
+from flows.nightly import changes
 from flows.report import write_report
 from tasks.config.job import Job
 from tasks.report.content.edition import Edition, open_edition

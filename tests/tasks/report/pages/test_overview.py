@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from flows.nightly_changes import changes
+from flows.nightly import changes
 from flows.report import write_report
 from tasks.config.job import Job
 from tasks.report.content.edition import Edition, open_edition

@@ -1,17 +1,19 @@
-"""Evaluating in blocks: sample and judge a block, look, and go on with what is still open."""
+"""Runs that stop when their comparisons are settled: blocks of tasks, and a look after each."""
 
 import asyncio
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import Any
 
-from flows.stage_log import log_stage
+import sql
 from tasks.config.job import Job
+from tasks.config.settings import EARLIER_NIGHTS
 from tasks.console import notice
 from tasks.judge.judge import plan_verdicts
 from tasks.run.missing_work import WantedTasks, wanted_tasks
-from tasks.run.stopped_work import Progress, StoppingPlan, stopping_plan
+from tasks.run.stopped_work import EARLIER, Progress, StoppingPlan, stopping_plan
 from tasks.run.writing import StageReport
 from tasks.sample import plan_samples
 from tasks.stopping import Block, describe, has_scores, looks_after, next_block, store_scores, unfinished_looks
@@ -45,8 +47,19 @@ async def evaluate_in_blocks(job: Job, evaluate: Evaluate, *, retry_failed: bool
         n_blocks += 1
     report = await asyncio.to_thread(_concluded, job, n_looks, n_blocks)
     report.seconds = time.monotonic() - started_s
-    done.reports.append(await log_stage(job, report))
+    done.reports.append(report)
     return done
+
+
+def has_open_block(job: Job) -> bool:
+    """Whether a comparison of a job with `stopping` is open, or what it rests on has no scores yet."""
+    if job.settings.stopping is None:
+        return False
+    _, plan, progress = _plan(job)
+    if _next(job, {}) is not None:
+        return True
+    with Warehouse(job.warehouse).reader() as reader:
+        return plan is not None and bool(progress) and not has_scores(plan, reader)
 
 
 def _has_calls(job: Job, retry_failed: bool) -> bool:
@@ -107,3 +120,21 @@ def _concluded(job: Job, n_looks: int, n_blocks: int) -> StageReport:
     if n_skipped:
         report.notes.append(f"{n_skipped} responses of {len(wanted.left_out)} models not needed")
     return report
+
+
+def last_looks(job: Job) -> list[dict[str, Any]]:
+    """The last look at each nightly model beside its earlier nights; none where nights are not stopped so.
+
+    Of a model with a look, other comparisons of the night rest on tasks whose number depends on what they show: the
+    look alone holds.
+    """
+    stopping = job.settings.stopping
+    if stopping is None or stopping.pairs != EARLIER_NIGHTS:
+        return []
+    with Warehouse(job.warehouse).reader() as reader:
+        wanted = wanted_tasks(job, reader)
+        plan = stopping_plan(job, wanted.benchmark, wanted.dataset_revision, wanted.task_ids, reader)
+        if plan is None:
+            return []
+        given = {"stopping_id": plan.stopping_id, "compared_vintage": EARLIER}
+        return reader.rows(sql.read("questions/stopping/looks_of_night"), given)

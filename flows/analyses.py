@@ -1,0 +1,117 @@
+"""The analyses that have commands of their own: labels of tasks, reviews of criteria, and capabilities."""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from prefect import flow, task
+from prefect.cache_policies import NO_CACHE
+
+from flows.batches import ITEMS_A_BATCH, batch, in_batches, log_stage, run_batches, timed
+from flows.recorded import call, may_pass, reported, run_name
+from flows.stages import aggregate_flow
+from tasks.analyses.annotate import ANNOTATION, measure_annotations
+from tasks.analyses.node_scores import measure
+from tasks.analyses.phrases import EMBEDDINGS, NAMES, PHRASES, ROUNDS, refuse_unready
+from tasks.analyses.review import REVIEW
+from tasks.analyses.trees import grow, write_names
+from tasks.config.job import Job
+from tasks.run.asking import Analysis, Item, ask_about
+from tasks.run.writing import StageReport
+from warehouse import Warehouse
+
+
+@flow(name="review", flow_run_name=run_name, validate_parameters=False)
+@reported
+async def review_flow(job: Job, retry_failed: bool = False) -> list[StageReport]:
+    """Have the reviewers check the criteria that they have not checked, and measure what changed."""
+    asked = await _ask_in_batches(job, REVIEW, "reviews", retry_failed=retry_failed)
+    return [asked, *([await call(aggregate_flow, job)] if asked.rows else [])]
+
+
+@flow(name="annotate", flow_run_name=run_name, validate_parameters=False)
+@reported
+async def annotate_flow(job: Job, retry_failed: bool = False) -> list[StageReport]:
+    """Label tasks where labels are missing, and measure how far annotations agree."""
+    asked = await _ask_in_batches(job, ANNOTATION, "annotations", retry_failed=retry_failed)
+    measured = await timed(job, asyncio.to_thread(measure_annotations, job))
+    # New labels have leaderboards of their own.
+    return [asked, measured, *([await call(aggregate_flow, job)] if asked.rows else [])]
+
+
+@flow(name="capabilities", flow_run_name=run_name, validate_parameters=False)
+@reported
+async def capabilities_flow(job: Job, retry_failed: bool = False) -> list[StageReport]:
+    """Describe what criteria ask for, put that into trees, name their nodes, and measure models in them."""
+    refuse_unready(job)
+    reports: list[StageReport] = []
+    for analysis, what in ((PHRASES, "phrases"), (EMBEDDINGS, "vectors")):
+        reports += await _asked(job, analysis, what, retry_failed)
+        if any(report.skipped for report in reports):
+            return reports  # the tree of a part would be named, and paid for, for nothing
+    reports += await _worked(job, grow)
+    for _ in range(ROUNDS):
+        named = await _asked(job, NAMES, "names", retry_failed)
+        reports += named
+        if not named:
+            break
+        retry_failed = False  # failed ones were tried again in the first round
+    reports += [*await _worked(job, write_names), *await _worked(job, measure)]
+    if not reports:
+        nothing = StageReport("capabilities", notes=["nothing is missing, no model call made"])
+        reports.append(await log_stage(job, nothing))
+    return reports
+
+
+async def _ask_in_batches(job: Job, analysis: Analysis, what: str, *, retry_failed: bool) -> StageReport:
+    """Ask the analysts of an analysis about what is missing, in batches; `what` is the plural of its rows."""
+    warehouse = Warehouse(job.warehouse)
+
+    def missing() -> dict[str, list[Item]]:
+        with warehouse.reader() as reader:
+            changed = analysis.changed_analysts(job, reader)
+            items = analysis.missing(job, reader, retry_failed=retry_failed)
+        warehouse.write("analysts", changed)
+        warehouse.publish()
+        return items
+
+    items = await asyncio.to_thread(missing)
+    if not any(items.values()):
+        return await log_stage(job, StageReport(analysis.stage, notes=["nothing is missing, no model call made"]))
+    batches = [
+        batch(asked_batch, f"{analysis.stage} {label} {number}", job, analysis, label, some, retry_failed)
+        for label, of_analyst in items.items()
+        for number, some in enumerate(in_batches([item.row_id for item in of_analyst], ITEMS_A_BATCH), start=1)
+    ]
+    totals = {label: len(of_analyst) for label, of_analyst in items.items()}
+    report = await run_batches(job, analysis.stage, what, batches, totals, retry_failed=retry_failed)
+    report.is_below_bar |= bool(report.failures)
+    return report
+
+
+@task(cache_policy=NO_CACHE, retries=1, retry_condition_fn=may_pass)
+async def asked_batch(job: Job, analysis: Analysis, label: str, row_ids: list[str], retry_failed: bool) -> StageReport:
+    """Ask an analyst about a batch of items."""
+    return await ask_about(job, analysis, label, row_ids, retry_failed=retry_failed)
+
+
+async def _worked(job: Job, work: Callable[[Job], StageReport]) -> list[StageReport]:
+    """The report of work that makes no call; none where there was nothing to do."""
+    started_s = time.monotonic()
+    report = await asyncio.to_thread(work, job)
+    if not report.notes:
+        return []
+    report.seconds = time.monotonic() - started_s
+    return [await log_stage(job, report)]
+
+
+async def _asked(job: Job, analysis: Analysis, what: str, retry_failed: bool) -> list[StageReport]:
+    """The report of asking about what is missing; none where nothing is."""
+
+    def is_missing() -> bool:
+        with Warehouse(job.warehouse).reader() as reader:
+            return any(analysis.missing(job, reader, retry_failed=retry_failed).values())
+
+    if not await asyncio.to_thread(is_missing):
+        return []
+    return [await _ask_in_batches(job, analysis, what, retry_failed=retry_failed)]

@@ -1,0 +1,401 @@
+"""What Prefect records of a run: stages and batches with their states, and what its UI shows of them.
+
+Recording is not the work. Without a server, and from the moment at which one is lost, the same functions are called
+undecorated.
+"""
+
+import asyncio
+import hashlib
+import logging
+import re
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from functools import wraps
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar, cast
+
+import httpx
+from prefect import Flow, State, Task, get_client, get_run_logger, tags
+from prefect.artifacts import LinkArtifact, MarkdownArtifact, ProgressArtifact, TableArtifact
+from prefect.client.orchestration import PrefectClient
+from prefect.client.schemas.actions import ArtifactUpdate
+from prefect.client.schemas.filters import FlowRunFilter
+from prefect.client.schemas.objects import FlowRun, StateType
+from prefect.context import FlowRunContext
+from prefect.exceptions import Abort, ParameterTypeError, Pause, SignatureMismatchError
+from prefect.runtime import flow_run
+from prefect.states import Crashed
+
+import sql
+from flows.run.outcomes import BELOW_BAR, DONE, ENDINGS, INTERRUPTED, KILLED, RUNNING, is_crash, outcome_of
+from tasks.compare import Choice, leaderboard
+from tasks.config.job import Job
+from tasks.console import Tally, notice
+from tasks.llm import SenderPool
+from tasks.maintain import run_cost
+from tasks.rules.errors import PipelineError
+from tasks.rules.identity import BASE_VINTAGE
+from tasks.run.writing import StageReport
+from warehouse import Warehouse, WarehouseError
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+Work = Callable[Arguments, Coroutine[Any, Any, Result]]
+
+UNRECORDED = threading.Event()
+"""Set where nothing is recorded: as asked for, or since the server was lost."""
+STOPPED = "Stopped; what was finished is kept, and the same run continues from here."
+_KILLED = "The process was killed; the next run goes on with what is missing."
+_LOOK_EVERY_S, _RENEW_EVERY_S = 3.0, 5.0
+_MOST_LINES, _MOST_TAGS, _NAMED = 3, 12, 3
+_IN_PROGRESS = {"type": {"any_": ["PENDING", "RUNNING", "CANCELLING"]}}
+_CANCELLED = {"type": {"any_": ["CANCELLING", "CANCELLED"]}}
+_came_to: ContextVar[list[Any] | None] = ContextVar("came_to", default=None)
+"""What the flow that is called came to, whatever becomes of the record."""
+
+
+# Calling a flow or a task
+
+
+def is_recorded() -> bool:
+    """Whether this is part of a run that Prefect records."""
+    return FlowRunContext.get() is not None and not UNRECORDED.is_set()
+
+
+async def call(
+    work: "Flow[Arguments, Coroutine[Any, Any, Result]] | Task[Arguments, Coroutine[Any, Any, Result]]",
+    *args: Arguments.args, **kwargs: Arguments.kwargs,
+) -> Result:  # fmt: skip
+    """Call a flow or a task within a run: recorded where the run is, else as the function that it is.
+
+    Raises:
+        asyncio.CancelledError: it was cancelled, here or in Prefect's UI.
+    """
+    if is_recorded():
+        return await recorded(work, *args, **kwargs)
+    return await work.fn(*args, **kwargs)
+
+
+async def recorded(
+    work: "Flow[Arguments, Coroutine[Any, Any, Result]] | Task[Arguments, Coroutine[Any, Any, Result]]",
+    *args: Arguments.args, **kwargs: Arguments.kwargs,
+) -> Result:  # fmt: skip
+    """Have Prefect run and record a flow or a task; where it cannot, nothing more of the run is recorded."""
+    found: list[Result] = []
+    token = _came_to.set(found)
+    state: State[Any] | None = None
+    try:
+        state = await cast(Any, work)(*args, **kwargs, return_state=True)
+    except (Exception, Abort, Pause) as error:  # noqa: BLE001 - the work's own errors are in the state that it gives
+        _give_up(error)
+    finally:
+        _came_to.reset(token)
+    here = asyncio.current_task()
+    if (state is not None and state.is_cancelled()) or (here is not None and here.cancelling()):
+        raise asyncio.CancelledError
+    if found:
+        return found[-1]
+    return await (work.fn(*args, **kwargs) if state is None else state.aresult())
+
+
+def _give_up(error: BaseException) -> None:
+    if not UNRECORDED.is_set():
+        UNRECORDED.set()
+        notice(
+            f"Prefect's server does not record this run any more ({type(error).__name__}) and may keep showing it as "
+            "running; the run continues, and `prbench status --runs` shows how it ends"
+        )
+
+
+def reported(work: Work[Arguments, Result]) -> Work[Arguments, Result]:
+    """Let a flow end in Prefect in the state of its outcome; called undecorated, it gives its reports."""
+
+    @wraps(work)
+    async def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        context = FlowRunContext.get()
+        if context is None or context.flow is None or context.flow.fn is not run:
+            return await work(*args, **kwargs)
+        found = _came_to.get()
+        try:
+            result = await work(*args, **kwargs)
+        except asyncio.CancelledError:
+            return cast(Result, state_of(INTERRUPTED, STOPPED))
+        if found is not None:
+            found.append(result)
+        job = cast(Job, (context.parameters or {})["job"])
+        is_part = context.flow_run is not None and context.flow_run.parent_task_run_id is not None
+        return cast(Result, _ended(job, result, is_part))
+
+    return run
+
+
+def _ended(job: Job, found: Any, is_part: bool) -> State[Any]:
+    reports: list[StageReport] = found if isinstance(found, list) else [found]
+    outcome = outcome_of(reports)
+    if outcome == DONE and not is_part and Warehouse(job.warehouse).is_damaged():
+        outcome = BELOW_BAR
+    return state_of(outcome, message_of(reports, outcome), found)
+
+
+def state_of(outcome: str, message: str, data: Any = None) -> State[Any]:
+    """The final state in Prefect of a run with an outcome."""
+    if outcome == KILLED:
+        return Crashed(message=message)
+    ending = ENDINGS[outcome]
+    return State(type=StateType(ending.state_type), name=ending.state_name, message=message, data=data)
+
+
+def message_of(reports: Sequence[StageReport], outcome: str, first: Sequence[str] = ()) -> str:
+    """What to know about a run in a few lines: `first`, else its warnings, else what was sampled and judged."""
+    warnings = [warning for report in reports for warning in report.warnings]
+    told = [report for report in reports if len(reports) == 1 or report.stage in {"sample", "judge"}]
+    notes = [note for report in told for note in report.notes[:1]]
+    return "; ".join(first[:_MOST_LINES] or warnings[:_MOST_LINES] or notes) or ENDINGS[outcome].state_name
+
+
+def may_pass(_task: object, _run: object, state: State[Any]) -> bool:
+    """Whether running a failed batch again may help: calls that it made are in the ledger and not made again."""
+    return is_crash(state.data)
+
+
+# The run as a whole
+
+
+async def run_recorded(
+    flow: "Flow[Arguments, Coroutine[Any, Any, Result]]", *args: Arguments.args, **kwargs: Arguments.kwargs
+) -> Result:
+    """Run a flow on a job as a run of its own, under tags by which it is found, which can be cancelled in the UI."""
+    job = cast(Job, args[0])
+    here = asyncio.current_task()
+    assert here is not None
+    logging.raiseExceptions = False  # Prefect would print every log line that it cannot send
+    with tags(*tags_of(job), job.run_id):
+        watching = asyncio.create_task(_watch(job, here))
+        try:
+            return await recorded(flow, *args, **kwargs)
+        finally:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+
+
+async def _watch(job: Job, work: "asyncio.Task[Any]") -> None:
+    """Close what was killed before, and cancel the work when one of its runs is cancelled in the UI."""
+    try:
+        async with get_client() as client:
+            await _tag_deployed(client, job)
+            await _close_ended(client, job)
+            while not UNRECORDED.is_set():
+                await asyncio.sleep(_LOOK_EVERY_S)
+                if await _runs(client, {"all_": [job.run_id]}, _CANCELLED):
+                    work.cancel()
+                    return
+    except Exception as error:  # noqa: BLE001 - what the UI shows and asks for is not the work
+        _miss(error)
+
+
+async def _tag_deployed(client: PrefectClient, job: Job) -> None:
+    """Let the run of a deployment, in which this is one, be found by the tag of the run, too."""
+    context = FlowRunContext.get()
+    if context is not None and context.flow_run is not None:
+        await client.update_flow_run(context.flow_run.id, tags={*context.flow_run.tags, job.run_id})
+
+
+async def _runs(client: PrefectClient, of_tags: dict[str, Any], state: dict[str, Any]) -> list[FlowRun]:
+    wanted = FlowRunFilter.model_validate({"tags": of_tags, "state": state})
+    return await client.read_flow_runs(flow_run_filter=wanted)
+
+
+async def _close_ended(client: PrefectClient, job: Job) -> None:
+    """Show how runs of this warehouse ended that Prefect still shows as running: they were killed, or it was lost."""
+    shown = await _runs(client, {"any_": [warehouse_name(job.warehouse)]}, _IN_PROGRESS)
+    names = sorted({tag for run in shown for tag in run.tags} - {job.run_id})
+    if not names:
+        return
+    with Warehouse(job.warehouse).reader() as reader:
+        ended = {row["run_id"]: row["outcome"] for row in reader.select("runs", "run_id, outcome", run_id=names)}
+    for run in shown:
+        outcome = next((ended[tag] for tag in run.tags if tag in ended), RUNNING)
+        if outcome != RUNNING:
+            state = state_of(outcome, _KILLED if outcome == KILLED else f"Ended unrecorded: {outcome}.")
+            await client.set_flow_run_state(run.id, state, force=True)
+
+
+# Names
+
+
+def run_name() -> str:
+    """The name of the flow run that begins: the flow, where, the night or vintage, the models."""
+    return f"{flow_run.flow_name} {about(flow_run.parameters['job'])}".strip()
+
+
+def about(job: Job) -> str:
+    """A job in a few words."""
+    labels = list(job.named_models or [model.label for model in job.settings.models])
+    more = f" +{len(labels) - _NAMED}" if len(labels) > _NAMED else ""
+    when = job.night or (job.vintage if job.vintage != BASE_VINTAGE else "")
+    parts = (warehouse_name(job.warehouse), job.settings.benchmark, when, ", ".join(labels[:_NAMED]) + more)
+    return " ".join(part for part in parts if part)
+
+
+def tags_of(job: Job) -> list[str]:
+    """What the runs of a job are found by: warehouse, benchmark, night or vintage, splits, models."""
+    where, when = warehouse_name(job.warehouse), job.night or job.vintage
+    labels = (model.label for model in job.settings.models)
+    found = [where, job.settings.benchmark, when, *job.settings.dataset.splits, *labels]
+    return list(dict.fromkeys(found))[:_MOST_TAGS]
+
+
+def warehouse_name(folder: Path) -> str:
+    """The name of a warehouse: of its folder, or of the one that the default folder `warehouse/data` is in."""
+    parts = folder.parts[:-2] if folder.parts[-2:] == ("warehouse", "data") else folder.parts
+    return parts[-1].strip("/") or "root"
+
+
+def artifact_key(job: Job, what: str) -> str:
+    """The key of an artifact, under which Prefect keeps all that was ever shown of it: one for each warehouse."""
+    readable = re.sub(r"[^a-z0-9]+", "-", f"{warehouse_name(job.warehouse)}-{job.settings.benchmark}-{what}".lower())
+    return f"{readable.strip('-')}-{hashlib.sha256(str(job.warehouse).encode()).hexdigest()[:6]}"
+
+
+# What the UI shows of a run beside its states
+
+
+async def _sent(request: Awaitable[Result]) -> Result | None:
+    """What the server gives for a request; None if it fails, which changes nothing about the run."""
+    try:
+        return await request
+    except Exception as error:  # noqa: BLE001 - what is shown in the UI is not the work
+        _miss(error)
+        return None
+
+
+def _miss(error: Exception) -> None:
+    """Say that the UI misses something; a server that does not answer is not asked again."""
+    if isinstance(error, httpx.TransportError):
+        _give_up(error)
+    elif not UNRECORDED.is_set():
+        notice(f"Prefect's UI does not show a part of this run ({type(error).__name__})")
+
+
+async def show_stage(job: Job, report: StageReport, line: str) -> None:
+    """Keep the result of a stage: in the run's log and as an artifact."""
+    log = get_run_logger()
+    log.info(line)
+    for warning in report.warnings:
+        log.warning(warning)
+    text = "\n".join([line, *(f"- {warning}" for warning in report.warnings)])
+    key, description = artifact_key(job, report.stage), f"{report.stage}, run {job.run_id}"
+    await _sent(MarkdownArtifact(key=key, markdown=text, description=description).acreate())
+
+
+async def show_link(job: Job, link: str) -> None:
+    """Link to the report of a run."""
+    key, description = artifact_key(job, "report-link"), f"Run {job.run_id}"
+    await _sent(LinkArtifact(key=key, link=link, link_text="The report", description=description).acreate())
+
+
+_BOARD = (
+    "split", "rank", "model", "judge", "grading", "vintage", "mean_score", "ci_low", "ci_high", "n_tasks",
+    "n_tasks_wanted", "coverage", "cost_usd",
+)  # fmt: skip
+_MOST_ROWS = 200
+
+
+async def show_results(job: Job) -> None:
+    """Show the leaderboard, what the last checks found, and what this run's calls cost."""
+    with Warehouse(job.warehouse).reader() as reader:
+        parameters = {"benchmark": job.settings.benchmark, "revision": job.data.revision}
+        quality = reader.rows(sql.read("questions/check/last_checks"), parameters)
+    cost = await asyncio.to_thread(run_cost, job, job.run_id)
+    rows = ({name: row[name] for name in _BOARD} for row in leaderboard(job, Choice()).records[:_MOST_ROWS])
+    await _show_table(job, "leaderboard", f"Leaderboard after run {job.run_id}", rows)
+    await _show_table(job, "quality", f"Data quality as of run {job.run_id}", quality)
+    await _show_table(job, "cost", f"What the calls of run {job.run_id} cost", cost)
+
+
+async def _show_table(job: Job, what: str, description: str, rows: Iterable[dict[str, Any]]) -> None:
+    """Show a table; without rows, nothing."""
+    cells = [{name: _cell(value) for name, value in row.items()} for row in rows]
+    if cells:
+        await _sent(TableArtifact(key=artifact_key(job, what), table=cells, description=description).acreate())
+
+
+def _cell(value: Any) -> Any:
+    return "" if value is None else round(value, 4) if isinstance(value, float) else value
+
+
+@asynccontextmanager
+async def progress_shown(
+    job: Job, stage: str, tallies: Sequence[Tally], senders: SenderPool | None
+) -> AsyncIterator[None]:
+    """Show how far a stage that makes calls is, and what its senders are doing, while the block runs."""
+    if not is_recorded() or not any(tally.total for tally in tallies):
+        yield
+        return
+    shown = _Shown(job, stage, tallies, senders)
+    watching = asyncio.create_task(shown.watch())
+    try:
+        yield
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+    await shown.renew()
+
+
+class _Shown:
+    """A progress bar, and a table of the senders if there are any."""
+
+    def __init__(self, job: Job, stage: str, tallies: Sequence[Tally], senders: SenderPool | None) -> None:
+        self._job, self._stage, self._tallies, self._senders = job, stage, tallies, senders
+        self._ids: dict[str, Any] = {}
+
+    async def watch(self) -> None:
+        while is_recorded():
+            await self.renew()
+            await asyncio.sleep(_RENEW_EVERY_S)
+
+    async def renew(self) -> None:
+        names = ("done", "failed", "total")
+        done, failed, total = (sum(getattr(each, name) for each in self._tallies) for name in names)
+        text = f"{self._stage}: {done} of {total}" + (f", {failed} failed" if failed else "")
+        await _sent(self._put("progress", ProgressArtifact(progress=100.0 * done / total, description=text), text))
+        rows = [vars(each) | {"calls_per_s": round(each.calls_per_s, 1)} for each in self._states()]
+        if rows:
+            text = f"What makes the calls of run {self._job.run_id}"
+            table = TableArtifact(key=artifact_key(self._job, "senders"), table=rows, description=text)
+            await _sent(self._put("senders", table, text))
+
+    def _states(self) -> Sequence[Any]:
+        return self._senders.states if self._senders else []
+
+    async def _put(self, name: str, artifact: ProgressArtifact | TableArtifact, text: str) -> None:
+        if not is_recorded():
+            return
+        if name not in self._ids:
+            self._ids[name] = (await artifact.acreate()).id
+            return
+        async with get_client() as client:
+            update = ArtifactUpdate(data=await artifact.aformat(), description=text)
+            await client.update_artifact(self._ids[name], update)
+
+
+# The log of a run
+
+_SAY_ALL = (PipelineError, WarehouseError, ParameterTypeError, SignatureMismatchError)
+"""Errors whose message says all."""
+
+
+def _one_line(record: logging.LogRecord) -> bool:
+    """Let a log record pass if the run is recorded; an error that a user can cause loses Prefect's traceback."""
+    error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, _SAY_ALL):
+        record.msg, record.args, record.exc_info, record.exc_text = " ".join(str(error).split()), (), None, None
+    return not UNRECORDED.is_set()
+
+
+for _log in ("prefect.flow_runs", "prefect.task_runs"):
+    logging.getLogger(_log).addFilter(_one_line)

@@ -1,1 +1,0 @@
-"""Tests of what Prefect records."""

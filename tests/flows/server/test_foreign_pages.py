@@ -1,0 +1,83 @@
+"""The Prefect server that the project starts obeys its user alone: what a foreign page tries is refused."""
+
+from contextlib import closing
+
+import httpx
+import pytest
+
+from flows.server.project_server import Server
+from tests.flows.prefect_server import browser
+from tests.flows.server.foreign_page import EVIL, attempts, preflight, socket_ended
+from tests.tasks.report.browser import browsing
+
+REFUSED = {401, 403}
+
+
+def refuses(server: Server) -> None:
+    """All that a foreign page or another user can send is refused, and the user's own client is not."""
+    with closing(browser(server.url, server.secret)) as client:
+        token = {name: client.headers[name] for name in ("Prefect-Csrf-Token", "Prefect-Csrf-Client")}
+        assert client.post("/flows/filter", json={}).status_code == 200
+        assert client.get("/admin/version").status_code == 200
+        # A page of the server itself, as a tunnel with another port or a name of this machine shows it.
+        for page in ("http://127.0.0.1:5000", "http://localhost:5000"):
+            host = {"Host": page.removeprefix("http://"), "Origin": page}
+            assert client.post("/flows/filter", json={}, headers=host).status_code == 200
+    with httpx.Client(timeout=60) as anybody:
+        for attempt in attempts(server, token):
+            answer = anybody.send(attempt.request)
+            assert answer.status_code in REFUSED, attempt.what
+            assert answer.headers.get("access-control-allow-origin") != EVIL, attempt.what
+            assert server.secret.partition(":")[2] not in answer.text
+        for origin in (EVIL, "null", "http://127.0.0.1:1"):
+            answer = anybody.send(preflight(server.url, origin))
+            assert answer.status_code == 403
+            assert "access-control-allow-origin" not in answer.headers
+        assert anybody.get(f"{server.url}/health", headers={"Host": "evil.example"}).status_code == 403
+
+
+@pytest.mark.slow
+def test_the_projects_server_refuses_what_a_foreign_page_sends(prefect_server: Server) -> None:
+    refuses(prefect_server)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", ["/events/in", "/events/out", "/logs/out"])
+def test_a_web_socket_asks_for_the_secret_and_for_a_page_of_its_own(prefect_server: Server, path: str) -> None:
+    at = prefect_server.url.removesuffix("/api")
+
+    assert socket_ended(prefect_server.url, path, token=prefect_server.secret) == "open"
+    assert socket_ended(prefect_server.url, path, token=prefect_server.secret, Origin=at) == "open"
+    assert socket_ended(prefect_server.url, path) == "1008"
+    assert socket_ended(prefect_server.url, path, token="prbench:guess") == "1008"
+    assert socket_ended(prefect_server.url, path, token=prefect_server.secret, Origin=EVIL) == "403"
+
+
+@pytest.mark.slow
+def test_a_person_logs_in_to_the_pages_with_the_secret_and_sees_the_runs(prefect_server: Server) -> None:
+    with closing(browser(prefect_server.url, prefect_server.secret)) as client:
+        flow = client.post("/flows/", json={"name": "seen"}).raise_for_status().json()["id"]
+        run = {"flow_id": flow, "name": "a-run-to-see", "state": {"type": "COMPLETED"}}
+        client.post("/flow_runs/", json=run).raise_for_status()
+    address = prefect_server.url.removesuffix("/api")
+    with browsing() as chromium:
+        page = chromium.new_page()
+        page.set_default_timeout(120_000)
+        page.goto(address)
+        password = page.locator("input[type=password]")
+        password.fill("prbench:guess")
+        password.press("Enter")
+        page.get_by_text("invalid", exact=False).first.wait_for()
+        assert "/login" in page.url
+        password.fill(prefect_server.secret)
+        password.press("Enter")
+        page.wait_for_url("**/dashboard**")
+        page.goto(f"{address}/v2/runs")
+        page.get_by_text("a-run-to-see").first.wait_for()
+        # A change is made with the token that the page has fetched.
+        page.goto(f"{address}/v2/variables")
+        page.get_by_role("button", name="Add Variable").first.click()
+        page.get_by_label("Name").fill("from_the_page")
+        page.locator(".cm-content").fill("1")
+        page.get_by_role("button", name="Create").click()
+        page.get_by_text("from_the_page").first.wait_for()

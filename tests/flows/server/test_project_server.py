@@ -1,0 +1,203 @@
+"""The project's own server of a data folder: who starts it, who uses it, and who can read its secret."""
+
+import fcntl
+import json
+import os
+import socket
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.server import project_server
+from flows.server.project_server import NoServerError, own_server, secret_path, server_of, settings_files
+from flows.server.server_process import ADDRESS, USERS
+from tasks.config.job import Job
+from tests.builders import job_on
+
+
+@pytest.fixture
+def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The commands of servers that were started, of a user without any configuration; none of them is a real one."""
+    commands: list[Any] = []
+
+    def start(command: list[str], **options: Any) -> None:
+        # As the process does it, the lock is held on.
+        commands.append((command, options, os.dup(options["pass_fds"][2])))
+
+    monkeypatch.setattr(subprocess, "Popen", start)
+    for name in [name for name in os.environ if name.startswith(("PREFECT_API", "PRBENCH_PREFECT"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(project_server, "_held", {})
+    monkeypatch.chdir(tmp_path)
+    return commands
+
+
+def job(tmp_path: Path, name: str = "data", **settings: Any) -> Job:
+    return job_on("sample", tmp_path / name, **settings)
+
+
+def folder_of(job: Job) -> Path:
+    return job.warehouse / "prefect"
+
+
+def ended(started: list[Any]) -> None:
+    """End the server that was started last."""
+    os.close(started[-1][2])
+
+
+def test_a_folder_has_one_server_and_its_users_share_a_lock(started: list[Any], tmp_path: Path) -> None:
+    first, again = own_server(job(tmp_path)), own_server(job(tmp_path))
+    assert (first, len(started)) == (again, 1)
+    assert own_server(job(tmp_path, "other")).url != first.url
+    with (folder_of(job(tmp_path)) / USERS).open() as users, pytest.raises(BlockingIOError):
+        fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.close(started[0][2])
+    assert own_server(job(tmp_path)).url != first.url
+    assert own_server(job(tmp_path)).secret == first.secret
+
+
+def test_a_secret_is_its_users_alone_whatever_the_mask_and_neither_shown_nor_beside_the_data(
+    started: list[Any], tmp_path: Path
+) -> None:
+    before = os.umask(0)
+    try:
+        server = own_server(job(tmp_path))
+    finally:
+        os.umask(before)
+    path = secret_path(folder_of(job(tmp_path)).resolve())
+    assert [stat.S_IMODE(each.stat().st_mode) for each in (path, path.parent)] == [0o600, 0o700]
+    assert stat.S_IMODE(folder_of(job(tmp_path)).stat().st_mode) == 0o700
+    assert path.read_text() == server.secret
+    assert len(server.secret) > 40
+    assert server.secret not in repr(server) + str(started)
+    assert not any(server.secret in each.read_text() for each in folder_of(job(tmp_path)).iterdir())
+
+
+@pytest.mark.parametrize("widened", [0o644, 0o640, 0o602])
+def test_a_secret_that_others_can_get_at_is_not_used(started: list[Any], tmp_path: Path, widened: int) -> None:
+    own_server(job(tmp_path))
+    ended(started)
+    secret_path(folder_of(job(tmp_path)).resolve()).chmod(widened)
+    with pytest.raises(NoServerError, match="other users can read this secret; delete"):
+        own_server(job(tmp_path))
+    assert len(started) == 1
+
+
+def test_a_secret_that_is_a_link_or_in_a_folder_of_others_is_not_used(started: list[Any], tmp_path: Path) -> None:
+    path = secret_path(folder_of(job(tmp_path)).resolve())
+    path.parent.mkdir(parents=True)
+    path.parent.chmod(0o777)
+    with pytest.raises(NoServerError, match="other users can read this secret"):
+        own_server(job(tmp_path))
+    path.unlink(missing_ok=True)
+    path.parent.chmod(0o700)
+    (tmp_path / "elsewhere").write_text("prbench:known")
+    path.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(NoServerError, match="is a link"):
+        own_server(job(tmp_path))
+    assert started == []
+
+
+def test_a_port_that_is_taken_is_told(started: list[Any], tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(NoServerError, match=f"--port {port}: .*PREFECT_API_URL"):
+            own_server(job(tmp_path), port)
+
+
+@pytest.mark.parametrize("is_locked", [True, False])
+def test_a_server_of_another_machine_is_not_used_and_none_is_started_beside_it_until_it_is_silent(
+    started: list[Any], tmp_path: Path, is_locked: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own_server(job(tmp_path))
+    if not is_locked:
+        ended(started)
+    address = folder_of(job(tmp_path)) / ADDRESS
+    address.write_text(json.dumps(json.loads(address.read_text()) | {"machine": "another", "host": "node7"}))
+    assert server_of(job(tmp_path)) is None
+    assert capsys.readouterr().err == (
+        "no Prefect server: that of this data folder runs on node7; this run is not recorded\n"
+    )
+    os.utime(address, (0, 0))
+    if not is_locked:
+        assert own_server(job(tmp_path)).secret
+        assert len(started) == 2
+
+
+def test_a_folder_of_another_user_is_not_used(
+    started: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own_server(job(tmp_path))
+    monkeypatch.setattr(os, "getuid", lambda: 12345)
+    assert server_of(job(tmp_path)) is None
+    assert "is another user's; this run is not recorded" in capsys.readouterr().err
+
+
+def test_where_nothing_is_to_be_recorded_no_server_is_started(
+    started: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert server_of(job(tmp_path, prefect="off")) is None
+    assert server_of(job(tmp_path, prefect=False)) is None  # as YAML reads `off`
+    monkeypatch.setenv("PRBENCH_PREFECT", "off")
+    assert server_of(job(tmp_path)) is None
+    assert started == []
+
+
+def test_a_named_server_that_does_not_answer_is_told_without_its_password(
+    started: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", "http://me:a-password@127.0.0.1:1/api")
+    assert server_of(job(tmp_path)) is None
+    said = capsys.readouterr().err
+    assert said == "Prefect's server at 127.0.0.1:1 does not answer; this run is not recorded there\n"
+    assert started == []
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("home/profiles.toml", '[profiles.team]\nPREFECT_API_URL = "http://127.0.0.1:1/api"\n'),
+        ("prefect.toml", '[api]\nurl = "http://127.0.0.1:1/api"\n'),
+        (".env", "PREFECT_API_URL=http://127.0.0.1:1/api\n"),
+        ("pyproject.toml", '[tool.prefect.api]\nurl = "http://127.0.0.1:1/api"\n'),
+    ],
+)
+def test_a_server_that_a_settings_file_could_name_is_asked_for(
+    started: list[Any], tmp_path: Path, file: str, text: str
+) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "pyproject.toml").write_text("[tool.ruff]\n", encoding="utf-8")
+    (tmp_path / ".env").write_text("OPENAI_API_KEY=k\n", encoding="utf-8")
+    assert not project_server.may_name_a_server()
+    (tmp_path / file).write_text(text, encoding="utf-8")
+    assert project_server.may_name_a_server()
+    assert (tmp_path / file) in [path.absolute() for path in settings_files()]
+
+
+_AS_A_NOTEBOOK = """
+import {first}
+import flows.pipeline
+from prefect.settings import get_current_settings
+settings = get_current_settings()
+server = settings.server
+print(server.ephemeral.enabled, server.analytics_enabled, settings.client.max_retries, settings.api.url)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", ["flows", "prefect.context"])
+def test_importing_flows_starts_no_server_and_switches_off_what_prefect_would_start_or_tell(
+    first: str, tmp_path: Path
+) -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+    shown = subprocess.run(
+        [sys.executable, "-c", _AS_A_NOTEBOOK.format(first=first)], capture_output=True, text=True, check=False,
+        env=environment | {"PREFECT_HOME": str(tmp_path)}, cwd=tmp_path,
+    )  # fmt: skip
+    assert shown.stdout.split() == ["False", "False", "1", "None"], shown.stderr
+    assert not (tmp_path / "prefect.db").exists()

@@ -1,0 +1,152 @@
+"""Whether a flow has work to do, by what is stored and configured: what `has_work` overlooks is not done."""
+
+import asyncio
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.report import basis_of, forget_basis, is_up_to_date, note_basis, whole_of
+from flows.work import FLOWS, has_work, without_work
+from tasks.aggregate import aggregate
+from tasks.assemble import assemble
+from tasks.check import check
+from tasks.config.job import Job
+from tasks.config.settings import Limits
+from tasks.hard_subset import select_hard
+from tasks.ingest import ingest
+from tasks.judge.rubric_variants import derive
+from tests.builders import job_on
+from tests.faults.server import FaultServer
+from tests.tasks.hard_subset.hard_world import SIZE, TASKS, TENTHS, job_with, with_rule
+from tests.tasks.run.runs import judged, prepared, sampled
+from warehouse import Warehouse, sample_path
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A data set with one split."""
+    folder = tmp_path / "set"
+    folder.mkdir()
+    shutil.copy(str(sample_path("prbench")), folder / "a.jsonl")
+    return folder
+
+
+def test_ingest_has_work_for_data_that_is_not_stored_or_not_checked_and_only_then(data: Path, tmp_path: Path) -> None:
+    job = job_on(data, tmp_path / "data")
+    assert has_work(job, "ingest")
+    ingest(job)
+    assert has_work(job, "ingest")
+    check(job, ("ingest",), reuse=True)
+    assert not has_work(job, "ingest")
+    assert has_work(job_on("sample", tmp_path / "data"), "ingest")
+    assert has_work(job_on(data, tmp_path / "data", quality={"weights": "warn"}), "ingest")
+    shutil.copy(data / "a.jsonl", data / "b.jsonl")
+    assert has_work(job_on(data, tmp_path / "data"), "ingest")
+    assert has_work(job_on(data, tmp_path / "data"), "evaluate")
+
+
+def test_select_hard_has_work_until_what_is_configured_now_is_selected(tmp_path: Path) -> None:
+    job = job_with(tmp_path, TENTHS, {"finance": TASKS})
+    aggregate(job)
+    assert has_work(job, "select_hard")
+    select_hard(job)
+    aggregate(job)
+    assert not has_work(job, "select_hard")
+    for changed in ({"share": {"Finance": SIZE + 1}}, {"panel": sorted(TENTHS)[:2]}, {"panel": ["unknown"]}):
+        assert has_work(with_rule(job, **changed), "select_hard"), changed
+
+
+STEPS: list[tuple[str, Callable[[Job], object]]] = [
+    ("ingest", prepared), ("sample", sampled), ("derive", lambda job: asyncio.run(derive(job))), ("judge", judged),
+    ("aggregate", aggregate), ("select_hard", lambda job: (select_hard(job, must_select=False), aggregate(job))),
+]  # fmt: skip
+"""What the stages of a run do, in their order."""
+
+
+@pytest.mark.slow
+def test_each_stage_of_a_run_has_work_until_it_was_done_and_so_has_the_run(tmp_path: Path) -> None:
+    with FaultServer() as server:
+        at = {"name": "hosted_vllm/m", "api_base": server.api_base}
+        judge = {**at, "label": "judge", "rubric": "examples_removed"}
+        settings = {"models": [{**at, "label": "a"}], "judges": [judge], "report": {"enabled": False}}
+        job = job_on("sample", tmp_path / "data", **settings)
+        for name, work in STEPS:
+            assert has_work(job, name), name
+            assert has_work(job, "evaluate"), name
+            work(job)
+            assert not has_work(job, name), name
+        done = len(server.book)
+        for name in ("evaluate", "backfill", "assemble"):
+            assert not has_work(job, name), name
+        (ingested, covered) = without_work(job, "evaluate")
+        assert (ingested.stage, covered.stage, covered.is_below_bar) == ("ingest", "coverage", False)
+        assert len(server.book) == done
+    changed: dict[str, dict[str, Any]] = {
+        "a model": {"models": [*settings["models"], {**at, "label": "b"}]},
+        "a judge": {"judges": [judge, {**at, "label": "j"}]},
+        "another rubric": {"judges": [{**at, "label": "judge"}]},
+        "a trial": {"trials": 2},
+        "a majority": {"majorities": {"all": ["a", "b", "c"]}},
+        "the report": {"report": {"enabled": True}},
+        "a hard subset": {"hard_subset": {"share": 0.25}},
+    }
+    for what, more in changed.items():
+        assert has_work(job_on("sample", tmp_path / "data", **(settings | more)), "evaluate"), what
+    night = job.model_copy(update={"night": "2026-11-22"})
+    assert has_work(night, "night")
+    assert not has_work(night, "evaluate")
+
+
+def test_what_the_questions_cannot_know_is_work(tmp_path: Path) -> None:
+    job = job_on("sample", tmp_path / "data")
+    assert all(has_work(job, name) for name in FLOWS)
+    assemble(prepared(job))
+    assert has_work(job, "check")
+    assert has_work(job, "compact")
+
+
+def test_a_report_is_up_to_date_until_something_else_than_a_run_is_stored(tmp_path: Path) -> None:
+    job = job_on("sample", tmp_path)
+    warehouse = Warehouse(job.warehouse)
+    warehouse.publish()
+    job.report_index.parent.mkdir(parents=True)
+    job.report_index.write_text("a report", encoding="utf-8")
+    assert not is_up_to_date(job)
+    note_basis(job, basis_of(whole_of(job)))
+    assert is_up_to_date(job)
+    capped = job.settings.model_copy(update={"limits": Limits(max_usd=1.0)})
+    assert is_up_to_date(job.model_copy(update={"settings": capped}))
+    assert not is_up_to_date(job.model_copy(update={"vintage": "later"}))
+    warehouse.write("labels", [{"benchmark": "prbench", "field": "f", "kind": "k", "label": "l"}])
+    warehouse.publish()
+    assert not is_up_to_date(job)
+    note_basis(job, basis_of(whole_of(job)))
+    forget_basis(job)
+    assert not is_up_to_date(job)
+
+
+def test_a_report_of_which_a_page_is_gone_or_harmed_is_not_up_to_date(tmp_path: Path) -> None:
+    job = job_on("sample", tmp_path)
+    Warehouse(job.warehouse).publish()
+    folder = job.report_index.parent
+    (folder / "data").mkdir(parents=True)
+    pages = [job.report_folder / "index.html", job.report_index, folder / "data/task.js"]
+    for page in pages:
+        page.write_text("a page", encoding="utf-8")
+    (folder / "report-files.txt").write_text("data/task.js\nindex.html\n", encoding="utf-8")
+    note_basis(job, basis_of(whole_of(job)))
+    assert is_up_to_date(job)
+
+    (folder / "data/of-somebody.txt").write_text("not listed", encoding="utf-8")
+    assert is_up_to_date(job)
+    pages[2].write_text("a pag", encoding="utf-8")
+    assert not is_up_to_date(job)
+    pages[2].write_text("a page", encoding="utf-8")
+    for page in pages:
+        page.unlink()
+        assert not is_up_to_date(job), page
+        page.write_text("a page", encoding="utf-8")
+    assert is_up_to_date(job)

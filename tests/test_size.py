@@ -1,0 +1,62 @@
+"""How much a reader has to read: a budget of code lines for each folder, which goes up only with a reason."""
+
+import ast
+import io
+import math
+import tokenize
+from collections import Counter
+from pathlib import Path
+
+from tests.test_architecture import ROOT, tracked_files
+
+BUDGETS: dict[str, int] = {}
+"""Folder of two levels -> its code lines at most: comments, docstrings and blank lines cost nothing, a line of more
+than 120 characters counts as two."""
+SLACK = 40
+"""A folder that is smaller than its budget by more than that takes a lower budget."""
+NO_CODE = {
+    tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING,
+    tokenize.ENDMARKER,
+}  # fmt: skip
+COMMENTS = {".sql": ("--",), ".js": ("//", "/*", "*"), ".css": ("/*", "*"), ".html": ("<!--", "{#")}
+
+
+def code_lines(path: Path) -> int:
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    if path.suffix == ".py":
+        tokens = [each for each in tokenize.generate_tokens(io.StringIO(text).readline) if each.type not in NO_CODE]
+        held = {number for each in tokens for number in range(each.start[0], each.end[0] + 1)} - docstrings(text)
+        return sum(each.string == ";" for each in tokens) + sum(worth(lines[number - 1]) for number in held)
+    return sum(worth(line) for line in lines if line.strip() and not line.strip().startswith(COMMENTS[path.suffix]))
+
+
+def worth(line: str) -> int:
+    return max(1, math.ceil(len(line) / 120))
+
+
+def docstrings(text: str) -> set[int]:
+    texts = [
+        node
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    ]
+    return {number for node in texts for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
+
+
+def size_of_folders() -> Counter[str]:
+    sizes: Counter[str] = Counter()
+    for file in tracked_files():
+        if not file.parts[0].startswith(".") and file.suffix in {".py", *COMMENTS}:
+            sizes["/".join(file.parts[: 2 if len(file.parts) > 2 else 1])] += code_lines(ROOT / file)
+    return sizes
+
+
+def test_no_folder_is_larger_than_its_budget() -> None:
+    assert {} == {folder: size for folder, size in size_of_folders().items() if size > BUDGETS.get(folder, 0)}
+
+
+def test_a_folder_that_became_smaller_has_a_lower_budget() -> None:
+    sizes = size_of_folders()
+
+    assert {} == {folder: sizes[folder] for folder, budget in BUDGETS.items() if sizes[folder] < budget - SLACK}
