@@ -43,7 +43,7 @@ def write_report(
     """
     # These import what draws, which takes seconds.
     from flows.nightly import changes
-    from tasks.report import build
+    from tasks.report.build import build
 
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader():

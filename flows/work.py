@@ -20,8 +20,8 @@ from tasks.hard_subset import has_new_selection
 from tasks.judge.judge import plan_verdicts
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.numbers import coverage_text
-from tasks.run import coverage
 from tasks.run.asking import Analysis
+from tasks.run.coverage import coverage
 from tasks.run.missing_work import missing_splits, unworded_criteria, wanted_rubrics, wanted_tasks
 from tasks.run.stages import CALLED_ROLES, STAGES
 from tasks.run.writing import StageReport

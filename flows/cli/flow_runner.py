@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from tasks.run.writing import StageReport
 
 
-def run_flow(context: Context, name: str, **options: bool) -> "Execution":
+def run_flow(context: Context, name: str) -> "Execution":
     """Run a flow with the options of the command."""
     from flows.execution import execute_flow
     from flows.work import FLOWS
 
     refuse_early(context, must_be_stored=not FLOWS[name].loads)
-    return execute_flow(context.job, name, is_verbose=context.is_verbose, **options)
+    return execute_flow(context.job, name, is_verbose=context.is_verbose, **context.repairs)
 
 
 def refuse_early(context: Context, *, must_be_stored: bool = False) -> None:

@@ -96,7 +96,6 @@ _OPTIONS: dict[str, tuple[str, tuple[str, ...], dict[str, Any]]] = {
         "is_flag": True, "help": "Do not record this run in Prefect."}),
 }  # fmt: skip
 _REPAIRS = {"retry_failed", "replace_lost"}
-_REPAIRS = {"retry_failed", "replace_lost"}
 _ARGUMENTS = {field.name for field in fields(Arguments)}
 
 

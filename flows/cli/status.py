@@ -103,7 +103,7 @@ def since_moment(text: str, now: datetime) -> datetime:
 
 
 def _matrix(context: Context) -> int:
-    from tasks.run import coverage
+    from tasks.run.coverage import coverage
     from warehouse import Warehouse
 
     job = context.stored_job(checked=("split", "model", "judge"))

@@ -10,14 +10,13 @@ from typing import Any
 import sql
 from flows.execution import job_of_run
 from flows.run.outcomes import KILLED, RUNNING
-from tasks.aggregate import stale_intervals
+from tasks.aggregate.intervals import stale_intervals
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.maintain import run_cost
 from tasks.report.content.edition import labelled_judgings
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.run import coverage
-from tasks.run.coverage import Covered
+from tasks.run.coverage import Covered, coverage
 from warehouse import Reader, Warehouse, WarehouseError
 
 

@@ -8,8 +8,7 @@ import sql
 from tasks.config.job import Job
 from tasks.rules.identity import digest
 from tasks.rules.statistics.control import METHOD, Drifted, Night, limits
-from tasks.run import judgings
-from tasks.run.judgings import Judging
+from tasks.run.judgings import Judging, judgings
 from tasks.run.missing_work import WantedTasks, wanted_tasks
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse

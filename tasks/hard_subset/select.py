@@ -28,7 +28,7 @@ from tasks.rules.hardness import (
 )
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.text.numbers import coverage_text
-from tasks.run import judgings
+from tasks.run.judgings import judgings
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
