@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from warehouse.files import refuse_unreadable
+from warehouse.errors import refuse_unreadable
 
 _HEADER_BYTES, _HEADERS = 4096, 3
 _BLOCK_COUNT, _BLOCK_BYTES, _ITERATION = 4, 5, 1

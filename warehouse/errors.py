@@ -11,6 +11,8 @@ _PROTECTED = {errno.EROFS, errno.EACCES, errno.EPERM}
 # DuckDB and SQLite repeat what the system said.
 _SAYS_FULL = re.compile(r"no space left on device|disk is full|quota exceeded", re.IGNORECASE)
 _SAYS_PROTECTED = re.compile(r"read-?only (file system|database)|permission denied|unable to open", re.IGNORECASE)
+_FORBIDDEN = {errno.EACCES, errno.EPERM}
+_NOT_OF_THE_FILE = _FORBIDDEN | {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 _LEAST_BYTES = 20_000_000
 """What a first run of a small data set takes up, the report included."""
 
@@ -62,3 +64,14 @@ def _existing(path: Path) -> Path:
 def first_line(error: Exception) -> str:
     """Return the first line of a message."""
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+
+
+def refuse_unreadable(path: Path, error: OSError) -> None:
+    """Refuse a file whose reading failed for a reason that says nothing about its content.
+
+    Raises:
+        WarehouseError: it did.
+    """
+    if error.errno in _NOT_OF_THE_FILE:
+        remedy = "; check its permissions" if error.errno in _FORBIDDEN else ""
+        raise WarehouseError(f"{path}: cannot be read ({error.strerror}){remedy}") from error

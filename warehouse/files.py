@@ -1,6 +1,5 @@
 """Files that appear whole or not at all; small JSON files, parts and databases that show when they were damaged."""
 
-import errno
 import hashlib
 import json
 import os
@@ -11,27 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from warehouse.errors import WarehouseError
+from warehouse.errors import WarehouseError, refuse_unreadable
 from warehouse.owner import refuse_if_lost
 
 _SEAL = "sha256"
-_FORBIDDEN = {errno.EACCES, errno.EPERM}
-_NOT_OF_THE_FILE = _FORBIDDEN | {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 
 
 class Unsound(ValueError):
     """The content of a sealed file is not what was written."""
-
-
-def refuse_unreadable(path: Path, error: OSError) -> None:
-    """Refuse a file whose reading failed for a reason that says nothing about its content.
-
-    Raises:
-        WarehouseError: it did.
-    """
-    if error.errno in _NOT_OF_THE_FILE:
-        remedy = "; check its permissions" if error.errno in _FORBIDDEN else ""
-        raise WarehouseError(f"{path}: cannot be read ({error.strerror}){remedy}") from error
 
 
 def write_sealed(path: Path, document: Mapping[str, Any]) -> None:

@@ -80,8 +80,7 @@ def cascade(context: Context, cheap: str, strong: str, bound: tuple[str, float] 
 
 def _evaluated(context: Context, cheap: str, strong: str, bound: tuple[str, float] | None) -> "CascadeAnswer":
     from tasks.cascade import evaluated, store
-
-    pass
+    from tasks.rules.cascades.evaluation import Bound
     from warehouse import Warehouse
 
     job = context.stored_job(checked=("split",))

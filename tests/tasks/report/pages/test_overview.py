@@ -56,8 +56,8 @@ def test_a_sampling_that_is_named_is_compared_with_the_one_before_it(
 def test_what_changed_is_computed_whichever_samplings_are_shown(
     world_job: Job, monkeypatch: pytest.MonkeyPatch, vintage: str | None, asked: str | None
 ) -> None:
-    monkeypatch.setattr("flows.report.changes", lambda job, vintage: [{"of": vintage}])
-    monkeypatch.setattr("flows.report.build", lambda job, folder, vintage, found: (vintage, found))
+    monkeypatch.setattr("flows.nightly.changes", lambda job, vintage: [{"of": vintage}])
+    monkeypatch.setattr("tasks.report.build.build", lambda job, folder, vintage, found: (vintage, found))
 
     assert write_report(world_job, None, vintage) == (vintage, [{"of": asked}])
 
