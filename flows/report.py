@@ -4,7 +4,6 @@ import hashlib
 import os
 from contextlib import nullcontext, suppress
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
 
 import sql
 import tasks
@@ -17,9 +16,6 @@ from tasks.report.rendering.site import only_writer
 from tasks.rules.errors import PipelineError
 from tasks.run.run_context import LEDGER
 from warehouse import Warehouse, write_atomically
-
-if TYPE_CHECKING:
-    pass
 
 _ALL = "all"
 

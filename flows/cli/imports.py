@@ -81,7 +81,6 @@ def import_responses(
       prbench import responses reports/ --pattern '{task}/{model} run {trial}'
       prbench import responses reports/ --as gpt-5-high --skip-other
     """
-    pass
     from tasks.imports.files import refuse_early
     from tasks.imports.responses import import_responses as bring_in
 
@@ -125,7 +124,6 @@ def import_verdicts(
       prbench import verdicts compiled.csv --by people-2 --grading binary
       prbench import verdicts labels.csv --by eva --random-sample
     """
-    pass
     from tasks.imports.files import refuse_early
     from tasks.imports.verdicts import import_verdicts as bring_in
 
@@ -165,7 +163,6 @@ def import_results(
       prbench import results outputs/20261124_101112/
       prbench import results judge_responses.jsonl --as llama --by qwen
     """
-    pass
     from tasks.imports.files import refuse_early
     from tasks.imports.results.importing import import_results as bring_in
 
@@ -190,7 +187,6 @@ def import_reviews(context: Context, files: tuple[Path, ...], by_label: str | No
       prbench import reviews from_eva.csv from_ben.csv
       prbench import reviews criteria.csv --by eva
     """
-    pass
     from tasks.imports.files import refuse_early
     from tasks.imports.reviews import import_reviews as bring_in
 
