@@ -163,7 +163,7 @@ def test_rows_that_only_calls_can_restore_are_listed_and_called_for_when_asked(
         execution = run(job, *whole_job(job))
         assert 3 == execution.exit_code
         said = capsys.readouterr().err
-        assert f"{len(before)} rows of verdicts (benchmark prbench, model a, judge judge) are lost" in said
+        assert f"{len(before)} rows of verdicts (benchmark prbench, model a, judge judge, vintage base) are lost" in said
         assert "--replace-lost" in said
         assert 0 == calls(server)
         assert not facts(job, "verdicts")
@@ -204,7 +204,7 @@ def test_imported_rows_are_restored_and_listed_by_their_import_where_they_cannot
     flip(Warehouse(job.warehouse).store.standing("verdicts")[-1].path)
     capsys.readouterr()
     run(job, lambda: aggregate(job))
-    assert "7 rows of verdicts (benchmark prbench, model a, judge ann, import" in capsys.readouterr().err
+    assert "7 rows of verdicts (benchmark prbench, model a, judge ann, vintage base, import" in capsys.readouterr().err
     run(job, lambda: import_verdicts(job, file))
     assert not Warehouse(job.warehouse).losses()
     assert 0 == run(job, lambda: aggregate(job)).exit_code
