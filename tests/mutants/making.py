@@ -12,10 +12,12 @@ ROOT = Path(__file__).parents[2]
 TESTS = {
     "tasks/rules/statistics/intervals.py": "tests/tasks/rules/statistics/test_intervals.py",
     "tasks/rules/statistics/comparison.py": "tests/tasks/rules/statistics/test_comparison.py",
-    "tasks/rules/statistics/agreement.py": "tests/tasks/rules/statistics/test_agreement.py tests/tasks/rules/statistics/test_labels.py",
+    "tasks/rules/statistics/agreement.py": "tests/tasks/rules/statistics/test_agreement.py "
+    "tests/tasks/rules/statistics/test_labels.py",
     "tasks/rules/statistics/control.py": "tests/tasks/rules/statistics/test_control.py",
     "tasks/rules/statistics/debiased.py": "tests/tasks/rules/statistics/test_debiased.py",
-    "tasks/rules/statistics/sampling.py": "tests/tasks/rules/statistics/test_sampling.py tests/tasks/rules/statistics/test_drawing.py",
+    "tasks/rules/statistics/sampling.py": "tests/tasks/rules/statistics/test_sampling.py "
+    "tests/tasks/rules/statistics/test_drawing.py",
     "tasks/rules/statistics/weaknesses.py": "tests/tasks/rules/statistics/test_weaknesses.py",
     "tasks/rules/stopping.py": "tests/tasks/rules/stopping",
     "tasks/rules/cascades/": "tests/tasks/rules/cascades",

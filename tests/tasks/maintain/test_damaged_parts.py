@@ -163,7 +163,8 @@ def test_rows_that_only_calls_can_restore_are_listed_and_called_for_when_asked(
         execution = run(job, *whole_job(job))
         assert 3 == execution.exit_code
         said = capsys.readouterr().err
-        assert f"{len(before)} rows of verdicts (benchmark prbench, model a, judge judge, vintage base) are lost" in said
+        kind = "benchmark prbench, model a, judge judge, vintage base"
+        assert f"{len(before)} rows of verdicts ({kind}) are lost" in said
         assert "--replace-lost" in said
         assert 0 == calls(server)
         assert not facts(job, "verdicts")
