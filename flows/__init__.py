@@ -12,8 +12,8 @@ _PREFECT = {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     # Prefect starts no server by itself: whoever reaches that one can have it run commands (`flows/server`).
     "PREFECT_SERVER_EPHEMERAL_ENABLED": "false",
-    # A server that is gone is waited for once, for seconds. By default it is asked six times, a minute each.
-    "PREFECT_CLIENT_MAX_RETRIES": "1",
+    # A server that is gone is waited for some seconds. By default it is asked six times, a minute each.
+    "PREFECT_CLIENT_MAX_RETRIES": "3",
     "PREFECT_API_REQUEST_TIMEOUT": "30",
     "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
     "PREFECT_RESULTS_PERSIST_BY_DEFAULT": "false",

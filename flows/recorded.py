@@ -103,8 +103,11 @@ async def recorded(
 def _give_up(error: BaseException) -> None:
     if not UNRECORDED.is_set():
         UNRECORDED.set()
+        why = (
+            f"status {error.response.status_code}" if isinstance(error, httpx.HTTPStatusError) else type(error).__name__
+        )
         notice(
-            f"Prefect's server does not record this run any more ({type(error).__name__}) and may keep showing it as "
+            f"Prefect's server does not record this run any more ({why}) and may keep showing it as "
             "running; the run continues, and `prbench status --runs` shows how it ends"
         )
 

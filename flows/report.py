@@ -4,6 +4,7 @@ import hashlib
 import os
 from contextlib import nullcontext, suppress
 from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
 
 import sql
 import tasks
@@ -11,11 +12,13 @@ from tasks.config.job import Job
 from tasks.console import notice
 from tasks.llm import deletion_mark
 from tasks.maintain import store_spend
-from tasks.report.build import Written
 from tasks.report.rendering.site import only_writer
 from tasks.rules.errors import PipelineError
 from tasks.run.run_context import LEDGER
 from warehouse import Warehouse, write_atomically
+
+if TYPE_CHECKING:
+    from tasks.report.build import Written
 
 _ALL = "all"
 

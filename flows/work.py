@@ -86,8 +86,11 @@ def _has_no_report(job: Job, _: Reader, __: bool) -> bool:
 
 
 def _has_items(analysis: Analysis) -> Question:
-    """Whether analysts are to be asked about something."""
-    return lambda job, reader, retry_failed: any(analysis.missing(job, reader, retry_failed=retry_failed).values())
+    """Whether analysts are to be asked about something, or are configured otherwise than when they were last asked."""
+    return lambda job, reader, retry_failed: (
+        any(analysis.missing(job, reader, retry_failed=retry_failed).values())
+        or bool(analysis.changed_analysts(job, reader))
+    )
 
 
 def _has_unmeasured(_: Job, reader: Reader, __: bool) -> bool:

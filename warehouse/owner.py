@@ -99,8 +99,7 @@ class Owner:
     def _claim(self, tell: Tell | None) -> None:
         while (found := self._read()) is None or not self._is_ours(found):
             if found is None:
-                with suppress(FileExistsError), self._path.open("x") as file:  # of all that try, one does
-                    file.write(self._text(1))
+                self._make()
                 continue
             if found.get("machine") == self._machine.name and found["at_s"] < self._machine.started_at_s:
                 self._write(1)  # it is of this machine before its last start
@@ -109,6 +108,17 @@ class Owner:
                 self._write(1)
                 self.sleep(self.settling_s)
         self._id = found["id"]
+
+    def _make(self) -> None:
+        """Make the file, unless somebody else just did."""
+        try:
+            with self._path.open("x") as file:
+                file.write(self._text(1))
+        except FileExistsError:
+            pass
+        except OSError:
+            self._path.unlink(missing_ok=True)  # an empty one, as on a full disk, would pass for another machine's
+            raise
 
     def _has_stopped(self, found: dict[str, Any], tell: Tell | None) -> bool:
         """Watch another machine's counter; False where it ended or became one of this machine.

@@ -312,11 +312,9 @@ def test_a_run_that_is_killed_is_shown_as_crashed_by_the_next_one_which_can_be_c
         return [run["state_name"] for run in shown(url) if not run["parent_task_run_id"]]
 
     until(lambda: tops() == ["Running", "Crashed"], again, 60)
+    (running,) = [run["id"] for run in shown(url) if run["state_name"] == "Running" and not run["parent_task_run_id"]]
     with closing(browser(url)) as client:
         wanted = {"state": {"type": "CANCELLING", "name": "Cancelling"}}
-        (running,) = [
-            run["id"] for run in shown(url) if run["state_name"] == "Running" and not run["parent_task_run_id"]
-        ]
         client.post(f"/flow_runs/{running}/set_state", json=wanted).raise_for_status()
     _, error = again.communicate(timeout=60)
     assert again.returncode == 130, error
