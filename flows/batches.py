@@ -2,11 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import TypeVar
 
-from flows.recorded import call, is_recorded, progress_shown, show_stage
+from flows.recorded import Batch, is_recorded, progress_shown, show_stage
 from tasks.check import check
 from tasks.config.job import Job
 from tasks.console import notice, progress
@@ -16,26 +15,12 @@ from tasks.run.stages import STAGES
 from tasks.run.writing import StageReport
 from warehouse import Warehouse
 
-if TYPE_CHECKING:
-    from prefect import Task
-
 _BATCHES_AT_ONCE = 4
 _PUBLISH_LEAST_S, _PUBLISH_MOST_S = 30.0, 300.0
 """How long after a publishing the next one is due: the sooner, the faster it is."""
 SAMPLES_A_BATCH, VERDICTS_A_BATCH, ITEMS_A_BATCH = 200, 1_000, 1_000
 
 Each = TypeVar("Each")
-Arguments = ParamSpec("Arguments")
-Batch = Callable[[], Awaitable[StageReport]]
-"""A call of a task that is made when its turn comes."""
-
-
-def batch(
-    work: "Task[Arguments, Coroutine[Any, Any, StageReport]]", name: str,
-    *args: Arguments.args, **kwargs: Arguments.kwargs,
-) -> Batch:  # fmt: skip
-    """A batch for later, which has this name in Prefect's UI."""
-    return partial(call, work.with_options(task_run_name=name), *args, **kwargs)
 
 
 async def run_batches(

@@ -46,17 +46,11 @@ def _name() -> str:
 
 @flow(name="prbench-run", flow_run_name=_name)
 def run(
-    config: str | None = None,
-    warehouse: str | None = None,
-    benchmark: str | None = None,
-    models: list[str] | None = None,
-    judges: list[str] | None = None,
-    splits: list[str] | None = None,
-    limit: Trial | None = None,
-    stop_at: StopTime | None = None,
-    max_usd: NotNegative | None = None,
+    config: str | None = None, warehouse: str | None = None, benchmark: str | None = None,
+    models: list[str] | None = None, judges: list[str] | None = None, splits: list[str] | None = None,
+    limit: Trial | None = None, stop_at: StopTime | None = None, max_usd: NotNegative | None = None,
     retry_failed: bool = False,
-) -> State[Any]:
+) -> State[Any]:  # fmt: skip
     """Run the full pipeline; only what is missing is done.
 
     Args:
@@ -81,14 +75,9 @@ def run(
 
 @flow(name="prbench-nightly", flow_run_name=_name)
 def nightly(
-    config: str | None = None,
-    warehouse: str | None = None,
-    benchmark: str | None = None,
-    night: Night | None = None,
-    stop_at: StopTime | None = None,
-    max_usd: NotNegative | None = None,
-    retry_failed: bool = False,
-) -> State[Any]:
+    config: str | None = None, warehouse: str | None = None, benchmark: str | None = None, night: Night | None = None,
+    stop_at: StopTime | None = None, max_usd: NotNegative | None = None, retry_failed: bool = False,
+) -> State[Any]:  # fmt: skip
     """Run one night: resample nightly models, judge, compare with the last night, send alerts.
 
     Args:
@@ -116,19 +105,11 @@ def nightly(
 
 @flow(name="prbench-backfill", flow_run_name=_name)
 def backfill(
-    config: str | None = None,
-    warehouse: str | None = None,
-    benchmark: str | None = None,
-    models: list[str] | None = None,
-    judges: list[str] | None = None,
-    trials: list[Trial] | None = None,
-    splits: list[str] | None = None,
-    tasks: list[str] | None = None,
-    night: Night | None = None,
-    stop_at: StopTime | None = None,
-    max_usd: NotNegative | None = None,
-    retry_failed: bool = False,
-) -> State[Any]:
+    config: str | None = None, warehouse: str | None = None, benchmark: str | None = None,
+    models: list[str] | None = None, judges: list[str] | None = None, trials: list[Trial] | None = None,
+    splits: list[str] | None = None, tasks: list[str] | None = None, night: Night | None = None,
+    stop_at: StopTime | None = None, max_usd: NotNegative | None = None, retry_failed: bool = False,
+) -> State[Any]:  # fmt: skip
     """Fill in what is missing of models, judges, trials or splits; nothing else changes.
 
     Args:
@@ -148,8 +129,7 @@ def backfill(
     """
     arguments = Given(
         benchmark=benchmark, models=tuple(models or ()), judges=tuple(judges or ()), splits=tuple(splits or ()),
-        tasks=tuple(tasks or ()), trial_numbers=tuple(trials or ()), night=night, stop_at=stop_at,
-        max_usd=max_usd,
+        tasks=tuple(tasks or ()), trial_numbers=tuple(trials or ()), night=night, stop_at=stop_at, max_usd=max_usd,
     )  # fmt: skip
     return _done(_job(config, warehouse, arguments), "backfill", retry_failed=retry_failed)
 

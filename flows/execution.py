@@ -21,18 +21,7 @@ from types import FrameType
 from typing import Any, Generic, TypeVar
 
 import sql
-from flows.run.outcomes import (
-    DONE,
-    ENDINGS,
-    FAILED,
-    INTERRUPTED,
-    KILLED,
-    RUNNING,
-    SKIPPED,
-    any_failed,
-    no_call_succeeded,
-    outcome_of,
-)
+from flows.run import outcomes
 from flows.run.validation import refuse_every_vintage, refuse_unknown_names
 from flows.server.project_server import server_of
 from tasks.config.job import DataRevision, Job
@@ -51,29 +40,29 @@ class Execution:
     """The result of a run."""
 
     job: Job
-    outcome: str = DONE
+    outcome: str = outcomes.DONE
     reports: list[StageReport] = field(default_factory=list)
     alerts: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def exit_code(self) -> int:
         """The exit code of the command."""
-        return ENDINGS[self.outcome].exit_code
+        return outcomes.ENDINGS[self.outcome].exit_code
 
     @property
     def was_interrupted(self) -> bool:
         """Whether somebody stopped the run."""
-        return self.outcome == INTERRUPTED
+        return self.outcome == outcomes.INTERRUPTED
 
     @property
     def was_skipped(self) -> bool:
         """Whether it was skipped because another one was in progress."""
-        return self.outcome == SKIPPED
+        return self.outcome == outcomes.SKIPPED
 
     @property
     def has_nothing(self) -> bool:
         """Whether it failed because no call succeeded, so that a leaderboard would show nothing new."""
-        return self.outcome == FAILED and no_call_succeeded(self.reports)
+        return self.outcome == outcomes.FAILED and outcomes.no_call_succeeded(self.reports)
 
     @property
     def database(self) -> Path:
@@ -84,12 +73,10 @@ class Execution:
     def as_json(self) -> dict[str, Any]:
         """The result for machines."""
         return {
-            "run_id": self.job.run_id,
-            "outcome": self.outcome,
-            "database": str(self.database),
+            "run_id": self.job.run_id, "outcome": self.outcome, "database": str(self.database),
             "stages": [vars(report) | {"failures": dict(report.failures)} for report in self.reports],
             **({"night": self.job.night, "alerts": self.alerts} if self.job.night else {}),
-        }
+        }  # fmt: skip
 
 
 def execute(job: Job, work: Callable[[], Sequence[StageReport]], *, replace_lost: bool = False) -> Execution:
@@ -102,35 +89,30 @@ def execute(job: Job, work: Callable[[], Sequence[StageReport]], *, replace_lost
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with warehouse.writing(notice), warehouse.living(job.run_id):
-            _make_ready(job, replace_lost)
+            warehouse.verify()
+            if replace_lost:
+                warehouse.accept_losses()
             _execute(execution, work, started_at)
     except (KeyboardInterrupt, asyncio.CancelledError):
-        execution.outcome = INTERRUPTED
+        execution.outcome = outcomes.INTERRUPTED
         notice("interrupted: finished work is kept; run the same command again to continue")
     finally:
         signal.signal(signal.SIGTERM, before)
     return execution
 
 
-def _make_ready(job: Job, replace_lost: bool) -> None:
-    warehouse = Warehouse(job.warehouse)
-    warehouse.verify()
-    if replace_lost:
-        warehouse.accept_losses()
-
-
 def _execute(execution: Execution, work: Callable[[], Sequence[StageReport]], started_at: datetime) -> None:
     """Do the work, with a row in `runs` from its beginning, which says at the end what came of it."""
     job, warehouse = execution.job, Warehouse(execution.job.warehouse)
     try:
-        warehouse.write("runs", [run_row(job, [], started_at, None, RUNNING)])
+        warehouse.write("runs", [run_row(job, [], started_at, None, outcomes.RUNNING)])
         warehouse.publish()
         mark_killed(job)
         execution.reports = [*work(), *damage_reports(job)]
-        execution.outcome = outcome_of(execution.reports)
+        execution.outcome = outcomes.outcome_of(execution.reports)
     except BaseException as error:
         was_stopped = isinstance(error, (KeyboardInterrupt, asyncio.CancelledError))
-        execution.outcome = INTERRUPTED if was_stopped else FAILED
+        execution.outcome = outcomes.INTERRUPTED if was_stopped else outcomes.FAILED
         with suppress(Exception):  # what ended the run, such as a full disk, is what people have to know
             _record_end(execution, started_at)
         raise
@@ -233,7 +215,7 @@ def mark_killed(job: Job) -> list[dict[str, Any]]:
         store_spend(job)
     killed = [
         {name: row[name] for name in TABLES["runs"].columns}
-        | {"outcome": KILLED, "cost_usd": total_cost_usd(job, row["run_id"])}
+        | {"outcome": outcomes.KILLED, "cost_usd": total_cost_usd(job, row["run_id"])}
         for row in unfinished
         if not warehouse.is_living(row["run_id"])
     ]
@@ -266,22 +248,14 @@ def run_row(
     """The current row of a run."""
     used = used_by(job)
     return {
-        "run_id": job.run_id,
-        "command": _command(),
-        "night": job.night,
+        "run_id": job.run_id, "command": _command(), "night": job.night, "outcome": outcome,
         "config": json.dumps({**job.settings.model_dump(mode="json"), **_selection(job)}, sort_keys=True),
-        "git_commit": _git_commit(),
-        "started_at": started_at,
         # The clock may have been set back meanwhile.
-        "ended_at": ended_at and max(ended_at, started_at),
-        "outcome": outcome,
-        "calls": used.calls,
-        "prompt_tokens": used.prompt_tokens,
+        "git_commit": _git_commit(), "started_at": started_at, "ended_at": ended_at and max(ended_at, started_at),
+        "calls": used.calls, "prompt_tokens": used.prompt_tokens, "completion_tokens": used.completion_tokens,
         "cached_tokens": used.cached_tokens if used.cached_share is not None else None,
-        "completion_tokens": used.completion_tokens,
-        "cached_share": used.cached_share,
-        **_made(job, reports, outcome),
-    }
+        "cached_share": used.cached_share, **_made(job, reports, outcome),
+    }  # fmt: skip
 
 
 def _selection(job: Job) -> dict[str, Any]:
@@ -300,13 +274,9 @@ def job_of_run(job: Job, row: Mapping[str, Any]) -> Job:
     config = json.loads(row["config"])
     config.pop("alerts", None)  # their addresses are not stored in full
     selection = config.pop("selection", {})
-    of_run = Job(
-        settings=Settings.model_validate(config),
-        warehouse=job.warehouse,
-        run_id=row["run_id"],
-        night=row["night"],
-        **{name: value for name, value in selection.items() if name in SELECTION},
-    )
+    narrowed = {name: value for name, value in selection.items() if name in SELECTION}
+    settings = Settings.model_validate(config)
+    of_run = Job(settings=settings, warehouse=job.warehouse, run_id=row["run_id"], night=row["night"], **narrowed)
     data = _data_of(job, of_run.settings)
     return with_revision(of_run) if data is None else of_run.looking_up(data)
 
@@ -327,10 +297,10 @@ def _data_of(job: Job, settings: Settings) -> Callable[[], DataRevision] | None:
 
 def _made(job: Job, reports: Sequence[StageReport], outcome: str) -> dict[str, Any]:
     """How many rows a run made and what it cost: by the reports of its stages, or by the tables if it was cut short."""
-    if outcome == RUNNING:
+    if outcome == outcomes.RUNNING:
         return {"responses_made": 0, "verdicts_made": 0, "cost_usd": 0.0}
     warehouse = Warehouse(job.warehouse)
-    if outcome in {INTERRUPTED, FAILED} or any_failed(reports):
+    if outcome in {outcomes.INTERRUPTED, outcomes.FAILED} or outcomes.any_failed(reports):
         warehouse.publish()
         with warehouse.reader() as reader:
             rows_made = reader.rows(sql.read("questions/run/rows_of_run"), {"run_id": job.run_id})[0]
@@ -354,13 +324,8 @@ def _git_commit() -> str | None:
     """The commit of the checkout that holds this code; None outside a checkout, or without git."""
     folder = Path(__file__).parent
     try:
-        answer = subprocess.run(
-            ["git", "-C", str(folder), "rev-parse", "HEAD", "--show-prefix"],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=5,
-        )
+        command = ["git", "-C", str(folder), "rev-parse", "HEAD", "--show-prefix"]
+        answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=5)
     except (OSError, subprocess.TimeoutExpired):
         return None
     commit, _, prefix = answer.stdout.strip().partition("\n")

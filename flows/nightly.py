@@ -12,22 +12,10 @@ from flows.run.nightly_schedule import begin_of, night_of, stop_time
 from flows.run.outcomes import BELOW_BAR, DONE, SKIPPED, STOPPED_AT_BUDGET, STOPPED_AT_TIME, any_failed, explained
 from flows.server.project_server import NoServerError, Server, named_server, own_server
 from flows.stopping import last_looks
-from tasks.alerts import (
-    Alert,
-    Comparison,
-    Delivery,
-    Night,
-    alerts_of_reports,
-    deliver,
-    delivered,
-    drifts,
-    drops,
-    failure,
-    ping,
-    settled_drops,
-    skipped,
-    store,
-)
+from tasks.alerts.findings import Alert, Comparison, alerts_of_reports, drifts, drops, failure, settled_drops, skipped
+from tasks.alerts.message import Night
+from tasks.alerts.sending import Delivery, deliver, ping
+from tasks.alerts.stored import delivered, store
 from tasks.benchmarks import load_benchmark
 from tasks.compare import Difference, Question, compare
 from tasks.config.job import Job
@@ -249,13 +237,9 @@ def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
 
 def _change(row: Mapping[str, Any], found: Difference, p_adjusted: float | None) -> dict[str, Any]:
     return {name: row[name] for name in _JUDGING} | {
-        "first_vintage": row["last_vintage"],
-        "second_vintage": row["night"],
-        "split": found.split,
-        "ci_low": found.paired.ci_low,
-        "ci_high": found.paired.ci_high,
-        "p_adjusted": p_adjusted,
-    }
+        "first_vintage": row["last_vintage"], "second_vintage": row["night"], "split": found.split,
+        "ci_low": found.paired.ci_low, "ci_high": found.paired.ci_high, "p_adjusted": p_adjusted,
+    }  # fmt: skip
 
 
 def _of_judging(job: Job, reader: Reader, revision: str, row: Mapping[str, Any]) -> list[Difference]:
@@ -263,16 +247,10 @@ def _of_judging(job: Job, reader: Reader, revision: str, row: Mapping[str, Any])
     benchmark = load_benchmark(job.settings.benchmark)
     score = benchmark.primary_score
     question = Question(
-        benchmark=benchmark.name,
-        names=(row["last_vintage"], row["night"]),
-        kind="vintage",
-        revision=revision,
-        splits=job.settings.dataset.splits,
-        score=score.score_name,
-        clips_mean=score.clips_mean,
-        models=(row["model"],),
-        judges=(row["judge"],),
-    )
+        benchmark=benchmark.name, names=(row["last_vintage"], row["night"]), kind="vintage", revision=revision,
+        splits=job.settings.dataset.splits, score=score.score_name, clips_mean=score.clips_mean,
+        models=(row["model"],), judges=(row["judge"],),
+    )  # fmt: skip
     try:
         found = compare(reader, question).differences
     except PipelineError as error:
@@ -284,19 +262,8 @@ def _of_judging(job: Job, reader: Reader, revision: str, row: Mapping[str, Any])
 def _comparison(score: str, found: Difference) -> Comparison:
     first, second = found.pair.first.model_run, found.pair.second.model_run
     return Comparison(
-        model=second.model,
-        judge=second.judge,
-        judge_trial=second.judge_trial,
-        split=found.split,
-        score=score,
-        first_vintage=first.vintage,
-        second_vintage=second.vintage,
-        first_mean=found.first_mean,
-        second_mean=found.second_mean,
-        difference=found.difference,
-        ci_low=found.paired.ci_low,
-        ci_high=found.paired.ci_high,
-        p_value=found.paired.p_value,
-        n_tasks=len(found.tasks),
-        n_wanted=found.n_wanted,
-    )
+        model=second.model, judge=second.judge, judge_trial=second.judge_trial, split=found.split, score=score,
+        first_vintage=first.vintage, second_vintage=second.vintage, first_mean=found.first_mean,
+        second_mean=found.second_mean, difference=found.difference, ci_low=found.paired.ci_low,
+        ci_high=found.paired.ci_high, p_value=found.paired.p_value, n_tasks=len(found.tasks), n_wanted=found.n_wanted,
+    )  # fmt: skip

@@ -4,21 +4,10 @@ import asyncio
 
 from prefect import flow
 
+from flows import stages
 from flows.batches import log_stage
 from flows.recorded import call, is_recorded, reported, run_name, show_results
 from flows.run.outcomes import explained
-from flows.stages import (
-    aggregate_flow,
-    assemble_flow,
-    compact_flow,
-    derive_flow,
-    drift_flow,
-    ingest_flow,
-    judge_flow,
-    report_flow,
-    sample_flow,
-    select_hard_flow,
-)
 from flows.stopping import evaluate_in_blocks
 from flows.work import coverage_report
 from tasks.config.job import Job
@@ -42,17 +31,17 @@ async def evaluate(job: Job, retry_failed: bool = False) -> list[StageReport]:
 async def night(job: Job, retry_failed: bool = False) -> list[StageReport]:
     """Run one night: the full pipeline, the judges' control sets, and compaction if there are many files."""
     async with open_run_context(job, retry_failed=retry_failed):
-        reports = [*await _evaluated(job, retry_failed), await call(drift_flow, job)]
+        reports = [*await _evaluated(job, retry_failed), await call(stages.drift_flow, job)]
         reports += await _concluded(job, reports)
     # The ledger's file can be compacted when this run does not write to it any more.
-    return [*reports, await call(compact_flow, job, only_if_needed=True)]
+    return [*reports, await call(stages.compact_flow, job, only_if_needed=True)]
 
 
 @flow(name="sample-missing", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def sample(job: Job, retry_failed: bool = False) -> list[StageReport]:
     """Sample the missing responses, and compare what is there with the coverage bar."""
-    report = await call(sample_flow, job, retry_failed)
+    report = await call(stages.sample_flow, job, retry_failed)
     return [report, coverage_report(job, "sample", [report])]
 
 
@@ -60,7 +49,7 @@ async def sample(job: Job, retry_failed: bool = False) -> list[StageReport]:
 @reported
 async def judge(job: Job, retry_failed: bool = False) -> list[StageReport]:
     """Judge the missing verdicts, and compare what is there with the coverage bar."""
-    report = await call(judge_flow, job, retry_failed)
+    report = await call(stages.judge_flow, job, retry_failed)
     return [report, coverage_report(job, "judge", [report])]
 
 
@@ -68,7 +57,7 @@ async def judge(job: Job, retry_failed: bool = False) -> list[StageReport]:
 @reported
 async def backfill(job: Job, retry_failed: bool = False) -> list[StageReport]:
     """Fill in what is missing, all models at the same time: one that fails does not stop the others."""
-    reports = [await call(ingest_flow, job), await call(assemble_flow, job)]
+    reports = [await call(stages.ingest_flow, job), await call(stages.assemble_flow, job)]
     labels = await asyncio.to_thread(_to_fill, job)
     async with open_run_context(job, retry_failed=retry_failed):
         reports += await _derived(job, retry_failed)
@@ -91,7 +80,7 @@ def _to_fill(job: Job) -> list[str]:
 @reported
 async def fill(job: Job, retry_failed: bool = False) -> list[StageReport]:
     """Sample and judge what is missing of one model."""
-    return [await call(sample_flow, job, retry_failed), await call(judge_flow, job, retry_failed)]
+    return [await call(stages.sample_flow, job, retry_failed), await call(stages.judge_flow, job, retry_failed)]
 
 
 async def _filled(job: Job, label: str, retry_failed: bool) -> list[StageReport]:
@@ -109,7 +98,7 @@ async def _filled(job: Job, label: str, retry_failed: bool) -> list[StageReport]
 
 async def _evaluated(job: Job, retry_failed: bool) -> list[StageReport]:
     """All stages up to the verdicts."""
-    reports = [await call(ingest_flow, job), await call(assemble_flow, job)]
+    reports = [await call(stages.ingest_flow, job), await call(stages.assemble_flow, job)]
     blocks, is_complete = await _in_blocks(job, retry_failed)
     return [*reports, *blocks, *(await _asked(job, retry_failed) if is_complete else [])]
 
@@ -117,9 +106,9 @@ async def _evaluated(job: Job, retry_failed: bool) -> list[StageReport]:
 async def _asked(job: Job, retry_failed: bool) -> list[StageReport]:
     """The stages that make calls."""
     return [
-        await call(sample_flow, job, retry_failed),
+        await call(stages.sample_flow, job, retry_failed),
         *await _derived(job, retry_failed),
-        await call(judge_flow, job, retry_failed),
+        await call(stages.judge_flow, job, retry_failed),
     ]
 
 
@@ -137,13 +126,13 @@ async def _in_blocks(job: Job, retry_failed: bool) -> tuple[list[StageReport], b
 
 async def _derived(job: Job, retry_failed: bool) -> list[StageReport]:
     """Rewritten rubrics, if a judge uses one."""
-    return [await call(derive_flow, job, retry_failed)] if wanted_rubrics(job) else []
+    return [await call(stages.derive_flow, job, retry_failed)] if wanted_rubrics(job) else []
 
 
 async def _concluded(job: Job, before: list[StageReport]) -> list[StageReport]:
     """Aggregate, select the hard subset, measure coverage, and write the report."""
-    reports = [await call(aggregate_flow, job), await call(select_hard_flow, job, must_select=False)]
+    reports = [await call(stages.aggregate_flow, job), await call(stages.select_hard_flow, job, must_select=False)]
     reports.append(coverage_report(job, "evaluate", before))
     if is_recorded():
         await show_results(job)
-    return [*reports, await call(report_flow, job)] if job.settings.report.enabled else reports
+    return [*reports, await call(stages.report_flow, job)] if job.settings.report.enabled else reports

@@ -12,7 +12,7 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -43,6 +43,8 @@ from warehouse import Warehouse, WarehouseError
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 Work = Callable[Arguments, Coroutine[Any, Any, Result]]
+Batch = Callable[[], Awaitable[StageReport]]
+"""A call of a task that is made when its turn comes."""
 
 UNRECORDED = threading.Event()
 """Set where nothing is recorded: as asked for, or since the server was lost."""
@@ -98,6 +100,14 @@ async def recorded(
     if found:
         return found[-1]
     return await (work.fn(*args, **kwargs) if state is None else state.aresult())
+
+
+def batch(
+    work: "Task[Arguments, Coroutine[Any, Any, StageReport]]", name: str,
+    *args: Arguments.args, **kwargs: Arguments.kwargs,
+) -> Batch:  # fmt: skip
+    """A batch for later, which has this name in Prefect's UI."""
+    return partial(call, work.with_options(task_run_name=name), *args, **kwargs)
 
 
 def _give_up(error: BaseException) -> None:
@@ -364,14 +374,11 @@ class _Shown:
         done, failed, total = (sum(getattr(each, name) for each in self._tallies) for name in names)
         text = f"{self._stage}: {done} of {total}" + (f", {failed} failed" if failed else "")
         await _sent(self._put("progress", ProgressArtifact(progress=100.0 * done / total, description=text), text))
-        rows = [vars(each) | {"calls_per_s": round(each.calls_per_s, 1)} for each in self._states()]
-        if rows:
+        states = self._senders.states if self._senders else ()
+        if rows := [vars(each) | {"calls_per_s": round(each.calls_per_s, 1)} for each in states]:
             text = f"What makes the calls of run {self._job.run_id}"
             table = TableArtifact(key=artifact_key(self._job, "senders"), table=rows, description=text)
             await _sent(self._put("senders", table, text))
-
-    def _states(self) -> Sequence[Any]:
-        return self._senders.states if self._senders else []
 
     async def _put(self, name: str, artifact: ProgressArtifact | TableArtifact, text: str) -> None:
         if not is_recorded():

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
 
-from flows.batches import batch, in_batches, in_response_batches, run_batches, timed
-from flows.recorded import is_recorded, may_pass, reported, run_name, show_link
+from flows.batches import in_batches, in_response_batches, run_batches, timed
+from flows.recorded import batch, is_recorded, may_pass, reported, run_name, show_link
 from flows.report import is_up_to_date, link_to, report_of_run
 from flows.run.outcomes import explained
 from tasks.aggregate import aggregate

@@ -6,21 +6,20 @@ Only DuckDB, Polars and PyArrow are used here, and nothing of the stages or flow
 from warehouse.build import Derivation
 from warehouse.columns import COLUMNS
 from warehouse.errors import WarehouseBusy, WarehouseError, WarehouseOutdated, nothing_in, refusal_of_disk
-from warehouse.files import Notice, is_named_after, sync, take_notices, write_atomically
+from warehouse.files import sync, take_notices, write_atomically
+from warehouse.listing import FILE, refuse_other_version
 from warehouse.locks import file_lock
 from warehouse.owner import refuse_if_lost
-from warehouse.parts import DAMAGED, FILE, refuse_other_version
 from warehouse.reader import DATABASE, Reader, reporting_damage
-from warehouse.repair import lines_on
+from warehouse.repair import DAMAGED, lines_on
 from warehouse.rows import is_removed, quoted, rests_on_response
 from warehouse.samples import sample_path
 from warehouse.tables import DECIDED_STATUSES, TABLES, Table
 from warehouse.warehouse import Warehouse, content_of, other_content
 
 __all__ = [
-    "COLUMNS", "DAMAGED", "DATABASE", "DECIDED_STATUSES", "FILE", "TABLES", "Derivation", "Notice", "Reader", "Table",
-    "Warehouse", "WarehouseBusy", "WarehouseError", "WarehouseOutdated", "content_of", "file_lock", "is_named_after",
-    "is_removed", "lines_on", "nothing_in", "other_content", "quoted", "refusal_of_disk", "refuse_if_lost",
-    "refuse_other_version", "reporting_damage", "rests_on_response", "sample_path", "sync", "take_notices",
-    "write_atomically",
+    "COLUMNS", "DAMAGED", "DATABASE", "DECIDED_STATUSES", "FILE", "TABLES", "Derivation", "Reader", "Table",
+    "Warehouse", "WarehouseBusy", "WarehouseError", "WarehouseOutdated", "content_of", "file_lock", "is_removed",
+    "lines_on", "nothing_in", "other_content", "quoted", "refusal_of_disk", "refuse_if_lost", "refuse_other_version",
+    "reporting_damage", "rests_on_response", "sample_path", "sync", "take_notices", "write_atomically",
 ]  # fmt: skip

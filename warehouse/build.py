@@ -11,7 +11,8 @@ import pyarrow as pa
 import sql
 from warehouse.columns import COLUMNS
 from warehouse.errors import WarehouseError, first_line
-from warehouse.parts import Kind, Names, Standing, count_query
+from warehouse.listing import Kind, Names, count_query
+from warehouse.parts import Standing
 from warehouse.reader import PARTS, STAMP, Reader, stamp
 from warehouse.rows import ARRIVED, definition, engine, holds, in_order, load, memory, quoted
 from warehouse.tables import TABLES, Table
@@ -140,8 +141,9 @@ def _take_in(connection: duckdb.DuckDBPyConnection, standing: Standing, missing:
 def _note_parts(connection: duckdb.DuckDBPyConnection, standing: Standing) -> None:
     """Note which parts the database holds; merged ones by their own name."""
     names = [(table, part.name) for table, parts in standing.items() for part in parts]
-    columns = {"table_names": [table for table, _ in names], "parts": [part for _, part in names]}
-    connection.execute(sql.template("warehouse/parts_held", parts=PARTS), columns)
+    columns = [[table for table, _ in names], [part for _, part in names]]
+    held = "select unnest(?::varchar[]) as table_name, unnest(?::varchar[]) as part"
+    connection.execute(f"create or replace table {PARTS} as {held}", columns)
 
 
 def _index(connection: duckdb.DuckDBPyConnection, table: Table) -> None:

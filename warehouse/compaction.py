@@ -29,17 +29,7 @@ import pyarrow.parquet as pq
 import sql
 from warehouse.errors import WarehouseError, cause_of
 from warehouse.files import HASH_HEX, refuse_damaged, sync
-from warehouse.parts import (
-    Manifest,
-    Names,
-    Part,
-    PartStore,
-    generation_folder,
-    read_manifest,
-    replace_parts,
-    standing_parts,
-    write_manifest,
-)
+from warehouse.parts import Manifest, Part, PartStore, generation_folder, read_manifest, replace_parts, write_manifest
 from warehouse.rows import BATCH, BY_MOMENT, REMOVALS, REPLACED, engine, is_removed, note_replaced, view_parts
 from warehouse.tables import TABLES, Table
 
@@ -51,24 +41,20 @@ GRACE_S = 3600.0
 
 @dataclass(frozen=True)
 class Compaction:
-    """What compacting a warehouse came to: parts of all tables, and the database file, rebuilt if too wasteful."""
+    """What compacting a warehouse came to: parts of all tables, and the database file, which is built again."""
 
     parts_before: int
     parts_after: int
     bytes_before: int
     bytes_after: int
-    is_rebuilt: bool = False
     database_bytes_before: int = 0
     database_bytes_after: int = 0
 
 
-def compact(
-    store: PartStore, published: Names, *, large_rows: int = LARGE_ROWS, grace_s: float = GRACE_S
-) -> Compaction:
+def compact(store: PartStore, *, large_rows: int = LARGE_ROWS, grace_s: float = GRACE_S) -> Compaction:
     """Merge the small parts of every table, and delete the files that were replaced more than `grace_s` seconds ago.
 
-    `published` are the parts that the database holds, so that it need not take in the merged ones. The caller holds
-    the publish lock; parts may be written meanwhile.
+    The caller holds the publish lock and has published; parts may be written meanwhile.
 
     Raises:
         WarehouseError: a part cannot be read, or the disk refuses; all stays as it is.
@@ -78,14 +64,13 @@ def compact(
     with engine(store.root / ".compaction.spill") as connection:
         for table in TABLES.values():
             folder = store.root / table.name
-            held = {part for name, part in published if name == table.name}
             try:
                 manifest = read_manifest(folder)
-                _delete_replaced(folder, manifest, held, grace_s)
+                _delete_replaced(folder, manifest, grace_s)
                 _remove_leftovers(folder, manifest)
-                standing = standing_parts(folder)
+                standing = store.standing(table.name)
                 runs = list(_runs(standing, large_rows))
-                merged = replace_parts(folder, runs, partial(merge, connection, table), held)
+                merged = replace_parts(folder, runs, partial(merge, connection, table))
             except (OSError, pa.ArrowException, duckdb.Error) as error:
                 raise WarehouseError(f"{folder}: cannot be compacted: {cause_of(error, folder)}") from error
             replaced = {part.name for run in runs for part in run}
@@ -122,8 +107,8 @@ def _n_rows(part: Part) -> int:
         ) from error
 
 
-def _delete_replaced(folder: Path, manifest: Manifest, published: set[str], grace_s: float) -> None:
-    """Delete what was replaced long ago, and forget names that nobody will ask for again. Changes the manifest."""
+def _delete_replaced(folder: Path, manifest: Manifest, grace_s: float) -> None:
+    """Delete what was replaced long ago, and forget the names that parts replaced before. Changes the manifest."""
     due = [path for path, moment_s in manifest.retired.items() if moment_s + grace_s <= time.time()]
     for path in due:
         (folder / path).unlink(missing_ok=True)
@@ -133,10 +118,11 @@ def _delete_replaced(folder: Path, manifest: Manifest, published: set[str], grac
             sync(parent)
     for path in due:
         del manifest.retired[path]
-    known = [part for name, part in manifest.merged.items() if name in published and part["replaces"]]
-    for part in known:
+    # The list of parts, written since, names the merged ones themselves.
+    replacing = [part for part in manifest.merged.values() if part["replaces"]]
+    for part in replacing:
         part["replaces"] = []
-    if due or known:
+    if due or replacing:
         write_manifest(folder, manifest)
 
 
@@ -180,12 +166,7 @@ def _places(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, pa.A
     return {name: rows.values for name, rows in zip(found["part"].to_pylist(), found["places"], strict=True)}
 
 
-def rewritten(
-    table: Table,
-    parts: Sequence[Part],
-    folder: Path,
-    gone: Mapping[str, pa.Array],
-) -> Part:
+def rewritten(table: Table, parts: Sequence[Part], folder: Path, gone: Mapping[str, pa.Array]) -> Part:
     """Write the rows of parts as one part, without those at the places `gone` (by the part's name)."""
     folder.mkdir(parents=True, exist_ok=True)
     temporary = folder / f".{uuid.uuid4().hex}.tmp"
@@ -266,7 +247,8 @@ def _answers(store: PartStore, error_text: str) -> Iterator[duckdb.DuckDBPyConne
                 view_parts(connection, TABLES["responses"], answers, "answers")
             if removals:
                 view_parts(connection, TABLES[REMOVALS], removals, "noted")
-                connection.execute(sql.template("warehouse/latest_removals", removals=REMOVALS, moment=BY_MOMENT))
+                latest = f"select response_id, max({BY_MOMENT}) as {BY_MOMENT} from noted group by response_id"
+                connection.execute(f"create or replace temp table {REMOVALS} as {latest}")
             else:
                 connection.execute(f"create temp table {REMOVALS} (response_id varchar, {BY_MOMENT} timestamptz)")
             yield connection if answers else None
@@ -291,7 +273,7 @@ def responses_where(store: PartStore, condition: str, values: Sequence[Any]) -> 
     return [dict(zip(_SHOWN, row, strict=True)) for row in rows]
 
 
-def clean(store: PartStore, published: set[str]) -> int:
+def clean(store: PartStore) -> int:
     """Rewrite the parts that hold removed responses; how many. The caller holds the publish lock.
 
     The parts before stay for the time of grace and are deleted by compaction.
@@ -311,7 +293,5 @@ def clean(store: PartStore, published: set[str]) -> int:
         gone = _places(connection, removed)
         dirty = [part for part in store.standing(table.name) if part.name in gone]
         refuse_damaged(part.path for part in dirty)
-        replace_parts(
-            folder, [[part] for part in dirty], lambda run, into: rewritten(table, run, into, gone), published
-        )
+        replace_parts(folder, [[part] for part in dirty], lambda run, into: rewritten(table, run, into, gone))
     return len(dirty)

@@ -29,6 +29,10 @@ class WarehouseOutdated(WarehouseError):
     """The database was published by another version of the code; publishing renews it."""
 
 
+class DamagedManifest(WarehouseError):
+    """A manifest is not what was written; repair makes one of the parts that are there."""
+
+
 def cause_of(error: Exception, path: Path) -> str:
     """Return why a file could not be read or written, in one line."""
     return refusal_of_disk(error, path) or getattr(error, "strerror", None) or first_line(error)

@@ -16,17 +16,11 @@ import duckdb
 from warehouse.build import build
 from warehouse.errors import WarehouseError, cause_of
 from warehouse.files import is_database_whole, note, sync
+from warehouse.listing import LIST, Listing, Names, write_list
 from warehouse.owner import refuse_if_lost
-from warehouse.parts import LIST, Listing, Names, PartStore, Standing, counted_as_published, write_list
+from warehouse.parts import PartStore, Standing, names_in
 from warehouse.reader import Published, stamp, what_is_published
-from warehouse.repair import (
-    accounted_for,
-    gone_from,
-    listing_of,
-    mend_manifests,
-    restore_rows,
-    set_aside_damaged,
-)
+from warehouse.repair import gone_from, listing_of, mend_manifests, restore_rows, set_aside_damaged
 from warehouse.rows import BATCH, REMOVALS, engine, holds, quoted, view_parts
 from warehouse.tables import TABLES
 
@@ -48,15 +42,10 @@ class _Look:
     gone: Names
 
     @property
-    def everything(self) -> Names:
-        """All parts that stand."""
-        return {(table, part.name) for table, parts in self.standing.items() for part in parts}
-
-    @property
     def read(self) -> Names:
         """The parts that publishing reads: whether an answer is retracted is looked up in all of them."""
         if self.missing is None:
-            return self.everything
+            return names_in(self.standing)
         if self.missing and self.published and self.published.retracted:
             return self.missing | {("responses", part.name) for part in self.standing["responses"]}
         return self.missing
@@ -91,9 +80,10 @@ def _publish(
 ) -> bool:
     look = _sound(store, database, listing, must_rebuild=must_rebuild, must_verify=must_verify)
     if look.missing == set():
-        # It was damaged or deleted, or parts were merged.
-        if listing and (listing.parts != look.everything or not (store.root / LIST).exists()):
-            write_list(store.root, Listing(frozenset(look.everything), listing.rows))
+        everything = names_in(look.standing)
+        # It was damaged or deleted.
+        if listing and (listing.parts != everything or not (store.root / LIST).exists()):
+            write_list(store.root, Listing(frozenset(everything), listing.rows))
         return False
     is_copy = bool(look.missing and look.published) and comes_to_the_same(
         look.standing, look.missing or set(), look.published.retracted if look.published else (),
@@ -119,25 +109,11 @@ def _sound(
         gone = gone_from(standing, listing)
         # Contracts or models that changed, and parts that went away, ask for a build from the parts alone.
         published = None if must_rebuild or gone else what_is_published(database)
-        missing = None if published is None else missing_in(standing, published.parts)
+        everything = names_in(standing)
+        missing = everything - published.parts if published and published.parts <= everything else None
         look = _Look(standing, published, missing, gone)
-        if not set_aside_damaged(store, standing, look.everything if must_verify else look.read, listing):
+        if not set_aside_damaged(store, standing, everything if must_verify else look.read, listing):
             return look
-
-
-def missing_in(standing: Standing, published: Names) -> Names | None:
-    """The parts that a database with the parts `published` lacks; None if it holds parts that are no more.
-
-    Parts that were merged since they were published are no loss, and the merged part lacks if one of them did.
-    """
-    missing: Names = set()
-    for table_name, parts in standing.items():
-        held = {part for table, part in published if table == table_name}
-        known = counted_as_published(parts, held)
-        if not held <= accounted_for(parts, known):
-            return None
-        missing |= {(table_name, part.name) for part in parts if part.name not in known}
-    return missing
 
 
 def comes_to_the_same(standing: Standing, missing: Names, retracted: Sequence[str], spill: Path) -> bool:
@@ -170,10 +146,11 @@ def _put_in_place(store: PartStore, database: Path, look: _Look, listing: Listin
     from warehouse.blocks import fill_up  # NumPy takes long to import for commands that only read
 
     building = database.with_name(f".{database.name}.{uuid.uuid4().hex}.tmp")
+    everything = names_in(look.standing)
+    missing = look.missing if is_copy and look.missing else everything
     try:
         if is_copy:
             shutil.copyfile(database, building)
-        missing = look.missing if is_copy and look.missing else look.everything
         n_rows = build(look.standing, building, missing, stamp(), is_copy=is_copy)
     except duckdb.Error as error:
         if not is_copy or is_database_whole(database):
@@ -186,8 +163,8 @@ def _put_in_place(store: PartStore, database: Path, look: _Look, listing: Listin
     for kind, (n, should) in listing.rows.items() if listing else ():
         if kind[0] in tables or n < should:
             rows[kind] = n_rows.get(kind, 0), max(should, n_rows.get(kind, 0))
-    if look.everything:
-        write_list(store.root, Listing(frozenset(look.everything), rows))
+    if everything:
+        write_list(store.root, Listing(frozenset(everything), rows))
     refuse_if_lost(database)
     building.replace(database)
     sync(database.parent)

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import duckdb
@@ -14,7 +13,7 @@ import duckdb
 import sql
 from warehouse.errors import WarehouseError, cause_of, nothing_in
 from warehouse.files import is_database_whole
-from warehouse.parts import Names
+from warehouse.listing import Names
 from warehouse.rows import RETRACTED, memory, quieten, quoted
 from warehouse.tables import TABLES
 
@@ -43,7 +42,7 @@ class Reader:
         if not path.exists():
             raise WarehouseError(nothing_in(path))
         self._is_own = spill is not None
-        self._base = _base() if spill is None else _bounded(spill)
+        self._base = _base(spill)
         self._connection = self._base.cursor()
         try:
             self._connection.execute(f"attach {quoted(path)} as published (read_only)")
@@ -120,9 +119,7 @@ class Reader:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -144,18 +141,12 @@ def _unreadable(path: Path, error: duckdb.Error) -> str:
     return f"{path}: is damaged; `prbench aggregate` rebuilds it from the stored parts, without a model call"
 
 
-def _base() -> duckdb.DuckDBPyConnection:
-    """A database in memory to attach a file to."""
-    with contextlib.suppress(IndexError):
-        return _IDLE.pop()
-    made = duckdb.connect()
-    quieten(made)
-    return made
-
-
-def _bounded(spill: Path) -> duckdb.DuckDBPyConnection:
-    """A database in memory of bounded size, for one reader: others would find its folder gone."""
-    made = duckdb.connect(config={"temp_directory": str(spill), "memory_limit": memory()})
+def _base(spill: Path | None) -> duckdb.DuckDBPyConnection:
+    """A database in memory to attach a file to; with `spill` for one reader: others would find its folder gone."""
+    if spill is None:
+        with contextlib.suppress(IndexError):
+            return _IDLE.pop()
+    made = duckdb.connect(config={"temp_directory": str(spill), "memory_limit": memory()} if spill else {})
     quieten(made)
     return made
 
@@ -196,8 +187,8 @@ def what_is_published(database: Path) -> Published | None:
     """What a database holds; None where it must be rebuilt."""
     if not database.exists():
         return None
-    which = _which(database)
-    known = _KNOWN.get(database)
+    status, known = database.stat(), _KNOWN.get(database)
+    which = stamp(), status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
     if known is not None and known[0] == which:
         return known[1]
     try:
@@ -226,12 +217,6 @@ def is_damaged(database: Path) -> bool:
         return True
 
 
-def _which(database: Path) -> tuple[Any, ...]:
-    """What distinguishes one published file, for the code that runs, from another."""
-    status = database.stat()
-    return stamp(), status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
-
-
 def stamp() -> str:
     """Changes when a contract, a model or DuckDB (whose hashes are keys) does."""
     tables = sorted(TABLES.values(), key=lambda table: table.name)
@@ -248,25 +233,3 @@ def stamp_of(reader: Reader) -> str | None:
     except duckdb.CatalogException:
         return None
     return str(found)
-
-
-WASTEFUL = 1.5
-"""A file this many times larger than needed is worth being rebuilt."""
-
-
-def times_larger_than_needed(database: Path) -> float:
-    """The size of a database file / the size that what is read in it takes."""
-    with Reader(database) as reader:
-        whole = reader.rows("select * from pragma_database_size() where database_name = 'published'")[0]
-        wasted = whole["free_blocks"] + sum(_blocks_of_replaced(reader, table) for table in TABLES)
-        total = max(whole["total_blocks"], 1)
-    return float(total / max(total - wasted, 1))
-
-
-def _blocks_of_replaced(reader: Reader, table: str) -> float:
-    """The blocks of a table, times the share of its places whose row was replaced."""
-    places = reader.rows(sql.template("warehouse/storage_of_table", table=quoted(table)))[0]
-    if not places["n_places"]:
-        return 0.0
-    n_rows = reader.value(f"select count(*) from {table}")
-    return float(places["n_blocks"] * (1 - n_rows / places["n_places"]))

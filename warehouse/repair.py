@@ -12,31 +12,16 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from warehouse.errors import WarehouseError
-from warehouse.files import Unsound, is_database_whole, is_whole, note
-from warehouse.parts import (
-    FILE,
-    LIST,
-    MANIFEST,
-    DamagedManifest,
-    Listing,
-    Loss,
-    Names,
-    Part,
-    PartStore,
-    Standing,
-    aside,
-    counted_as_published,
-    manifest_of_files,
-    read_list,
-    read_manifest,
-    version_in,
-    write_manifest,
-)
+from warehouse.errors import DamagedManifest, WarehouseError
+from warehouse.files import Unsound, is_database_whole, is_whole, note, sync
+from warehouse.listing import FILE, LIST, Listing, Loss, Names, read_list, version_in
+from warehouse.parts import MANIFEST, Manifest, PartStore, Standing, names_in, read_manifest, write_manifest
 from warehouse.reader import PARTS, Reader
 from warehouse.rows import decided, engine, quoted, standing_rows, view_parts
 from warehouse.tables import TABLES, Table
 
+DAMAGED = "damaged"
+"""The folder in a warehouse to which damaged files are moved."""
 _ROWS_A_PART = 50_000
 _MOST_NAMED = 10
 _WHAT_TO_DO = (
@@ -52,6 +37,23 @@ def lines_on(losses: Sequence[Loss]) -> list[str]:
         return []
     more = [f"and rows of {len(losses) - _MOST_NAMED} more kinds; `prbench doctor` lists all"]
     return [*(loss.line for loss in losses[:_MOST_NAMED]), *more[: len(losses) > _MOST_NAMED], _WHAT_TO_DO]
+
+
+def aside(root: Path, path: Path, sub: str = "") -> str:
+    """Move a damaged file of a warehouse into its folder for these, and return where it lies now.
+
+    It is never deleted. The caller holds the publish lock.
+    """
+    folder = root / DAMAGED / sub
+    folder.mkdir(parents=True, exist_ok=True)
+    to, number = folder / path.name, 1
+    while to.exists():
+        number += 1
+        to = folder / f"{path.name}.{number}"
+    path.replace(to)
+    sync(folder)
+    sync(path.parent)
+    return str(to.relative_to(root))
 
 
 def listing_of(store: PartStore, database: Path) -> Listing | None:
@@ -77,16 +79,9 @@ def _listed_by(database: Path) -> Listing | None:
 
 def gone_from(standing: Standing, listing: Listing | None) -> Names:
     """The listed parts that neither stand nor were merged into one that stands."""
-    gone: Names = set()
-    for table_name, parts in standing.items():
-        listed = {part for table, part in listing.parts if table == table_name} if listing else set()
-        gone |= {(table_name, part) for part in listed - accounted_for(parts, counted_as_published(parts, listed))}
-    return gone
-
-
-def accounted_for(parts: Sequence[Part], known: set[str]) -> set[str]:
-    """Some parts, and those that parts which stand took the place of."""
-    return known.union(*(part.replaces for part in parts))
+    listed = {(table, name) for table, name in listing.parts if table in standing} if listing else set()
+    replaced = {(table, name) for table, parts in standing.items() for part in parts for name in part.replaces}
+    return listed - names_in(standing) - replaced
 
 
 def mend_manifests(store: PartStore, listing: Listing | None) -> None:
@@ -99,6 +94,16 @@ def mend_manifests(store: PartStore, listing: Listing | None) -> None:
         now = f"; it is now {aside(root, folder / MANIFEST, table_name)}" if (folder / MANIFEST).exists() else ""
         note(root, f"{why}{now}, and was rebuilt from the parts that are there")
         write_manifest(folder, manifest_of_files(folder))
+
+
+def manifest_of_files(folder: Path) -> Manifest:
+    """A manifest by which all merged parts stand that are there.
+
+    Replaced ones among them, and parts that were merged, then stand beside them, which changes nothing that is read.
+    """
+    generations = {path.name: int(path.parent.name[1:]) for path in sorted(folder.glob("g[0-9]*/*.parquet"))}
+    merged = {name: {"generation": generation, "replaces": []} for name, generation in generations.items()}
+    return Manifest(max(generations.values(), default=0), merged)
 
 
 def _manifests_damaged(store: PartStore, listing: Listing | None) -> Iterator[tuple[str, str]]:
@@ -150,8 +155,7 @@ def restore_rows(store: PartStore, database: Path, standing: Standing, gone: Nam
         for table_name in sorted({table for table, _ in gone}):
             lost = sorted(part for table, part in gone if table == table_name)
             held = {part for table, part in last.parts if table == table_name} if last else set()
-            left = counted_as_published(standing[table_name], held)
-            paths = [part.path for part in standing[table_name] if part.name in left]
+            paths = [part.path for part in standing[table_name] if held & {part.name, *part.replaces}]
             n_rows = _restore_table(connection, store, TABLES[table_name], paths, lost[0], lost[-1]) if held else 0
             named = ", ".join(lost[:_MOST_NAMED]) + f" and {len(lost) - _MOST_NAMED} more" * (len(lost) > _MOST_NAMED)
             done = f"{n_rows} rows were restored from the last published database"

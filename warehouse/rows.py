@@ -110,7 +110,8 @@ def standing_order(table: Table) -> str:
 def standing_rows(table: Table, view: str, columns: str) -> str:
     """The query for the rows of a view of parts that stand, one a key."""
     key = ", ".join(table.key)
-    return sql.template("warehouse/standing_rows", columns=columns, view=view, key=key, order=standing_order(table))
+    place = f"row_number() over (partition by {key} order by {standing_order(table)})"
+    return f"select {columns} from {view} qualify {place} = 1"
 
 
 def note_replaced(

@@ -9,21 +9,13 @@ from typing import Any
 
 from warehouse.compaction import GRACE_S, LARGE_ROWS, Compaction, clean, compact, responses_where
 from warehouse.errors import WarehouseOutdated
-from warehouse.files import has_damage, note
+from warehouse.files import Unsound, has_damage, note
+from warehouse.listing import FILE, Listing, Loss, Names, begin, read_list, refuse_other_version, write_list
 from warehouse.locks import Locks
 from warehouse.owner import Tell
-from warehouse.parts import FILE, Listing, Loss, Names, PartStore, begin, losses_in, refuse_other_version, write_list
-from warehouse.publish import missing_in, publish
-from warehouse.reader import (
-    DATABASE,
-    WASTEFUL,
-    Reader,
-    is_damaged,
-    stamp,
-    stamp_of,
-    times_larger_than_needed,
-    what_is_published,
-)
+from warehouse.parts import PartStore, names_in
+from warehouse.publish import publish
+from warehouse.reader import DATABASE, Reader, is_damaged, stamp, stamp_of, what_is_published
 from warehouse.repair import damage_of, listing_of
 
 _REST = 20
@@ -118,7 +110,11 @@ class Warehouse(Locks):
 
     def losses(self) -> list[Loss]:
         """The rows that damage took and that are not there again, as far as they were counted."""
-        return losses_in(self.store.root)
+        try:
+            listing = read_list(self.store.root)
+        except Unsound:
+            return []
+        return listing.losses if listing else []
 
     def is_damaged(self) -> bool:
         """Whether damage was found that is not repaired yet, as far as this process knows."""
@@ -171,11 +167,11 @@ class Warehouse(Locks):
 
     def n_unpublished(self) -> int:
         """How many parts the next publishing takes in: all of them where it has to rebuild."""
-        missing = missing_in(self.store.all_standing(), self._held())
-        return self.n_parts() if missing is None else len(missing)
+        there, held = names_in(self.store.all_standing()), self._held()
+        return len(there if held - there else there - held)
 
     def compact(self, *, large_rows: int = LARGE_ROWS, grace_s: float = GRACE_S) -> Compaction:
-        """Publish, merge the small parts of every table, and rebuild a wasteful database.
+        """Publish, merge the small parts of every table, and build the database again from the merged ones.
 
         Parts of `large_rows` and more stay as they are; replaced files are deleted by a compaction that comes more
         than `grace_s` seconds after theirs. What is read stays the same, and parts may be written meanwhile.
@@ -189,13 +185,9 @@ class Warehouse(Locks):
             # What is merged would carry damage on under a hash of its own.
             publish(self.store, self.database, must_verify=True)
             before = self.database.stat().st_size
-            done = compact(self.store, self._held(), large_rows=large_rows, grace_s=grace_s)
-            is_rebuilt = times_larger_than_needed(self.database) > WASTEFUL
-            publish(self.store, self.database, must_rebuild=is_rebuilt)  # the list of parts names the merged ones
-            return replace(
-                done, is_rebuilt=is_rebuilt, database_bytes_before=before,
-                database_bytes_after=self.database.stat().st_size,
-            )  # fmt: skip
+            done = compact(self.store, large_rows=large_rows, grace_s=grace_s)
+            publish(self.store, self.database, must_rebuild=True)
+            return replace(done, database_bytes_before=before, database_bytes_after=self.database.stat().st_size)
 
     def responses_where(self, condition: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
         """The stored responses that fit a condition on their columns and are not removed; no text is read.
@@ -212,7 +204,7 @@ class Warehouse(Locks):
             WarehouseError: a part cannot be read, or the disk refuses; what is read stays the same.
         """
         with self.publishing():
-            return clean(self.store, {part for table, part in self._held() if table == "responses"})
+            return clean(self.store)
 
     @contextmanager
     def writing(self, tell: Tell | None = None) -> Iterator[None]:

@@ -65,22 +65,14 @@ def _job(settings: Settings, arguments: Arguments, file: Path | None) -> Job:
     warehouse, source = warehouse_folder(arguments.warehouse, settings.warehouse, file)
     now = datetime.now(UTC)
     job = Job(
-        settings=settings,
-        warehouse=warehouse,
-        warehouse_source=source,
-        run_id=f"{now:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}",
-        limit=arguments.limit,
-        vintage=arguments.vintage or BASE_VINTAGE,
-        named_models=arguments.models or None,
-        named_judges=arguments.judges or None,
-        named_tasks=arguments.tasks or None,
-        named_trials=arguments.trial_numbers or None,
-        vocabularies=arguments.vocabularies,
-        compared_models=compared,
-        night=arguments.night,
+        settings=settings, warehouse=warehouse, warehouse_source=source, limit=arguments.limit,
+        run_id=f"{now:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}", vintage=arguments.vintage or BASE_VINTAGE,
+        named_models=arguments.models or None, named_judges=arguments.judges or None,
+        named_tasks=arguments.tasks or None, named_trials=arguments.trial_numbers or None,
+        vocabularies=arguments.vocabularies, compared_models=compared, night=arguments.night,
         stop_at=stop_time(arguments.stop_at, now.astimezone()) if arguments.stop_at else None,
         is_quiet=arguments.is_quiet,
-    )
+    )  # fmt: skip
     return with_revision(job)
 
 

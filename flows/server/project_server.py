@@ -11,7 +11,6 @@ import hashlib
 import http.client
 import json
 import os
-import platform
 import secrets
 import socket
 import subprocess
@@ -27,6 +26,7 @@ from flows.server.server_process import ADDRESS, FRESH_S, HOST, USERS
 from tasks.config.job import Job
 from tasks.console import notice
 from tasks.rules.errors import UsageError
+from warehouse.owner import this_machine
 
 FOLDER = "prefect"
 """The folder in the folder of the data."""
@@ -137,7 +137,7 @@ def _running(folder: Path) -> Server | None:
     address = _read_address(folder)
     if not address:
         return None
-    if address["machine"] != _machine():
+    if address["machine"] != this_machine().kernel:
         raise NoServerError(f"that of this data folder runs on {address['host']}")
     with _secret_file(folder) as file:
         url, secret = address["url"], _read(file)
@@ -150,7 +150,7 @@ def _running(folder: Path) -> Server | None:
 def _refuse_elsewhere(folder: Path) -> None:
     """Refuse to start a second server on the database of one on another machine, where locks do not reach."""
     address = _read_address(folder)
-    if address and address["machine"] != _machine():
+    if address and address["machine"] != this_machine().kernel:
         os.utime(folder / "server.lock")  # by the clock of the file system
         age_s = (folder / "server.lock").stat().st_mtime - (folder / ADDRESS).stat().st_mtime
         if age_s < FRESH_S:
@@ -171,7 +171,7 @@ def _started(job: Job, folder: Path, running: BinaryIO, port: int) -> Server:
         given = (listening.fileno(), file.fileno(), running.fileno())
         # -P: a folder in which the command happens to run is not looked at for modules.
         command = [sys.executable, "-P", "-m", "flows.server.server_process", *map(str, given), str(folder)]
-        about = {"url": url, "machine": _machine(), "host": platform.node()}
+        about = {"url": url, "machine": this_machine().kernel, "host": this_machine().host}
         (folder / ADDRESS).write_text(json.dumps(about), encoding="utf-8")
         subprocess.Popen(
             [*command, str(UNUSED_S)], env=os.environ | _retention(job), pass_fds=given, stdin=subprocess.DEVNULL,
@@ -201,14 +201,6 @@ def _read_address(folder: Path) -> dict[str, str]:
     except (FileNotFoundError, ValueError):
         return {}
     return found
-
-
-def _machine() -> str:
-    """Name this machine since it was started: no server survives that."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
-    except OSError:
-        return platform.node()
 
 
 def secret_path(folder: Path) -> Path:

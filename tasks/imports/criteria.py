@@ -9,16 +9,8 @@ import sql
 from tasks.benchmarks.rows import as_text
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL
-from tasks.imports.files import (
-    Given,
-    ImportRefused,
-    NotHere,
-    key_of,
-    number_of,
-    refuse_not_ingested,
-    required_text,
-    vintage_in,
-)
+from tasks.imports import files
+from tasks.imports.files import Given, ImportRefused, NotHere
 from tasks.llm import OK
 from tasks.rules.text.cells import readings, shows
 from tasks.rules.text.characters import is_blank
@@ -54,14 +46,14 @@ class Criteria:
         self._by_id: dict[tuple[str, str], Wording] = {}
         self._by_title: dict[tuple[str, str], list[Wording]] = defaultdict(list)
         self._in_order: dict[str, list[Wording]] = defaultdict(list)
-        for row in reader.rows(sql.read("questions/imports/criteria_to_judge"), key_of(job)):
+        for row in reader.rows(sql.read("questions/imports/criteria_to_judge"), files.key_of(job)):
             wording = Wording(**row)
             self._by_id[wording.task_id, wording.criterion_id] = wording
             if wording.rubric == ORIGINAL:
                 self._by_title[wording.task_id, wording.title.strip()].append(wording)
                 self._in_order[wording.task_id].append(wording)
         self._tasks = {task_id for task_id, _ in self._by_id}
-        refuse_not_ingested(job, self._tasks)
+        files.refuse_not_ingested(job, self._tasks)
 
     def in_order(self, task_id: str) -> Sequence[Wording]:
         """A task's rubric in its own words, in its order."""
@@ -81,11 +73,11 @@ class Criteria:
             NotHere: there is no such task, or it has no such criterion.
             ImportRefused: it has several.
         """
-        tasks = list(readings(required_text(where, given, "task", "--task ID")))
+        tasks = list(readings(files.required_text(where, given, "task", "--task ID")))
         task_id = next((task for task in tasks if task in self._tasks), None)
         if task_id is None:
             raise NotHere(f"{where}: task {tasks[0]!r} is not in revision {self._revision[:12]}")
-        named = required_text(where, given, "criterion")
+        named = files.required_text(where, given, "criterion")
         for reading in readings(named):
             if (task_id, reading) in self._by_id:
                 return self._by_id[task_id, reading]
@@ -111,7 +103,7 @@ def _meant(where: str, given: Given, alike: Sequence[Wording]) -> Sequence[Wordi
     if given.get("occurrence") in {None, ""}:
         return of_category or alike
     # It counts all with these words, and distinguishes them where a category is none of theirs.
-    occurrence = number_of(where, given, "occurrence")
+    occurrence = files.number_of(where, given, "occurrence")
     return alike[occurrence - 1 : occurrence]
 
 
@@ -121,8 +113,8 @@ class Answers:
     def __init__(self, job: Job, reader: Reader, rows: Iterable[Given]) -> None:
         """Read them."""
         self._job = job
-        named = {read for row in rows if (cell := vintage_in(row)) is not None for read in readings(cell)}
-        place: dict[str, Any] = {**key_of(job), "vintage": sorted({*named, *job.vintages}), "status": OK}
+        named = {read for row in rows if (cell := files.vintage_in(row)) is not None for read in readings(cell)}
+        place: dict[str, Any] = {**files.key_of(job), "vintage": sorted({*named, *job.vintages}), "status": OK}
         self._by_place: dict[tuple[str, str, int, str], list[dict[str, Any]]] = defaultdict(list)
         columns = "response_id, task_id, model, trial, vintage, text"
         for answer in reader.select("responses", columns, order="response_id", **place):
@@ -134,8 +126,8 @@ class Answers:
         Raises:
             ImportRefused: there is none, or several, or the row shows another text than the stored one.
         """
-        model = required_text(where, given, "model", "--as LABEL")
-        trial, cell = number_of(where, given, "trial"), vintage_in(given)
+        model = files.required_text(where, given, "model", "--as LABEL")
+        trial, cell = files.number_of(where, given, "trial"), files.vintage_in(given)
         found: list[dict[str, Any]] = []
         for label in readings(model):
             for vintage in (self._job.vintage_named(label),) if cell is None else readings(cell):
@@ -158,7 +150,7 @@ class Answers:
 
     def _advice(self, task_id: str, model: str, trial: int, cell: str | None) -> str:
         """What to do about an answer that is not there: name the vintages, the last ones, in which there is one."""
-        place: dict[str, Any] = {**key_of(self._job), "task_id": task_id, "model": list(readings(model))}
+        place: dict[str, Any] = {**files.key_of(self._job), "task_id": task_id, "model": list(readings(model))}
         with Warehouse(self._job.warehouse).reader() as reader:
             rows = reader.select(
                 "responses", "vintage", order="created_at desc, vintage desc", trial=trial, status=OK, **place

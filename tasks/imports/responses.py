@@ -12,26 +12,9 @@ from tasks.benchmarks.base import Benchmark
 from tasks.benchmarks.rows import as_text
 from tasks.config.job import Job
 from tasks.dataset.foreign_files import NotInside, files_inside, open_inside
+from tasks.imports import files
 from tasks.imports.documents import SUFFIXES, Converted, convert, converters
-from tasks.imports.files import (
-    BATCH_HEX,
-    Given,
-    ImportRefused,
-    NotHere,
-    batch_of,
-    given_rows,
-    in_known_shape,
-    key_of,
-    number_of,
-    of_what_is_here,
-    origin_of,
-    refuse_conflict,
-    refuse_not_ingested,
-    refuse_unreadable,
-    required_text,
-    store,
-    vintage_in,
-)
+from tasks.imports.files import Given, ImportRefused, NotHere
 from tasks.llm import EMPTY, OK
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import IMPORTED, response_id
@@ -137,9 +120,9 @@ def offer_of(
     if pattern is not None or skip_other:
         option = "--skip-other" if pattern is None else "--pattern"
         raise UsageError(f"{option}: works only with a folder of documents, and {source} is not a folder")
-    given = in_known_shape(benchmark, given_rows(source, model=model))
+    given = files.in_known_shape(benchmark, files.given_rows(source, model=model))
     rows = [Offered(where, row, _document(source, where, row)) for where, row in given]
-    batch, documents = batch_of(source, model), _documents(rows)
+    batch, documents = files.batch_of(source, model), _documents(rows)
     if documents:
         batch = _batch([batch, *(_hash_of(source.parent, file) for file in documents)])
     return Offer(rows, source.parent, batch)
@@ -213,7 +196,7 @@ def _hash_of(folder: Path, file: Path) -> str:
 
 
 def _batch(parts: Sequence[str]) -> str:
-    return hashlib.sha256("\n".join(parts).encode(errors="surrogateescape")).hexdigest()[:BATCH_HEX]
+    return hashlib.sha256("\n".join(parts).encode(errors="surrogateescape")).hexdigest()[: files.BATCH_HEX]
 
 
 def import_responses(
@@ -232,15 +215,15 @@ def import_responses(
         ImportRefused: a row is of an unknown task or lacks something, or another text is stored in its place.
         DocumentRefused: a document cannot be read.
     """
-    refuse_unreadable(source, may_be_folder=True)
-    benchmark, key = load_benchmark(job.settings.benchmark), key_of(job)
+    files.refuse_unreadable(source, may_be_folder=True)
+    benchmark, key = load_benchmark(job.settings.benchmark), files.key_of(job)
     with Warehouse(job.warehouse).reader() as reader:
         found, stored = reader.select("tasks", "task_id, conversation_id", **key), stored_responses(reader)
     conversations = {row["task_id"]: row["conversation_id"] for row in found}
-    refuse_not_ingested(job, conversations)
+    files.refuse_not_ingested(job, conversations)
     offer = offer_of(source, model, pattern, benchmark, skip_other=skip_other, tasks=conversations)
     given = list(
-        of_what_is_here(offer.rows, lambda row: _cell(job, key, row, conversations), skip_unknown=skip_unknown)
+        files.of_what_is_here(offer.rows, lambda row: _cell(job, key, row, conversations), skip_unknown=skip_unknown)
     )
     # What the same documents became stays, also where another version of a library would convert them otherwise.
     same = {identity for identity, row in stored.items() if row["import_batch"] == offer.batch}
@@ -252,12 +235,12 @@ def import_responses(
         # A text may take the place of an empty one that is stored, but not of one in the same file.
         for known, empty in ((stored.get(identity), None), (rows.get(identity), "")):
             if known is not None:
-                about = f"model {cell['model']}, trial {cell['trial']}, {origin_of(known, offer.batch)}"
-                refuse_conflict(offered.where, "response", row["text"] or "", known["text"] or empty, about)
+                about = f"model {cell['model']}, trial {cell['trial']}, {files.origin_of(known, offer.batch)}"
+                files.refuse_conflict(offered.where, "response", row["text"] or "", known["text"] or empty, about)
         rows[identity] = row
     new = [row for i, row in rows.items() if i not in stored or row["text"] != stored[i]["text"]]
     n_given = len({cell["response_id"] for _, cell in given})
-    report = store(job, {"responses": new}, {"responses": n_given}, offer.batch)
+    report = files.store(job, {"responses": new}, {"responses": n_given}, offer.batch)
     report.notes += _notes(texts, offer.n_left_out, len(offer.rows) - len(given))
     return report
 
@@ -271,12 +254,12 @@ def stored_responses(reader: Reader) -> dict[str, Row]:
 def _cell(job: Job, key: Mapping[str, str], offered: Offered, conversations: Mapping[str, str]) -> Row:
     """All of a response but the answer itself."""
     where, given, document = offered
-    task_id, model = required_text(where, given, "task"), required_text(where, given, "model", "--as LABEL")
+    task_id, model = files.required_text(where, given, "task"), files.required_text(where, given, "model", "--as LABEL")
     if task_id not in conversations:
         raise NotHere(f"{where}: task {task_id!r} is not in revision {key['dataset_revision'][:12]}")
     if document is None and "response" not in given:
         raise ImportRefused(f"{where}: `response` is missing; add it (an empty one counts as a failed response)")
-    trial, vintage = number_of(where, given, "trial"), vintage_in(given) or job.vintage
+    trial, vintage = files.number_of(where, given, "trial"), files.vintage_in(given) or job.vintage
     return response_cell(job, key, task_id, conversations[task_id], model, trial, vintage)
 
 

@@ -8,18 +8,9 @@ from typing import Any, NamedTuple
 from tasks.benchmarks.rows import as_text
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL
+from tasks.imports import files
 from tasks.imports.criteria import Criteria, Wording
-from tasks.imports.files import (
-    Given,
-    ImportRefused,
-    batch_of,
-    given_rows,
-    key_of,
-    of_what_is_here,
-    origin_of,
-    required_text,
-    store,
-)
+from tasks.imports.files import Given, ImportRefused
 from tasks.rules.identity import review_id
 from tasks.rules.text.cells import as_before, readings, shows
 from tasks.rules.text.characters import is_blank, storable
@@ -33,7 +24,7 @@ Row = dict[str, Any]
 
 
 def import_reviews(
-    job: Job, files: Sequence[Path], *, reviewer: str | None = None, skip_unknown: bool = False
+    job: Job, sheets: Sequence[Path], *, reviewer: str | None = None, skip_unknown: bool = False
 ) -> list[StageReport]:
     """Bring reviews in: rows `task, criterion, decision[, reviewer, reason, better_wording, sample, criterion_hash]`.
 
@@ -51,15 +42,15 @@ def import_reviews(
     with Warehouse(job.warehouse).reader() as reader:
         sampled = {tuple(r.values()) for r in reader.select("review_samples", "sample_id, task_id, criterion_id")}
         stored = {row["review_id"]: row for row in reader.select("expert_reviews")}
-        known = _Known({**key_of(job), "run_id": job.run_id}, Criteria(job, reader), sampled, stored)
-    sheets = []
-    for file in files:
-        batch, n_there = batch_of(file, "reviews", reviewer), len(known.reviews)
+        known = _Known({**files.key_of(job), "run_id": job.run_id}, Criteria(job, reader), sampled, stored)
+    read = []
+    for file in sheets:
+        batch, n_there = files.batch_of(file, "reviews", reviewer), len(known.reviews)
         n_rows, notes = _read(known, batch, file, reviewer, skip_unknown=skip_unknown)
-        sheets.append((batch, list(known.reviews.values())[n_there:], n_rows, notes))
+        read.append((batch, list(known.reviews.values())[n_there:], n_rows, notes))
     reports = []
-    for batch, new, n_rows, notes in sheets:
-        report = store(job, {"expert_reviews": new}, {"expert_reviews": n_rows}, batch, called="reviews")
+    for batch, new, n_rows, notes in read:
+        report = files.store(job, {"expert_reviews": new}, {"expert_reviews": n_rows}, batch, called="reviews")
         report.notes += notes
         reports.append(report)
     return reports
@@ -76,11 +67,11 @@ class _Known(NamedTuple):
 
 def _read(known: _Known, batch: str, file: Path, reviewer: str | None, *, skip_unknown: bool) -> tuple[int, list[str]]:
     """The number of a file's reviews, which are added to the known ones, and notes on what was left out."""
-    given = list(given_rows(file, reviewer=reviewer))
+    given = list(files.given_rows(file, reviewer=reviewer))
     if given and not any("decision" in row for _, row in given):
         raise ImportRefused(f"{file}: no column `decision`; import a sheet that `prbench export review` wrote")
     decided = [each for each in given if not is_blank(as_text(each[1].get("decision")))]
-    placed = list(of_what_is_here(decided, lambda each: known.criteria.of(*each), skip_unknown=skip_unknown))
+    placed = list(files.of_what_is_here(decided, lambda each: known.criteria.of(*each), skip_unknown=skip_unknown))
     found = set()
     for (where, row), wording in placed:
         made = _review_row(known, batch, where, row, wording)
@@ -88,7 +79,7 @@ def _read(known: _Known, batch: str, file: Path, reviewer: str | None, *, skip_u
         if any(made[name] != before[name] for name in ("value", "explanation", "better_wording")):
             raise ImportRefused(
                 f"{where}: a different review already exists ({made['reviewer']}: {_WORDS[before['value']]}, "
-                f"{origin_of(before, batch)}); to replace it, correct the file or retract that batch"
+                f"{files.origin_of(before, batch)}); to replace it, correct the file or retract that batch"
             )
         found.add(made["review_id"])
     notes = []
@@ -107,7 +98,7 @@ def _review_row(known: _Known, batch: str, where: str, given: Given, wording: Wo
     value = _DECISIONS.get(said.lower())
     if value is None:
         raise ImportRefused(f"{where}: `decision` is {said[:40]!r}; enter {' or '.join(_DECISIONS)}")
-    reviewer, reason = required_text(where, given, "reviewer", "--by NAME").strip(), _entered(given, "reason")
+    reviewer, reason = files.required_text(where, given, "reviewer", "--by NAME").strip(), _entered(given, "reason")
     if not value and reason is None:
         raise ImportRefused(f"{where}: disagrees without a `reason`; enter why")
     key = {name: known.common[name] for name in ("benchmark", "dataset_revision")}

@@ -13,20 +13,9 @@ from tasks.benchmarks.base import Benchmark
 from tasks.benchmarks.rows import as_number, as_text
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL
+from tasks.imports import files
 from tasks.imports.criteria import Answers, Criteria, Wording
-from tasks.imports.files import (
-    Given,
-    ImportRefused,
-    batch_of,
-    given_rows,
-    in_known_shape,
-    key_of,
-    number_of,
-    of_what_is_here,
-    origin_of,
-    refuse_conflict,
-    store,
-)
+from tasks.imports.files import Given, ImportRefused
 from tasks.rules.identity import IMPORTED, digest, verdict_id
 from tasks.rules.text.characters import is_blank
 from tasks.rules.verdict import BINARY, GRADINGS, VALUES, WORDS, status_of
@@ -64,14 +53,15 @@ def import_verdicts(
         ImportRefused: a row fits no stored response or criterion, shows another text than the stored answer, or another
             decision is stored in its place.
     """  # fmt: skip  # noqa: D205 - the list of columns takes three lines
-    batch = batch_of(file, "verdicts", task, model, judge, grading)
-    benchmark, key = load_benchmark(job.settings.benchmark), key_of(job)
-    given = list(in_known_shape(benchmark, given_rows(file, task=task, model=model, judge=judge, grading=grading)))
+    batch = files.batch_of(file, "verdicts", task, model, judge, grading)
+    benchmark, key = load_benchmark(job.settings.benchmark), files.key_of(job)
+    rows_of_file = files.given_rows(file, task=task, model=model, judge=judge, grading=grading)
+    given = list(files.in_known_shape(benchmark, rows_of_file))
     decided = [each for each in given if not skip_empty or _stated(each[1])]
     with Warehouse(job.warehouse).reader() as reader:
         criteria, stored = Criteria(job, reader), stored_verdicts(reader)
         answers = Answers(job, reader, (row for _, row in decided))
-        placed = list(of_what_is_here(decided, lambda each: criteria.of(*each), skip_unknown=skip_unknown))
+        placed = list(files.of_what_is_here(decided, lambda each: criteria.of(*each), skip_unknown=skip_unknown))
         rows: dict[str, Row] = {}
         of_sheet: set[str] = set()
         for (where, row), wording in placed:
@@ -79,8 +69,8 @@ def import_verdicts(
             made = _verdict_row(job, benchmark, batch, where, row, of_answer, wording)
             identity = made["verdict_id"]
             for known in filter(None, (stored.get(identity), rows.get(identity))):
-                about = f"judge {made['judge']}, value {known['value']:g}, {origin_of(known, batch)}"
-                refuse_conflict(where, "verdict", made["value"], known["value"], about)
+                about = f"judge {made['judge']}, value {known['value']:g}, {files.origin_of(known, batch)}"
+                files.refuse_conflict(where, "verdict", made["value"], known["value"], about)
             rows[identity] = made
             if is_random_sample or SHEET_COLUMN in row:
                 of_sheet.add(identity)
@@ -91,7 +81,8 @@ def import_verdicts(
         row["may_hide_failures"] = False  # no call of a person fails
     for name, new in labels.items():
         Warehouse(job.warehouse).write(name, new)
-    report = store(job, {"verdicts": [r for i, r in rows.items() if i not in stored]}, {"verdicts": len(rows)}, batch)
+    new_rows = [row for identity, row in rows.items() if identity not in stored]
+    report = files.store(job, {"verdicts": new_rows}, {"verdicts": len(rows)}, batch)
     if skip_empty:
         report.notes.append(f"{len(given) - len(decided)} rows without a decision skipped")
     if skip_unknown:
@@ -108,7 +99,7 @@ def stored_verdicts(reader: Reader) -> dict[str, Row]:
 def _verdict_row(
     job: Job, benchmark: Benchmark, batch: str, where: str, given: Given, response: Row, wording: Wording
 ) -> Row:
-    judge_trial, judge = number_of(where, given, "judge_trial"), (as_text(given.get("judge")) or "").strip()
+    judge_trial, judge = files.number_of(where, given, "judge_trial"), (as_text(given.get("judge")) or "").strip()
     if not judge and SHEET_COLUMN in given and _stated(given):
         # Two graders would be taken for one.
         raise ImportRefused(f"{where}: `judge` is empty; enter the grader's name, or give it with --by NAME")

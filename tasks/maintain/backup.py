@@ -25,19 +25,10 @@ from tasks.rules.errors import PipelineError, UsageError
 from tasks.run.run_context import LEDGER
 from tasks.run.writing import StageReport
 from tasks.stores import Folder, Store, kept_as, work_folder
-from warehouse import (
-    DAMAGED,
-    TABLES,
-    Warehouse,
-    WarehouseError,
-    content_of,
-    file_lock,
-    is_named_after,
-    refuse_if_lost,
-    refuse_other_version,
-    sync,
-)
+from warehouse import DAMAGED, TABLES, Warehouse, WarehouseError, content_of, refuse_if_lost, refuse_other_version
 from warehouse import FILE as VERSION_FILE
+from warehouse.files import is_named_after, sync
+from warehouse.locks import file_lock
 
 NAME, FORMAT, VERSION = "backup.json", "prbench-backup", 1
 FILES = "files"

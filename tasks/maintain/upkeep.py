@@ -147,9 +147,8 @@ def _compact(warehouse: Warehouse, report: StageReport) -> None:
     report.rows = done.parts_before - done.parts_after
     sizes = f"{_mb(done.bytes_before)} to {_mb(done.bytes_after)}"
     report.notes.append(f"{done.parts_before} files merged into {done.parts_after} ({sizes})")
-    if done.is_rebuilt:
-        sizes = f"{_mb(done.database_bytes_before)} to {_mb(done.database_bytes_after)}"
-        report.notes.append(f"database rebuilt ({sizes})")
+    sizes = f"{_mb(done.database_bytes_before)} to {_mb(done.database_bytes_after)}"
+    report.notes.append(f"database rebuilt ({sizes})")
 
 
 def _prune(job: Job, warehouse: Warehouse, days: int, report: StageReport) -> None:

@@ -9,29 +9,16 @@ from itertools import groupby
 from typing import Any, Generic, TypeVar
 
 import sql
+from tasks import llm
 from tasks.config.job import Job
 from tasks.config.models import Analyst
 from tasks.console import advance
-from tasks.llm import (
-    CONTEXT_LENGTH,
-    EMPTY,
-    OK,
-    PROVIDER_ERROR,
-    REDIRECTED,
-    TIMEOUT,
-    TOO_LARGE,
-    Call,
-    Gateway,
-    NotCalled,
-    Reply,
-    Target,
-    total_usd,
-)
+from tasks.llm import Call, Gateway, NotCalled, Reply, Target
 from tasks.rules.text.characters import one_line
 from tasks.rules.verdict import PARSE_ERROR, VerdictError
 from tasks.run.judgings import target_of
 from tasks.run.missing_work import PASSING, WantedTasks, wanted_tasks
-from tasks.run.run_context import RunContext, run_context_of, submit_and_collect
+from tasks.run.run_context import run_context_of, submit_and_collect
 from tasks.run.writing import PartWriter, StageReport, usage_columns
 from warehouse import Reader, Warehouse
 
@@ -75,7 +62,7 @@ def _reminding(call: Call, reply: Reply, question: Question[Found]) -> Call:
 
 def _read(reply: Reply, question: Question[Found]) -> tuple[Reply, Found | None]:
     """A reply and what it says, or the reply with the reason why it cannot be read and nothing."""
-    if reply.status not in {OK, EMPTY}:
+    if reply.status not in {llm.OK, llm.EMPTY}:
         return reply, None
     try:
         return reply, question.read(reply.text or "")
@@ -89,10 +76,10 @@ def together(replies: Sequence[Reply]) -> Reply:
 
     The cost is unknown when that of an answered call is; a call without an answer counts as far as its cost is known.
     """
-    unanswered = {CONTEXT_LENGTH, TIMEOUT, PROVIDER_ERROR, REDIRECTED, TOO_LARGE}
+    unanswered = {llm.CONTEXT_LENGTH, llm.TIMEOUT, llm.PROVIDER_ERROR, llm.REDIRECTED, llm.TOO_LARGE}
     answered = [reply for reply in replies if reply.status not in unanswered]
     is_known = all(reply.cost_usd is not None for reply in answered)
-    cost_usd = total_usd(replies) if is_known else None
+    cost_usd = llm.total_usd(replies) if is_known else None
     return replace(replies[-1], attempts=sum(reply.attempts for reply in replies), cost_usd=cost_usd)
 
 
@@ -184,10 +171,32 @@ async def ask_about(
     if analyst.mode == "batch" and not context.is_held_back(analysis.stage, label):
         await submit_and_collect(job, context, target, [_call(analyst, target, item, (0,)) for item in items], report)
     with PartWriter(Warehouse(job.warehouse), analysis.table, context.ledger) as writer:
-        asking = _Asking(job, context, analysis, analyst, target, writer, report)
-        async with asyncio.TaskGroup() as group:
-            for place, (_, found) in enumerate(groupby(items, key=lambda item: item.group)):
-                group.create_task(asking.group(list(found), place))
+
+        async def one(item: Item, place: int) -> None:
+            try:
+                call = _call(analyst, target, item, (place,))
+                reply, found = await ask(context.gateway(analysis.stage, label), call, item.question)
+            except NotCalled:
+                report.skipped += 1
+                return
+            is_failure = found is None
+            row = {
+                **item.columns, **usage_columns(reply), **(found or {}), analysis.key: item.row_id,
+                "status": reply.status if is_failure else llm.OK, "run_id": job.run_id, "created_at": datetime.now(UTC),
+            }  # fmt: skip
+            writer.add(row, reply, is_failure=is_failure)
+            report.count(row["status"], row["cost_usd"], is_failure=is_failure)
+            advance(analysis.stage, label, succeeded=not is_failure)
+
+        async def first_alone(of_group: Sequence[Item], place: int) -> None:
+            await one(of_group[0], place)
+            async with asyncio.TaskGroup() as others:
+                for item in of_group[1:]:
+                    others.create_task(one(item, place))
+
+        async with asyncio.TaskGroup() as groups:
+            for place, (_, of_group) in enumerate(groupby(items, key=lambda item: item.group)):
+                groups.create_task(first_alone(list(of_group), place))
     return report
 
 
@@ -199,40 +208,3 @@ def _call(analyst: Analyst, target: Target, item: Item, priority: tuple[int, ...
         target, messages, item.row_id, shape, item.trial, priority=priority, is_batched=analyst.mode == "batch",
         allows_live=analyst.allow_live,
     )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class _Asking:
-    """An analyst that is asked, and where the rows go."""
-
-    job: Job
-    context: RunContext
-    analysis: Analysis
-    analyst: Analyst
-    target: Target
-    writer: PartWriter
-    report: StageReport
-
-    async def group(self, items: Sequence[Item], place: int) -> None:
-        """Ask about the items of a group, the first alone."""
-        await self._one(items[0], place)
-        async with asyncio.TaskGroup() as group:
-            for item in items[1:]:
-                group.create_task(self._one(item, place))
-
-    async def _one(self, item: Item, place: int) -> None:
-        stage, label = self.analysis.stage, self.analyst.label
-        call = _call(self.analyst, self.target, item, (place,))
-        try:
-            reply, found = await ask(self.context.gateway(stage, label), call, item.question)
-        except NotCalled:
-            self.report.skipped += 1
-            return
-        is_failure = found is None
-        row = {
-            **item.columns, **usage_columns(reply), **(found or {}), self.analysis.key: item.row_id,
-            "status": reply.status if is_failure else OK, "run_id": self.job.run_id, "created_at": datetime.now(UTC),
-        }  # fmt: skip
-        self.writer.add(row, reply, is_failure=is_failure)
-        self.report.count(row["status"], row["cost_usd"], is_failure=is_failure)
-        advance(stage, label, succeeded=not is_failure)

@@ -43,7 +43,8 @@ def _on_stored_revision(job: Job, reader: Reader, splits: Sequence[str]) -> tupl
     wrong: PipelineError | None = None
     try:
         configured = job.data
-        if _is_stored(reader, benchmark, configured.revision):
+        query = "select count(*) from split_members where benchmark = ? and dataset_revision = ?"
+        if reader.value(query, [benchmark, configured.revision]):
             return (job, "") if splits else _on_answered_revision(job, reader)
         sought = f"{configured.name} (revision {configured.revision[:_SHOWN]})"
     except PipelineError as error:
@@ -84,13 +85,6 @@ def _on_answered_revision(job: Job, reader: Reader) -> tuple[Job, str]:
     return _on(job, answered[0], ()), f"{lacking}; {shown}"
 
 
-def _is_stored(reader: Reader, benchmark: str, revision: str) -> bool:
-    """Whether a revision of a benchmark's data set was ingested."""
-    key = [benchmark, revision]
-    query = "select count(*) from split_members where benchmark = ? and dataset_revision = ?"
-    return bool(reader.value(query, key))
-
-
 def stored_in_words(job: Job) -> str:
     """What is stored of a job's benchmark, in a sentence that says which revision the job is about."""
     with Warehouse(job.warehouse).reader() as reader:
@@ -104,11 +98,8 @@ def nothing_of_vintage(job: Job, option: str, label: str) -> str | None:
     """A sentence that says that no response of a vintage is stored of the job's data, and what is; None if one is."""
     key = {"benchmark": job.settings.benchmark, "revision": job.data.revision}
     with Warehouse(job.warehouse).reader() as reader:
-        known = [
-            row["name"]
-            for row in reader.rows(sql.read("questions/run/stored_names"), key)
-            if row["option"] == "vintage"
-        ]
+        names = reader.rows(sql.read("questions/run/stored_names"), key)
+        known = [row["name"] for row in names if row["option"] == "vintage"]
         if label in known:
             return None
         query = "select distinct benchmark, dataset_revision as revision from responses where vintage = ? order by all"
@@ -130,9 +121,8 @@ def _listed(rows: Iterable[Mapping[str, Any]]) -> str:
 
 def _on(job: Job, row: Mapping[str, Any], splits: tuple[str, ...]) -> Job:
     """A job on a stored revision."""
-    data = DataRevision(
-        name=str(job.warehouse), revision=row["dataset_revision"], splits=splits or tuple(row["splits"])
-    )
+    stored_splits = splits or tuple(row["splits"])
+    data = DataRevision(name=str(job.warehouse), revision=row["dataset_revision"], splits=stored_splits)
     dataset = job.settings.dataset.model_copy(update={"splits": splits})
     settings = job.settings.model_copy(update={"dataset": dataset})
     return job.model_copy(update={"settings": settings}).looking_up(lambda: data)

@@ -1,5 +1,311 @@
-"""Stores: any file system that fsspec supports, for what is kept or published elsewhere."""
+"""Stores: any file system that fsspec supports, for what is kept or published elsewhere, and folders of this machine.
 
-from tasks.stores.store import Folder, Store, kept_as, place, work_folder
+Putting a single object in place is whole or not at all in S3, GCS and Azure.
+"""
 
-__all__ = ["Folder", "Store", "kept_as", "place", "work_folder"]
+import hashlib
+import os
+import re
+import shutil
+import socket
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fsspec.callbacks import Callback
+
+from tasks.console import advance, progress
+from tasks.dataset.foreign_files import open_inside, open_regular
+from tasks.llm import safe
+from tasks.rules.errors import PipelineError, UsageError, install_extra
+from warehouse import Warehouse, sync, write_atomically
+
+_MEGABYTE = 1_000_000
+_WORTH_TELLING_MB = 10
+"""Less than this is over before anybody wonders."""
+
+
+class _Megabytes(Callback):  # type: ignore[misc]  # fsspec ships without types
+    """Counts the bytes of all files; what fsspec says of itself is how many files are done."""
+
+    def __init__(self, what: str, label: str) -> None:
+        super().__init__()
+        self._what, self._label, self._n_bytes = what, label, 0
+
+    def branched(self, path_1: str, path_2: str, **kwargs: Any) -> Callback:
+        of_one_file = Callback()
+        of_one_file.relative_update = self._add
+        return of_one_file
+
+    def _add(self, n_bytes: int = 1) -> None:
+        before, self._n_bytes = self._n_bytes, self._n_bytes + n_bytes
+        for _ in range(before // _MEGABYTE, self._n_bytes // _MEGABYTE):
+            advance(self._what, self._label, succeeded=True)
+
+
+@contextmanager
+def transfer(what: str, address: str, n_bytes: int, *, is_quiet: bool) -> Iterator[Callback]:
+    """A callback for fsspec that shows the progress of an upload or a download, if it is large."""
+    n_megabytes, label = n_bytes // _MEGABYTE, f"{address} (MB)"
+    totals = {label: n_megabytes} if n_megabytes >= _WORTH_TELLING_MB else {}
+    with progress(what, totals, is_quiet=is_quiet):
+        yield _Megabytes(what, label)
+
+
+_CHUNK_BYTES = 1 << 22
+
+
+@contextmanager
+def in_one_line(address: str) -> Iterator[None]:
+    """Turn whatever a store's library raises into one line."""
+    try:
+        yield
+    except PipelineError:
+        raise
+    except Exception as error:  # every library has errors of its own
+        what = safe(" ".join(str(error).split())) or "no reason given"
+        raise PipelineError(
+            f"{address}: {type(error).__name__}: {what}; check the address, the network and the keys"
+        ) from error
+
+
+@dataclass(frozen=True)
+class Store:
+    """A prefix in a store: its address as it was given, the file system of fsspec, and its path there."""
+
+    address: str
+    filesystem: Any
+    root: str
+
+    def __str__(self) -> str:
+        return self.address
+
+    def below(self, name: str) -> "Store":
+        """A prefix within this one."""
+        return Store(f"{self.address}/{name}", self.filesystem, self._path(name))
+
+    def files(self) -> dict[str, int]:
+        """The names of all files, and their sizes in bytes."""
+        with in_one_line(self.address):
+            self.filesystem.invalidate_cache()
+            try:
+                found = self.filesystem.find(self.root, detail=True)
+            except FileNotFoundError:
+                return {}
+            above = f"{self.root}/"
+            return {
+                # Some stores, such as HTTP servers, list names without sizes.
+                path.removeprefix(above): int(details["size"] or self.filesystem.size(path))
+                for path, details in found.items()
+                # What ends with a slash is made by consoles to show an empty folder.
+                if path.startswith(above) and not path.endswith("/") and details["type"] == "file"
+            }
+
+    def read(self, name: str) -> bytes | None:
+        """What a small file holds; None: it is not there."""
+        with in_one_line(self.address):
+            try:
+                return bytes(self.filesystem.cat_file(self._path(name)))
+            except FileNotFoundError:
+                return None
+
+    def write(self, name: str, content: bytes) -> None:
+        """Put a small file in place, or another one in its place."""
+        with in_one_line(self.address):
+            self.filesystem.pipe_file(self._path(name), content)
+
+    def put(self, files: Mapping[str, Path], *, is_quiet: bool) -> None:
+        """Copy files of this machine to these names."""
+        if not files:
+            return
+        n_bytes = sum(path.stat().st_size for path in files.values())
+        with in_one_line(self.address), transfer("upload", self.address, n_bytes, is_quiet=is_quiet) as callback:
+            names = [self._path(name) for name in files]
+            self.filesystem.put([str(path) for path in files.values()], names, callback=callback)
+
+    def get(self, files: Mapping[str, Path], n_bytes: int, *, is_quiet: bool) -> None:
+        """Copy the files of these names to this machine; the caller has seen that they stay where they should."""
+        if not files:
+            return
+        with in_one_line(self.address), transfer("download", self.address, n_bytes, is_quiet=is_quiet) as callback:
+            names = [self._path(name) for name in files]
+            self.filesystem.get(names, [str(path) for path in files.values()], callback=callback)
+
+    def hash_of(self, name: str) -> str:
+        """The SHA-256 of a file, which is read for it."""
+        hashed = hashlib.sha256()
+        with in_one_line(self.address), self.filesystem.open(self._path(name), "rb") as file:
+            while chunk := file.read(_CHUNK_BYTES):
+                hashed.update(chunk)
+        return hashed.hexdigest()
+
+    def remove(self, names: Collection[str]) -> None:
+        """Remove files that are there."""
+        if names:
+            with in_one_line(self.address):
+                self.filesystem.rm([self._path(name) for name in names])
+
+    def _path(self, name: str) -> str:
+        return f"{self.root}/{name}"
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder in which every file appears whole or not at all, and is on the disk when it is there."""
+
+    path: Path
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def below(self, name: str) -> "Folder":
+        """A folder within this one."""
+        return Folder(self.path / name)
+
+    def files(self) -> dict[str, int]:
+        """The names of all files, and their sizes in bytes."""
+        found = {}
+        for path in (Path(folder, name) for folder, _, names in os.walk(self.path) for name in names):
+            with suppress(FileNotFoundError):  # another writer renamed or removed it since it was listed
+                found[path.relative_to(self.path).as_posix()] = path.stat().st_size
+        return found
+
+    def read(self, name: str) -> bytes | None:
+        """What a small file holds; None: it is not there."""
+        path = self.path / name
+        if not path.exists():
+            return None
+        with open_regular(path) as file:
+            return file.read()
+
+    def write(self, name: str, content: bytes) -> None:
+        """Put a small file in place, or another one in its place."""
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, content)
+
+    def put(self, files: Mapping[str, Path], *, is_quiet: bool) -> None:
+        """Copy files of this machine to these names."""
+        for name, source in files.items():
+            target = self.path / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            temporary = target.with_name(f".{target.name}.tmp")
+            shutil.copyfile(source, temporary)
+            sync(temporary)
+            temporary.replace(target)
+        for folder in {(self.path / name).parent for name in files}:
+            sync(folder)
+
+    def get(self, files: Mapping[str, Path], n_bytes: int, *, is_quiet: bool) -> None:
+        """Copy the files of these names elsewhere on this machine; no link that leads out of the folder is followed.
+
+        Raises:
+            NotInside: there is one.
+        """
+        for name, target in files.items():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with open_inside(self.path, name) as source, target.open("wb") as copy:
+                shutil.copyfileobj(source, copy, _CHUNK_BYTES)
+
+    def hash_of(self, name: str) -> str:
+        """The SHA-256 of a file, which is read for it."""
+        with open_inside(self.path, name) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+    def remove(self, names: Collection[str]) -> None:
+        """Remove files that are there, and the folders that are empty then."""
+        for name in names:
+            path = self.path / name
+            path.unlink(missing_ok=True)
+            with suppress(OSError):  # it is not empty, or another writer removed it
+                while (path := path.parent) != self.path:
+                    path.rmdir()
+
+
+@contextmanager
+def work_folder(warehouse: Warehouse, name: str) -> Iterator[Path]:
+    """An empty folder on the disk of the warehouse, which may have no room elsewhere.
+
+    The caller is the only one on this machine who uses this name; what a killed one left in it is removed.
+    """
+    folder = warehouse.root / f".{name}-{socket.gethostname()}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def kept_as(source: Path, target: Path) -> None:
+    """Give a file that is replaced, never changed, a second name; where the disk does not allow that, copy it."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+_KEYS = re.compile(r"[^@]*:[^@]*@|.*\?")
+"""What holds a password (`key:secret@bucket`), or may hold a signature (`?sig=...`)."""
+_LOCAL = ("file", "local")
+_PATTERN = re.compile(r"[*\[\]]")
+"""Where files are removed, fsspec takes these for patterns of names."""
+
+
+def place(given: str) -> Path | Store:
+    """What a path, or an address such as `s3://bucket/prefix`, stands for; `file://` is a path.
+
+    Raises:
+        UsageError: the address holds keys, or its store is not known or lacks its library.
+        PipelineError: the store cannot be reached.
+    """
+    scheme, mark, rest = given.partition("://")
+    if not mark:
+        return _path(given)
+    scheme = scheme.lower()
+    if _KEYS.match(rest) and scheme not in _LOCAL:
+        raise UsageError(
+            f"{scheme}://...: an address must hold no keys and no parameters; set keys where the library of "
+            f"{scheme}:// looks for them (environment, profile or role)"
+        )
+    import fsspec
+
+    if scheme in _LOCAL:
+        return Path(fsspec.filesystem(scheme)._strip_protocol(given))
+    if scheme not in fsspec.available_protocols():
+        raise UsageError(f"{given}: {scheme}:// is not known; name a folder, or an address such as s3://bucket/prefix")
+    _refuse_without_library(given, scheme)
+    with in_one_line(given):
+        filesystem, root = fsspec.url_to_fs(given)
+    if _PATTERN.search(root):
+        raise UsageError(f"{given}: *, [ and ] have a meaning in addresses; name a prefix without them")
+    if not root.strip("/"):
+        raise UsageError(f"{given}: names no bucket or folder; name one, such as {scheme}://bucket/prefix")
+    return Store(given.rstrip("/"), filesystem, root.rstrip("/"))
+
+
+def _path(given: str) -> Path:
+    scheme, colon, rest = given.partition(":")
+    if colon:
+        import fsspec
+
+        if scheme.lower() in fsspec.available_protocols():
+            raise UsageError(f"{given}: an address has two slashes: {scheme}://{rest.lstrip('/')}; a folder, ./{given}")
+    return Path(given)
+
+
+def _refuse_without_library(given: str, scheme: str) -> None:
+    import fsspec
+    from fsspec.registry import known_implementations
+
+    try:
+        fsspec.get_filesystem_class(scheme)
+    except ImportError as error:
+        library = known_implementations[scheme]["class"].partition(".")[0]
+        command = install_extra("s3") if library == "s3fs" else f"`uv pip install {library}`"
+        # What fsspec brings itself may need a library that only its text names.
+        how = str(error) if library == "fsspec" else f"run {command}"
+        raise UsageError(f"{given}: the library for {scheme}:// is not installed; {how}") from error

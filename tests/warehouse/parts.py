@@ -12,7 +12,8 @@ import pytest
 
 import sql
 from warehouse import Warehouse
-from warehouse.parts import PartStore, begin
+from warehouse.listing import begin
+from warehouse.parts import PartStore
 from warehouse.tables import TABLES
 
 Row = dict[str, Any]

@@ -18,7 +18,7 @@ from tests.warehouse.parts import without_marts, without_models
 from warehouse import Warehouse, WarehouseError
 from warehouse.columns import COLUMNS
 from warehouse.files import is_database_whole, is_whole, take_notices, write_sealed
-from warehouse.parts import VERSION, refuse_other_version
+from warehouse.listing import VERSION, refuse_other_version
 from warehouse.tables import TABLES
 
 pytestmark = pytest.mark.slow

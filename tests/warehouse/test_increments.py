@@ -84,8 +84,8 @@ def happen(warehouse: Warehouse, number: int, what: str, moment: int, given: Any
     elif what == "compact":
         if number % 2:
             warehouse.compact(large_rows=moment, grace_s=0)
-        else:  # as after a database that was deleted, or by a caller who knows of none
-            compact(warehouse.store, set(), large_rows=moment, grace_s=0)
+        else:  # as one that was killed before it built the database again
+            compact(warehouse.store, large_rows=moment, grace_s=0)
     elif what == "responses":
         put(warehouse.root, what, moment, [
             {**response(key, status=status, import_batch=batch, error=f"{number}.{i}"), "response_id": key}

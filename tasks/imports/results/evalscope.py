@@ -11,19 +11,8 @@ from typing import Any
 
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, as_whole_number
 from tasks.imports.files import ImportRefused, number_of
-from tasks.imports.results.records import (
-    MIN_NORMALIZED,
-    PRIMARY,
-    Answer,
-    Decision,
-    Grading,
-    Log,
-    call_failure,
-    finished,
-    messages_of,
-    text_of,
-    usage_of,
-)
+from tasks.imports.results import records
+from tasks.imports.results.records import MIN_NORMALIZED, PRIMARY, Answer, Decision, Grading, Log
 from tasks.imports.results.sources import Source, rows_of
 from tasks.llm import PROVIDER_ERROR
 from tasks.rules.verdict import PARSE_ERROR
@@ -132,17 +121,17 @@ def _answer(where: str, model: str, part: str, prediction: Row, review: Row) -> 
     score = as_mapping(scored.get("score"))
     metadata = {**as_mapping(prediction.get("metadata")), **as_mapping(scored.get("sample_metadata"))}
     output = as_mapping(prediction.get("model_output"))
-    messages = messages_of(prediction.get("messages") or review.get("messages"))
+    messages = records.messages_of(prediction.get("messages") or review.get("messages"))
     # One adapter has the answer judged without its thinking, the other as it came.
     judged = score.get("extracted_prediction" if "task" in metadata else "prediction")
-    text = as_text(judged) or text_of(output)
-    status, error = finished(output, text)
+    text = as_text(judged) or records.text_of(output)
+    status, error = records.finished(output, text)
     gradings, together = _gradings(where, score, as_list(metadata.get("rubrics")))
     return Answer(
         where, as_text(prediction.get("model")) or model, as_text(metadata.get("task") or metadata.get("prompt_id")),
         text, status=status, error=error, trial=number_of(where, scored, "generation_index", first=0),
         messages=[message for message in messages if message[0] != "tool"][: _asked(messages)], group=part,
-        usage=usage_of(output), gradings=gradings, scores_together=together,
+        usage=records.usage_of(output), gradings=gradings, scores_together=together,
     )  # fmt: skip
 
 
@@ -180,11 +169,11 @@ def _decision(attempt: Row, place: int, item: Row) -> Decision:
     return Decision(
         as_text(item.get("id")) or as_text(item.get("title") or item.get("criterion")),
         float(met) if is_decided and isinstance(met, bool) else None, place,
-        status=PARSE_ERROR if output else call_failure(cause) or PROVIDER_ERROR,
+        status=PARSE_ERROR if output else records.call_failure(cause) or PROVIDER_ERROR,
         explanation=as_text(parsed.get("explanation")) if is_decided else None,
         error=None if is_decided else cause,
         weight=as_number(item.get("weight", item.get("points"))),
-        usage={**usage_of(output), "latency_s": as_number(attempt.get("latency"))},
+        usage={**records.usage_of(output), "latency_s": as_number(attempt.get("latency"))},
         text=as_text(item.get("title") or item.get("criterion")),
     )  # fmt: skip
 

@@ -9,20 +9,10 @@ from typing import Any, NamedTuple
 
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, as_whole_number
 from tasks.imports.files import ImportRefused, number_of
+from tasks.imports.results import records
 from tasks.imports.results.evalscope import is_evalscope, read_evalscope
 from tasks.imports.results.inspect_log import is_inspect, read_inspect
-from tasks.imports.results.records import (
-    MIN_NORMALIZED,
-    PRIMARY,
-    Answer,
-    Decision,
-    Grading,
-    Log,
-    decided,
-    marked,
-    messages_of,
-    numbered,
-)
+from tasks.imports.results.records import MIN_NORMALIZED, PRIMARY, Answer, Decision, Grading, Log
 from tasks.imports.results.sources import Source
 from tasks.llm import PROVIDER_ERROR
 from tasks.rules.errors import UsageError
@@ -125,25 +115,25 @@ def read_simple(source: Source) -> Log:
         answers = [_of_example(f"{source.path}: row {n}", row) for n, row in enumerate(source.rows, start=1)]
     else:
         answers = list(_of_report(source.path, source.text))
-    return Log("simple-evals", numbered(answers))
+    return Log("simple-evals", records.numbered(answers))
 
 
 def _of_example(where: str, example: Mapping[str, Any]) -> Answer:
     said = example.get("completion")
-    text = messages_of(said)[-1][1] if as_list(said) else as_text(said)
+    text = records.messages_of(said)[-1][1] if as_list(said) else as_text(said)
     usage = as_mapping(example.get("usage"))
     columns = {
         "prompt_tokens": "input_tokens", "cached_tokens": "input_cached_tokens", "completion_tokens": "output_tokens",
         "reasoning_tokens": "output_reasoning_tokens",
     }  # fmt: skip
     decisions = [
-        Decision(as_text(item.get("criterion")), decided(item.get("criteria_met")),
+        Decision(as_text(item.get("criterion")), records.decided(item.get("criteria_met")),
                  explanation=as_text(item.get("explanation")), weight=as_number(item.get("points")))
         for item in map(as_mapping, as_list(example.get("rubric_items")))
     ]  # fmt: skip
     return Answer(
         where, None, as_text(example.get("prompt_id")), text, failure_texts=_UNANSWERED,
-        messages=messages_of(example.get("prompt")) or None,
+        messages=records.messages_of(example.get("prompt")) or None,
         usage={column: as_whole_number(usage.get(name)) for column, name in columns.items()},
         gradings=(_grading(decisions, as_number(example.get("score"))),),
     )  # fmt: skip
@@ -159,10 +149,10 @@ def _of_report(path: Path, text: str) -> Iterator[Answer]:
         said, _, results = rest.partition(_RESULTS)
         found, score = next(_messages(said), None), _SCORE.search(results)
         grades = results.partition(_GRADES)[2].rpartition("</p>")[0].replace("<br>", "\n").strip("\n")
+        decisions = records.marked(grades, _MARKS, "\n\tExplanation: ")
         yield Answer(
             f"{path}: example {number}", None, None, found[1] if found else None, messages=list(_messages(asked)),
-            failure_texts=_UNANSWERED,
-            gradings=(_grading(marked(grades, _MARKS, "\n\tExplanation: "), float(score[1]) if score else None),),
+            failure_texts=_UNANSWERED, gradings=(_grading(decisions, float(score[1]) if score else None),),
         )  # fmt: skip
 
 
@@ -198,15 +188,15 @@ def read_m42(source: Source) -> Log:
         ImportRefused: what a judge said does not fit the rubric, or is no text of a Python list.
     """
     answers = [_of_row(f"{source.path}: row {n}", row) for n, row in enumerate(source.rows, start=1)]
-    return Log("m42", numbered(answers))
+    return Log("m42", records.numbered(answers))
 
 
 def _of_row(where: str, row: Mapping[str, Any]) -> Answer:
-    said = messages_of(row.get("prompt_response"))
+    said = records.messages_of(row.get("prompt_response"))
     decisions = _decisions(where, as_list(row.get("rubrics")), row.get("responses"))
     return Answer(
         where, None, as_text(row.get("prompt_id")), said[-1][1] if said else None,
-        messages=messages_of(row.get("prompt")),
+        messages=records.messages_of(row.get("prompt")),
         gradings=(_grading(decisions, as_number(row.get("score"))),) if decisions else (),
     )  # fmt: skip
 
@@ -224,7 +214,7 @@ def _decisions(where: str, rubric: Sequence[Any], stated: Any) -> Sequence[Decis
         explanation = as_text(said.get("explanation"))
         is_guess = explanation == _GUESSED
         found.append(Decision(
-            as_text(item.get("criterion")), None if is_guess else decided(said.get("criteria_met")),
+            as_text(item.get("criterion")), None if is_guess else records.decided(said.get("criteria_met")),
             explanation=None if is_guess else explanation, weight=as_number(item.get("points")),
             error="the harness guessed from a reply that it could not read" if is_guess else None,
         ))  # fmt: skip

@@ -7,25 +7,8 @@ from typing import Any
 
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text
 from tasks.imports.files import ImportRefused, number_of
-from tasks.imports.results.records import (
-    MIN_NORMALIZED,
-    PRIMARY,
-    REFUSED,
-    TRUNCATED,
-    Answer,
-    Decision,
-    Grading,
-    Log,
-    call_failure,
-    decided,
-    finished,
-    first_of,
-    first_text,
-    marked,
-    messages_of,
-    text_of,
-    usage_of,
-)
+from tasks.imports.results import records
+from tasks.imports.results.records import MIN_NORMALIZED, PRIMARY, REFUSED, TRUNCATED, Answer, Decision, Grading, Log
 from tasks.imports.results.sources import Archive, Source
 from tasks.llm import CONTEXT_LENGTH, PROVIDER_ERROR, TIMEOUT
 from tasks.rules.text.characters import is_blank, one_line
@@ -68,7 +51,7 @@ def decisions_of(score: Mapping[str, Any], sample: Mapping[str, Any]) -> Found |
     grades = metadata.get("grades")
     if isinstance(grades, list) and grades:
         return _by_place(metadata, grades, sample), True
-    if found := marked(as_text(score.get("explanation")) or "", _MARKS, "\n  ", _UNREADABLE):
+    if found := records.marked(as_text(score.get("explanation")) or "", _MARKS, "\n  ", _UNREADABLE):
         return found, True
     items = [{"criterion_id": name, **item} for name, item in _by_criterion(score, metadata).items()]
     return ([replace(_decision(item), is_guess=True) for item in items], _may_hide(items)) if items else None
@@ -77,7 +60,7 @@ def decisions_of(score: Mapping[str, Any], sample: Mapping[str, Any]) -> Found |
 def _by_criterion(score: Mapping[str, Any], metadata: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
     """What may be decisions by the id or text of a criterion, each as an object."""
     value = as_mapping(score.get("value"))
-    if value and all(decided(each) is not None for each in value.values()):
+    if value and all(records.decided(each) is not None for each in value.values()):
         return {name: {"met": each} for name, each in value.items()}
     objects = {name: as_mapping(each) for name, each in metadata.items()}
     with_decisions = {n for n, of in objects.items() if all(_DECIDED_BY & as_mapping(e).keys() for e in of.values())}
@@ -90,7 +73,7 @@ def _flags(stated: Any) -> Mapping[str, Mapping[str, Any]]:
     """A mapping of decisions that are no numbers, since weights are numbers too; None is a decision that is lacking."""
     flags = {name: {"met": each} for name, each in as_mapping(stated).items()}
     known = [each["met"] for each in flags.values() if each["met"] is not None]
-    return flags if known and all(isinstance(e, bool | str) and decided(e) is not None for e in known) else {}
+    return flags if known and all(isinstance(e, bool | str) and records.decided(e) is not None for e in known) else {}
 
 
 def _items(stated: Any) -> Sequence[Mapping[str, Any]]:
@@ -107,7 +90,7 @@ def _may_hide(items: Sequence[Mapping[str, Any]]) -> bool | None:
     """
     if any(_HIDES in item for item in items):
         return None
-    if any(_is_unreadable(item) and decided(_stated(item)) is not None for item in items):
+    if any(_is_unreadable(item) and records.decided(_stated(item)) is not None for item in items):
         return True
     fails = (_failure(item) is not None or (item.keys() & _DECISIONS and _stated(item) is None) for item in items)
     return False if any(fails) else None
@@ -124,37 +107,36 @@ def _is_done(status: Any) -> bool:
 
 
 def _is_unreadable(item: Mapping[str, Any]) -> bool:
-    explanation = as_text(first_of(item, _EXPLANATIONS)) or ""
-    is_unexplained = explanation == _UNEXPLAINED and decided(_stated(item)) == 0.0
+    explanation = as_text(records.first_of(item, _EXPLANATIONS)) or ""
+    is_unexplained = explanation == _UNEXPLAINED and records.decided(_stated(item)) == 0.0
     return is_unexplained or explanation.startswith(_UNREADABLE)
 
 
 def _failure(item: Mapping[str, Any]) -> tuple[str, str] | None:
     """The failure that an item states, with its cause: an error, or a status that is no decision."""
     status, error = as_text(item.get("status")), as_text(item.get("error"))
-    is_other = not (is_blank(status) or _is_done(status) or decided(item.get("status")) is not None)
+    is_other = not (is_blank(status) or _is_done(status) or records.decided(item.get("status")) is not None)
     if is_blank(error) and not is_other:
         return None
     cause = (error or "") if not is_blank(error) else f"the log's status is {status}"
-    return status if status in _FAILURES else call_failure(cause) or PARSE_ERROR, cause
+    return status if status in _FAILURES else records.call_failure(cause) or PARSE_ERROR, cause
 
 
 def _decision(item: Mapping[str, Any]) -> Decision:
     # What is asked may be an object of its own.
     asked = next((inner for name in _NAMES if (inner := as_mapping(item.get(name)))), item)
-    stated, explanation = _stated(item), as_text(first_of(item, _EXPLANATIONS))
-    value, failure = decided(stated), _failure(item)
+    stated, explanation = _stated(item), as_text(records.first_of(item, _EXPLANATIONS))
+    value, failure = records.decided(stated), _failure(item)
     if failure is None and _is_unreadable(item):
-        failure, explanation = (call_failure(explanation) or PARSE_ERROR, explanation or ""), None
+        failure, explanation = (records.call_failure(explanation) or PARSE_ERROR, explanation or ""), None
     if failure is None and value is None:
         cause = f"the log has {one_line(str(stated))[:_MOST_SAID]!r}, which is neither met, partly met nor unmet"
         failure = PARSE_ERROR, "the log has no decision" if stated is None else cause
     return Decision(
-        first_text(asked, _NAMES), value if failure is None else None, status=failure[0] if failure else PARSE_ERROR,
-        explanation=explanation, error=failure[1] if failure else None,
-        weight=as_number(first_of({**asked, **item}, _WEIGHTS)),
+        records.first_text(asked, _NAMES), value if failure is None else None, explanation=explanation,
+        status=failure[0] if failure else PARSE_ERROR, error=failure[1] if failure else None,
+        weight=as_number(records.first_of({**asked, **item}, _WEIGHTS)), text=records.first_text(asked, _TEXTS),
         usage={_HIDES: item[_HIDES]} if isinstance(item.get(_HIDES), bool) else {},
-        text=first_text(asked, _TEXTS),
     )  # fmt: skip
 
 
@@ -164,8 +146,8 @@ def _by_place(metadata: Mapping[str, Any], grades: Sequence[Any], sample: Mappin
     rubric = [as_mapping(item) for item in as_list(as_mapping(sample.get("metadata")).get("rubrics"))]
     return [
         Decision(
-            as_text(first_of(rubric[place], _NAMES)) if len(rubric) == len(grades) else None, decided(grade), place,
-            weight=as_number(weights[place]) if len(weights) == len(grades) else None,
+            as_text(records.first_of(rubric[place], _NAMES)) if len(rubric) == len(grades) else None,
+            records.decided(grade), place, weight=as_number(weights[place]) if len(weights) == len(grades) else None,
         )
         for place, grade in enumerate(grades)
     ]  # fmt: skip
@@ -173,6 +155,7 @@ def _by_place(metadata: Mapping[str, Any], grades: Sequence[Any], sample: Mappin
 
 _HEADER, _START, _SAMPLES = "header.json", "_journal/start.json", "samples/"
 _ATTACHED = "attachment://"
+_TASK_NAMES = ("task_id", "task", "prompt_id", "sample_id")
 _JUDGE_ROLES = ("judge", "grader", "scorer")
 _JUDGE_OPTIONS = ("judge", "judge_model", "grader_model", "grader", "scorer_model", "model")
 _LIMITS = {"token": TRUNCATED, "context": CONTEXT_LENGTH, "time": TIMEOUT, "working": TIMEOUT}
@@ -213,17 +196,18 @@ def read_inspect(source: Source) -> Log:
 def _answer(where: str, spec: Made, sample: Made) -> Answer:
     attached = as_mapping(sample.get("attachments"))
     output = as_mapping(sample.get("output"))
-    text = _with_attached(text_of(output), attached)
+    text = _with_attached(records.text_of(output), attached)
     # The cause of a sample's error stands behind the request that failed.
-    said = as_text(as_mapping(sample.get("error")).get("message"))
-    error = said and re.split(r"\n\n|\\n\\n", said.strip())[-1]
-    status, cause = _limited(sample) or finished(output, text, error)
-    asked = [(role, _with_attached(content, attached) or "") for role, content in messages_of(sample.get("input"))]
+    error = as_text(as_mapping(sample.get("error")).get("message"))
+    error = error and re.split(r"\n\n|\\n\\n", error.strip())[-1]
+    status, cause = _limited(sample) or records.finished(output, text, error)
+    said = records.messages_of(sample.get("input"))
+    asked = [(role, _with_attached(content, attached) or "") for role, content in said]
     names = {**as_mapping(sample.get("metadata")), "sample_id": sample.get("id")}
     return Answer(
-        where, as_text(spec.get("model")), first_text(names, ("task_id", "task", "prompt_id", "sample_id")), text,
-        status=status, error=cause, trial=number_of(where, sample, "epoch"), messages=asked,
-        usage=usage_of(output, prompt_lacks_cached=True), gradings=list(_gradings(spec, sample)),
+        where, as_text(spec.get("model")), records.first_text(names, _TASK_NAMES), text, status=status, error=cause,
+        trial=number_of(where, sample, "epoch"), messages=asked,
+        usage=records.usage_of(output, prompt_lacks_cached=True), gradings=list(_gradings(spec, sample)),
     )  # fmt: skip
 
 
@@ -273,11 +257,12 @@ def _scores_in(value: Made) -> Made:
 def _judge_of(spec: Made, sample: Made, scorer: str) -> str | None:
     """The judge's model: named by the log's metadata, by a role, by an option of the scorer, or the only other one."""
     roles = as_mapping(spec.get("model_roles"))
-    of_roles = {role: as_mapping(roles.get(role)).get("model") for role in _JUDGE_ROLES}
-    if named := first_text({"": as_mapping(spec.get("metadata")).get("judge"), **of_roles}, ("", *_JUDGE_ROLES)):
+    stated = {role: as_mapping(roles.get(role)).get("model") for role in _JUDGE_ROLES}
+    stated[""] = as_mapping(spec.get("metadata")).get("judge")
+    if named := records.first_text(stated, ("", *_JUDGE_ROLES)):
         return named
     for each in map(as_mapping, as_list(spec.get("scorers"))):
-        named = first_text(as_mapping(each.get("options")), _JUDGE_OPTIONS)
+        named = records.first_text(as_mapping(each.get("options")), _JUDGE_OPTIONS)
         if each.get("name") == scorer and named:
             return named
     others = set(as_mapping(sample.get("model_usage"))) - {as_text(spec.get("model"))}

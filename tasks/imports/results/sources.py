@@ -11,17 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from tasks.benchmarks.rows import as_mapping
-from tasks.dataset.foreign_files import (
-    MOST_BYTES,
-    ZIP_ERRORS,
-    TooLarge,
-    bounded,
-    files_inside,
-    member_chunks,
-    open_inside,
-    open_regular,
-    refuse_bomb,
-)
+from tasks.dataset import foreign_files
 from tasks.imports.files import BATCH_HEX, ImportRefused
 from tasks.rules.text.characters import one_line
 from tasks.rules.text.json_text import read_json
@@ -46,7 +36,7 @@ class Source:
         """The bytes of a file; a folder has none."""
         if self.path.is_dir():
             return b""
-        with open_regular(self.path) as file:
+        with foreign_files.open_regular(self.path) as file:
             return file.read()
 
     @cached_property
@@ -55,14 +45,15 @@ class Source:
         if not self.path.is_dir():
             return {}
         found, n_bytes = {}, 0
-        for file in files_inside(self.path):
+        for file in foreign_files.files_inside(self.path):
             name = file.relative_to(self.path).as_posix()
             if name.endswith((".json", ".jsonl")) and _RESULTS & set(file.parts):
-                with bounded(open_inside(self.path, name), file) as opened:
+                with foreign_files.bounded(foreign_files.open_inside(self.path, name), file) as opened:
                     found[name] = opened.read()
                 n_bytes += len(found[name])
-                if n_bytes > MOST_BYTES:
-                    raise TooLarge(f"{self.path}: holds more than {MOST_BYTES / 1e9:.1f} GB of results; split it")
+                if n_bytes > foreign_files.MOST_BYTES:
+                    most_gb = foreign_files.MOST_BYTES / 1e9
+                    raise foreign_files.TooLarge(f"{self.path}: holds more than {most_gb:.1f} GB of results; split it")
         return found
 
     @property
@@ -151,9 +142,9 @@ class Archive:
         self._path, self._content = path, content
         try:
             self._opened = zipfile.ZipFile(pa.BufferReader(content))
-        except ZIP_ERRORS as error:
+        except foreign_files.ZIP_ERRORS as error:
             raise ImportRefused(f"{path}: is a damaged archive ({error}); copy it again") from error
-        refuse_bomb(path, len(content), (member.file_size for member in self._opened.infolist()))
+        foreign_files.refuse_bomb(path, len(content), (member.file_size for member in self._opened.infolist()))
         # A member that was written again stands at the end.
         self._members = {member.filename: member for member in self._opened.infolist()}
 
@@ -170,14 +161,14 @@ class Archive:
         """
         try:
             return read_json(self._bytes(self._members[name]))
-        except (*ZIP_ERRORS, pa.ArrowException) as error:
+        except (*foreign_files.ZIP_ERRORS, pa.ArrowException) as error:
             raise ImportRefused(f"{self._path}: {name} cannot be read ({error}); copy the file again") from error
 
     def _bytes(self, member: zipfile.ZipInfo) -> bytes:
-        if member.file_size > MOST_BYTES:
+        if member.file_size > foreign_files.MOST_BYTES:
             raise ValueError("it is too large")
         if member.compress_type != _ZSTD:
-            return b"".join(member_chunks(self._opened, member))
+            return b"".join(foreign_files.member_chunks(self._opened, member))
         start = member.header_offset + _LOCAL_HEADER
         header = self._content[member.header_offset : start]
         start += int.from_bytes(header[_NAME_LENGTH], "little") + int.from_bytes(header[_EXTRA_LENGTH], "little")

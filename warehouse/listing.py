@@ -1,0 +1,137 @@
+"""What should be there: the list of parts with the rows that they came to, what is lost, and the warehouse's version.
+
+`list.json` is written before the database that was built from the parts is put in place, so a part that it names was
+whole then. A part that is not in it was written since, and what such a part holds is in the ledger or with whoever
+writes it.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from warehouse.errors import WarehouseError
+from warehouse.files import Unsound, note, read_sealed, write_sealed
+from warehouse.tables import TABLES
+
+FILE, LIST = "warehouse.json", "list.json"
+VERSION = 4
+"""What this code writes; version 4 is of November 2026. The published database is no part of it."""
+Names = set[tuple[str, str]]
+"""Tables and names of parts."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Rows of one kind that are lost: how many there are less than there were."""
+
+    table: str
+    benchmark: str | None
+    model: str | None
+    judge: str | None
+    vintage: str | None
+    import_batch: str | None
+    n_rows: int
+
+    @property
+    def line(self) -> str:
+        """What is lost, in words."""
+        named = (("benchmark", self.benchmark), ("model", self.model), ("judge", self.judge),
+                 ("vintage", self.vintage), ("import", self.import_batch))  # fmt: skip
+        of = ", ".join(f"{name} {value}" for name, value in named if value is not None)
+        return f"{self.n_rows} rows of {self.table}" + (f" ({of})" if of else "") + " are lost"
+
+
+Kind = tuple[Any, ...]
+"""A table and what distinguishes kinds of its rows, where it has it: benchmark, model, judge, vintage, import batch."""
+
+
+class Listing(NamedTuple):
+    """The parts that should be there; of each kind how many rows that stand were published of them, and should be."""
+
+    parts: frozenset[tuple[str, str]]
+    rows: dict[Kind, tuple[int, int]]
+
+    @property
+    def losses(self) -> list[Loss]:
+        """The kinds of which there are fewer rows than there should be."""
+        return [Loss(*(*kind, should - n)) for kind, (n, should) in self.rows.items() if n < should]
+
+
+def count_query() -> str:
+    """The query for how many rows of each kind a database holds."""
+    tables = []
+    for name, table in TABLES.items():
+        columns = ("benchmark", "model", "judge", "vintage", "import_batch")
+        kinds = ", ".join(kind if kind in table.columns else f"null::varchar as {kind}" for kind in columns)
+        tables.append(f"select '{name}' as table_name, {kinds}, count(*) as n from {name} group by all")
+    return f"select * from ({' union all '.join(tables)}) where n > 0"
+
+
+def write_list(parts_root: Path, listing: Listing) -> None:
+    """Put the list in place, with the version of the warehouse, whose own file may be damaged one day."""
+    by_table: dict[str, list[str]] = {}
+    for table, part in sorted(listing.parts):
+        by_table.setdefault(table, []).append(part)
+    parts_root.mkdir(parents=True, exist_ok=True)
+    rows = [[*kind, *numbers] for kind, numbers in listing.rows.items()]
+    write_sealed(parts_root / LIST, {"parts": by_table, "kinds": rows, "version": VERSION})
+
+
+def read_list(parts_root: Path) -> Listing | None:
+    """The list; None where there is none. In November it had no numbers of this kind.
+
+    Raises:
+        Unsound: it is damaged.
+    """
+    try:
+        document = read_sealed(parts_root / LIST)
+        parts = frozenset((table, part) for table, names in document["parts"].items() for part in names)
+        return Listing(parts, {tuple(kind): (n, should) for *kind, n, should in document.get("kinds", [])})
+    except FileNotFoundError:
+        return None
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Unsound(f"{type(error).__name__}: {error}") from error
+
+
+def version_in(path: Path) -> int | None:
+    """The version that a file notes; None where it cannot say."""
+    try:
+        version = read_sealed(path)["version"]
+    except (FileNotFoundError, Unsound, KeyError):
+        return None
+    return version if type(version) is int else None
+
+
+def refuse_other_version(root: Path) -> int | None:
+    """The version of the warehouse in a folder, None where there is none yet, if this code reads it.
+
+    Raises:
+        WarehouseError: it is newer or older, or cannot be read.
+    """
+    path, parts = root / FILE, root / "parts"
+    version = version_in(path) or version_in(parts / LIST)
+    if version is None and path.exists():
+        raise WarehouseError(f"{path}: cannot be read, or is of a version before 3; restore it from a backup")
+    if version is None and parts.is_dir() and any(parts.iterdir()):
+        version = 1
+    if version is not None and version > VERSION:
+        raise WarehouseError(
+            f"{root}: this warehouse was written by a newer prbench (version {version}, this one knows {VERSION}); "
+            "upgrade prbench"
+        )
+    if version is not None and version < VERSION:
+        raise WarehouseError(
+            f"{root}: this warehouse was written by an older prbench (version {version}, this one reads {VERSION}); "
+            "run the prbench of November 2026 on it once, or choose another folder with --warehouse"
+        )
+    return version
+
+
+def begin(root: Path) -> None:
+    """Note the version of a warehouse where nothing notes it: before its first part, or since the file was damaged."""
+    version, path = refuse_other_version(root), root / FILE
+    if version_in(path) is None:
+        if version is not None:
+            note(root, f"{path}: was damaged or missing; it is written again")
+        root.mkdir(parents=True, exist_ok=True)
+        write_sealed(path, {"version": VERSION})
