@@ -50,7 +50,8 @@ def diff(
                 raise click.UsageError(f"{option} does not apply to --debiased, which compares models; leave it out")
         return show_debiased_differences(context, names, score=score, is_hard=is_hard)
     from flows.cli.compare_tables import diff_as_json, show_diff
-    from tasks.compare import compare, question_of
+    from tasks.compare.differences import compare
+    from tasks.compare.pairs import question_of
     from warehouse import Warehouse
 
     # Revisions that are compared need not be the configured one.
@@ -87,7 +88,7 @@ def conditions(context: Context, is_hard: bool, score: str | None, n_flips: int)
       prbench conditions --split finance_hard --json
     """
     from flows.cli.compare_tables import conditions_as_json, show_conditions
-    from tasks.compare import conditions as compared
+    from tasks.compare.conditions import conditions as compared
     from warehouse import Warehouse
 
     job = context.stored_job(checked=("split", "judge", "vintage"))
@@ -165,7 +166,7 @@ def _show(by: str | None, pairs: Records, sets: Records, leniency: Records) -> N
 
 
 def _show_agreement_with_people(context: Context, by: str | None, people: tuple[str, ...]) -> int:
-    from tasks.compare import against_people
+    from tasks.compare.people import against_people
 
     parameters = {"breakdown": by or "all", "people": list(people), "graders": list(context.arguments.judges)}
     job = context.stored_job(checked=())

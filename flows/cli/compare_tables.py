@@ -8,27 +8,19 @@ import click
 
 from flows.cli.leaderboard_table import is_worth_showing
 from flows.cli.output import show_nothing, show_table
-from tasks.compare import (
+from tasks.compare.conditions import Changes, ConditionsAnswer, ConditionTable
+from tasks.compare.differences import Answer, Difference, Flip, Flips, flips_of, short, with_explanations
+from tasks.compare.sentences import (
     INTERVAL,
-    Answer,
-    Changes,
-    ConditionsAnswer,
-    ConditionTable,
-    Difference,
-    Flip,
-    Flips,
     decision,
     figure,
-    flips_of,
     notes_on,
     p_value,
     sentence,
-    short,
     small_note,
     table_of,
     where_in,
-    with_explanations,
-)  # fmt: skip
+)
 from tasks.config.job import Job
 from tasks.rules.text.numbers import SMALL_MARK, counted
 from warehouse import Reader

@@ -206,7 +206,7 @@ def import_warehouse(context: Context, source: str) -> int:
       prbench import warehouse exported/
       prbench import warehouse s3://bucket/shared
     """
-    from tasks.exports import import_tables, opened_export
+    from tasks.exports.importing import import_tables, opened_export
     from tasks.stores import place
 
     job = context.job

@@ -81,7 +81,7 @@ def publish(context: Context, target: str, n_kept: int | None) -> int:
       prbench publish s3://bucket/results --keep 30    delete older publications
       prbench publish /mnt/shared/results
     """
-    from tasks.exports import publish as published
+    from tasks.exports.publishing import publish as published
     from tasks.stores import place
 
     return report_done(context, published(context.job, place(target), n_kept=n_kept))

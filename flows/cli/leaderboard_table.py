@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tasks.compare import OFFICIAL_HARD
+from tasks.compare.leaderboard import OFFICIAL_HARD
 from tasks.config.job import Job
 from tasks.llm import is_embedded
 from tasks.rules.records import Table

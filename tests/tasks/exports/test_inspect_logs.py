@@ -9,7 +9,7 @@ import pytest
 
 from tasks.aggregate import aggregate
 from tasks.config.job import Job
-from tasks.exports import export_inspect
+from tasks.exports.inspect_logs import export_inspect
 from tasks.exports.inspect_samples import explanation_of
 from tasks.rules.errors import UsageError
 from tests import builders
