@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 _MEASURES = ("agreement", "kappa", "ranking")
 _COLUMNS: dict[str, str | tuple[str, str, str]] = {
-    "rule": "rule", "escalated": ("share", "share_ci_low", "share_ci_high"),
-    "USD for 1,000 verdicts": ("cost_usd", "cost_usd_ci_low", "cost_usd_ci_high"),
+    "rule": "rule", "escalated": "share±",
+    "USD for 1,000 verdicts": "cost_usd±",
     "strong calls for 1,000": "strong_calls", "cheap calls for 1,000": "cheap_calls",
-    "agreement": ("agreement", "agreement_ci_low", "agreement_ci_high"),
-    "kappa": ("kappa", "kappa_ci_low", "kappa_ci_high"),
-    "tau of ranking": ("tau", "tau_ci_low", "tau_ci_high"),
-    "largest change of a score": ("change", "change_ci_low", "change_ci_high"), "of": "changed",
+    "agreement": "agreement±",
+    "kappa": "kappa±",
+    "tau of ranking": "tau±",
+    "largest change of a score": "change±", "of": "changed",
     "responses ranked": "n_responses",
 }  # fmt: skip
 

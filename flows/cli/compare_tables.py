@@ -7,13 +7,14 @@ from typing import Any
 import click
 
 from flows.cli.leaderboard_table import is_worth_showing
-from flows.cli.output import show_nothing, show_table
+from flows.cli.output import show_nothing, show_records, show_table
 from tasks.compare.conditions import Changes, ConditionsAnswer, ConditionTable
 from tasks.compare.differences import Answer, Difference, Flip, Flips, flips_of, short, with_explanations
 from tasks.compare.sentences import (
     INTERVAL,
     decision,
     figure,
+    interval_in_words,
     notes_on,
     p_value,
     sentence,
@@ -22,7 +23,7 @@ from tasks.compare.sentences import (
     where_in,
 )
 from tasks.config.job import Job
-from tasks.rules.text.numbers import SMALL_MARK, counted
+from tasks.rules.text.numbers import counted
 from warehouse import Reader
 
 _MOST_DETAILED = 2
@@ -54,7 +55,18 @@ def _show_flips(answer: Answer, difference: Difference, flips: Flips, n_flips: i
         f"{counted(flips.n_compared, 'criterion', 'criteria')} flipped, {n_lost} of them lower the score"
     )
     if flips.flips:
-        _show_categories_and_tasks(flips)
+        show_table(
+            ["category", "criteria", "raise the score", "lower the score", "contribution"],
+            [[c.category, c.n_criteria, c.n_gained, c.n_lost, f"{c.contribution:+.4f}"] for c in flips.categories],
+            title="Contribution of each category to the difference",
+        )
+        worst = [task for task in flips.tasks if task.difference][:_WORST_TASKS]
+        show_table(
+            ["task", "first", "second", "difference", "raise the score", "lower the score"],
+            [[t.task_id, f"{t.first:.3f}", f"{t.second:.3f}", f"{t.difference:+.3f}", t.n_gained, t.n_lost]
+             for t in worst],
+            title="Tasks, largest loss first",
+        )  # fmt: skip
     if flips.flips and n_flips:
         shown = flips.flips[:n_flips]
         show_table(
@@ -65,21 +77,6 @@ def _show_flips(answer: Answer, difference: Difference, flips: Flips, n_flips: i
         )  # fmt: skip
     for note in notes_on(flips, difference):
         click.echo(note)
-
-
-def _show_categories_and_tasks(flips: Flips) -> None:
-    show_table(
-        ["category", "criteria", "raise the score", "lower the score", "contribution"],
-        [[c.category, c.n_criteria, c.n_gained, c.n_lost, f"{c.contribution:+.4f}"] for c in flips.categories],
-        title="Contribution of each category to the difference",
-    )
-    worst = [task for task in flips.tasks if task.difference][:_WORST_TASKS]
-    show_table(
-        ["task", "first", "second", "difference", "raise the score", "lower the score"],
-        [[t.task_id, f"{t.first:.3f}", f"{t.second:.3f}", f"{t.difference:+.3f}", t.n_gained, t.n_lost]
-         for t in worst],
-        title="Tasks, largest loss first",
-    )  # fmt: skip
 
 
 def diff_as_json(reader: Reader, answer: Answer, n_flips: int) -> dict[str, Any]:
@@ -165,66 +162,37 @@ def _where(table: ConditionTable, several: set[str]) -> str:
 
 
 def _show_differences(title: str, rows: Sequence[Row]) -> None:
-    cells = [_difference_cells(row) for row in rows]
-    columns = [name for name in cells[0] if any(row[name] is not None for row in cells)]
     groups = [(row["shared_model"], row["condition"]) for row in rows]
-    show_table(
-        columns, [[row[name] for name in columns] for row in cells], title=title,
-        n_least=columns.index(INTERVAL) + 1, groups=groups if rows[0]["breakdown"] == "category" else (),
-    )  # fmt: skip
+    show_records([
+        {
+            "model": row["shared_model"], "condition": row["condition"], "compared with": row["baseline"],
+            "category": row["label"] or None, "difference": _written(row["difference"], "+z.3f"),
+            INTERVAL: interval_in_words(row["ci_low"], row["ci_high"], row["p_value"], is_small=row["is_small"],
+                                        differ=row["n_differing"] or row["difference"])
+            if row["n_tasks"] else "no task is complete on both sides",
+            "p": p_value(row["p_value"]), "p corrected": p_value(row["p_holm"]), "significant": row["is_significant"],
+            "tasks": f"{row['n_tasks']} of {row['n_tasks_wanted']}",
+            "baseline mean": _written(row["baseline_mean_score"], "z.3f"), "mean": _written(row["mean_score"], "z.3f"),
+            "smallest detectable difference": figure(row["smallest_detectable"]),
+        }
+        for row in rows
+    ], title, needed=INTERVAL, groups=groups if rows[0]["breakdown"] == "category" else ())  # fmt: skip
 
 
-def _difference_cells(row: Row) -> dict[str, Any]:
-    smallest = row["smallest_detectable"]
-    return {
-        "model": row["shared_model"],
-        "condition": row["condition"],
-        "compared with": row["baseline"],
-        "category": row["label"] or None,
-        "difference": _signed(row["difference"]),
-        INTERVAL: interval_in_words(row),
-        "p": p_value(row["p_value"]),
-        "p corrected": p_value(row["p_holm"]),
-        "significant": row["is_significant"],
-        "tasks": f"{row['n_tasks']} of {row['n_tasks_wanted']}",
-        "baseline mean": _score(row["baseline_mean_score"]),
-        "mean": _score(row["mean_score"]),
-        "smallest detectable difference": None if smallest is None else figure(smallest),
-    }
-
-
-def interval_in_words(row: Row) -> str:
-    """The interval of a difference, or why there is none."""
-    if row["ci_low"] is not None:
-        return f"{row['ci_low']:+z.3f} to {row['ci_high']:+z.3f}{SMALL_MARK if row['is_small'] else ''}"
-    if not row["n_tasks"]:
-        return "no task is complete on both sides"
-    if row["p_value"] is not None:
-        return "nearly all tasks change alike"
-    return "too few tasks differ" if row["n_differing"] or row["difference"] else "no task differs"
-
-
-def _signed(value: float | None) -> str | None:
-    return None if value is None else f"{value:+z.3f}"
-
-
-def _score(value: float | None) -> str | None:
-    return None if value is None else f"{value:z.3f}"
+def _written(value: float | None, form: str) -> str | None:
+    return None if value is None else format(value, form)
 
 
 def _show_responses(title: str, rows: Sequence[Row]) -> None:
-    cells = [
+    show_records([
         {
-            "model": row["shared_model"],
-            "condition": row["condition"],
+            "model": row["shared_model"], "condition": row["condition"],
             **{name: _change(row, column, form) for name, (column, form) in _MEANS.items()},
             "failed": f"{row['baseline_n_failed']} of {row['baseline_n_answers']} → "
             f"{row['n_failed']} of {row['n_answers']}",
         }
         for row in rows
-    ]
-    columns = [name for name in cells[0] if any(row[name] is not None for row in cells)]
-    show_table(columns, [[row[name] for name in columns] for row in cells], title=title)
+    ], title)  # fmt: skip
 
 
 def _change(row: Row, column: str, form: str) -> str | None:

@@ -1,11 +1,11 @@
 """Stored figures: queries on them, and tables with their intervals."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from flows.cli.output import show_table
+from flows.cli.output import show_records
 from tasks.rules.text.numbers import SMALL_MARK
 
 if TYPE_CHECKING:
@@ -62,17 +62,19 @@ def _refuse_unknown(reader: "Reader", given: Mapping[str, Any]) -> None:
 
 
 def show_figures(title: str, records: Records, columns: Mapping[str, str | tuple[str, str, str]]) -> None:
-    """A table of some columns under other headings; three names are a figure with its interval.
+    """A table of some columns under other headings; `x±` is a figure with its interval, as three names are.
 
     Columns without any value are left out.
     """
     if not records:
         return
-    used = {name: column for name, column in columns.items() if any(_cell(r, column) is not None for r in records)}
-    show_table(list(used), [[_cell(record, column) for column in used.values()] for record in records], title=title)
+    show_records([{name: _cell(each, column) for name, column in columns.items()} for each in records], title)
 
 
-def _cell(record: Mapping[str, Any], column: str | Sequence[str]) -> Any:
+def _cell(record: Mapping[str, Any], column: str | tuple[str, str, str]) -> Any:
+    if isinstance(column, str) and column[-1] == "±":
+        name = column[:-1]
+        column = (name, f"{name}_ci_low", f"{name}_ci_high")
     if isinstance(column, str):
         value = record[column]
         if column.endswith("_hash"):

@@ -3,7 +3,7 @@
 import json
 import math
 import sys
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,6 +60,22 @@ def show_nothing(job: "Job", sentence: str) -> None:
     from tasks.run.stored_data import stored_in_words
 
     click.echo(f"{sentence} {stored_in_words(job)}")
+
+
+def shows_records(job: "Job", records: Sequence[Mapping[str, Any]], as_json: bool, if_empty: str) -> bool:
+    """Show records as JSON, or say that there are none; return whether a table of them remains to be shown."""
+    if as_json:
+        show_json(records)
+    elif not records:
+        show_nothing(job, if_empty)
+    return bool(records) and not as_json
+
+
+def show_records(records: Sequence[Mapping[str, Any]], title: str, *, needed: str = "", groups: Rows = ()) -> None:
+    """Rows whose keys are headings, without columns that have no value; columns up to `needed` are never left out."""
+    columns = [name for name in records[0] if any(record[name] is not None for record in records)]
+    n_least = columns.index(needed) + 1 if needed else None
+    show_table(columns, [[r[name] for name in columns] for r in records], title=title, n_least=n_least, groups=groups)
 
 
 def in_words(columns: Sequence[str]) -> list[str]:
