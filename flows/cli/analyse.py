@@ -207,7 +207,7 @@ def weaknesses(context: Context, model: str, than: str | None, n_examples: int) 
         })  # fmt: skip
         return 0
     n_candidates = sum(row["n_candidates"] for row in compared if row["compared_model"] == than)
-    beside = f"than {than}" if than else "than in its other criteria"
+    beside = _beside(than)
     if found:
         _show_weaknesses(f"Where {model} does worse {beside}", found, by_node)
     else:
@@ -251,6 +251,9 @@ def _show_others(model: str, than: str | None, compared: Records) -> None:
         other = row["compared_model"]
         if row["n_confirmed"] and other != than:
             option = f" --than {other}" if other else ""
-            beside = f"than {other}" if other else "than in its other criteria"
-            n = row["n_confirmed"]
-            click.echo(f"\nWorse in {n} of its capabilities {beside}: prbench weaknesses {model}{option}")
+            where = f"in {row['n_confirmed']} of its capabilities {_beside(other)}"
+            click.echo(f"\nWorse {where}: prbench weaknesses {model}{option}")
+
+
+def _beside(other: str | None) -> str:
+    return f"than {other}" if other else "than in its other criteria"

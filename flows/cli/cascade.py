@@ -66,30 +66,24 @@ def cascade(context: Context, cheap: str, strong: str, bound: tuple[str, float] 
       prbench cascade gpt-4.1-mini o4-mini --bound kappa=0.8 --split finance --all
       prbench cascade gpt-4.1-mini o4-mini --json
     """
+    from tasks.cascade import evaluated, store
+    from tasks.rules.cascades.evaluation import Bound
     from tasks.rules.errors import UsageError
+    from warehouse import Warehouse
 
     if cheap == strong:
         raise UsageError(f"{cheap}: is given as both judges; name a cheap and a strong one")
-    found = _evaluated(context, cheap, strong, bound)
-    if context.as_json:
-        show_json(_as_json(found, cheap, strong))
-        return 0
-    _show(found, cheap, strong, is_all=is_all)
-    return 0
-
-
-def _evaluated(context: Context, cheap: str, strong: str, bound: tuple[str, float] | None) -> "CascadeAnswer":
-    from tasks.cascade import evaluated, store
-    from tasks.rules.cascades.evaluation import Bound
-    from warehouse import Warehouse
-
     job = context.stored_job(checked=("split",))
     about = {"benchmark": job.settings.benchmark, "revision": job.data.revision}
     given = about | {"cheap": cheap, "strong": strong, "splits": list(context.arguments.splits)}
     with Warehouse(job.warehouse).reader() as reader:
         found = evaluated(reader, given, Bound(*bound) if bound else None)
     store(job.warehouse, given, found)
-    return found
+    if context.as_json:
+        show_json(_as_json(found, cheap, strong))
+    else:
+        _show(found, cheap, strong, is_all=is_all)
+    return 0
 
 
 def _row(evaluation: "Evaluation", figures: "Figures") -> dict[str, Any]:

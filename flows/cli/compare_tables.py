@@ -81,16 +81,9 @@ def _show_flips(answer: Answer, difference: Difference, flips: Flips, n_flips: i
 
 def diff_as_json(reader: Reader, answer: Answer, n_flips: int) -> dict[str, Any]:
     """Everything that is known of the differences."""
-    taken_apart = flips_of(reader, answer.score, answer.differences)
-    return {
-        "of": answer.kind,
-        "score": answer.score,
-        "comparisons": [
-            _comparison(reader, answer, difference, flips, n_flips)
-            for difference, flips in zip(answer.differences, taken_apart, strict=True)
-        ],
-        "notes": list(answer.notes),
-    }
+    taken_apart = zip(answer.differences, flips_of(reader, answer.score, answer.differences), strict=True)
+    comparisons = [_comparison(reader, answer, difference, flips, n_flips) for difference, flips in taken_apart]
+    return {"of": answer.kind, "score": answer.score, "comparisons": comparisons, "notes": list(answer.notes)}
 
 
 _COUNTS = ("n_criteria", "n_compared", "n_undecided", "n_left_out", "n_in_one")
@@ -102,7 +95,6 @@ def _comparison(reader: Reader, answer: Answer, difference: Difference, flips: F
         place: {"name": side.name} | {k: v for k, v in asdict(side.model_run).items() if k != "model_run_id"}
         for place, side in (("first", pair.first), ("second", pair.second))
     }
-    shown = with_explanations(reader, pair, flips.flips[:n_flips])
     return {
         **sides,
         **{name: getattr(difference, name) for name in ("split", "first_mean", "second_mean")},
@@ -115,7 +107,7 @@ def _comparison(reader: Reader, answer: Answer, difference: Difference, flips: F
         "explained": flips.explained,
         "categories": [asdict(category) for category in flips.categories],
         "tasks": [asdict(task) for task in flips.tasks],
-        "flips": [_flip(flip) for flip in shown],
+        "flips": [_flip(flip) for flip in with_explanations(reader, pair, flips.flips[:n_flips])],
         "notes": [*difference.notes, *notes_on(flips, difference)],
     }
 
@@ -286,16 +278,10 @@ def conditions_as_json(answer: ConditionsAnswer) -> dict[str, Any]:
     """Everything that is known of the comparisons: a list of tables, each with its rows and the changed criteria."""
     return {
         "conditions": {name: dict(labels) for name, labels in answer.definitions.items()},
-        "score": answer.score,
-        "label_score": answer.label_score,
-        "family": FAMILY,
+        "score": answer.score, "label_score": answer.label_score, "family": FAMILY,
         "tables": [
-            {
-                **table.key,
-                "differences": [*table.whole, *table.categories],
-                "changes": [asdict(changes) for changes in table.changes],
-            }
+            table.key | {"differences": [*table.whole, *table.categories], "changes": [*map(asdict, table.changes)]}
             for table in answer.tables
         ],
         "notes": _condition_notes(answer),
-    }
+    }  # fmt: skip

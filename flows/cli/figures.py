@@ -33,16 +33,13 @@ def answer(
     """
     from tasks.benchmarks import load_benchmark
     from tasks.compare.figures import query_of
-    from tasks.rules.errors import UsageError
+    from tasks.compare.pairs import score_or
     from warehouse import Warehouse
 
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
     given = {**parameters, "benchmark": benchmark.name, "revision": data.revision}
     if "score" in names:
-        known = [definition.score_name for definition in benchmark.scores]
-        given["score"] = names["score"] or benchmark.primary_score.score_name
-        if given["score"] not in known:
-            raise UsageError(f"--score {given['score']}: no such score; {benchmark.name} has {', '.join(known)}")
+        given["score"] = score_or(benchmark.primary_score, names["score"], benchmark).score_name
     with Warehouse(job.warehouse).reader() as reader:
         _refuse_unknown(reader, given)
         return read(reader, given) if read else reader.rows(query_of(question), given)

@@ -19,11 +19,9 @@ from flows.cli.help import Group
 from flows.cli.imports import import_
 from flows.cli.keep import backup, certify, compact, publish, remove, restore, verify
 from flows.cli.leaderboard import leaderboard
-from flows.cli.operate import check, doctor
+from flows.cli.operate import check, doctor, report, serve
 from flows.cli.plan import plan
-from flows.cli.report import report
 from flows.cli.run import aggregate, assemble, backfill, derive, ingest, judge, nightly, run, sample, select_hard
-from flows.cli.serve import serve
 from flows.cli.sql import sql
 from flows.cli.status import status
 from flows.run.outcomes import explained

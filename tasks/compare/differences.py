@@ -292,10 +292,11 @@ def _flips(difference: Difference, cells: Sequence[_Cell]) -> Flips:
         if cell["first_value"] != cell["second_value"]
     )
     categories, tasks = _by_category(flips, compared, len(complete)), _by_task(flips, difference)
-    n_undecided, n_left_out = len(shared) - len(decided), len(decided) - len(compared)
     return Flips(
-        flips, categories, tasks, len(answered), len(compared), n_undecided, n_left_out, len(answered) - len(shared)
-    )
+        flips, categories, tasks, n_criteria=len(answered), n_compared=len(compared),
+        n_undecided=len(shared) - len(decided), n_left_out=len(decided) - len(compared),
+        n_in_one=len(answered) - len(shared),
+    )  # fmt: skip
 
 
 def _by_category(flips: Sequence[Flip], compared: Sequence[_Cell], n_tasks: int) -> tuple[CategoryChange, ...]:
@@ -315,10 +316,9 @@ def _by_task(flips: Sequence[Flip], difference: Difference) -> tuple[TaskChange,
     for flip in flips:
         effects[flip.task_id].append(flip.effect)
     changes = [
-        TaskChange(each.task_id, each.first, each.second, each.second - each.first,
-                   *_gained_and_lost(effects[each.task_id]))
-        for each in difference.tasks
-    ]  # fmt: skip
+        TaskChange(t.task_id, t.first, t.second, t.second - t.first, *_gained_and_lost(effects[t.task_id]))
+        for t in difference.tasks
+    ]
     return tuple(sorted(changes, key=lambda change: (change.difference, change.task_id)))
 
 

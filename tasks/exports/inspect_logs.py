@@ -4,7 +4,8 @@ import importlib.metadata
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -79,26 +80,62 @@ def export_inspect(job: Job, folder: Path, vintage: str | None = None) -> StageR
 
 def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path) -> int:
     """Write the log of one model run, and return the number of its samples."""
-    spec = spec_of(model_run, wanted.benchmark.title, wanted.task_ids)
-    file = EvalFile(folder / _name_of(model_run))
-    totals = Totals(wanted.benchmark.primary_score.score_name)
+    about = {"eval": _spec(model_run, wanted.benchmark.title, wanted.task_ids), "plan": _PLAN}
+    totals, summaries = _Totals(), []
+    temporary = folder / f".{uuid4().hex}.tmp"
     try:
-        file.start(spec, _PLAN)
-        for sample in _samples(reader, wanted, model_run):
-            file.add(sample, summary_of(sample))
-            totals.add(sample)
-        figures = reader.rows(sql.read("questions/exports/inspect_results"), {
-            "benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "splits": list(wanted.splits),
-            "model_run": model_run["model_run_id"],
-        })  # fmt: skip
-        file.finish({
-            "status": "success", "eval": spec, "plan": _PLAN,
-            "results": results_of(figures, totals.n_samples, totals.n_failed, totals.n_scored),
-            "stats": stats_of(model_run, totals.completed_at, totals.usages, totals.judged),
-        })  # fmt: skip
+        with ZipFile(temporary, "w", ZIP_DEFLATED) as log:
+            _put(log, "_journal/start.json", {"version": VERSION, **about})
+            for sample in _samples(reader, wanted, model_run):
+                _put(log, f"samples/{sample['id']}_epoch_{sample['epoch']}.json", sample)
+                summaries.append(summary_of(sample))
+                totals.add(sample, wanted.benchmark.primary_score.score_name)
+            figures = reader.rows(sql.read("questions/exports/inspect_results"), {
+                "benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "splits": list(wanted.splits),
+                "model_run": model_run["model_run_id"],
+            })  # fmt: skip
+            _put(log, "summaries.json", summaries)
+            # When the first answer and the last verdict were stored, and the usage of all samples.
+            stats = {
+                "started_at": model_run["first_answered_at"].isoformat(), "completed_at": totals.completed_at,
+                "model_usage": totals.usages, "role_usage": {GRADER: totals.judged} if totals.judged else {},
+            }  # fmt: skip
+            results = _results(figures, len(summaries), totals.n_failed, totals.n_scored)
+            header = {"version": VERSION, "status": "success", **about, "results": results, "stats": stats}
+            _put(log, "header.json", header)
+        # A log has its name once it is complete.
+        temporary.replace(folder / _name_of(model_run))
     finally:
-        file.discard()
-    return totals.n_samples
+        temporary.unlink(missing_ok=True)
+    return len(summaries)
+
+
+def _put(log: ZipFile, name: str, document: Document | Sequence[Document]) -> None:
+    """Write a member; a float that is no number as `NaN`, which is how Inspect marks a sample without a score."""
+    member = ZipInfo(name, _EARLIEST)
+    member.compress_type = ZIP_DEFLATED
+    log.writestr(member, json.dumps(document, ensure_ascii=False))
+
+
+@dataclass
+class _Totals:
+    """Samples without an answer and with a score, and the usage of all."""
+
+    n_failed: int = 0
+    n_scored: int = 0
+    usages: dict[str, Usage] = field(default_factory=dict)
+    judged: Usage | None = None
+    completed_at: str = ""
+
+    def add(self, sample: Document, primary_score: str) -> None:
+        """Count one sample."""
+        self.n_failed += sample["error"] is not None
+        score = sample["scores"].get(primary_score)
+        self.n_scored += score is not None and score["reason"] is None
+        for name, usage in sample["model_usage"].items():
+            self.usages[name] = added([self.usages.get(name), usage]) or {}
+        self.judged = added([self.judged, sample["role_usage"].get(GRADER)])
+        self.completed_at = max(self.completed_at, sample["completed_at"])
 
 
 def _samples(reader: Reader, wanted: WantedTasks, model_run: Row) -> Iterator[Row]:
@@ -131,21 +168,20 @@ def _by_response(rows: Sequence[Row]) -> Mapping[str, list[Row]]:
 
 def _name_of(model_run: Row) -> str:
     """A name that says what a log is about; labels may hold anything, so the id tells apart what looks alike."""
-    parts = (model_run["benchmark"], model_run["model"], model_run["judge"], eval_id_of(model_run)[:8])
+    parts = (model_run["benchmark"], model_run["model"], model_run["judge"], _id_of(model_run, "inspect eval")[:8])
     return "_".join(_UNFIT.sub("-", part)[:40] for part in parts) + SUFFIX
 
 
-def spec_of(model_run: Row, title: str, task_ids: Sequence[str]) -> Document:
+def _spec(model_run: Row, title: str, task_ids: Sequence[str]) -> Document:
     """What was evaluated: Inspect's `EvalSpec`. Ids are hashes of what the log is about."""
-    benchmark, revision = model_run["benchmark"], model_run["dataset_revision"]
     return {
-        "eval_id": eval_id_of(model_run),
-        "run_id": digest("inspect run", *_identity(model_run))[:22],
+        "eval_id": _id_of(model_run, "inspect eval"),
+        "run_id": _id_of(model_run, "inspect run"),
         "created": model_run["first_answered_at"].isoformat(),
-        "task": benchmark,
+        "task": model_run["benchmark"],
         # Of logs with one task id, Inspect View takes all but the last for attempts that were retried.
-        "task_id": digest("inspect task", *_identity(model_run))[:22],
-        "task_version": revision,
+        "task_id": _id_of(model_run, "inspect task"),
+        "task_version": model_run["dataset_revision"],
         "task_display_name": title,
         "solver": "generate",
         "tags": [model_run["judge"], model_run["vintage"]],
@@ -162,12 +198,11 @@ def spec_of(model_run: Row, title: str, task_ids: Sequence[str]) -> Document:
     }
 
 
-def eval_id_of(model_run: Row) -> str:
-    """The id of a log."""
-    return digest("inspect eval", *_identity(model_run))[:22]
+def _id_of(model_run: Row, what: str) -> str:
+    return digest(what, *(model_run[name] for name in ("benchmark", "model", *_SAID)))[:22]
 
 
-def results_of(figures: Sequence[Row], n_samples: int, n_failed: int, n_scored: int) -> Document:
+def _results(figures: Sequence[Row], n_samples: int, n_failed: int, n_scored: int) -> Document:
     """The results: for each score its figures on each split, as the leaderboard shows them.
 
     Args:
@@ -190,24 +225,14 @@ def results_of(figures: Sequence[Row], n_samples: int, n_failed: int, n_scored: 
     return {"total_samples": n_samples, "completed_samples": n_samples - n_failed, "scores": scores}
 
 
-def stats_of(model_run: Row, completed_at: str, usages: Mapping[str, Usage], judged: Usage | None) -> Document:
-    """The usage of all samples; when the first answer and the last verdict were stored."""
-    return {
-        "started_at": model_run["first_answered_at"].isoformat(),
-        "completed_at": completed_at,
-        "model_usage": dict(usages),
-        "role_usage": {GRADER: judged} if judged else {},
-    }
-
-
 def _metrics(row: Row, *, has_group: bool) -> dict[str, Document]:
     """The figures of one row that are known; of several splits each is a group.
 
     Without a mean there are none: Inspect View shows a log's first metric as its score, whatever that is.
     """
-    found: dict[str, Document] = {}
     if row["mean_score"] is None:
-        return found
+        return {}
+    found: dict[str, Document] = {}
     # Of a mean below 0 the leaderboard shows 0.
     unclipped = {"unclipped_mean": "raw_mean_score"} if row["raw_mean_score"] != row["mean_score"] else {}
     for name, column in {**_METRICS, **unclipped}.items():
@@ -217,68 +242,3 @@ def _metrics(row: Row, *, has_group: bool) -> dict[str, Document]:
             if has_group:
                 found[label]["group"] = row["split"]
     return found
-
-
-def _identity(model_run: Row) -> list[Any]:
-    return [model_run[name] for name in ("benchmark", "model", *_SAID)]
-
-
-class Totals:
-    """Counts samples, those without an answer and those with a score, and adds up their usage."""
-
-    def __init__(self, primary_score: str) -> None:
-        self._primary_score = primary_score
-        self.n_samples = self.n_failed = self.n_scored = 0
-        self.usages: dict[str, Usage] = {}
-        self.judged: Usage | None = None
-        self.completed_at = ""
-
-    def add(self, sample: Mapping[str, Any]) -> None:
-        """Count one sample."""
-        self.n_samples += 1
-        self.n_failed += sample["error"] is not None
-        score = sample["scores"].get(self._primary_score)
-        self.n_scored += score is not None and score["reason"] is None
-        for name, usage in sample["model_usage"].items():
-            self.usages[name] = added([self.usages.get(name), usage]) or {}
-        self.judged = added([self.judged, sample["role_usage"].get(GRADER)])
-        self.completed_at = max(self.completed_at, sample["completed_at"])
-
-
-class EvalFile:
-    """A log that is being written; it has its name once it is complete.
-
-    A float that is no number is written as `NaN`, which is how Inspect marks a sample without a score.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._temporary = path.with_name(f".{uuid4().hex}.tmp")
-        self._zip = ZipFile(self._temporary, "w", ZIP_DEFLATED)
-        self._summaries: list[Document] = []
-
-    def start(self, spec: Mapping[str, Any], plan: Mapping[str, Any]) -> None:
-        """Write what is known before the first sample."""
-        self._put("_journal/start.json", {"version": VERSION, "eval": spec, "plan": plan})
-
-    def add(self, sample: Document, summary: Document) -> None:
-        """Write one sample."""
-        self._put(f"samples/{sample['id']}_epoch_{sample['epoch']}.json", sample)
-        self._summaries.append(summary)
-
-    def finish(self, header: Mapping[str, Any]) -> None:
-        """Write the header, and give the file its name."""
-        self._put("summaries.json", self._summaries)
-        self._put("header.json", {"version": VERSION, **header})
-        self._zip.close()
-        self._temporary.replace(self._path)
-
-    def discard(self) -> None:
-        """Remove what was written, if the file is not complete."""
-        self._zip.close()
-        self._temporary.unlink(missing_ok=True)
-
-    def _put(self, name: str, document: Mapping[str, Any] | Iterable[Any]) -> None:
-        member = ZipInfo(name, _EARLIEST)
-        member.compress_type = ZIP_DEFLATED
-        self._zip.writestr(member, json.dumps(document, ensure_ascii=False))

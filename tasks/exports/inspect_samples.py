@@ -50,37 +50,32 @@ def sample_of(
     """
     uid = digest("inspect sample", response["response_id"], *(model_run[name] for name in _JUDGING))[:22]
     turns = [
-        {"id": f"{uid}-{place}", "role": role, "content": text, "source": "input"} if role == "user"
-        else {"id": f"{uid}-{place}", "role": role, "content": text}
+        {"id": f"{uid}-{place}", "role": role, "content": text, **({"source": "input"} if role == "user" else {})}
         for place, (role, text) in enumerate(messages)
-    ]  # fmt: skip
+    ]
     answer = None if response["text"] is None else {
         "id": f"{uid}-answer", "role": "assistant", "content": response["text"], "source": "generate",
         "model": response["served_model"] or model_run["model"],
     }  # fmt: skip
-    sampled, judged = usage_of(response), usage_of_calls(criteria)
+    sampled, judged = _usage_of(response), _usage_of_calls(criteria)
+    used = [(model_run["model"], sampled), (model_run["judge"], judged)]
     return {
-        "id": response["task_id"],
-        "epoch": response["trial"],
-        "input": turns,
-        "target": "",
+        "id": response["task_id"], "epoch": response["trial"], "input": turns, "target": "",
         "messages": [*turns, *([answer] if answer else [])],
         "output": _output(model_run, response, answer, sampled),
         "scores": _scores(criteria, scores) if answer else {},
         "metadata": {name: response[name] for name in (*_OF_TASK, *_OF_RESPONSE)},
-        "model_usage": usage_by_name(model_run, sampled, judged),
+        # Model and judge may have one name.
+        "model_usage": {
+            name: usage
+            for name in (model_run["model"], model_run["judge"])
+            if (usage := added(each for other, each in used if other == name))
+        },
         "role_usage": {GRADER: judged} if judged else {},
         "completed_at": max(made for row in (response, *criteria) if (made := row["created_at"])).isoformat(),
         "uuid": uid,
-        "error": None if answer else _error(response),
+        "error": None if answer else dict.fromkeys(("message", "traceback", "traceback_ansi"), _cause(response)),
     }  # fmt: skip
-
-
-def usage_by_name(model_run: Row, sampled: Usage | None, judged: Usage | None) -> dict[str, Usage]:
-    """The usage of a model and of its judge under their names, which may be one."""
-    named = [(model_run["model"], sampled), (model_run["judge"], judged)]
-    sums = {name: added(usage for other, usage in named if other == name) for name, _ in named}
-    return {name: usage for name, usage in sums.items() if usage is not None}
 
 
 def summary_of(sample: Document) -> Document:
@@ -112,14 +107,11 @@ def _cause(response: Row) -> str:
     return f"{response['status']}: {response['error']}" if response["error"] else str(response["status"])
 
 
-def _error(response: Row) -> Document:
-    cause = _cause(response)
-    return {"message": cause, "traceback": cause, "traceback_ansi": cause}
-
-
 def _scores(criteria: Sequence[Row], scores: Sequence[Row]) -> dict[str, Document]:
     """Each score by its name; the first one carries the criteria."""
-    reason = unscored_reason(criteria)
+    # A judge's call failed, or is still to be made.
+    undecided = {row["status"] for row in criteria} - set(_DECIDED)
+    reason = None if not undecided else _NOT_JUDGED if undecided == {_NOT_JUDGED} else _FAILED
     found = {}
     for place, score in enumerate(scores):
         value = score["value"]
@@ -132,14 +124,6 @@ def _scores(criteria: Sequence[Row], scores: Sequence[Row]) -> dict[str, Documen
             "metadata": {**bounds, **more},
         }
     return found
-
-
-def unscored_reason(criteria: Sequence[Row]) -> str | None:
-    """Why a response with an answer has no score: a judge's call failed, or is still to be made."""
-    undecided = {row["status"] for row in criteria} - set(_DECIDED)
-    if not undecided:
-        return None
-    return _NOT_JUDGED if undecided == {_NOT_JUDGED} else _FAILED
 
 
 def explanation_of(criteria: Sequence[Row]) -> str:
@@ -168,7 +152,7 @@ def _text(text: str) -> str:
     return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))
 
 
-def usage_of(row: Row) -> Usage | None:
+def _usage_of(row: Row) -> Usage | None:
     """The usage of one call, as Inspect's `ModelUsage`; None if the provider reported no tokens.
 
     `input_tokens` leaves out those that came from the provider's cache, which count in `input_tokens_cache_read`.
@@ -184,10 +168,10 @@ def usage_of(row: Row) -> Usage | None:
     }  # fmt: skip
 
 
-def usage_of_calls(rows: Iterable[Row]) -> Usage | None:
+def _usage_of_calls(rows: Iterable[Row]) -> Usage | None:
     """The usage of several calls: tokens as far as they were reported, and what all calls cost, if that is known."""
     made = [row for row in rows if row["status"] not in NEVER_CALLED]
-    usage = added(map(usage_of, made))
+    usage = added(map(_usage_of, made))
     return None if usage is None else usage | {"total_cost": _sum_if_known([row["cost_usd"] for row in made])}
 
 
