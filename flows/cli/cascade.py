@@ -88,14 +88,10 @@ def cascade(context: Context, cheap: str, strong: str, bound: tuple[str, float] 
 
 def _row(evaluation: "Evaluation", figures: "Figures") -> dict[str, Any]:
     """A rule with its figures on one half, in flat columns."""
-    ranking = figures.ranking
-    flat = {"rule": evaluation.candidate.name, "n": figures.n, "n_tasks": figures.n_tasks}
-    flat |= {name: getattr(figures, name) for name in ("differing", "strong_calls", "cheap_calls")}
-    estimates = {
-        "share": figures.share, "cost_usd": figures.cost_usd, "agreement": figures.agreement, "kappa": figures.kappa,
-        "macro_f1": figures.macro_f1, "tau": ranking.tau, "change": ranking.change,
-    }  # fmt: skip
-    for name, (value, low, high) in estimates.items():
+    ranking, flat = figures.ranking, {"rule": evaluation.candidate.name}
+    flat |= {name: getattr(figures, name) for name in ("n", "n_tasks", "differing", "strong_calls", "cheap_calls")}
+    for name in ("share", "cost_usd", "agreement", "kappa", "macro_f1", "tau", "change"):
+        value, low, high = getattr(ranking if name in {"tau", "change"} else figures, name)
         flat |= {name: value, f"{name}_ci_low": low, f"{name}_ci_high": high}
     few = {f"{name}_is_small": ranking.is_small for name in ("tau", "change")}
     return {**flat, "changed": ranking.changed, "n_responses": ranking.n_responses, "is_small": figures.is_small, **few}

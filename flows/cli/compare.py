@@ -42,12 +42,9 @@ def diff(
         from flows.cli.debiased import show_debiased_differences
 
         # Only models are compared by labels.
-        for option, is_given in {
-            "--of": kind not in {None, "model"},
-            "--model": bool(context.arguments.models),
-        }.items():
-            if is_given:
-                raise click.UsageError(f"{option} does not apply to --debiased, which compares models; leave it out")
+        if kind not in {None, "model"} or context.arguments.models:
+            option = "--model" if kind in {None, "model"} else "--of"
+            raise click.UsageError(f"{option} does not apply to --debiased, which compares models; leave it out")
         return show_debiased_differences(context, names, score=score, is_hard=is_hard)
     from flows.cli.compare_tables import diff_as_json, show_diff
     from tasks.compare.differences import compare

@@ -96,20 +96,15 @@ def _comparison(reader: Reader, answer: Answer, difference: Difference, flips: F
         for place, side in (("first", pair.first), ("second", pair.second))
     }
     return {
-        **sides,
-        **{name: getattr(difference, name) for name in ("split", "first_mean", "second_mean")},
-        "n_tasks_wanted": difference.n_wanted,
-        **asdict(difference.paired),
+        **sides, **{name: getattr(difference, name) for name in ("split", "first_mean", "second_mean")},
+        "n_tasks_wanted": difference.n_wanted, **asdict(difference.paired),
         **{name: getattr(difference, name) for name in ("p_adjusted", "is_significant")},
-        "sentence": sentence(answer, difference),
-        **{name: getattr(flips, name) for name in _COUNTS},
-        "n_flips": len(flips.flips),
-        "explained": flips.explained,
-        "categories": [asdict(category) for category in flips.categories],
-        "tasks": [asdict(task) for task in flips.tasks],
+        "sentence": sentence(answer, difference), **{name: getattr(flips, name) for name in _COUNTS},
+        "n_flips": len(flips.flips), "explained": flips.explained,
+        "categories": [*map(asdict, flips.categories)], "tasks": [*map(asdict, flips.tasks)],
         "flips": [_flip(flip) for flip in with_explanations(reader, pair, flips.flips[:n_flips])],
         "notes": [*difference.notes, *notes_on(flips, difference)],
-    }
+    }  # fmt: skip
 
 
 def _flip(flip: Flip) -> dict[str, Any]:

@@ -116,13 +116,10 @@ def examine_broken(error: ConfigurationError) -> list[Finding]:
 
 def check_conditions(job: Job) -> Iterator[Finding]:
     """Whether each label of a condition is configured, or the model of a stored response."""
-    conditions = job.settings.conditions
-    if not conditions:
-        return
+    conditions, wrong = job.settings.conditions, []
     configured = {model.label for model in job.settings.models}
     others = {label for labels in conditions.values() for label in labels.values()} - configured
-    database = Warehouse(job.warehouse).database
-    if others and not database.exists():
+    if others and not Warehouse(job.warehouse).database.exists():
         detail = f"neither configured nor stored yet: {', '.join(sorted(others))}; import their responses"
         yield Finding("conditions", None, detail)
         return
@@ -133,9 +130,9 @@ def check_conditions(job: Job) -> Iterator[Finding]:
         with Warehouse(job.warehouse).reader() as reader:
             wrong = unknown_labels(reader, job)
         yield from (Finding("conditions", False, problem) for problem in wrong)
-        if wrong:
-            return
-    yield Finding("conditions", True, "; ".join(f"{name}: {', '.join(labels)}" for name, labels in conditions.items()))
+    if conditions and not wrong:
+        listed = "; ".join(f"{name}: {', '.join(labels)}" for name, labels in conditions.items())
+        yield Finding("conditions", True, listed)
 
 
 _ON_AWS = {"bedrock", "sagemaker", "sagemaker_chat"}
@@ -167,12 +164,10 @@ def check_models(job: Job, *, may_call: bool) -> Iterator[Finding]:
         *(("capabilities model", model) for model in settings.capability_model),
         *(("embedding model", model) for model in settings.capability_embedding),
     ]
-    for name, listed, outcome in (
-        ("models", settings.models, "nothing is sampled; imported responses are judged"),
-        ("judges", settings.judges, "nothing is judged; imported verdicts count"),
-    ):
-        if not listed:
-            yield Finding(name, True, f"none is configured, so {outcome}")
+    if not settings.models:
+        yield Finding("models", True, "none is configured, so nothing is sampled; imported responses are judged")
+    if not settings.judges:
+        yield Finding("judges", True, "none is configured, so nothing is judged; imported verdicts count")
     yield from _imported(job)
     yield from _literal_headers(endpoint for _, endpoint in used_as)
     routes: dict[str, tuple[Endpoint, Finding]] = {}

@@ -23,9 +23,7 @@ def for_people(table: Table) -> tuple[list[str], list[list[Any]], int]:
     """Titles and cells of the columns to show, and how many of the first ones are always needed."""
     records = table.records
     shown = [name for name in _COLUMNS if name in table.columns and is_worth_showing(name, records)]
-    # The column of the breakdown follows the split.
-    breakdown = [name for name in table.columns[1:2] if name not in _COLUMNS]
-    names = [*shown[:1], *breakdown, *shown[1:]]
+    names = [*shown[:1], *_label(table.columns), *shown[1:]]
     titles = {"mean_score": records[0].get("score_name", "score")} | TITLES
     return (
         [titles.get(name, name.replace("_", " ")) for name in names],
@@ -38,13 +36,13 @@ def groups_of(table: Table) -> list[tuple[Any, ...]]:
     """What each row is ranked in: its split, and where there are several judges, its label and who judged."""
     records = table.records
     judging = [name for name in _JUDGING if is_worth_showing(name, records)]
-    label = [name for name in table.columns[1:2] if judging and name not in _COLUMNS]
+    label = _label(table.columns) if judging else []
     return [tuple(record[name] for name in ("split", *label, *judging)) for record in records]
 
 
-def ranked_together(columns: Sequence[str]) -> list[str]:
-    """The columns in which the rows of one ranking are alike, but for the vintage."""
-    return ["split", *(name for name in columns[1:2] if name not in _COLUMNS), *_JUDGING]
+def _label(columns: Sequence[str]) -> list[str]:
+    """The column of the breakdown, which follows the split, if there is one."""
+    return [name for name in columns[1:2] if name not in _COLUMNS]
 
 
 def is_clipped(record: Record) -> bool:
@@ -202,11 +200,12 @@ def notes_on(job: Job, records: Sequence[Record]) -> list[str]:
 
 def _boards(records: Sequence[Record]) -> list[list[Record]]:
     """The rows that are ranked together: those of one vintage where a model has rows of several."""
-    names = (*ranked_together(list(records[0])), "vintage")
-    own = {(*(r[name] for name in names[:-1]), r["model"], r["model_config_hash"]) for r in records}
+    names = ["split", *_label(list(records[0])), *_JUDGING]
+    if len({tuple(r[name] for name in (*names, "model", "model_config_hash")) for r in records}) < len(records):
+        names.append("vintage")
     boards: dict[tuple[Any, ...], list[Record]] = {}
     for record in records:
-        key = tuple(record[name] for name in (names[:-1] if len(own) == len(records) else names))
+        key = tuple(record[name] for name in names)
         boards.setdefault(key, []).append(record)
     return [*boards.values()]
 

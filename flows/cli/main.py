@@ -32,15 +32,13 @@ _MOST_OPEN_FILES = 10_240
 EXIT_DAMAGED = 3
 """The exit code of a command that did its work and found damaged data."""
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
-    "Run": (
-        run, plan, nightly, backfill, ingest, assemble, sample, derive, judge, aggregate, select_hard,
-    ),
+    "Run": (run, plan, nightly, backfill, ingest, assemble, sample, derive, judge, aggregate, select_hard),
     "Look": (leaderboard, status, report, sql, benchmarks),
     "Compare": (diff, conditions, judges, cascade, criteria, lengths),
     "Analyse": (annotate, capabilities, weaknesses, review, reviews),
     "Keep": (import_, export, publish, certify, verify, remove, compact, backup, restore),
     "Operate": (doctor, check, serve),
-}  # fmt: skip
+}
 """All commands, grouped by purpose."""
 
 

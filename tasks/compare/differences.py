@@ -95,9 +95,13 @@ def compare(reader: Reader, question: Question) -> Answer:
                 differences.append(difference)
     if not differences:
         raise PipelineError(f"nothing to compare: {empty[0].removesuffix('.')}")
-    return Answer(
-        kind, question.score, tuple(_corrected(differences)), (*notes, *_on_random_parts(reader, found), *empty)
+    # The p-values hold for all together: of several, each may err less.
+    adjusted = holm([difference.paired.p_value for difference in differences])
+    corrected = tuple(
+        replace(difference, p_adjusted=p_value, is_significant=is_significant(p_value))
+        for difference, p_value in zip(differences, adjusted, strict=True)
     )
+    return Answer(kind, question.score, corrected, (*notes, *_on_random_parts(reader, found), *empty))
 
 
 def _on_random_parts(reader: Reader, found: Iterable[Pair]) -> list[str]:
@@ -183,15 +187,6 @@ def _notes(question: Question, pair: Pair, means: Iterable[float], paired: Paire
             f"Only {paired.n_differing} of {paired.n_tasks} tasks differ; below {FEW_OTHERS} an interval is unreliable."
         )
     return notes
-
-
-def _corrected(differences: list[Difference]) -> list[Difference]:
-    """The differences with p-values that hold for all of them together: of several, each may err less."""
-    adjusted = holm([difference.paired.p_value for difference in differences])
-    return [
-        replace(difference, p_adjusted=p_value, is_significant=is_significant(p_value))
-        for difference, p_value in zip(differences, adjusted, strict=True)
-    ]
 
 
 @dataclass(frozen=True, slots=True)
