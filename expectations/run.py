@@ -6,7 +6,6 @@ expectations look at; it may have `task_id`, the task that a row belongs to, and
 
 import logging
 import os
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -47,15 +46,11 @@ def run_suite(expectations: Sequence[Expectation], frame_of: Callable[[str], Any
     Raises:
         RuntimeError: an expectation could not be evaluated; that is never taken for one that holds.
     """
-    places = defaultdict(list)
-    for place, expectation in enumerate(expectations):
-        places[expectation.table].append(place)
-    found: dict[int, Finding] = {}
-    for table, of_table in places.items():
-        frame = frame_of(table)
-        wanted = [expectations[place] for place in of_table]
-        found |= zip(of_table, _findings(wanted, frame), strict=True)
-    return [found[place] for place in range(len(expectations))]
+    found = {}
+    for table in dict.fromkeys(each.table for each in expectations):
+        wanted = [each for each in expectations if each.table == table]
+        found[table] = iter(_findings(wanted, frame_of(table)))
+    return [next(found[each.table]) for each in expectations]
 
 
 def _findings(expectations: Sequence[Expectation], frame: Any) -> list[Finding]:

@@ -17,7 +17,8 @@ from tasks.alerts.message import Night
 from tasks.alerts.sending import Delivery, deliver, ping
 from tasks.alerts.stored import delivered, store
 from tasks.benchmarks import load_benchmark
-from tasks.compare import Difference, Question, compare
+from tasks.compare.differences import Difference, compare
+from tasks.compare.pairs import Question
 from tasks.config.job import Job
 from tasks.console import notice
 from tasks.drift import drifted

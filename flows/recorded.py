@@ -30,7 +30,7 @@ from prefect.states import Crashed
 
 import sql
 from flows.run.outcomes import BELOW_BAR, DONE, ENDINGS, INTERRUPTED, KILLED, RUNNING, is_crash, outcome_of
-from tasks.compare import Choice, leaderboard
+from tasks.compare.leaderboard import Choice, leaderboard
 from tasks.config.job import Job
 from tasks.console import Tally, notice
 from tasks.llm import SenderPool

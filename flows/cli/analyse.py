@@ -132,9 +132,9 @@ def _show_reviews(found: dict[str, Records], reference: "ReviewReference | None"
         click.echo(f"The benchmark's paper: {reference.value:.3f} ({reference.source})")
     show_figures("Reviewers of the same criteria", found["reviewers"], {
         "check": "review_check", "first": "reviewer_a", "second": "reviewer_b",
-        "agreement": ("agreement", "agreement_ci_low", "agreement_ci_high"),
-        "kappa": ("kappa", "kappa_ci_low", "kappa_ci_high"),
-        "Krippendorff's alpha": ("alpha", "alpha_ci_low", "alpha_ci_high"), "criteria": "n", "tasks": "n_tasks",
+        "agreement": "agreement±",
+        "kappa": "kappa±",
+        "Krippendorff's alpha": "alpha±", "criteria": "n", "tasks": "n_tasks",
     })  # fmt: skip
     show_figures("Criteria that pass", found["checks"], {
         "reviewer": "reviewer", "kind": "kind", "check": "review_check", "pass": "pass_share", "criteria": "n_criteria",
@@ -155,9 +155,9 @@ def _show_predictions(predictions: Records) -> None:
     known = [row for row in predictions if row["auc"] is not None]
     show_figures("What checks predict: the rate of disagreement where the check fails and where it passes", known, {
         "disagreement of": "outcome", "reviewer": "reviewer", "check": "review_check", "fails": "failing_rate",
-        "passes": "passing_rate", "difference": ("difference", "difference_ci_low", "difference_ci_high"),
-        "odds ratio": ("odds_ratio", "odds_ratio_ci_low", "odds_ratio_ci_high"),
-        "AUC": ("auc", "auc_ci_low", "auc_ci_high"),
+        "passes": "passing_rate", "difference": "difference±",
+        "odds ratio": "odds_ratio±",
+        "AUC": "auc±",
         "criteria": "n_criteria", "failing": "n_failing", "tasks": "n_tasks",
     })  # fmt: skip
     if known:
@@ -207,7 +207,7 @@ def weaknesses(context: Context, model: str, than: str | None, n_examples: int) 
         })  # fmt: skip
         return 0
     n_candidates = sum(row["n_candidates"] for row in compared if row["compared_model"] == than)
-    beside = f"than {than}" if than else "than in its other criteria"
+    beside = _beside(than)
     if found:
         _show_weaknesses(f"Where {model} does worse {beside}", found, by_node)
     else:
@@ -234,7 +234,7 @@ def _show_weaknesses(title: str, found: Records, by_node: dict[str, Records]) ->
     found = [{**row, "p_confirmed": f"{row['p_confirmed']:.2g}"} for row in found]
     show_figures(title, found, {
         "capability": "name", "within": "parent_name", "field": "field", "score": "value", "beside": "compared_value",
-        "difference": ("gap", "gap_ci_low", "gap_ci_high"), "p corrected": "p_confirmed", "tasks": "n_tasks",
+        "difference": "gap±", "p corrected": "p_confirmed", "tasks": "n_tasks",
         "judge": "judge", **repetition(found),
     })  # fmt: skip
     for node, criteria in by_node.items():
@@ -251,6 +251,9 @@ def _show_others(model: str, than: str | None, compared: Records) -> None:
         other = row["compared_model"]
         if row["n_confirmed"] and other != than:
             option = f" --than {other}" if other else ""
-            beside = f"than {other}" if other else "than in its other criteria"
-            n = row["n_confirmed"]
-            click.echo(f"\nWorse in {n} of its capabilities {beside}: prbench weaknesses {model}{option}")
+            where = f"in {row['n_confirmed']} of its capabilities {_beside(other)}"
+            click.echo(f"\nWorse {where}: prbench weaknesses {model}{option}")
+
+
+def _beside(other: str | None) -> str:
+    return f"than {other}" if other else "than in its other criteria"

@@ -52,19 +52,15 @@ def _summary(benchmark: "Benchmark") -> dict[str, Any]:
     from tasks.dataset.source import sample_of
 
     return {
-        "benchmark": benchmark.name,
-        "title": benchmark.title,
-        "gradings": list(benchmark.gradings),
-        "scores": [score.score_name for score in benchmark.scores],
-        "ranks": benchmark.primary_score.score_name,
-        "checks": len(benchmark.invariants),
-        "hub": benchmark.default_dataset_id,
+        "benchmark": benchmark.name, "title": benchmark.title, "gradings": list(benchmark.gradings),
+        "scores": [score.score_name for score in benchmark.scores], "ranks": benchmark.primary_score.score_name,
+        "checks": len(benchmark.invariants), "hub": benchmark.default_dataset_id,
         "sample": sample_of(benchmark.name) is not None,
-    }
+    }  # fmt: skip
 
 
 def _show_one(context: Context, benchmark: "Benchmark") -> None:
-    details = declared(benchmark)
+    details = _declared(benchmark)
     if context.as_json:
         show_json(details)
         return
@@ -76,34 +72,28 @@ def _show_one(context: Context, benchmark: "Benchmark") -> None:
             click.echo(f"{in_words([key])[0]}: {', '.join(value) if isinstance(value, list) else value}")
 
 
-Records = list[dict[str, Any]]
-
-
-def declared(benchmark: "Benchmark") -> dict[str, Any]:
+def _declared(benchmark: "Benchmark") -> dict[str, Any]:
     """Everything that a benchmark declares, for people and machines alike."""
     from tasks.benchmarks import folder_of
     from tasks.check import default_policy, expectations_of
     from tasks.dataset.source import sample_of
 
     sample = sample_of(benchmark.name)
+    module = folder_of(benchmark.name) / f"{benchmark.name}.py"
     return {
-        "benchmark": benchmark.name,
-        "module": str(folder_of(benchmark.name) / f"{benchmark.name}.py"),
-        "hub": benchmark.default_dataset_id,
-        "licence": benchmark.licence,
-        "sample": None if sample is None else str(sample),
+        "benchmark": benchmark.name, "module": str(module), "hub": benchmark.default_dataset_id,
+        "licence": benchmark.licence, "sample": None if sample is None else str(sample),
         "columns": list(benchmark.columns),
         "checks": [
             {"check": each.check, "policy": default_policy(each), "meaning": each.meaning}
-            for each in expectations_of(benchmark)
-            if each.check in benchmark.invariants
+            for each in expectations_of(benchmark) if each.check in benchmark.invariants
         ],
         "gradings": [
             {"grading": grading, "default": grading == benchmark.grading, "template": Path(template).name}
             for grading, template in benchmark.gradings.items()
         ],
         "scores": [
-            {"score": score.score_name, "ranks": score.is_primary, "formula": formula(score)}
+            {"score": score.score_name, "ranks": score.is_primary, "formula": _formula(score)}
             for score in benchmark.scores
         ],
         "weight_classes": [
@@ -113,14 +103,13 @@ def declared(benchmark: "Benchmark") -> dict[str, Any]:
         # Without a field, labels are for every one.
         "labels": [
             {"field": field or None, "kind": kind, "labels": sorted(labels)}
-            for field, kinds in benchmark.vocabularies.items()
-            for kind, labels in kinds.items()
+            for field, kinds in benchmark.vocabularies.items() for kind, labels in kinds.items()
         ],
         "hard_splits": [{"field": field, "split": split} for field, split in benchmark.hard_splits.items()],
-    }
+    }  # fmt: skip
 
 
-def formula(score: "ScoreDefinition") -> str:
+def _formula(score: "ScoreDefinition") -> str:
     """The formula of a score, with the meaning of its letters."""
     above = _sum([(1.0, "p"), (score.numerator_negative, "N")])
     below = _sum([(score.denominator_positive, "P"), (score.denominator_negative, "N")])

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 _MEASURES = ("agreement", "kappa", "ranking")
 _COLUMNS: dict[str, str | tuple[str, str, str]] = {
-    "rule": "rule", "escalated": ("share", "share_ci_low", "share_ci_high"),
-    "USD for 1,000 verdicts": ("cost_usd", "cost_usd_ci_low", "cost_usd_ci_high"),
+    "rule": "rule", "escalated": "share±",
+    "USD for 1,000 verdicts": "cost_usd±",
     "strong calls for 1,000": "strong_calls", "cheap calls for 1,000": "cheap_calls",
-    "agreement": ("agreement", "agreement_ci_low", "agreement_ci_high"),
-    "kappa": ("kappa", "kappa_ci_low", "kappa_ci_high"),
-    "tau of ranking": ("tau", "tau_ci_low", "tau_ci_high"),
-    "largest change of a score": ("change", "change_ci_low", "change_ci_high"), "of": "changed",
+    "agreement": "agreement±",
+    "kappa": "kappa±",
+    "tau of ranking": "tau±",
+    "largest change of a score": "change±", "of": "changed",
     "responses ranked": "n_responses",
 }  # fmt: skip
 
@@ -66,42 +66,32 @@ def cascade(context: Context, cheap: str, strong: str, bound: tuple[str, float] 
       prbench cascade gpt-4.1-mini o4-mini --bound kappa=0.8 --split finance --all
       prbench cascade gpt-4.1-mini o4-mini --json
     """
+    from tasks.cascade import evaluated, store
+    from tasks.rules.cascades.evaluation import Bound
     from tasks.rules.errors import UsageError
+    from warehouse import Warehouse
 
     if cheap == strong:
         raise UsageError(f"{cheap}: is given as both judges; name a cheap and a strong one")
-    found = _evaluated(context, cheap, strong, bound)
-    if context.as_json:
-        show_json(_as_json(found, cheap, strong))
-        return 0
-    _show(found, cheap, strong, is_all=is_all)
-    return 0
-
-
-def _evaluated(context: Context, cheap: str, strong: str, bound: tuple[str, float] | None) -> "CascadeAnswer":
-    from tasks.cascade import evaluated, store
-    from tasks.rules.cascades.evaluation import Bound
-    from warehouse import Warehouse
-
     job = context.stored_job(checked=("split",))
     about = {"benchmark": job.settings.benchmark, "revision": job.data.revision}
     given = about | {"cheap": cheap, "strong": strong, "splits": list(context.arguments.splits)}
     with Warehouse(job.warehouse).reader() as reader:
         found = evaluated(reader, given, Bound(*bound) if bound else None)
     store(job.warehouse, given, found)
-    return found
+    if context.as_json:
+        show_json(_as_json(found, cheap, strong))
+    else:
+        _show(found, cheap, strong, is_all=is_all)
+    return 0
 
 
 def _row(evaluation: "Evaluation", figures: "Figures") -> dict[str, Any]:
     """A rule with its figures on one half, in flat columns."""
-    ranking = figures.ranking
-    flat = {"rule": evaluation.candidate.name, "n": figures.n, "n_tasks": figures.n_tasks}
-    flat |= {name: getattr(figures, name) for name in ("differing", "strong_calls", "cheap_calls")}
-    estimates = {
-        "share": figures.share, "cost_usd": figures.cost_usd, "agreement": figures.agreement, "kappa": figures.kappa,
-        "macro_f1": figures.macro_f1, "tau": ranking.tau, "change": ranking.change,
-    }  # fmt: skip
-    for name, (value, low, high) in estimates.items():
+    ranking, flat = figures.ranking, {"rule": evaluation.candidate.name}
+    flat |= {name: getattr(figures, name) for name in ("n", "n_tasks", "differing", "strong_calls", "cheap_calls")}
+    for name in ("share", "cost_usd", "agreement", "kappa", "macro_f1", "tau", "change"):
+        value, low, high = getattr(ranking if name in {"tau", "change"} else figures, name)
         flat |= {name: value, f"{name}_ci_low": low, f"{name}_ci_high": high}
     few = {f"{name}_is_small": ranking.is_small for name in ("tau", "change")}
     return {**flat, "changed": ranking.changed, "n_responses": ranking.n_responses, "is_small": figures.is_small, **few}

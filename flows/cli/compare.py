@@ -4,7 +4,7 @@ import click
 
 from flows.cli.figures import Records, answer, repetition, say_small, show_figures
 from flows.cli.options import SHOWS, Context, command
-from flows.cli.output import show_json, show_nothing
+from flows.cli.output import show_json, show_nothing, shows_records
 from tasks.rules.text.numbers import SMALL_MARK
 
 _KINDS = ("model", "judge", "template", "run", "vintage", "revision")
@@ -42,15 +42,13 @@ def diff(
         from flows.cli.debiased import show_debiased_differences
 
         # Only models are compared by labels.
-        for option, is_given in {
-            "--of": kind not in {None, "model"},
-            "--model": bool(context.arguments.models),
-        }.items():
-            if is_given:
-                raise click.UsageError(f"{option} does not apply to --debiased, which compares models; leave it out")
+        if kind not in {None, "model"} or context.arguments.models:
+            option = "--model" if kind in {None, "model"} else "--of"
+            raise click.UsageError(f"{option} does not apply to --debiased, which compares models; leave it out")
         return show_debiased_differences(context, names, score=score, is_hard=is_hard)
     from flows.cli.compare_tables import diff_as_json, show_diff
-    from tasks.compare import compare, question_of
+    from tasks.compare.differences import compare
+    from tasks.compare.pairs import question_of
     from warehouse import Warehouse
 
     # Revisions that are compared need not be the configured one.
@@ -87,7 +85,7 @@ def conditions(context: Context, is_hard: bool, score: str | None, n_flips: int)
       prbench conditions --split finance_hard --json
     """
     from flows.cli.compare_tables import conditions_as_json, show_conditions
-    from tasks.compare import conditions as compared
+    from tasks.compare.conditions import conditions as compared
     from warehouse import Warehouse
 
     job = context.stored_job(checked=("split", "judge", "vintage"))
@@ -146,13 +144,13 @@ def _show(by: str | None, pairs: Records, sets: Records, leniency: Records) -> N
     label = {by: "label"} if by else {}
     apart = [pair for pair in pairs if not pair["is_member"]]
     show_figures("Pairs of graders (--json also has each majority with its own voters)", apart, {
-        "first": "grader_a", "second": "grader_b", **label, "kappa": ("kappa", "kappa_ci_low", "kappa_ci_high"),
+        "first": "grader_a", "second": "grader_b", **label, "kappa": "kappa±",
         "macro-F1": "macro_f1", "task mean of macro-F1": "macro_f1_task_mean", "agreement": "agreement",
         "criteria": "n", "tasks": "n_tasks", "met by first": "met_share_a", "met by second": "met_share_b",
     })  # fmt: skip
     show_figures("Sets of graders", sets, {
         "set": "grader_set", **label, "graders": "n_graders",
-        "Krippendorff's alpha": ("alpha", "alpha_ci_low", "alpha_ci_high"), "unanimous": "unanimous_share",
+        "Krippendorff's alpha": "alpha±", "unanimous": "unanimous_share",
         "criteria": "n",
     })  # fmt: skip
     show_figures("Leniency: share of criteria met, minus that of the other graders", leniency, {
@@ -165,23 +163,19 @@ def _show(by: str | None, pairs: Records, sets: Records, leniency: Records) -> N
 
 
 def _show_agreement_with_people(context: Context, by: str | None, people: tuple[str, ...]) -> int:
-    from tasks.compare import against_people
+    from tasks.compare.people import against_people
 
     parameters = {"breakdown": by or "all", "people": list(people), "graders": list(context.arguments.judges)}
     job = context.stored_job(checked=())
     records = answer(job, "people", parameters, read=against_people)
-    if context.as_json:
-        show_json(records)
-        return 0
-    if not records:
-        both = f"{' or '.join(people)} and another grader"
-        show_nothing(job, f"No criterion has been decided by {both} yet.")
+    both = f"{' or '.join(people)} and another grader"
+    if not shows_records(job, records, context.as_json, f"No criterion has been decided by {both} yet."):
         return 0
     label = {by: "label"} if by else {}
     show_figures(f"Agreement with {', '.join(people)}, their decisions pooled", records, {
-        "grader": "grader", **label, "kappa": ("kappa", "kappa_ci_low", "kappa_ci_high"),
-        "macro-F1": ("macro_f1", "macro_f1_ci_low", "macro_f1_ci_high"),
-        "agreement": ("agreement", "agreement_ci_low", "agreement_ci_high"), "people": "n_people", "criteria": "n",
+        "grader": "grader", **label, "kappa": "kappa±",
+        "macro-F1": "macro_f1±",
+        "agreement": "agreement±", "people": "n_people", "criteria": "n",
         "tasks": "n_tasks", "task mean of macro-F1": "macro_f1_task_mean",
         "pair mean of kappa": "kappa_pair_mean", "pair mean of macro-F1": "macro_f1_pair_mean",
     })  # fmt: skip
@@ -217,11 +211,7 @@ def criteria(context: Context, which: str, n_criteria: int) -> int:
     parameters = {"which": which, "n_criteria": n_criteria, "judges": list(given.judges), "vintage": given.vintage}
     job = context.stored_job()
     records = answer(job, "criteria", parameters)
-    if context.as_json:
-        show_json(records)
-        return 0
-    if not records:
-        show_nothing(job, f"{_CRITERIA[which]}: none.")
+    if not shows_records(job, records, context.as_json, f"{_CRITERIA[which]}: none."):
         return 0
     # What graders differ on is about all of them; the other figures are about one judging each, which is named.
     figures = {"graded by several": "n_graded"} if which == "disagreed" else {
@@ -256,11 +246,7 @@ def lengths(context: Context, is_hard: bool, score: str | None) -> int:
         "judges": list(given.judges), "vintage": given.vintage, "is_hard": is_hard,
     }  # fmt: skip
     records = answer(job, "lengths", parameters, score=score)
-    if context.as_json:
-        show_json(records)
-        return 0
-    if not records:
-        show_nothing(job, "No model has a complete task in this selection yet.")
+    if not shows_records(job, records, context.as_json, "No model has a complete task in this selection yet."):
         return 0
     show_figures("Rank correlation between response length and score", records, {
         "split": "split", "model": "model", "length": "measure",

@@ -7,30 +7,23 @@ from typing import Any
 import click
 
 from flows.cli.leaderboard_table import is_worth_showing
-from flows.cli.output import show_nothing, show_table
-from tasks.compare import (
+from flows.cli.output import show_nothing, show_records, show_table
+from tasks.compare.conditions import Changes, ConditionsAnswer, ConditionTable
+from tasks.compare.differences import Answer, Difference, Flip, Flips, flips_of, short, with_explanations
+from tasks.compare.sentences import (
     INTERVAL,
-    Answer,
-    Changes,
-    ConditionsAnswer,
-    ConditionTable,
-    Difference,
-    Flip,
-    Flips,
     decision,
     figure,
-    flips_of,
+    interval_in_words,
     notes_on,
     p_value,
     sentence,
-    short,
     small_note,
     table_of,
     where_in,
-    with_explanations,
-)  # fmt: skip
+)
 from tasks.config.job import Job
-from tasks.rules.text.numbers import SMALL_MARK, counted
+from tasks.rules.text.numbers import counted
 from warehouse import Reader
 
 _MOST_DETAILED = 2
@@ -62,7 +55,18 @@ def _show_flips(answer: Answer, difference: Difference, flips: Flips, n_flips: i
         f"{counted(flips.n_compared, 'criterion', 'criteria')} flipped, {n_lost} of them lower the score"
     )
     if flips.flips:
-        _show_categories_and_tasks(flips)
+        show_table(
+            ["category", "criteria", "raise the score", "lower the score", "contribution"],
+            [[c.category, c.n_criteria, c.n_gained, c.n_lost, f"{c.contribution:+.4f}"] for c in flips.categories],
+            title="Contribution of each category to the difference",
+        )
+        worst = [task for task in flips.tasks if task.difference][:_WORST_TASKS]
+        show_table(
+            ["task", "first", "second", "difference", "raise the score", "lower the score"],
+            [[t.task_id, f"{t.first:.3f}", f"{t.second:.3f}", f"{t.difference:+.3f}", t.n_gained, t.n_lost]
+             for t in worst],
+            title="Tasks, largest loss first",
+        )  # fmt: skip
     if flips.flips and n_flips:
         shown = flips.flips[:n_flips]
         show_table(
@@ -75,33 +79,11 @@ def _show_flips(answer: Answer, difference: Difference, flips: Flips, n_flips: i
         click.echo(note)
 
 
-def _show_categories_and_tasks(flips: Flips) -> None:
-    show_table(
-        ["category", "criteria", "raise the score", "lower the score", "contribution"],
-        [[c.category, c.n_criteria, c.n_gained, c.n_lost, f"{c.contribution:+.4f}"] for c in flips.categories],
-        title="Contribution of each category to the difference",
-    )
-    worst = [task for task in flips.tasks if task.difference][:_WORST_TASKS]
-    show_table(
-        ["task", "first", "second", "difference", "raise the score", "lower the score"],
-        [[t.task_id, f"{t.first:.3f}", f"{t.second:.3f}", f"{t.difference:+.3f}", t.n_gained, t.n_lost]
-         for t in worst],
-        title="Tasks, largest loss first",
-    )  # fmt: skip
-
-
 def diff_as_json(reader: Reader, answer: Answer, n_flips: int) -> dict[str, Any]:
     """Everything that is known of the differences."""
-    taken_apart = flips_of(reader, answer.score, answer.differences)
-    return {
-        "of": answer.kind,
-        "score": answer.score,
-        "comparisons": [
-            _comparison(reader, answer, difference, flips, n_flips)
-            for difference, flips in zip(answer.differences, taken_apart, strict=True)
-        ],
-        "notes": list(answer.notes),
-    }
+    taken_apart = zip(answer.differences, flips_of(reader, answer.score, answer.differences), strict=True)
+    comparisons = [_comparison(reader, answer, difference, flips, n_flips) for difference, flips in taken_apart]
+    return {"of": answer.kind, "score": answer.score, "comparisons": comparisons, "notes": list(answer.notes)}
 
 
 _COUNTS = ("n_criteria", "n_compared", "n_undecided", "n_left_out", "n_in_one")
@@ -113,22 +95,16 @@ def _comparison(reader: Reader, answer: Answer, difference: Difference, flips: F
         place: {"name": side.name} | {k: v for k, v in asdict(side.model_run).items() if k != "model_run_id"}
         for place, side in (("first", pair.first), ("second", pair.second))
     }
-    shown = with_explanations(reader, pair, flips.flips[:n_flips])
     return {
-        **sides,
-        **{name: getattr(difference, name) for name in ("split", "first_mean", "second_mean")},
-        "n_tasks_wanted": difference.n_wanted,
-        **asdict(difference.paired),
+        **sides, **{name: getattr(difference, name) for name in ("split", "first_mean", "second_mean")},
+        "n_tasks_wanted": difference.n_wanted, **asdict(difference.paired),
         **{name: getattr(difference, name) for name in ("p_adjusted", "is_significant")},
-        "sentence": sentence(answer, difference),
-        **{name: getattr(flips, name) for name in _COUNTS},
-        "n_flips": len(flips.flips),
-        "explained": flips.explained,
-        "categories": [asdict(category) for category in flips.categories],
-        "tasks": [asdict(task) for task in flips.tasks],
-        "flips": [_flip(flip) for flip in shown],
+        "sentence": sentence(answer, difference), **{name: getattr(flips, name) for name in _COUNTS},
+        "n_flips": len(flips.flips), "explained": flips.explained,
+        "categories": [*map(asdict, flips.categories)], "tasks": [*map(asdict, flips.tasks)],
+        "flips": [_flip(flip) for flip in with_explanations(reader, pair, flips.flips[:n_flips])],
         "notes": [*difference.notes, *notes_on(flips, difference)],
-    }
+    }  # fmt: skip
 
 
 def _flip(flip: Flip) -> dict[str, Any]:
@@ -173,66 +149,37 @@ def _where(table: ConditionTable, several: set[str]) -> str:
 
 
 def _show_differences(title: str, rows: Sequence[Row]) -> None:
-    cells = [_difference_cells(row) for row in rows]
-    columns = [name for name in cells[0] if any(row[name] is not None for row in cells)]
     groups = [(row["shared_model"], row["condition"]) for row in rows]
-    show_table(
-        columns, [[row[name] for name in columns] for row in cells], title=title,
-        n_least=columns.index(INTERVAL) + 1, groups=groups if rows[0]["breakdown"] == "category" else (),
-    )  # fmt: skip
+    show_records([
+        {
+            "model": row["shared_model"], "condition": row["condition"], "compared with": row["baseline"],
+            "category": row["label"] or None, "difference": _written(row["difference"], "+z.3f"),
+            INTERVAL: interval_in_words(row["ci_low"], row["ci_high"], row["p_value"], is_small=row["is_small"],
+                                        differ=row["n_differing"] or row["difference"])
+            if row["n_tasks"] else "no task is complete on both sides",
+            "p": p_value(row["p_value"]), "p corrected": p_value(row["p_holm"]), "significant": row["is_significant"],
+            "tasks": f"{row['n_tasks']} of {row['n_tasks_wanted']}",
+            "baseline mean": _written(row["baseline_mean_score"], "z.3f"), "mean": _written(row["mean_score"], "z.3f"),
+            "smallest detectable difference": figure(row["smallest_detectable"]),
+        }
+        for row in rows
+    ], title, needed=INTERVAL, groups=groups if rows[0]["breakdown"] == "category" else ())  # fmt: skip
 
 
-def _difference_cells(row: Row) -> dict[str, Any]:
-    smallest = row["smallest_detectable"]
-    return {
-        "model": row["shared_model"],
-        "condition": row["condition"],
-        "compared with": row["baseline"],
-        "category": row["label"] or None,
-        "difference": _signed(row["difference"]),
-        INTERVAL: interval_in_words(row),
-        "p": p_value(row["p_value"]),
-        "p corrected": p_value(row["p_holm"]),
-        "significant": row["is_significant"],
-        "tasks": f"{row['n_tasks']} of {row['n_tasks_wanted']}",
-        "baseline mean": _score(row["baseline_mean_score"]),
-        "mean": _score(row["mean_score"]),
-        "smallest detectable difference": None if smallest is None else figure(smallest),
-    }
-
-
-def interval_in_words(row: Row) -> str:
-    """The interval of a difference, or why there is none."""
-    if row["ci_low"] is not None:
-        return f"{row['ci_low']:+z.3f} to {row['ci_high']:+z.3f}{SMALL_MARK if row['is_small'] else ''}"
-    if not row["n_tasks"]:
-        return "no task is complete on both sides"
-    if row["p_value"] is not None:
-        return "nearly all tasks change alike"
-    return "too few tasks differ" if row["n_differing"] or row["difference"] else "no task differs"
-
-
-def _signed(value: float | None) -> str | None:
-    return None if value is None else f"{value:+z.3f}"
-
-
-def _score(value: float | None) -> str | None:
-    return None if value is None else f"{value:z.3f}"
+def _written(value: float | None, form: str) -> str | None:
+    return None if value is None else format(value, form)
 
 
 def _show_responses(title: str, rows: Sequence[Row]) -> None:
-    cells = [
+    show_records([
         {
-            "model": row["shared_model"],
-            "condition": row["condition"],
+            "model": row["shared_model"], "condition": row["condition"],
             **{name: _change(row, column, form) for name, (column, form) in _MEANS.items()},
             "failed": f"{row['baseline_n_failed']} of {row['baseline_n_answers']} → "
             f"{row['n_failed']} of {row['n_answers']}",
         }
         for row in rows
-    ]
-    columns = [name for name in cells[0] if any(row[name] is not None for row in cells)]
-    show_table(columns, [[row[name] for name in columns] for row in cells], title=title)
+    ], title)  # fmt: skip
 
 
 def _change(row: Row, column: str, form: str) -> str | None:
@@ -326,16 +273,10 @@ def conditions_as_json(answer: ConditionsAnswer) -> dict[str, Any]:
     """Everything that is known of the comparisons: a list of tables, each with its rows and the changed criteria."""
     return {
         "conditions": {name: dict(labels) for name, labels in answer.definitions.items()},
-        "score": answer.score,
-        "label_score": answer.label_score,
-        "family": FAMILY,
+        "score": answer.score, "label_score": answer.label_score, "family": FAMILY,
         "tables": [
-            {
-                **table.key,
-                "differences": [*table.whole, *table.categories],
-                "changes": [asdict(changes) for changes in table.changes],
-            }
+            table.key | {"differences": [*table.whole, *table.categories], "changes": [*map(asdict, table.changes)]}
             for table in answer.tables
         ],
         "notes": _condition_notes(answer),
-    }
+    }  # fmt: skip

@@ -7,7 +7,7 @@ import click
 from flows.cli.figures import Records, answer, say_small, show_figures
 from flows.cli.leaderboard_table import TITLES, is_worth_showing
 from flows.cli.options import Context
-from flows.cli.output import show_json, show_nothing
+from flows.cli.output import shows_records
 
 _HOW = "`prbench export labelling sheet.csv --for {}` writes a sheet of verdicts to label"
 
@@ -25,12 +25,30 @@ def show_debiased_scores(context: Context, *, score: str | None, by: str | None,
     records = answer(job, "debiased/scores", _selection(context) | {
         "models": list(context.arguments.models), "breakdown": by or "all", "is_hard": is_hard,
     }, score=score)  # fmt: skip
-    if context.as_json:
-        show_json(records)
-    elif not records:
-        show_nothing(job, f"No verdict of a judge has a label here yet; {_HOW.format(by or 'leaderboard')}.")
-    else:
-        _show_scores(records, by)
+    if_empty = f"No verdict of a judge has a label here yet; {_HOW.format(by or 'leaderboard')}."
+    if not shows_records(job, records, context.as_json, if_empty):
+        return 0
+    tables: dict[tuple[str, str], Records] = {}
+    for row in records:
+        tables.setdefault((row["split"], row["judge"]), []).append(row)
+    for (split, judge), rows in tables.items():
+        show_figures(f"{split}: {rows[0]['score_name']}, judged by {judge}, before clipping", rows, {
+            **({by: "label"} if by else {}), "model": "model", **_told_apart(rows),
+            "judge's own": ("judge_score", "judge_ci_low", "judge_ci_high"),
+            "labels alone": "labels_alone±",
+            "debiased": "debiased±",
+            "use of the judge": "judge_power", "labels": "n_labels", "in tasks": "n_tasks_labelled", "tasks": "n_tasks",
+            "people": "n_people", "no figure": "no_figure",
+        })  # fmt: skip
+        # What labels say that are in no figure, since nobody knows how they were chosen.
+        for row in rows:
+            if row["n_unsampled_labels"]:
+                click.echo(
+                    f"{row['model']}{', ' + row['label'] if row['label'] else ''}: {row['n_unsampled_labels']} more "
+                    "labels without a known probability, not used; "
+                    f"label minus judge {row['unsampled_mean_error']:+.3f}"
+                )
+    _show_notes(records, "debiased")
     return 0
 
 
@@ -39,45 +57,13 @@ def _selection(context: Context) -> dict[str, object]:
     return {"graders": list(given.judges), "splits": list(given.splits), "vintage": given.vintage}
 
 
-def _show_scores(records: Records, by: str | None) -> None:
-    tables: dict[tuple[str, str], Records] = {}
-    for row in records:
-        tables.setdefault((row["split"], row["judge"]), []).append(row)
-    for (split, judge), rows in tables.items():
-        show_figures(f"{split}: {rows[0]['score_name']}, judged by {judge}, before clipping", rows, {
-            **({by: "label"} if by else {}), "model": "model", **_told_apart(rows),
-            "judge's own": ("judge_score", "judge_ci_low", "judge_ci_high"),
-            "labels alone": ("labels_alone", "labels_alone_ci_low", "labels_alone_ci_high"),
-            "debiased": ("debiased", "debiased_ci_low", "debiased_ci_high"),
-            "use of the judge": "judge_power", "labels": "n_labels", "in tasks": "n_tasks_labelled", "tasks": "n_tasks",
-            "people": "n_people", "no figure": "no_figure",
-        })  # fmt: skip
-        _say_unsampled(rows)
-    _say_missing(records)
-    _say_what_intervals_are(records)
-
-
-def _say_unsampled(rows: Records) -> None:
-    """What labels say that are in no figure, since nobody knows how they were chosen."""
-    for row in rows:
-        if row["n_unsampled_labels"]:
-            click.echo(
-                f"{row['model']}{', ' + row['label'] if row['label'] else ''}: {row['n_unsampled_labels']} more labels "
-                f"without a known probability, not used; label minus judge {row['unsampled_mean_error']:+.3f}"
-            )
-
-
-def _say_missing(records: Records) -> None:
-    value = "debiased" if "debiased" in records[0] else "debiased_difference"
+def _show_notes(records: Records, value: str) -> None:
     if any(row[value] is None and row["no_figure"] is None for row in records):
         click.echo("Some figures are missing; `prbench aggregate` computes them.")
     elif any(row["no_figure"] for row in records):
         without = sorted({row.get("label") or "" for row in records if row["no_figure"]})
         drawn_for = f'"{without[0]}"' if without[0] else "leaderboard"
         click.echo(f"Where there is no figure, more labels give one: {_HOW.format(drawn_for)}.")
-
-
-def _say_what_intervals_are(records: Records) -> None:
     click.echo("Intervals are 95 % intervals for other tasks of the same kind.")
     say_small(records)
 
@@ -104,11 +90,8 @@ def show_debiased_differences(context: Context, names: Sequence[str], *, score: 
     records = answer(job, "debiased/differences", _selection(context) | {
         "first": first, "others": others, "is_hard": is_hard,
     }, score=score)  # fmt: skip
-    if context.as_json:
-        show_json(records)
-    elif not records:
-        show_nothing(job, f"No two of these models have labels under one judge; {_HOW.format('leaderboard')}.")
-    else:
+    if_empty = f"No two of these models have labels under one judge; {_HOW.format('leaderboard')}."
+    if shows_records(job, records, context.as_json, if_empty):
         show_figures(f"Difference from {first}: {records[0]['score_name']}, before clipping", records, {
             "second": "second_model", "split": "split", "judge": "judge", **_told_apart(records),
             "judge's own": "judge_difference",
@@ -117,6 +100,5 @@ def show_debiased_differences(context: Context, names: Sequence[str], *, score: 
             "labels of first": "n_labels_first", "of second": "n_labels_second", "tasks": "n_tasks",
             "no figure": "no_figure",
         })  # fmt: skip
-        _say_missing(records)
-        _say_what_intervals_are(records)
+        _show_notes(records, "debiased_difference")
     return 0

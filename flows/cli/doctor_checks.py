@@ -6,11 +6,12 @@ import os
 import shutil
 import socket
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
@@ -83,8 +84,11 @@ def examine(job: Job, *, may_call: bool = False) -> list[Finding]:
 
     With `may_call`, each model is called once, with one token.
     """
+    settings = job.settings
+    numbers = f"{counted(len(settings.models), 'model')}, {counted(len(settings.judges), 'judge')}"
     return [
-        *check_configuration(job),
+        # Whatever is wrong in it is refused before.
+        Finding("configuration", True, f"{settings.benchmark}, {numbers}, trials {settings.trials}"),
         *_of_job(job, may_call=may_call),
         Finding("Prefect server", *check_server()),
         *check_versions(),
@@ -112,13 +116,10 @@ def examine_broken(error: ConfigurationError) -> list[Finding]:
 
 def check_conditions(job: Job) -> Iterator[Finding]:
     """Whether each label of a condition is configured, or the model of a stored response."""
-    conditions = job.settings.conditions
-    if not conditions:
-        return
+    conditions, wrong = job.settings.conditions, []
     configured = {model.label for model in job.settings.models}
     others = {label for labels in conditions.values() for label in labels.values()} - configured
-    database = Warehouse(job.warehouse).database
-    if others and not database.exists():
+    if others and not Warehouse(job.warehouse).database.exists():
         detail = f"neither configured nor stored yet: {', '.join(sorted(others))}; import their responses"
         yield Finding("conditions", None, detail)
         return
@@ -129,20 +130,13 @@ def check_conditions(job: Job) -> Iterator[Finding]:
         with Warehouse(job.warehouse).reader() as reader:
             wrong = unknown_labels(reader, job)
         yield from (Finding("conditions", False, problem) for problem in wrong)
-        if wrong:
-            return
-    yield Finding("conditions", True, "; ".join(f"{name}: {', '.join(labels)}" for name, labels in conditions.items()))
+    if conditions and not wrong:
+        listed = "; ".join(f"{name}: {', '.join(labels)}" for name, labels in conditions.items())
+        yield Finding("conditions", True, listed)
 
 
 _ON_AWS = {"bedrock", "sagemaker", "sagemaker_chat"}
 """Providers that LiteLLM calls with boto3, which is not installed with it."""
-
-
-def check_configuration(job: Job) -> Iterator[Finding]:
-    """What the configuration is about; whatever is wrong in it is refused before."""
-    settings = job.settings
-    numbers = f"{counted(len(settings.models), 'model')}, {counted(len(settings.judges), 'judge')}"
-    yield Finding("configuration", True, f"{settings.benchmark}, {numbers}, trials {settings.trials}")
 
 
 def check_data_set(job: Job) -> Iterator[Finding]:
@@ -170,19 +164,17 @@ def check_models(job: Job, *, may_call: bool) -> Iterator[Finding]:
         *(("capabilities model", model) for model in settings.capability_model),
         *(("embedding model", model) for model in settings.capability_embedding),
     ]
-    for name, listed, outcome in (
-        ("models", settings.models, "nothing is sampled; imported responses are judged"),
-        ("judges", settings.judges, "nothing is judged; imported verdicts count"),
-    ):
-        if not listed:
-            yield Finding(name, True, f"none is configured, so {outcome}")
+    if not settings.models:
+        yield Finding("models", True, "none is configured, so nothing is sampled; imported responses are judged")
+    if not settings.judges:
+        yield Finding("judges", True, "none is configured, so nothing is judged; imported verdicts count")
     yield from _imported(job)
     yield from _literal_headers(endpoint for _, endpoint in used_as)
     routes: dict[str, tuple[Endpoint, Finding]] = {}
     for role, endpoint in used_as:
         route = str((endpoint.name, endpoint.api_base, endpoint.headers))
         if route not in routes:
-            routes[route] = endpoint, _model(f"{role} {endpoint.name}", endpoint)
+            routes[route] = endpoint, _found(_model, f"{role} {endpoint.name}", endpoint)
     # What a cluster calls has its keys there.
     is_here = settings.calls.where == "here" or settings.calls.address == "local"
     yield from _called(job, list(routes.values())) if may_call and is_here else (found for _, found in routes.values())
@@ -240,23 +232,28 @@ def _literal_headers(endpoints: Iterable[Endpoint]) -> Iterator[Finding]:
             yield Finding(f"headers of {label}", None, f"literal values: {names}; write ${{NAME}} for a secret")
 
 
+def _found(check: Callable[[str, Any], Finding], subject: str, checked: Any) -> Finding:
+    """What a check finds; a reference to a variable that is not set, or an address without a port, is a problem."""
+    try:
+        return check(subject, checked)
+    except PipelineError as error:
+        return Finding(subject, False, str(error))
+
+
 def _model(subject: str, endpoint: Endpoint) -> Finding:
     target = target_of(endpoint)
     if endpoint.name.partition("/")[0] in _ON_AWS and importlib.util.find_spec("boto3") is None:
         return Finding(subject, False, "boto3 is not installed; run `uv pip install boto3`")
     if (key := missing_key(target)) is not None:
         return Finding(subject, False, f"{key} is not set; export it")
-    try:
-        if target.is_embedded:
-            return Finding(subject, True, f"embedded, weights {weights_hash()}")
-        for value in endpoint.headers.values():
-            filled_in(value)
-        filled_in_secrets(endpoint.parameters)
-        if not endpoint.api_base:
-            return Finding(subject, True, key_state(target))
-        reached = answers(subject, *host_and_port(endpoint.api_base))
-    except PipelineError as error:
-        return Finding(subject, False, str(error))
+    if target.is_embedded:
+        return Finding(subject, True, f"embedded, weights {weights_hash()}")
+    for value in endpoint.headers.values():
+        filled_in(value)
+    filled_in_secrets(endpoint.parameters)
+    if not endpoint.api_base:
+        return Finding(subject, True, key_state(target))
+    reached = answers(subject, *host_and_port(endpoint.api_base))
     return replace(reached, detail=f"{reached.detail}; {key_state(target)}") if reached.is_ok else reached
 
 
@@ -268,38 +265,26 @@ def check_nights(job: Job) -> Iterator[Finding]:
     zone = "" if begins.tzname() == nightly.timezone else f" ({nightly.timezone})"
     yield Finding("nights", True, f"next {begins:%Y-%m-%d %H:%M %Z}{zone}{stops} with `prbench serve`")
     for number, receiver in enumerate(alerts.to, start=1):
-        yield _receiver(f"alerts to {receiver.kind} {number}", receiver)
+        yield _found(_receiver, f"alerts to {receiver.kind} {number}", receiver)
     if alerts.ping is not None:
-        yield _address("ping after nights", alerts.ping)
+        yield _found(_address, "ping after nights", alerts.ping)
 
 
 def _receiver(subject: str, receiver: Receiver) -> Finding:
     mail = receiver.email
-    if mail is None:
-        address = receiver.webhook or receiver.slack
-        if address is not None:
-            return _address(subject, address)
-        if receiver.prefect is not None:
-            return Finding(subject, None, f"Prefect block {receiver.prefect}; it is loaded when there is an alert")
-        return _unset(subject, receiver.apprise) or Finding(subject, None, f"{receiver.apprise}, an Apprise URL")
-    return _unset(subject, mail.user, mail.password) or answers(subject, mail.host, mail.port)
-
-
-def _unset(subject: str, *values: str | None) -> Finding | None:
-    """What is wrong with references to environment variables."""
-    try:
-        for value in values:
-            filled_in(value or "")
-    except UsageError as error:
-        return Finding(subject, False, str(error))
-    return None
+    for value in (receiver.apprise,) if mail is None else (mail.user, mail.password):
+        filled_in(value or "")
+    if mail is not None:
+        return answers(subject, mail.host, mail.port)
+    if address := receiver.webhook or receiver.slack:
+        return _address(subject, address)
+    if receiver.prefect is not None:
+        return Finding(subject, None, f"Prefect block {receiver.prefect}; it is loaded when there is an alert")
+    return Finding(subject, None, f"{receiver.apprise}, an Apprise URL")
 
 
 def _address(subject: str, address: str) -> Finding:
-    try:
-        host, port = host_and_port(address)
-    except UsageError as error:
-        return Finding(subject, False, str(error))
+    host, port = host_and_port(address)
     if not host:
         return Finding(subject, False, "the address has no host; write it with https://")
     # Of an address only the host is named: what follows it may be a secret.
@@ -320,8 +305,8 @@ def check_senders(job: Job) -> Iterator[Finding]:
     if not states:
         yield Finding("Ray", False, f"{calls.address}: no node has a core to offer")
     for state in states:
-        n_cores = f"{state.node.n_cores} {'core' if state.node.n_cores == 1 else 'cores'}"
-        yield Finding(f"Ray node {state.node.name}", not state.problem, state.problem or n_cores)
+        detail = state.problem or counted(state.node.n_cores, "core")
+        yield Finding(f"Ray node {state.node.name}", not state.problem, detail)
 
 
 _PACKAGES = ("prefect", "duckdb", "polars", "pyarrow", "datasets", "litellm", "great-expectations")

@@ -56,7 +56,7 @@ def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> int
       prbench export shared/
       prbench export tables board/ --table leaderboard
     """
-    from tasks.exports import export_tables as written
+    from tasks.exports.tables import export_tables as written
     from tasks.stores import place
 
     return report_done(context, written(context.job, place(target), tables, context.arguments.benchmark))
@@ -92,7 +92,7 @@ def labelling(context: Context, file: Path, n_rows: int, seed: int, drawn_for: s
       prbench export labelling sheet.csv -n 180 --for "Financial Accuracy"
       prbench import verdicts sheet.csv --skip-empty     read the sheet back
     """
-    from tasks.exports import export_drawn_labelling, export_labelling
+    from tasks.exports.labelling import export_drawn_labelling, export_labelling
 
     if drawn_for is None:
         if context.arguments.judges:
@@ -135,7 +135,7 @@ def export_review(
       prbench export review sheets/ --tasks 25            all criteria of 25 tasks
       prbench import reviews criteria.csv                 read the sheet back
     """
-    from tasks.exports import export_review as written
+    from tasks.exports.reviewing import export_review as written
 
     here = click.get_current_context()
     if n_tasks is not None and here.get_parameter_source("n_criteria") is not ParameterSource.DEFAULT:
@@ -163,7 +163,7 @@ def export_inspect(context: Context, folder: Path) -> int:
       prbench export inspect logs/ --judge o4-mini --split legal
       prbench export inspect logs/ --vintage all
     """
-    from tasks.exports import export_inspect as written
+    from tasks.exports.inspect_logs import export_inspect as written
 
     return report_done(context, written(context.stored_job(), folder, context.arguments.vintage))
 
@@ -183,6 +183,6 @@ def export_datasets(context: Context, folder: Path, tables: tuple[str, ...]) -> 
       prbench export datasets results/
       prbench export datasets results/ --table verdict_details --table leaderboard
     """
-    from tasks.exports import export_data_sets as written
+    from tasks.exports.data_set import export_data_sets as written
 
     return report_done(context, written(context.stored_job(checked=()), folder, tables))

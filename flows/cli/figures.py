@@ -1,11 +1,11 @@
 """Stored figures: queries on them, and tables with their intervals."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from flows.cli.output import show_table
+from flows.cli.output import show_records
 from tasks.rules.text.numbers import SMALL_MARK
 
 if TYPE_CHECKING:
@@ -33,16 +33,13 @@ def answer(
     """
     from tasks.benchmarks import load_benchmark
     from tasks.compare.figures import query_of
-    from tasks.rules.errors import UsageError
+    from tasks.compare.pairs import score_or
     from warehouse import Warehouse
 
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
     given = {**parameters, "benchmark": benchmark.name, "revision": data.revision}
     if "score" in names:
-        known = [definition.score_name for definition in benchmark.scores]
-        given["score"] = names["score"] or benchmark.primary_score.score_name
-        if given["score"] not in known:
-            raise UsageError(f"--score {given['score']}: no such score; {benchmark.name} has {', '.join(known)}")
+        given["score"] = score_or(benchmark.primary_score, names["score"], benchmark).score_name
     with Warehouse(job.warehouse).reader() as reader:
         _refuse_unknown(reader, given)
         return read(reader, given) if read else reader.rows(query_of(question), given)
@@ -62,17 +59,19 @@ def _refuse_unknown(reader: "Reader", given: Mapping[str, Any]) -> None:
 
 
 def show_figures(title: str, records: Records, columns: Mapping[str, str | tuple[str, str, str]]) -> None:
-    """A table of some columns under other headings; three names are a figure with its interval.
+    """A table of some columns under other headings; `x±` is a figure with its interval, as three names are.
 
     Columns without any value are left out.
     """
     if not records:
         return
-    used = {name: column for name, column in columns.items() if any(_cell(r, column) is not None for r in records)}
-    show_table(list(used), [[_cell(record, column) for column in used.values()] for record in records], title=title)
+    show_records([{name: _cell(each, column) for name, column in columns.items()} for each in records], title)
 
 
-def _cell(record: Mapping[str, Any], column: str | Sequence[str]) -> Any:
+def _cell(record: Mapping[str, Any], column: str | tuple[str, str, str]) -> Any:
+    if isinstance(column, str) and column[-1] == "±":
+        name = column[:-1]
+        column = (name, f"{name}_ci_low", f"{name}_ci_high")
     if isinstance(column, str):
         value = record[column]
         if column.endswith("_hash"):

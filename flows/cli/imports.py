@@ -33,7 +33,11 @@ def import_(context: Context, retract: str | None) -> int:
     """
     here = click.get_current_context()
     if here.invoked_subcommand is not None:
-        _refuse_options_before_command(here)
+        for option in here.command.params:
+            # Those before a subcommand belong to `import --retract`, and would be ignored.
+            if here.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE:
+                given, name = option.opts[-1], here.invoked_subcommand
+                raise click.UsageError(f"{given} is given before `{name}`; move it behind that")
         return 0
     if retract is None:
         click.echo(here.get_help())
@@ -44,14 +48,6 @@ def import_(context: Context, retract: str | None) -> int:
     job = context.job
     refuse_retraction(job, retract)
     return write(context, job, lambda: [retract_batch(job, retract)])
-
-
-def _refuse_options_before_command(here: click.Context) -> None:
-    """Refuse options that would be ignored: those before a subcommand belong to `import --retract`."""
-    for option in here.command.params:
-        if here.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE:
-            given, name = option.opts[-1], here.invoked_subcommand
-            raise click.UsageError(f"{given} is given before `{name}`; move it behind that")
 
 
 @command("vintage", "as", "skip-unknown", of=import_, name="responses", texts={
@@ -206,7 +202,7 @@ def import_warehouse(context: Context, source: str) -> int:
       prbench import warehouse exported/
       prbench import warehouse s3://bucket/shared
     """
-    from tasks.exports import import_tables, opened_export
+    from tasks.exports.importing import import_tables, opened_export
     from tasks.stores import place
 
     job = context.job

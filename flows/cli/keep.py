@@ -12,7 +12,7 @@ from flows.cli.options import RUNS, SHOWS, WAREHOUSE, Context, command
 from flows.cli.output import show_json, show_rows, show_table
 
 if TYPE_CHECKING:
-    from tasks.certify import Difference, Verification
+    from tasks.certify import Difference
 
 
 @command(place=WAREHOUSE)
@@ -81,7 +81,7 @@ def publish(context: Context, target: str, n_kept: int | None) -> int:
       prbench publish s3://bucket/results --keep 30    delete older publications
       prbench publish /mnt/shared/results
     """
-    from tasks.exports import publish as published
+    from tasks.exports.publishing import publish as published
     from tasks.stores import place
 
     return report_done(context, published(context.job, place(target), n_kept=n_kept))
@@ -146,17 +146,10 @@ def verify(context: Context, file: Path, digest: str | None, texts: tuple[Path, 
     if context.as_json:
         show_json(found.as_json)
     else:
-        _show(found)
-    return 0 if found.is_confirmed else 1
-
-
-def _show(found: "Verification") -> None:
-    _show_differences(found.differences)
-    if found.texts is not None:
-        for line in found.texts.differing:
+        _show_differences(found.differences)
+        for line in (*(found.texts.differing if found.texts else ()), *found.lines):
             click.echo(line)
-    for line in found.lines:
-        click.echo(line)
+    return 0 if found.is_confirmed else 1
 
 
 def _show_differences(differences: Sequence["Difference"]) -> None:

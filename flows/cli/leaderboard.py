@@ -54,8 +54,8 @@ def leaderboard(
       prbench leaderboard -o board.xlsx     with a sheet of explanations
       prbench leaderboard --debiased      scores that people's labels correct
     """
-    from tasks.compare import Choice
-    from tasks.compare import leaderboard as ranked
+    from tasks.compare.leaderboard import Choice
+    from tasks.compare.leaderboard import leaderboard as ranked
     from tasks.rules.errors import UsageError
 
     given = {
@@ -70,7 +70,7 @@ def leaderboard(
 
         return show_debiased_scores(context, score=score, by=by, is_hard=is_hard)
     if output is not None:
-        from tasks.exports import refuse_other_suffix, write_board
+        from tasks.exports.board_files import refuse_other_suffix, write_board
 
         refuse_other_suffix(output)
     choice = Choice(context.arguments.vintage, score, by, is_hard, is_severity, selection)
@@ -87,8 +87,8 @@ def leaderboard(
 
 def leaderboard_of(job: "Job", vintage: str | None) -> "Table":
     """Return the leaderboard of a job on its splits."""
-    from tasks.compare import Choice
-    from tasks.compare import leaderboard as ranked
+    from tasks.compare.leaderboard import Choice
+    from tasks.compare.leaderboard import leaderboard as ranked
 
     return ranked(job, Choice(vintage))
 

@@ -1,9 +1,10 @@
 """A leaderboard as people read it: only informative columns, with marks, and notes below."""
 
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any
 
-from tasks.compare import OFFICIAL_HARD
+from tasks.compare.leaderboard import OFFICIAL_HARD
 from tasks.config.job import Job
 from tasks.llm import is_embedded
 from tasks.rules.records import Table
@@ -22,9 +23,7 @@ def for_people(table: Table) -> tuple[list[str], list[list[Any]], int]:
     """Titles and cells of the columns to show, and how many of the first ones are always needed."""
     records = table.records
     shown = [name for name in _COLUMNS if name in table.columns and is_worth_showing(name, records)]
-    # The column of the breakdown follows the split.
-    breakdown = [name for name in table.columns[1:2] if name not in _COLUMNS]
-    names = [*shown[:1], *breakdown, *shown[1:]]
+    names = [*shown[:1], *_label(table.columns), *shown[1:]]
     titles = {"mean_score": records[0].get("score_name", "score")} | TITLES
     return (
         [titles.get(name, name.replace("_", " ")) for name in names],
@@ -37,13 +36,13 @@ def groups_of(table: Table) -> list[tuple[Any, ...]]:
     """What each row is ranked in: its split, and where there are several judges, its label and who judged."""
     records = table.records
     judging = [name for name in _JUDGING if is_worth_showing(name, records)]
-    label = [name for name in table.columns[1:2] if judging and name not in _COLUMNS]
+    label = _label(table.columns) if judging else []
     return [tuple(record[name] for name in ("split", *label, *judging)) for record in records]
 
 
-def ranked_together(columns: Sequence[str]) -> list[str]:
-    """The columns in which the rows of one ranking are alike, but for the vintage."""
-    return ["split", *(name for name in columns[1:2] if name not in _COLUMNS), *_JUDGING]
+def _label(columns: Sequence[str]) -> list[str]:
+    """The column of the breakdown, which follows the split, if there is one."""
+    return [name for name in columns[1:2] if name not in _COLUMNS]
 
 
 def is_clipped(record: Record) -> bool:
@@ -114,46 +113,27 @@ def _possible_ranks(record: Record) -> str | None:
 
 
 def _tasks(record: Record) -> str:
-    full = record["n_tasks_full"]
-    return f"{record['n_tasks']} of {record['n_tasks_wanted']}" + (
-        f", {full} in all trials" if full < record["n_tasks"] else ""
-    )
+    n, full = record["n_tasks"], record["n_tasks_full"]
+    return f"{n} of {record['n_tasks_wanted']}{f', {full} in all trials' if full < n else ''}"
 
 
 TITLES = {
-    "judge_trial": "judge trial",
-    "judge_config_hash": "judge configuration",
-    "template_hash": "template",
-    "model_config_hash": "model configuration",
-    "cost_usd": "cost in USD",
-    "ci_low": "95 % interval",
-    "raw_mean_score": "unclipped score",
-    "rank_low": "possible ranks",
-    "trials_ci_low": "interval over trials",
-    "mean_lower": "possible range",
-    "n_tasks": "tasks",
-    "n_trials": "trials",
-    "mean_chars_alnum": "characters",
-    "critical_met_share": "critical criteria met",
-    "critical_met_ci_low": "95 % interval",
-    "mistake_share": "critical mistakes",
-    "mistake_ci_low": "95 % interval",
-    "responses_with_mistake_share": "responses with a mistake",
-    "n_tasks_critical": "tasks",
+    "judge_trial": "judge trial", "judge_config_hash": "judge configuration", "template_hash": "template",
+    "model_config_hash": "model configuration", "cost_usd": "cost in USD", "ci_low": "95 % interval",
+    "raw_mean_score": "unclipped score", "rank_low": "possible ranks", "trials_ci_low": "interval over trials",
+    "mean_lower": "possible range", "n_tasks": "tasks", "n_trials": "trials", "mean_chars_alnum": "characters",
+    "critical_met_share": "critical criteria met", "critical_met_ci_low": "95 % interval",
+    "mistake_share": "critical mistakes", "mistake_ci_low": "95 % interval",
+    "responses_with_mistake_share": "responses with a mistake", "n_tasks_critical": "tasks",
     "critical_coverage": "coverage",
-}
+}  # fmt: skip
 _COLUMNS: dict[str, Callable[[Record], Any]] = {
-    "split": lambda r: r["split"],
-    "rank": lambda r: r["rank"],
-    "model": lambda r: r["model"],
+    **{name: itemgetter(name) for name in ("split", "rank", "model")},
     # What distinguishes rows comes first, where a narrow terminal shows it.
-    "judge": lambda r: r["judge"],
-    "judge_trial": lambda r: r["judge_trial"],
+    **{name: itemgetter(name) for name in ("judge", "judge_trial")},
     "grading": lambda r: r["grading"].replace("_", " "),
-    "vintage": lambda r: r["vintage"],
-    "judge_config_hash": lambda r: r["judge_config_hash"][:8],
-    "template_hash": lambda r: r["template_hash"][:8],
-    "model_config_hash": lambda r: r["model_config_hash"][:8],
+    "vintage": itemgetter("vintage"),
+    **{name: _number(name, ".8") for name in _OWNERS},
     "mean_score": _mean,
     "ci_low": _span("ci_low", "ci_high", mark="is_small"),
     "raw_mean_score": _before_clipping,
@@ -171,17 +151,13 @@ _COLUMNS: dict[str, Callable[[Record], Any]] = {
     "critical_coverage": lambda r: (
         f"{coverage_text(r['critical_coverage'] or 0)} and {coverage_text(r['mistake_coverage'] or 0)}"
     ),
-    "n_trials": lambda r: r["n_trials"],
+    "n_trials": itemgetter("n_trials"),
     "mean_chars_alnum": lambda r: None if r["mean_chars_alnum"] is None else round(r["mean_chars_alnum"]),
     "cost_usd": _number("cost_usd", ".2f"),
 }
 
 
-_SMALL_MARKS = {
-    "is_small": "ci_low",
-    "is_critical_small": "critical_met_ci_low",
-    "is_mistake_small": "mistake_ci_low",
-}
+_SMALL_MARKS = {"is_small": "ci_low", "is_critical_small": "critical_met_ci_low", "is_mistake_small": "mistake_ci_low"}
 
 _HIDING = {
     True: "Imported from a tool that stores failed judge calls as decisions, so some scores may be wrong",
@@ -224,11 +200,12 @@ def notes_on(job: Job, records: Sequence[Record]) -> list[str]:
 
 def _boards(records: Sequence[Record]) -> list[list[Record]]:
     """The rows that are ranked together: those of one vintage where a model has rows of several."""
-    names = (*ranked_together(list(records[0])), "vintage")
-    own = {(*(r[name] for name in names[:-1]), r["model"], r["model_config_hash"]) for r in records}
+    names = ["split", *_label(list(records[0])), *_JUDGING]
+    if len({tuple(r[name] for name in (*names, "model", "model_config_hash")) for r in records}) < len(records):
+        names.append("vintage")
     boards: dict[tuple[Any, ...], list[Record]] = {}
     for record in records:
-        key = tuple(record[name] for name in (names[:-1] if len(own) == len(records) else names))
+        key = tuple(record[name] for name in names)
         boards.setdefault(key, []).append(record)
     return [*boards.values()]
 
@@ -257,23 +234,19 @@ def _on_subsets(records: Sequence[Record]) -> list[str]:
         OFFICIAL_HARD: f"{OFFICIAL_HARD}: all tasks of a split that the data set itself calls hard",
         "hard": "hard: those in your latest hard subset (`prbench select-hard`)",
     }
-    return [line for label, line in lines.items() if label in labels] + (
-        ["No hard subset of your own is selected yet; `prbench select-hard` does it."]
-        if labels and "hard" not in labels
-        else []
-    )
+    found = [line for label, line in lines.items() if label in labels]
+    if labels and "hard" not in labels:
+        found.append("No hard subset of your own is selected yet; `prbench select-hard` does it.")
+    return found
 
 
 def _on_annotations(records: Sequence[Record]) -> list[str]:
     """Which labels are those of annotators."""
-    annotated = [r for r in records if r.get("n_tasks_annotated")]
-    if not annotated:
+    if not any(r.get("n_tasks_annotated") for r in records):
         return []
-    is_all = all(r["n_tasks_annotated"] == r["n_tasks_wanted"] for r in records)
-    which = "All labels come" if is_all else "Some labels come"
-    return [
-        f"{which} from a model (`prbench annotate`), because the data set gives none: see the table labelled_tasks."
-    ]
+    which = "All" if all(r["n_tasks_annotated"] == r["n_tasks_wanted"] for r in records) else "Some"
+    how = "from a model (`prbench annotate`), because the data set gives none"
+    return [f"{which} labels come {how}: see the table labelled_tasks."]
 
 
 def _on_intervals(records: Sequence[Record]) -> list[str]:
@@ -293,5 +266,4 @@ def _on_intervals(records: Sequence[Record]) -> list[str]:
 
 
 def _models(records: Sequence[Record], is_one_judge: bool) -> str:
-    names = sorted({r["model"] if is_one_judge else f"{r['model']} ({r['judge']})" for r in records})
-    return ", ".join(names)
+    return ", ".join(sorted({r["model"] if is_one_judge else f"{r['model']} ({r['judge']})" for r in records}))

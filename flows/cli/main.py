@@ -19,11 +19,9 @@ from flows.cli.help import Group
 from flows.cli.imports import import_
 from flows.cli.keep import backup, certify, compact, publish, remove, restore, verify
 from flows.cli.leaderboard import leaderboard
-from flows.cli.operate import check, doctor
+from flows.cli.operate import check, doctor, report, serve
 from flows.cli.plan import plan
-from flows.cli.report import report
 from flows.cli.run import aggregate, assemble, backfill, derive, ingest, judge, nightly, run, sample, select_hard
-from flows.cli.serve import serve
 from flows.cli.sql import sql
 from flows.cli.status import status
 from flows.run.outcomes import explained
@@ -34,15 +32,13 @@ _MOST_OPEN_FILES = 10_240
 EXIT_DAMAGED = 3
 """The exit code of a command that did its work and found damaged data."""
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
-    "Run": (
-        run, plan, nightly, backfill, ingest, assemble, sample, derive, judge, aggregate, select_hard,
-    ),
+    "Run": (run, plan, nightly, backfill, ingest, assemble, sample, derive, judge, aggregate, select_hard),
     "Look": (leaderboard, status, report, sql, benchmarks),
     "Compare": (diff, conditions, judges, cascade, criteria, lengths),
     "Analyse": (annotate, capabilities, weaknesses, review, reviews),
     "Keep": (import_, export, publish, certify, verify, remove, compact, backup, restore),
     "Operate": (doctor, check, serve),
-}  # fmt: skip
+}
 """All commands, grouped by purpose."""
 
 

@@ -1,7 +1,9 @@
-"""The commands `doctor` and `check`."""
+"""The commands `report`, `doctor`, `check` and `serve`."""
 
 import json
+import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +14,60 @@ from flows.cli.output import show, show_json, show_rows
 
 if TYPE_CHECKING:
     from flows.cli.doctor_checks import Finding
+
+
+@command("split", "model", "judge", "vintage-shown")
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR",
+              help="Folder to write to.  [default: `report.folder` in the configuration, else report/ in the "
+              "warehouse]")  # fmt: skip
+@click.option("--serve", "is_served", is_flag=True, help="Serve the report on localhost afterwards, until interrupted.")
+@click.option("--live", "is_live", is_flag=True,
+              help="With --serve: open a page that follows runs in progress. The report is not written first while a "
+              "run is in progress.")  # fmt: skip
+@click.option("--port", type=click.IntRange(min=0, max=65535), default=8000, show_default=True, metavar="PORT",
+              help="Port for --serve; 0 uses any free port.")  # fmt: skip
+def report(context: Context, out: Path | None, is_served: bool, is_live: bool, port: int) -> int:
+    """Write the HTML report.
+
+    The report is a folder of pages that open without a network: leaderboards, categories, data, judges, history, and
+    every verdict. It shows all stored results of the benchmark, not only those of configured models and judges;
+    --split, --model, --judge and --vintage narrow it. Each benchmark has its own subfolder, and the page above them
+    lists all benchmarks. Other files in the folder are left alone. With --serve, the page Compare compares two models,
+    vintages (such as two nights), runs or judges, on the configured splits as `prbench diff` does.
+
+    Examples:
+      prbench report                     to report/ in the warehouse
+      prbench report --benchmark NAME    the report of another benchmark
+      prbench report --out board/ --vintage all
+      prbench report --serve             serve it on localhost until Ctrl-C
+      prbench report --serve --live      follow a run in progress in the browser
+    """
+    from flows.report import of_all_splits, write_report
+    from warehouse import Warehouse
+
+    if is_live and not is_served:
+        raise click.UsageError("--live shows a page of the local server; add --serve")
+    given = context.arguments
+    stored = context.stored_job()
+    job = stored if given.splits else of_all_splits(stored)
+    index = (out or job.report_folder) / job.settings.benchmark / "index.html"
+    warehouse = Warehouse(job.warehouse)
+    # A run in progress writes the report at its end.
+    if is_live and (warehouse.living_runs() or not warehouse.database.exists()):
+        if context.as_json:
+            show_json({"index": str(index), "bytes": None})
+    else:
+        written = write_report(job, out, given.vintage)
+        if context.as_json:
+            show_json({"index": str(written.index), "bytes": written.n_bytes})
+        elif not given.is_quiet:
+            click.echo(f"Report: {written.index} ({written.n_bytes / 1e6:,.1f} MB)")
+    if is_served:
+        from flows.report_server.server import serve_report
+
+        # Compare and the ranking so far are about the configured splits, as `prbench diff` and `leaderboard` are.
+        serve_report(stored, index, port, is_live=is_live)
+    return 0
 
 
 @command(output=SHOWS)
@@ -97,3 +153,35 @@ def _show_accepted(context: Context) -> int:
     else:
         click.echo("No task is left out.", err=True)
     return 0
+
+
+def _name_checked(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
+    if name is not None and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+        raise click.BadParameter(f"{name!r}: letters, digits, dots, hyphens and underscores only")
+    return name
+
+
+@command(output=("verbose",))
+@click.option("--port", type=click.IntRange(min=1, max=65535), default=4200, show_default=True, metavar="PORT",
+              help="Port of the Prefect server that is started if PREFECT_API_URL is not set.")  # fmt: skip
+@click.option("--name", metavar="NAME", callback=_name_checked,
+              help="Add -NAME to the names of deployments. By default, the name of the warehouse is added where the "
+                   "plain names belong to another one on the same server.")  # fmt: skip
+@click.option("--work-pool", metavar="NAME",
+              help="Register the deployments in this work pool and exit; the pool's workers run them.")  # fmt: skip
+def serve(context: Context, port: int, name: str | None, work_pool: str | None) -> int:
+    """Run the nights on schedule, until interrupted.
+
+    Nights start on the schedule in the configuration. Backfills, checks and compactions can be started in Prefect's UI.
+
+    Examples:
+      prbench serve --config prbench.yaml
+      PREFECT_API_URL=http://prefect:4200/api prbench serve
+      prbench serve --work-pool evals
+    """
+    from flows.execution import prepare
+
+    prepare(is_verbose=context.is_verbose)
+    from flows.serving import serve as serve_deployments
+
+    return serve_deployments(context.job, context.arguments, port=port, name=name, work_pool=work_pool)

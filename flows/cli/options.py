@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,73 +27,62 @@ EVALUATED = ("split", "model", "judge", "trials", "limit", "vintage", "night")
 CALLS = ("retry-failed", "replace-lost", "max-usd", "max-tokens", "stop-at")
 """Options of a command that calls models: which failed or lost work it does again, and what it may use."""
 
-_OPTIONS: dict[str, tuple[str, tuple[str, ...], dict[str, Any]]] = {
-    "hard": (OWN, ("--hard", "is_hard"), {
-        "is_flag": True, "help": "Use your latest hard subset of each field instead of the splits."}),
-    "score": (OWN, ("--score",), {
-        "metavar": "NAME", "help": "Score to use.  [default: the benchmark's primary score]"}),
-    "as": (OWN, ("--as", "as_model"), {"metavar": "LABEL", "help": "Model of rows that name none."}),
-    "by": (OWN, ("--by", "by_label"), {"metavar": "LABEL", "help": "Judge of rows that name none."}),
-    "skip-unknown": (OWN, ("--skip-unknown",), {
-        "is_flag": True, "help": "Skip rows whose task or criterion is not in the data set."}),
-    "table": (OWN, ("--table", "tables"), {
-        "multiple": True, "metavar": "NAME", "help": "Only this table or view (repeatable)."}),
-    "seed": (OWN, ("--seed",), {
-        "type": int, "default": 0, "show_default": True, "metavar": "N", "help": "Seed of the random sample."}),
-    "retry-failed": (OWN, ("--retry-failed",), {
-        "is_flag": True, "help": "Also retry failures that are not retried by default: refused, truncated, "
-        "context_length, redirected, too_large."}),
-    "replace-lost": (OWN, ("--replace-lost",), {
-        "is_flag": True, "help": "Call again for rows that were lost in damaged files."}),
-    "max-usd": (OWN, ("--max-usd",), {
-        "type": click.FloatRange(min=0, min_open=True), "metavar": "USD",
-        "help": "Start no call that could raise the run's cost above this."}),
-    "max-tokens": (OWN, ("--max-tokens",), {
-        "type": _POSITIVE, "metavar": "N", "help": "Start no call that could raise the run's tokens above N."}),
-    "stop-at": (OWN, ("--stop-at",), {
-        "metavar": "TIME", "help": "Start no call after this time, such as 06:30 or 2026-11-22T06:30."}),
-    "split": (SELECTION, ("--split", "splits"), {
-        "multiple": True, "metavar": "NAME", "help": "Only this split (repeatable)."}),
-    "model": (SELECTION, ("--model", "models"), {
-        "multiple": True, "metavar": "LABEL", "help": "Only this model (repeatable)."}),
-    "judge": (SELECTION, ("--judge", "judges"), {
-        "multiple": True, "metavar": "LABEL", "help": "Only this judge (repeatable)."}),
-    "task": (SELECTION, ("--task", "tasks"), {
-        "multiple": True, "metavar": "ID", "help": "Only this task (repeatable)."}),
-    "trial": (SELECTION, ("--trial", "trial_numbers"), {
-        "type": _POSITIVE, "multiple": True, "metavar": "N", "help": "Only trial number N (repeatable)."}),
-    "trials": (SELECTION, ("--trials",), {
-        "type": _POSITIVE, "metavar": "N", "help": "Use trials 1 to N.  [default: as configured]"}),
-    "limit": (SELECTION, ("--limit",), {
-        "type": _POSITIVE, "metavar": "N", "help": "Use only the first N tasks."}),
-    "vintage": (SELECTION, ("--vintage",), {
-        "metavar": "LABEL",
-        "help": "Label of the sampling to use (its vintage): `base`, or a night's date.  [default: base]"}),
-    "vintage-shown": (SELECTION, ("--vintage",), {
-        "metavar": "LABEL", "help": "Only this vintage, or `all`.  [default: the latest of each model]"}),
-    "vintage-only": (SELECTION, ("--vintage",), {"metavar": "LABEL", "help": "Only this vintage."}),
-    "night": (SELECTION, ("--night",), {
-        "metavar": "LABEL",
-        "help": "Vintage to use for models with `resample: nightly`, usually a night's date.  "
-        "[default: same as --vintage]"}),
-    "config": (PLACE, ("--config",), {
-        "type": _PATH, "metavar": "FILE",
-        "help": "Configuration file.  [default: prbench.yaml in this folder, else the embedded default: sample data "
-        "and embedded model]"}),
-    "warehouse": (PLACE, ("--warehouse",), {
-        "type": _PATH, "metavar": "DIR",
-        "help": "Folder with the data.  [default: `warehouse:` in the configuration, else $PRBENCH_WAREHOUSE, else "
-        "warehouse/data beside the configuration file, or in this folder if there is none]"}),
-    "benchmark": (PLACE, ("--benchmark",), {
-        "metavar": "NAME", "help": "Benchmark to use.  [default: as configured]"}),
-    "json": (OUTPUT, ("--json", "as_json"), {
-        "is_flag": True, "help": "Write the result as JSON to standard output."}),
-    "quiet": (OUTPUT, ("-q", "--quiet", "is_quiet"), {
-        "is_flag": True, "help": "Show neither progress nor a summary; errors remain."}),
-    "verbose": (OUTPUT, ("-v", "--verbose", "is_verbose"), {
-        "is_flag": True, "help": "Show log messages, and the traceback of an error."}),
-    "no-prefect": (OUTPUT, ("--no-prefect", "is_unrecorded"), {
-        "is_flag": True, "help": "Do not record this run in Prefect."}),
+Declaration = tuple[str, Sequence[str], dict[str, Any]]
+"""The group of an option, its names, and what click is told."""
+
+
+def _flag(group: str, names: str, text: str) -> Declaration:
+    return group, names.split(), {"is_flag": True, "help": text}
+
+
+def _value(group: str, names: str, metavar: str, text: str, **more: Any) -> Declaration:
+    return group, names.split(), {"metavar": metavar, "help": text, **more}
+
+
+_several = partial(_value, SELECTION, multiple=True)
+_OPTIONS: dict[str, Declaration] = {
+    "hard": _flag(OWN, "--hard is_hard", "Use your latest hard subset of each field instead of the splits."),
+    "score": _value(OWN, "--score", "NAME", "Score to use.  [default: the benchmark's primary score]"),
+    "as": _value(OWN, "--as as_model", "LABEL", "Model of rows that name none."),
+    "by": _value(OWN, "--by by_label", "LABEL", "Judge of rows that name none."),
+    "skip-unknown": _flag(OWN, "--skip-unknown", "Skip rows whose task or criterion is not in the data set."),
+    "table": _value(OWN, "--table tables", "NAME", "Only this table or view (repeatable).", multiple=True),
+    "seed": _value(OWN, "--seed", "N", "Seed of the random sample.", type=int, default=0, show_default=True),
+    "retry-failed": _flag(OWN, "--retry-failed",
+        "Also retry failures that are not retried by default: refused, truncated, context_length, redirected, "
+        "too_large."),
+    "replace-lost": _flag(OWN, "--replace-lost", "Call again for rows that were lost in damaged files."),
+    "max-usd": _value(OWN, "--max-usd", "USD", "Start no call that could raise the run's cost above this.",
+        type=click.FloatRange(min=0, min_open=True)),
+    "max-tokens": _value(OWN, "--max-tokens", "N", "Start no call that could raise the run's tokens above N.",
+        type=_POSITIVE),
+    "stop-at": _value(OWN, "--stop-at", "TIME",
+        "Start no call after this time, such as 06:30 or 2026-11-22T06:30."),
+    "split": _several("--split splits", "NAME", "Only this split (repeatable)."),
+    "model": _several("--model models", "LABEL", "Only this model (repeatable)."),
+    "judge": _several("--judge judges", "LABEL", "Only this judge (repeatable)."),
+    "task": _several("--task tasks", "ID", "Only this task (repeatable)."),
+    "trial": _several("--trial trial_numbers", "N", "Only trial number N (repeatable).", type=_POSITIVE),
+    "trials": _value(SELECTION, "--trials", "N", "Use trials 1 to N.  [default: as configured]", type=_POSITIVE),
+    "limit": _value(SELECTION, "--limit", "N", "Use only the first N tasks.", type=_POSITIVE),
+    "vintage": _value(SELECTION, "--vintage", "LABEL",
+        "Label of the sampling to use (its vintage): `base`, or a night's date.  [default: base]"),
+    "vintage-shown": _value(SELECTION, "--vintage", "LABEL",
+        "Only this vintage, or `all`.  [default: the latest of each model]"),
+    "vintage-only": _value(SELECTION, "--vintage", "LABEL", "Only this vintage."),
+    "night": _value(SELECTION, "--night", "LABEL",
+        "Vintage to use for models with `resample: nightly`, usually a night's date.  [default: same as --vintage]"),
+    "config": _value(PLACE, "--config", "FILE",
+        "Configuration file.  [default: prbench.yaml in this folder, else the embedded default: sample data and "
+        "embedded model]", type=_PATH),
+    "warehouse": _value(PLACE, "--warehouse", "DIR",
+        "Folder with the data.  [default: `warehouse:` in the configuration, else $PRBENCH_WAREHOUSE, else "
+        "warehouse/data beside the configuration file, or in this folder if there is none]", type=_PATH),
+    "benchmark": _value(PLACE, "--benchmark", "NAME", "Benchmark to use.  [default: as configured]"),
+    "json": _flag(OUTPUT, "--json as_json", "Write the result as JSON to standard output."),
+    "quiet": _flag(OUTPUT, "-q --quiet is_quiet", "Show neither progress nor a summary; errors remain."),
+    "verbose": _flag(OUTPUT, "-v --verbose is_verbose", "Show log messages, and the traceback of an error."),
+    "no-prefect": _flag(OUTPUT, "--no-prefect is_unrecorded", "Do not record this run in Prefect."),
 }  # fmt: skip
 _REPAIRS = {"retry_failed", "replace_lost"}
 _ARGUMENTS = {field.name for field in fields(Arguments)}
@@ -120,7 +109,7 @@ class Context:
 
         `checked` are the options whose names must be known.
         """
-        from tasks.compare import EVERY
+        from tasks.compare.leaderboard import EVERY
         from tasks.run.stored_data import on_stored_data
 
         given = self.arguments

@@ -3,7 +3,7 @@
 import json
 import math
 import sys
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,8 @@ from tasks.console import exact
 from tasks.rules.text.characters import visible, visible_json
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from tasks.config.job import Job
     from tasks.console.printing import VisibleConsole
 
@@ -58,6 +60,22 @@ def show_nothing(job: "Job", sentence: str) -> None:
     from tasks.run.stored_data import stored_in_words
 
     click.echo(f"{sentence} {stored_in_words(job)}")
+
+
+def shows_records(job: "Job", records: Sequence[Mapping[str, Any]], as_json: bool, if_empty: str) -> bool:
+    """Show records as JSON, or say that there are none; return whether a table of them remains to be shown."""
+    if as_json:
+        show_json(records)
+    elif not records:
+        show_nothing(job, if_empty)
+    return bool(records) and not as_json
+
+
+def show_records(records: Sequence[Mapping[str, Any]], title: str, *, needed: str = "", groups: Rows = ()) -> None:
+    """Rows whose keys are headings, without columns that have no value; columns up to `needed` are never left out."""
+    columns = [name for name in records[0] if any(record[name] is not None for record in records)]
+    n_least = columns.index(needed) + 1 if needed else None
+    show_table(columns, [[r[name] for name in columns] for r in records], title=title, n_least=n_least, groups=groups)
 
 
 def in_words(columns: Sequence[str]) -> list[str]:
@@ -125,58 +143,39 @@ def show_table(
     are_numbers = [
         bool(rows) and all(isinstance(row[index], int | float | None) for row in rows) for index in range(len(columns))
     ]
-    if not console.is_terminal:
-        console = VisibleConsole(width=_WITHOUT_LIMIT)
-    n_fitting = len(columns)
-    if console.is_terminal:
-        # Where columns may be left out, cells stay whole; otherwise texts may be folded between words.
-        n_fitting = _fitting(columns, cells, are_numbers, console.width, is_whole=n_least is not None)
-        if n_fitting < (n_least or len(columns)):
-            _print_records(console, columns, cells, title)
-            return
     ends = {row for row, (group, following) in enumerate(pairwise(groups)) if group != following}
-    _print_table(console, columns[:n_fitting], cells, are_numbers, title, ends)
-    if n_fitting < len(columns):
-        console.print(f"A wider terminal also shows: {', '.join(columns[n_fitting:])}", style="dim", markup=False)
+    for n_shown in range(len(columns), (n_least or len(columns)) - 1, -1):
+        table = _table(columns[:n_shown], cells, are_numbers, title, ends)
+        if not console.is_terminal:
+            VisibleConsole(width=_WITHOUT_LIMIT).print(table)
+            return
+        width = console.measure(table, options=console.options.update(width=_WITHOUT_LIMIT))
+        # Where columns may be left out, cells stay whole; otherwise texts may be folded between words.
+        if (width.minimum if n_least is None else width.maximum) <= console.width:
+            console.print(table)
+            if n_shown < len(columns):
+                hidden = ", ".join(columns[n_shown:])
+                console.print(f"A wider terminal also shows: {hidden}", style="dim", markup=False)
+            return
+    _print_records(console, columns, cells, title)
 
 
-def _print_table(
-    console: "VisibleConsole", columns: Sequence[str], cells: Sequence[Sequence[str]], are_numbers: Sequence[bool],
-    title: str | None, ends: Container[int],
-) -> None:  # fmt: skip
+def _table(
+    columns: Sequence[str], cells: Sequence[Sequence[str]], are_numbers: Sequence[bool], title: str | None,
+    ends: Container[int],
+) -> "Table":  # fmt: skip
     from rich.table import Table
     from rich.text import Text
 
     table = Table(title=title and Text(title), title_justify="left", header_style="bold")
     for column, is_number in zip(columns, are_numbers, strict=False):
-        table.add_column(Text(column), justify="right" if is_number else "left", no_wrap=is_number, overflow="fold")
-    for place, row in enumerate(cells):
-        table.add_row(*map(Text, row[: len(columns)]), end_section=place in ends)
-    console.print(table)
-
-
-def _fitting(
-    columns: Sequence[str], cells: Sequence[Sequence[str]], are_numbers: Sequence[bool], width: int, *, is_whole: bool
-) -> int:
-    """How many of the first columns fit side by side."""
-    numbers = range(len(columns), 0, -1)
-    return next((n for n in numbers if _narrowest(columns[:n], cells, are_numbers[:n], is_whole) <= width), 0)
-
-
-def _narrowest(
-    columns: Sequence[str], cells: Sequence[Sequence[str]], are_numbers: Sequence[bool], is_whole: bool
-) -> int:
-    """The width below which a table breaks the words of its cells, or cells at all; a header may be folded once."""
-    widths = [
-        max(
-            len(column) if is_number else (len(column) + 1) // 2,
-            *(len(part) for row in cells for part in ([row[index]] if is_whole else row[index].split())),
-            0,
+        least = len(column) if is_number else None
+        table.add_column(
+            Text(column), justify="right" if is_number else "left", no_wrap=is_number, overflow="fold", min_width=least
         )
-        for index, (column, is_number) in enumerate(zip(columns, are_numbers, strict=True))
-    ]
-    # Beside its text a column has two blanks and a line.
-    return sum(widths) + 3 * len(columns) + 1
+    for number, row in enumerate(cells):
+        table.add_row(*map(Text, row[: len(columns)]), end_section=number in ends)
+    return table
 
 
 def _print_records(

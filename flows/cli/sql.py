@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -21,8 +22,6 @@ from tasks.rules.records import Table
 
 if TYPE_CHECKING:
     import duckdb
-
-    from sql.cookbook import Recipe
 
 _FILE = click.Path(path_type=Path)
 # An option whose value may be left out; given alone it is the empty text.
@@ -110,41 +109,39 @@ def _answer(database: Path, query: str, file_format: str, output: Path | None) -
 
 
 def _describe(database: Path, name: str, file_format: str, output: Path | None) -> None:
+    from sql import read, with_steps
+    from warehouse import quoted
+
     if not name:
         _answer(database, tables_query(), file_format, output)
         return
-    table, meaning = described(database, name)
+    table, meaning = _described(database, name)
     if file_format == "table" and output is None:
         click.echo(f"{table}: {meaning}")
-    _answer(database, columns_query(table), file_format, output)
+    named = {"named_table": f"select {quoted(table)} as name"}
+    _answer(database, with_steps(read("questions/look/columns"), named), file_format, output)
 
 
 def _cookbook(context: Context, name: str, file_format: str, output: Path | None, *, is_shown: bool) -> None:
     from sql.cookbook import recipes
 
+    known = {recipe.name: recipe for recipe in recipes()}
     if not name:
         if file_format == "parquet":
             raise click.UsageError("--format parquet: the list of recipes can only be text")
-        rows = [(recipe.name, recipe.question) for recipe in recipes()]
-        show(["name", "question"], rows, file_format, output)
+        show(["name", "question"], [(recipe.name, recipe.question) for recipe in known.values()], file_format, output)
         return
-    known = {recipe.name: recipe for recipe in recipes()}
     if name not in known:
         raise click.UsageError(f"there is no recipe {name}; {nearest(name, known)}")
     recipe = known[name]
-    if is_shown:
-        _show_recipe(recipe, output, as_json=file_format == "json")
-        return
-    if file_format == "table" and output is None:
-        click.echo(recipe.question)
-    _answer(_database(context), recipe.query, file_format, output)
-
-
-def _show_recipe(recipe: "Recipe", output: Path | None, *, as_json: bool) -> None:
     text = f"-- {recipe.question}\n{recipe.query};\n"
-    if output is not None:
+    if not is_shown:
+        if file_format == "table" and output is None:
+            click.echo(recipe.question)
+        _answer(_database(context), recipe.query, file_format, output)
+    elif output is not None:
         output.write_text(text, encoding="utf-8")
-    elif as_json:
+    elif file_format == "json":
         show_json({"name": recipe.name, "question": recipe.question, "query": recipe.query})
     else:
         click.echo(text, nl=False)
@@ -176,7 +173,7 @@ _FIRST = ("leaderboard", "scores", "verdict_details", "tasks", "responses", "run
 _MEASURES = ("_measures", "intervals", "condition_tests")
 
 
-def described(database: Path, name: str) -> tuple[str, str]:
+def _described(database: Path, name: str) -> tuple[str, str]:
     """The name of a published table or view, found whatever its case as in SQL, and what one row of it is.
 
     Raises:
@@ -218,14 +215,6 @@ def tables_query() -> str:
         "origins": f"select * from (values {rows}) as given (name, origin, place)",
     }
     return with_steps(read("questions/look/tables"), steps)
-
-
-def columns_query(name: str) -> str:
-    """The query for the columns of a table."""
-    from sql import read, with_steps
-    from warehouse import quoted
-
-    return with_steps(read("questions/look/columns"), {"named_table": f"select {quoted(name)} as name"})
 
 
 def nearest(name: str, listed: Iterable[str], *, also: Iterable[str] = ()) -> str:
@@ -313,9 +302,6 @@ def _unique(names: list[str]) -> list[str]:
     """Column names of which none appears twice, so that no column is lost: a, a_1, ..."""
     found: list[str] = []
     for name in names:
-        number, unique = 0, name
-        while unique in found:
-            number += 1
-            unique = f"{name}_{number}"
-        found.append(unique)
+        numbered = (f"{name}_{number}" for number in count(1))
+        found.append(next(each for each in chain([name], numbered) if each not in found))
     return found

@@ -8,24 +8,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from tasks.compare import (
-    Difference,
-    Flip,
-    Flips,
-    Kind,
-    Side,
-    comparable,
-    compare,
-    decision,
-    flips_of,
-    notes_on,
-    question_of,
-    sentence,
-    short,
-    table_of,
-    where_in,
-    with_explanations,
-)
+from tasks.compare.differences import Difference, Flip, Flips, compare, flips_of, short, with_explanations
+from tasks.compare.pairs import Kind, Side, comparable, question_of
+from tasks.compare.sentences import decision, notes_on, sentence, table_of, where_in
 from tasks.config.job import Job
 from tasks.report.content.edition import task_address
 from tasks.rules.errors import PipelineError, UsageError

@@ -7,7 +7,7 @@ from typing import Any
 
 from flows.report_server.live import Bar, Live, Row, RunState
 from flows.run.outcomes import ENDINGS
-from tasks.compare import small_note
+from tasks.compare.sentences import small_note
 from tasks.rules.text.numbers import SMALL_MARK, counted, coverage_text, number, rank_notes
 from tasks.run.stages import STAGES
 

@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import ANY_FIELD, Benchmark
 from tasks.check import expectations_of, policies_of
-from tasks.compare import EVERY
+from tasks.compare.leaderboard import EVERY
 from tasks.config.job import Job
 from tasks.config.settings import EARLIER_NIGHTS, EVERY_PAIR, Settings
 from tasks.rules.errors import UsageError

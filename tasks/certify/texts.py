@@ -16,7 +16,7 @@ from tasks.certify.certifying import member_of
 from tasks.config.settings import Dataset
 from tasks.dataset.rows import SUFFIXES, SourceError, read_rows
 from tasks.dataset.source import open_source
-from tasks.exports import read_export
+from tasks.exports.importing import read_export
 from tasks.imports.files import given_rows, in_known_shape, number_of, refuse_unreadable, required_text, vintage_in
 from tasks.rules.conversation import build_messages
 from tasks.rules.errors import UsageError

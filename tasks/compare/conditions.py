@@ -1,7 +1,7 @@
 """One model under several conditions: what differs from its baseline, and which criteria changed."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -137,22 +137,16 @@ def _steps(reader: Reader, benchmark: str, definitions: Definitions) -> tuple[di
 
 def _changes(row: Row, criteria: Sequence[Row], n_criteria: int) -> Changes:
     own = [each for each in criteria if all(each[name] == row[name] for name in _PAIR)]
-    by_category: dict[str, list[Row]] = {}
-    for each in own:
-        by_category.setdefault(each["category"], []).append(each)
+    by_category = groupby(sorted(own, key=itemgetter("category")), key=itemgetter("category"))
     # They come with the largest loss first.
     lost = [each for each in own if each["points"] < 0]
     gained = sorted((each for each in own if each["points"] > 0), key=lambda each: -each["points"])
-    return Changes(
-        row["shared_model"],
-        row["condition"],
-        tuple(_counted(name, of_category) for name, of_category in sorted(by_category.items())),
-        tuple(gained[:n_criteria]),
-        tuple(lost[:n_criteria]),
-    )
+    counted = tuple(_counted(name, list(of_category)) for name, of_category in by_category)
+    model, condition = (row[name] for name in _PAIR)
+    return Changes(model, condition, counted, tuple(gained[:n_criteria]), tuple(lost[:n_criteria]))
 
 
-def _counted(category: str, criteria: Sequence[Mapping[str, Any]]) -> Row:
+def _counted(category: str, criteria: Sequence[Row]) -> Row:
     gains = [each["points"] for each in criteria if each["points"] > 0]
     losses = [each["points"] for each in criteria if each["points"] < 0]
     return {

@@ -95,9 +95,13 @@ def compare(reader: Reader, question: Question) -> Answer:
                 differences.append(difference)
     if not differences:
         raise PipelineError(f"nothing to compare: {empty[0].removesuffix('.')}")
-    return Answer(
-        kind, question.score, tuple(_corrected(differences)), (*notes, *_on_random_parts(reader, found), *empty)
+    # The p-values hold for all together: of several, each may err less.
+    adjusted = holm([difference.paired.p_value for difference in differences])
+    corrected = tuple(
+        replace(difference, p_adjusted=p_value, is_significant=is_significant(p_value))
+        for difference, p_value in zip(differences, adjusted, strict=True)
     )
+    return Answer(kind, question.score, corrected, (*notes, *_on_random_parts(reader, found), *empty))
 
 
 def _on_random_parts(reader: Reader, found: Iterable[Pair]) -> list[str]:
@@ -183,15 +187,6 @@ def _notes(question: Question, pair: Pair, means: Iterable[float], paired: Paire
             f"Only {paired.n_differing} of {paired.n_tasks} tasks differ; below {FEW_OTHERS} an interval is unreliable."
         )
     return notes
-
-
-def _corrected(differences: list[Difference]) -> list[Difference]:
-    """The differences with p-values that hold for all of them together: of several, each may err less."""
-    adjusted = holm([difference.paired.p_value for difference in differences])
-    return [
-        replace(difference, p_adjusted=p_value, is_significant=is_significant(p_value))
-        for difference, p_value in zip(differences, adjusted, strict=True)
-    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,10 +287,11 @@ def _flips(difference: Difference, cells: Sequence[_Cell]) -> Flips:
         if cell["first_value"] != cell["second_value"]
     )
     categories, tasks = _by_category(flips, compared, len(complete)), _by_task(flips, difference)
-    n_undecided, n_left_out = len(shared) - len(decided), len(decided) - len(compared)
     return Flips(
-        flips, categories, tasks, len(answered), len(compared), n_undecided, n_left_out, len(answered) - len(shared)
-    )
+        flips, categories, tasks, n_criteria=len(answered), n_compared=len(compared),
+        n_undecided=len(shared) - len(decided), n_left_out=len(decided) - len(compared),
+        n_in_one=len(answered) - len(shared),
+    )  # fmt: skip
 
 
 def _by_category(flips: Sequence[Flip], compared: Sequence[_Cell], n_tasks: int) -> tuple[CategoryChange, ...]:
@@ -315,10 +311,9 @@ def _by_task(flips: Sequence[Flip], difference: Difference) -> tuple[TaskChange,
     for flip in flips:
         effects[flip.task_id].append(flip.effect)
     changes = [
-        TaskChange(each.task_id, each.first, each.second, each.second - each.first,
-                   *_gained_and_lost(effects[each.task_id]))
-        for each in difference.tasks
-    ]  # fmt: skip
+        TaskChange(t.task_id, t.first, t.second, t.second - t.first, *_gained_and_lost(effects[t.task_id]))
+        for t in difference.tasks
+    ]
     return tuple(sorted(changes, key=lambda change: (change.difference, change.task_id)))
 
 

@@ -46,11 +46,9 @@ def leaderboard(job: Job, choice: Choice) -> Table:
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
     _refuse_other_benchmarks(benchmark, choice)
     given = {
-        "splits": list(job.settings.dataset.splits),
-        "models": list(job.named_models or ()),
-        "judges": list(job.named_judges or ()),
-        "vintage": choice.vintage,
-    }
+        "splits": list(job.settings.dataset.splits), "models": list(job.named_models or ()),
+        "judges": list(job.named_judges or ()), "vintage": choice.vintage,
+    }  # fmt: skip
     data_set = {"benchmark": benchmark.name, "revision": data.revision, "bar": job.settings.coverage.min}
     with Warehouse(job.warehouse).reader() as reader:
         if choice.selection is not None:

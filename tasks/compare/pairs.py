@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from difflib import get_close_matches
 from itertools import product
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import sql
 from tasks.benchmarks import load_benchmark
@@ -220,7 +220,10 @@ def pairs(reader: Reader, question: Question) -> tuple[Kind, list[Pair], list[st
     notes = []
     if question.revision and kind != "revision" and question.revision not in {each.dataset_revision for each in meant}:
         notes.append(f"No verdict on the configured revision {question.revision[:12]}; another one is compared.")
-    sides = _sides(reader, question, kind, names, [each for each in meant if _is_asked_for(each, question, kind)])
+    sides: dict[str, list[Side]] = {name: [] for name in names}
+    asked_for = [each for each in meant if _is_asked_for(each, question, kind)]
+    for side in _sides(reader, question.benchmark, kind, asked_for, names):
+        sides[side.name].append(side)
     found = [pair for name in names[1:] for pair in _paired(kind, sides[names[0]], sides[name])]
     if not found:
         raise PipelineError(_nothing(kind, names, sides))
@@ -245,12 +248,15 @@ def of_revision(every: Sequence[ModelRun], revision: str | None) -> Sequence[Mod
     return [each for each in every if each.dataset_revision == revision] or every
 
 
-def grouped(kind: Kind, sides: Iterable[Side]) -> dict[_Key, list[Side]]:
+def _grouped(kind: Kind, sides: Iterable[Side]) -> dict[_Key, list[Side]]:
     """The sides in groups that are equal in everything but what is compared."""
+    return _by([name for name in _IDENTITY if name not in _MAY_DIFFER[kind]], sides)
+
+
+def _by(names: Sequence[str], sides: Iterable[Side]) -> dict[_Key, list[Side]]:
     groups: dict[_Key, list[Side]] = {}
     for side in sides:
-        key = tuple(getattr(side.model_run, name) for name in _IDENTITY if name not in _MAY_DIFFER[kind])
-        groups.setdefault(key, []).append(side)
+        groups.setdefault(tuple(getattr(side.model_run, name) for name in names), []).append(side)
     return groups
 
 
@@ -276,24 +282,23 @@ def _is_asked_for(model_run: ModelRun, question: Question, kind: Kind) -> bool:
 
 
 def _sides(
-    reader: Reader, question: Question, kind: Kind, names: Sequence[str], every: Sequence[ModelRun]
-) -> dict[str, list[Side]]:
+    reader: Reader, benchmark: str, kind: Kind, every: Sequence[ModelRun], names: Sequence[str] | None = None
+) -> list[Side]:
+    """The model runs under the names that they have as this kind; only those of some names, if any are given."""
     if kind != "run":
-        return {name: [Side(name, each) for each in every if getattr(each, COLUMN_OF[kind]) == name] for name in names}
+        named = [Side(getattr(each, COLUMN_OF[kind]), each) for each in every]
+        return [side for side in named if names is None or side.name in names]
     by_id = {each.model_run_id: each for each in every}
-    sides: dict[str, list[Side]] = {name: [] for name in names}
-    for row in _made_by(reader, question.benchmark, list(names)):
-        if row["model_run_id"] in by_id:
-            sides[row["run_id"]].append(Side(row["run_id"], by_id[row["model_run_id"]], frozenset(row["task_ids"])))
-    return sides
-
-
-def _made_by(reader: Reader, benchmark: str, runs: list[str] | None) -> list[dict[str, Any]]:
-    return reader.rows(sql.read("questions/compare/runs"), {"benchmark": benchmark, "runs": runs})
+    parameters = {"benchmark": benchmark, "runs": None if names is None else list(names)}
+    return [
+        Side(row["run_id"], by_id[row["model_run_id"]], frozenset(row["task_ids"]))
+        for row in reader.rows(sql.read("questions/compare/runs"), parameters)
+        if row["model_run_id"] in by_id
+    ]
 
 
 def _paired(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> list[Pair]:
-    of_first, of_second = grouped(kind, first), grouped(kind, second)
+    of_first, of_second = _grouped(kind, first), _grouped(kind, second)
     # The order of the model runs, not that of their keys.
     return [
         pair
@@ -310,18 +315,11 @@ def _pairs_of_group(kind: Kind, first: list[Side], second: list[Side]) -> list[P
     if kind != "judge":
         return [_latest(kind, first, second)]
     # With one template for both, the judges alone differ.
-    by_template = [_by_template(sides) for sides in (first, second)]
+    by_template = [_by(["template_hash"], sides) for sides in (first, second)]
     shared = [template for template in by_template[0] if template in by_template[1]]
     return [_latest(kind, *(of_side[template] for of_side in by_template)) for template in shared] or [
         _latest(kind, first, second)
     ]
-
-
-def _by_template(sides: Iterable[Side]) -> dict[str, list[Side]]:
-    found: dict[str, list[Side]] = {}
-    for side in sides:
-        found.setdefault(side.model_run.template_hash, []).append(side)
-    return found
 
 
 def _latest(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> Pair:
@@ -370,17 +368,9 @@ def comparable(reader: Reader, benchmark: str, revision: str, kind: Kind) -> lis
         PipelineError: there is no verdict yet.
     """
     every = [each for each in of_revision(model_runs(reader, benchmark), revision) if each.is_by_judge]
-    groups = grouped(kind, _comparable_sides(reader, benchmark, kind, every)).values()
+    groups = _grouped(kind, _sides(reader, benchmark, kind, every)).values()
     found = [[side for side in group if _has_another(side, group)] for group in groups]
     return [group for group in found if group]
-
-
-def _comparable_sides(reader: Reader, benchmark: str, kind: Kind, every: Sequence[ModelRun]) -> list[Side]:
-    if kind != "run":
-        return [Side(getattr(each, COLUMN_OF[kind]), each) for each in every]
-    by_id = {each.model_run_id: each for each in every}
-    rows = _made_by(reader, benchmark, None)
-    return [Side(row["run_id"], by_id[row["model_run_id"]]) for row in rows if row["model_run_id"] in by_id]
 
 
 def _has_another(side: Side, group: Sequence[Side]) -> bool:

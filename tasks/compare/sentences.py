@@ -141,9 +141,22 @@ def small_note() -> str:
     return f"{SMALL_MARK} {few}: the interval may be too narrow"
 
 
-def figure(size: float) -> str:
+def figure(size: float | None) -> str | None:
     """Three decimals, or one digit where three decimals would show 0."""
+    if size is None:
+        return None
     return f"{size:.3f}" if size >= 0.0005 or size == 0 else f"{size:.1g}"
+
+
+def interval_in_words(
+    low: float | None, high: float | None, p_value: float | None, *, is_small: bool | None, differ: float | None
+) -> str:
+    """The interval of a difference, or why there is none; `differ` is not 0 if any task differs."""
+    if low is not None:
+        return f"{low:+z.3f} to {high:+z.3f}{SMALL_MARK if is_small else ''}"
+    if p_value is not None:
+        return "nearly all tasks change alike"
+    return "too few tasks differ" if differ else "no task differs"
 
 
 def p_value(value: float | None) -> str | None:
@@ -186,25 +199,20 @@ def _cells(answer: Answer, found: Difference) -> Iterator[tuple[str, Cell]]:
         yield CONTEXT[name].capitalize(), on_both(pair.first, pair.second, name)
     yield "Split", found.split
     yield "Difference", f"{found.difference:+z.3f}"
-    yield INTERVAL, _interval(found)
+    yield (
+        INTERVAL,
+        interval_in_words(
+            paired.ci_low, paired.ci_high, paired.p_value, is_small=paired.is_small, differ=n_unequal(found)
+        ),
+    )
     yield "p", p_value(paired.p_value)
     if len(answer.differences) > 1:
         yield "p corrected", p_value(found.p_adjusted)
     yield "Significant", found.is_significant
     yield "Tasks", f"{paired.n_tasks} of {found.n_wanted}"
-    smallest = paired.smallest_detectable
-    yield "Smallest detectable difference", None if smallest is None else figure(smallest)
+    yield "Smallest detectable difference", figure(paired.smallest_detectable)
     yield "First mean", f"{found.first_mean:z.3f}"
     yield "Second mean", f"{found.second_mean:z.3f}"
-
-
-def _interval(found: Difference) -> str:
-    paired = found.paired
-    if paired.ci_low is not None:
-        return f"{paired.ci_low:+z.3f} to {paired.ci_high:+z.3f}{SMALL_MARK if paired.is_small else ''}"
-    if paired.p_value is not None:
-        return "nearly all tasks change alike"
-    return "too few tasks differ" if n_unequal(found) else "no task differs"
 
 
 def _on_figures(answer: Answer) -> Iterator[str]:

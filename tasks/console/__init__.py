@@ -124,9 +124,6 @@ class Tally:
 class _Lines:
     """Shown where nobody watches: a line now and then, and one at the end."""
 
-    def add(self, tally: Tally) -> None:
-        """Do nothing: its first line comes later."""
-
     def show(self, tally: Tally) -> None:
         if tally.done >= tally.total or time.monotonic() - tally.said_at_s > _LINE_EVERY_S:
             tally.said_at_s = time.monotonic()
@@ -156,12 +153,11 @@ class _Bars:
         # What is printed meanwhile goes through Rich, which would obey it.
         self._ending.enter_context(shown_visibly())
 
-    def add(self, tally: Tally) -> None:
+    def show(self, tally: Tally) -> None:
         from rich.markup import escape
 
-        self._numbers[tally.name] = self._bars.add_task(escape(visible(tally.name)), total=tally.total, failures="")
-
-    def show(self, tally: Tally) -> None:
+        if tally.name not in self._numbers:
+            self._numbers[tally.name] = self._bars.add_task(escape(visible(tally.name)), total=tally.total, failures="")
         failures = f"{tally.failed} failed" if tally.failed else ""
         self._bars.update(self._numbers[tally.name], completed=tally.done, failures=failures)
 
@@ -195,7 +191,7 @@ def progress(what: str, totals: Mapping[str, int], *, is_quiet: bool = False) ->
             _screens.append(_Bars() if sys.stderr.isatty() else _Lines())
         _shown.update(tallies)
         for tally in tallies.values():
-            _screens[0].add(tally)
+            _screens[0].show(tally)
     try:
         yield list(tallies.values())
     finally:

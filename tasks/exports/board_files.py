@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,12 @@ _HERE = {
 """Columns that only this leaderboard has, or of which there is less to say than in the warehouse."""
 _WIDEST, _CREATED = 60, datetime(2026, 1, 1)
 """Width of a column in characters; the same time in every file, so that the same rows give the same bytes."""
+
+
+_OPTIONS = {
+    "in_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "remove_timezone": True,
+    "default_date_format": "yyyy-mm-dd hh:mm:ss",
+}  # fmt: skip
 
 
 def write_board(job: Job, table: Table, file: Path, by: str | None = None) -> StageReport:
@@ -108,7 +114,7 @@ def _workbook(columns: Sequence[str], rows: Sequence[Sequence[Any]], explained: 
     import xlsxwriter
 
     content = io.BytesIO()
-    with xlsxwriter.Workbook(content, {"in_memory": True}) as workbook:
+    with xlsxwriter.Workbook(content, _OPTIONS) as workbook:
         workbook.set_properties({"created": _CREATED})
         for name, titles, of_sheet in (
             ("leaderboard", columns, rows), ("columns", ("column", "meaning"), explained),
@@ -120,28 +126,14 @@ def _workbook(columns: Sequence[str], rows: Sequence[Sequence[Any]], explained: 
 def _write_sheet(workbook: Any, name: str, titles: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """A sheet with a heading that stays in view, each value in its own type."""
     sheet = workbook.add_worksheet(name)
-    heading = workbook.add_format({"bold": True})
-    text, marked = workbook.add_format(), workbook.add_format({"quote_prefix": True})
-    time = workbook.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"})
+    heading, marked = workbook.add_format({"bold": True}), workbook.add_format({"quote_prefix": True})
     for column, title in enumerate(titles):
         sheet.write_string(0, column, title, heading)
         for place, row in enumerate(rows, start=1):
-            _write_cell(sheet, place, column, _cell(row[column]), {"text": text, "marked": marked, "time": time})
+            value = _cell(row[column])
+            # A text is never a formula, also after it was edited.
+            sheet.write(place, column, value, marked if isinstance(value, str) and may_run(value) else None)
         widest = max(len(str(each)) for each in (title, *(row[column] for row in rows)) if each is not None)
         sheet.set_column(column, column, min(widest + 1, _WIDEST if name == "leaderboard" else 2 * _WIDEST))
     sheet.freeze_panes(1, 0)
     sheet.autofilter(0, 0, len(rows), len(titles) - 1)
-
-
-def _write_cell(sheet: Any, row: int, column: int, value: Any, formats: dict[str, Any]) -> None:
-    """One cell: what is not known stays empty; a text is never a formula, also after it was edited."""
-    if isinstance(value, bool):
-        sheet.write_boolean(row, column, value)
-    elif isinstance(value, int | float):
-        sheet.write_number(row, column, value)
-    elif isinstance(value, datetime):
-        sheet.write_datetime(row, column, value.replace(tzinfo=None), formats["time"])
-    elif isinstance(value, date):
-        sheet.write_datetime(row, column, value, formats["time"])
-    elif value is not None:
-        sheet.write_string(row, column, str(value), formats["marked" if may_run(str(value)) else "text"])

@@ -171,7 +171,9 @@ def _cell(text: str) -> str:
 
 def _licence_of(job: Job, benchmark: Benchmark) -> tuple[str, str]:
     """The licence of the tasks at the job's revision, by the hub's name for it, and what is to be said about it."""
-    if _is_own_sample(job, benchmark):
+    sample = job.settings.model_copy(update={"dataset": Dataset(source="sample")})
+    is_shipped = sample_of(benchmark.name) == sample_path(benchmark.name)
+    if is_shipped and with_revision(job.model_copy(update={"settings": sample})).data.revision == job.data.revision:
         return _OF_SAMPLES, f"The tasks are this pipeline's own sample for {benchmark.title} ({_OF_SAMPLES})."
     if benchmark.licence is None:
         return _UNKNOWN, f"The licence of {benchmark.title} is not known to this pipeline; ask its publisher."
@@ -180,11 +182,3 @@ def _licence_of(job: Job, benchmark: Benchmark) -> tuple[str, str]:
         f"Tasks, conversations and rubrics are those of {benchmark.title}, which is published at {where} under "
         f"{benchmark.licence}; name it when you pass them on. If yours come from elsewhere, the terms there count."
     )
-
-
-def _is_own_sample(job: Job, benchmark: Benchmark) -> bool:
-    """Whether the job's revision is that of the sample that ships."""
-    if sample_of(benchmark.name) != sample_path(benchmark.name):
-        return False
-    settings = job.settings.model_copy(update={"dataset": Dataset(source="sample")})
-    return with_revision(job.model_copy(update={"settings": settings})).data.revision == job.data.revision

@@ -243,7 +243,7 @@ def expected_widths(
     now = _widths_now(reader, wanted, purpose, population)
     models, free = population.models, population.free
     groups = [list(purpose.models)] if purpose.is_difference else [[each] for each in sorted(set(models.tolist()))]
-    known = [now[each]["width"] for group in groups for each in [" ".join(group)] if each in now]
+    known = [now[name]["width"] for name in map(" ".join, groups) if name in now]
     has_figures = len(known) == len(groups)
     found = [Width(0, float(np.mean(known)) if has_figures else None, has_figures)]
     for n in sorted({*AFTER, n_rows}):

@@ -42,7 +42,12 @@ def opened_export(source: Path | Store, *, is_quiet: bool) -> Iterator[Export]:
         yield read_export(place.path)
         return
     with TemporaryDirectory(prefix="prbench-") as temporary:
-        yield _downloaded(place, Path(temporary), is_quiet=is_quiet)
+        folder, tables, there = Path(temporary), _importable(place), place.files()
+        sizes = {file.name: file.n_bytes for table in tables for file in table.files}
+        wanted = {name: folder / name for name in sizes if name in there}  # `verify` names what is missing
+        place.get(wanted, sum(sizes[name] for name in wanted), is_quiet=is_quiet)
+        verify(folder, tables, str(place))
+        yield Export(folder, tables)
 
 
 def read_export(folder: Path) -> Export:
@@ -58,16 +63,6 @@ def read_export(folder: Path) -> Export:
 
 def _importable(place: Folder | Store) -> list[Exported]:
     return [table for table in read_export_list(place).tables if not table.is_derived]
-
-
-def _downloaded(store: Store, folder: Path, *, is_quiet: bool) -> Export:
-    tables = _importable(store)
-    there = store.files()
-    sizes = {file.name: file.n_bytes for table in tables for file in table.files}
-    wanted = {name: folder / name for name in sizes if name in there}  # `verify` names what is missing
-    store.get(wanted, sum(sizes[name] for name in wanted), is_quiet=is_quiet)
-    verify(folder, tables, str(store))
-    return Export(folder, tables)
 
 
 def import_tables(job: Job, export: Export) -> StageReport:

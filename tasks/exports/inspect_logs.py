@@ -1,10 +1,12 @@
-"""Results as logs that Inspect View opens, one for each model and judge."""
+"""Results as logs that Inspect View opens, one for each model and judge; a sample is one response under a judge."""
 
 import importlib.metadata
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import fsum
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -13,21 +15,21 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 import sql
 from tasks.assemble import complete_conversations
 from tasks.config.job import Job
-from tasks.exports.inspect_samples import GRADER, Usage, added, sample_of, summary_of
 from tasks.exports.tables import refuse_filled
+from tasks.rules.conversation import Message
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import digest
 from tasks.run.missing_work import WantedTasks, wanted_tasks
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
-Row = dict[str, Any]
+Row = Mapping[str, Any]
+Document = dict[str, Any]
 _TASKS_AT_ONCE = 500
 """So many tasks are in memory at a time, with all their answers and verdicts of one model run."""
 _PLAN = {"name": "plan", "steps": [{"solver": "generate"}]}
 """How answers were made: one generation on the conversation."""
 _UNFIT = re.compile(r"[^A-Za-z0-9.-]+")
-Document = dict[str, Any]
 NOTICE = "Benchmark data with answers to it: do not train models on it. Markers against that (canaries) are left out."
 _PACKAGE = "prbench-pipeline"
 _SAID = (
@@ -43,6 +45,28 @@ VERSION = 2
 SUFFIX = ".eval"
 _EARLIEST = (1980, 1, 1, 0, 0, 0)
 """The time of every member, since a zip cannot do without one."""
+GRADER = "grader"
+"""The role of the judge; Inspect calls judges so."""
+_UNSCORED = float("nan")
+"""The value by which Inspect knows a sample that no metric counts."""
+_STOPPED = {"truncated": "max_tokens", "context_length": "model_length", "refused": "content_filter"}
+_MOST_SHOWN = 1_000
+"""Characters of a text in a summary."""
+_JUDGING = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
+_OF_TASK = ("field", "topic", "expert", "splits", "decision_types", "economic_pathways")
+_OF_RESPONSE = ("response_id", "source", "degraded", "finish_reason", "served_model", "cost_usd")
+_OF_CRITERION = (
+    "criterion_id", "title", "category", "severity", "weight", "status", "value", "explanation", "error", "cost_usd",
+    "may_hide_failures",
+)  # fmt: skip
+Usage = dict[str, Any]
+NEVER_CALLED = ("not_judged", "no_response")
+"""The status of a criterion that no judge was asked about."""
+_MARKDOWN = re.compile(r"([\\`*_\[\]|~$])")
+"""What Markdown would give a meaning to; a title or an explanation is text. Inspect View escapes HTML itself."""
+_DECIDED = ("met", "partial", "unmet")
+_ALWAYS_COUNTED = ("input_tokens", "output_tokens", "total_tokens")
+_SOMETIMES_COUNTED = ("input_tokens_cache_read", "reasoning_tokens")
 
 
 def export_inspect(job: Job, folder: Path, vintage: str | None = None) -> StageReport:
@@ -79,29 +103,65 @@ def export_inspect(job: Job, folder: Path, vintage: str | None = None) -> StageR
 
 def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path) -> int:
     """Write the log of one model run, and return the number of its samples."""
-    spec = spec_of(model_run, wanted.benchmark.title, wanted.task_ids)
-    file = EvalFile(folder / _name_of(model_run))
-    totals = Totals(wanted.benchmark.primary_score.score_name)
+    about = {"eval": _spec(model_run, wanted.benchmark.title, wanted.task_ids), "plan": _PLAN}
+    totals, summaries = _Totals(), []
+    temporary = folder / f".{uuid4().hex}.tmp"
     try:
-        file.start(spec, _PLAN)
-        for sample in _samples(reader, wanted, model_run):
-            file.add(sample, summary_of(sample))
-            totals.add(sample)
-        figures = reader.rows(sql.read("questions/exports/inspect_results"), {
-            "benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "splits": list(wanted.splits),
-            "model_run": model_run["model_run_id"],
-        })  # fmt: skip
-        file.finish({
-            "status": "success", "eval": spec, "plan": _PLAN,
-            "results": results_of(figures, totals.n_samples, totals.n_failed, totals.n_scored),
-            "stats": stats_of(model_run, totals.completed_at, totals.usages, totals.judged),
-        })  # fmt: skip
+        with ZipFile(temporary, "w", ZIP_DEFLATED) as log:
+            _put(log, "_journal/start.json", {"version": VERSION, **about})
+            for sample in _samples(reader, wanted, model_run):
+                _put(log, f"samples/{sample['id']}_epoch_{sample['epoch']}.json", sample)
+                summaries.append(_summary_of(sample))
+                totals.add(sample, wanted.benchmark.primary_score.score_name)
+            figures = reader.rows(sql.read("questions/exports/inspect_results"), {
+                "benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "splits": list(wanted.splits),
+                "model_run": model_run["model_run_id"],
+            })  # fmt: skip
+            _put(log, "summaries.json", summaries)
+            # When the first answer and the last verdict were stored, and the usage of all samples.
+            stats = {
+                "started_at": model_run["first_answered_at"].isoformat(), "completed_at": totals.completed_at,
+                "model_usage": totals.usages, "role_usage": {GRADER: totals.judged} if totals.judged else {},
+            }  # fmt: skip
+            results = _results(figures, len(summaries), totals.n_failed, totals.n_scored)
+            header = {"version": VERSION, "status": "success", **about, "results": results, "stats": stats}
+            _put(log, "header.json", header)
+        # A log has its name once it is complete.
+        temporary.replace(folder / _name_of(model_run))
     finally:
-        file.discard()
-    return totals.n_samples
+        temporary.unlink(missing_ok=True)
+    return len(summaries)
 
 
-def _samples(reader: Reader, wanted: WantedTasks, model_run: Row) -> Iterator[Row]:
+def _put(log: ZipFile, name: str, document: Document | Sequence[Document]) -> None:
+    """Write a member; a float that is no number as `NaN`, which is how Inspect marks a sample without a score."""
+    member = ZipInfo(name, _EARLIEST)
+    member.compress_type = ZIP_DEFLATED
+    log.writestr(member, json.dumps(document, ensure_ascii=False))
+
+
+@dataclass
+class _Totals:
+    """Samples without an answer and with a score, and the usage of all."""
+
+    n_failed: int = 0
+    n_scored: int = 0
+    usages: dict[str, Usage] = field(default_factory=dict)
+    judged: Usage | None = None
+    completed_at: str = ""
+
+    def add(self, sample: Document, primary_score: str) -> None:
+        """Count one sample."""
+        self.n_failed += sample["error"] is not None
+        score = sample["scores"].get(primary_score)
+        self.n_scored += score is not None and score["reason"] is None
+        for name, usage in sample["model_usage"].items():
+            self.usages[name] = _added([self.usages.get(name), usage]) or {}
+        self.judged = _added([self.judged, sample["role_usage"].get(GRADER)])
+        self.completed_at = max(self.completed_at, sample["completed_at"])
+
+
+def _samples(reader: Reader, wanted: WantedTasks, model_run: Row) -> Iterator[Document]:
     """The samples of a model run, by task and trial."""
     primary = wanted.benchmark.primary_score.score_name
     task_ids = sorted(wanted.task_ids)
@@ -119,7 +179,7 @@ def _samples(reader: Reader, wanted: WantedTasks, model_run: Row) -> Iterator[Ro
         for response in responses:
             task_id, response_id = response["task_id"], response["response_id"]
             of_response = sorted(scores[response_id], key=lambda row: row["score_name"] != primary)
-            yield sample_of(model_run, response, conversations[task_id].messages, criteria[response_id], of_response)
+            yield _sample_of(model_run, response, conversations[task_id].messages, criteria[response_id], of_response)
 
 
 def _by_response(rows: Sequence[Row]) -> Mapping[str, list[Row]]:
@@ -131,43 +191,31 @@ def _by_response(rows: Sequence[Row]) -> Mapping[str, list[Row]]:
 
 def _name_of(model_run: Row) -> str:
     """A name that says what a log is about; labels may hold anything, so the id tells apart what looks alike."""
-    parts = (model_run["benchmark"], model_run["model"], model_run["judge"], eval_id_of(model_run)[:8])
+    parts = (model_run["benchmark"], model_run["model"], model_run["judge"], _id_of(model_run, "inspect eval")[:8])
     return "_".join(_UNFIT.sub("-", part)[:40] for part in parts) + SUFFIX
 
 
-def spec_of(model_run: Row, title: str, task_ids: Sequence[str]) -> Document:
+def _spec(model_run: Row, title: str, task_ids: Sequence[str]) -> Document:
     """What was evaluated: Inspect's `EvalSpec`. Ids are hashes of what the log is about."""
-    benchmark, revision = model_run["benchmark"], model_run["dataset_revision"]
     return {
-        "eval_id": eval_id_of(model_run),
-        "run_id": digest("inspect run", *_identity(model_run))[:22],
-        "created": model_run["first_answered_at"].isoformat(),
-        "task": benchmark,
+        "eval_id": _id_of(model_run, "inspect eval"), "run_id": _id_of(model_run, "inspect run"),
+        "created": model_run["first_answered_at"].isoformat(), "task": model_run["benchmark"],
         # Of logs with one task id, Inspect View takes all but the last for attempts that were retried.
-        "task_id": digest("inspect task", *_identity(model_run))[:22],
-        "task_version": revision,
-        "task_display_name": title,
-        "solver": "generate",
-        "tags": [model_run["judge"], model_run["vintage"]],
+        "task_id": _id_of(model_run, "inspect task"), "task_version": model_run["dataset_revision"],
+        "task_display_name": title, "solver": "generate", "tags": [model_run["judge"], model_run["vintage"]],
         "dataset": {"name": title, "samples": len(task_ids), "sample_ids": list(task_ids), "shuffled": False},
-        "model": model_run["model"],
-        "model_roles": {GRADER: {"model": model_run["judge"]}},
+        "model": model_run["model"], "model_roles": {GRADER: {"model": model_run["judge"]}},
         "config": {"epochs": model_run["n_trials"], "epochs_reducer": ["mean"]},
         "packages": {_PACKAGE: importlib.metadata.version(_PACKAGE)},
-        "metadata": {
-            **{name: model_run[name] for name in _SAID},
-            "may_hide_failures": model_run["may_hide_failures"],
-            "notice": NOTICE,
-        },
-    }
+        "metadata": {name: model_run[name] for name in (*_SAID, "may_hide_failures")} | {"notice": NOTICE},
+    }  # fmt: skip
 
 
-def eval_id_of(model_run: Row) -> str:
-    """The id of a log."""
-    return digest("inspect eval", *_identity(model_run))[:22]
+def _id_of(model_run: Row, what: str) -> str:
+    return digest(what, *(model_run[name] for name in ("benchmark", "model", *_SAID)))[:22]
 
 
-def results_of(figures: Sequence[Row], n_samples: int, n_failed: int, n_scored: int) -> Document:
+def _results(figures: Sequence[Row], n_samples: int, n_failed: int, n_scored: int) -> Document:
     """The results: for each score its figures on each split, as the leaderboard shows them.
 
     Args:
@@ -190,24 +238,14 @@ def results_of(figures: Sequence[Row], n_samples: int, n_failed: int, n_scored: 
     return {"total_samples": n_samples, "completed_samples": n_samples - n_failed, "scores": scores}
 
 
-def stats_of(model_run: Row, completed_at: str, usages: Mapping[str, Usage], judged: Usage | None) -> Document:
-    """The usage of all samples; when the first answer and the last verdict were stored."""
-    return {
-        "started_at": model_run["first_answered_at"].isoformat(),
-        "completed_at": completed_at,
-        "model_usage": dict(usages),
-        "role_usage": {GRADER: judged} if judged else {},
-    }
-
-
 def _metrics(row: Row, *, has_group: bool) -> dict[str, Document]:
     """The figures of one row that are known; of several splits each is a group.
 
     Without a mean there are none: Inspect View shows a log's first metric as its score, whatever that is.
     """
-    found: dict[str, Document] = {}
     if row["mean_score"] is None:
-        return found
+        return {}
+    found: dict[str, Document] = {}
     # Of a mean below 0 the leaderboard shows 0.
     unclipped = {"unclipped_mean": "raw_mean_score"} if row["raw_mean_score"] != row["mean_score"] else {}
     for name, column in {**_METRICS, **unclipped}.items():
@@ -219,66 +257,157 @@ def _metrics(row: Row, *, has_group: bool) -> dict[str, Document]:
     return found
 
 
-def _identity(model_run: Row) -> list[Any]:
-    return [model_run[name] for name in ("benchmark", "model", *_SAID)]
+def _sample_of(
+    model_run: Row, response: Row, messages: Sequence[Message], criteria: Sequence[Row], scores: Sequence[Row]
+) -> Document:
+    """A sample: conversation, answer, scores with every criterion, usage; the error if there is no answer.
 
-
-class Totals:
-    """Counts samples, those without an answer and those with a score, and adds up their usage."""
-
-    def __init__(self, primary_score: str) -> None:
-        self._primary_score = primary_score
-        self.n_samples = self.n_failed = self.n_scored = 0
-        self.usages: dict[str, Usage] = {}
-        self.judged: Usage | None = None
-        self.completed_at = ""
-
-    def add(self, sample: Mapping[str, Any]) -> None:
-        """Count one sample."""
-        self.n_samples += 1
-        self.n_failed += sample["error"] is not None
-        score = sample["scores"].get(self._primary_score)
-        self.n_scored += score is not None and score["reason"] is None
-        for name, usage in sample["model_usage"].items():
-            self.usages[name] = added([self.usages.get(name), usage]) or {}
-        self.judged = added([self.judged, sample["role_usage"].get(GRADER)])
-        self.completed_at = max(self.completed_at, sample["completed_at"])
-
-
-class EvalFile:
-    """A log that is being written; it has its name once it is complete.
-
-    A float that is no number is written as `NaN`, which is how Inspect marks a sample without a score.
+    Args:
+        model_run: who answered and who judged.
+        response: the answer with its task's labels, or how it failed.
+        messages: the conversation that was sent.
+        criteria: every criterion of the task, with the verdict on this response.
+        scores: the response's scores, the main one first; empty for a failed response.
     """
+    uid = digest("inspect sample", response["response_id"], *(model_run[name] for name in _JUDGING))[:22]
+    turns = [
+        {"id": f"{uid}-{place}", "role": role, "content": text, **({"source": "input"} if role == "user" else {})}
+        for place, (role, text) in enumerate(messages)
+    ]
+    answer = None if response["text"] is None else {
+        "id": f"{uid}-answer", "role": "assistant", "content": response["text"], "source": "generate",
+        "model": response["served_model"] or model_run["model"],
+    }  # fmt: skip
+    sampled, judged = _usage_of(response), _usage_of_calls(criteria)
+    used = [(model_run["model"], sampled), (model_run["judge"], judged)]
+    return {
+        "id": response["task_id"], "epoch": response["trial"], "input": turns, "target": "",
+        "messages": [*turns, *([answer] if answer else [])],
+        "output": _output(model_run, response, answer, sampled),
+        "scores": _scores(criteria, scores) if answer else {},
+        "metadata": {name: response[name] for name in (*_OF_TASK, *_OF_RESPONSE)},
+        # Model and judge may have one name.
+        "model_usage": {
+            name: usage
+            for name in (model_run["model"], model_run["judge"])
+            if (usage := _added(each for other, each in used if other == name))
+        },
+        "role_usage": {GRADER: judged} if judged else {},
+        "completed_at": max(made for row in (response, *criteria) if (made := row["created_at"])).isoformat(),
+        "uuid": uid,
+        "error": None if answer else dict.fromkeys(("message", "traceback", "traceback_ansi"), _cause(response)),
+    }  # fmt: skip
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._temporary = path.with_name(f".{uuid4().hex}.tmp")
-        self._zip = ZipFile(self._temporary, "w", ZIP_DEFLATED)
-        self._summaries: list[Document] = []
 
-    def start(self, spec: Mapping[str, Any], plan: Mapping[str, Any]) -> None:
-        """Write what is known before the first sample."""
-        self._put("_journal/start.json", {"version": VERSION, "eval": spec, "plan": plan})
+def _summary_of(sample: Document) -> Document:
+    """What the list of samples shows of one; long texts are cut."""
+    asked = next((turn["content"] for turn in reversed(sample["input"]) if turn["role"] == "user"), "")
+    scores = {
+        name: {"value": score["value"], "explanation": score["explanation"][:_MOST_SHOWN]}
+        for name, score in sample["scores"].items()
+    }
+    kept = ("id", "epoch", "target", "metadata", "model_usage", "role_usage", "completed_at", "uuid")
+    return {
+        **{name: sample[name] for name in kept}, "input": asked[:_MOST_SHOWN], "scores": scores,
+        "error": sample["error"] and sample["error"]["message"], "completed": True,
+        "message_count": len(sample["messages"]),
+    }  # fmt: skip
 
-    def add(self, sample: Document, summary: Document) -> None:
-        """Write one sample."""
-        self._put(f"samples/{sample['id']}_epoch_{sample['epoch']}.json", sample)
-        self._summaries.append(summary)
 
-    def finish(self, header: Mapping[str, Any]) -> None:
-        """Write the header, and give the file its name."""
-        self._put("summaries.json", self._summaries)
-        self._put("header.json", {"version": VERSION, **header})
-        self._zip.close()
-        self._temporary.replace(self._path)
+def _output(model_run: Row, response: Row, answer: Document | None, usage: Document | None) -> Document:
+    stopped = _STOPPED.get(response["status"], "stop" if answer else "unknown")
+    message = answer or {"role": "assistant", "content": ""}
+    return {
+        "model": response["served_model"] or model_run["model"],
+        "choices": [{"message": message, "stop_reason": stopped}], "completion": response["text"] or "", "usage": usage,
+        "time": response["latency_s"], "error": None if answer else _cause(response),
+    }  # fmt: skip
 
-    def discard(self) -> None:
-        """Remove what was written, if the file is not complete."""
-        self._zip.close()
-        self._temporary.unlink(missing_ok=True)
 
-    def _put(self, name: str, document: Mapping[str, Any] | Iterable[Any]) -> None:
-        member = ZipInfo(name, _EARLIEST)
-        member.compress_type = ZIP_DEFLATED
-        self._zip.writestr(member, json.dumps(document, ensure_ascii=False))
+def _cause(response: Row) -> str:
+    return f"{response['status']}: {response['error']}" if response["error"] else str(response["status"])
+
+
+def _scores(criteria: Sequence[Row], scores: Sequence[Row]) -> dict[str, Document]:
+    """Each score by its name; the first one carries the criteria."""
+    # A judge's call failed, or is still to be made.
+    undecided = {row["status"] for row in criteria} - set(_DECIDED)
+    reason = None if not undecided else "not_judged" if undecided == {"not_judged"} else "grader_failed"
+    found = {}
+    for place, score in enumerate(scores):
+        value = score["value"]
+        bounds = {} if value is not None else {name: score[name] for name in ("value_lower", "value_upper")}
+        more = {"criteria": [{name: row[name] for name in _OF_CRITERION} for row in criteria]} if place == 0 else {}
+        found[score["score_name"]] = {
+            "value": _UNSCORED if value is None else value,
+            "explanation": explanation_of(criteria) if place == 0 else "",
+            "reason": reason if value is None else None,
+            "metadata": {**bounds, **more},
+        }
+    return found
+
+
+def explanation_of(criteria: Sequence[Row]) -> str:
+    """A line that counts the verdicts, and a Markdown table of the criteria; explanations where there are any."""
+    counted = Counter(row["status"] for row in criteria)
+    order = [*_DECIDED, *sorted(counted.keys() - set(_DECIDED))]
+    line = ", ".join(f"{counted[status]} {_in_words(status)}" for status in order if counted[status])
+    columns = {
+        "Verdict": [_in_words(row["status"]) for row in criteria],
+        "Weight": ["" if row["weight"] is None else f"{row['weight']:g}" for row in criteria],
+        "Criterion": [_text(row["title"]) for row in criteria],
+        "Explanation": [_text(row["explanation"] or row["error"] or "") for row in criteria],
+    }
+    if not any(columns["Explanation"]):
+        del columns["Explanation"]
+    cells = [list(columns), ["---"] * len(columns), *zip(*columns.values(), strict=True)]
+    return "\n".join([f"{len(criteria)} criteria: {line}", "", *(f"| {' | '.join(row)} |" for row in cells)])
+
+
+def _in_words(status: str) -> str:
+    return status.replace("_", " ")
+
+
+def _text(text: str) -> str:
+    """A text in one cell of a table, with nothing in it that Markdown would read."""
+    return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))
+
+
+def _usage_of(row: Row) -> Usage | None:
+    """The usage of one call, as Inspect's `ModelUsage`; None if the provider reported no tokens.
+
+    `input_tokens` leaves out those that came from the provider's cache, which count in `input_tokens_cache_read`.
+    """
+    prompt, completion = row["prompt_tokens"], row["completion_tokens"]
+    if prompt is None or completion is None:
+        return None
+    cached = row["cached_tokens"]
+    return {
+        "input_tokens": prompt - (cached or 0), "output_tokens": completion, "total_tokens": prompt + completion,
+        "input_tokens_cache_read": cached, "reasoning_tokens": row.get("reasoning_tokens"),
+        "total_cost": row["cost_usd"],
+    }  # fmt: skip
+
+
+def _usage_of_calls(rows: Iterable[Row]) -> Usage | None:
+    """The usage of several calls: tokens as far as they were reported, and what all calls cost, if that is known."""
+    made = [row for row in rows if row["status"] not in NEVER_CALLED]
+    usage = _added(map(_usage_of, made))
+    return None if usage is None else usage | {"total_cost": _sum_if_known([row["cost_usd"] for row in made])}
+
+
+def _added(usages: Iterable[Usage | None]) -> Usage | None:
+    """The sum of what was reported; None if nothing was. A cost that is not known makes the sum unknown."""
+    known = [usage for usage in usages if usage is not None]
+    if not known:
+        return None
+    sums: Usage = {name: sum(usage[name] for usage in known) for name in _ALWAYS_COUNTED}
+    for name in _SOMETIMES_COUNTED:
+        reported = [usage[name] for usage in known if usage[name] is not None]
+        sums[name] = sum(reported) if reported else None
+    return sums | {"total_cost": _sum_if_known([usage["total_cost"] for usage in known])}
+
+
+def _sum_if_known(costs: Sequence[float | None]) -> float | None:
+    known = [cost for cost in costs if cost is not None]
+    return round(fsum(known), 12) if len(known) == len(costs) else None

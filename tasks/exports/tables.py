@@ -168,8 +168,8 @@ def _pieces(reader: Reader, name: str, query: str, rows_a_file: int) -> list[str
     """Stored tables go in pieces, by the places of their rows; a view is written as one file."""
     if name not in TABLES:
         return [query]
-    last = reader.value(f"select max(rowid) from {name}")
-    starts = [] if last is None else range(0, last + 1, rows_a_file)
+    n_places = reader.value(f"select coalesce(max(rowid) + 1, 0) from {name}")
+    starts = range(0, n_places, rows_a_file)
     return [f"{query} {_and(query)} rowid between {start} and {start + rows_a_file - 1}" for start in starts]
 
 
@@ -238,9 +238,6 @@ def meaning_of_table(name: str) -> str:
 
 def meaning_of_column(column: str, marts: Sequence[str]) -> str | None:
     """What a column means in the first of some tables that describes it, else everywhere; None if nothing is said."""
-    described = sql.schema()["marts"]
-    for name in marts:
-        meaning = ((described.get(name) or {}).get("columns") or {}).get(column)
-        if meaning is not None:
-            return str(meaning)
-    return COLUMNS[column][1] if column in COLUMNS else None
+    described = (sql.schema()["marts"].get(name) or {} for name in marts)
+    everywhere = COLUMNS[column][1] if column in COLUMNS else None
+    return next((str(mart["columns"][column]) for mart in described if column in mart.get("columns", {})), everywhere)

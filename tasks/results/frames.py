@@ -9,7 +9,7 @@ from tasks.rules.errors import UsageError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tasks.compare import Answer, Difference
+    from tasks.compare.differences import Answer, Difference
     from warehouse import Reader
 
 _OF_MODEL_RUN = ("model", "vintage", "judge", "judge_trial", "grading")
@@ -97,7 +97,7 @@ def difference_row(answer: "Answer", difference: "Difference") -> list[Any]:
 
 
 def _record(answer: "Answer", difference: "Difference") -> dict[str, Any]:
-    from tasks.compare import sentence
+    from tasks.compare.sentences import sentence
 
     pair = difference.pair
     return {

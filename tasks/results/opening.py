@@ -9,7 +9,7 @@ from typing import Any
 import sql
 from tasks.config.job import DataRevision, Job
 from tasks.config.settings import Settings
-from tasks.exports import published_in
+from tasks.exports.publishing import published_in
 from tasks.rules.errors import UsageError
 from tasks.stores import Folder, Store, place
 from warehouse import DATABASE, Warehouse

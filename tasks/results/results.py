@@ -97,7 +97,7 @@ class Results:
         Raises:
             UsageError: there is no such score, breakdown, model, judge or vintage.
         """
-        from tasks.compare import EVERY, Choice, leaderboard
+        from tasks.compare.leaderboard import EVERY, Choice, leaderboard
         from tasks.results.frames import frame_of, leaderboard_schema
 
         vintages = () if vintage in {None, EVERY} else (vintage,)
@@ -128,7 +128,8 @@ class Results:
         Raises:
             UsageError: fewer than two names, or nothing has them.
         """
-        from tasks.compare import compare, question_of
+        from tasks.compare.differences import compare
+        from tasks.compare.pairs import question_of
         from tasks.results.frames import difference_row, difference_schema, frame_of
         from tasks.rules.errors import UsageError
 

@@ -14,6 +14,7 @@ import numpy as np
 
 import sql
 from tasks.config.job import Job
+from tasks.config.models import Model
 from tasks.rules.statistics.intervals import Floats, known
 from tasks.rules.stopping import OPEN, unbiased_means
 from tasks.run.missing_work import WantedTasks
@@ -41,11 +42,17 @@ class Block:
 
     def jobs(self, job: Job) -> list[Job]:
         """The job narrowed to the block: one for all models with the same tasks."""
-        by_tasks: dict[frozenset[str], list[str]] = {}
+        by_tasks: dict[frozenset[str], list[Model]] = {}
         for model in job.settings.models:
             if tasks := self.tasks.get(model.label):
-                by_tasks.setdefault(tasks, []).append(model.label)
-        return [_narrowed(job, labels, tasks) for tasks, labels in by_tasks.items()]
+                by_tasks.setdefault(tasks, []).append(model)
+        return [
+            job.model_copy(update={
+                "settings": job.settings.model_copy(update={"models": tuple(models), "stopping": None}), "limit": None,
+                "named_models": tuple(model.label for model in models), "named_tasks": tuple(sorted(tasks)),
+            })
+            for tasks, models in by_tasks.items()
+        ]  # fmt: skip
 
 
 def next_block(progress: Sequence[Progress], passed: Mapping[tuple[str, ...], int]) -> Block | None:
@@ -72,14 +79,7 @@ def next_block(progress: Sequence[Progress], passed: Mapping[tuple[str, ...], in
     return Block(number, chosen, tasks)
 
 
-def _narrowed(job: Job, labels: list[str], tasks: frozenset[str]) -> Job:
-    models = tuple(model for model in job.settings.models if model.label in labels)
-    settings = job.settings.model_copy(update={"models": models, "stopping": None})
-    named = {"named_models": tuple(labels), "named_tasks": tuple(sorted(tasks)), "limit": None}
-    return job.model_copy(update={"settings": settings, **named})
-
-
-Values = Mapping[tuple[str, str], Mapping[str, float]]
+Values = dict[tuple[str, str], dict[str, float]]
 """Model and vintage -> task -> its score."""
 
 
@@ -87,17 +87,17 @@ def looks_after(
     job: Job, wanted: WantedTasks, plan: StoppingPlan, block: Block, reader: Reader
 ) -> list[dict[str, Any]]:
     """The rows of `stopping_looks` of a block's comparisons, but of those of which a side is not evaluated so far."""
-    values, fields = values_of(wanted, plan, block.comparisons, reader), fields_of(wanted.key, wanted.task_ids, reader)
+    values = _values_of(wanted, plan, block.comparisons, reader)
+    fields = fields_of(wanted.key, wanted.task_ids, reader)
     rows = []
     for comparison in block.comparisons:
         tasks = comparison.order[: comparison.rule.ends[block.number - 1]]
-        first, second = sides_of(values, comparison, tasks)
+        first, second = _sides_of(values, comparison, tasks)
         is_evaluated = all(np.isfinite(each).mean() >= job.settings.coverage.min for each in (first, second))
         # A model of this run that has failed cells is as far as it gets.
         here = {model.label for model in job.settings.models}
         if is_evaluated or comparison.labels <= here:
-            strata = strata_of(fields, tasks)
-            row = _row(wanted, plan, comparison, block.number, first - second, strata)
+            row = _row(wanted, plan, comparison, block.number, first - second, _strata_of(fields, tasks))
             rows.append(row | {"run_id": job.run_id, "created_at": datetime.now(UTC)})
     return rows
 
@@ -108,13 +108,11 @@ def unfinished_looks(block: Block, rows: Sequence[Mapping[str, Any]]) -> Iterato
     return (each for each in block.comparisons if each.key not in seen)
 
 
-def values_of(
-    wanted: WantedTasks, plan: StoppingPlan, comparisons: Sequence[Comparison], reader: Reader
-) -> dict[tuple[str, str], dict[str, float]]:
+def _values_of(wanted: WantedTasks, plan: StoppingPlan, comparisons: Sequence[Comparison], reader: Reader) -> Values:
     """The scores that comparisons rest on."""
     given = wanted.key | plan.judging.columns | {"score": plan.score_name}
     sides = {side for each in comparisons for side in (each.first, each.second)}
-    found: dict[tuple[str, str], dict[str, float]] = {(side.model, side.vintage): {} for side in sides}
+    found: Values = {(side.model, side.vintage): {} for side in sides}
     named = [f"{side.vintage} {side.config_hash} {side.model}" for side in sides if side.vintage != EARLIER]
     for row in reader.rows(sql.read("questions/stopping/values"), given | {"sides": named}):
         if (row["model"], row["vintage"]) in found:
@@ -125,19 +123,19 @@ def values_of(
     return found
 
 
-def strata_of(fields: Mapping[str, str], tasks: Sequence[str]) -> Floats:
+def _strata_of(fields: Mapping[str, str], tasks: Sequence[str]) -> Floats:
     """The number of each task's stratum, in the order of the tasks."""
     names = sorted(set(fields.values()))
     return np.array([names.index(fields[task]) for task in tasks], dtype=np.float64)
 
 
-def sides_of(values: Values, comparison: Comparison, tasks: Sequence[str]) -> tuple[Floats, Floats]:
+def _sides_of(values: Values, comparison: Comparison, tasks: Sequence[str]) -> tuple[Floats, Floats]:
     """The scores of both sides of a comparison, in the order of the tasks."""
     first, second = comparison.first, comparison.second
-    return in_order(values[first.model, first.vintage], tasks), in_order(values[second.model, second.vintage], tasks)
+    return _in_order(values[first.model, first.vintage], tasks), _in_order(values[second.model, second.vintage], tasks)
 
 
-def in_order(values: Mapping[str, float], tasks: Sequence[str]) -> Floats:
+def _in_order(values: Mapping[str, float], tasks: Sequence[str]) -> Floats:
     """Values in the order of the tasks, NaN where a task has none."""
     return np.array([values.get(task, np.nan) for task in tasks])
 
@@ -197,9 +195,8 @@ def store_scores(
     job: Job, wanted: WantedTasks, plan: StoppingPlan, progress: Sequence[Progress], reader: Reader
 ) -> int:
     """Store the scores of the models that rest on a random part; how many rows these are."""
-    skipped = left_out_of(progress)
     rows: list[dict[str, Any]] = []
-    for label in skipped:
+    for label in left_out_of(progress):
         last = max((each for each in progress if label in each.comparison.labels), key=lambda each: each.n_tasks)
         rows += _rows_of(wanted, plan, label, last, reader)
     created = {"run_id": job.run_id, "created_at": datetime.now(UTC)}
@@ -217,25 +214,21 @@ def _rows_of(
     found, members = _figures(wanted, side, evaluated, reader)
     if not found:
         return []
-    columns = np.column_stack([in_order(values, evaluated) for values in found.values()])
-    first, second = sides_of(values_of(wanted, plan, [comparison], reader), comparison, evaluated)
-    strata = strata_of(fields_of(wanted.key, wanted.task_ids, reader), evaluated)
+    columns = np.column_stack([_in_order(values, evaluated) for values in found.values()])
+    first, second = _sides_of(_values_of(wanted, plan, [comparison], reader), comparison, evaluated)
+    strata = _strata_of(fields_of(wanted.key, wanted.task_ids, reader), evaluated)
     unbiased = unbiased_means(first - second, columns, strata, comparison.rule)
     ends = replace(comparison.rule, alpha=_LEVEL_ALPHA).ends_at(columns)
     return [
         {
-            **wanted.key,
-            **dict(zip(_FIGURE, figure, strict=True)),
-            "stopping_id": plan.stopping_id,
-            "n_tasks": len(values),
-            "n_tasks_evaluated": len(members[figure[0]].intersection(evaluated)),
+            **wanted.key, **dict(zip(_FIGURE, figure, strict=True)), "stopping_id": plan.stopping_id,
+            "n_tasks": len(values), "n_tasks_evaluated": len(members[figure[0]].intersection(evaluated)),
             "n_tasks_skipped": len(members[figure[0]].intersection(later)),
-            "sequence_low": known(ends[place, 0]),
-            "sequence_high": known(ends[place, 1]),
+            "sequence_low": known(ends[place, 0]), "sequence_high": known(ends[place, 1]),
             "unbiased_mean_score": known(unbiased[place]),
         }
         for place, (figure, values) in enumerate(found.items())
-    ]
+    ]  # fmt: skip
 
 
 def _figures(

@@ -10,7 +10,7 @@ from flows.cli.main import main
 from flows.cli.options import Context
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
-from tasks.compare import question_of
+from tasks.compare.pairs import question_of
 from tasks.config.job import Job
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError

@@ -13,8 +13,9 @@ import pytest
 from tasks.aggregate import aggregate
 from tasks.benchmarks.researchrubrics import graded_rows
 from tasks.check import check
-from tasks.compare import Question, compare
+from tasks.compare.differences import compare
 from tasks.compare.leaderboard import Choice, leaderboard
+from tasks.compare.pairs import Question
 from tasks.compare.people import against_people
 from tasks.config.job import Job
 from tasks.imports.responses import import_responses

@@ -10,7 +10,7 @@ import pytest
 from tasks.certify import verify
 from tasks.certify.texts import Texts
 from tasks.config.job import Job
-from tasks.exports import export_tables
+from tasks.exports.tables import export_tables
 from tasks.rules.errors import PipelineError
 from tests.builders import write_jsonl
 from tests.tasks.certify.conftest import ANSWERS, SAMPLE

@@ -6,7 +6,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from tasks.compare import Answer, Flips, Question, compare, flips_of
+from tasks.compare.differences import Answer, Flips, compare, flips_of
+from tasks.compare.pairs import Question
 from tests.builders import REVISION, admitted, criterion, response, row, verdict
 from warehouse import Reader, Warehouse
 

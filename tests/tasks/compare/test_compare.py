@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tasks.compare import with_explanations
+from tasks.compare.differences import with_explanations
 from tasks.rules.errors import PipelineError, UsageError
 from tests.builders import at, criterion
 from tests.tasks.compare.comparisons import (

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from tasks.compare import decision, table_of
+from tasks.compare.sentences import decision, table_of
 from tests.tasks.compare.comparisons import apart, ask, filled, judged, tasks_of
 from warehouse import Reader
 

@@ -11,8 +11,7 @@ import yaml
 
 from tasks.aggregate import aggregate
 from tasks.config.job import Job
-from tasks.exports import export_data_sets
-from tasks.exports.data_set import USUAL
+from tasks.exports.data_set import USUAL, export_data_sets
 from tasks.exports.tables import meaning_of_table
 from tasks.ingest import ingest
 from tasks.rules.errors import UsageError

@@ -10,7 +10,8 @@ import pytest
 
 from tasks.aggregate import aggregate
 from tasks.config.job import Job
-from tasks.exports import export_tables, import_tables, opened_export, read_export
+from tasks.exports.importing import import_tables, opened_export, read_export
+from tasks.exports.tables import export_tables
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.stores import Store

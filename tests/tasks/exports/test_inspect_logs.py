@@ -9,8 +9,7 @@ import pytest
 
 from tasks.aggregate import aggregate
 from tasks.config.job import Job
-from tasks.exports import export_inspect
-from tasks.exports.inspect_samples import explanation_of
+from tasks.exports.inspect_logs import explanation_of, export_inspect
 from tasks.rules.errors import UsageError
 from tests import builders
 from tests.builders import at, criterion, response, verdict

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tasks.exports import export_inspect
+from tasks.exports.inspect_logs import export_inspect
 from tests.tasks.exports.inspected import HARD, TASKS, job_of_world
 
 VERSION = "inspect-ai==0.3.285"

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from tasks.check import check
 from tasks.config.job import Job
-from tasks.exports import export_labelling
-from tasks.exports.labelling import spread
+from tasks.exports.labelling import export_labelling, spread
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest

@@ -12,7 +12,8 @@ import pytest
 
 import sql
 from tasks.config.job import Job
-from tasks.exports import import_tables, opened_export, publish
+from tasks.exports.importing import import_tables, opened_export
+from tasks.exports.publishing import publish
 from tasks.rules.errors import PipelineError
 from tasks.stores import Store
 from tests.builders import admitted, job_on, response

@@ -16,7 +16,8 @@ import pytest
 from tasks.certify import verify
 from tasks.config.job import Job
 from tasks.dataset.foreign_files import MOST_BYTES, NotInside, open_inside
-from tasks.exports import export_tables, import_tables, read_export
+from tasks.exports.importing import import_tables, read_export
+from tasks.exports.tables import export_tables
 from tasks.imports.documents import convert
 from tasks.imports.files import refuse_early
 from tasks.imports.responses import import_responses

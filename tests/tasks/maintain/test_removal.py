@@ -9,7 +9,8 @@ import pytest
 
 from flows.cli.main import main
 from tasks.config.job import Job
-from tasks.exports import export_tables, import_tables, read_export
+from tasks.exports.importing import import_tables, read_export
+from tasks.exports.tables import export_tables
 from tasks.maintain.backup import backup, restore
 from tasks.maintain.upkeep import Choice, remove, tidy
 from tasks.rules.errors import UsageError

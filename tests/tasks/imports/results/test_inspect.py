@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.config.job import Job
-from tasks.exports import export_inspect
+from tasks.exports.inspect_logs import export_inspect
 from tasks.imports.results.importing import import_results
 from tasks.imports.results.inspect_log import decisions_of
 from tasks.imports.results.making import after
