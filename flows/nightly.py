@@ -12,22 +12,10 @@ from flows.run.nightly_schedule import begin_of, night_of, stop_time
 from flows.run.outcomes import BELOW_BAR, DONE, SKIPPED, STOPPED_AT_BUDGET, STOPPED_AT_TIME, any_failed, explained
 from flows.server.project_server import NoServerError, Server, named_server, own_server
 from flows.stopping import last_looks
-from tasks.alerts import (
-    Alert,
-    Comparison,
-    Delivery,
-    Night,
-    alerts_of_reports,
-    deliver,
-    delivered,
-    drifts,
-    drops,
-    failure,
-    ping,
-    settled_drops,
-    skipped,
-    store,
-)
+from tasks.alerts.findings import Alert, Comparison, alerts_of_reports, drifts, drops, failure, settled_drops, skipped
+from tasks.alerts.message import Night
+from tasks.alerts.sending import Delivery, deliver, ping
+from tasks.alerts.stored import delivered, store
 from tasks.benchmarks import load_benchmark
 from tasks.compare import Difference, Question, compare
 from tasks.config.job import Job

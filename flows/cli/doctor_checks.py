@@ -23,16 +23,10 @@ from tasks.config.job import Job
 from tasks.config.models import Endpoint
 from tasks.config.operations import Receiver
 from tasks.console import notice
-from tasks.llm import (
-    filled_in,
-    filled_in_secrets,
-    inspect_nodes,
-    is_embedded,
-    key_state,
-    missing_key,
-    probe,
-    weights_hash,
-)  # fmt: skip
+from tasks.llm.calls.gateway import probe
+from tasks.llm.embedded import is_embedded, weights_hash
+from tasks.llm.environment import filled_in, filled_in_secrets, key_state, missing_key
+from tasks.llm.senders.pool import inspect as inspect_nodes
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted
 from tasks.rules.text.secrecy import is_reference

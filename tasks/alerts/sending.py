@@ -27,7 +27,8 @@ from tasks.alerts.findings import Alert
 from tasks.alerts.message import Message, Night
 from tasks.config.operations import Alerts, Email, Receiver
 from tasks.console import rewrite_log_records
-from tasks.llm import filled_in, safe, watched
+from tasks.llm.environment import filled_in, safe
+from tasks.llm.http_clients import watched
 from tasks.rules.errors import UsageError
 
 PING = "ping"

@@ -19,7 +19,7 @@ from tasks.imports.files import (
     required_text,
     vintage_in,
 )
-from tasks.llm import OK
+from tasks.llm.replies import OK
 from tasks.rules.text.cells import readings, shows
 from tasks.rules.text.characters import is_blank
 from warehouse import Reader, Warehouse

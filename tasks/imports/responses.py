@@ -32,7 +32,7 @@ from tasks.imports.files import (
     store,
     vintage_in,
 )
-from tasks.llm import EMPTY, OK
+from tasks.llm.replies import EMPTY, OK
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import IMPORTED, response_id
 from tasks.rules.text.characters import count_alphanumeric, is_blank, shows_nothing

@@ -7,7 +7,9 @@ from typing import Any
 
 from tasks.judge.criteria import ContextFit, CriterionJudge, by_response, context_fit_of
 from tasks.judge.verdict_rows import NO_CASCADE, Collected, Criterion, Said, VerdictRows, key_of
-from tasks.llm import NO_PRICES, Gateway, Reply
+from tasks.llm.calls.gateway import Gateway
+from tasks.llm.replies import Reply
+from tasks.llm.request import NO_PRICES
 from tasks.rules.cascades.rules import confidence_of, reasons_to_escalate
 from tasks.rules.conversation import Message
 from tasks.run.asking import together

@@ -18,7 +18,11 @@ from tasks.judge.verdict_rows import (
     verdict_id_of,
     verdict_question,
 )
-from tasks.llm import CONTEXT_LENGTH, ContextWindow, Gateway, NotCalled, Reply, Target, context_window_of
+from tasks.llm.budget import NotCalled
+from tasks.llm.calls.gateway import Gateway
+from tasks.llm.prices import ContextWindow, context_window_of
+from tasks.llm.replies import CONTEXT_LENGTH, Reply
+from tasks.llm.request import Target
 from tasks.rules.conversation import Message, is_marked, judge_prompt
 from tasks.rules.evidence import NoRoom, cut, evidence_prompt, shown
 from tasks.rules.identity import BASE_VINTAGE

@@ -8,7 +8,8 @@ from tasks.config.job import Job
 from tasks.judge.cascade import CascadeJudge
 from tasks.judge.criteria import CriterionJudge, context_fit_of
 from tasks.judge.verdict_rows import Criterion, VerdictRows, judge_call, verdict_id_of, writing_verdicts
-from tasks.llm import Call, Gateway, Target
+from tasks.llm.calls.gateway import Gateway
+from tasks.llm.request import Call, Target
 from tasks.rules.conversation import judge_prompt
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.run.judgings import Judging, judge_target, judgings

@@ -8,7 +8,9 @@ from typing import Any
 
 from tasks.config.job import Job
 from tasks.console import advance, progress
-from tasks.llm import OK, Call, NotCalled, Reply
+from tasks.llm.budget import NotCalled
+from tasks.llm.replies import OK, Reply
+from tasks.llm.request import Call
 from tasks.prompts import load_template
 from tasks.rules.conversation import prompt_on
 from tasks.rules.identity import criterion_hash, template_hash

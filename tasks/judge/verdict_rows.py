@@ -9,7 +9,9 @@ from typing import Any
 
 from tasks.config.job import Job
 from tasks.console import advance
-from tasks.llm import OK, Call, Ledger, Reply, Target
+from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.replies import OK, Reply
+from tasks.llm.request import Call, Target
 from tasks.rules import evidence
 from tasks.rules.cascades.rules import confidence_of
 from tasks.rules.identity import BASE_VINTAGE, verdict_id

@@ -22,7 +22,8 @@ from tasks.config.job import Job
 from tasks.config.models import ORIGINAL, Analyst, Model
 from tasks.ingest import ingest
 from tasks.judge.criteria import ContextFit, context_fit_of
-from tasks.llm import Target, batch_prices_of, most_answer_tokens, prices_of
+from tasks.llm.prices import batch_prices_of, most_answer_tokens, prices_of
+from tasks.llm.request import Target
 from tasks.plan.estimate import (
     COUNTED_PROMPTS,
     Planned,

@@ -12,21 +12,11 @@ import sql
 from tasks.config.job import Job
 from tasks.config.models import Analyst
 from tasks.console import advance
-from tasks.llm import (
-    CONTEXT_LENGTH,
-    EMPTY,
-    OK,
-    PROVIDER_ERROR,
-    REDIRECTED,
-    TIMEOUT,
-    TOO_LARGE,
-    Call,
-    Gateway,
-    NotCalled,
-    Reply,
-    Target,
-    total_usd,
-)
+from tasks.llm.budget import NotCalled
+from tasks.llm.calls.gateway import Gateway
+from tasks.llm.ledger.entries import total_usd
+from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, OK, PROVIDER_ERROR, REDIRECTED, TIMEOUT, TOO_LARGE, Reply
+from tasks.llm.request import Call, Target
 from tasks.rules.text.characters import one_line
 from tasks.rules.verdict import PARSE_ERROR, VerdictError
 from tasks.run.judgings import target_of

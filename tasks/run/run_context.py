@@ -13,26 +13,19 @@ from urllib.parse import quote
 
 from tasks.config.job import Job
 from tasks.console import notice
-from tasks.llm import (
-    Batching,
-    Budget,
-    Call,
-    Gateway,
-    Ledger,
-    Limiter,
-    Outcome,
-    SenderPool,
-    Target,
-    Totals,
-    Tries,
-    filled_in,
-    most_answer_tokens,
-    prices_of,
-    refuse_without_ray,
-    send,
-    warm_up,
-    weights_path,
-)
+from tasks.llm.budget import Budget
+from tasks.llm.calls.batches import Batching
+from tasks.llm.calls.gateway import Gateway, Tries
+from tasks.llm.calls.sending import send
+from tasks.llm.embedded import weights_path
+from tasks.llm.environment import filled_in
+from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.limiter import Limiter, Outcome, Totals
+from tasks.llm.litellm_setup import warm_up
+from tasks.llm.prices import most_answer_tokens, prices_of
+from tasks.llm.request import Call, Target
+from tasks.llm.senders.cluster import refuse_without_ray
+from tasks.llm.senders.pool import SenderPool
 from tasks.rules.errors import UsageError
 from tasks.run.keys import callees, callees_here, has_calls, refuse_without_key
 from tasks.run.stages import CALLED_ROLES, STAGES

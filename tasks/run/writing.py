@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
-from tasks.llm import Ledger, Reply
+from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.replies import Reply
 from warehouse import Warehouse
 
 _PART_ROWS = 2_000

@@ -25,7 +25,7 @@ from tasks.imports.results.records import (
     usage_of,
 )
 from tasks.imports.results.sources import Source, rows_of
-from tasks.llm import PROVIDER_ERROR
+from tasks.llm.replies import PROVIDER_ERROR
 from tasks.rules.verdict import PARSE_ERROR
 
 _MOST_OF_TASK = 1000

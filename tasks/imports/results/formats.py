@@ -24,7 +24,7 @@ from tasks.imports.results.records import (
     numbered,
 )
 from tasks.imports.results.sources import Source
-from tasks.llm import PROVIDER_ERROR
+from tasks.llm.replies import PROVIDER_ERROR
 from tasks.rules.errors import UsageError
 
 _NOT_SAMPLED = {"N/A": PROVIDER_ERROR}

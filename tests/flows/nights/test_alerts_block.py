@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flows import nightly
-from tasks.alerts import Delivery, deliver
+from tasks.alerts.sending import Delivery, deliver
 from tests.builders import job_on
 from tests.tasks.alerts.conftest import DRIFT, DROP, NIGHT, WAIT_S, alerts_to
 from tests.tasks.alerts.servers import Hook, Reply, closed_port, serving_hook

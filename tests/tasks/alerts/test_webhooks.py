@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tasks.alerts import Alert, Delivery, deliver, ping
+from tasks.alerts.findings import Alert
+from tasks.alerts.sending import Delivery, deliver, ping
 from tests.tasks.alerts.conftest import DRIFT, DROP, NIGHT, WAIT_S, Trust, alerts_to
 from tests.tasks.alerts.servers import Hook, Reply, closed_port, dripping, serving_hook
 
