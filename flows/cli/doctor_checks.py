@@ -273,8 +273,6 @@ def _receiver(subject: str, receiver: Receiver) -> Finding:
         address = receiver.webhook or receiver.slack
         if address is not None:
             return _address(subject, address)
-        if receiver.prefect is not None:
-            return Finding(subject, None, f"Prefect block {receiver.prefect}; it is loaded when there is an alert")
         return _unset(subject, receiver.apprise) or Finding(subject, None, f"{receiver.apprise}, an Apprise URL")
     return _unset(subject, mail.user, mail.password) or answers(subject, mail.host, mail.port)
 

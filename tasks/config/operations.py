@@ -113,21 +113,20 @@ def _without_secrets(address: str) -> str:
 Address = Annotated[str, PlainSerializer(_without_secrets, when_used="json")]
 """Where something is sent. It may hold a secret, which is left out of its JSON: that is what runs and Prefect store."""
 
-_KINDS = ("webhook", "slack", "email", "apprise", "prefect")
+_KINDS = ("webhook", "slack", "email", "apprise")
 
 
 class Receiver(Strict):
-    """Where alerts go: exactly one of a webhook, a Slack-compatible one, mail, a URL of Apprise, or a Prefect block.
+    """Where alerts go: exactly one of a webhook, a Slack-compatible one, mail, or a URL of Apprise.
 
     A Slack address is a secret and refers to the environment as `${NAME}`; a webhook's may. A URL of Apprise is in the
-    environment as a whole. A block is named `type/name`.
+    environment as a whole.
     """
 
     webhook: Address | None = None
     slack: Address | None = None
     email: Email | None = None
     apprise: Address | None = None
-    prefect: str | None = None
 
     @model_validator(mode="after")
     def _is_one(self) -> Self:
@@ -140,8 +139,6 @@ class Receiver(Strict):
             raise ValueError("`apprise`: the URL is a secret; put it in the environment and write ${NAME} here")
         if self.webhook is not None:
             _refuse_secrets_of_webhook(self.webhook)
-        if self.prefect is not None and self.prefect.count("/") != 1:
-            raise ValueError(f"`prefect`: {self.prefect!r} is not `type/name` of a block, such as slack-webhook/evals")
         return self
 
     @property

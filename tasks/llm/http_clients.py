@@ -1,8 +1,8 @@
 """The HTTP clients of this process, made to ask the exchange that is under way; outside of one nothing is changed.
 
 LiteLLM makes its clients itself, follows redirects with them and reads whatever comes; so do the libraries behind
-Prefect's notification blocks. Their classes are changed once in a process, when the first exchange begins: whoever only
-reads does not need the three libraries.
+Apprise. Their classes are changed once in a process, when the first exchange begins: whoever only reads does not need
+the three libraries.
 """
 
 from collections.abc import AsyncIterator, Iterator

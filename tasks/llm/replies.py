@@ -5,7 +5,7 @@ import json
 import math
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from tasks.llm.environment import redacted, safe
 from tasks.llm.request import NO_PRICES, Prices
 from tasks.llm.transport import Body, Redirected, TooLarge
-from tasks.rules.errors import PipelineError
+from tasks.rules.errors import PipelineError, causes_of
 from tasks.rules.text.characters import one_line, storable
 
 OK = "ok"
@@ -323,22 +323,13 @@ def _by_status(status: int, text: str) -> tuple[str, Kind]:
 
 def _evidence(error: BaseException) -> str:
     """All that an exception and its causes say: messages uncut, and the codes that LiteLLM leaves out of them."""
-    said = (getattr(cause, name, "") for cause in _chain(error) for name in ("code", "type", "body"))
-    return " ".join([*map(str, _chain(error)), *map(str, said)])
+    said = (getattr(cause, name, "") for cause in causes_of(error) for name in ("code", "type", "body"))
+    return " ".join([*map(str, causes_of(error)), *map(str, said)])
 
 
 def _goes_back_to(names: frozenset[str], error: BaseException) -> bool:
     """Whether an exception or one of its causes is of a class with one of these names."""
-    return any(kind.__name__ in names for cause in _chain(error) for kind in type(cause).__mro__)
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """An exception and what it was raised from, outermost first."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        yield error
-        error = error.__cause__ or error.__context__
+    return any(kind.__name__ in names for cause in causes_of(error) for kind in type(cause).__mro__)
 
 
 def _retry_after_s(error: BaseException) -> float | None:
