@@ -305,15 +305,15 @@ def check_senders(job: Job) -> Iterator[Finding]:
         return
     n_senders = None if calls.senders == "auto" else calls.senders
     try:
-        states = inspect_nodes(calls.address, n_senders, [callee.target for callee in callees(job)])
+        nodes = inspect_nodes(calls.address, n_senders, [callee.target for callee in callees(job)])
     except PipelineError as error:
         yield Finding("Ray", False, str(error))
         return
-    if not states:
+    if not nodes:
         yield Finding("Ray", False, f"{calls.address}: no node has a core to offer")
-    for state in states:
-        n_cores = f"{state.node.n_cores} {'core' if state.node.n_cores == 1 else 'cores'}"
-        yield Finding(f"Ray node {state.node.name}", not state.problem, state.problem or n_cores)
+    for node, problem in nodes:
+        n_cores = f"{node.n_cores} {'core' if node.n_cores == 1 else 'cores'}"
+        yield Finding(f"Ray node {node.name}", not problem, problem or n_cores)
 
 
 _PACKAGES = ("prefect", "duckdb", "polars", "pyarrow", "datasets", "litellm", "great-expectations")

@@ -92,12 +92,6 @@ _SECRET_PLACES = ("hooks.slack.com/", "discord.com/api/webhooks/", "discordapp.c
 """Services whose addresses are secrets."""
 
 
-def _refuse_secrets_of_webhook(address: str) -> None:
-    refuse_secrets_in(address, "webhook")
-    if any(place in address for place in _SECRET_PLACES) and not REFERENCE.search(address):
-        raise ValueError("`webhook`: the address is a secret; put it in the environment and write ${NAME} here")
-
-
 _HOST = re.compile(r"(https?://)(?:[^/?#]*@)?([\w.:\[\]${}-]*)")
 
 
@@ -133,12 +127,14 @@ class Receiver(Strict):
         given = [name for name in _KINDS if getattr(self, name) is not None]
         if len(given) != 1:
             raise ValueError(f"is one of {', '.join(_KINDS)}, not {' and '.join(given) or 'none'}")
-        if self.slack is not None and not REFERENCE.search(self.slack):
-            raise ValueError("`slack`: the address is a secret; put it in the environment and write ${NAME} here")
+        refuse_secrets_in(self.webhook or "", "webhook")
+        address = self.slack or self.webhook or ""
+        is_secret = self.slack is not None or any(place in address for place in _SECRET_PLACES)
+        if is_secret and not REFERENCE.search(address):
+            advice = "the address is a secret; put it in the environment and write ${NAME} here"
+            raise ValueError(f"`{given[0]}`: {advice}")
         if self.apprise is not None and not REFERENCE.fullmatch(self.apprise):
             raise ValueError("`apprise`: the URL is a secret; put it in the environment and write ${NAME} here")
-        if self.webhook is not None:
-            _refuse_secrets_of_webhook(self.webhook)
         return self
 
     @property

@@ -67,14 +67,6 @@ class EndpointHealth:
         """Whether the breaker is open: only one call at a time tries whether the endpoint is there again."""
         return self._failures >= _FAILURES_UNTIL_OPEN
 
-    def began(self) -> None:
-        """A call starts."""
-        self.in_hand += 1
-
-    def ended(self) -> None:
-        """A call has ended, however."""
-        self.in_hand -= 1
-
     def succeeded(self, now_s: float, served: tuple[str | None, str | None]) -> None:
         """A call was answered."""
         self._is_there(now_s)

@@ -34,14 +34,11 @@ def _guard() -> None:
     import httpx
     import requests
 
-    class AsyncBody(_Body, httpx.AsyncByteStream):
+    class Body(_Body, httpx.AsyncByteStream, httpx.SyncByteStream):
         pass
 
-    class SyncBody(_Body, httpx.SyncByteStream):
-        pass
-
-    _guard_httpx(httpx.AsyncClient, AsyncBody)
-    _guard_httpx(httpx.Client, SyncBody)
+    _guard_httpx(httpx.AsyncClient, Body)
+    _guard_httpx(httpx.Client, Body)
     request, send = aiohttp.ClientSession._request, requests.Session.send
 
     async def requested(self: Any, method: str, address: Any, **options: Any) -> Any:

@@ -197,7 +197,7 @@ class Limiter:
     def release(self, admission: Admission, outcome: Outcome) -> None:
         """Give an admission back, and learn from the call's outcome."""
         request, endpoint = admission.request, self.endpoints[admission.request.endpoint]
-        endpoint.ended()
+        endpoint.in_hand -= 1
         self._in_hand -= 1
         now_s = time.monotonic()
         if outcome.is_not_made:
@@ -272,7 +272,7 @@ class Limiter:
         self._tokens.take(tokens, now_s)
         self._in_hand += 1
         self._keys[request.key] = []
-        endpoint.began()
+        endpoint.in_hand += 1
         waiting.granted.set_result(Admission(request, tokens))
         return True
 
