@@ -81,8 +81,9 @@ async def derive_flow(job: Job, retry_failed: bool = False) -> StageReport:
 async def judge_flow(job: Job, retry_failed: bool = False) -> StageReport:
     """Judge the criteria that are missing, in batches of whole responses."""
     missing = await asyncio.to_thread(plan_verdicts, job, retry_failed=retry_failed)
-    for line in await former_template_notices(job) if any(responses for _, responses in missing) else ():
-        notice(f"judged again by {line}")
+    if any(responses for _, responses in missing):
+        for line in await asyncio.to_thread(former_template_notices, job):
+            notice(f"judged again by {line}")
     all_batches = [
         (judging, some, f"judge {_models(some)} by {judging.judge.label} {number}")
         for judging, responses in missing

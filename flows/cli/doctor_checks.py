@@ -193,9 +193,9 @@ def _called(job: Job, models: Sequence[tuple[Endpoint, Finding]]) -> Iterator[Fi
     probed = iter(probe(targets, ledger if ledger.is_dir() and not is_elsewhere else None, job.run_id))
     for endpoint, found in models:
         if endpoint in called:
-            said = next(probed)
-            known = "" if key_state(target_of(endpoint)) in said.detail else f"{found.detail}; "
-            found = Finding(found.subject, said.is_ok, known + said.detail)  # noqa: PLW2901
+            is_ok, said = next(probed)
+            known = "" if key_state(target_of(endpoint)) in said else f"{found.detail}; "
+            found = Finding(found.subject, is_ok, known + said)  # noqa: PLW2901
         yield found
 
 

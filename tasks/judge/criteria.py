@@ -166,7 +166,7 @@ class CriterionJudge:
 
         for _, same_chunks in groupby(sorted(pending, key=step), key=step):  # most often one group
             group = list(same_chunks)
-            await LongAnswer(self, self.rows, fit, messages, group[0].criterion["text"], priority).decide(group)
+            await LongAnswer(self, fit, messages, group[0].criterion["text"], priority).decide(group)
 
     async def _judge_whole(
         self, pending: Sequence[PendingVerdict], messages: Sequence[Message], priority: tuple[int, ...], *,
@@ -225,7 +225,6 @@ class LongAnswer:
     """An answer that is judged by the evidence in its chunks."""
 
     judge: CriterionJudge
-    rows: TakesVerdicts
     fit: ContextFit
     messages: Sequence[Message]
     text: str
@@ -289,9 +288,9 @@ class LongAnswer:
         try:
             reply, evidence = await self.judge.ask(question, prompt, pending, priority, is_live=True)
         except NotCalled:
-            self.rows.skip()
+            self.judge.rows.skip()
             return "skipped"
-        self.rows.add_evidence(pending, chunk, reply, evidence)
+        self.judge.rows.add_evidence(pending, chunk, reply, evidence)
         if evidence is not None:
             pending.replies.append(reply)
             pending.found.append(evidence)
@@ -314,7 +313,7 @@ class LongAnswer:
         try:
             reply, verdict = await self.judge.ask(question, prompt, pending, self.priority, is_live=True)
         except NotCalled:
-            self.rows.skip()
+            self.judge.rows.skip()
             return
         if reply.status == CONTEXT_LENGTH:
             pending.replies.append(reply)
@@ -358,7 +357,7 @@ class LongAnswer:
 
     def _settle(self, pending: PendingVerdict, reply: Reply, verdict: Verdict | None) -> None:
         """Write what a criterion came to. A failure rests on its last reply alone: the others stay answers."""
-        self.rows.settle(pending, replace(together([*pending.replies, reply]), paid=reply.paid), verdict)
+        self.judge.rows.settle(pending, replace(together([*pending.replies, reply]), paid=reply.paid), verdict)
 
 
 def _chunks(texts: Sequence[str], round_: int) -> list[Chunk]:

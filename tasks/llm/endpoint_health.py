@@ -49,12 +49,6 @@ class EndpointHealth:
         """Take what is next."""
         return heapq.heappop(self.waiting)[-1]
 
-    def all_out(self) -> list[Any]:
-        """Take out all that wait."""
-        items = [item for _, _, item in self.waiting]
-        self.waiting.clear()
-        return items
-
     def wait_s(self, now_s: float) -> float | None:
         """How long until a call may start: 0 for now, None when that depends on another call's end."""
         if self.closed_until_s > now_s:

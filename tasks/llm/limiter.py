@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass, field
 from datetime import UTC, datetime
+from itertools import chain
 
 from tasks.llm.budget import Budget, BudgetSpent, NotCalled
 from tasks.llm.endpoint_health import EndpointHealth
@@ -233,9 +234,11 @@ class Limiter:
             self._clock = asyncio.get_running_loop().call_later(wait_s, self._watch_the_clock)
 
     def _refuse_all(self) -> None:
-        for waiting in [w for endpoint in self.endpoints.values() for w in endpoint.all_out()] + [
-            waiting for waitings in self._keys.values() for waiting in waitings
-        ]:
+        queued: list[_Waiting] = []
+        for endpoint in self.endpoints.values():
+            while endpoint.waiting:
+                queued.append(endpoint.pop())
+        for waiting in chain(queued, *self._keys.values()):
             if not waiting.granted.done():
                 self.too_late += 1
                 stopped_at = datetime.fromtimestamp(self.stop_at_s or 0.0, UTC)

@@ -6,6 +6,7 @@ import math
 import re
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -341,23 +342,10 @@ def _retry_after_s(error: BaseException) -> float | None:
 
 def retry_after_s(headers: Mapping[str, str], now_s: float) -> float | None:
     """The wait that response headers (names in lower case) ask for at a moment of wall-clock time; None if none."""
-    milliseconds = _number(headers.get("retry-after-ms", ""))
-    if milliseconds is not None:
-        return max(0.0, milliseconds / 1000)
-    stated = headers.get("retry-after", "")
-    seconds = _number(stated)
-    return _until(stated, now_s) if seconds is None else max(0.0, seconds)
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text) if math.isfinite(float(text)) else None
-    except ValueError:
-        return None
-
-
-def _until(date: str, now_s: float) -> float | None:
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(date).timestamp() - now_s)
-    except ValueError:
-        return None
+    for name, a_second in (("retry-after-ms", 1000), ("retry-after", 1)):
+        with suppress(ValueError):
+            if math.isfinite(stated := float(headers.get(name, ""))):
+                return max(0.0, stated / a_second)
+    with suppress(ValueError):
+        return max(0.0, email.utils.parsedate_to_datetime(headers.get("retry-after", "")).timestamp() - now_s)
+    return None

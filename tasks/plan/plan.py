@@ -5,7 +5,6 @@ LiteLLM's local tokenizers, and lengths of answers are assumed, which gives a ra
 None, and the plan says why.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -335,20 +334,16 @@ def judged_before(reader: Reader, wanted: WantedTasks, judging: Judging) -> str:
     return f"{found[0]['n_verdicts']} verdicts were made with {which}; they are kept together with the new ones"
 
 
-async def former_template_notices(job: Job) -> list[str]:
+def former_template_notices(job: Job) -> list[str]:
     """A line for each judge whose verdicts are made again because its template is another one."""
-
-    def lines() -> list[str]:
-        with Warehouse(job.warehouse).reader() as reader:
-            wanted = missing_work.wanted_tasks(job, reader)
-            notices = {
-                judging.judge.label: judged_before(reader, wanted, judging)
-                for judging in judgings(job, wanted.benchmark)
-                if judging.judge_trial == 1
-            }
-        return [f"{label}: {line}" for label, line in notices.items() if line]
-
-    return await asyncio.to_thread(lines)
+    with Warehouse(job.warehouse).reader() as reader:
+        wanted = missing_work.wanted_tasks(job, reader)
+        notices = {
+            judging.judge.label: judged_before(reader, wanted, judging)
+            for judging in judgings(job, wanted.benchmark)
+            if judging.judge_trial == 1
+        }
+    return [f"{label}: {line}" for label, line in notices.items() if line]
 
 
 def _names(benchmark: Benchmark) -> dict[str, str]:

@@ -186,10 +186,7 @@ class SenderPool:
             return
         await self._connect()
         while not self.senders:
-            if self._error is not None:
-                raise self._error
-            self._changed.clear()
-            await self._changed.wait()
+            await self._next_change()
 
     async def _connect(self) -> None:
         """Connect to Ray and have senders started, once."""
@@ -247,13 +244,17 @@ class SenderPool:
             able = [sender for sender in self.senders if target.endpoint_name not in sender.lacking]
             if able:
                 return min(able, key=lambda sender: len(sender.in_hand))
-            if self._error is not None:
-                raise self._error
             if len(self.senders) == self._n_on.total() > 0:
                 names = ", ".join(self.senders[0].lacking[target.endpoint_name])
                 raise NoSender(f"{target.endpoint_name}: {names} is set on no node of Ray")
-            self._changed.clear()
-            await self._changed.wait()
+            await self._next_change()
+
+    async def _next_change(self) -> None:
+        """Wait until senders have come or gone; raise why none will come."""
+        if self._error is not None:
+            raise self._error
+        self._changed.clear()
+        await self._changed.wait()
 
     async def _keep_senders(self, cluster: Cluster) -> None:
         """Have the senders that are wanted on the nodes that are there, now and while nodes come and go."""
