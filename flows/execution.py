@@ -28,7 +28,8 @@ from tasks.config.job import DataRevision, Job
 from tasks.config.settings import Settings
 from tasks.console import guard_log_records, notice
 from tasks.dataset.source import with_revision
-from tasks.llm import collect_seldom, guard_logs
+from tasks.llm.environment import guard_logs
+from tasks.llm.litellm_setup import collect_seldom
 from tasks.maintain import store_spend, total_cost_usd
 from tasks.run.run_context import refuse_uninstalled, refuse_unready, used_by
 from tasks.run.writing import StageReport

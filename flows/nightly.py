@@ -7,10 +7,9 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import sql
-from flows.execution import Execution, execute_flow, is_in_progress, mark_killed, prepare
+from flows.execution import Execution, execute_flow, is_in_progress, mark_killed
 from flows.run.nightly_schedule import begin_of, night_of, stop_time
 from flows.run.outcomes import BELOW_BAR, DONE, SKIPPED, STOPPED_AT_BUDGET, STOPPED_AT_TIME, any_failed, explained
-from flows.server.project_server import NoServerError, Server, named_server, own_server
 from flows.stopping import last_looks
 from tasks.alerts.findings import Alert, Comparison, alerts_of_reports, drifts, drops, failure, settled_drops, skipped
 from tasks.alerts.message import Night
@@ -26,8 +25,6 @@ from tasks.rules.errors import PipelineError
 from tasks.rules.statistics.comparison import holm
 from warehouse import Reader, Warehouse, WarehouseBusy, WarehouseError
 
-_NAMED_S, _OWN_S = 5.0, 60.0
-"""How long a server is waited for that stores notification blocks."""
 _ENDED = {DONE, BELOW_BAR, STOPPED_AT_BUDGET, STOPPED_AT_TIME}
 """Outcomes after which the dead-man's switch is called, unless a stage failed: the night took place."""
 
@@ -146,28 +143,11 @@ def _send(job: Job, alerts: Sequence[Alert]) -> None:
 
 
 def _deliver(job: Job, alerts: Sequence[Alert]) -> list[Delivery]:
-    if alerts and any(receiver.prefect for receiver in job.settings.alerts.to):
-        _have_a_server(job)
     deliveries = deliver(job.settings.alerts, alerts, Night.of(job), delivered=delivered(job))
     for each in deliveries:
         if each.status == "failed":
             notice(f"could not send an alert to {each.receiver}: {each.error}")
     return deliveries
-
-
-def _have_a_server(job: Job) -> None:
-    """Have a Prefect server that stores the notification blocks: the one that is named, else the project's own."""
-    prepare()
-    try:
-        named = named_server()
-        server = Server(named) if named else own_server(job)
-        server.use()
-        if server.is_ready(_NAMED_S if named else _OWN_S):
-            return
-        why = f"{server.place} does not answer"
-    except (NoServerError, OSError) as error:
-        why = str(error)
-    notice(f"alerts may not reach Prefect blocks: {why}")
 
 
 def _store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery]) -> None:

@@ -33,7 +33,7 @@ from flows.run.outcomes import BELOW_BAR, DONE, ENDINGS, INTERRUPTED, KILLED, RU
 from tasks.compare.leaderboard import Choice, leaderboard
 from tasks.config.job import Job
 from tasks.console import Tally, notice
-from tasks.llm import SenderPool
+from tasks.llm.senders.pool import SenderPool
 from tasks.maintain import run_cost
 from tasks.rules.errors import PipelineError
 from tasks.rules.identity import BASE_VINTAGE

@@ -10,7 +10,7 @@ import sql
 import tasks
 from tasks.config.job import Job
 from tasks.console import notice
-from tasks.llm import deletion_mark
+from tasks.llm.ledger.files import deletion_mark
 from tasks.maintain import store_spend
 from tasks.report.rendering.site import only_writer
 from tasks.rules.errors import PipelineError

@@ -22,7 +22,7 @@ from tasks.ingest import ingest
 from tasks.judge.judge import judge_by_provider_batches, judge_responses, plan_verdicts
 from tasks.judge.rubric_variants import derive
 from tasks.maintain import tidy
-from tasks.plan import former_template_notices
+from tasks.plan.plan import former_template_notices
 from tasks.run.judgings import Judging
 from tasks.run.missing_work import MissingVerdicts
 from tasks.run.writing import StageReport
@@ -81,8 +81,9 @@ async def derive_flow(job: Job, retry_failed: bool = False) -> StageReport:
 async def judge_flow(job: Job, retry_failed: bool = False) -> StageReport:
     """Judge the criteria that are missing, in batches of whole responses."""
     missing = await asyncio.to_thread(plan_verdicts, job, retry_failed=retry_failed)
-    for line in await former_template_notices(job) if any(responses for _, responses in missing) else ():
-        notice(f"judged again by {line}")
+    if any(responses for _, responses in missing):
+        for line in await asyncio.to_thread(former_template_notices, job):
+            notice(f"judged again by {line}")
     all_batches = [
         (judging, some, f"judge {_models(some)} by {judging.judge.label} {number}")
         for judging, responses in missing

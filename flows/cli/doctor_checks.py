@@ -24,16 +24,10 @@ from tasks.config.job import Job
 from tasks.config.models import Endpoint
 from tasks.config.operations import Receiver
 from tasks.console import notice
-from tasks.llm import (
-    filled_in,
-    filled_in_secrets,
-    inspect_nodes,
-    is_embedded,
-    key_state,
-    missing_key,
-    probe,
-    weights_hash,
-)  # fmt: skip
+from tasks.llm.calls.gateway import probe
+from tasks.llm.embedded import is_embedded, weights_hash
+from tasks.llm.environment import filled_in, filled_in_secrets, key_state, missing_key
+from tasks.llm.senders.pool import inspect as inspect_nodes
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted
 from tasks.rules.text.secrecy import is_reference
@@ -191,9 +185,9 @@ def _called(job: Job, models: Sequence[tuple[Endpoint, Finding]]) -> Iterator[Fi
     probed = iter(probe(targets, ledger if ledger.is_dir() and not is_elsewhere else None, job.run_id))
     for endpoint, found in models:
         if endpoint in called:
-            said = next(probed)
-            known = "" if key_state(target_of(endpoint)) in said.detail else f"{found.detail}; "
-            found = Finding(found.subject, said.is_ok, known + said.detail)  # noqa: PLW2901
+            is_ok, said = next(probed)
+            known = "" if key_state(target_of(endpoint)) in said else f"{found.detail}; "
+            found = Finding(found.subject, is_ok, known + said)  # noqa: PLW2901
         yield found
 
 
@@ -278,8 +272,6 @@ def _receiver(subject: str, receiver: Receiver) -> Finding:
         return answers(subject, mail.host, mail.port)
     if address := receiver.webhook or receiver.slack:
         return _address(subject, address)
-    if receiver.prefect is not None:
-        return Finding(subject, None, f"Prefect block {receiver.prefect}; it is loaded when there is an alert")
     return Finding(subject, None, f"{receiver.apprise}, an Apprise URL")
 
 
@@ -298,15 +290,14 @@ def check_senders(job: Job) -> Iterator[Finding]:
         return
     n_senders = None if calls.senders == "auto" else calls.senders
     try:
-        states = inspect_nodes(calls.address, n_senders, [callee.target for callee in callees(job)])
+        nodes = inspect_nodes(calls.address, n_senders, [callee.target for callee in callees(job)])
     except PipelineError as error:
         yield Finding("Ray", False, str(error))
         return
-    if not states:
+    if not nodes:
         yield Finding("Ray", False, f"{calls.address}: no node has a core to offer")
-    for state in states:
-        detail = state.problem or counted(state.node.n_cores, "core")
-        yield Finding(f"Ray node {state.node.name}", not state.problem, detail)
+    for node, problem in nodes:
+        yield Finding(f"Ray node {node.name}", not problem, problem or counted(node.n_cores, "core"))
 
 
 _PACKAGES = ("prefect", "duckdb", "polars", "pyarrow", "datasets", "litellm", "great-expectations")

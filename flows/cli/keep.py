@@ -12,7 +12,7 @@ from flows.cli.options import RUNS, SHOWS, WAREHOUSE, Context, command
 from flows.cli.output import show_json, show_rows, show_table
 
 if TYPE_CHECKING:
-    from tasks.certify import Difference
+    from tasks.certify.verifying import Difference
 
 
 @command(place=WAREHOUSE)
@@ -103,7 +103,7 @@ def certify(context: Context, file: Path) -> int:
       prbench certify figures.zip
       prbench verify figures.zip      what somebody else does with it
     """
-    from tasks.certify import certify as certified
+    from tasks.certify.certifying import certify as certified
 
     made = certified(context.stored_job(checked=()), file)
     if context.as_json:
@@ -140,7 +140,7 @@ def verify(context: Context, file: Path, digest: str | None, texts: tuple[Path, 
       prbench verify figures.zip --texts finance.parquet --texts answers.jsonl
       prbench verify figures.zip --texts exported/
     """
-    from tasks.certify import verify as verified
+    from tasks.certify.verifying import verify as verified
 
     found = verified(file, digest=digest, texts=texts)
     if context.as_json:

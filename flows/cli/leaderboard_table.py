@@ -6,7 +6,7 @@ from typing import Any
 
 from tasks.compare.leaderboard import OFFICIAL_HARD
 from tasks.config.job import Job
-from tasks.llm import is_embedded
+from tasks.llm.embedded import is_embedded
 from tasks.rules.records import Table
 from tasks.rules.text.numbers import SMALL_MARK, coverage_text, rank_notes
 

@@ -116,7 +116,7 @@ def _outcome(given: list[str]) -> tuple[int, str]:
         return 130, "interrupted"
     except Exception as error:  # noqa: BLE001 - the outermost place: what is left is shown in one line, in full with -v
         if {"-v", "--verbose"} & set(given):
-            from tasks.llm import redacted
+            from tasks.llm.environment import redacted
 
             click.echo(redacted(traceback.format_exc()), err=True)
         return explained(error)

@@ -13,7 +13,8 @@ from flows.cli.output import show_json, show_table
 if TYPE_CHECKING:
     from flows.execution import Execution
     from tasks.config.job import Job
-    from tasks.plan import Expected, Planned
+    from tasks.plan.estimate import Planned
+    from tasks.plan.stopping import Expected
 
 _COLUMNS = ["stage", "model or judge", "responses of", "calls", "prompt tokens", "completion tokens", "USD", "lengths"]
 
@@ -43,8 +44,9 @@ def plan(context: Context, stopping: bool) -> int:
 def show_plan(context: Context, job: "Job", *, with_stopping: bool = False) -> int:
     """Show the calls that a job would make, with tokens and cost."""
     from flows.run.validation import refuse_unknown_names
-    from tasks.plan import in_all, plan_analyses
-    from tasks.plan import plan as planned_calls
+    from tasks.plan.estimate import in_all
+    from tasks.plan.plan import plan as planned_calls
+    from tasks.plan.plan import plan_analyses
     from tasks.run.run_context import unbounded
 
     refuse_early(context)
@@ -71,7 +73,7 @@ def show_plan(context: Context, job: "Job", *, with_stopping: bool = False) -> i
 
 
 def _show_stopping(context: Context, job: "Job") -> int:
-    from tasks.plan import plan_stopping
+    from tasks.plan.stopping import plan_stopping
 
     compared, calls = plan_stopping(job)
     if context.as_json:
@@ -134,7 +136,7 @@ def _prepare(job: "Job") -> "Execution | None":
     """Load the data set where it is not there yet; what that came to."""
     from flows.execution import execute
     from tasks.console import notice
-    from tasks.plan import is_prepared, prepare
+    from tasks.plan.plan import is_prepared, prepare
 
     if not is_prepared(job):
         notice("loading and checking the data set first; this makes no model call")

@@ -50,7 +50,7 @@ def any_failed(reports: Iterable["StageReport"]) -> bool:
 
 def no_call_succeeded(reports: Iterable["StageReport"]) -> bool:
     """Whether calls were made and none was answered."""
-    from tasks.llm import PROVIDER_ERROR, REDIRECTED, TIMEOUT
+    from tasks.llm.replies import PROVIDER_ERROR, REDIRECTED, TIMEOUT
     from tasks.run.stages import STAGES
 
     called = [report for report in reports if report.stage in STAGES]
@@ -92,7 +92,7 @@ def _is_out_of_files(error: BaseException | None) -> bool:
 
 
 def _explained(error: BaseException) -> tuple[int, str]:
-    from tasks.llm import safe
+    from tasks.llm.environment import safe
     from tasks.rules.errors import PipelineError
     from warehouse import WarehouseError, refusal_of_disk
 

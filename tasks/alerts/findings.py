@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any, Literal, get_args
 
-from tasks.llm import redacted, safe
+from tasks.llm.environment import redacted, safe
 from tasks.rules.statistics.comparison import holm, is_significant
 from tasks.rules.statistics.control import Drifted
 from tasks.rules.text.characters import one_line, storable

@@ -1,11 +1,9 @@
 """Sending a message to every receiver, and what became of it; a receiver that fails stops nothing else.
 
-Apprise or a block of Prefect sends it. In an attempt no redirect is followed, no library logs a line, and it ends in
-time. Libraries and servers may repeat an address or a password, so causes are told in this project's own words.
+In an attempt no redirect is followed, no library logs a line, and it ends in time. Libraries and servers may repeat an
+address or a password, so causes are told in this project's own words.
 """
 
-import asyncio
-import inspect
 import logging
 import os
 import smtplib
@@ -13,7 +11,7 @@ import socket
 import ssl
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
@@ -27,8 +25,9 @@ from tasks.alerts.findings import Alert
 from tasks.alerts.message import Message, Night
 from tasks.config.operations import Alerts, Email, Receiver
 from tasks.console import rewrite_log_records
-from tasks.llm import filled_in, safe, watched
-from tasks.rules.errors import UsageError
+from tasks.llm.environment import filled_in, safe
+from tasks.llm.http_clients import watched
+from tasks.rules.errors import UsageError, causes_of
 
 PING = "ping"
 """The name of the dead-man's switch among the receivers."""
@@ -175,7 +174,7 @@ def _of_status(status: int) -> NotDelivered:
 def _of_error(error: BaseException) -> NotDelivered:
     from requests.exceptions import InvalidSchema, InvalidURL
 
-    chain = list(_chain(error))
+    chain = list(causes_of(error))
     if isinstance(error, smtplib.SMTPNotSupportedError):
         return NotDelivered("the server does not offer what is needed (see `security`, `user`)", may_pass=False)
     if isinstance(error, smtplib.SMTPRecipientsRefused | smtplib.SMTPResponseException):
@@ -196,19 +195,8 @@ def _of_error(error: BaseException) -> NotDelivered:
     return NotDelivered(cause, may_pass=True)
 
 
-def _chain(error: BaseException | None, seen: frozenset[int] = frozenset()) -> Iterator[BaseException]:
-    """An error and those that led to it, groups taken apart."""
-    if error is not None and id(error) not in seen:
-        yield error
-        inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
-        for each in (*inner, error.__cause__, error.__context__):
-            yield from _chain(each, seen | {id(error)})
-
-
 def _sends(to: Receiver, message: Message, timeout_s: float) -> list[Send]:
     """What sends a message to a receiver; mail goes to each address by itself, so that only failed ones are retried."""
-    if to.prefect is not None:
-        return [partial(_notify, to.prefect, message)]
     if to.email is not None:
         return [partial(_send, partial(_mail, to.email, address), message, timeout_s) for address in to.email.to]
     if to.apprise is not None:
@@ -265,29 +253,3 @@ def _mail(email: Email, to: str, asset: Any) -> Any:
         user=quote(filled_in(email.user or "")), password=quote(filled_in(email.password or "")),
         from_addr=email.sender, targets=to, headers={"Auto-Submitted": "auto-generated"},
     )  # fmt: skip
-
-
-def _notify(name: str, message: Message) -> bool:
-    """Send a message through the block of Prefect `type/name`, as it is saved on its server."""
-    import httpx
-    import prefect.blocks.notifications  # noqa: F401 - so that Prefect knows the classes of its own blocks
-    from prefect.blocks.abstract import NotificationBlock
-    from prefect.blocks.core import Block
-
-    try:
-        block: Any = asyncio.run(Block.aload(name))
-    except httpx.HTTPStatusError as error:
-        raise _of_status(error.response.status_code) from error
-    except (httpx.TransportError, RuntimeError) as error:
-        raise NotDelivered("Prefect's server cannot be reached, or the block is broken", may_pass=True) from error
-    except ValueError as error:
-        raise NotDelivered("Prefect's server has no such block", may_pass=False) from error
-    if not isinstance(block, NotificationBlock):
-        raise NotDelivered("this block cannot send notifications", may_pass=False)
-    for plugin in getattr(block, "_apprise_client", None) or ():
-        plugin.redirects = False
-    with block.raise_on_failure():  # some only log their failures otherwise
-        done: Any = block.notify(message.body, message.title)
-        if inspect.iscoroutine(done):
-            asyncio.run(done)
-    return True

@@ -11,7 +11,7 @@ import sql
 from tasks.analyses import assembled, json_shape
 from tasks.config.job import Job
 from tasks.config.models import Analyst
-from tasks.llm import OK
+from tasks.llm.replies import OK
 from tasks.prompts import load_analysis_template
 from tasks.rules.conversation import naming_prompt, prompt_on
 from tasks.rules.errors import UsageError, install_extra

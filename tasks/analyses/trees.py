@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tasks.analyses.phrases import naming_of, refuse_without_library, stored_phrases
 from tasks.config.job import Job
 from tasks.config.models import Analyst
-from tasks.llm import OK
+from tasks.llm.replies import OK
 from tasks.rules.errors import PipelineError
 from tasks.rules.identity import digest
 from tasks.run.judgings import target_of

@@ -118,14 +118,9 @@ def query_of(name: str) -> str:
     return f"select {columns} from {name} where {condition} order by {_ORDERS.get(name, 'all')}"
 
 
-def models() -> list[sql.Model]:
-    """The models of `sql/` that the leaderboards are made by, in the order of building."""
-    return sql.leading_to(MODELS, ROWS)
-
-
 def model_texts() -> dict[str, str]:
-    """Member -> the SQL of a model."""
-    return {f"{SQL}/{model.name}.sql": model.query + "\n" for model in models()}
+    """Member -> the SQL of a model that the leaderboards are made by, in the order of building."""
+    return {f"{SQL}/{model.name}.sql": model.query + "\n" for model in sql.leading_to(MODELS, ROWS)}
 
 
 @dataclass(frozen=True)
@@ -152,7 +147,10 @@ def certify(job: Job, file: Path) -> Certificate:
         with Warehouse(job.warehouse).reader(folder / "spill") as reader:
             benchmark, revision = job.settings.benchmark, job.data.revision
             _refuse_unready(reader, benchmark, revision)
-            _refuse_present(file)
+            if file.exists():
+                raise UsageError(f"{file}: is there already; name a new file")
+            if not file.parent.is_dir():
+                raise UsageError(f"{file.parent}: no such folder; check the path")
             n_rows = write_rows(reader, (*ROWS, RUNS, *LEADERBOARDS), folder, benchmark, revision)
             digest = _write(file, folder, n_rows, _about(reader, job))
     return Certificate(str(file), file.stat().st_size, digest, benchmark, revision, n_rows)
@@ -166,13 +164,6 @@ def _refuse_unready(reader: Reader, benchmark: str, revision: str) -> None:
         )
     if has_stale_figures(reader):
         raise PipelineError("figures have no interval for their present values yet; run `prbench aggregate` first")
-
-
-def _refuse_present(file: Path) -> None:
-    if file.exists():
-        raise UsageError(f"{file}: is there already; name a new file")
-    if not file.parent.is_dir():
-        raise UsageError(f"{file.parent}: no such folder; check the path")
 
 
 def _about(reader: Reader, job: Job) -> dict[str, Any]:

@@ -10,20 +10,7 @@ from typing import Any
 
 from tasks.aggregate.intervals import stale_intervals
 from tasks.benchmarks import benchmark_names, load_benchmark
-from tasks.certify.certifying import (
-    INTERVALS,
-    KEYS,
-    LEADERBOARDS,
-    MODELS,
-    ROWS,
-    RUNS,
-    SQL,
-    member_of,
-    model_texts,
-    unpack,
-    verified_digest,
-    write_rows,
-)
+from tasks.certify import certifying
 from tasks.certify.texts import Ids, Texts, check_ids, check_texts
 from tasks.maintain import Damaged
 from tasks.rules.errors import UsageError
@@ -162,7 +149,7 @@ class Verification:
         if self.other_sql:
             names = ", ".join(name.removeprefix("sql/").removesuffix(".sql") for name in self.other_sql)
             found.append(f"The certificate has other SQL than this version, whose SQL was used: {names}")
-        if (drawn := self.about.get("intervals")) != INTERVALS:
+        if (drawn := self.about.get("intervals")) != certifying.INTERVALS:
             found.append(f"The certificate's intervals were drawn in another way than this version's: {drawn}")
         texts = self.texts.lines if self.texts else ()
         return [*found, *self.notes, *self.ids.lines, *texts, f"digest: {self.digest}"]
@@ -195,11 +182,11 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
     """
     if not file.is_file():
         raise UsageError(f"{file}: is not a file; check the path")
-    actual = verified_digest(file, digest)
+    actual = certifying.verified_digest(file, digest)
     with TemporaryDirectory(prefix="prbench-") as temporary:
         folder = Path(temporary)
-        manifest = unpack(file, folder)
-        needed = {member_of(name) for name in (*ROWS, RUNS, *LEADERBOARDS)}
+        manifest = certifying.unpack(file, folder)
+        needed = {certifying.member_of(name) for name in (*certifying.ROWS, certifying.RUNS, *certifying.LEADERBOARDS)}
         if lacking := needed - {each["name"] for each in manifest["members"]}:
             raise Damaged(f"{file}: lacks {min(lacking)}; it was not made by `prbench certify`")
         other = _other_sql(folder, manifest)
@@ -221,8 +208,8 @@ def _other_sql(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
 
     SQL from elsewhere is read and never run: it could read files.
     """
-    own = {name: text.encode() for name, text in model_texts().items()}
-    names = {each["name"] for each in manifest["members"] if each["name"].startswith(f"{SQL}/")}
+    own = {name: text.encode() for name, text in certifying.model_texts().items()}
+    names = {each["name"] for each in manifest["members"] if each["name"].startswith(f"{certifying.SQL}/")}
     certified = {name: (folder / name).read_bytes() for name in names}
     return sorted(name for name in own.keys() | certified.keys() if own.get(name) != certified.get(name))
 
@@ -232,9 +219,9 @@ def _recomputed(
 ) -> tuple[dict[str, Compared], list[str]]:
     benchmark, revision = manifest["benchmark"], manifest["dataset_revision"]
     (made := folder / _RECOMPUTED).mkdir()
-    derivation = Derivation(made / "figures.duckdb", MODELS)
+    derivation = Derivation(made / "figures.duckdb", certifying.MODELS)
     same = {"benchmark": benchmark, "dataset_revision": revision}
-    derivation.take_in({name: folder / member_of(name) for name in ROWS}, same)
+    derivation.take_in({name: folder / certifying.member_of(name) for name in certifying.ROWS}, same)
     with derivation.reader() as reader:
         _refuse_unlike(reader)
         notes = _refuse_odd_weights(reader, manifest)
@@ -243,15 +230,15 @@ def _recomputed(
         intervals = stale_intervals(reader)
     derivation.add("intervals", intervals)
     with derivation.reader() as reader:
-        write_rows(reader, LEADERBOARDS, made, benchmark, revision)
-    return {name: _compared(folder, name, is_same_sql=is_same_sql) for name in LEADERBOARDS}, notes
+        certifying.write_rows(reader, certifying.LEADERBOARDS, made, benchmark, revision)
+    return {name: _compared(folder, name, is_same_sql=is_same_sql) for name in certifying.LEADERBOARDS}, notes
 
 
 def _refuse_unlike(reader: Reader) -> None:
     for row in reader.rows(_UNLIKE):
         status, value = (json.dumps(row[name]) for name in ("status", "value"))
         raise ValueError(f"a verdict has the status {status} and the value {value}")
-    for name, key in KEYS.items():
+    for name, key in certifying.KEYS.items():
         if reader.rows(f"select 1 from {name} group by {', '.join(key)} having count(*) > 1 limit 1"):
             own = ", ".join(column for column in key if column not in {"benchmark", "dataset_revision"})
             raise ValueError(f"two rows of {name} have the same {own}")
@@ -275,7 +262,7 @@ def _refuse_odd_weights(reader: Reader, manifest: Mapping[str, Any]) -> list[str
 
 def _compared(folder: Path, name: str, *, is_same_sql: bool) -> Compared:
     with (
-        (folder / member_of(name)).open(encoding="utf-8") as certified,
-        (folder / _RECOMPUTED / member_of(name)).open(encoding="utf-8") as recomputed,
+        (folder / certifying.member_of(name)).open(encoding="utf-8") as certified,
+        (folder / _RECOMPUTED / certifying.member_of(name)).open(encoding="utf-8") as recomputed,
     ):
         return compare(name, certified, recomputed, is_same_sql=is_same_sql)

@@ -92,12 +92,6 @@ _SECRET_PLACES = ("hooks.slack.com/", "discord.com/api/webhooks/", "discordapp.c
 """Services whose addresses are secrets."""
 
 
-def _refuse_secrets_of_webhook(address: str) -> None:
-    refuse_secrets_in(address, "webhook")
-    if any(place in address for place in _SECRET_PLACES) and not REFERENCE.search(address):
-        raise ValueError("`webhook`: the address is a secret; put it in the environment and write ${NAME} here")
-
-
 _HOST = re.compile(r"(https?://)(?:[^/?#]*@)?([\w.:\[\]${}-]*)")
 
 
@@ -113,35 +107,34 @@ def _without_secrets(address: str) -> str:
 Address = Annotated[str, PlainSerializer(_without_secrets, when_used="json")]
 """Where something is sent. It may hold a secret, which is left out of its JSON: that is what runs and Prefect store."""
 
-_KINDS = ("webhook", "slack", "email", "apprise", "prefect")
+_KINDS = ("webhook", "slack", "email", "apprise")
 
 
 class Receiver(Strict):
-    """Where alerts go: exactly one of a webhook, a Slack-compatible one, mail, a URL of Apprise, or a Prefect block.
+    """Where alerts go: exactly one of a webhook, a Slack-compatible one, mail, or a URL of Apprise.
 
     A Slack address is a secret and refers to the environment as `${NAME}`; a webhook's may. A URL of Apprise is in the
-    environment as a whole. A block is named `type/name`.
+    environment as a whole.
     """
 
     webhook: Address | None = None
     slack: Address | None = None
     email: Email | None = None
     apprise: Address | None = None
-    prefect: str | None = None
 
     @model_validator(mode="after")
     def _is_one(self) -> Self:
         given = [name for name in _KINDS if getattr(self, name) is not None]
         if len(given) != 1:
             raise ValueError(f"is one of {', '.join(_KINDS)}, not {' and '.join(given) or 'none'}")
-        if self.slack is not None and not REFERENCE.search(self.slack):
-            raise ValueError("`slack`: the address is a secret; put it in the environment and write ${NAME} here")
+        refuse_secrets_in(self.webhook or "", "webhook")
+        address = self.slack or self.webhook or ""
+        is_secret = self.slack is not None or any(place in address for place in _SECRET_PLACES)
+        if is_secret and not REFERENCE.search(address):
+            advice = "the address is a secret; put it in the environment and write ${NAME} here"
+            raise ValueError(f"`{given[0]}`: {advice}")
         if self.apprise is not None and not REFERENCE.fullmatch(self.apprise):
             raise ValueError("`apprise`: the URL is a secret; put it in the environment and write ${NAME} here")
-        if self.webhook is not None:
-            _refuse_secrets_of_webhook(self.webhook)
-        if self.prefect is not None and self.prefect.count("/") != 1:
-            raise ValueError(f"`prefect`: {self.prefect!r} is not `type/name` of a block, such as slack-webhook/evals")
         return self
 
     @property

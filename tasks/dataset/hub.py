@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasks.rules.errors import PipelineError
+from tasks.rules.errors import PipelineError, causes_of
 
 if TYPE_CHECKING:
     from datasets import DatasetDict
@@ -133,7 +133,7 @@ def _reason(error: Exception, dataset_id: str, revision: str) -> str:
     """Why a read failed and what to do; the libraries hide the reason in a chain of errors."""
     from huggingface_hub import constants
 
-    links, root = list(_chain(error)), error
+    links, root = list(causes_of(error)), error
     while isinstance(root.__cause__, Exception):
         root = root.__cause__  # what was deliberately named as the cause
     if type(error).__name__ == "DatasetNotFoundError":  # it exists, so it is the files that are refused
@@ -179,10 +179,3 @@ def _http_reason(error: "HfHubHTTPError") -> str:
     if status == 429 or status >= 500:
         return f"the hub failed (HTTP {status}): try again later"
     return f"the hub refuses the request (HTTP {status}): check the id and the revision"
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """An error and what led to it, the newest first."""
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__

@@ -12,7 +12,7 @@ from tasks.console import progress
 from tasks.drift.control_sets import changed_limits, control_sets, drifted
 from tasks.judge.judge import judge_criteria
 from tasks.judge.verdict_rows import verdict_columns, verdict_id_of, writing_verdicts
-from tasks.llm import Reply
+from tasks.llm.replies import Reply
 from tasks.run.judgings import Judging
 from tasks.run.missing_work import PASSING, Conversation, WantedTasks, conversations_of, wanted_tasks
 from tasks.run.run_context import RunContext, open_run_context

@@ -11,7 +11,7 @@ from tasks.config.job import Job
 from tasks.config.models import ORIGINAL
 from tasks.imports import files
 from tasks.imports.files import Given, ImportRefused, NotHere
-from tasks.llm import OK
+from tasks.llm.replies import OK
 from tasks.rules.text.cells import readings, shows
 from tasks.rules.text.characters import is_blank
 from warehouse import Reader, Warehouse

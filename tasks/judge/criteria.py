@@ -4,21 +4,17 @@ A response that is too long for the judge is searched chunk by chunk, and decide
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, groupby
 
-from tasks.judge.verdict_rows import (
-    Chunk,
-    Criterion,
-    PendingVerdict,
-    TakesVerdicts,
-    evidence_question,
-    judge_call,
-    verdict_id_of,
-    verdict_question,
-)
-from tasks.llm import CONTEXT_LENGTH, ContextWindow, Gateway, NotCalled, Reply, Target, context_window_of
+from tasks.judge import verdict_rows
+from tasks.judge.verdict_rows import Chunk, Criterion, PendingVerdict, TakesVerdicts
+from tasks.llm.budget import NotCalled
+from tasks.llm.calls.gateway import Gateway
+from tasks.llm.prices import ContextWindow, context_window_of
+from tasks.llm.replies import CONTEXT_LENGTH, Reply
+from tasks.llm.request import Call, Target
 from tasks.rules.conversation import Message, is_marked, judge_prompt
 from tasks.rules.evidence import NoRoom, cut, evidence_prompt, shown
 from tasks.rules.identity import BASE_VINTAGE
@@ -92,6 +88,10 @@ class ContextFit:
         return judge_prompt(self.judging.template, messages, text, "")
 
 
+Fits = Mapping[str, ContextFit | None]
+"""A judge's label -> how long its prompts may be."""
+
+
 def context_fit_of(judging: Judging, target: Target) -> ContextFit | None:
     """How long a judging's prompts may be; None where answers are always judged whole."""
     if judging.evidence_template is None:
@@ -107,6 +107,21 @@ def by_response(criteria: Sequence[Criterion]) -> list[list[Criterion]]:
     return [list(found) for _, found in groupby(criteria, key=lambda row: row["response_id"])]
 
 
+def whole_calls(
+    judging: Judging, target: Target, missing: Sequence[Criterion], conversations: Mapping[str, Conversation]
+) -> Iterator[Call]:
+    """The calls for criteria about which the judge can be asked with the whole answer before it."""
+    fit = context_fit_of(judging, target)
+    for criteria in by_response(missing):
+        messages, text = conversations[criteria[0]["task_id"]].messages, criteria[0]["text"]
+        titles = [row["title"] for row in criteria]
+        fits = [True] * len(titles) if fit is None else fit.is_whole(messages, text, titles)
+        for criterion, is_whole in zip(criteria, fits, strict=True):
+            if is_whole:
+                prompt = judge_prompt(judging.template, messages, text, criterion["title"])
+                yield verdict_rows.judge_call(judging, target, prompt, verdict_rows.verdict_id_of(judging, criterion))
+
+
 @dataclass(frozen=True)
 class CriterionJudge:
     """A judge that decides on criteria, for itself or for a cascade: the verdicts are of the judging of `rows`.
@@ -120,37 +135,25 @@ class CriterionJudge:
     rows: TakesVerdicts
     vintage: str = BASE_VINTAGE
 
-    async def judge(self, criteria: Sequence[Criterion], conversations: Mapping[str, Conversation], place: int) -> None:
-        """Judge criteria that are in the order of their responses.
-
-        The criteria of one response go out together: the first alone, so that the provider has the conversation in its
-        cache when the others follow. `place` is the batch's among all: earlier ones, and in them earlier responses, go
-        first, so that calls about one conversation follow each other.
-        """
-        fit = await self.fit()
-        async with asyncio.TaskGroup() as group:
-            for number, of_response in enumerate(by_response(criteria)):
-                messages = conversations[of_response[0]["task_id"]].messages
-                group.create_task(self.judge_response(of_response, messages, fit, (place, number)))
-
-    async def fit(self) -> ContextFit | None:
-        """How long the judge's prompts may be."""
-        return await asyncio.to_thread(context_fit_of, self.judging, self.target)
-
     async def judge_response(
-        self, criteria: Sequence[Criterion], messages: Sequence[Message], fit: ContextFit | None,
-        priority: tuple[int, ...],
-    ) -> None:  # fmt: skip
-        """Judge with the whole answer where it fits into the judge's context, else chunk by chunk."""
+        self, criteria: Sequence[Criterion], messages: Sequence[Message], fits: Fits, priority: tuple[int, ...]
+    ) -> None:
+        """Judge with the whole answer where it fits into the judge's context, else chunk by chunk.
+
+        The first criterion goes alone, so that the provider has the conversation in its cache when the others follow.
+        """
+        fit = fits[self.judging.judge.label]
         text = criteria[0]["text"]
-        pending = [PendingVerdict(row, verdict_id_of(self.rows.judging, row, self.vintage)) for row in criteria]
+        pending = [
+            PendingVerdict(row, verdict_rows.verdict_id_of(self.rows.judging, row, self.vintage)) for row in criteria
+        ]
         if fit is None:
             await self._judge_whole(pending, messages, priority, must_be=True)
             return
-        fits = await asyncio.to_thread(fit.is_whole, messages, text, [row["title"] for row in criteria])
-        whole = [each for each, is_whole in zip(pending, fits, strict=True) if is_whole]
+        are_whole = await asyncio.to_thread(fit.is_whole, messages, text, [row["title"] for row in criteria])
+        whole = [each for each, is_whole in zip(pending, are_whole, strict=True) if is_whole]
         refused = await self._judge_whole(whole, messages, priority)
-        long = [each for each, is_whole in zip(pending, fits, strict=True) if not is_whole]
+        long = [each for each, is_whole in zip(pending, are_whole, strict=True) if not is_whole]
         await self._judge_in_chunks(long, messages, fit, priority)
         if refused:
             await self._judge_in_chunks(refused, messages, fit.after_refusal(messages, text), priority)
@@ -158,8 +161,12 @@ class CriterionJudge:
     async def _judge_in_chunks(
         self, pending: Sequence[PendingVerdict], messages: Sequence[Message], fit: ContextFit, priority: tuple[int, ...]
     ) -> None:
-        for group in with_same_chunks(fit, pending):
-            await LongAnswer(self, self.rows, fit, messages, group[0].criterion["text"], priority).decide(group)
+        def step(each: PendingVerdict) -> int:
+            return fit.step_of(each.criterion["title"])
+
+        for _, same_chunks in groupby(sorted(pending, key=step), key=step):  # most often one group
+            group = list(same_chunks)
+            await LongAnswer(self, fit, messages, group[0].criterion["text"], priority).decide(group)
 
     async def _judge_whole(
         self, pending: Sequence[PendingVerdict], messages: Sequence[Message], priority: tuple[int, ...], *,
@@ -182,7 +189,7 @@ class CriterionJudge:
         criterion = pending.criterion
         prompt = judge_prompt(self.judging.template, messages, criterion["text"], criterion["title"])
         try:
-            reply, verdict = await self.ask(verdict_question(self.judging), prompt, pending, priority)
+            reply, verdict = await self.ask(verdict_rows.verdict_question(self.judging), prompt, pending, priority)
         except NotCalled:
             self.rows.skip()
             return False
@@ -201,7 +208,9 @@ class CriterionJudge:
         Raises:
             NotCalled: the call was not made.
         """
-        call = judge_call(self.judging, self.target, prompt, pending.verdict_id, priority, self.vintage, question)
+        call = verdict_rows.judge_call(
+            self.judging, self.target, prompt, pending.verdict_id, priority, self.vintage, question
+        )
         is_batched = call.is_batched and not (is_live and call.allows_live)
         return await ask(self.gateway, replace(call, is_batched=is_batched), question)
 
@@ -216,7 +225,6 @@ class LongAnswer:
     """An answer that is judged by the evidence in its chunks."""
 
     judge: CriterionJudge
-    rows: TakesVerdicts
     fit: ContextFit
     messages: Sequence[Message]
     text: str
@@ -276,13 +284,13 @@ class LongAnswer:
             text=chunk.text, number=chunk.number, n_chunks=chunk.n_chunks, round_=chunk.round_,
         )  # fmt: skip
         priority = (*self.priority, chunk.round_, chunk.number)
-        question = evidence_question(self.judge.judging)
+        question = verdict_rows.evidence_question(self.judge.judging)
         try:
             reply, evidence = await self.judge.ask(question, prompt, pending, priority, is_live=True)
         except NotCalled:
-            self.rows.skip()
+            self.judge.rows.skip()
             return "skipped"
-        self.rows.add_evidence(pending, chunk, reply, evidence)
+        self.judge.rows.add_evidence(pending, chunk, reply, evidence)
         if evidence is not None:
             pending.replies.append(reply)
             pending.found.append(evidence)
@@ -301,11 +309,11 @@ class LongAnswer:
             if await self._condense(pending, notes, step_tokens, round_ + 1, n_chunks):
                 await self._conclude(pending, step_tokens, n_chunks, round_ + 1)
             return
-        question = verdict_question(self.judge.judging)
+        question = verdict_rows.verdict_question(self.judge.judging)
         try:
             reply, verdict = await self.judge.ask(question, prompt, pending, self.priority, is_live=True)
         except NotCalled:
-            self.rows.skip()
+            self.judge.rows.skip()
             return
         if reply.status == CONTEXT_LENGTH:
             pending.replies.append(reply)
@@ -349,7 +357,7 @@ class LongAnswer:
 
     def _settle(self, pending: PendingVerdict, reply: Reply, verdict: Verdict | None) -> None:
         """Write what a criterion came to. A failure rests on its last reply alone: the others stay answers."""
-        self.rows.settle(pending, replace(together([*pending.replies, reply]), paid=reply.paid), verdict)
+        self.judge.rows.settle(pending, replace(together([*pending.replies, reply]), paid=reply.paid), verdict)
 
 
 def _chunks(texts: Sequence[str], round_: int) -> list[Chunk]:
@@ -358,12 +366,3 @@ def _chunks(texts: Sequence[str], round_: int) -> list[Chunk]:
         Chunk(text, round_, number, len(texts), start)
         for number, (text, start) in enumerate(zip(texts, starts, strict=False), start=1)
     ]
-
-
-def with_same_chunks(fit: ContextFit, pending: Sequence[PendingVerdict]) -> list[list[PendingVerdict]]:
-    """Criteria in groups that share the chunks of an answer, most often one."""
-
-    def step(each: PendingVerdict) -> int:
-        return fit.step_of(each.criterion["title"])
-
-    return [list(group) for _, group in groupby(sorted(pending, key=step), key=step)]

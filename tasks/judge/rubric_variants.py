@@ -8,22 +8,18 @@ from typing import Any
 
 from tasks.config.job import Job
 from tasks.console import advance, progress
-from tasks.llm import OK, Call, NotCalled, Reply
+from tasks.llm.budget import NotCalled
+from tasks.llm.replies import OK, Reply
+from tasks.llm.request import Call
 from tasks.prompts import load_template
 from tasks.rules.conversation import prompt_on
 from tasks.rules.identity import criterion_hash, template_hash
 from tasks.rules.text.characters import one_line
 from tasks.rules.variants import AUGMENTED, EXAMPLES_REMOVED, read_augmented, variant_id, without_examples
 from tasks.rules.verdict import PARSE_ERROR, VerdictError
+from tasks.run import missing_work
 from tasks.run.judgings import target_of
-from tasks.run.missing_work import (
-    Conversation,
-    WantedTasks,
-    conversations_of,
-    unworded_criteria,
-    wanted_rubrics,
-    wanted_tasks,
-)
+from tasks.run.missing_work import Conversation, WantedTasks
 from tasks.run.run_context import RunContext, open_run_context
 from tasks.run.stages import STAGES
 from tasks.run.writing import NO_CALL, PartWriter, StageReport, usage_columns
@@ -38,12 +34,14 @@ async def derive(job: Job, *, retry_failed: bool = False) -> StageReport:
     report = StageReport("derive")
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
-        wanted = wanted_tasks(job, reader)
+        wanted = missing_work.wanted_tasks(job, reader)
         missing = {
-            rubric: unworded_criteria(wanted, reader, rubric, retry_failed=retry_failed)
-            for rubric in wanted_rubrics(job)
+            rubric: missing_work.unworded_criteria(wanted, reader, rubric, retry_failed=retry_failed)
+            for rubric in missing_work.wanted_rubrics(job)
         }
-        conversations = conversations_of(reader, wanted, (row["task_id"] for row in missing.get(AUGMENTED, ())))
+        conversations = missing_work.conversations_of(
+            reader, wanted, (row["task_id"] for row in missing.get(AUGMENTED, ()))
+        )
     rows = [
         _row(job, wanted, EXAMPLES_REMOVED, found, without_examples(found["title"]), NO_CALL)
         for found in missing.get(EXAMPLES_REMOVED, ())

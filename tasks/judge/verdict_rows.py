@@ -9,7 +9,9 @@ from typing import Any
 
 from tasks.config.job import Job
 from tasks.console import advance
-from tasks.llm import OK, Call, Ledger, Reply, Target
+from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.replies import OK, Reply
+from tasks.llm.request import Call, Target
 from tasks.rules import evidence
 from tasks.rules.cascades.rules import confidence_of
 from tasks.rules.identity import BASE_VINTAGE, verdict_id
@@ -157,7 +159,7 @@ class Collected:
 
     def settle(self, pending: PendingVerdict, reply: Reply, verdict: Verdict | None) -> None:
         """Keep a verdict, or the failure that replaces it."""
-        self.said[key_of(pending.criterion)] = Said(pending, reply, verdict)
+        self.said[pending.criterion["criterion_id"]] = Said(pending, reply, verdict)
 
     def skip(self) -> None:
         """Keep nothing: the criterion is the one that nothing is known of."""
@@ -165,11 +167,6 @@ class Collected:
     def add_evidence(self, pending: PendingVerdict, chunk: Chunk, reply: Reply, evidence: Sequence[str] | None) -> None:
         """Keep what was found in a chunk of a long answer."""
         self.evidence.append((pending, chunk, reply, evidence))
-
-
-def key_of(criterion: Criterion) -> str:
-    """What tells the criteria of a response apart."""
-    return str(criterion["criterion_id"])
 
 
 TakesVerdicts = VerdictRows | Collected

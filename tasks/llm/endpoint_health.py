@@ -49,12 +49,6 @@ class EndpointHealth:
         """Take what is next."""
         return heapq.heappop(self.waiting)[-1]
 
-    def all_out(self) -> list[Any]:
-        """Take out all that wait."""
-        items = [item for _, _, item in self.waiting]
-        self.waiting.clear()
-        return items
-
     def wait_s(self, now_s: float) -> float | None:
         """How long until a call may start: 0 for now, None when that depends on another call's end."""
         if self.closed_until_s > now_s:
@@ -66,14 +60,6 @@ class EndpointHealth:
     def _is_open(self) -> bool:
         """Whether the breaker is open: only one call at a time tries whether the endpoint is there again."""
         return self._failures >= _FAILURES_UNTIL_OPEN
-
-    def began(self) -> None:
-        """A call starts."""
-        self.in_hand += 1
-
-    def ended(self) -> None:
-        """A call has ended, however."""
-        self.in_hand -= 1
 
     def succeeded(self, now_s: float, served: tuple[str | None, str | None]) -> None:
         """A call was answered."""

@@ -1,8 +1,8 @@
 """The HTTP clients of this process, made to ask the exchange that is under way; outside of one nothing is changed.
 
 LiteLLM makes its clients itself, follows redirects with them and reads whatever comes; so do the libraries behind
-Prefect's notification blocks. Their classes are changed once in a process, when the first exchange begins: whoever only
-reads does not need the three libraries.
+Apprise. Their classes are changed once in a process, when the first exchange begins: whoever only reads does not need
+the three libraries.
 """
 
 from collections.abc import AsyncIterator, Iterator
@@ -34,14 +34,11 @@ def _guard() -> None:
     import httpx
     import requests
 
-    class AsyncBody(_Body, httpx.AsyncByteStream):
+    class Body(_Body, httpx.AsyncByteStream, httpx.SyncByteStream):
         pass
 
-    class SyncBody(_Body, httpx.SyncByteStream):
-        pass
-
-    _guard_httpx(httpx.AsyncClient, AsyncBody)
-    _guard_httpx(httpx.Client, SyncBody)
+    _guard_httpx(httpx.AsyncClient, Body)
+    _guard_httpx(httpx.Client, Body)
     request, send = aiohttp.ClientSession._request, requests.Session.send
 
     async def requested(self: Any, method: str, address: Any, **options: Any) -> Any:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass, field
 from datetime import UTC, datetime
+from itertools import chain
 
 from tasks.llm.budget import Budget, BudgetSpent, NotCalled
 from tasks.llm.endpoint_health import EndpointHealth
@@ -197,7 +198,7 @@ class Limiter:
     def release(self, admission: Admission, outcome: Outcome) -> None:
         """Give an admission back, and learn from the call's outcome."""
         request, endpoint = admission.request, self.endpoints[admission.request.endpoint]
-        endpoint.ended()
+        endpoint.in_hand -= 1
         self._in_hand -= 1
         now_s = time.monotonic()
         if outcome.is_not_made:
@@ -233,9 +234,11 @@ class Limiter:
             self._clock = asyncio.get_running_loop().call_later(wait_s, self._watch_the_clock)
 
     def _refuse_all(self) -> None:
-        for waiting in [w for endpoint in self.endpoints.values() for w in endpoint.all_out()] + [
-            waiting for waitings in self._keys.values() for waiting in waitings
-        ]:
+        queued: list[_Waiting] = []
+        for endpoint in self.endpoints.values():
+            while endpoint.waiting:
+                queued.append(endpoint.pop())
+        for waiting in chain(queued, *self._keys.values()):
             if not waiting.granted.done():
                 self.too_late += 1
                 stopped_at = datetime.fromtimestamp(self.stop_at_s or 0.0, UTC)
@@ -272,7 +275,7 @@ class Limiter:
         self._tokens.take(tokens, now_s)
         self._in_hand += 1
         self._keys[request.key] = []
-        endpoint.began()
+        endpoint.in_hand += 1
         waiting.granted.set_result(Admission(request, tokens))
         return True
 

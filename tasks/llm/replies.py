@@ -5,7 +5,8 @@ import json
 import math
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from tasks.llm.environment import redacted, safe
 from tasks.llm.request import NO_PRICES, Prices
 from tasks.llm.transport import Body, Redirected, TooLarge
-from tasks.rules.errors import PipelineError
+from tasks.rules.errors import PipelineError, causes_of
 from tasks.rules.text.characters import one_line, storable
 
 OK = "ok"
@@ -323,22 +324,13 @@ def _by_status(status: int, text: str) -> tuple[str, Kind]:
 
 def _evidence(error: BaseException) -> str:
     """All that an exception and its causes say: messages uncut, and the codes that LiteLLM leaves out of them."""
-    said = (getattr(cause, name, "") for cause in _chain(error) for name in ("code", "type", "body"))
-    return " ".join([*map(str, _chain(error)), *map(str, said)])
+    said = (getattr(cause, name, "") for cause in causes_of(error) for name in ("code", "type", "body"))
+    return " ".join([*map(str, causes_of(error)), *map(str, said)])
 
 
 def _goes_back_to(names: frozenset[str], error: BaseException) -> bool:
     """Whether an exception or one of its causes is of a class with one of these names."""
-    return any(kind.__name__ in names for cause in _chain(error) for kind in type(cause).__mro__)
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """An exception and what it was raised from, outermost first."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        yield error
-        error = error.__cause__ or error.__context__
+    return any(kind.__name__ in names for cause in causes_of(error) for kind in type(cause).__mro__)
 
 
 def _retry_after_s(error: BaseException) -> float | None:
@@ -350,23 +342,10 @@ def _retry_after_s(error: BaseException) -> float | None:
 
 def retry_after_s(headers: Mapping[str, str], now_s: float) -> float | None:
     """The wait that response headers (names in lower case) ask for at a moment of wall-clock time; None if none."""
-    milliseconds = _number(headers.get("retry-after-ms", ""))
-    if milliseconds is not None:
-        return max(0.0, milliseconds / 1000)
-    stated = headers.get("retry-after", "")
-    seconds = _number(stated)
-    return _until(stated, now_s) if seconds is None else max(0.0, seconds)
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text) if math.isfinite(float(text)) else None
-    except ValueError:
-        return None
-
-
-def _until(date: str, now_s: float) -> float | None:
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(date).timestamp() - now_s)
-    except ValueError:
-        return None
+    for name, a_second in (("retry-after-ms", 1000), ("retry-after", 1)):
+        with suppress(ValueError):
+            if math.isfinite(stated := float(headers.get(name, ""))):
+                return max(0.0, stated / a_second)
+    with suppress(ValueError):
+        return max(0.0, email.utils.parsedate_to_datetime(headers.get("retry-after", "")).timestamp() - now_s)
+    return None

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from tasks.config.job import Job
 from tasks.console import notice
-from tasks.llm import read_file
+from tasks.llm.ledger.files import read_file
 from tasks.maintain.file_lists import Damaged, file_list, hash_of, is_inside, read_file_list
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.run.run_context import LEDGER

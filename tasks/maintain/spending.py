@@ -11,7 +11,9 @@ from typing import Any
 
 import sql
 from tasks.config.job import Job
-from tasks.llm import SPEND_COLUMNS, SPEND_KEY, mend, spend_in
+from tasks.llm.ledger.entries import SPEND_COLUMNS, SPEND_KEY
+from tasks.llm.ledger.files import mend
+from tasks.llm.ledger.ledger import spend_in
 from tasks.rules.errors import PipelineError
 from tasks.run.run_context import LEDGER
 from warehouse import Warehouse

@@ -16,7 +16,7 @@ from typing import Any
 import sql
 from tasks.config.job import Job
 from tasks.console import notice
-from tasks.llm import Pruned, forget, prune
+from tasks.llm.ledger.pruning import Pruned, forget, prune
 from tasks.rules.errors import UsageError
 from tasks.rules.text.numbers import counted
 from tasks.run.run_context import LEDGER

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tasks.llm import Prices, Target, cost_usd, count_tokens
+from tasks.llm.prices import cost_usd, count_tokens
+from tasks.llm.request import Prices, Target
 from tasks.run.stages import STAGES
 from warehouse import Reader
 
@@ -80,7 +81,9 @@ def in_all(planned: Sequence[Planned]) -> Planned:
 def summed(row: Planned, planned: Sequence[Planned]) -> Planned:
     """A row with the calls, tokens and costs of some rows; None where a part is not known."""
     added = ("calls", "prompt_tokens", "completion_tokens", "cost_usd", "cost_usd_low", "cost_usd_high")
-    return replace(row, **{name: _sum([getattr(each, name) for each in planned]) for name in added})
+    parts = {name: [getattr(each, name) for each in planned] for name in added}
+    sums: dict[str, Any] = {name: None if None in values else sum(values) for name, values in parts.items()}
+    return replace(row, **sums)
 
 
 def measured_per_call(reader: Reader, table: str, **identity: Any) -> PerCall:
@@ -154,7 +157,3 @@ def _completed(role: str, per_call: PerCall, most_answer: int | None) -> tuple[t
 
 def _times(calls: int, mean: float | None) -> int | None:
     return None if mean is None else round(calls * mean)
-
-
-def _sum(values: Sequence[Any]) -> Any:
-    return None if any(value is None for value in values) else sum(values)

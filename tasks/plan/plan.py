@@ -5,7 +5,6 @@ LiteLLM's local tokenizers, and lengths of answers are assumed, which gives a ra
 None, and the plan says why.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -22,7 +21,8 @@ from tasks.config.job import Job
 from tasks.config.models import ORIGINAL, Analyst, Model
 from tasks.ingest import ingest
 from tasks.judge.criteria import ContextFit, context_fit_of
-from tasks.llm import Target, batch_prices_of, most_answer_tokens, prices_of
+from tasks.llm.prices import batch_prices_of, most_answer_tokens, prices_of
+from tasks.llm.request import Target
 from tasks.plan.estimate import (
     COUNTED_PROMPTS,
     Planned,
@@ -37,23 +37,10 @@ from tasks.rules.cascades.rules import reasons_to_escalate
 from tasks.rules.conversation import missing_places
 from tasks.rules.errors import PipelineError
 from tasks.rules.variants import AUGMENTED
+from tasks.run import missing_work
 from tasks.run.asking import Analysis, Item
 from tasks.run.judgings import CascadeJudgings, Judging, hash_of_template, judge_target, judgings, target_of
-from tasks.run.missing_work import (
-    PASSING,
-    Conversation,
-    MissingVerdicts,
-    WantedTasks,
-    conversations_of,
-    imported_models,
-    messages_to,
-    missing_responses,
-    missing_splits,
-    missing_verdicts,
-    unworded_criteria,
-    wanted_rubrics,
-    wanted_tasks,
-)
+from tasks.run.missing_work import Conversation, MissingVerdicts, WantedTasks
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
@@ -109,24 +96,24 @@ def plan(job: Job) -> list[Planned]:
 def plan_with_cells(job: Job) -> list[tuple[Planned, Cells]]:
     """The same, each with where its calls are missing, if it is of a model or of a judge on one."""
     with Warehouse(job.warehouse).reader() as reader:
-        wanted = wanted_tasks(job, reader)
-        conversations = conversations_of(reader, wanted, wanted.task_ids)
+        wanted = missing_work.wanted_tasks(job, reader)
+        conversations = missing_work.conversations_of(reader, wanted, wanted.task_ids)
         if len(conversations) < len(wanted.task_ids):
             raise PipelineError("the conversations are not assembled; run `prbench assemble` first, it makes no call")
         rows: list[tuple[Planned, Cells]] = []
-        to_come: dict[str, list[str]] = {label: [] for label in imported_models(job, wanted, reader)}
+        to_come: dict[str, list[str]] = {label: [] for label in missing_work.imported_models(job, wanted, reader)}
         for model in job.settings.models:
-            cells = missing_responses(job, wanted, reader, model, retry_failed=False)
+            cells = missing_work.missing_responses(job, wanted, reader, model, retry_failed=False)
             to_come[model.label] = [task_id for task_id, _ in cells]
             if not model.is_imported:
                 planned = _samples(reader, model, cells, conversations)
                 rows.append((planned, [(model.label, task_id, 1) for task_id, _ in cells]))
-        if AUGMENTED in wanted_rubrics(job):
+        if AUGMENTED in missing_work.wanted_rubrics(job):
             rows.append((_rewording(job, wanted, reader), ()))
         judges = [
             _verdicts(wanted, reader, asked, missing, conversations, label, tasks)
             for judging in judgings(job, wanted.benchmark)
-            for missing in [missing_verdicts(job, wanted, reader, judging, retry_failed=False)]
+            for missing in [missing_work.missing_verdicts(job, wanted, reader, judging, retry_failed=False)]
             for asked in asked_for(reader, wanted, judging, missing)
             for label, tasks in to_come.items()
         ]
@@ -185,7 +172,9 @@ def _samples(
 ) -> Planned:
     target = target_of(model)
     measured = measured_per_call(reader, "responses", model=model.label, model_config_hash=target.config_hash)
-    texts = ["\n".join(text for _, text in messages_to(model, conversations[task_id])) for task_id, _ in cells]
+    texts = [
+        "\n".join(text for _, text in missing_work.messages_to(model, conversations[task_id])) for task_id, _ in cells
+    ]
     per_call = counted_per_call(measured, target, texts)
     return planned_calls("sample", model.label, len(cells), per_call, prices_of(target), _most_answer(target))
 
@@ -229,7 +218,8 @@ def _verdicts(
         unknown.append("the size of its context (`context_tokens`); responses that are too long for it need more calls")
     elif fit is not None and planned.calls and to_come_calls:
         unknown.append("whether responses are too long for it, which need more calls")
-    unworded = 0 if judging.judge.rubric == ORIGINAL else len(unworded_criteria(wanted, reader, judging.judge.rubric))
+    rubric = judging.judge.rubric
+    unworded = 0 if rubric == ORIGINAL else len(missing_work.unworded_criteria(wanted, reader, rubric))
     unknown += [f"verdicts on {unworded} criteria that are not rewritten yet"] if unworded else []
     before = judged_before(reader, wanted, judging) if planned.calls else ""
     note = "; ".join([*filter(None, [planned.note]), *unknown])
@@ -243,7 +233,7 @@ def _rewording(job: Job, wanted: WantedTasks, reader: Reader) -> Planned:
     writer = job.settings.rubric_writer
     assert writer is not None
     target = target_of(writer)
-    n_missing = len(unworded_criteria(wanted, reader, AUGMENTED))
+    n_missing = len(missing_work.unworded_criteria(wanted, reader, AUGMENTED))
     identity = {"model": writer.label, "model_config_hash": target.config_hash}
     measured = measured_per_call(reader, "criterion_variants", **identity)
     return planned_calls("derive", writer.label, n_missing, measured, prices_of(target))
@@ -298,7 +288,7 @@ def asked_for(
     share, basis = _share(reader, wanted, judging, cascade)
     label = judging.judge.label
     given = {
-        **judging.columns, "rubric": judging.judge.rubric, "again": list(PASSING),
+        **judging.columns, "rubric": judging.judge.rubric, "again": list(missing_work.PASSING),
         "responses": [each.response_id for each in missing],
     }  # fmt: skip
     rows = reader.rows(sql.read("questions/plan/failed_second"), given) if missing else []
@@ -344,20 +334,16 @@ def judged_before(reader: Reader, wanted: WantedTasks, judging: Judging) -> str:
     return f"{found[0]['n_verdicts']} verdicts were made with {which}; they are kept together with the new ones"
 
 
-async def former_template_notices(job: Job) -> list[str]:
+def former_template_notices(job: Job) -> list[str]:
     """A line for each judge whose verdicts are made again because its template is another one."""
-
-    def lines() -> list[str]:
-        with Warehouse(job.warehouse).reader() as reader:
-            wanted = wanted_tasks(job, reader)
-            notices = {
-                judging.judge.label: judged_before(reader, wanted, judging)
-                for judging in judgings(job, wanted.benchmark)
-                if judging.judge_trial == 1
-            }
-        return [f"{label}: {line}" for label, line in notices.items() if line]
-
-    return await asyncio.to_thread(lines)
+    with Warehouse(job.warehouse).reader() as reader:
+        wanted = missing_work.wanted_tasks(job, reader)
+        notices = {
+            judging.judge.label: judged_before(reader, wanted, judging)
+            for judging in judgings(job, wanted.benchmark)
+            if judging.judge_trial == 1
+        }
+    return [f"{label}: {line}" for label, line in notices.items() if line]
 
 
 def _names(benchmark: Benchmark) -> dict[str, str]:
@@ -376,10 +362,10 @@ def is_prepared(job: Job) -> bool:
     if not warehouse.database.exists():
         return False
     with warehouse.reader() as reader:
-        if missing_splits(job, reader):
+        if missing_work.missing_splits(job, reader):
             return False
-        wanted = wanted_tasks(job, reader)
-        return len(conversations_of(reader, wanted, wanted.task_ids)) == len(wanted.task_ids)
+        wanted = missing_work.wanted_tasks(job, reader)
+        return len(missing_work.conversations_of(reader, wanted, wanted.task_ids)) == len(wanted.task_ids)
 
 
 def prepare(job: Job) -> list[StageReport]:

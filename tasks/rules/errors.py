@@ -1,5 +1,6 @@
 """Errors that a user can cause, each one line: what is wrong, where, and what to do."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 
@@ -13,6 +14,15 @@ class UsageError(PipelineError):
     """Wrong usage or configuration: nothing was started."""
 
     exit_code = 2
+
+
+def causes_of(error: BaseException | None) -> Iterator[BaseException]:
+    """An exception and what it was raised from, outermost first."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 def install_extra(name: str) -> str:

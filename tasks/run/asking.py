@@ -9,11 +9,14 @@ from itertools import groupby
 from typing import Any, Generic, TypeVar
 
 import sql
-from tasks import llm
 from tasks.config.job import Job
 from tasks.config.models import Analyst
 from tasks.console import advance
-from tasks.llm import Call, Gateway, NotCalled, Reply, Target
+from tasks.llm.budget import NotCalled
+from tasks.llm.calls.gateway import Gateway
+from tasks.llm.ledger.entries import total_usd
+from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, OK, PROVIDER_ERROR, REDIRECTED, TIMEOUT, TOO_LARGE, Reply
+from tasks.llm.request import Call, Target
 from tasks.rules.text.characters import one_line
 from tasks.rules.verdict import PARSE_ERROR, VerdictError
 from tasks.run.judgings import target_of
@@ -62,7 +65,7 @@ def _reminding(call: Call, reply: Reply, question: Question[Found]) -> Call:
 
 def _read(reply: Reply, question: Question[Found]) -> tuple[Reply, Found | None]:
     """A reply and what it says, or the reply with the reason why it cannot be read and nothing."""
-    if reply.status not in {llm.OK, llm.EMPTY}:
+    if reply.status not in {OK, EMPTY}:
         return reply, None
     try:
         return reply, question.read(reply.text or "")
@@ -76,10 +79,10 @@ def together(replies: Sequence[Reply]) -> Reply:
 
     The cost is unknown when that of an answered call is; a call without an answer counts as far as its cost is known.
     """
-    unanswered = {llm.CONTEXT_LENGTH, llm.TIMEOUT, llm.PROVIDER_ERROR, llm.REDIRECTED, llm.TOO_LARGE}
+    unanswered = {CONTEXT_LENGTH, TIMEOUT, PROVIDER_ERROR, REDIRECTED, TOO_LARGE}
     answered = [reply for reply in replies if reply.status not in unanswered]
     is_known = all(reply.cost_usd is not None for reply in answered)
-    cost_usd = llm.total_usd(replies) if is_known else None
+    cost_usd = total_usd(replies) if is_known else None
     return replace(replies[-1], attempts=sum(reply.attempts for reply in replies), cost_usd=cost_usd)
 
 
@@ -182,7 +185,7 @@ async def ask_about(
             is_failure = found is None
             row = {
                 **item.columns, **usage_columns(reply), **(found or {}), analysis.key: item.row_id,
-                "status": reply.status if is_failure else llm.OK, "run_id": job.run_id, "created_at": datetime.now(UTC),
+                "status": reply.status if is_failure else OK, "run_id": job.run_id, "created_at": datetime.now(UTC),
             }  # fmt: skip
             writer.add(row, reply, is_failure=is_failure)
             report.count(row["status"], row["cost_usd"], is_failure=is_failure)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import sql
 from tasks.config.job import Job
-from tasks.llm import OK
+from tasks.llm.replies import OK
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED
 from tasks.rules.verdict import DECIDED
 from tasks.run.judgings import judgings

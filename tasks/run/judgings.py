@@ -7,7 +7,7 @@ from typing import Any
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL, Cascade, Endpoint, Judge, Model
-from tasks.llm import Prices, Target
+from tasks.llm.request import Prices, Target
 from tasks.prompts import load_evidence_template, load_template
 from tasks.rules.cascades.rules import When
 from tasks.rules.errors import UsageError

@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from tasks.config.job import Job
-from tasks.llm import Target, missing_key
+from tasks.llm.environment import missing_key
+from tasks.llm.request import Target
 from tasks.rules.errors import UsageError
 from tasks.rules.variants import AUGMENTED
 from tasks.run.judgings import judge_target, judgings, target_of

@@ -11,10 +11,21 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from tasks import llm
 from tasks.config.job import Job
 from tasks.console import notice
-from tasks.llm import Batching, Budget, Call, Gateway, Ledger, Limiter, Outcome, SenderPool, Target, Totals, Tries
+from tasks.llm.budget import Budget
+from tasks.llm.calls.batches import Batching
+from tasks.llm.calls.gateway import Gateway, Tries
+from tasks.llm.calls.sending import send
+from tasks.llm.embedded import weights_path
+from tasks.llm.environment import filled_in
+from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.limiter import Limiter, Outcome, Totals
+from tasks.llm.litellm_setup import warm_up
+from tasks.llm.prices import most_answer_tokens, prices_of
+from tasks.llm.request import Call, Target
+from tasks.llm.senders.cluster import refuse_without_ray
+from tasks.llm.senders.pool import SenderPool
 from tasks.rules.errors import UsageError
 from tasks.run.keys import callees, callees_here, has_calls, refuse_without_key
 from tasks.run.stages import CALLED_ROLES, STAGES
@@ -92,7 +103,7 @@ class RunContext:
         tries = Tries(limits.attempts, limits.deadline_s, _stop_at_s(job))
         self.senders = _senders(job)
         self._gateways = {
-            role: Gateway(self.limiters[role], self.ledger, job.run_id, tries, role, self.senders or llm.send)
+            role: Gateway(self.limiters[role], self.ledger, job.run_id, tries, role, self.senders or send)
             for role in STAGES
         }
         self._stop_at = job.stop_at
@@ -136,7 +147,7 @@ class RunContext:
 
     async def ready(self) -> None:
         """Have everything loaded and started that the first calls would wait for."""
-        await asyncio.gather(asyncio.to_thread(llm.warm_up), *([self.senders.ready()] if self.senders else []))
+        await asyncio.gather(asyncio.to_thread(warm_up), *([self.senders.ready()] if self.senders else []))
 
     async def close(self) -> None:
         """Make everything durable, close the ledger, and end the senders."""
@@ -254,10 +265,10 @@ def refuse_unready(job: Job, roles: Collection[str] = CALLED_ROLES, *, retry_fai
             or there is a cap, and what a call may cost at most is not known for a model.
     """
     if job.settings.calls.where == "ray":
-        llm.refuse_without_ray()
+        refuse_without_ray()
     for callee in callees_here(job, roles):
         for text in (callee.target.api_base or "", *callee.target.headers.values()):
-            llm.filled_in(text)
+            filled_in(text)
     refuse_without_key(job, roles, retry_failed=retry_failed)
     limits = job.settings.limits
     if limits.max_usd is not None or limits.max_tokens is not None:
@@ -269,10 +280,10 @@ def unbounded(job: Job, roles: Collection[str] = CALLED_ROLES, *, in_usd: bool =
     """Why no cap can be kept, one in USD or one on tokens alone: a line for what each model lacks."""
     for callee in callees(job, roles):
         target = callee.target
-        if in_usd and llm.prices_of(target).input_usd_per_mtok is None:
+        if in_usd and prices_of(target).input_usd_per_mtok is None:
             yield f"{callee}: has no known price, so --max-usd cannot be enforced; set its `price`"
         used = [target.parameters] + ([target.last_resort] if target.last_resort else [])
-        if any(llm.most_answer_tokens(target, parameters) is None for parameters in used):
+        if any(most_answer_tokens(target, parameters) is None for parameters in used):
             yield f"{callee}: the length of its responses is not limited, so no cap can be enforced; set `max_tokens`"
 
 
@@ -285,7 +296,7 @@ def refuse_uninstalled(job: Job) -> None:
         UsageError: one is configured, and its packages are missing.
     """
     if any(callee.target.is_embedded for callee in callees(job, ())):
-        llm.weights_path()
+        weights_path()
 
 
 async def submit_and_collect(

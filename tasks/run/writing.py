@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from tasks.llm import Ledger, Reply
+from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.replies import Reply
 from warehouse import Warehouse
 
 _PART_ROWS = 2_000

@@ -18,7 +18,7 @@ from fsspec.callbacks import Callback
 
 from tasks.console import advance, progress
 from tasks.dataset.foreign_files import open_inside, open_regular
-from tasks.llm import safe
+from tasks.llm.environment import safe
 from tasks.rules.errors import PipelineError, UsageError, install_extra
 from warehouse import Warehouse, sync, write_atomically
 

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 from tasks.config.job import Job
 from tasks.judge.judge import judge_responses, plan_verdicts
-from tasks.llm import SenderPool
 from tasks.llm.litellm_setup import collect_seldom
+from tasks.llm.senders.pool import SenderPool
 from tasks.prompts import load_template
 from tasks.rules.conversation import judge_prompt
 from tasks.run.judgings import Judging

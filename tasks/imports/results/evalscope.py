@@ -14,7 +14,7 @@ from tasks.imports.files import ImportRefused, number_of
 from tasks.imports.results import records
 from tasks.imports.results.records import MIN_NORMALIZED, PRIMARY, Answer, Decision, Grading, Log
 from tasks.imports.results.sources import Source, rows_of
-from tasks.llm import PROVIDER_ERROR
+from tasks.llm.replies import PROVIDER_ERROR
 from tasks.rules.verdict import PARSE_ERROR
 
 _MOST_OF_TASK = 1000

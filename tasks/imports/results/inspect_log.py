@@ -10,7 +10,7 @@ from tasks.imports.files import ImportRefused, number_of
 from tasks.imports.results import records
 from tasks.imports.results.records import MIN_NORMALIZED, PRIMARY, REFUSED, TRUNCATED, Answer, Decision, Grading, Log
 from tasks.imports.results.sources import Archive, Source
-from tasks.llm import CONTEXT_LENGTH, PROVIDER_ERROR, TIMEOUT
+from tasks.llm.replies import CONTEXT_LENGTH, PROVIDER_ERROR, TIMEOUT
 from tasks.rules.text.characters import is_blank, one_line
 from tasks.rules.verdict import PARSE_ERROR
 

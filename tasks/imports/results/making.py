@@ -18,7 +18,7 @@ from tasks.imports.files import ImportRefused, NotHere, origin_of, refuse_confli
 from tasks.imports.responses import answered, response_cell
 from tasks.imports.results.records import Answer, Decision, Grading, Log
 from tasks.imports.verdicts import verdict_cell
-from tasks.llm import EMPTY, PROVIDER_ERROR
+from tasks.llm.replies import EMPTY, PROVIDER_ERROR
 from tasks.rules.conversation import Message, build_messages
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import IMPORTED, conversation_id, criterion_hash

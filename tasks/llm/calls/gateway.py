@@ -188,12 +188,8 @@ def _backoff_s(attempt: int) -> float:
     return float(min(_LONGEST_BACKOFF_S, _FIRST_BACKOFF_S * 2 ** (attempt - 1))) * random.uniform(0.5, 1.5)
 
 
-@dataclass(frozen=True)
-class Probed:
-    """Whether a model takes calls (None: it was too busy to say), and what it said."""
-
-    is_ok: bool | None
-    detail: str
+Probed = tuple[bool | None, str]
+"""Whether a model takes calls (None: it was too busy to say), and what it said."""
 
 
 def probe(targets: Sequence[Target], ledger: Path | None, run_id: str) -> list[Probed]:
@@ -228,10 +224,10 @@ async def _reply_of(target: Target) -> Reply:
 def _probed(reply: Reply) -> Probed:
     if (failure := reply.failure) is None:
         cost = "of unknown cost" if reply.cost_usd is None else f"{reply.cost_usd:.2g} USD"
-        return Probed(True, f"1 call of 1 token was answered ({reply.latency_s or 0:.1f} s, {cost})")
+        return True, f"1 call of 1 token was answered ({reply.latency_s or 0:.1f} s, {cost})"
     if failure.kind is Kind.BUSY:
-        return Probed(None, f"is busy, so its key was not tried: {reply.error}")
+        return None, f"is busy, so its key was not tried: {reply.error}"
     # A parameter that LiteLLM does not send fails every call; what the server itself says no to, it has let in.
     if failure.kind in {Kind.BAD_REQUEST, Kind.DECLINED} and "UnsupportedParams" not in failure.error:
-        return Probed(True, f"takes the key, but not a call of 1 token: {reply.error}")
-    return Probed(False, f"{'every call would fail' if failure.is_fatal else 'does not answer'}: {reply.error}")
+        return True, f"takes the key, but not a call of 1 token: {reply.error}"
+    return False, f"{'every call would fail' if failure.is_fatal else 'does not answer'}: {reply.error}"

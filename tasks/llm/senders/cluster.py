@@ -182,16 +182,12 @@ def _clear_abandoned() -> None:
         with suppress(OSError), token.open() as file:
             if token.parent.lstat().st_uid == os.getuid():
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while the driver lives
-                _kill_processes_of(token.parent)
+                for process in Path("/proc").glob("[0-9]*"):
+                    with suppress(OSError):
+                        command = (process / "cmdline").read_text(errors="replace")
+                        if f"{token.parent}/" in command and "/ray/" in command:
+                            os.kill(int(process.name), signal.SIGKILL)
                 shutil.rmtree(token.parent)
-
-
-def _kill_processes_of(folder: Path) -> None:
-    for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            command = (process / "cmdline").read_text(errors="replace")
-            if f"{folder}/" in command and "/ray/" in command:
-                os.kill(int(process.name), signal.SIGKILL)
 
 
 def _refuse_where_nothing_listens(address: str) -> None:

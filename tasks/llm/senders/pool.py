@@ -1,6 +1,7 @@
 """A sender as the driver sees it: the attempts that it has in hand, and what it sends back."""
 
 import asyncio
+import itertools
 import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -45,7 +46,7 @@ class RemoteSender:
         self._heard_at_s = equipment.at_s
         self._process = process
         self.in_hand: dict[int, asyncio.Future[Reply]] = {}
-        self._numbers = 0
+        self._numbers = itertools.count(1)
         self._attempts: list[Attempt] = []
         self._cancelled: list[int] = []
         self._is_message_due = False
@@ -58,8 +59,7 @@ class RemoteSender:
 
     async def make(self, call: Call, parameters: Mapping[str, Any]) -> Reply:
         """Have it make an attempt; if it dies, that is the outcome."""
-        self._numbers += 1
-        number = self._numbers
+        number = next(self._numbers)
         made: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self.in_hand[number] = made
         self._attempts.append((number, call, parameters))
@@ -77,12 +77,9 @@ class RemoteSender:
             self.in_hand.pop(number, None)
 
     def _cancel(self, number: int) -> None:
-        """Have an attempt ended, or not begun where it has not been sent."""
-        waiting = [attempt for attempt in self._attempts if attempt[0] != number]
-        if len(waiting) == len(self._attempts):
-            self._cancelled.append(number)
-            self._send_soon()
-        self._attempts = waiting
+        """Have an attempt ended, or not begun where it is not under way yet."""
+        self._cancelled.append(number)
+        self._send_soon()
 
     async def receive(self, on_reply: Callable[[], object]) -> None:
         """Take what it sends back, until it dies or falls silent.
@@ -116,8 +113,7 @@ class RemoteSender:
                 made.set_result(self._lost(why))
 
     def _lost(self, why: str) -> Reply:
-        failure = Failure(PROVIDER_ERROR, Kind.LOST, f"the sender on {self.node.name} is gone: {why}")
-        return failure.reply
+        return Failure(PROVIDER_ERROR, Kind.LOST, f"the sender on {self.node.name} is gone: {why}").reply
 
     def _send_soon(self) -> None:
         if not self._is_message_due:
@@ -190,10 +186,7 @@ class SenderPool:
             return
         await self._connect()
         while not self.senders:
-            if self._error is not None:
-                raise self._error
-            self._changed.clear()
-            await self._changed.wait()
+            await self._next_change()
 
     async def _connect(self) -> None:
         """Connect to Ray and have senders started, once."""
@@ -251,13 +244,17 @@ class SenderPool:
             able = [sender for sender in self.senders if target.endpoint_name not in sender.lacking]
             if able:
                 return min(able, key=lambda sender: len(sender.in_hand))
-            if self._error is not None:
-                raise self._error
             if len(self.senders) == self._n_on.total() > 0:
                 names = ", ".join(self.senders[0].lacking[target.endpoint_name])
                 raise NoSender(f"{target.endpoint_name}: {names} is set on no node of Ray")
-            self._changed.clear()
-            await self._changed.wait()
+            await self._next_change()
+
+    async def _next_change(self) -> None:
+        """Wait until senders have come or gone; raise why none will come."""
+        if self._error is not None:
+            raise self._error
+        self._changed.clear()
+        await self._changed.wait()
 
     async def _keep_senders(self, cluster: Cluster) -> None:
         """Have the senders that are wanted on the nodes that are there, now and while nodes come and go."""
@@ -342,16 +339,8 @@ def cause_of(error: Exception, *, has_started: bool) -> str:
     return safe(f"{type(error).__name__}: {unstyle(str(error)).strip().splitlines()[0]}")
 
 
-@dataclass(frozen=True)
-class NodeState:
-    """A node, and what keeps senders on it from making calls; empty: nothing."""
-
-    node: Node
-    problem: str
-
-
-def inspect(address: str, n_senders: int | None, targets: Sequence[Target]) -> list[NodeState]:
-    """Start a sender on each node, and look at what it has.
+def inspect(address: str, n_senders: int | None, targets: Sequence[Target]) -> list[tuple[Node, str]]:
+    """Start a sender on each node, and return what keeps it from making calls; empty: nothing.
 
     Raises:
         UsageError: Ray is not installed, or not there.
@@ -359,25 +348,25 @@ def inspect(address: str, n_senders: int | None, targets: Sequence[Target]) -> l
     refuse_without_ray()
     cluster = Cluster(address, n_senders)
 
-    async def inspected() -> list[NodeState]:
-        return await asyncio.gather(*(_inspected(cluster, node, targets) for node in cluster.nodes()))
+    async def inspected(nodes: Sequence[Node]) -> list[str]:
+        return await asyncio.gather(*(_problem_of(cluster, node, targets) for node in nodes))
 
     try:
-        return asyncio.run(inspected())
+        nodes = cluster.nodes()
+        return list(zip(nodes, asyncio.run(inspected(nodes)), strict=True))
     finally:
         cluster.close()
 
 
-async def _inspected(cluster: Cluster, node: Node, targets: Sequence[Target]) -> NodeState:
+async def _problem_of(cluster: Cluster, node: Node, targets: Sequence[Target]) -> str:
     process = cluster.started(SenderProcess, node)
     try:
         async with asyncio.timeout(START_S):
             equipment: Equipment = await process.get_ready.remote(targets)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is what is wrong with the node
-        return NodeState(node, cause_of(error, has_started=False))
+        return cause_of(error, has_started=False)
     finally:
         cluster.end(process)
     if others := differing(versions(), equipment.versions):
-        return NodeState(node, f"other versions: {'; '.join(others)}")
-    lacking = (f"{name}: {', '.join(names)} not set" for name, names in sorted(equipment.lacking.items()))
-    return NodeState(node, "; ".join(lacking))
+        return f"other versions: {'; '.join(others)}"
+    return "; ".join(f"{name}: {', '.join(names)} not set" for name, names in sorted(equipment.lacking.items()))

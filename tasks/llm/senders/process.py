@@ -26,11 +26,11 @@ _CODE = Path(__file__).parents[2]
 @cache
 def versions() -> Mapping[str, str]:
     """Python, the libraries that an attempt goes through, and a hash of this project's own code."""
-    return {
-        "Python": platform.python_version(),
-        **{name: version(name) for name in _LIBRARIES},
-        "prbench": _code_hash(_CODE),
-    }
+    digest = hashlib.sha256()
+    for path in sorted(_CODE.rglob("*.py")):
+        digest.update(f"{path.relative_to(_CODE)}\0".encode() + path.read_bytes() + b"\0")
+    libraries = {name: version(name) for name in _LIBRARIES}
+    return {"Python": platform.python_version(), **libraries, "prbench": digest.hexdigest()[:12]}
 
 
 def differing(own: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
@@ -41,14 +41,6 @@ def differing(own: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
         for name in names
         if own.get(name) != other.get(name)
     ]
-
-
-def _code_hash(folder: Path) -> str:
-    files = sorted(path for path in folder.rglob("*.py"))
-    digest = hashlib.sha256()
-    for path in files:
-        digest.update(f"{path.relative_to(folder)}\0".encode() + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:12]
 
 
 Attempt = tuple[int, Call, Mapping[str, Any]]
@@ -93,23 +85,23 @@ class SenderProcess:
         return Equipment(os.getpid(), versions(), lacking, time.monotonic())
 
     async def start(self, attempts: Sequence[Attempt], cancelled: Sequence[int], heard_at_s: float) -> None:
-        """Begin these attempts, and end those that were cancelled.
+        """Begin these attempts, and end those that were cancelled, some of which may be among them.
 
         `heard_at_s` is the moment, by this process's clock, of the last sign of life that the driver had before it sent
         this. After a longer silence the driver has given this sender up, and has the attempts made by others: so they
         are not begun when a process that was stopped, or cut off, reads them at last.
         """
-        for number in cancelled:
-            if (task := self._in_hand.get(number)) is not None:
-                task.cancel()
-        if time.monotonic() >= heard_at_s + SILENCE_S:
+        if time.monotonic() < heard_at_s + SILENCE_S:
+            for number, call, parameters in attempts:
+                task = self._in_hand[number] = asyncio.create_task(self._make(number, call, parameters))
+                task.add_done_callback(partial(self._in_hand.pop, number))
+        else:
             failure = Failure(PROVIDER_ERROR, Kind.LOST, "the message reached the sender too late")
             self._finished += [(number, failure.reply) for number, _, _ in attempts]
             self._has_finished.set()
-            return
-        for number, call, parameters in attempts:
-            task = self._in_hand[number] = asyncio.create_task(self._make(number, call, parameters))
-            task.add_done_callback(partial(self._ended, number))
+        for number in cancelled:
+            if number in self._in_hand:
+                self._in_hand[number].cancel()
 
     async def outcomes(self) -> tuple[float, list[Outcome]]:
         """The moment by its own clock, and what has finished since the last time; after a while that is nothing."""
@@ -127,6 +119,3 @@ class SenderProcess:
             reply = failure_of(error).reply
         self._finished.append((number, reply))
         self._has_finished.set()
-
-    def _ended(self, number: int, _: asyncio.Task[None]) -> None:
-        del self._in_hand[number]

@@ -13,7 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 from tasks.console import notice
-from tasks.llm import KeptReply, deletion_mark, kept_replies
+from tasks.llm.ledger.files import deletion_mark
+from tasks.llm.ledger.ledger import KeptReply, kept_replies
 from tasks.prompts import shipped_templates
 from tasks.report.content.edition import Edition, task_key
 from tasks.report.drilldown.packing import as_bytes, handed_over, packed, script, unpacked

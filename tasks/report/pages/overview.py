@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from tasks.llm import is_embedded
+from tasks.llm.embedded import is_embedded
 from tasks.report.content.edition import Edition, task_address
 from tasks.report.content.figures import Column, Figure, Page, Plot, Row, Rows, columns, ends
 from tasks.report.drawing import charts

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import trustme
 
-from tasks.alerts import Alert, Night
+from tasks.alerts.findings import Alert
+from tasks.alerts.message import Night
 from tasks.config.operations import Alerts
 from tests.tasks.alerts.servers import Hook, serving_hook
 

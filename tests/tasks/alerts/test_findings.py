@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tasks.alerts import Alert, Comparison, alerts_of_reports, drifts, drops, failure, skipped
+from tasks.alerts.findings import Alert, Comparison, alerts_of_reports, drifts, drops, failure, skipped
 from tasks.rules.statistics.control import Drifted
 from tasks.run.writing import StageReport
 

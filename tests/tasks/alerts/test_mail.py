@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tasks.alerts import Alert, Delivery, deliver
+from tasks.alerts.findings import Alert
+from tasks.alerts.sending import Delivery, deliver
 from tests.tasks.alerts.conftest import DRIFT, DROP, NIGHT, WAIT_S, Trust, alerts_to
 from tests.tasks.alerts.servers import PASSWORD, USER, Mailbox, closed_port, dripping, serving_mail
 

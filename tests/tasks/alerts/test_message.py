@@ -6,8 +6,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.alerts import Alert, Night, failure
-from tasks.alerts.message import Message, escaped
+from tasks.alerts.findings import Alert, failure
+from tasks.alerts.message import Message, Night, escaped
 from tests.builders import job_on
 from tests.tasks.alerts.conftest import DRIFT, DROP, NIGHT
 

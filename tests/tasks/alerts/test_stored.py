@@ -3,7 +3,10 @@
 import json
 from pathlib import Path
 
-from tasks.alerts import Delivery, Night, alerts_of_reports, delivered, failure, store
+from tasks.alerts.findings import alerts_of_reports, failure
+from tasks.alerts.message import Night
+from tasks.alerts.sending import Delivery
+from tasks.alerts.stored import delivered, store
 from tasks.run.writing import StageReport
 from tests.builders import job_on
 from tests.tasks.alerts.conftest import DRIFT, DROP

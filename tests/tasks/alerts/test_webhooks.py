@@ -1,13 +1,19 @@
 """Webhooks, Slack and the dead-man's switch, against a real server that fails in every way."""
 
+import asyncio
 import logging
 import threading
 import time
 from typing import Any
 
+import aiohttp
 import pytest
+import requests
 
-from tasks.alerts import Alert, Delivery, deliver, ping
+from tasks.alerts.findings import Alert
+from tasks.alerts.sending import Delivery, deliver, ping
+from tasks.llm.http_clients import watched
+from tasks.llm.transport import Redirected
 from tests.tasks.alerts.conftest import DRIFT, DROP, NIGHT, WAIT_S, Trust, alerts_to
 from tests.tasks.alerts.servers import Hook, Reply, closed_port, dripping, serving_hook
 
@@ -250,3 +256,15 @@ def test_the_dead_mans_switch_is_called_until_it_answers(hook: Hook) -> None:
 
 def test_without_a_dead_mans_switch_none_is_called() -> None:
     assert ping(alerts_to()) is None
+
+
+def test_no_library_behind_a_service_follows_a_redirect(hook: Hook) -> None:
+    async def by_aiohttp() -> None:
+        async with aiohttp.ClientSession() as session:
+            await session.post(hook.address)
+
+    for call in (lambda: asyncio.run(by_aiohttp()), lambda: requests.post(hook.address, timeout=30)):
+        hook.plan = [Reply(307, headers={"Location": f"{hook.address}/elsewhere"})]
+        with watched(), pytest.raises(Redirected):
+            call()
+    assert 2 == len(hook.calls)

@@ -12,7 +12,7 @@ from unittest.mock import patch
 import pytest
 
 from tasks.aggregate import aggregate
-from tasks.certify import certify
+from tasks.certify.certifying import certify
 from tasks.config.job import Job
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts

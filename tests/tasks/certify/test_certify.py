@@ -12,8 +12,8 @@ from unittest.mock import patch
 import pytest
 
 from tasks.aggregate import aggregate
-from tasks.certify import certify, verify
-from tasks.certify.verifying import compare
+from tasks.certify.certifying import certify
+from tasks.certify.verifying import compare, verify
 from tasks.config.job import DataRevision, Job
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts

@@ -5,7 +5,7 @@ from pathlib import Path
 import duckdb
 
 import sql
-from tasks.certify.certifying import KEYS, MODELS, ROWS, models, query_of
+from tasks.certify.certifying import KEYS, MODELS, ROWS, query_of
 from warehouse.build import put_empty
 from warehouse.reader import Reader, stamp
 from warehouse.rows import definition
@@ -16,10 +16,10 @@ SAME = ["benchmark", "dataset_revision"]
 
 
 def test_no_stored_table_that_figures_rest_on_is_left_out_but_intervals_which_are_drawn_again() -> None:
-    read = {name for model in models() for name in model.depends_on if name in TABLES}
+    read = {name for model in sql.leading_to(MODELS, ROWS) for name in model.depends_on if name in TABLES}
 
     assert {"intervals"} == read - set(ROWS)
-    assert set(ROWS) == {name for model in models() for name in model.depends_on if name in ROWS}
+    assert set(ROWS) == {name for model in sql.leading_to(MODELS, ROWS) for name in model.depends_on if name in ROWS}
 
 
 def test_the_models_of_the_figures_read_no_column_that_a_certificate_lacks(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tasks.certify import verify
 from tasks.certify.texts import Texts
+from tasks.certify.verifying import verify
 from tasks.config.job import Job
 from tasks.exports.tables import export_tables
 from tasks.rules.errors import PipelineError

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tasks.certify import verify
 from tasks.certify.certifying import LEADERBOARDS, Refused, verified_digest
+from tasks.certify.verifying import verify
 from tasks.maintain import Damaged
 from tasks.rules.errors import UsageError
 from tests.tasks.certify.checker import Figures, check, check_ids, read
@@ -296,7 +296,8 @@ def test_what_is_no_certificate_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_verifying_loads_neither_prefect_nor_litellm(certificate: Path) -> None:
-    code = "import sys; from tasks.certify import verify; from pathlib import Path; verify(Path(sys.argv[1])); "
+    code = "import sys; from tasks.certify.verifying import verify; from pathlib import Path; "
+    code += "verify(Path(sys.argv[1])); "
     code += "print(sorted({'prefect', 'litellm', 'great_expectations', 'ray'} & set(sys.modules)))"
 
     done = subprocess.run([sys.executable, "-c", code, str(certificate)], capture_output=True, text=True, check=True)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.certify import verify
+from tasks.certify.verifying import verify
 from tasks.config.job import Job
 from tasks.dataset.foreign_files import MOST_BYTES, NotInside, open_inside
 from tasks.exports.importing import import_tables, read_export

@@ -16,7 +16,7 @@ import pytest
 from tasks.cascade import stored_pair
 from tasks.config.job import Job
 from tasks.llm.ledger.files import ledger_path
-from tasks.plan import plan
+from tasks.plan.plan import plan
 from tasks.rules.cascades.evaluation import evaluate
 from tasks.rules.cascades.rules import Candidate, When
 from tests.faults.answers import slowed

@@ -1,6 +1,5 @@
 """Templates by name: an earlier one is asked for in the words, and stands under the hash, that it always had."""
 
-import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -84,7 +83,7 @@ def test_the_plan_says_what_another_template_judges_again_and_how_to_keep_the_on
         f"{n_criteria} verdicts were made with template binary_v1 (`template: binary_v1` goes on with it); they "
         "are kept together with the new ones"
     )
-    assert asyncio.run(former_template_notices(at("default"))) == [f"judge: {planned.judged_before}"]
+    assert former_template_notices(at("default")) == [f"judge: {planned.judged_before}"]
     kept = plan(at("binary_v1"))[-1]
     assert (kept.calls, kept.judged_before) == (0, "")
 

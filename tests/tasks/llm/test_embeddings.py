@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from tasks.llm import EMPTY, OK, PROVIDER_ERROR, Call, Prices, Target, most_answer_tokens, send
-from tasks.llm.prices import most_of
+from tasks.llm.calls.sending import send
+from tasks.llm.prices import most_answer_tokens, most_of
+from tasks.llm.replies import EMPTY, OK, PROVIDER_ERROR
+from tasks.llm.request import Call, Prices, Target
 from tests.faults.answers import Answer
 from tests.faults.bodies import words_vector
 from tests.faults.server import FaultServer

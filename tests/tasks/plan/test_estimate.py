@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tasks.llm import Prices
-from tasks.plan import in_all, is_prepared, plan, prepare
-from tasks.plan.estimate import COUNTED, PerCall, planned_calls
+from tasks.llm.request import Prices
+from tasks.plan.estimate import COUNTED, PerCall, in_all, planned_calls
+from tasks.plan.plan import is_prepared, plan, prepare
 from tests.builders import job_on
 
 PRICES = Prices(1.0, 0.5, 10.0)

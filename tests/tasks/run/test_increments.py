@@ -211,7 +211,7 @@ def test_imported_responses_are_judged_where_they_are_listed_or_named_or_no_mode
     case: str, world: World, tmp_path: Path
 ) -> None:
     from tasks.imports.responses import import_responses
-    from tasks.plan import plan
+    from tasks.plan.plan import plan
 
     given = tmp_path / "given.jsonl"
     rows = [{"task": "finance-0", "response": "One made elsewhere.", "trial": trial} for trial in (1, 2)]

@@ -13,7 +13,9 @@ import pytest
 
 from tasks.config.job import Job
 from tasks.config.settings import Calls
-from tasks.llm import SenderPool, environment, filled_in
+from tasks.llm import environment
+from tasks.llm.environment import filled_in
+from tasks.llm.senders.pool import SenderPool
 from tasks.rules.errors import UsageError
 from tasks.run.judgings import target_of
 from tasks.run.keys import CALLED_ROLES

@@ -8,7 +8,7 @@ import pytest
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from tasks.config.models import Model
-from tasks.plan import plan
+from tasks.plan.plan import plan
 from tasks.rules.errors import UsageError
 from tasks.run.judgings import target_of
 from tests.builders import job_on

@@ -136,12 +136,12 @@ def test_an_open_breaker_lets_one_call_try_after_a_pause() -> None:
     assert wait_s is not None
     assert 0 < wait_s <= 1
     assert endpoint.wait_s(12.0) == 0.0
-    endpoint.began()
+    endpoint.in_hand += 1
     assert endpoint.wait_s(12.0) is None
-    endpoint.ended()
+    endpoint.in_hand -= 1
     endpoint.succeeded(12.0, ("m", None))
     for _ in range(3):
-        endpoint.began()
+        endpoint.in_hand += 1
     assert endpoint.wait_s(12.0) == 0.0
 
 
