@@ -32,7 +32,7 @@ from tasks.benchmarks import load_benchmark
 from tasks.compare import Difference, Question, compare
 from tasks.config.job import Job
 from tasks.console import notice
-from tasks.drift import drifted
+from tasks.drift.control_sets import drifted
 from tasks.rules.errors import PipelineError
 from tasks.rules.statistics.comparison import holm
 from warehouse import Reader, Warehouse, WarehouseBusy, WarehouseError
