@@ -56,18 +56,12 @@ def _axis(rows: Rows) -> str:
 
 def with_addresses(rows: Rows) -> list[dict[str, Any]]:
     """The rows with the address of a page that sets both responses side by side, at the criterion."""
-    return [
-        dict(row)
-        | {
-            "address": task_address(
-                row["task_id"],
-                _entry(row, row["baseline_model"], row["baseline_config_hash"]),
-                _entry(row, row["model_label"], row["model_config_hash"]),
-                row["criterion_id"],
-            )
-        }
-        for row in rows
-    ]
+    found = []
+    for row in rows:
+        baseline = _entry(row, row["baseline_model"], row["baseline_config_hash"])
+        own = _entry(row, row["model_label"], row["model_config_hash"])
+        found.append({**row, "address": task_address(row["task_id"], baseline, own, row["criterion_id"])})
+    return found
 
 
 def _entry(row: Any, model: str, config_hash: str) -> dict[str, Any]:

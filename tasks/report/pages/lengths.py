@@ -38,11 +38,9 @@ def missing_prices(rows: Rows) -> list[str]:
     free = [row["model"] for row in rows if row["answer_usd"] == 0]
     partly = [row for row in rows if row["answer_usd"] is not None and row["n_unpriced_answers"]]
     notes = [f"Not in these charts, because their price is unknown: {listed(unknown)}."] if unknown else []
-    notes += (
-        [f"Not in the chart of score and cost, because they are free and a logarithmic axis has no 0: {listed(free)}."]
-        if free
-        else []
-    )
+    if free:
+        why = "because they are free and a logarithmic axis has no 0"
+        notes.append(f"Not in the chart of score and cost, {why}: {listed(free)}.")
     return notes + [
         f"The cost of {model} is the mean over the responses of known cost; the cost of some is unknown."
         for model in dict.fromkeys(row["model"] for row in partly)
