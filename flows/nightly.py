@@ -20,7 +20,7 @@ from tasks.compare.differences import Difference, compare
 from tasks.compare.pairs import Question
 from tasks.config.job import Job
 from tasks.console import notice
-from tasks.drift import drifted
+from tasks.drift.control_sets import drifted
 from tasks.rules.errors import PipelineError
 from tasks.rules.statistics.comparison import holm
 from warehouse import Reader, Warehouse, WarehouseBusy, WarehouseError

@@ -16,7 +16,7 @@ from tasks.assemble import turns_to_assemble
 from tasks.check import check, has_unchecked
 from tasks.config.job import Job
 from tasks.console import notice
-from tasks.hard_subset import has_new_selection
+from tasks.hard_subset.select import has_new_selection
 from tasks.judge.judge import plan_verdicts
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.numbers import coverage_text

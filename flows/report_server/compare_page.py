@@ -115,14 +115,12 @@ def _names(reader: Reader, kind: Kind, groups: _Groups) -> dict[str, str]:
         return _options(reader, kind, groups)
     there = {side.name for group in groups for side in group}
     rows = reader.select("runs", order="started_at desc, run_id")
-    return {row["run_id"]: _run_in_words(row) for row in rows if row["run_id"] in there}
-
-
-def _run_in_words(row: Mapping[str, Any]) -> str:
-    """When a run started, and what it was."""
-    return f"{row['started_at'].astimezone(UTC):%Y-%m-%d %H:%M:%S} " + (
-        f"night {row['night']}" if row["night"] else str(row["command"])
-    )
+    return {
+        row["run_id"]: f"{row['started_at'].astimezone(UTC):%Y-%m-%d %H:%M:%S} "
+        + (f"night {row['night']}" if row["night"] else str(row["command"]))
+        for row in rows
+        if row["run_id"] in there
+    }
 
 
 def _options(reader: Reader, attribute: str, groups: _Groups) -> dict[str, str]:

@@ -2,9 +2,11 @@
 
 import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 import sql
@@ -14,7 +16,7 @@ from tasks.aggregate.intervals import stale_intervals
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.maintain import run_cost
-from tasks.report.content.edition import labelled_judgings
+from tasks.report.content.edition import JUDGING, labelled_judgings
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.run.coverage import Covered, coverage
 from warehouse import Reader, Warehouse, WarehouseError
@@ -48,32 +50,28 @@ def bars_of(job: Job) -> list[Bar]:
     Raises:
         PipelineError: the data set is not ingested.
     """
-    cells: dict[tuple[str | None, str], list[Covered]] = {}
+    cells: dict[str | None, dict[str, list[Covered]]] = {}
     judges = {None, *(judge.label for judge in job.settings.judges)}
     # What was judged elsewhere, or answered elsewhere in part, is not for the run to do.
     for cell in (cell for cell in coverage(job) if cell.due and cell.judge in judges):
-        cells.setdefault((cell.judge, cell.model_name), []).append(cell)
-    by_judge: dict[str | None, list[Bar]] = {}
-    for (judge, model), of_bar in cells.items():
-        failures = sum((cell.failures for cell in of_bar), Counter[str]())
-        wanted, done = sum(cell.due for cell in of_bar), sum(cell.done for cell in of_bar)
-        bar = Bar(wanted, done, failures, model, judge, is_part=bool(judge))
-        by_judge.setdefault(judge, []).append(bar)
-    bars = by_judge.pop(None, [])
-    for parts in by_judge.values():
-        bars += [_whole(parts), *(parts if len(parts) > 1 else ())]
+        cells.setdefault(cell.judge, {}).setdefault(cell.model_name, []).append(cell)
+    bars = [_bar(of_model, model, None) for model, of_model in cells.pop(None, {}).items()]
+    for judge, by_model in cells.items():
+        parts = [_bar(of_model, model, judge, is_part=True) for model, of_model in by_model.items()]
+        if len(parts) == 1:
+            bars.append(replace(parts[0], is_part=False))
+        else:
+            bars += [_bar([*chain(*by_model.values())], None, judge), *parts]
     return bars
 
 
-def _whole(parts: Sequence[Bar]) -> Bar:
-    """The bar of a judge."""
-    failures = sum((part.failures for part in parts), Counter[str]())
-    wanted, done = sum(part.wanted for part in parts), sum(part.done for part in parts)
-    model = parts[0].model if len(parts) == 1 else None
-    return Bar(wanted, done, failures, model, parts[0].judge)
+def _bar(cells: Sequence[Covered], model: str | None, judge: str | None, *, is_part: bool = False) -> Bar:
+    failures = sum((cell.failures for cell in cells), Counter[str]())
+    wanted, done = sum(cell.due for cell in cells), sum(cell.done for cell in cells)
+    return Bar(wanted, done, failures, model, judge, is_part)
 
 
-_JUDGING = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
+_judging = itemgetter(*JUDGING)
 
 
 def ranking_so_far(job: Job, reader: Reader) -> list[dict[str, Any]]:
@@ -94,29 +92,16 @@ def ranking_so_far(job: Job, reader: Reader) -> list[dict[str, Any]]:
     new = {}
     if any(row["ci_low"] is None for row in rows):
         new = {each["figure_id"]: each for each in stale_intervals(reader, "all", score)}
-    named = _labels(rows)
-    return [
-        _with_interval(row, new.get(row.pop("figure_id")), row.pop("mean_floor")) | {"judging": named[_judging(row)]}
-        for row in rows
-    ]
-
-
-def _labels(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[Any, ...], str]:
-    """The label of each judging."""
-    judgings = [dict(zip(_JUDGING, key, strict=True)) for key in dict.fromkeys(map(_judging, rows))]
-    return {_judging(each): each["judging"] for each in labelled_judgings(judgings)}
-
-
-def _judging(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(row[name] for name in _JUDGING)
-
-
-def _with_interval(row: dict[str, Any], new: dict[str, Any] | None, floor: float) -> dict[str, Any]:
-    if new is None:
-        return row
-    # Clipped as the mean is.
-    low, high = (None if new[name] is None else max(new[name], floor) for name in ("ci_low", "ci_high"))
-    return row | {"ci_low": low, "ci_high": high, "is_small": new["is_small"]}
+    judgings = [dict(zip(JUDGING, key, strict=True)) for key in dict.fromkeys(map(_judging, rows))]
+    named = {_judging(each): each["judging"] for each in labelled_judgings(judgings)}
+    for row in rows:
+        row["judging"] = named[_judging(row)]
+        measured, floor = new.get(row.pop("figure_id")), row.pop("mean_floor")
+        if measured:
+            row["is_small"] = measured["is_small"]
+            for end in ("ci_low", "ci_high"):  # clipped as the mean is
+                row[end] = None if measured[end] is None else max(measured[end], floor)
+    return rows
 
 
 Row = dict[str, Any]
@@ -202,7 +187,7 @@ class LiveView:
             except (PipelineError, WarehouseError, UsageError) as error:
                 return Live(at, published_at, [RunState(run_id, True) for run_id in living], trouble=str(error))
             ended = [run for run in runs if not run.is_living]
-            last = max(ended, key=lambda run: _end(run, at), default=None)
+            last = max(ended, key=lambda run: run.ended_at or run.started_at or at, default=None)
             in_progress = [run for run in runs if run.is_living]
             return Live(at, published_at, in_progress, last, self._published.ranking, self._published.trouble)
 
@@ -252,7 +237,3 @@ class LiveView:
             cost_usd=sum(known) if known or not calls else None,
             n_unpriced=sum(call["unpriced_calls"] for call in calls),
         )
-
-
-def _end(run: RunState, now: datetime) -> datetime:
-    return run.ended_at or run.started_at or now

@@ -81,24 +81,15 @@ def _facts(run: RunState, until: datetime | None) -> list[tuple[str, str, str]]:
     unpriced = f", {counted(run.n_unpriced, 'call')} of unknown price" if run.n_unpriced else ""
     causes = ", ".join(f"{n_cells:,} {cause}" for cause, n_cells in run.failures.most_common())
     so_far = " so far" if run.is_living else ""
+    scope = f"{done:,} of {wanted:,} responses and verdicts, those of earlier runs included" if wanted else ""
+    attempts = counted(n_failed, "failed attempt") if n_failed else "no failed attempt" if n_calls else "none yet"
+    took = "–" if until is None else _span(until - run.started_at)
     return [
-        (
-            "Coverage",
-            coverage_text(done / wanted if wanted else None),
-            f"{done:,} of {wanted:,} responses and verdicts, those of earlier runs included" if wanted else "",
-        ),
+        ("Coverage", coverage_text(done / wanted if wanted else None), scope),
         ("Failed", f"{run.failures.total():,}", causes),
         (f"Cost{so_far}", _usd(run.cost_usd), cap + unpriced),
-        (
-            f"Calls{so_far}",
-            f"{n_calls:,}",
-            f"{counted(n_failed, 'failed attempt')}" if n_failed else "no failed attempt" if n_calls else "none yet",
-        ),
-        (
-            "Time",
-            "–" if until is None else _span(until - run.started_at),
-            f"started {run.started_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
-        ),
+        (f"Calls{so_far}", f"{n_calls:,}", attempts),
+        ("Time", took, f"started {run.started_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"),
     ]
 
 

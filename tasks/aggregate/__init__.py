@@ -11,7 +11,7 @@ from tasks.aggregate.agreement import (
     stale_reviewer_pairs,
     stale_reviewer_sets,
 )
-from tasks.aggregate.conditions import has_untested, new_conditions, stale_condition_tests, unknown_labels
+from tasks.aggregate.conditions import new_conditions, stale_condition_tests, unknown_labels
 from tasks.aggregate.debiased import stale_debiased
 from tasks.aggregate.intervals import Row, has_stale_figures, stale_intervals
 from tasks.config.job import Job
@@ -73,11 +73,9 @@ def _unknown_members(reader: Reader, job: Job) -> list[str]:
 
 def has_stale_measures(reader: Reader, job: Job) -> bool:
     """Whether `aggregate` would store something: a configured set, or a measure of what has changed."""
-    if has_stale_figures(reader) or has_untested(reader):
+    if has_stale_figures(reader) or _new_majorities(reader, job) or new_conditions(reader, job):
         return True
-    if _new_majorities(reader, job) or new_conditions(reader, job):
-        return True
-    return any(any(True for _ in find(reader)) for finds in _MEASURED.values() for find in finds)
+    return any(find(reader) for finds in _MEASURED.values() for find in finds)
 
 
 def _new_majorities(reader: Reader, job: Job) -> list[Row]:

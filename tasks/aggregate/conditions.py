@@ -97,12 +97,6 @@ def unknown_labels(reader: Reader, job: Job) -> list[str]:
     ]
 
 
-def has_untested(reader: Reader) -> bool:
-    """Whether a difference between stored conditions has no test for the values that it rests on now."""
-    query = sql.read("questions/aggregate/stale_conditions") + "\nlimit 1"
-    return bool(reader.rows(query, {"method": METHOD, "benchmark": None}))
-
-
 def steps_on(benchmark: str | None, definitions: Definitions | None) -> tuple[dict[str, str], dict[str, Any]]:
     """First steps of a query that put definitions in place of the stored ones, and the parameters that they need."""
     if definitions is None:

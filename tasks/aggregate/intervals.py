@@ -44,13 +44,11 @@ def stale_intervals(reader: Reader, breakdown: str | None = None, score: str | N
     for task_set, run in groupby(stale, key=itemgetter("task_set_id")):
         figures = list(run)
         for figure, intervals in zip(figures, _measured(reader, task_set, figures, given), strict=True):
-            found.append({**key_of(figure, METHOD), **_of_trials(trials.get(figure["figure_id"], [])), **intervals})
+            scores = trials.get(figure["figure_id"], [])
+            mean, low, high = repeated_interval(scores) or (scores[0] if scores else None, None, None)
+            of_trials = {"trials_mean": mean, "trials_ci_low": low, "trials_ci_high": high}
+            found.append(key_of(figure, METHOD) | of_trials | intervals)
     return found
-
-
-def _of_trials(scores: list[float]) -> Row:
-    mean_low_high = repeated_interval(scores) or (scores[0] if scores else None, None, None)
-    return dict(zip(("trials_mean", "trials_ci_low", "trials_ci_high"), mean_low_high, strict=True))
 
 
 def has_stale_figures(reader: Reader) -> bool:

@@ -99,7 +99,7 @@ def _score(benchmark: Benchmark, choice: Choice, *, is_of_criteria: bool) -> str
 
 def _on_selection(reader: Reader, selection: str, given: Mapping[str, Any], data_set: Mapping[str, Any]) -> Table:
     """Any split on any hard selection: the tasks that they share, with intervals drawn now."""
-    from tasks.hard_subset import scores_on
+    from tasks.hard_subset.selection_scores import scores_on
 
     key = {"benchmark": data_set["benchmark"], "dataset_revision": data_set["revision"]}
     of_data_set = "from hard_subset where benchmark = $benchmark and dataset_revision = $dataset_revision"

@@ -1,6 +1,6 @@
 """Control sets: which stored verdicts of a judge are judged again every night, with the limits of what is usual."""
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,16 +18,10 @@ _OF_RESPONSE = 2
 tasks, enough that the provider's cache serves the conversation."""
 
 
-@dataclass(frozen=True)
-class ControlSet:
-    """A control set; `set_id` is None where none was chosen yet."""
+def control_sets(job: Job, wanted: WantedTasks, reader: Reader) -> list[tuple[Judging, str | None]]:
+    """Every configured judge with the id of its control set, None where none was chosen yet.
 
-    judging: Judging
-    set_id: str | None
-
-
-def control_sets(job: Job, wanted: WantedTasks, reader: Reader) -> list[ControlSet]:
-    """The control set of every configured judge; its first repetition is the one that is watched.
+    A judge's first repetition is the one that is watched.
 
     Should two runs at once have chosen one each, the older one is the judging's.
     """
@@ -35,7 +29,7 @@ def control_sets(job: Job, wanted: WantedTasks, reader: Reader) -> list[ControlS
     for judging in (each for each in judgings(job, wanted.benchmark) if each.judge_trial == 1):
         key = {**wanted.key, **judging.columns}
         members = reader.select("control_set", "set_id", order="created_at, set_id", **key)
-        found.append(ControlSet(judging, members[0]["set_id"] if members else None))
+        found.append((judging, members[0]["set_id"] if members else None))
     return found
 
 
@@ -54,12 +48,12 @@ def choose_control_set(job: Job) -> StageReport:
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         wanted = wanted_tasks(job, reader)
-        for control_set in control_sets(job, wanted, reader):
-            if control_set.set_id is None:
-                rows = _chosen(job, wanted, reader, control_set.judging, number)
+        for judging, set_id in control_sets(job, wanted, reader):
+            if set_id is None:
+                rows = _chosen(job, wanted, reader, judging, number)
                 warehouse.write("control_set", rows)
                 report.rows += len(rows)
-                report.notes.append(_note(control_set.judging, len(rows), number))
+                report.notes.append(_note(judging, len(rows), number))
     if report.rows:
         warehouse.publish()
     return report
@@ -91,19 +85,14 @@ def changed_limits(job: Job, wanted: WantedTasks, reader: Reader) -> list[dict[s
     A night that is judged late, or in two runs, changes the limits of later nights. The bar of a night stays the one
     that was configured when it was judged.
     """
-    found = []
-    for control_set in control_sets(job, wanted, reader):
-        if control_set.set_id is not None:
-            found += _changed(job, reader, control_set.set_id)
-    return found
+    sets = [set_id for _, set_id in control_sets(job, wanted, reader) if set_id]
+    return [row for set_id in sets for row in _changed(job, reader, set_id)]
 
 
 def _changed(job: Job, reader: Reader, set_id: str) -> list[dict[str, Any]]:
-    stored = {row["night"]: row for row in reader.rows("from control_limits where set_id = ?", [set_id])}
+    stored = {row["night"]: row for row in reader.select("control_limits", set_id=set_id)}
     nights = {}
-    for row in reader.rows(
-        "select night, n_decided, n_agreeing from staging.control_nights where set_id = ?", [set_id]
-    ):
+    for row in reader.select("staging.control_nights", "night, n_decided, n_agreeing", set_id=set_id):
         label = row["night"]
         bar = job.settings.drift.min_agreement
         if label in stored and label != job.night:
@@ -128,7 +117,7 @@ def drifted(job: Job) -> list[Drifted]:
         return []
     with Warehouse(job.warehouse).reader() as reader:
         wanted = wanted_tasks(job, reader)
-        sets = [control_set.set_id for control_set in control_sets(job, wanted, reader) if control_set.set_id]
+        sets = [set_id for _, set_id in control_sets(job, wanted, reader) if set_id]
         columns = ", ".join(each.name for each in fields(Drifted))
         rows = reader.select(
             "judge_drift", columns, order="judge", is_out_of_control=True, night=job.night, set_id=sets

@@ -69,11 +69,10 @@ def _plan(job: Job, night: str) -> tuple[WantedTasks, list[_Missing], dict[str, 
     with Warehouse(job.warehouse).reader() as reader:
         wanted = wanted_tasks(job, reader)
         found = []
-        for control_set in control_sets(job, wanted, reader):
-            if control_set.set_id is not None:
-                parameters = {"set_id": control_set.set_id, "night": night, "again": [*PASSING, LOST]}
-                rows = reader.rows(sql.read("questions/drift/members"), parameters)
-                found.append((control_set.set_id, control_set.judging, rows))
+        for judging, set_id in control_sets(job, wanted, reader):
+            if set_id is not None:
+                parameters = {"set_id": set_id, "night": night, "again": [*PASSING, LOST]}
+                found.append((set_id, judging, reader.rows(sql.read("questions/drift/members"), parameters)))
         conversations = conversations_of(reader, wanted, (row["task_id"] for _, _, rows in found for row in rows))
     return wanted, [_missing(*each, conversations) for each in found], conversations
 

@@ -263,7 +263,11 @@ def select_hard(job: Job, *, must_select: bool = True) -> StageReport:
     report = StageReport("select-hard")
     with warehouse.reader() as reader:
         fields = admitted_tasks(reader, benchmark.name, data.revision, data.splits)
-        official = _official(reader, benchmark, data.revision)
+        official = {}  # by field, the tasks of the data set's own hard split; none where it is not stored
+        for field, split in benchmark.hard_splits.items():
+            key = {"benchmark": benchmark.name, "dataset_revision": data.revision, "split": split}
+            members = reader.select("split_members", "task_id", **key)
+            official[field] = {split: frozenset(row["task_id"] for row in members)}
         stored = _stored(reader)
         try:
             panel = read_panel(reader, job, benchmark, data.revision)
@@ -308,15 +312,6 @@ def has_new_selection(job: Job) -> bool:
     return any(selection.identity not in latest for selection in found)
 
 
-def _official(reader: Reader, benchmark: Benchmark, revision: str) -> dict[str, dict[str, frozenset[str]]]:
-    """The tasks of the data set's own hard split, by field and split; empty where the split is not stored."""
-    found: dict[str, dict[str, frozenset[str]]] = {}
-    for field, split in benchmark.hard_splits.items():
-        key = {"benchmark": benchmark.name, "dataset_revision": revision, "split": split}
-        found[field] = {split: frozenset(row["task_id"] for row in reader.select("split_members", "task_id", **key))}
-    return found
-
-
 def _stored(reader: Reader) -> _Stored:
     latest = reader.rows("select selection_id from staging.latest_selections")
     stable = reader.rows(
@@ -357,21 +352,17 @@ def _store(
     }
     if selection.identity not in stored.latest:
         # Also one that was selected before another: the selection made last is the one that counts.
-        new["hard_subset"] = _subset_rows(selection)
+        models, now = selection.universe.models, datetime.now(UTC)
+        new["hard_subset"] = [
+            {
+                "task_id": task.task_id, "rank": task.rank, "mean_score": task.mean_score, "n_models": len(models),
+                "panel": list(models), "selected_at": now,
+            }
+            for task in selection.selected
+        ]  # fmt: skip
     if n_border is None:
         new["hard_stability"] = stability_rows(selection.universe, len(selection.selected))
         n_border = sum(row["is_border"] for row in new["hard_stability"])
     for table, rows in new.items():
         warehouse.write(table, [key | row for row in rows])
     return sum(map(len, new.values())), in_words(n_border, overlaps)
-
-
-def _subset_rows(selection: _Selection) -> list[Row]:
-    models, now = selection.universe.models, datetime.now(UTC)
-    return [
-        {
-            "task_id": task.task_id, "rank": task.rank, "mean_score": task.mean_score, "n_models": len(models),
-            "panel": list(models), "selected_at": now,
-        }
-        for task in selection.selected
-    ]  # fmt: skip

@@ -23,25 +23,21 @@ def scores_on(reader: Reader, parameters: dict[str, Any], bar: float) -> list[di
     `sql/questions/hard_subset/values.sql`, and which splits, models, judges and vintage; `bar` is the coverage below
     which a figure is marked.
     """
+    given = {name: parameters[name] for name in ("selections", "score")}
     values = {
         (row["split"], row["model_run_id"]): np.array(row["task_values"], dtype=np.float64)
-        for row in reader.rows(
-            sql.read("questions/hard_subset/values"), {name: parameters[name] for name in ("selections", "score")}
-        )
+        for row in reader.rows(sql.read("questions/hard_subset/values"), given)
     }
-    return [
-        _row(found, values.get((found["split"], found["model_run_id"]), np.empty(0)), bar)
-        for found in reader.rows(_figures_on_selections(), parameters)
-    ]
-
-
-def _figures_on_selections() -> str:
-    """The equations of the leaderboards (`staging/scores/mean_scores.sql`), on the selections' tasks of each split."""
-    return sql.with_steps(sql.read("questions/hard_subset/scores"), {
+    # The equations of the leaderboards (`staging/scores/mean_scores.sql`), on the selections' tasks of each split.
+    figures = sql.with_steps(sql.read("questions/hard_subset/scores"), {
         "task_set_members": sql.read("questions/hard_subset/tasks"),
         "breakdown_sizes": sql.read("staging/scores/breakdown_sizes"),
         "mean_scores": sql.read("staging/scores/mean_scores"),
     })  # fmt: skip
+    return [
+        _row(found, values.get((found["split"], found["model_run_id"]), np.empty(0)), bar)
+        for found in reader.rows(figures, parameters)
+    ]
 
 
 def _row(found: dict[str, Any], values: np.ndarray[Any, np.dtype[np.float64]], bar: float) -> dict[str, Any]:

@@ -60,7 +60,10 @@ def _entry(folder: Path, reader: Reader, name: str, revisions: Sequence[Mapping[
     said = folder / name / REVISION
     shown = said.read_text(encoding="utf-8") if is_there and said.is_file() else None
     revisions = sorted(revisions, key=lambda each: each["dataset_revision"] != shown)
-    rows = _leaders(reader, revisions[0]) if revisions else []
+    rows = []
+    if revisions:
+        given = {"benchmark": name, "revision": revisions[0]["dataset_revision"], "most": _MOST}
+        rows = reader.rows(filled("benchmark_index/leaders", given))
     others = [
         f"Revision {each['dataset_revision'][:_REVISION_CHARACTERS]}: {counted(each['n_tasks'], 'task')}, "
         f"{counted(each['n_criteria'], 'criterion', 'criteria')}, {counted(each['n_models'], 'model')}, "
@@ -72,11 +75,6 @@ def _entry(folder: Path, reader: Reader, name: str, revisions: Sequence[Mapping[
         "says": _says(name, rows), "leaders": table(f"leaders-{name}", _LEADERS, rows) if rows else Markup(""),
         "link": f"{name}/index.html" if is_there else None,
     }  # fmt: skip
-
-
-def _leaders(reader: Reader, revision: Mapping[str, Any]) -> list[dict[str, Any]]:
-    given = {"benchmark": revision["benchmark"], "revision": revision["dataset_revision"], "most": _MOST}
-    return reader.rows(filled("benchmark_index/leaders", given))
 
 
 def _title(name: str) -> str:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 _OF_MODEL_RUN = ("model", "vintage", "judge", "judge_trial", "grading")
 """What a side of a comparison is, beside its name."""
-_KINDS = ("polars", "arrow", "pandas")
 _LEADERBOARDS = ("leaderboard", "hard_leaderboard", "breakdown_leaderboard")
 _DIFFERENCE = (
     ("text", "first second split score"),
@@ -27,7 +26,6 @@ _DIFFERENCE = (
 
 def frame(reader: "Reader", query: str, parameters: Any, kind: str) -> Any:
     """The rows of a query as a data frame of a kind: polars, arrow, or pandas."""
-    _refuse_unknown(kind)
     return reader.frame(query, parameters) if kind == "pandas" else _as(reader.arrow(query, parameters), kind)
 
 
@@ -48,14 +46,11 @@ def refuse_writing(query: str) -> None:
         raise UsageError("sql: give one query that reads, such as `select * from leaderboard`")
 
 
-def frame_of(rows: Sequence[Sequence[Any]], schema: "pa.Schema", kind: str) -> Any:
+def frame_of(records: list[dict[str, Any]], schema: "pa.Schema", kind: str) -> Any:
     """Rows in memory as a data frame of a kind; columns have their types even where no value is known, or no row."""
     import pyarrow as pa
 
-    _refuse_unknown(kind)
-    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
-    arrays = [pa.array(values, kind_of) for values, kind_of in zip(columns, schema.types, strict=True)]
-    return _as(pa.Table.from_arrays(arrays, schema=schema), kind)
+    return _as(pa.Table.from_pylist(records, schema=schema), kind)
 
 
 def leaderboard_schema(reader: "Reader", columns: Sequence[str]) -> "pa.Schema":
@@ -80,23 +75,15 @@ def _as(table: Any, kind: str) -> Any:
         return table
     if kind == "pandas":
         return table.to_pandas()
+    if kind != "polars":
+        raise UsageError(f"format {kind!r}: must be polars, arrow or pandas")
     import polars
 
     return polars.from_arrow(table)
 
 
-def _refuse_unknown(kind: str) -> None:
-    if kind not in _KINDS:
-        raise UsageError(f"format {kind!r}: must be {', '.join(_KINDS[:-1])} or {_KINDS[-1]}")
-
-
-def difference_row(answer: "Answer", difference: "Difference") -> list[Any]:
-    """A difference as one row, in the order of `difference_schema`."""
-    record = _record(answer, difference)
-    return [record[name] for _, names in _DIFFERENCE for name in names.split()]
-
-
-def _record(answer: "Answer", difference: "Difference") -> dict[str, Any]:
+def difference_record(answer: "Answer", difference: "Difference") -> dict[str, Any]:
+    """A difference as one row, with the columns of `difference_schema` and others."""
     from tasks.compare.sentences import sentence
 
     pair = difference.pair

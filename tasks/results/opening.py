@@ -39,28 +39,22 @@ def opened(given: str, benchmark: str | None, revision: str | None) -> tuple[Job
 def _folder(given: str, closing: ExitStack) -> Path:
     """The folder with the database; of a store, or of a file with another name, a temporary one."""
     found = place(given)
-    if isinstance(found, Path):
-        if found.is_file():
-            return _linked(found, closing) if found.name != DATABASE else found.parent
+    if isinstance(found, Path) and not found.is_file():
         if not found.is_dir():
             raise UsageError(f"{given}: there is no such folder or file; to have results here, run `prbench run` first")
         published = published_in(Folder(found))
         return published.path if isinstance(published, Folder) else found
-    return _copied(published_in(found), closing)
-
-
-def _linked(file: Path, closing: ExitStack) -> Path:
+    if isinstance(found, Path) and found.name == DATABASE:
+        return found.parent
     folder = Path(closing.enter_context(tempfile.TemporaryDirectory()))
-    (folder / DATABASE).symlink_to(file.resolve())
-    return folder
-
-
-def _copied(store: Store | Folder, closing: ExitStack) -> Path:
+    if isinstance(found, Path):
+        (folder / DATABASE).symlink_to(found.resolve())
+        return folder
+    store = published_in(found)
     assert isinstance(store, Store), "a store has its publications in itself"
     files = store.files()
     if DATABASE not in files:
         raise UsageError(f"{store}: has no {DATABASE}; name what `prbench publish` wrote")
-    folder = Path(closing.enter_context(tempfile.TemporaryDirectory()))
     store.get({DATABASE: folder / DATABASE}, files[DATABASE], is_quiet=True)
     return folder
 

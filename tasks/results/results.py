@@ -6,6 +6,10 @@ from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from tasks.results import frames
+from tasks.rules.errors import UsageError
+from tasks.rules.text.characters import did_you_mean
+
 if TYPE_CHECKING:
     from tasks.config.job import Job
     from warehouse import Reader
@@ -36,10 +40,8 @@ class Results:
 
     def tables(self, *, format: Format = "polars") -> Any:  # noqa: A002 - what a caller would call it
         """The tables and views: `name`, `kind` (mart or stored), and `meaning`, which says what one row is."""
-        from tasks.results.frames import frame
-
         with self._reader() as reader:
-            return frame(reader, *_listed(), format)
+            return frames.frame(reader, *_listed(), format)
 
     def table(self, name: str, *, format: Format = "polars") -> Any:  # noqa: A002
         """All rows of a table or view.
@@ -47,15 +49,11 @@ class Results:
         Raises:
             UsageError: there is no such table.
         """
-        from tasks.results.frames import frame
-        from tasks.rules.errors import UsageError
-        from tasks.rules.text.characters import did_you_mean
-
         with self._reader() as reader:
             known = [row["name"] for row in reader.rows(*_listed())]
             if name.lower() not in known:
                 raise UsageError(f"there is no table or view {name}{did_you_mean(name, known)}")
-            return frame(reader, f"from main.{name.lower()}", None, format)
+            return frames.frame(reader, f"from main.{name.lower()}", None, format)
 
     def sql(
         self,
@@ -73,12 +71,9 @@ class Results:
         Raises:
             UsageError: it is no single query that reads.
         """
-        from tasks.results.frames import frame, refuse_writing
-
-        refuse_writing(query)
-
+        frames.refuse_writing(query)
         with self._reader() as reader:
-            return frame(reader, query, parameters, format)
+            return frames.frame(reader, query, parameters, format)
 
     def leaderboard(
         self, *, by: str | None = None, score: str | None = None, vintage: str | None = None, is_hard: bool = False,
@@ -98,13 +93,13 @@ class Results:
             UsageError: there is no such score, breakdown, model, judge or vintage.
         """
         from tasks.compare.leaderboard import EVERY, Choice, leaderboard
-        from tasks.results.frames import frame_of, leaderboard_schema
 
         vintages = () if vintage in {None, EVERY} else (vintage,)
         choice = Choice(vintage=vintage, score=score, by=by, is_hard=is_hard)
         table = leaderboard(self._narrowed(models, judges, vintages), choice)
         with self._reader() as reader:
-            return frame_of(table.rows, leaderboard_schema(reader, table.columns), format)
+            schema = frames.leaderboard_schema(reader, table.columns)
+        return frames.frame_of([dict(zip(table.columns, row, strict=True)) for row in table.rows], schema, format)
 
     def diff(
         self, *names: str, of: str | None = None, score: str | None = None, vintage: str | None = None,
@@ -130,8 +125,6 @@ class Results:
         """
         from tasks.compare.differences import compare
         from tasks.compare.pairs import question_of
-        from tasks.results.frames import difference_row, difference_schema, frame_of
-        from tasks.rules.errors import UsageError
 
         if len(names) < 2:
             raise UsageError("diff: give at least two names to compare, such as two models")
@@ -139,7 +132,9 @@ class Results:
         question = question_of(job, names, of, score=score, is_hard=is_hard, vintage=vintage)
         with self._reader() as reader:
             answer = compare(reader, question)
-        return frame_of([difference_row(answer, each) for each in answer.differences], difference_schema(), format)
+        return frames.frame_of(
+            [frames.difference_record(answer, each) for each in answer.differences], frames.difference_schema(), format
+        )
 
     def close(self) -> None:
         """Close the database, and delete what was copied from a store."""

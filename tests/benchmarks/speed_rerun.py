@@ -22,7 +22,7 @@ from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.config.settings import Settings
 from tasks.dataset.source import with_revision
-from tasks.hard_subset import select_hard
+from tasks.hard_subset.select import select_hard
 from tasks.judge.judge import plan_verdicts
 from tasks.run.judgings import judgings, target_of
 from tasks.run.run_context import open_run_context

@@ -15,7 +15,7 @@ from tasks.assemble import assemble
 from tasks.check import check
 from tasks.config.job import Job
 from tasks.config.settings import Limits
-from tasks.hard_subset import select_hard
+from tasks.hard_subset.select import select_hard
 from tasks.ingest import ingest
 from tasks.judge.rubric_variants import derive
 from tests.builders import job_on

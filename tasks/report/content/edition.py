@@ -27,8 +27,8 @@ from tasks.run.judgings import first_judging
 from warehouse import Reader, quoted
 
 _HEX = 16
-_SAMPLING = ("model", "model_config_hash", "vintage")
-_GRADER = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
+SAMPLING = ("model", "model_config_hash", "vintage")
+JUDGING = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
 
 
 def task_key(task_id: str) -> str:
@@ -38,12 +38,12 @@ def task_key(task_id: str) -> str:
 
 def entry_key(entry: Mapping[str, Any]) -> str:
     """The name of one sampling of a configured model."""
-    return digest("entry", *(entry[column] for column in _SAMPLING))[:_HEX]
+    return digest("entry", *(entry[column] for column in SAMPLING))[:_HEX]
 
 
 def judging_key(judging: Mapping[str, Any]) -> str:
     """The name of a judging."""
-    return digest("judging", *(judging[column] for column in _GRADER))[:_HEX]
+    return digest("judging", *(judging[column] for column in JUDGING))[:_HEX]
 
 
 def criterion_key(criterion_id: str) -> str:
@@ -175,8 +175,8 @@ class Edition:
             "reviewed_share": self.benchmark.review_reference and self.benchmark.review_reference.value,
             "run": self.job.run_id,
             "living": list(self.living),
-            "entries": Rows.of(self.entries, _ENTRY),
-            "judgings": Rows.of(self.judgings, _JUDGING),
+            "entries": Rows.of(self.entries, (*SAMPLING, "entry")),
+            "judgings": Rows.of(self.judgings, (*JUDGING, "judging")),
             "changes": Rows.of(self.changes, _CHANGE),
             "expectations": Rows(tuple((each.check, each.text, each.meaning) for each in expectations), 3),
         }
@@ -244,10 +244,9 @@ class Edition:
         return self.reader.rows(self.asked(name))
 
 
-_ENTRY = ("model", "model_config_hash", "vintage", "entry")
-_JUDGING = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial", "judging")
 _CHANGE = (
-    *_ENTRY[:2], *_JUDGING[:5], "first_vintage", "second_vintage", "split", "ci_low", "ci_high", "p_adjusted",
+    "model", "model_config_hash", *JUDGING, "first_vintage", "second_vintage", "split", "ci_low", "ci_high",
+    "p_adjusted",
 )  # fmt: skip
 
 
@@ -270,7 +269,7 @@ def open_edition(
     }
     judged = labelled_judgings(reader.rows(filled("edition/judgings", given)))
     first = first_judging(job, benchmark, judged)
-    given |= {"judgings": Rows.of(judged, _JUDGING), "main": first and first["judging"]}
+    given |= {"judgings": Rows.of(judged, (*JUDGING, "judging")), "main": first and first["judging"]}
     entries = reader.rows(filled("edition/entries", given))
     return Edition(
         job=job,

@@ -14,27 +14,29 @@ import altair as alt
 from tasks.report.content.figures import Rows
 from tasks.report.drawing.plots import names_in_order, range_of
 
-ROW_HEIGHT = 22
+_ROW_HEIGHT = 22
 """Pixels for a line of a chart that has one line a model."""
+_STEP = 13
+"""Pixels for the line of one name under a label."""
 _LINE_HEIGHT = 11
 """Pixels for a line of an axis label that has several."""
 _MARK_RADIUS = 5
 """Pixels that a mark may reach beyond the end of an axis."""
 
 
-def chart_of(rows: Rows) -> alt.Chart:
-    """An empty chart on rows, as wide as its place; all charts of the report begin with it."""
-    return alt.Chart(alt.InlineData(values=[dict(row) for row in rows]), width="container")
+def chart_of(rows: Rows, *columns: str | None) -> alt.Chart:
+    """An empty chart on these columns of rows, as wide as its place; all charts of the report begin with it.
+
+    The rows keep what the choice on the page looks at.
+    """
+    names = [name for name in (*columns, "model", "judging") if name]
+    kept = [{name: row[name] for name in names if name in row} for row in rows]
+    return alt.Chart(alt.InlineData(values=kept), width="container")
 
 
-def a_line_for(name: str | Sequence[str], height: int = ROW_HEIGHT) -> dict[str, Any]:
+def a_line_for(name: str | Sequence[str], height: int) -> dict[str, Any]:
     """What makes a chart as high as it has names: `usermeta` of one with a line for each, or for each under each."""
     return {"line": name, "lineHeight": height}
-
-
-def shared_axis(*columns: str, zero: bool = False) -> dict[str, Any]:
-    """What gives the charts of a figure one axis, over what is chosen of all of them: `usermeta` beside the lines."""
-    return {"domain": list(columns), "zero": zero}
 
 
 def hue(name: str, order: Sequence[Any] | None = None) -> alt.Color:
@@ -94,34 +96,47 @@ def intervals(
     value: str = "mean_score",
     low: str = "ci_low",
     high: str = "ci_high",
-    name: str = "model",
     title: str = "Mean score",
-    sort: Sequence[str] | None = None,
+    label: str = "model",
+    labels: Sequence[Any] | None = None,
+    name: str | None = None,
+    names: Sequence[Any] | None = None,
     domain: Sequence[float] | None = None,
     zero: bool = False,
     from_zero: bool = False,
     percent: bool = False,
     hollow: str | None = None,
 ) -> alt.TopLevelMixin:
-    """A dot with its interval for each name, one below the other; `zero` draws the line where nothing differs.
+    """A dot with its interval for each label, one below the other; `zero` draws the line where nothing differs.
 
-    A dot is not filled where the column `hollow` is true. Without a `domain` the charts of a figure have one axis over
-    what is chosen of all of them, which begins at 0 with `from_zero`.
+    With `name` there is one for each name under each label. `labels` (by default as in the rows) and `names` are in the
+    order in which they are shown; models have the order of the page. A dot is not filled where the column `hollow` is
+    true. Without a `domain` the charts of a figure have one axis over what is chosen of all of them, which begins at 0
+    with `from_zero`.
     """
-    across = alt.Y(f"{name}:N", title=None, sort=list(sort) if sort else None, axis=alt.Axis(labelLimit=180))
-    scale = alt.Scale(domain=domain) if domain else alt.Scale(zero=zero, nice=True)
+    chart = chart_of(rows, label, name, value, low, high, hollow)
+    axis = wrapped_axis() if name else alt.Axis(labelLimit=180)
+    base = chart.encode(y=alt.Y(f"{label}:N", title=None, sort=list(labels or names_in_order(rows, label)), axis=axis))
     # In both layers, since one without a value that is chosen is left out on the page.
     along: dict[str, Any] = {
-        "title": title, "scale": scale, "axis": alt.Axis(format=".0%") if percent else alt.Undefined,
+        "title": title, "scale": alt.Scale(domain=list(domain) if domain else alt.Undefined, zero=False),
+        "axis": alt.Axis(format=".0%") if percent else alt.Undefined,
     }  # fmt: skip
-    tips = [alt.Tooltip(f"{name}:N", title=name), *number_tips({value: title, low: "from", high: "to"}, percent)]
-    chart = chart_of(rows)
-    base = chart.encode(y=across)
-    rule = base.mark_rule(strokeWidth=2).encode(x=alt.X(f"{low}:Q", **along), x2=f"{high}:Q")
-    dots = points(base.encode(x=alt.X(f"{value}:Q", **along), tooltip=tips), hollow, 70)
+    tips = [f"{each}:N" for each in (label, name) if each]
+    marks = base.encode(
+        x=alt.X(f"{value}:Q", **along),
+        tooltip=[*tips, *number_tips({value: title, low: "from", high: "to"}, percent)],
+    )
+    if name:
+        offset = alt.YOffset(f"{name}:N", sort=list(names) if names else alt.Undefined)
+        base, marks = (each.encode(yOffset=offset, color=hue(name, names)) for each in (base, marks))
+        marks = marks.encode(shape=sign(name, names))
+    rule = base.mark_rule(strokeWidth=1.5 if name else 2).encode(x=alt.X(f"{low}:Q", **along), x2=f"{high}:Q")
     nothing = [chart.mark_rule(strokeDash=[4, 3], color="gray").encode(x=alt.datum(0))] if zero else []
-    shared = {} if domain else shared_axis(value, low, high, zero=from_zero or zero)
-    return alt.layer(*nothing, rule, *dots).properties(usermeta=a_line_for(name) | shared)
+    lines = a_line_for([label, name], _STEP) if name else a_line_for(label, _ROW_HEIGHT)
+    shared = {} if domain else {"domain": [value, low, high], "zero": from_zero or zero}
+    layers = (*nothing, rule, *points(marks, hollow, 45 if name else 70))
+    return alt.layer(*layers).properties(usermeta=lines | shared)
 
 
 def bars(
@@ -132,7 +147,6 @@ def bars(
     title: str,
     name_title: str | None = None,
     colour: str | None = None,
-    order: Sequence[Any] | None = None,
     is_upright: bool = False,
     percent: bool = False,
     domain: Sequence[float] | None = None,
@@ -149,9 +163,9 @@ def bars(
         values["axis"] = alt.Axis(format=".0%") if percent else alt.Axis(format=",d", tickMinStep=1)
     if domain:
         values["scale"] = alt.Scale(domain=list(domain))
-    names["sort"] = list(order) if order else None
+    names["sort"] = names_in_order(rows, name)
     tips = [alt.Tooltip(f"{name}:N", title=name_title or name), *number_tips({value: title}, percent)]
-    chart: alt.Chart = chart_of(rows).mark_bar().encode(tooltip=tips)
+    chart: alt.Chart = chart_of(rows, name, value, colour).mark_bar().encode(tooltip=tips)
     if colour:
         chart = chart.encode(color=hue(colour))
         tips.insert(0, alt.Tooltip(f"{colour}:N", title=colour))
@@ -161,7 +175,7 @@ def bars(
         return chart.encode(x=alt.X(**names), y=alt.Y(**values)).properties(height=180)
     axis = wrapped_axis() if wrapped else alt.Axis(labelLimit=180)
     lying = alt.Y(**names, axis=axis) if name_title is None else alt.Y(**names)
-    line = a_line_for(name, _WRAPPED_HEIGHT if wrapped else ROW_HEIGHT)
+    line = a_line_for(name, _WRAPPED_HEIGHT if wrapped else _ROW_HEIGHT)
     return chart.encode(y=lying, x=alt.X(**values)).properties(usermeta=line)
 
 
@@ -172,28 +186,26 @@ def scatter(
     y: str,
     x_title: str,
     y_title: str,
+    low: str,
+    high: str,
     name: str = "model",
-    low: str | None = None,
-    high: str | None = None,
     usd: bool = False,
 ) -> alt.TopLevelMixin:
-    """A named point for each row, with the interval of its height where there is one.
+    """A named point for each row, with the interval of its height.
 
     With `usd` what lies across are US dollars, on a logarithmic axis. Names find a free place of their own
     (`assets/charts.js`).
     """
     scale = alt.Scale(type="log", padding=30, nice=False) if usd else alt.Scale(zero=False, padding=30, nice=False)
     axis = alt.Axis(tickCount=5, format="$,.2~r", grid=False) if usd else alt.Axis(tickCount=5)
-    base = chart_of(rows).encode(
+    base = chart_of(rows, name, x, y, low, high).encode(
         x=alt.X(f"{x}:Q", title=x_title, scale=scale, axis=axis),
         y=alt.Y(f"{y}:Q", title=y_title, scale=alt.Scale(zero=False)),
     )
     tips = [alt.Tooltip(f"{name}:N", title=name), *number_tips({x: x_title, y: y_title})]
     point = base.mark_point(filled=True, size=70, style="named").encode(tooltip=tips)
-    named = {"names": {"x": x, "y": y, "low": low, "high": high, "name": name}}
-    if not (low and high):
-        return alt.layer(point).properties(height=300, usermeta=named)
     rule = base.mark_rule().encode(y=alt.Y(f"{low}:Q", title=y_title), y2=f"{high}:Q")
+    named = {"names": {"x": x, "y": y, "low": low, "high": high, "name": name}}
     return alt.layer(rule, point).properties(height=300, usermeta=named)
 
 
@@ -204,8 +216,8 @@ def heat(
     y: str,
     value: str,
     title: str,
+    domain: Sequence[float],
     diverging: bool = False,
-    domain: Sequence[float] | None = None,
     across: Sequence[Any] | None = None,
     down: Sequence[Any] | None = None,
     marked: str | None = None,
@@ -214,19 +226,19 @@ def heat(
 ) -> alt.TopLevelMixin:
     """A coloured cell with its number for each pair of names; where `marked` is true the number has an asterisk.
 
-    `across` and `down` are the orders of the names; `tips` are further columns of a cell's tooltip, with their titles.
+    `across` and `down` are the orders of the names, by default that of the page and that of the rows; `tips` are
+    further columns of a cell's tooltip, with their titles.
     """
-    shade = alt.Color(f"{value}:Q", title=title, legend=None, scale=alt.Scale(
-        range="diverging" if diverging else "heatmap", domainMid=0 if diverging and not domain else alt.Undefined,
-        domain=list(domain) if domain else alt.Undefined, interpolate="rgb",
-    ))  # fmt: skip
+    scale = alt.Scale(range="diverging" if diverging else "heatmap", domain=list(domain), interpolate="rgb")
+    shade = alt.Color(f"{value}:Q", title=title, legend=None, scale=scale)
     slanted: dict[str, Any] = {"labelAngle": 40, "labelAlign": "right", "labelBaseline": "bottom"}
     top = alt.Axis(orient="top", labelLimit=110, ticks=False, domain=False, **slanted)
-    base = chart_of(rows).encode(
+    tips = tips or {}
+    base = chart_of(rows, x, y, value, marked, *tips).encode(
         x=alt.X(f"{x}:N", title=None, sort=list(across) if across else None, axis=top),
-        y=alt.Y(f"{y}:N", title=None, sort=list(down) if down else None, axis=wrapped_axis()),
+        y=alt.Y(f"{y}:N", title=None, sort=list(down) if down else names_in_order(rows, y), axis=wrapped_axis()),
     )
-    tooltip = [f"{y}:N", f"{x}:N", *number_tips({value: title, **(tips or {})})]
+    tooltip = [f"{y}:N", f"{x}:N", *number_tips({value: title, **tips})]
     cells = base.mark_rect().encode(color=shade, tooltip=tooltip)
     star = f" + (datum[{marked!r}] ? '*' : '')" if marked else ""
     form = f"{'+' if diverging else ''}{'.0%' if percent else '.2f'}"
@@ -236,55 +248,6 @@ def heat(
         fontSize=alt.expr("clamp(bandwidth('x') / 3.4, 7, 11)"), opacity=alt.expr("bandwidth('x') < 22 ? 0 : 1")
     )
     return alt.layer(cells, text.encode(text="shown:N")).properties(usermeta=a_line_for(y, _CELL_HEIGHT))
-
-
-_STEP = 13
-"""Pixels for the line of one name under a label."""
-
-
-def dots(
-    rows: Rows,
-    *,
-    label: str,
-    value: str,
-    low: str,
-    high: str,
-    title: str,
-    labels: Sequence[Any],
-    hollow: str,
-    domain: Sequence[float] | None = None,
-    name: str = "model",
-    names: Sequence[Any] | None = None,
-    percent: bool = False,
-    from_zero: bool = False,
-    zero: bool = False,
-) -> alt.TopLevelMixin:
-    """Under each label a dot with its interval for each name; not filled where the column `hollow` is true.
-
-    `labels` and `names` are in the order in which they are shown; models have the order of the page. Without a `domain`
-    the charts of a figure have one axis over what is chosen of all of them, which begins at 0 with `from_zero`. `zero`
-    draws the line where nothing differs.
-    """
-    axis = alt.Axis(format=".0%") if percent else alt.Undefined
-    scale = alt.Scale(domain=list(domain) if domain else alt.Undefined, zero=False)
-    shared = {} if domain else shared_axis(value, low, high, zero=from_zero or zero)
-    empty = chart_of(rows)
-    base = empty.encode(
-        y=alt.Y(f"{label}:N", title=None, sort=list(labels), axis=wrapped_axis()),
-        yOffset=alt.YOffset(f"{name}:N", sort=list(names) if names else alt.Undefined),
-        color=hue(name, names),
-    )
-    # In both layers, since one without a value that is chosen is left out on the page.
-    along: dict[str, Any] = {"title": title, "scale": scale, "axis": axis}
-    rule = base.mark_rule(strokeWidth=1.5).encode(x=alt.X(f"{low}:Q", **along), x2=f"{high}:Q")
-    marks = base.encode(
-        x=alt.X(f"{value}:Q", **along),
-        shape=sign(name, names),
-        tooltip=[f"{label}:N", f"{name}:N", *number_tips({value: title, low: "from", high: "to"}, percent)],
-    )
-    nothing = [empty.mark_rule(strokeDash=[4, 3], color="gray").encode(x=alt.datum(0))] if zero else []
-    chart = alt.layer(*nothing, rule, *points(marks, hollow, 45))
-    return chart.properties(usermeta=a_line_for([label, name], _STEP) | shared)
 
 
 _HEIGHT = 240
@@ -303,7 +266,10 @@ def over_time(rows: Rows) -> alt.TopLevelMixin:
     timed = [{**row, "answered_at": _as_text(row["answered_at"]), "is_alone": points[row["line"]] == 1} for row in rows]
     heights = alt.Scale(domain=range_of(rows, "mean_score", "ci_low", "ci_high"), nice=True, zero=False)
     low, up = alt.Y("ci_low:Q", title=_SCORE), alt.Y("mean_score:Q", title=_SCORE, scale=heights)
-    base = chart_of(timed).encode(x=_time_axis([row["answered_at"] for row in rows]))
+    base = chart_of(
+        timed, "answered_at", "label", "vintage", "mean_score", "ci_low", "ci_high", "n_tasks", "changed",
+        "is_drifted", "line", "is_alone",
+    ).encode(x=_time_axis([row["answered_at"] for row in rows]))  # fmt: skip
     of_model = base.encode(color=hue("label"))
     of_line = of_model.encode(detail="line:N")
     tips = [
@@ -365,7 +331,7 @@ def control(rows: Rows) -> alt.TopLevelMixin:
     nights = alt.Scale(type="band", padding=0.1, domain=names_in_order(rows, "night"))
     lowest, _ = range_of(rows, "agreement", "lower_limit", "min_agreement", "centre")
     axis = alt.Axis(labelAngle=-40, labelOverlap="greedy")
-    base = chart_of(rows)
+    base = chart_of(rows, "night", "agreement", "lower_limit", "min_agreement", "centre", "cause", "is_out_of_control")
     dated = base.encode(x=alt.X("night:N", title=None, scale=nights, axis=axis))
     up = alt.Y(
         "agreement:Q", title="Agreement", scale=alt.Scale(domain=[lowest, 1.0], nice=True, zero=False),

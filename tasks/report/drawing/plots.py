@@ -1,15 +1,14 @@
 """Which rows of a figure its charts show, a chart for each split and judge among them, and a chart as JSON."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import Any
 
 import altair as alt
-from altair.utils.schemapi import debug_mode
 
 from tasks.report.content.figures import Plot, Row, Rows
 
-Draw = Callable[[Rows], alt.TopLevelMixin]
+Draw = Callable[..., alt.TopLevelMixin]
+"""Makes a chart of rows, and of what else it is told by name."""
 
 
 def on_full_splits(rows: Rows) -> Rows:
@@ -17,26 +16,32 @@ def on_full_splits(rows: Rows) -> Rows:
     return [row for row in rows if not row["is_hard"]] or rows
 
 
-def by_value(rows: Rows, column: str, draw: Draw) -> list[Plot]:
+def by_value(rows: Rows, column: str, draw: Draw, **how: Any) -> list[Plot]:
     """A chart for each value of a column, in the order of the rows."""
-    return [Plot(value, draw([row for row in rows if row[column] == value])) for value in names_in_order(rows, column)]
+    values = names_in_order(rows, column)
+    return [Plot(value, draw([row for row in rows if row[column] == value], **how)) for value in values]
 
 
-def by_split(rows: Rows, draw: Draw, what: str = "") -> list[Plot]:
-    """A chart for each full split, and for each judge where there are several (`by_judge_and_split`)."""
-    return by_judge_and_split(on_full_splits(rows), draw, what)
+def by_split(rows: Rows, draw: Draw, what: str = "", known: str = "", **how: Any) -> list[Plot]:
+    """A chart for each full split, and for each judge where there are several (`by_judge_and_split`).
+
+    Rows without a value in the column `known` are left out.
+    """
+    found = [row for row in rows if row[known] is not None] if known else rows
+    return by_judge_and_split(on_full_splits(found), draw, what, **how)
 
 
-def by_judge_and_split(rows: Rows, draw: Draw, what: str = "", judge: str = "judging") -> list[Plot]:
+def by_judge_and_split(rows: Rows, draw: Draw, what: str = "", judge: str = "judging", **how: Any) -> list[Plot]:
     """A chart for each split, and for each judge where there are several: judges are never mixed in one.
 
     A chart whose judge is not chosen on the page is hidden there.
 
     Args:
         rows: with `split`, and a column for the judge where judges matter.
-        draw: makes a chart of the rows of one split and judge.
+        draw: makes a chart of the rows of one split and judge, and of `how`.
         what: what the charts show, where a split has several.
         judge: the column of the judge.
+        how: how it is drawn, by name.
     """
     groups: dict[tuple[Any, str], list[Row]] = {}
     for row in rows:
@@ -44,15 +49,11 @@ def by_judge_and_split(rows: Rows, draw: Draw, what: str = "", judge: str = "jud
     has_several = len({judging for judging, _ in groups}) > 1
     return [
         Plot(
-            (f"{what}, {split}" if what else split) + (f", judged by {judging}" if has_several else ""), draw(of_group)
+            (f"{what}, {split}" if what else split) + (f", judged by {judging}" if has_several else ""),
+            draw(of_group, **how),
         )
         for (judging, split), of_group in groups.items()
     ]
-
-
-def picked(rows: Rows, *columns: str) -> list[dict[str, Any]]:
-    """The rows with what a chart needs of them, and with what the choice on the page looks at."""
-    return [{name: row[name] for name in (*columns, "model", "judging") if name in row} for row in rows]
 
 
 def names_in_order(rows: Rows, column: str) -> list[Any]:
@@ -71,11 +72,6 @@ def listed(names: Iterable[str], most: int = 8) -> str:
     found = list(dict.fromkeys(names))
     more = f" and {len(found) - most} more" if len(found) > most else ""
     return ", ".join(found[:most]) + more
-
-
-def unchecked() -> AbstractContextManager[None]:
-    """Have Altair check no part of a chart when it is made, which takes as long as all else; the tests do it."""
-    return debug_mode(False)
 
 
 def specification(chart: alt.TopLevelMixin) -> dict[str, Any]:

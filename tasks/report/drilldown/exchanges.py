@@ -16,8 +16,8 @@ from tasks.console import notice
 from tasks.llm.ledger.files import deletion_mark
 from tasks.llm.ledger.ledger import KeptReply, kept_replies
 from tasks.prompts import shipped_templates
-from tasks.report.content.edition import Edition, task_key
-from tasks.report.drilldown.packing import as_bytes, handed_over, packed, script, unpacked
+from tasks.report.content.edition import task_key
+from tasks.report.drilldown.packing import handed_over, unpacked, write_data
 from tasks.report.drilldown.subjects import Subjects
 from tasks.report.drilldown.task_files import Names, Wanted
 from tasks.report.rendering.site import Site
@@ -38,15 +38,11 @@ Exchange = list[Any]
 def write_templates(subjects: Subjects, site: Site) -> None:
     """Write what prompts are made of: the templates of the judgings, and the reminder by the steps of a grading."""
     used = {each["template_hash"] for each in subjects.judgings}
-    content = {key: text for key, text in _templates(subjects.edition).items() if key in used}
+    job, benchmark = subjects.edition.job, subjects.edition.benchmark
+    texts = (*shipped_templates(), *(each.template for each in judgings(job, benchmark)))
+    content = {key: text for text in texts if (key := hash_of_template(text, benchmark)) in used}
     reminders = {"2": reminder(BINARY), "3": reminder(TERNARY)}
-    _write(site, "templates", {"templates": content, "reminders": reminders})
-
-
-def _templates(edition: Edition) -> dict[str, str]:
-    """The templates that are configured or shipped, by the hash that verdicts have."""
-    configured = (each.template for each in judgings(edition.job, edition.benchmark))
-    return {hash_of_template(text, edition.benchmark): text for text in (*shipped_templates(), *configured)}
+    write_data(site, "templates", {"templates": content, "reminders": reminders})
 
 
 def write_replies(subjects: Subjects, wanted: Wanted, to_make: Names, site: Site) -> set[str]:
@@ -81,17 +77,13 @@ def write_replies(subjects: Subjects, wanted: Wanted, to_make: Names, site: Site
         if replies == known[task_id]:
             site.keep(f"data/{_name(task_id)}.js")
         else:
-            _write(site, _name(task_id), replies)
-    _write(site, _STATE, state)
+            write_data(site, _name(task_id), replies)
+    write_data(site, _STATE, state)
     return replied
 
 
 def _name(task_id: str) -> str:
     return f"replies-{task_key(task_id)}"
-
-
-def _write(site: Site, name: str, content: Any) -> None:
-    site.write(f"data/{name}.js", script(name, packed(as_bytes(content))))
 
 
 def _known(site: Site, name: str) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from tasks.report.content.edition import criterion_key, task_key
 from tasks.report.content.figures import Breakdown
-from tasks.report.drilldown.packing import as_bytes, packed, script
+from tasks.report.drilldown.packing import write_data
 from tasks.report.drilldown.subjects import STATUSES, UNKNOWN, Row, Subjects
 from tasks.report.rendering.site import Site
 from tasks.rules.identity import IMPORTED, digest
@@ -61,17 +61,13 @@ def write_lists(subjects: Subjects, tasks: Tasks, site: Site, replied: Collectio
     """
     order = {"order": tasks.order}
     for judging, scores in _scores(subjects, tasks).items():
-        _write(site, f"scores-{judging}", order | {"entries": scores})
-    _write(site, "criteria", order | _criteria(tasks))
+        write_data(site, f"scores-{judging}", order | {"entries": scores})
+    write_data(site, "criteria", order | _criteria(tasks))
     for start in range(0, len(subjects.entries), _ENTRIES_AT_ONCE):
         entries = subjects.entries[start : start + _ENTRIES_AT_ONCE]
         for key, marks in _marks(subjects, tasks, entries).items():
-            _write(site, f"entry-{key}", order | {"marks": marks})
-    _write(site, "index", order | _index(subjects, tasks, replied))
-
-
-def _write(site: Site, name: str, content: Any) -> None:
-    site.write(f"data/{name}.js", script(name, packed(as_bytes(content))))
+            write_data(site, f"entry-{key}", order | {"marks": marks})
+    write_data(site, "index", order | _index(subjects, tasks, replied))
 
 
 def _index(subjects: Subjects, tasks: Tasks, replied: Collection[str]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tasks.report.content.edition import Edition, Rows, entry_key, judging_key
+from tasks.report.content.edition import JUDGING, SAMPLING, Edition, Rows, entry_key, judging_key
 from tasks.rules.verdict import TERNARY_AS_BINARY
 
 Row = Mapping[str, Any]
@@ -32,10 +32,8 @@ class Subjects:
     def given(self) -> dict[str, Any]:
         """What the queries ask for beside what all queries of a report do; labels are names here."""
         return {
-            "entries": Rows.of(self.entries, ("model", "model_config_hash", "vintage", "key")),
-            "judgings": Rows.of(
-                self.judgings, ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial", "key")
-            ),
+            "entries": Rows.of(self.entries, (*SAMPLING, "key")),
+            "judgings": Rows.of(self.judgings, (*JUDGING, "key")),
             "marks": Rows(tuple(STATUSES.items()), 2),
             "lost": STATUSES["no_response"],
             "unknown": UNKNOWN,
@@ -57,14 +55,12 @@ def subjects_of(edition: Edition, also: Sequence[Row] = ()) -> Subjects:
     known = {entry_key(entry): entry for entry in edition.entries}
     further = {entry_key(entry): entry for entry in also if entry_key(entry) not in known}
     labels = Counter(entry["entry"] for entry in (*known.values(), *further.values()))
-    return Subjects(
-        edition,
-        (
-            *({**entry, "key": key, "is_also": False} for key, entry in known.items()),
-            *({**entry, "key": key, "is_also": True, "entry": _apart(entry, labels)} for key, entry in further.items()),
-        ),
-        tuple(map(_described, edition.judgings)),
-    )
+    entries = [{**entry, "key": key, "is_also": False} for key, entry in known.items()]
+    for key, entry in further.items():
+        # Where it is not the only one of its name, the label says which sampling it is.
+        label = f"{entry['entry']} {entry['vintage']}" if labels[entry["entry"]] > 1 else entry["entry"]
+        entries.append({**entry, "key": key, "is_also": True, "entry": label})
+    return Subjects(edition, tuple(entries), tuple(map(_described, edition.judgings)))
 
 
 def _described(judging: Row) -> dict[str, Any]:
@@ -76,9 +72,3 @@ def _described(judging: Row) -> dict[str, Any]:
         "scale": 3 if judging["grading"] == "ternary" else 2,
         "reads": judging_key({**judging, "grading": "ternary"}) if is_reading else None,
     }
-
-
-def _apart(entry: Row, labels: Mapping[str, int]) -> str:
-    """The label of an earlier sampling; where it is not the only one of its name, it says which sampling it is."""
-    label: str = entry["entry"]
-    return f"{label} {entry['vintage']}" if labels[label] > 1 else label

@@ -12,19 +12,17 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryFile
-from threading import Lock
-from typing import BinaryIO
 
 import sql
 from tasks.report.content.edition import task_key
 from tasks.report.drilldown.markdown import as_html
-from tasks.report.drilldown.packing import line, packed, script_of, sections_of
+from tasks.report.drilldown.packing import handed_over, packed, script
 from tasks.report.drilldown.subjects import Subjects
 from tasks.report.rendering.site import Site
 
@@ -41,17 +39,6 @@ class Section:
 
     stamp: str
     n_answers: int = 0
-
-
-def wanted_sections(subjects: Subjects, task_ids: Sequence[str]) -> dict[str, dict[str, Section]]:
-    """The sections of each task; of answers and verdicts only fingerprints are read."""
-    wanted: dict[str, dict[str, Section]] = {task_id: {} for task_id in task_ids}
-    for task_id, *rubric in subjects.rows("drilldown/rubrics", tasks=list(task_ids)):
-        wanted[task_id][RUBRIC] = Section(digest(_program(), *rubric))
-    for task_id, entry, n_answers, fingerprint in subjects.rows("drilldown/fingerprints"):
-        if task_id in wanted:
-            wanted[task_id][entry] = Section(digest(_program(), fingerprint), n_answers)
-    return wanted
 
 
 def read_sections(subjects: Subjects, names: Mapping[str, Iterable[str]]) -> dict[str, dict[str, Rows]]:
@@ -86,11 +73,11 @@ def _with_html(answer: str) -> str:
     return f'{answer[:-1]},"html":{json.dumps(html, ensure_ascii=False)}}}'
 
 
-def digest(*texts: str | bytes) -> str:
+def digest(*texts: str) -> str:
     """A hash of texts."""
     found = hashlib.blake2b(digest_size=_DIGEST_BYTES)
     for text in texts:
-        found.update(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
+        found.update(text.encode("utf-8", "surrogatepass"))
     return found.hexdigest()
 
 
@@ -104,38 +91,9 @@ def _program() -> str:
     return digest(*texts, *(model.text for model in sql.models()), *libraries)
 
 
-class Spool:
-    """Pieces that threads put down by a name and take up again; all of them would not fit in memory."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        """Take an empty file, which is closed by whoever opened it."""
-        self._file = file
-        self._places: dict[tuple[str, str], tuple[int, int]] = {}
-        self._lock = Lock()
-
-    def add(self, name: tuple[str, str], piece: bytes) -> None:
-        """Put a piece down."""
-        with self._lock:
-            self._places[name] = self._file.seek(0, os.SEEK_END), len(piece)
-            self._file.write(piece)
-
-    def get(self, name: tuple[str, str]) -> bytes | None:
-        """A piece; None where there is none of this name."""
-        if name not in self._places:
-            return None
-        with self._lock:
-            place, size = self._places[name]
-            self._file.seek(place)
-            return self._file.read(size)
-
-
 _ANSWERS_IN_HAND = 4_000
 """Answers, with their verdicts, that are read at once, whatever the report's size: those of one entry, or of a few
 small ones. The database has them beside each other; to find the answers to some tasks it would unpack all texts."""
-_SLICES = 8
-"""So many pieces a batch is made in."""
-_VALUES = 3
-"""A section has its stamp, its seal and its body."""
 
 Wanted = Mapping[str, Mapping[str, Section]]
 """The sections of each task."""
@@ -153,54 +111,71 @@ class Renewed:
 
 
 def sections_to_make(subjects: Subjects, task_ids: Sequence[str], site: Site) -> tuple[Wanted, Names]:
-    """The sections that each task should have, and those that are to be made in the tasks whose file has to change."""
-    wanted = wanted_sections(subjects, task_ids)
+    """The sections that each task should have, and those that are to be made in the tasks whose file has to change.
+
+    Of answers and verdicts only fingerprints are read.
+    """
+    wanted: dict[str, dict[str, Section]] = {task_id: {} for task_id in task_ids}
+    for task_id, *rubric in subjects.rows("drilldown/rubrics", tasks=list(task_ids)):
+        wanted[task_id][RUBRIC] = Section(digest(_program(), *rubric))
+    for task_id, entry, n_answers, fingerprint in subjects.rows("drilldown/fingerprints"):
+        if task_id in wanted:
+            wanted[task_id][entry] = Section(digest(_program(), fingerprint), n_answers)
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         found = pool.map(lambda task_id: _to_make(site, task_id, wanted[task_id]), task_ids)
         return wanted, {task: names for task, names in zip(task_ids, found, strict=True) if names is not None}
 
 
 def write_task_files(subjects: Subjects, wanted: Wanted, to_make: Names, site: Site) -> Renewed:
-    """Make the sections, entry by entry; then write the files of the tasks in which something changed."""
-    with TemporaryFile(dir=site.folder) as file, _pool() as pool:
-        made = Spool(file)
-        _make(subjects, wanted, to_make, made, pool)
-        _wait_for([pool.submit(_renew, site, task_id, wanted[task_id], made) for task_id in to_make])
+    """Make the sections, entry by entry; then write the files of the tasks in which something changed.
+
+    Sections wait in a file, since all of them would not fit in memory.
+    """
+    with TemporaryFile(dir=site.folder) as file, ExitStack() as ending:
+        pool = ThreadPoolExecutor(os.cpu_count() or 1)
+        # What has not begun when this fails, as on Ctrl-C, is not done any more.
+        ending.callback(pool.shutdown, cancel_futures=True)
+        made: dict[tuple[str, str], tuple[int, int]] = {}
+        for name, section in _sections(subjects, wanted, to_make, pool):
+            made[name] = len(section), file.tell()
+            file.write(section)
+        file.flush()
+
+        def renew(task_id: str) -> None:
+            """Write a task's file, of the sections that were made, and as they are in it those that were not."""
+            known = _known(site, task_id)
+            lines = []
+            for section in sorted(wanted[task_id]):
+                place = made.get((task_id, section))
+                values = os.pread(file.fileno(), *place).decode("ascii") if place else '","'.join(known[section])
+                lines.append(f'"{section}":["{values}"]')
+            site.write(_file(task_id), script(_name(task_id), "{\n" + ",\n".join(lines) + "\n}"))
+
+        for _ in pool.map(renew, to_make):
+            pass
     return Renewed(len(to_make), sum(map(len, to_make.values())), sum(map(len, wanted.values())))
 
 
-@contextmanager
-def _pool() -> Iterator[ThreadPoolExecutor]:
-    """A thread for each core; what has not begun when the block fails, as on Ctrl-C, is not done any more."""
-    pool = ThreadPoolExecutor(os.cpu_count() or 1)
-    try:
-        yield pool
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _make(subjects: Subjects, wanted: Wanted, to_make: Names, made: Spool, pool: ThreadPoolExecutor) -> None:
-    """Make sections; while some are made, the rows of the next are read."""
-    in_hand: list[Future[None]] = []
+def _sections(
+    subjects: Subjects, wanted: Wanted, to_make: Names, pool: ThreadPoolExecutor
+) -> Iterator[tuple[tuple[str, str], bytes]]:
+    """The sections that are to be made, by task and name; while some are made, the rows of the next are read."""
+    in_hand: list[tuple[tuple[str, str], Future[bytes]]] = []
     for batch in _batches(wanted, to_make):
-        rows = read_sections(subjects, batch)
-        _wait_for(in_hand)
-        task_ids = list(batch)
-        slices = [{each: rows.pop(each) for each in task_ids[start::_SLICES]} for start in range(_SLICES)]
-        in_hand = [pool.submit(_make_slice, wanted, each, made) for each in slices]
-    _wait_for(in_hand)
+        next_in_hand = [
+            ((task_id, name), pool.submit(_section, wanted[task_id][name].stamp, rows))
+            for task_id, sections in read_sections(subjects, batch).items()
+            for name, rows in sections.items()
+        ]
+        yield from ((name, section.result()) for name, section in in_hand)
+        in_hand = next_in_hand
+    yield from ((name, section.result()) for name, section in in_hand)
 
 
-def _make_slice(wanted: Wanted, rows: Mapping[str, Mapping[str, Rows]], made: Spool) -> None:
-    for task_id, sections in rows.items():
-        for name, of_section in sections.items():
-            stamp, body = wanted[task_id][name].stamp.encode(), packed(content_of(of_section)).encode()
-            made.add((task_id, name), line(name, stamp, _seal(stamp, body), body))
-
-
-def _wait_for(in_hand: Sequence[Future[None]]) -> None:
-    for each in in_hand:
-        each.result()
+def _section(stamp: str, rows: Rows) -> bytes:
+    """A section as it stands in a file: its stamp, its seal and its body."""
+    body = packed(content_of(rows))
+    return f'{stamp}","{digest(stamp, body)}","{body}'.encode("ascii")
 
 
 def _batches(wanted: Wanted, to_make: Names) -> Iterator[Names]:
@@ -241,33 +216,22 @@ def _file(task_id: str) -> str:
 
 def _to_make(site: Site, task_id: str, wanted: Mapping[str, Section]) -> set[str] | None:
     """The sections that a task's file lacks or has with other stamps; None where the file is as it should be."""
-    known = {
-        section: stamp.decode(errors="replace")
-        for section, (stamp, seal, body) in _known(site, task_id).items()
-        if seal == _seal(stamp, body)
-    }
+    known = {section: stamp for section, (stamp, *_) in _known(site, task_id).items()}
     if known == {section: each.stamp for section, each in wanted.items()}:
         site.keep(_file(task_id))
         return None
     return {section for section, each in wanted.items() if known.get(section) != each.stamp}
 
 
-def _renew(site: Site, task_id: str, wanted: Mapping[str, Section], made: Spool) -> None:
-    """Write a task's file, of the sections that were made, and as they are in it those that were not."""
-    known = _known(site, task_id)
-    lines = [made.get((task_id, section)) or line(section, *known[section]) for section in sorted(wanted)]
-    site.write(_file(task_id), script_of(_name(task_id), lines))
+def _known(site: Site, task_id: str) -> dict[str, list[str]]:
+    """Stamp, seal and body of each section of a task's file; none where it is not there, or is no such file.
 
-
-def _known(site: Site, task_id: str) -> dict[str, list[bytes]]:
-    """Stamp, seal and body of each section of a task's file; none where it is not there, or is no such file."""
+    The seal holds while neither a section nor its stamp was changed.
+    """
     try:
-        content = (site.folder / _file(task_id)).read_bytes()
-    except OSError:
+        name, content = handed_over((site.folder / _file(task_id)).read_text("ascii"))
+        sections = {section: [stamp, seal, body] for section, (stamp, seal, body) in content.items()}
+        sealed = {section: values for section, values in sections.items() if values[1] == digest(values[0], values[2])}
+    except (OSError, ValueError, TypeError, AttributeError):
         return {}
-    return {name: values for name, values in sections_of(_name(task_id), content).items() if len(values) == _VALUES}
-
-
-def _seal(stamp: bytes, body: bytes) -> bytes:
-    """Holds while neither a section nor its stamp was changed."""
-    return digest(stamp, body).encode()
+    return sealed if name == _name(task_id) else {}

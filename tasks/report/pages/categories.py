@@ -2,12 +2,9 @@
 
 from collections.abc import Callable
 
-import altair as alt
-
 from tasks.report.content.figures import Breakdown, Figure, Page, Plot, Rows, columns, score_word
 from tasks.report.drawing import charts
-from tasks.report.drawing.charts import dots
-from tasks.report.drawing.plots import by_split, names_in_order, on_full_splits, picked, range_of
+from tasks.report.drawing.plots import by_split, names_in_order, on_full_splits, range_of
 
 _CRITICAL_COLUMNS = columns(
     "judging split model missed_share missed_ci_low missed_ci_high is_critical_small n_critical "
@@ -27,17 +24,14 @@ _SEVERITY_COLUMNS = columns(
 
 def gravest(rows: Rows) -> list[Plot]:
     """For each split a chart of what was missed and one of what was done wrong, the best model on top of each."""
-    return [plot for side in _SIDES for plot in _side(rows, *side)]
-
-
-def _side(rows: Rows, what: str, value: str, low: str, high: str, few: str) -> list[Plot]:
-    def draw(of_split: Rows) -> alt.TopLevelMixin:
-        return charts.intervals(
-            picked(of_split, value, low, high, few), value=value, low=low, high=high, title=what, sort=value,
-            from_zero=True, percent=True, hollow=few,
-        )  # fmt: skip
-
-    return by_split(rows, draw, what)
+    return [
+        plot
+        for what, value, low, high, few in _SIDES
+        for plot in by_split(
+            rows, charts.intervals, what, value=value, low=low, high=high, title=what, from_zero=True, percent=True,
+            hollow=few,
+        )
+    ]  # fmt: skip
 
 
 def by_severity(rows: Rows) -> list[Plot]:
@@ -48,14 +42,10 @@ def by_severity(rows: Rows) -> list[Plot]:
 
 
 def _shares(rows: Rows, what: str) -> list[Plot]:
-    def draw(of_split: Rows) -> alt.TopLevelMixin:
-        return dots(
-            picked(of_split, "severity", "met_share", "met_ci_low", "met_ci_high", "is_met_small"), label="severity",
-            value="met_share", low="met_ci_low", high="met_ci_high", title=what, hollow="is_met_small", percent=True,
-            labels=names_in_order(of_split, "severity"), from_zero=True,
-        )  # fmt: skip
-
-    return by_split(rows, draw, what)
+    return by_split(
+        rows, charts.intervals, what, label="severity", name="model", value="met_share", low="met_ci_low",
+        high="met_ci_high", title=what, hollow="is_met_small", percent=True, from_zero=True,
+    )  # fmt: skip
 
 
 CRITICAL = Figure(
@@ -89,7 +79,6 @@ _FEW = (
 _MOST_DOTS = 8
 """So many labels have dots with their intervals below each other; more are a map."""
 Draw = Callable[[Rows], list[Plot]]
-_DRAWN = ("label", "mean_score", "ci_low", "ci_high", "is_small")
 
 
 def _mean(rows: Rows) -> str:
@@ -99,28 +88,16 @@ def _mean(rows: Rows) -> str:
 
 def as_dots(rows: Rows) -> list[Plot]:
     """A chart for each split: under each label a dot with its interval for each model."""
-
-    def draw(of_split: Rows) -> alt.TopLevelMixin:
-        return dots(
-            picked(of_split, *_DRAWN), label="label", value="mean_score", low="ci_low", high="ci_high",
-            title=_mean(rows), labels=names_in_order(of_split, "label"), hollow="is_small",
-        )  # fmt: skip
-
-    return by_split(rows, draw)
+    return by_split(rows, charts.intervals, label="label", name="model", title=_mean(rows), hollow="is_small")
 
 
 def as_heat(rows: Rows, what: str = "") -> list[Plot]:
     """A map for each split: a line for each label, a column for each model."""
-    domain = range_of(on_full_splits(rows), "mean_score")
-
-    def draw(of_split: Rows) -> alt.TopLevelMixin:
-        return charts.heat(
-            picked(of_split, *_DRAWN, "n_tasks"), x="model", y="label", value="mean_score", title=_mean(rows),
-            domain=domain, down=names_in_order(of_split, "label"), marked="is_small",
-            tips={"ci_low": "from", "ci_high": "to", "n_tasks": "Tasks"},
-        )  # fmt: skip
-
-    return by_split(rows, draw, what)
+    return by_split(
+        rows, charts.heat, what, x="model", y="label", value="mean_score", title=_mean(rows), marked="is_small",
+        domain=range_of(on_full_splits(rows), "mean_score"),
+        tips={"ci_low": "from", "ci_high": "to", "n_tasks": "Tasks"},
+    )  # fmt: skip
 
 
 def as_both(rows: Rows) -> list[Plot]:
@@ -146,20 +123,15 @@ def by_references(rows: Rows) -> list[Plot]:
 def failing(rows: Rows) -> list[Plot]:
     """For each split a map of what share of a category fails, and one of where all that fails lies."""
     rates = (("failure_rate", "Failure rate"), ("failure_share", "Share of all failures"))
-    return [plot for value, what in rates for plot in _failing(rows, value, what)]
-
-
-def _failing(rows: Rows, value: str, what: str) -> list[Plot]:
-    domain = (0.0, range_of(on_full_splits(rows), value)[1])
-
-    def draw(of_split: Rows) -> alt.TopLevelMixin:
-        return charts.heat(
-            picked(of_split, "label", value, "n_failed", "n_decided"), x="model", y="label", value=value, title=what,
-            domain=domain, down=names_in_order(of_split, "label"), percent=True,
+    return [
+        plot
+        for value, what in rates
+        for plot in by_split(
+            rows, charts.heat, what, x="model", y="label", value=value, title=what, percent=True,
+            domain=(0.0, range_of(on_full_splits(rows), value)[1]),
             tips={"n_failed": "Failed", "n_decided": "Decided"},
-        )  # fmt: skip
-
-    return by_split(rows, draw, what)
+        )
+    ]  # fmt: skip
 
 
 def _breakdown(breakdown: Breakdown, name: str, label: str, plots: Draw, says: str) -> Figure:

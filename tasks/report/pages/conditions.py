@@ -2,13 +2,10 @@
 
 from typing import Any
 
-import altair as alt
-
 from tasks.report.content.edition import task_address
 from tasks.report.content.figures import Column, Figure, Kind, Page, Plot, Rows, columns, ends, score_word
 from tasks.report.drawing import charts
-from tasks.report.drawing.charts import dots
-from tasks.report.drawing.plots import by_split, by_value, names_in_order, on_full_splits, picked
+from tasks.report.drawing.plots import by_split, by_value, names_in_order, on_full_splits
 
 _TRUST = (
     "The 95 % interval is for other tasks of the same kind, not for another run: one trial does not show how much a "
@@ -21,7 +18,6 @@ _EMPTY = (
     "No condition and its baseline have been judged here by the same judge in the same vintage. `conditions` in the "
     "configuration says which labels are one model."
 )
-_DRAWN = ("name", "label", "difference", "ci_low", "ci_high", "is_small", "n_tasks", "p_adjusted")
 _COMPARISON = columns("judging split shared_model condition")
 _DIFFERENCE = (
     *columns("difference baseline"), *ends("ci"),
@@ -41,27 +37,17 @@ def _both(name: str, kind: Kind, title: str, ratio: str = "") -> tuple[Column, .
 
 def whole(rows: Rows) -> list[Plot]:
     """A chart for each split: a dot with its interval for each condition, beside the line where nothing differs."""
-
-    def draw(of_split: Rows) -> alt.TopLevelMixin:
-        return charts.intervals(
-            picked(of_split, *_DRAWN), value="difference", name="name", title=_axis(rows), zero=True,
-            sort=names_in_order(of_split, "name"), hollow="is_small",
-        )  # fmt: skip
-
-    return by_split(rows, draw)
+    return by_split(
+        rows, charts.intervals, value="difference", label="name", title=_axis(rows), zero=True, hollow="is_small"
+    )
 
 
 def by_category(rows: Rows) -> list[Plot]:
     """A chart for each split: under each category a dot with its interval for each condition."""
-
-    def draw(of_split: Rows) -> alt.TopLevelMixin:
-        return dots(
-            picked(of_split, *_DRAWN), label="label", value="difference", low="ci_low", high="ci_high",
-            title=_axis(rows), labels=sorted(names_in_order(of_split, "label")), hollow="is_small", name="name",
-            names=names_in_order(rows, "name"), zero=True,
-        )  # fmt: skip
-
-    return by_split(rows, draw)
+    return by_split(
+        rows, charts.intervals, label="label", value="difference", title=_axis(rows), hollow="is_small", name="name",
+        labels=sorted(names_in_order(rows, "label")), names=names_in_order(rows, "name"), zero=True,
+    )  # fmt: skip
 
 
 def _axis(rows: Rows) -> str:
@@ -70,18 +56,12 @@ def _axis(rows: Rows) -> str:
 
 def with_addresses(rows: Rows) -> list[dict[str, Any]]:
     """The rows with the address of a page that sets both responses side by side, at the criterion."""
-    return [
-        dict(row)
-        | {
-            "address": task_address(
-                row["task_id"],
-                _entry(row, row["baseline_model"], row["baseline_config_hash"]),
-                _entry(row, row["model_label"], row["model_config_hash"]),
-                row["criterion_id"],
-            )
-        }
-        for row in rows
-    ]
+    found = []
+    for row in rows:
+        baseline = _entry(row, row["baseline_model"], row["baseline_config_hash"])
+        own = _entry(row, row["model_label"], row["model_config_hash"])
+        found.append({**row, "address": task_address(row["task_id"], baseline, own, row["criterion_id"])})
+    return found
 
 
 def _entry(row: Any, model: str, config_hash: str) -> dict[str, Any]:
@@ -179,15 +159,10 @@ CONDITIONS = Page(
 
 def last_looks(rows: Rows) -> list[Plot]:
     """The differences with their intervals, a chart for each judge."""
-
-    def draw(of_judge: Rows) -> alt.TopLevelMixin:
-        known = [row for row in of_judge if row["difference"] is not None]
-        return charts.intervals(
-            picked(known, "comparison", "difference", "ci_low", "ci_high", "n_tasks", "decision"),
-            value="difference", name="comparison", title="Difference", zero=True,
-        )  # fmt: skip
-
-    return by_value(rows, "judge", draw)
+    known = [row for row in rows if row["difference"] is not None]
+    return by_value(
+        known, "judge", charts.intervals, value="difference", label="comparison", title="Difference", zero=True
+    )
 
 
 STOPPING = Page(

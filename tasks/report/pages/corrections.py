@@ -1,41 +1,35 @@
 """What people and a strong judge correct: a cheap judge with a strong one behind it, and scores that labels debias."""
 
-from typing import Any
-
 import altair as alt
 
 from tasks.report.content.figures import Figure, Page, Plot, Rows, columns, ends, interval, score_word
-from tasks.report.drawing.charts import dots, scatter
-from tasks.report.drawing.plots import by_split, names_in_order, on_full_splits, picked
+from tasks.report.drawing import charts
+from tasks.report.drawing.plots import by_split, by_value, on_full_splits
 
 _ENDS = ("agreement_ci_low", "agreement_ci_high")
 
 
 def cost_against_agreement(rows: Rows) -> list[Plot]:
     """For each pair of judges the rules that no other one beats, cost across and agreement up."""
+    return by_value([row for row in rows if row["is_on_front"]], "cascade", _front)
 
-    def draw(of_pair: Rows) -> Plot:
-        has_cost = all(row["thousand_usd"] for row in of_pair)
-        across = "thousand_usd" if has_cost else "strong_calls"
-        title = "USD for 1,000 verdicts" if has_cost else "Calls of the strong judge for 1,000 verdicts"
-        named = [
-            # Which categories they are is in the table.
-            {
-                **row,
-                "name": row["rule"].partition(" (")[0],
-                **{end: row["agreement"] if row[end] is None else row[end] for end in _ENDS},
-            }
-            for row in of_pair
-        ]
-        return Plot(of_pair[0]["cascade"], scatter(
-            picked(named, "name", across, "agreement", *_ENDS), x=across, y="agreement", x_title=title,
-            y_title="Agreement with the strong judge", name="name", low=_ENDS[0], high=_ENDS[1], usd=has_cost,
-        ))  # fmt: skip
 
-    shown = [row for row in rows if row["is_on_front"]]
-    return [
-        draw([row for row in shown if row["cascade"] == cascade]) for cascade in names_in_order(shown, "cascade")
-    ]  # fmt: skip
+def _front(rows: Rows) -> alt.TopLevelMixin:
+    has_cost = all(row["thousand_usd"] for row in rows)
+    named = [
+        # Which categories they are is in the table.
+        {
+            **row,
+            "name": row["rule"].partition(" (")[0],
+            **{end: row["agreement"] if row[end] is None else row[end] for end in _ENDS},
+        }
+        for row in rows
+    ]
+    return charts.scatter(
+        named, x="thousand_usd" if has_cost else "strong_calls", y="agreement",
+        x_title="USD for 1,000 verdicts" if has_cost else "Calls of the strong judge for 1,000 verdicts",
+        y_title="Agreement with the strong judge", name="name", low=_ENDS[0], high=_ENDS[1], usd=has_cost,
+    )  # fmt: skip
 
 
 DECISIONS = Figure(
@@ -100,28 +94,20 @@ _COLUMNS = (
 
 def beside_each_other(rows: Rows) -> list[Plot]:
     """A chart for each split: for each model a dot with its interval by the judge, by labels alone, and debiased."""
-
-    def draw(of_split: Rows) -> alt.TopLevelMixin:
-        return dots(
-            _estimates(of_split), label="model", value="mean", low="low", high="high", name="estimate",
-            names=list(_ESTIMATES.values()), labels=names_in_order(of_split, "model"), hollow="is_few",
-            title=f"Mean {score_word(rows[0]['score_name'])}, before clipping",
-        )  # fmt: skip
-
-    return by_split([row for row in rows if row["debiased"] is not None], draw)
-
-
-def _estimates(rows: Rows) -> list[dict[str, Any]]:
-    """A row for each dot."""
-    return [
+    estimates = [
         {
-            "model": row["model"], "judging": row["judging"], "estimate": name, "is_few": False,
-            "mean": row["judge_score" if column == "judge" else column],
+            "model": row["model"], "judging": row["judging"], "split": row["split"], "is_hard": row["is_hard"],
+            "estimate": name, "mean": row["judge_score" if column == "judge" else column],
             "low": row[f"{column}_ci_low"], "high": row[f"{column}_ci_high"],
         }
         for row in rows
+        if row["debiased"] is not None
         for column, name in _ESTIMATES.items()
     ]  # fmt: skip
+    return by_split(
+        estimates, charts.intervals, label="model", value="mean", low="low", high="high", name="estimate",
+        names=list(_ESTIMATES.values()), title=f"Mean {score_word(rows[0]['score_name'])}, before clipping",
+    )  # fmt: skip
 
 
 _TRUST = (

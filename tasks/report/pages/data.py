@@ -5,11 +5,9 @@ from datetime import UTC
 from functools import partial
 from typing import Any
 
-import altair as alt
-
 from tasks.report.content.figures import Breakdown, Column, Figure, Page, Plot, Rows, columns
 from tasks.report.drawing import charts
-from tasks.report.drawing.plots import by_split, names_in_order, on_full_splits, range_of
+from tasks.report.drawing.plots import by_split, on_full_splits, range_of
 from tasks.rules.text.numbers import counted
 
 _MOST_REFUSALS = 200
@@ -75,15 +73,7 @@ _SPLITS = (
 def _shares(label: str, title: str, rows: Rows, **how: Any) -> list[Plot]:
     """A chart for each split: a bar for each label, as long as its share; all splits on one scale."""
     domain = (0.0, range_of(on_full_splits(rows), "share")[1])
-
-    def draw(of_split: Rows) -> alt.TopLevelMixin:
-        shown = [{name: row[name] for name in (label, "share")} for row in of_split]
-        return charts.bars(
-            shown, name=label, value="share", title=title, percent=True, domain=domain,
-            order=names_in_order(shown, label), **how,
-        )  # fmt: skip
-
-    return by_split(rows, draw)
+    return by_split(rows, charts.bars, name=label, value="share", title=title, percent=True, domain=domain, **how)
 
 
 of_tasks = partial(_shares, "label", "Share of the tasks", wrapped=True)

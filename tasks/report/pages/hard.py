@@ -1,6 +1,6 @@
 """The hard subset: which tasks the models find hardest, how surely, and how the models do on them."""
 
-from typing import Any
+from functools import partial
 
 import altair as alt
 
@@ -26,9 +26,8 @@ def certainty(rows: Rows) -> list[Plot]:
 
 
 def _certainty(rows: Rows) -> alt.TopLevelMixin:
-    columns = ("task_id", "topic", "mean_score", "inclusion_probability", "rank")
-    drawn = [{"place": _PLACES[not row["is_selected"]], **{name: row[name] for name in columns}} for row in rows]
-    base = chart_of(drawn)
+    placed = [{**row, "place": _PLACES[not row["is_selected"]]} for row in rows]
+    base = chart_of(placed, "place", "task_id", "topic", "mean_score", "inclusion_probability", "rank")
     bounds = [base.mark_rule(strokeDash=[4, 3], color="gray").encode(y=alt.datum(share)) for share in (0.05, 0.95)]
     dots = base.mark_point(filled=True, size=45, opacity=0.75).encode(
         x=alt.X("mean_score:Q", title="Mean score over the panel", scale=alt.Scale(zero=False, padding=10)),
@@ -66,36 +65,18 @@ def border(rows: Rows) -> list[Plot]:
         for row in around_border(rows)
         if row["from_border"] is not None
     ]
-    return _bars(near, "task_id", "from_border", "Distance of the mean score from the border", colour="place")
-
-
-def topics(rows: Rows) -> list[Plot]:
-    """A bar for each topic, a chart for each field."""
-    return _bars(rows, "topic", "selected_share", "Share selected", percent=True, wrapped=True)
+    return by_value(
+        near, "field", charts.bars, name="task_id", value="from_border", colour="place",
+        title="Distance of the mean score from the border",
+    )  # fmt: skip
 
 
 def overlaps(rows: Rows) -> list[Plot]:
     """A bar for each other selection, a chart for each field."""
     named = [{**row, "other": f"{_OTHERS[row['kind']]}{row['compared_with']}"} for row in rows]
-    return _bars(named, "other", "shared_share", "Share in both", percent=True)
-
-
-def _bars(rows: Rows, name: str, value: str, title: str, **how: Any) -> list[Plot]:
-    """A bar for each name, a chart for each field."""
-
-    def draw(of_field: Rows) -> alt.TopLevelMixin:
-        return charts.bars(of_field, name=name, value=value, title=title, order=names_in_order(of_field, name), **how)
-
-    return by_value(rows, "field", draw)
-
-
-def leaderboard(rows: Rows) -> list[Plot]:
-    """Models with their intervals, a chart for each field and judge."""
-
-    def draw(drawn: Rows) -> alt.TopLevelMixin:
-        return charts.intervals(drawn, sort=names_in_order(drawn, "model"))
-
-    return by_judge_and_split(rows, draw)
+    return by_value(
+        named, "field", charts.bars, name="other", value="shared_share", title="Share in both", percent=True
+    )
 
 
 _NONE = (
@@ -133,7 +114,7 @@ _LEADERBOARD = Figure(
         "judging split rank model mean_score ci_low ci_high raw_mean_score raw_ci_low raw_ci_high "
         "rank_low rank_high mean_lower mean_upper is_small n_tasks n_tasks_wanted coverage met_share"
     ),
-    leaderboard,
+    partial(by_judge_and_split, draw=charts.intervals),
     empty=_NONE,
 )
 _TASKS = Figure(
@@ -165,10 +146,13 @@ _TOPICS = Figure(
     "Which topics are hard",
     "The share of each topic's tasks that were selected, of those that could be. Small topics vary a lot.",
     columns("field topic selected_share n_selected n_chosen_from mean_score", mean_score="Mean score"),
-    topics,
+    partial(
+        by_value, column="field", draw=charts.bars, name="topic", value="selected_share", title="Share selected",
+        percent=True, wrapped=True,
+    ),
     breakdown="topic",
     empty="There is no hard subset, or the tasks that it was chosen from are not stored.",
-)
+)  # fmt: skip
 _OVERLAPS = Figure(
     "hard_overlaps",
     "What it shares with other selections",

@@ -2,29 +2,18 @@
 
 from typing import Any
 
-import altair as alt
-
 from tasks.report.content.figures import Figure, Page, Plot, Rows, columns
 from tasks.report.drawing import charts
-from tasks.report.drawing.charts import over_time
-from tasks.report.drawing.plots import by_judge_and_split, picked
+from tasks.report.drawing.plots import by_judge_and_split
 
 _MOST_POINTS = 10
 """Samplings of a model that the table lists; the CSV has all."""
 _MOST_RUNS = 200
-_DRAWN = (
-    "answered_at", "label", "vintage", "mean_score", "ci_low", "ci_high", "n_tasks", "changed", "is_drifted", "line",
-)  # fmt: skip
 
 
 def going_on(rows: Rows) -> list[Plot]:
     """A chart for each split and judge, with the models that were sampled, or judged, more than once."""
-    moved = [row for row in rows if row["n_points"] > 1]
-
-    def draw(of_group: Rows) -> alt.TopLevelMixin:
-        return over_time(picked(of_group, *_DRAWN))
-
-    return by_judge_and_split(moved, draw, judge="judged_by")
+    return by_judge_and_split([row for row in rows if row["n_points"] > 1], charts.over_time, judge="judged_by")
 
 
 def latest_points(rows: Rows) -> Rows:

@@ -1,38 +1,34 @@
 """Length and cost: whether longer answers score higher, and what a score costs; no unknown price is shown as 0."""
 
-import altair as alt
+from functools import partial
 
 from tasks.report.content.figures import Figure, Page, Plot, Rows, columns
 from tasks.report.drawing import charts
-from tasks.report.drawing.plots import by_split, listed, names_in_order, on_full_splits, picked, range_of
+from tasks.report.drawing.plots import by_split, listed, on_full_splits, range_of
 
 _UNKNOWN = "An unknown price is left out, not counted as 0."
 
 
 def score_by_cost(rows: Rows) -> list[Plot]:
     """For each split a chart of score and cost, and one of what an answer and its judging cost."""
-
-    def compared(of_split: Rows) -> alt.TopLevelMixin:
-        return charts.scatter(
-            picked(of_split, "answer_usd", "mean_score", "ci_low", "ci_high"), x="answer_usd", y="mean_score",
-            x_title="US dollars per response, log scale", y_title="Mean score", low="ci_low", high="ci_high", usd=True,
-        )  # fmt: skip
-
-    def added(of_split: Rows) -> alt.TopLevelMixin:
-        return charts.bars(
-            [
-                {**row, "part": part, "usd": row[column]}
-                for row in picked(of_split, "answer_usd", "judging_usd")
-                for part, column in (("response", "answer_usd"), ("judging", "judging_usd"))
-            ],
-            name="model", value="usd", title="US dollars per task", colour="part",
-            order=names_in_order(of_split, "model"),
-        )  # fmt: skip
-
-    drawable = [row for row in rows if row["answer_usd"] and row["mean_score"] is not None]
     # A bar that lacks a part would look cheap.
     priced = [row for row in rows if row["task_usd"] is not None]
-    return [*by_split(drawable, compared, "Score"), *by_split(priced, added, "One response and its judging")]
+    parts = [
+        {**row, "part": part, "usd": row[column]}
+        for row in priced
+        for part, column in (("response", "answer_usd"), ("judging", "judging_usd"))
+    ]
+    return [
+        *by_split(
+            [row for row in rows if row["answer_usd"]], charts.scatter, "Score", "mean_score", x="answer_usd",
+            y="mean_score", x_title="US dollars per response, log scale", y_title="Mean score", low="ci_low",
+            high="ci_high", usd=True,
+        ),
+        *by_split(
+            parts, charts.bars, "One response and its judging", name="model", value="usd", title="US dollars per task",
+            colour="part",
+        ),
+    ]  # fmt: skip
 
 
 def missing_prices(rows: Rows) -> list[str]:
@@ -42,58 +38,33 @@ def missing_prices(rows: Rows) -> list[str]:
     free = [row["model"] for row in rows if row["answer_usd"] == 0]
     partly = [row for row in rows if row["answer_usd"] is not None and row["n_unpriced_answers"]]
     notes = [f"Not in these charts, because their price is unknown: {listed(unknown)}."] if unknown else []
-    notes += (
-        [f"Not in the chart of score and cost, because they are free and a logarithmic axis has no 0: {listed(free)}."]
-        if free
-        else []
-    )
+    if free:
+        why = "because they are free and a logarithmic axis has no 0"
+        notes.append(f"Not in the chart of score and cost, {why}: {listed(free)}.")
     return notes + [
         f"The cost of {model} is the mean over the responses of known cost; the cost of some is unknown."
         for model in dict.fromkeys(row["model"] for row in partly)
     ]
 
 
-def tokens(rows: Rows) -> list[Plot]:
-    """For each split a bar for each model."""
-
-    def draw(of_split: Rows) -> alt.TopLevelMixin:
-        return charts.bars(
-            picked(of_split, "completion_tokens"), name="model", value="completion_tokens",
-            title="Mean tokens of a response", order=names_in_order(of_split, "model"),
-        )  # fmt: skip
-
-    return by_split([row for row in rows if row["completion_tokens"] is not None], draw)
-
-
 def cached(rows: Rows) -> list[Plot]:
     """What a thousand verdicts of each judge cost, and how much of its prompts came from the cache."""
-    charted = {
-        "1,000 verdicts": ("thousand_usd", "US dollars", False),
-        "Prompts from the provider's cache": ("cached_share", "Share of the prompt tokens", True),
-    }
+    charted = (
+        ("1,000 verdicts", "thousand_usd", "US dollars", False),
+        ("Prompts from the provider's cache", "cached_share", "Share of the prompt tokens", True),
+    )
     return [
-        Plot(
-            title,
-            charts.bars(
-                [{"judged_by": row["judged_by"], column: row[column]} for row in rows if row[column] is not None],
-                name="judged_by", value=column, title=axis, percent=percent, order=names_in_order(rows, "judged_by"),
-            ),
-        )
-        for title, (column, axis, percent) in charted.items()
-        if any(row[column] is not None for row in rows)
-    ]  # fmt: skip
+        Plot(title, charts.bars(known, name="judged_by", value=column, title=axis, percent=percent))
+        for title, column, axis, percent in charted
+        if (known := [row for row in rows if row[column] is not None])
+    ]
 
 
 def spent(rows: Rows) -> list[Plot]:
     """A bar for each model that was called, in the colours of what for."""
-    priced = [{name: row[name] for name in ("called_model", "purpose", "cost_usd")} for row in rows if row["cost_usd"]]
-    if not priced:
-        return []
-    chart = charts.bars(
-        priced, name="called_model", value="cost_usd", title="US dollars", colour="purpose",
-        order=names_in_order(priced, "called_model"),
-    )  # fmt: skip
-    return [Plot("", chart)]
+    priced = [row for row in rows if row["cost_usd"]]
+    chart = charts.bars(priced, name="called_model", value="cost_usd", title="US dollars", colour="purpose")
+    return [Plot("", chart)] if priced else []
 
 
 def unpriced(rows: Rows) -> list[str]:
@@ -125,9 +96,12 @@ TOKENS = Figure(
         *columns("prompt_tokens cached_share completion_tokens reasoning_tokens", "Tokens"),
         *columns("mean_chars_alnum latency_s n_answers n_failed"),
     ),
-    tokens,
+    partial(
+        by_split, draw=charts.bars, known="completion_tokens", name="model", value="completion_tokens",
+        title="Mean tokens of a response",
+    ),
     listed=on_full_splits,
-)
+)  # fmt: skip
 JUDGE_COSTS = Figure(
     "judge_costs",
     "Cost of judging",
@@ -167,32 +141,6 @@ _CORRELATIONS = columns(
 )
 
 
-def score_by_length(rows: Rows) -> list[Plot]:
-    """A chart for each split: a named dot for each model."""
-
-    def draw(of_split: Rows) -> alt.TopLevelMixin:
-        return charts.scatter(
-            picked(of_split, "mean_chars_alnum", "mean_score", "ci_low", "ci_high"), x="mean_chars_alnum",
-            y="mean_score", x_title="Mean letters and digits of a response", y_title="Mean score", low="ci_low",
-            high="ci_high",
-        )  # fmt: skip
-
-    drawable = [row for row in rows if row["mean_chars_alnum"] is not None and row["mean_score"] is not None]
-    return by_split(drawable, draw)
-
-
-def correlations(rows: Rows) -> list[Plot]:
-    """A chart for each split: a bar for each model, to the right where longer answers score higher."""
-
-    def draw(of_split: Rows) -> alt.TopLevelMixin:
-        return charts.bars(
-            picked(of_split, "chars_correlation"), name="model", value="chars_correlation",
-            title="Rank correlation of length and score", order=names_in_order(of_split, "model"),
-        )  # fmt: skip
-
-    return by_split([row for row in rows if row["chars_correlation"] is not None], draw)
-
-
 _FIFTHS = ("1 shortest", "2", "3", "4", "5 longest")
 
 
@@ -201,15 +149,11 @@ def by_fifth(rows: Rows) -> list[Plot]:
     named = [{**row, "part": _FIFTHS[row["fifth"] - 1]} for row in rows]
     most = max((abs(bound) for bound in range_of(on_full_splits(rows), "difference")), default=0.0)
 
-    def draw(of_split: Rows) -> alt.TopLevelMixin:
-        return charts.heat(
-            picked(of_split, "part", "difference", "is_small", "mean_value", "n_answers", "max_chars_alnum"),
-            x="part", y="model", value="difference", title="Difference from the model's mean", diverging=True,
-            marked="is_small", domain=(-most, 0, most), across=_FIFTHS, down=names_in_order(of_split, "model"),
-            tips={"mean_value": "Mean score", "n_answers": "Responses", "max_chars_alnum": "Letters and digits up to"},
-        )  # fmt: skip
-
-    return by_split(named, draw)
+    return by_split(
+        named, charts.heat, x="part", y="model", value="difference", title="Difference from the model's mean",
+        diverging=True, marked="is_small", domain=(-most, 0, most), across=_FIFTHS,
+        tips={"mean_value": "Mean score", "n_answers": "Responses", "max_chars_alnum": "Letters and digits up to"},
+    )  # fmt: skip
 
 
 LENGTHS = Page(
@@ -224,7 +168,10 @@ LENGTHS = Page(
             "digits count, since many responses are full of Markdown. Up and left is better: higher scores with less "
             "text.",
             _SCORE,
-            score_by_length,
+            partial(
+                by_split, draw=charts.scatter, known="mean_score", x="mean_chars_alnum", y="mean_score",
+                x_title="Mean letters and digits of a response", y_title="Mean score", low="ci_low", high="ci_high",
+            ),
             listed=on_full_splits,
         ),
         Figure(
@@ -244,7 +191,10 @@ LENGTHS = Page(
             "itself. Tasks differ too: a question that needs a long response may be easier or harder than others. The "
             "table has 95 % intervals, but none for fewer than 10 tasks.",
             (*columns("judging split model n_chars", n_chars="Tasks"), *_CORRELATIONS),
-            correlations,
+            partial(
+                by_split, draw=charts.bars, known="chars_correlation", name="model", value="chars_correlation",
+                title="Rank correlation of length and score",
+            ),
             listed=on_full_splits,
         ),
         Figure(
@@ -266,4 +216,4 @@ LENGTHS = Page(
         JUDGE_COSTS,
         SPEND,
     ),
-)
+)  # fmt: skip

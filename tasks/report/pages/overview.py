@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from tasks.llm.embedded import is_embedded
 from tasks.report.content.edition import Edition, task_address
-from tasks.report.content.figures import Column, Figure, Page, Plot, Row, Rows, columns, ends
+from tasks.report.content.figures import Column, Figure, Page, Row, Rows, columns, ends
 from tasks.report.drawing import charts
 from tasks.report.drawing.plots import by_value
 from tasks.rules.text.numbers import counted
@@ -30,12 +30,6 @@ _CHANGES = (
     *ends("ci"),
     *columns("p_adjusted is_significant earlier later earlier_mean later_mean n_tasks"),
 )
-
-
-def changed(rows: Rows) -> list[Plot]:
-    """The differences with their intervals, a chart for each split."""
-    draw = partial(charts.intervals, value="difference", title="Difference", zero=True)
-    return by_value(rows, "split", draw)
 
 
 _CHANGED_TASKS = columns("judging model task_id difference topic earlier later earlier_score later_score")
@@ -94,7 +88,7 @@ OVERVIEW = Page(
             "one, by the same judge, on the tasks with a complete trial in both. A difference is significant if its "
             "p-value, corrected for all rows (Holm), is at most 0.05; the interval is not corrected.",
             _CHANGES,
-            changed,
+            partial(by_value, column="split", draw=charts.intervals, value="difference", title="Difference", zero=True),
             empty="No model has two vintages to compare. That takes two vintages that the same judge decided in the "
             "same way, with tasks that have a complete trial in both.",
             is_table=True,

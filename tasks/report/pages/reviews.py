@@ -1,11 +1,8 @@
 """What models and people say of tasks and rubrics: labels of tasks, and reviews of criteria."""
 
-import altair as alt
-
 from tasks.report.content.figures import Column, Figure, Page, Plot, Rows, columns, ends, interval
 from tasks.report.drawing import charts
-from tasks.report.drawing.charts import dots
-from tasks.report.drawing.plots import names_in_order, picked, range_of
+from tasks.report.drawing.plots import by_value, names_in_order, range_of
 
 _PAIR = columns("kind annotator compared_with", kind="Kind of label")
 _TRUST = (
@@ -23,16 +20,10 @@ _NUMBERS = columns("n_annotated n_compared_with n_both n_tasks")
 
 def by_kind(rows: Rows) -> list[Plot]:
     """For each kind of label a chart: under each label or average a dot with its interval for each comparison."""
-
-    def draw(of_kind: Rows) -> alt.TopLevelMixin:
-        return dots(
-            picked(of_kind, "label", "comparison", "f1", "f1_ci_low", "f1_ci_high", "is_small"),
-            label="label", value="f1", low="f1_ci_low", high="f1_ci_high", title="F1", name="comparison",
-            hollow="is_small",
-            labels=names_in_order(of_kind, "label"), names=names_in_order(rows, "comparison"), domain=(0.0, 1.0),
-        )  # fmt: skip
-
-    return [Plot(kind, draw([row for row in rows if row["kind"] == kind])) for kind in names_in_order(rows, "kind")]
+    return by_value(
+        rows, "kind", charts.intervals, label="label", value="f1", low="f1_ci_low", high="f1_ci_high", title="F1",
+        hollow="is_small", name="comparison", names=names_in_order(rows, "comparison"), domain=(0.0, 1.0),
+    )  # fmt: skip
 
 
 ANNOTATIONS = Page(
@@ -90,17 +81,12 @@ _OUTCOMES = {
 
 def agreeing(rows: Rows) -> list[Plot]:
     """The share of agreement with its interval, over all criteria and under each label."""
-    first = [row for row in rows if row["population_id"] == rows[0]["population_id"]] if rows else []
+    first = [row for row in rows if row["population_id"] == rows[0]["population_id"]]
     low, _ = range_of(first, "ci_low", "agreeing_share")
-    plots = []
-    for breakdown in names_in_order(first, "breakdown"):
-        chart = charts.intervals(
-            [row for row in first if row["breakdown"] == breakdown], name="label", value="agreeing_share",
-            title="Criteria that people agree with", domain=(min(low, 0.8), 1.0), percent=True, hollow="is_small",
-            sort=[row["label"] for row in first if row["breakdown"] == breakdown],
-        )  # fmt: skip
-        plots.append(Plot(breakdown, chart))
-    return plots
+    return by_value(
+        first, "breakdown", charts.intervals, label="label", value="agreeing_share", hollow="is_small", percent=True,
+        title="Criteria that people agree with", domain=(min(low, 0.8), 1.0),
+    )  # fmt: skip
 
 
 def populations(rows: Rows) -> list[str]:
@@ -126,19 +112,19 @@ def passing(rows: Rows) -> list[Plot]:
 
 def predicting(rows: Rows) -> list[Plot]:
     """For each kind of disagreement the difference of its rates, a dot for each reviewer and check."""
-    known = [{**row, "is_few": row["is_small"]} for row in rows if row["difference"] is not None]
+    known = [row for row in rows if row["difference"] is not None]
     low, high = range_of(known, "difference_ci_low", "difference_ci_high", "difference")
-
-    def draw(of_outcome: Rows) -> alt.TopLevelMixin:
-        return dots(
+    found = {title: [row for row in known if row["outcome"] == name] for name, title in _OUTCOMES.items()}
+    return [
+        Plot(title, charts.intervals(
             of_outcome, label="review_check", value="difference", low="difference_ci_low", high="difference_ci_high",
-            title="Rate where the check fails, minus where it passes", name="reviewer",
+            title="Rate where the check fails, minus where it passes", name="reviewer", hollow="is_small",
             labels=sorted({row["review_check"] for row in of_outcome}), names=names_in_order(known, "reviewer"),
-            hollow="is_few", domain=(min(low, 0.0), max(high, 0.0)),
-        )  # fmt: skip
-
-    found = {name: [row for row in known if row["outcome"] == name] for name in _OUTCOMES}
-    return [Plot(title, draw(found[name])) for name, title in _OUTCOMES.items() if found[name]]
+            domain=(min(low, 0.0), max(high, 0.0)),
+        ))
+        for title, of_outcome in found.items()
+        if of_outcome
+    ]  # fmt: skip
 
 
 def too_few(rows: Rows) -> list[str]:

@@ -3,19 +3,19 @@
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby
 from string import Template
 from typing import Any
 
+from altair.utils.schemapi import debug_mode
 from markupsafe import Markup, escape
 
-from tasks.benchmarks.base import Benchmark
 from tasks.report.content.edition import Edition, task_address
 from tasks.report.content.figures import Column, Figure, Page, Row, Rows, words
-from tasks.report.drawing.plots import shows_anything, specification, unchecked
+from tasks.report.drawing.plots import shows_anything, specification
 from tasks.report.rendering.site import Site, as_json, dated
 from tasks.rules.text.cells import defused
 from tasks.rules.text.numbers import coverage_text, number
@@ -33,63 +33,34 @@ def table(name: str, columns: Sequence[Column], rows: Rows) -> Markup:
         rows: the figure's rows, or some of them.
     """
     shown = [column for column in columns if any(row.get(column.name) is not None for row in rows)] or list(columns)
-    are_numbers = {column.name: _is_number(column, rows) for column in shown}
-    headings, headers = _headings(name, shown, are_numbers)
-    body = [_row(_body_cells(shown, row, headers, are_numbers)) for row in rows]
-    return Markup('<table class="figure">\n<thead>\n{}</thead>\n<tbody>\n{}</tbody>\n</table>').format(
-        Markup("").join(map(_row, headings)), Markup("").join(body)
-    )
-
-
-def _headings(
-    name: str, columns: Sequence[Column], are_numbers: dict[str, bool]
-) -> tuple[list[list[Markup]], dict[str, str]]:
-    """The rows of headings, two if there are groups, and by column the ids of the headings above its cells."""
-    n_rows = 2 if any(column.group for column in columns) else 1
-    upper, lower, headers = list[Markup](), list[Markup](), dict[str, str]()
-    for place, (group, members) in enumerate(groupby(columns, key=lambda column: column.group)):
-        mine = list(members)
-        group_id = f"{name}-group-{place}"
+    n_headings = 2 if any(column.group for column in shown) else 1
+    upper, lower = list[Markup](), list[Markup]()
+    begun: list[tuple[Column, str]] = []  # each column with the beginning of its cells
+    for place, (group, members) in enumerate(groupby(shown, key=lambda column: column.group)):
+        mine, group_id = list(members), f"{name}-group-{place}"
         if group:
-            upper.append(_heading(group_id, group, "center", "colgroup", colspan=len(mine)))
+            upper.append(_HEADING.format(group_id, "center", "colgroup", 1, len(mine), group))
         for column in mine:
-            column_id, alignment = f"{name}-{column.name}", _alignment(are_numbers[column.name])
-            heading = _heading(column_id, column.title, alignment, "col", rowspan=1 if group else n_rows)
+            own_id, alignment = f"{name}-{column.name}", "right" if _is_number(column, rows) else "left"
+            heading = _HEADING.format(own_id, alignment, "col", 1 if group else n_headings, 1, column.title)
             (lower if group else upper).append(heading)
-            headers[column.name] = f"{group_id} {column_id}" if group else column_id
-    return [row for row in (upper, lower) if row], headers
-
-
-def _heading(own_id: str, title: str, alignment: str, scope: str, *, rowspan: int = 1, colspan: int = 1) -> Markup:
-    return Markup('<th id="{}" class="{}" scope="{}" rowspan="{}" colspan="{}">{}</th>').format(
-        own_id, alignment, scope, rowspan, colspan, title
-    )
-
-
-def _row(cells: Iterable[Markup]) -> Markup:
-    return Markup("<tr>{}</tr>\n").format(Markup("").join(cells))
-
-
-def _body_cells(
-    columns: Sequence[Column], row: Row, headers: dict[str, str], are_numbers: dict[str, bool]
-) -> list[Markup]:
+            headings = escape(f"{group_id} {own_id}" if group else own_id)
+            begun.append((column, f'<td headers="{headings}" class="{alignment}">'))
+    head = [_ROW.format(Markup("").join(row)) for row in (upper, lower) if row]
     # Not by `Markup.format`, which takes several times as long, and there are very many cells.
-    return [
-        Markup(
-            f'<td headers="{escape(headers[column.name])}" class="{_alignment(are_numbers[column.name])}">'
-            f"{dated(_shown(column, row))}</td>"
-        )
-        for column in columns
-    ]
+    cells = ("".join(f"{begin}{dated(_shown(column, row))}</td>" for column, begin in begun) for row in rows)
+    body = "".join(f"<tr>{each}</tr>\n" for each in cells)
+    return _TABLE.format(Markup("").join(head), Markup(body))
+
+
+_TABLE = Markup('<table class="figure">\n<thead>\n{}</thead>\n<tbody>\n{}</tbody>\n</table>')
+_ROW = Markup("<tr>{}</tr>\n")
+_HEADING = Markup('<th id="{}" class="{}" scope="{}" rowspan="{}" colspan="{}">{}</th>')
 
 
 def _is_number(column: Column, rows: Rows) -> bool:
     values = [row.get(column.name) for row in rows if row.get(column.name) is not None]
     return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
-
-
-def _alignment(is_number: bool) -> str:
-    return "right" if is_number else "left"
 
 
 def _shown(column: Column, row: Row) -> str:
@@ -141,11 +112,6 @@ def as_csv(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
     return file.getvalue()
 
 
-def is_marked(value: Any) -> bool:
-    """Whether a cell has an apostrophe in front in the CSV."""
-    return isinstance(value, str) and defused(value) != value
-
-
 def _plain(value: Any) -> Any:
     match value:
         case str():
@@ -187,18 +153,15 @@ class Drawn:
 
 def figures_of(page: Page, edition: Edition, site: Site) -> list[Drawn]:
     """Draw the figures of a page that the edition has something for."""
+    figures = [figure for figure in page.figures if not figure.breakdown or figure.breakdown in edition.kinds]
+    if title := edition.category_title:  # what the benchmark calls its categories
+        figures = [
+            replace(figure, title=f"{figure.title} ({title})") if figure.breakdown == "category" else figure
+            for figure in figures
+        ]
     own = [page.own(breakdown) for breakdown in edition.own_breakdowns] if page.own else []
-    figures = [
-        _titled(figure, edition) for figure in page.figures if not figure.breakdown or figure.breakdown in edition.kinds
-    ]
-    found = [drawn(figure, edition, site) for figure in (*figures, *own)]
+    found = (drawn(figure, edition, site) for figure in (*figures, *own))
     return [each for each in found if each is not None]
-
-
-def _titled(figure: Figure, edition: Edition) -> Figure:
-    """A figure, with what the benchmark calls its categories where it is about them."""
-    title = edition.category_title if figure.breakdown == "category" else None
-    return replace(figure, title=f"{figure.title} ({title})") if title else figure
 
 
 def drawn(figure: Figure, edition: Edition, site: Site) -> Drawn | None:
@@ -207,8 +170,13 @@ def drawn(figure: Figure, edition: Edition, site: Site) -> Drawn | None:
     None where the figure is left out, since it has no rows; in a report of some splits one that is pooled over all
     tasks only says that it is not there.
     """
+    says = Template(figure.says).substitute(words(edition.benchmark))
+    if source := edition.benchmark.figure_sources.get(figure.name):
+        says += f" See {source}."
     if edition.narrowed_to and figure.reach == "pooled":
-        return None if figure.is_optional else _pooled(figure, edition)
+        empty = f"Measured over all splits at once, but this report shows only {edition.narrowed_to}."
+        nothing = Drawn(replace(figure, empty=empty), says, "", 0, [], [], 0, Markup(""))
+        return None if figure.is_optional else nothing
     query = edition.asked(figure.query or figure.name, figure.given)
     columns, values = edition.reader.table(query)
     rows: Rows = [dict(zip(columns, row, strict=True)) for row in values]
@@ -223,16 +191,9 @@ def drawn(figure: Figure, edition: Edition, site: Site) -> Drawn | None:
         notes.append(f"This covers the whole warehouse, not only {edition.narrowed_to}.")
     listed = figure.listed(rows) if figure.listed else rows
     return Drawn(
-        figure, _says(figure, edition.benchmark), query, len(rows), plots, notes, len(listed),
+        figure, says, query, len(rows), plots, notes, len(listed),
         table(figure.name, figure.columns, listed) if rows else Markup(""),
-        any(is_marked(value) for row in rows for value in row.values()),
-    )  # fmt: skip
-
-
-def _pooled(figure: Figure, edition: Edition) -> Drawn:
-    empty = f"Measured over all splits at once, but this report shows only {edition.narrowed_to}."
-    return Drawn(
-        replace(figure, empty=empty), _says(figure, edition.benchmark), "", 0, [], [], 0, Markup("")
+        any(isinstance(value, str) and defused(value) != value for row in rows for value in row.values()),
     )  # fmt: skip
 
 
@@ -240,15 +201,9 @@ def _charts(figure: Figure, rows: Rows) -> tuple[list[tuple[str, Markup]], list[
     """A figure's charts, each with its title, and the notes on them; one without a value is only named."""
     if not rows:
         return [], []
-    with unchecked():
+    with debug_mode(False):  # Altair checks no part of a chart, which takes as long as all else; the tests do it
         charts = [(plot.title, specification(plot.chart)) for plot in (figure.plots(rows) if figure.plots else [])]
     notes = list(figure.notes(rows)) if figure.notes else []
     if blank := [title or figure.title for title, chart in charts if not shows_anything(chart)]:
         notes.append(f"Not drawn, because no value is known: {', '.join(blank)}.")
     return [(title, as_json(chart)) for title, chart in charts if shows_anything(chart)], notes
-
-
-def _says(figure: Figure, benchmark: Benchmark) -> str:
-    """How a figure is to be read, in the benchmark's words."""
-    source = benchmark.figure_sources.get(figure.name)
-    return Template(figure.says).substitute(words(benchmark)) + (f" See {source}." if source else "")

@@ -57,23 +57,21 @@ def rankings(edition: Edition) -> list[Ranking]:
     labels = [entry["entry"] for entry in edition.entries]
     judges = {each["judging"]: each for each in edition.judgings}
     hard = set(edition.given_members["hard_splits"])
-    return [
-        _ranking(judging, rows, labels, _references(edition, judges[judging]), hard, is_part=_is_part(edition))
-        for judging, rows in by_judging.items()
-    ]
-
-
-def _ranking(
-    judging: str, rows: Rows, labels: Sequence[str], references: Sequence[Reference], hard: set[str], *, is_part: bool
-) -> Ranking:
-    boards = [
-        Board(split, of_split, [] if is_own else [each for each in references if is_of(each, split, of_split)])
-        for (split, is_own), of_split in by_split(rows).items()
-    ]
-    known = [row[name] for row in rows for name in ("ci_low", "ci_high", "mean_score") if row[name] is not None]
-    values = [*known, *(each.value for board in boards for each in board.references)] or [0.0, 1.0]
-    sentence = leaders(rows, hard, judging, is_part=is_part)
-    return Ranking(judging, sentence, boards, min(values), max(values), order_of(rows, labels))
+    # Of only some models, or of several vintages of one, ranks are of another whole.
+    n_models = len({entry["model"] for entry in edition.entries})
+    is_part = bool(edition.job.named_models) or n_models < len(edition.entries)
+    found = []
+    for judging, rows in by_judging.items():
+        references = _references(edition, judges[judging])
+        boards = [
+            Board(split, of_split, [] if is_own else [each for each in references if is_of(each, split, of_split)])
+            for (split, is_own), of_split in by_split(rows).items()
+        ]
+        known = [row[name] for row in rows for name in ("ci_low", "ci_high", "mean_score") if row[name] is not None]
+        values = [*known, *(each.value for board in boards for each in board.references)] or [0.0, 1.0]
+        sentence = leaders(rows, hard, judging, is_part=is_part)
+        found.append(Ranking(judging, sentence, boards, min(values), max(values), order_of(rows, labels)))
+    return found
 
 
 def is_of(reference: Reference, split: str, rows: Rows) -> bool:
@@ -99,12 +97,6 @@ def order_of(rows: Rows, labels: Iterable[str]) -> list[str]:
     return sorted(
         labels, key=lambda name: sum(ranks[name]) / len(ranks[name]) if name in ranks else float("inf")
     )  # fmt: skip
-
-
-def _is_part(edition: Edition) -> bool:
-    """Whether the report shows only some models, or several vintages of one, so that ranks are of another whole."""
-    models = {entry["model"] for entry in edition.entries}
-    return bool(edition.job.named_models) or len(models) < len(edition.entries)
 
 
 def leaders(rows: Rows, hard: set[str], judging: str, *, is_part: bool = False) -> str:
@@ -162,12 +154,13 @@ def called_names(config_hash: str, judges: Iterable[Judge]) -> set[str]:
     A judge's label says nothing of its model, so the configuration has to be one of those given; one with another
     endpoint than its provider's, parameters, or other words for the criteria is not what a paper means by the name.
     """
-    plain = (judge for judge in judges if judge_target(judge).config_hash == config_hash and _is_plain(judge))
-    return {_DATED.sub("", judge.name.rpartition("/")[2]) for judge in plain}
-
-
-def _is_plain(judge: Judge) -> bool:
-    return judge.cascade is None and judge.api_base is None and judge.rubric == ORIGINAL and not judge.parameters
+    return {
+        _DATED.sub("", judge.name.rpartition("/")[2])
+        for judge in judges
+        if judge_target(judge).config_hash == config_hash
+        and (judge.cascade, judge.api_base, judge.rubric) == (None, None, ORIGINAL)
+        and not judge.parameters
+    }
 
 
 _MARGIN = 0.04
@@ -193,25 +186,17 @@ class Axis:
         return [(self.at(value), _short(value)) for value in ticks(self.low, self.high)]
 
 
-def axis_of(ranking: Ranking) -> Axis:
-    """The axis of all boards of a ranking, which fits what they show."""
-    margin = _MARGIN * ((ranking.high - ranking.low) or 1.0)
-    return Axis(ranking.low - margin, ranking.high + margin)
-
-
 def ticks(low: float, high: float) -> list[float]:
     """The multiples of 1, 2 or 5 times a power of ten within two values, in steps that give about five."""
     power = 10.0 ** math.floor(math.log10((high - low) / _TICKS))
-    choices = [_multiples(factor * power, low, high) for factor in (1, 2, 5, 10)]
+    choices = []
+    for step in (power, 2 * power, 5 * power, 10 * power):
+        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+        choices.append([round(number * step, 10) for number in range(first, last + 1)])
     return min(choices, key=lambda found: abs(len(found) - _TICKS))
 
 
-def _multiples(step: float, low: float, high: float) -> list[float]:
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return [round(number * step, 10) for number in range(first, last + 1)]
-
-
-def lines(board: Board, axis: Axis) -> list[dict[str, Any]]:
+def _lines(board: Board, axis: Axis) -> list[dict[str, Any]]:
     """The lines of a board: models in their order, and scores of the paper between them."""
     own = [_line(row, axis) for row in board.rows]
     nothing = dict.fromkeys(("rank", "bar", "interval", "ranks", "coverage", "is_below_bar"))
@@ -241,10 +226,11 @@ def _line(row: Row, axis: Axis) -> dict[str, Any]:
 
 def shown(ranking: Ranking) -> dict[str, Any]:
     """A ranking as the template takes it: boards with their lines, and where scores of the paper are from."""
-    axis = axis_of(ranking)
+    margin = _MARGIN * ((ranking.high - ranking.low) or 1.0)
+    axis = Axis(ranking.low - margin, ranking.high + margin)
     return {
         "judging": ranking.judging, "sentence": ranking.sentence, "axis": axis,
-        "boards": [(board, lines(board, axis)) for board in ranking.boards],
+        "boards": [(board, _lines(board, axis)) for board in ranking.boards],
         "notes": list(rank_notes([board.rows for board in ranking.boards])),
         "has_gaps": any(row["is_below_bar"] for board in ranking.boards for row in board.rows),
         "sources": list(dict.fromkeys(each.source for board in ranking.boards for each in board.references)),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tasks.config.job import Job
-from tasks.hard_subset import select_hard
+from tasks.hard_subset.select import select_hard
 from tasks.rules.errors import PipelineError
 from tasks.run.writing import StageReport
 from tests.tasks.hard_subset.hard_world import (

@@ -15,7 +15,7 @@ from tasks.aggregate import aggregate
 from tasks.assemble import assemble
 from tasks.benchmarks.researchrubrics import AXES, BENCHMARK, LEVELS
 from tasks.config.job import Job
-from tasks.hard_subset import select_hard
+from tasks.hard_subset.select import select_hard
 from tasks.ingest import ingest
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED, response_id, verdict_id
 from tasks.rules.records import Criterion, Task

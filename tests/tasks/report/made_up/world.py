@@ -21,8 +21,8 @@ from tasks.benchmarks.prbench import BENCHMARK
 from tasks.cascade import evaluated, rows_of
 from tasks.config.job import Job
 from tasks.dataset.source import with_revision
-from tasks.drift import drifted
-from tasks.hard_subset import select_hard
+from tasks.drift.control_sets import drifted
+from tasks.hard_subset.select import select_hard
 from tasks.ingest import ingest
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED
 from tasks.rules.statistics.intervals import draws
