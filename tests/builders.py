@@ -21,21 +21,11 @@ SHARED_DATA = Path(__file__).parents[1] / "../shared/data"
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 REVISION = "a-revision"
 _COMMON = {
-    "benchmark": "prbench",
-    "dataset_revision": REVISION,
-    "conversation_id": "a-conversation",
-    "model_config_hash": "a-configuration",
-    "vintage": "base",
-    "trial": 1,
-    "judge": "a-judge",
-    "judge_config_hash": "a-judge-configuration",
-    "template_hash": "a-template",
-    "grading": "binary",
-    "judge_trial": 1,
-    "run_id": "a-run",
-    "created_at": EPOCH,
-    "attempts": 1,
-}
+    "benchmark": "prbench", "dataset_revision": REVISION, "conversation_id": "a-conversation",
+    "model_config_hash": "a-configuration", "vintage": "base", "trial": 1, "judge": "a-judge",
+    "judge_config_hash": "a-judge-configuration", "template_hash": "a-template", "grading": "binary", "judge_trial": 1,
+    "run_id": "a-run", "created_at": EPOCH, "attempts": 1,
+}  # fmt: skip
 
 
 def row(table_name: str, /, **values: Any) -> dict[str, Any]:
@@ -65,16 +55,12 @@ def admitted(task_ids: Sequence[str], split: str = "finance", **values: Any) -> 
         ],
         "checks": [
             row(
-                "checks",
-                suite="ingest",
-                check_name="any",
-                expectation="any",
-                table_name="rubrics",
+                "checks", suite="ingest", check_name="any", expectation="any", table_name="rubrics",
                 n_evaluated=len(task_ids),
             )
         ],
         "score_definitions": [row("score_definitions", **asdict(score)) for score in SCORES],
-    }
+    }  # fmt: skip
 
 
 def criterion(

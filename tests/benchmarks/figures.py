@@ -81,9 +81,6 @@ def _line(figure: Figure, was: Mapping[str, Any] | None) -> str:
 
 def _as_kept(figure: Figure) -> dict[str, Any]:
     return {
-        "ratio": round(figure.ratio, 3),
-        "baseline": figure.baseline,
-        "value": round(figure.value, 3),
-        "baseline_value": round(figure.baseline_value, 3),
-        "unit": figure.unit,
-    }
+        "ratio": round(figure.ratio, 3), "baseline": figure.baseline, "value": round(figure.value, 3),
+        "baseline_value": round(figure.baseline_value, 3), "unit": figure.unit,
+    }  # fmt: skip

@@ -78,11 +78,7 @@ def test_all_places_tell_the_same_cost_of_a_run_that_was_killed(
     verdicts = [control_verdict(run_id="killed", cost_usd=2.5)]
     write(folder, runs=[begun(folder, "killed")], control_verdicts=verdicts)
     called(folder, "killed", PAID)
-    told = {
-        "status --runs": latest_runs(job)[0]["cost_usd"],
-        "status --spend": summed(spent(job)),
-        "in Prefect": None,
-    }
+    told = {"status --runs": latest_runs(job)[0]["cost_usd"], "status --spend": summed(spent(job)), "in Prefect": None}
     asyncio.run(recorded.show_results(job.model_copy(update={"run_id": "killed"})))
     told["in Prefect"] = summed(shown["cost"])
     (killed,) = mark_killed(job)

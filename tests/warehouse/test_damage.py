@@ -104,11 +104,9 @@ def anew(warehouse: Warehouse) -> Rows:
 
 
 DAMAGES = {
-    "a flipped bit": flip,
-    "cut short": lambda path: path.write_bytes(path.read_bytes()[:-9]),
-    "empty": lambda path: path.write_bytes(b""),
-    "deleted": Path.unlink,
-}
+    "a flipped bit": flip, "cut short": lambda path: path.write_bytes(path.read_bytes()[:-9]),
+    "empty": lambda path: path.write_bytes(b""), "deleted": Path.unlink,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("what", DAMAGES)

@@ -118,14 +118,8 @@ def test_a_folder_that_is_neither_empty_nor_a_warehouse_is_refused_and_stays_as_
         ("rubric_writer: {name: a, sed: 1}", "rubric_writer.sed: there is no such key (did you mean `seed`?)"),
         ("alerts: {to: [{web_hook: x}]}", "alerts.to[0].web_hook: there is no such key (did you mean `webhook`?)"),
         ("hard_subset: {shre: 0.5}", "hard_subset.shre: there is no such key (did you mean `share`?)"),
-        (
-            "quality: {weight_rnage: warn}",
-            "quality.weight_rnage: there is no such check (did you mean `weight_ra",
-        ),
-        (
-            "benchmarks: {prbench: {limits: {rmp: 1}}}",
-            "benchmarks.prbench: limits.rmp: there is no such key (did",
-        ),
+        ("quality: {weight_rnage: warn}", "quality.weight_rnage: there is no such check (did you mean `weight_ra"),
+        ("benchmarks: {prbench: {limits: {rmp: 1}}}", "benchmarks.prbench: limits.rmp: there is no such key (did"),
         ("models: [{name: a, zzzzz: 1}]", "models[0].zzzzz: there is no such key"),
     ],
 )

@@ -119,12 +119,9 @@ class Graded:
         if of_response["task_id"] != "refused":
             self.task_of[place] = of_response["task_id"]
             self.labels[place] = {
-                "category": of_criterion["category"] or "(none)",
-                "severity": of_criterion["severity"],
-                "field": fields[of_response["task_id"]],
-                "model": of_response["model"],
-                "all": "",
-            }
+                "category": of_criterion["category"] or "(none)", "severity": of_criterion["severity"],
+                "field": fields[of_response["task_id"]], "model": of_response["model"], "all": "",
+            }  # fmt: skip
 
     @staticmethod
     def _label(dice: random.Random, truth: bool, traits: dict[str, Any]) -> float | None:

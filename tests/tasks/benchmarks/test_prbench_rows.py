@@ -57,16 +57,10 @@ def test_an_odd_number_is_carried_along_for_the_checks(weight: float) -> None:
 @pytest.mark.parametrize(
     ("weight", "text"),
     [
-        ("5", "5"),
-        ("five", "five"),
-        ("", ""),
-        (True, "True"),
-        (float("inf"), "inf"),
-        ([5], "[5]"),
-        (float("nan"), "nan"),
-        (10**400, str(10**400)),
+        ("5", "5"), ("five", "five"), ("", ""), (True, "True"), (float("inf"), "inf"), ([5], "[5]"),
+        (float("nan"), "nan"), (10**400, str(10**400)),
     ],
-)
+)  # fmt: skip
 def test_a_weight_that_is_no_number_is_none_and_its_text_is_kept(weight: Any, text: str) -> None:
     assert (None, text) == (with_weight(weight).weight, with_weight(weight).weight_text)
 
@@ -166,17 +160,11 @@ def test_the_canary_and_the_scratchpad_are_not_part_of_the_content() -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"prompt_0": "Another question?"},
-        {"reference_texts_0": ["A price list."]},
-        {"topic": "Tax"},
-        {"field": "Legal"},
-        {"expert": "Non-Expert"},
-        {"turns": 2},
-        {"decision_type": "Other"},
-        {"economic_pathway": "Other"},
-        {"rubric": [hub_criterion("t-c0", "critically important", 10)]},
+        {"prompt_0": "Another question?"}, {"reference_texts_0": ["A price list."]}, {"topic": "Tax"},
+        {"field": "Legal"}, {"expert": "Non-Expert"}, {"turns": 2}, {"decision_type": "Other"},
+        {"economic_pathway": "Other"}, {"rubric": [hub_criterion("t-c0", "critically important", 10)]},
     ],
-)
+)  # fmt: skip
 def test_every_other_change_is_a_change_of_content(changes: dict[str, Any]) -> None:
     assert parse_row(hub_row("t")).content_hash != parse_row(hub_row("t", **changes)).content_hash
 

@@ -356,11 +356,8 @@ def test_yes_and_no_are_two_steps_and_words_and_numbers_the_benchmarks_own(world
     shutil.copytree(world.folder / "w", tmp_path / "w")
     first, *others = (each["criterion"] for each in research_row(1)["rubrics"])
     said: list[dict[str, Any]] = [
-        {"criteria_met": True},
-        {"criteria_met": "false"},
-        {"value": 1},
-        {"verdict": "partially satisfied"},
-    ]
+        {"criteria_met": True}, {"criteria_met": "false"}, {"value": 1}, {"verdict": "partially satisfied"},
+    ]  # fmt: skip
     rows = [
         {"task": "r1", "model": "reporter", "criterion": criterion, "judge": "another", **decision}
         for criterion, decision in zip([first, *others], said, strict=False)

@@ -150,9 +150,7 @@ def stopped_and_hidden(rows: dict[str, list[dict[str, Any]]]) -> None:
         each["may_hide_failures"] = (each["model"], each["judge"]) == ("curie", "judge-b") or None
 
 
-def test_an_independent_checker_comes_to_the_figures_of_stopped_models_failures_and_other_words(
-    tmp_path: Path,
-) -> None:
+def test_an_independent_checker_comes_to_the_figures_of_stopped_models_failures_and_other_words(tmp_path: Path) -> None:
     rows = dict(rows_of(random_world(seed=5, n_tasks=30)))
     in_other_words(rows)
     stopped_and_hidden(rows)

@@ -72,9 +72,7 @@ def test_the_probabilities_are_those_of_all_panels_of_models_and_trials_written_
     assert {True, False} == {is_border for _, is_border in found}
 
 
-def test_the_overlap_without_each_model_is_that_with_what_the_others_select(
-    selected: tuple[Job, StageReport],
-) -> None:
+def test_the_overlap_without_each_model_is_that_with_what_the_others_select(selected: tuple[Job, StageReport]) -> None:
     hard = chosen(TENTHS, SIZE)
     wanted = {model: expected_overlap(hard, chosen(without(TENTHS, model), SIZE)) for model in TENTHS}
 

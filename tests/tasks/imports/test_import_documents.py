@@ -77,11 +77,9 @@ def test_a_table_names_documents_beside_rows_with_responses(job: Job, tmp_path: 
     write(tmp_path, **{"lists__more__a": "A.", "lists__b": "B."})
     table = tmp_path / "lists" / "files.csv"
     rows = [
-        "task,model,file,response,trial,vintage",
-        "t1,x/y,more/a.md,,2,older",
-        "t2,x/y,,In a row.,,",
+        "task,model,file,response,trial,vintage", "t1,x/y,more/a.md,,2,older", "t2,x/y,,In a row.,,",
         "t2,z,more/../b.md,,,",
-    ]
+    ]  # fmt: skip
     table.write_text("\n".join(rows), encoding="utf-8")
     import_responses(job, table)
 

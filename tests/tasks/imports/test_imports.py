@@ -343,10 +343,7 @@ def test_rows_on_tasks_and_criteria_that_are_not_here_are_left_out_where_that_is
     with pytest.raises(PipelineError, match=r"row 1: task 't9' is not in revision .* \(--skip-unknown skips"):
         import_verdicts(job, verdicts)
     report = import_verdicts(job, verdicts, skip_unknown=True)
-    assert (1, "2 rows skipped whose task or criterion is not in the data set") == (
-        report.rows,
-        report.notes[-1],
-    )
+    assert (1, "2 rows skipped whose task or criterion is not in the data set") == (report.rows, report.notes[-1])
 
 
 def test_who_decided_and_in_how_many_steps_can_be_said_for_rows_that_do_not(job: Job, file: Write) -> None:

@@ -137,13 +137,8 @@ def test_what_is_selected_without_a_model_does_not_depend_on_it(
 
 
 OVERLAPS = [
-    ("", "", 1.0),
-    ("ab", "ab", 1.0),
-    ("ab", "cd", 0.0),
-    ("abc", "bcd", 0.5),
-    ("ab", "", 0.0),
-    ("a", "abcd", 0.25),
-]
+    ("", "", 1.0), ("ab", "ab", 1.0), ("ab", "cd", 0.0), ("abc", "bcd", 0.5), ("ab", "", 0.0), ("a", "abcd", 0.25),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("one", "other", "overlap"), OVERLAPS)

@@ -243,17 +243,10 @@ def test_a_word_is_read_however_its_parts_are_joined(word: str, status: str) -> 
 @pytest.mark.parametrize(
     "word",
     [
-        "",
-        "_",
-        "notsatisfied",
-        "not",
-        "satisfied_not",
-        "satisfied, partially satisfied",
-        "satisfied.",
-        "not\u00a0satisfied",
-        "sat\u0131sfied",
+        "", "_", "notsatisfied", "not", "satisfied_not", "satisfied, partially satisfied", "satisfied.",
+        "not\u00a0satisfied", "sat\u0131sfied",
     ],
-)
+)  # fmt: skip
 def test_another_word_is_no_verdict(word: str) -> None:
     assert status_of(word) is None
     with pytest.raises(VerdictError):

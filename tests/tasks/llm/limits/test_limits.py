@@ -30,8 +30,7 @@ def limiter(concurrency: int = 4, **limits: Any) -> Limiter:
 
 
 @given(
-    limit=st.integers(1, 500),
-    steps=st.lists(st.tuples(st.floats(0, 90), st.integers(1, 40)), min_size=1, max_size=120),
+    limit=st.integers(1, 500), steps=st.lists(st.tuples(st.floats(0, 90), st.integers(1, 40)), min_size=1, max_size=120)
 )
 def test_in_no_minute_are_there_more_requests_than_the_limit(limit: int, steps: list[tuple[float, int]]) -> None:
     """After each pause, a number of requests that each go as soon as they may."""

@@ -115,14 +115,9 @@ def test_no_step_of_a_batch_follows_a_redirect(moved: str, calling: Calling, els
     shape = {"object": "batch", "endpoint": "/v1/chat/completions", "input_file_id": "f", "completion_window": "24h"}
     batch = {**shape, "id": "b", "status": "completed", "created_at": 1, "output_file_id": "f"}
     file = {
-        "id": "f",
-        "object": "file",
-        "bytes": 1,
-        "created_at": 1,
-        "filename": "x",
-        "purpose": "batch",
+        "id": "f", "object": "file", "bytes": 1, "created_at": 1, "filename": "x", "purpose": "batch",
         "status": "processed",
-    }
+    }  # fmt: skip
 
     def answer(seen: Seen) -> Plain:
         if seen.path == moved:
