@@ -243,9 +243,7 @@ def token(first: str, last: str) -> st.SearchStrategy[str]:
 # Three scripts that the made-up rows do not use, so that no token can be in another by chance.
 @settings(max_examples=40)
 @given(canary=token("一", "龥"), notes=token("α", "ω"), model=token("а", "я"), n_turns=st.integers(1, 10))
-def test_canary_scratchpad_and_model_names_are_never_in_a_message(
-    canary: str, notes: str, model: str, n_turns: int
-) -> None:
+def test_canary_notes_and_model_names_are_in_no_message(canary: str, notes: str, model: str, n_turns: int) -> None:
     turns = {f"prompt_{i}": f"u{i}" for i in range(n_turns)}
     turns |= {f"response_{i}": f"a{i}" for i in range(n_turns - 1)} | {f"model_{i}": model for i in range(n_turns - 1)}
     task = parse_row(good_row("t", turns=n_turns, canary=canary, scratchpad=notes, **turns))

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from tasks.compare import Answer, Flips, Question, compare, flips_of
-from tests.builders import REVISION, admitted, criterion, response, row, verdict
-from warehouse import Reader, Warehouse
+from tests.builders import REVISION, admitted, criterion, response, row, verdict, written
+from warehouse import Reader
 
 Rubric = Sequence[tuple[int, str]]
 """Weight and category of each criterion."""
@@ -115,9 +115,7 @@ def mean(values: Sequence[Fraction]) -> Fraction:
 @contextmanager
 def filled(folder: Path, *parts: Rows) -> Iterator[Reader]:
     """A fresh warehouse with these rows, published and opened."""
-    warehouse = Warehouse(folder)
-    for table_name, of_table in together(*parts).items():
-        warehouse.write(table_name, of_table)
+    warehouse = written(folder, together(*parts))
     warehouse.publish()
     with warehouse.reader() as reader:
         yield reader

@@ -115,9 +115,7 @@ def test_tokens_a_minute_count_what_was_really_used(calling: Calling, serve: Ser
 @pytest.mark.parametrize(
     ("tpm", "first_go"), [(None, 4), (1_000_000, 1)], ids=["no limit of tokens", "a limit of tokens"]
 )
-def test_where_tokens_are_limited_one_call_goes_until_it_is_known_how_many_it_takes(
-    tpm: float | None, first_go: int
-) -> None:
+def test_where_tokens_are_limited_one_call_goes_until_its_use_is_known(tpm: float | None, first_go: int) -> None:
     async def work() -> tuple[int, int]:
         limits = limiter(4, tpm=tpm)
         asks = [
