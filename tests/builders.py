@@ -1,6 +1,7 @@
 """Rows for tests: complete by the contract, with made-up content, and only what a test is about spelled out."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
@@ -13,6 +14,7 @@ from tasks.config.settings import Settings
 from tasks.dataset.source import with_revision
 from tasks.rules.identity import criterion_hash
 from tests.tasks.dataset.rows import hub_criterion, hub_row
+from warehouse import Warehouse
 from warehouse.tables import TABLES
 
 SHARED_DATA = Path(__file__).parents[1] / "../shared/data"
@@ -21,21 +23,11 @@ SHARED_DATA = Path(__file__).parents[1] / "../shared/data"
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 REVISION = "a-revision"
 _COMMON = {
-    "benchmark": "prbench",
-    "dataset_revision": REVISION,
-    "conversation_id": "a-conversation",
-    "model_config_hash": "a-configuration",
-    "vintage": "base",
-    "trial": 1,
-    "judge": "a-judge",
-    "judge_config_hash": "a-judge-configuration",
-    "template_hash": "a-template",
-    "grading": "binary",
-    "judge_trial": 1,
-    "run_id": "a-run",
-    "created_at": EPOCH,
-    "attempts": 1,
-}
+    "benchmark": "prbench", "dataset_revision": REVISION, "conversation_id": "a-conversation",
+    "model_config_hash": "a-configuration", "vintage": "base", "trial": 1, "judge": "a-judge",
+    "judge_config_hash": "a-judge-configuration", "template_hash": "a-template", "grading": "binary", "judge_trial": 1,
+    "run_id": "a-run", "created_at": EPOCH, "attempts": 1,
+}  # fmt: skip
 
 
 def row(table_name: str, /, **values: Any) -> dict[str, Any]:
@@ -65,16 +57,12 @@ def admitted(task_ids: Sequence[str], split: str = "finance", **values: Any) -> 
         ],
         "checks": [
             row(
-                "checks",
-                suite="ingest",
-                check_name="any",
-                expectation="any",
-                table_name="rubrics",
+                "checks", suite="ingest", check_name="any", expectation="any", table_name="rubrics",
                 n_evaluated=len(task_ids),
             )
         ],
         "score_definitions": [row("score_definitions", **asdict(score)) for score in SCORES],
-    }
+    }  # fmt: skip
 
 
 def criterion(
@@ -126,6 +114,29 @@ def write_jsonl(path: Path, rows: Iterable[object]) -> Path:
     """Write rows as JSON Lines and return the path."""
     path.write_text("".join(json.dumps(each) + "\n" for each in rows), encoding="utf-8")
     return path
+
+
+def written(folder: Path, tables: Mapping[str, list[dict[str, Any]]], revision: str | None = None) -> Warehouse:
+    """A warehouse with these rows by table, not yet published; a revision that is given becomes that of them all."""
+    warehouse = Warehouse(folder)
+    for table_name, rows in tables.items():
+        own = [
+            each | {"dataset_revision": revision} if revision and "dataset_revision" in each else each for each in rows
+        ]
+        warehouse.write(table_name, own)
+    return warehouse
+
+
+def rows_in(place: Path | Job, query: str, *parameters: Any) -> list[dict[str, Any]]:
+    """The rows that a query finds in the published state of a warehouse, or of a job's."""
+    with Warehouse(place if isinstance(place, Path) else place.warehouse).reader() as reader:
+        return reader.rows(query, list(parameters) or None)
+
+
+def one_line(reason: str = "") -> str:
+    """A pattern for messages of one line that hold this."""
+    rest = r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]*"
+    return rf"\A{rest}{re.escape(reason)}{rest}\Z"
 
 
 def job_on(source: Path | str, warehouse: Path, run_id: str = "a-run", **settings: Any) -> Job:

@@ -35,14 +35,8 @@ if sys.dont_write_bytecode and not Path(str(pytest.__spec__.cached)).exists():
 os.environ["PRBENCH_PREFECT"] = "off"
 
 _SLOW_FIXTURES = {
-    "browser",
-    "prefect_api",
-    "world_site",
-    "hostile_job",
-    "hostile_site",
-    "research_job",
-    "research_site",
-}
+    "browser", "prefect_api", "world_site", "hostile_job", "hostile_site", "research_job", "research_site",
+}  # fmt: skip
 """A browser, a Prefect server, whole reports, and the larger of the made-up warehouses."""
 
 

@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import os
 import random
+import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -21,8 +22,7 @@ from tasks.rules.conversation import judge_prompt
 from tasks.run.judgings import Judging
 from tasks.run.run_context import open_run_context
 from tasks.run.writing import StageReport
-from tests.builders import admitted, criterion, job_on, response, row
-from warehouse import Warehouse
+from tests.builders import admitted, criterion, job_on, response, row, written
 
 T = TypeVar("T")
 CRITERIA = 17
@@ -55,12 +55,7 @@ def owing_job(
     """A job on a fresh warehouse in which about so many verdicts of one judge are missing."""
     (folder / "speed.jsonl").write_text(f"{n_verdicts} verdicts\n", encoding="utf-8")
     job = job_on(folder / "speed.jsonl", folder / "warehouse", judges=[dict(judge)], limits=dict(limits), **settings)
-    revision = job.data.revision
-    warehouse = Warehouse(job.warehouse)
-    for table_name, rows in _tables(-(-n_verdicts // CRITERIA), n_words).items():
-        known = [each | ({"dataset_revision": revision} if "dataset_revision" in each else {}) for each in rows]
-        warehouse.write(table_name, known)
-    warehouse.publish()
+    written(job.warehouse, _tables(-(-n_verdicts // CRITERIA), n_words), job.data.revision).publish()
     return job
 
 
@@ -146,6 +141,26 @@ async def judge_all(job: Job) -> Figures:
         clock = Clock(senders)
         report = await _judged(job, judging, list(_cut(ids, VERDICTS_A_BATCH // CRITERIA)), first_place=len(warm_up))
         return clock.figures(report.rows, sum(report.failures.values()))
+
+
+def judge_stage(api_base: str, n_calls: int, at_once: int, route: str = "hosted_vllm", **settings: Any) -> Figures:
+    """The judge stage with about so many calls, on a warehouse of its own."""
+    judge = {"name": f"{route}/judge", "api_base": api_base}
+    with tempfile.TemporaryDirectory(prefix="speed-") as folder:
+        job = owing_job(Path(folder), n_calls, judge, {"concurrency": at_once}, **settings)
+        return asyncio.run(judge_all(job))
+
+
+def client_figures(client: str, api_base: str, n_calls: int, at_once: int, route: str = "hosted_vllm") -> Figures:
+    """The figures of `stage`, by a route of LiteLLM, of `litellm`, by this or another one as `litellm-ROUTE`, or of
+    `openai`."""
+    kind, _, which = client.partition("-")
+    if kind == "stage":
+        return judge_stage(api_base, n_calls, at_once, route)
+    texts = prompts(n_calls)
+    if kind == "litellm":
+        return asyncio.run(bare_litellm(f"{which or route}/judge", api_base, texts, at_once))
+    return asyncio.run(bare_openai("judge", api_base, texts, at_once))
 
 
 async def _all_there(pool: SenderPool | None, n_senders: object) -> Sequence[int]:

@@ -42,9 +42,11 @@ class Figure:
         return self.value / self.baseline_value
 
 
-def add_option(parser: argparse.ArgumentParser) -> None:
-    """Let the user keep what is measured."""
+def keeping_parser(module: str, description: str | None) -> argparse.ArgumentParser:
+    """A parser of a module of benchmarks, with an option to keep what is measured."""
+    parser = argparse.ArgumentParser(prog=f"python -m tests.benchmarks.{module}", description=description)
     parser.add_argument("--keep", action="store_true", help=f"keep the figures in {KEPT.name} for later comparisons")
+    return parser
 
 
 def report(benchmark: str, figures: Sequence[Figure], *, must_keep: bool, path: Path = KEPT) -> str:
@@ -81,9 +83,6 @@ def _line(figure: Figure, was: Mapping[str, Any] | None) -> str:
 
 def _as_kept(figure: Figure) -> dict[str, Any]:
     return {
-        "ratio": round(figure.ratio, 3),
-        "baseline": figure.baseline,
-        "value": round(figure.value, 3),
-        "baseline_value": round(figure.baseline_value, 3),
-        "unit": figure.unit,
-    }
+        "ratio": round(figure.ratio, 3), "baseline": figure.baseline, "value": round(figure.value, 3),
+        "baseline_value": round(figure.baseline_value, 3), "unit": figure.unit,
+    }  # fmt: skip

@@ -42,18 +42,8 @@ from warehouse import Warehouse
 
 _FIRST = date(2026, 1, 1)
 _COLUMNS = (
-    "night",
-    "calls",
-    "s",
-    "CPU s",
-    "parts",
-    "files",
-    "parts MB",
-    "database MB",
-    "ledger MB",
-    "other MB",
-    "memory MB",
-)
+    "night", "calls", "s", "CPU s", "parts", "files", "parts MB", "database MB", "ledger MB", "other MB", "memory MB",
+)  # fmt: skip
 _MANY_ROWS = 20
 _KEPT_S = 60.0
 """What a day of keeping raw replies is here."""
@@ -89,15 +79,9 @@ class Night:
         """The night as a line of the table."""
         sizes = [f"{self.bytes_of[name] / 1e6:.1f}" for name in ("parts", "database", "ledger", "other")]
         return (
-            self.label,
-            self.calls,
-            f"{self.seconds:.1f}",
-            f"{self.cpu_s:.1f}",
-            self.n_parts,
-            self.n_files,
-            *sizes,
+            self.label, self.calls, f"{self.seconds:.1f}", f"{self.cpu_s:.1f}", self.n_parts, self.n_files, *sizes,
             f"{self.peak_mb:.0f}",
-        )
+        )  # fmt: skip
 
 
 class Provider:

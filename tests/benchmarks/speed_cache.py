@@ -4,7 +4,6 @@ The stage sends the criteria of one response together, the first alone. Shuffled
 has nothing to do with their conversations.
 """
 
-import argparse
 import asyncio
 import random
 import tempfile
@@ -19,7 +18,7 @@ from tasks.rules.verdict import reply_format
 from tasks.run.judgings import judge_target
 from tasks.run.run_context import RunContext, open_run_context
 from tests.benchmarks.bench import CRITERIA, in_process_of_its_own, owing_job, prompts, table
-from tests.benchmarks.figures import Figure, add_option, report
+from tests.benchmarks.figures import Figure, keeping_parser, report
 
 JUDGE = {"name": MODEL, "label": "embedded", "temperature": 0.0, "max_tokens": 60, "explanation_chars": 40}
 _WORDS = 60
@@ -60,9 +59,8 @@ async def _shuffled(job: Job, context: RunContext, n_responses: int) -> None:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.speed_cache", description=__doc__)
+    parser = keeping_parser("speed_cache", __doc__)
     parser.add_argument("--responses", type=int, default=3, help=f"responses to judge, {CRITERIA} calls each")
-    add_option(parser)
     asked = parser.parse_args()
     rows = []
     not_cached = {}

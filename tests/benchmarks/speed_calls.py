@@ -4,59 +4,29 @@ Every client has the same prompts and the same concurrency, and server and clien
 that between the first call and the last; imports are not in it.
 """
 
-import argparse
-import asyncio
-import tempfile
-from pathlib import Path
-
-from tests.benchmarks.bench import (
-    Figures,
-    bare_litellm,
-    bare_openai,
-    in_process_of_its_own,
-    judge_all,
-    owing_job,
-    prompts,
-    table,
-)
-from tests.benchmarks.figures import Figure, add_option, report
+from tests.benchmarks.bench import Figures, client_figures, in_process_of_its_own, table
+from tests.benchmarks.figures import Figure, keeping_parser, report
 from tests.faults.process import ServerProcess
 
 CLIENTS = ("stage", "litellm-hosted_vllm", "litellm-openai", "openai")
 _BASES = CLIENTS[1:]
 
 
-def measure(client: str, api_base: str, n_calls: int, at_once: int, route: str) -> Figures:
-    """The figures of one client."""
-    kind, _, which = client.partition("-")
-    if kind == "stage":
-        judge = {"name": f"{route}/judge", "api_base": api_base}
-        with tempfile.TemporaryDirectory(prefix="speed-") as folder:
-            job = owing_job(Path(folder), n_calls, judge, {"concurrency": at_once})
-            return asyncio.run(judge_all(job))
-    texts = prompts(n_calls)
-    if kind == "litellm":
-        return asyncio.run(bare_litellm(f"{which}/judge", api_base, texts, at_once))
-    return asyncio.run(bare_openai("judge", api_base, texts, at_once))
-
-
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.speed_calls", description=__doc__)
+    parser = keeping_parser("speed_calls", __doc__)
     parser.add_argument("--calls", type=int, default=3_000, help="calls of each client")
     parser.add_argument("--at-once", type=int, default=64, help="calls at once")
     parser.add_argument("--rounds", type=int, default=1, help="how often; the median of each figure is shown")
     parser.add_argument("--route", default="hosted_vllm", help="by which LiteLLM route the stage calls")
     parser.add_argument("--clients", nargs="+", default=CLIENTS, choices=CLIENTS)
-    add_option(parser)
     asked = parser.parse_args()
     found: dict[str, list[Figures]] = {client: [] for client in asked.clients}
     for _ in range(asked.rounds):
         for client in asked.clients:
             with ServerProcess() as server:
-                figures = in_process_of_its_own(
-                    measure, client, server.api_base, asked.calls, asked.at_once, asked.route
-                )
+                of_client = (client, server.api_base, asked.calls, asked.at_once, asked.route)
+                figures = in_process_of_its_own(client_figures, *of_client)
             found[client].append(figures)
             if figures.failures:
                 print(f"{client}: {figures.failures} of {figures.calls} calls failed")

@@ -3,7 +3,6 @@
 A scripted provider answers at once. *First call* is the moment at which it got the first request of a run.
 """
 
-import argparse
 import os
 import subprocess
 import sys
@@ -17,7 +16,7 @@ from pathlib import Path
 import yaml
 
 from tests.benchmarks.bench import table
-from tests.benchmarks.figures import Figure, add_option, report
+from tests.benchmarks.figures import Figure, keeping_parser, report
 from tests.faults.server import FaultServer
 from tests.flows.prefect_server import serving_prefect
 
@@ -112,8 +111,7 @@ def _recorded(folder: Path, server: FaultServer) -> dict[str, Cost]:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.speed_commands", description=__doc__)
-    add_option(parser)
+    parser = keeping_parser("speed_commands", __doc__)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="speed-") as name:
         found = measured(Path(name))

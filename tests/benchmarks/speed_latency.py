@@ -4,46 +4,18 @@ The time from the first request's arrival at the server to the last answer is he
 the same latencies, the same number of calls at once, and nothing around them.
 """
 
-import argparse
-import asyncio
 import heapq
-import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.bench import (
-    CRITERIA,
-    WARM_UP,
-    Figures,
-    bare_litellm,
-    bare_openai,
-    in_process_of_its_own,
-    judge_all,
-    owing_job,
-    prompts,
-    table,
-)
-from tests.benchmarks.figures import Figure, add_option, report
+from tests.benchmarks.bench import CRITERIA, WARM_UP, client_figures, in_process_of_its_own, table
+from tests.benchmarks.figures import Figure, keeping_parser, report
 from tests.faults.answers import lognormal_latency
 from tests.faults.content import TakenRequest
 from tests.faults.process import ServerProcess
 
 CLIENTS = ("stage", "litellm", "openai")
 SEED = 20251114
-
-
-def measure(client: str, api_base: str, n_calls: int, at_once: int) -> Figures:
-    """Let one client make its calls."""
-    if client == "stage":
-        judge = {"name": "hosted_vllm/judge", "api_base": api_base}
-        with tempfile.TemporaryDirectory(prefix="speed-") as folder:
-            job = owing_job(Path(folder), n_calls, judge, {"concurrency": at_once})
-            return asyncio.run(judge_all(job))
-    loop = bare_litellm("hosted_vllm/judge", api_base, prompts(n_calls), at_once) if client == "litellm" else (
-        bare_openai("judge", api_base, prompts(n_calls), at_once)
-    )  # fmt: skip
-    return asyncio.run(loop)
 
 
 def efficiency(book: Sequence[Mapping[str, Any]], at_once: int, mean_s: float, sigma: float) -> float:
@@ -69,20 +41,19 @@ def queue_s(waits_s: Sequence[float], at_once: int) -> float:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.speed_latency", description=__doc__)
+    parser = keeping_parser("speed_latency", __doc__)
     parser.add_argument("--at-once", type=int, nargs="+", default=[64, 256], help="calls at once")
     parser.add_argument("--rounds-of-calls", type=int, default=30, help="calls of each place, one after the other")
     parser.add_argument("--mean-s", type=float, default=1.0, help="mean latency")
     parser.add_argument("--sigma", type=float, default=0.5, help="how much it varies, as for a lognormal")
     parser.add_argument("--clients", nargs="+", default=CLIENTS, choices=CLIENTS)
-    add_option(parser)
     asked = parser.parse_args()
     rows, found = [], []
     for at_once in asked.at_once:
         n_calls = WARM_UP + -(-at_once * asked.rounds_of_calls // CRITERIA) * CRITERIA
         for client in asked.clients:
             with ServerProcess(seed=SEED, latency_mean_s=asked.mean_s, latency_sigma=asked.sigma) as server:
-                figures = in_process_of_its_own(measure, client, server.api_base, n_calls, at_once)
+                figures = in_process_of_its_own(client_figures, client, server.api_base, n_calls, at_once)
             share = efficiency(server.read_book(), at_once, asked.mean_s, asked.sigma)
             rows.append((client, at_once, figures.calls, f"{share:.3f}",
                          f"{figures.cpu_ms_a_call:.2f}", figures.failures))  # fmt: skip

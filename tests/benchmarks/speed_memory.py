@@ -1,12 +1,11 @@
 """Peak memory of the judge stage after few calls and after many: does it grow with their number?"""
 
-import argparse
 import asyncio
 import tempfile
 from pathlib import Path
 
 from tests.benchmarks.bench import Figures, in_process_of_its_own, judge_all, owing_job, table
-from tests.benchmarks.figures import Figure, add_option, report
+from tests.benchmarks.figures import Figure, keeping_parser, report
 from tests.faults.process import ServerProcess
 
 
@@ -20,10 +19,9 @@ def measure(api_base: str, n_calls: int, at_once: int) -> Figures:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.speed_memory", description=__doc__)
+    parser = keeping_parser("speed_memory", __doc__)
     parser.add_argument("--calls", type=int, nargs="+", default=[2_000, 20_000], help="calls of each run")
     parser.add_argument("--at-once", type=int, default=64, help="calls at once")
-    add_option(parser)
     asked = parser.parse_args()
     rows, figures = [], []
     first_mb = 0.0

@@ -4,11 +4,9 @@ What building takes stands beside a plain copy of the same rows to compressed JS
 beside opening an empty one. The texts are made-up words: they compress worse than what people read.
 """
 
-import argparse
 import statistics
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
@@ -17,8 +15,8 @@ from playwright.sync_api import Browser
 from tasks.aggregate import aggregate
 from tasks.config.job import Job
 from tasks.report.build import build
-from tests.benchmarks.bench import Clock, in_process_of_its_own, table
-from tests.benchmarks.figures import Figure, add_option, report
+from tests.benchmarks.bench import Clock, Figures, in_process_of_its_own, table
+from tests.benchmarks.figures import Figure, keeping_parser, report
 from tests.benchmarks.synthetic import REVISION, Size, add_night, made_up
 from tests.builders import job_on
 from tests.tasks.report.browser import browsing, chromium, visiting
@@ -46,14 +44,8 @@ _WHEN_DRAWN = """() => new Promise((resolve) => {
 _EMPTY = """<!doctype html><title>empty</title><script src="empty.js"></script>"""
 
 
-@dataclass(frozen=True)
-class Built:
-    """What a build took: seconds, CPU seconds and peak memory of its process, and how large the report is."""
-
-    seconds: float
-    cpu_s: float
-    peak_mb: float
-    size_mb: float
+Built = tuple[Figures, float]
+"""What a build took, and how many MB the report has."""
 
 
 def job_of(folder: Path) -> Job:
@@ -78,8 +70,7 @@ def built(folder: Path, site: Path) -> Built:
     """Build the report."""
     clock = Clock()
     written = build(job_of(folder), site)
-    figures = clock.figures(1)
-    return Built(figures.seconds, figures.cpu_s, figures.peak_mb, written.n_bytes / 1e6)
+    return clock.figures(1), written.n_bytes / 1e6
 
 
 def copied(folder: Path, target: Path) -> Built:
@@ -90,8 +81,7 @@ def copied(folder: Path, target: Path) -> Built:
         for name, columns in _COPIES.items():
             connection.execute(f"copy (select {columns} from {name}) to '{target / name}.json.gz' (format json)")
     figures = clock.figures(1)
-    size_mb = sum(path.stat().st_size for path in target.iterdir()) / 1e6
-    return Built(figures.seconds, figures.cpu_s, figures.peak_mb, size_mb)
+    return figures, sum(path.stat().st_size for path in target.iterdir()) / 1e6
 
 
 def openings(site: Path) -> list[tuple[str, float]]:
@@ -119,20 +109,19 @@ def opened(browser: Browser, folder: Path, name: str) -> float:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.speed_report", description=__doc__)
+    parser = keeping_parser("speed_report", __doc__)
     parser.add_argument("--models", type=int, default=20)
     parser.add_argument("--trials", type=int, default=3)
     parser.add_argument("--answer-words", type=int, default=700, help="about 5,000 characters")
     parser.add_argument("--explanation-words", type=int, default=45)
     parser.add_argument("--folder", type=Path, help="keep the made-up warehouse here and use it again")
-    add_option(parser)
     given = parser.parse_args()
     size = Size(given.models, given.trials, 1, given.answer_words, given.explanation_words)
     with tempfile.TemporaryDirectory() as temporary:
         folder, site = given.folder or Path(temporary) / "warehouse", Path(temporary) / "site"
         in_process_of_its_own(fill, folder, size)
-        copy = in_process_of_its_own(copied, folder, Path(temporary) / "copy")
-        builds = [("a plain copy to JSON", copy)]
+        copy, copy_mb = in_process_of_its_own(copied, folder, Path(temporary) / "copy")
+        builds = [("a plain copy to JSON", (copy, copy_mb))]
         builds.append(("first", in_process_of_its_own(built, folder, site)))
         builds.append(("again", in_process_of_its_own(built, folder, site)))
         in_process_of_its_own(one_night_more, folder, size)
@@ -142,11 +131,11 @@ def main() -> None:
             ["build", "s", "ratio", "CPU s", "ratio", "peak MB", "MB", "ratio"],
             [
                 (name, f"{each.seconds:.1f}", f"{each.seconds / copy.seconds:.2f}", f"{each.cpu_s:.1f}",
-                 f"{each.cpu_s / copy.cpu_s:.2f}", f"{each.peak_mb:.0f}", f"{each.size_mb:.0f}",
-                 f"{each.size_mb / copy.size_mb:.2f}") for name, each in builds
+                 f"{each.cpu_s / copy.cpu_s:.2f}", f"{each.peak_mb:.0f}", f"{mb:.0f}", f"{mb / copy_mb:.2f}")
+                for name, (each, mb) in builds
             ],
         ))  # fmt: skip
-        found = [Figure(name, each.cpu_s, builds[0][0], copy.cpu_s) for name, each in builds[1:]]
+        found = [Figure(name, each.cpu_s, builds[0][0], copy.cpu_s) for name, (each, _) in builds[1:]]
         pages = openings(site) if chromium() else [("no page was opened: Chromium is not installed", 1.0)]
         found += [Figure(name, each_ms, pages[0][0], pages[0][1], "ms") for name, each_ms in pages[1:]]
         print(table(

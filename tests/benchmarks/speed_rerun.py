@@ -4,7 +4,6 @@ The tasks are ingested and checked as always; answers and verdicts are written a
 done without Prefect, whose own start and bookkeeping are apart, once for what it leaves behind and once to be measured.
 """
 
-import argparse
 import asyncio
 import json
 import tempfile
@@ -29,7 +28,7 @@ from tasks.run.run_context import open_run_context
 from tasks.run.writing import StageReport
 from tasks.sample import plan_samples
 from tests.benchmarks.bench import in_process_of_its_own, table
-from tests.benchmarks.figures import Figure, add_option, report
+from tests.benchmarks.figures import Figure, keeping_parser, report
 from tests.benchmarks.synthetic import copy_rows
 from tests.builders import good_row
 from tests.tasks.dataset.rows import hub_criterion
@@ -137,10 +136,9 @@ async def _nothing_to_call(job: Job) -> None:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.speed_rerun", description=__doc__)
+    parser = keeping_parser("speed_rerun", __doc__)
     parser.add_argument("--models", type=int, default=20)
     parser.add_argument("--folder", type=Path, help="keep the warehouse here and use it again")
-    add_option(parser)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = given.folder or Path(temporary)

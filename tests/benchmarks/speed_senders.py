@@ -5,16 +5,14 @@ share the machine. The figures are those between the first call and the last. Ho
 take is measured with a sender that makes no call and answers by itself.
 """
 
-import argparse
 import asyncio
 import os
-import tempfile
 from pathlib import Path
 
 from tasks.llm.senders import pool
 from tests.benchmarks.answers_by_itself import AnswersByItself
-from tests.benchmarks.bench import Figures, bare_litellm, in_process_of_its_own, judge_all, owing_job, prompts, table
-from tests.benchmarks.figures import Figure, add_option, report
+from tests.benchmarks.bench import Figures, bare_litellm, in_process_of_its_own, judge_stage, prompts, table
+from tests.benchmarks.figures import Figure, keeping_parser, report
 from tests.faults.process import ServerProcess
 
 BARE, HERE, NO_CALLS = "LiteLLM loop", "stage", "1 sender without calls"
@@ -26,24 +24,20 @@ def measure(client: str, api_base: str, n_calls: int, at_once: int) -> Figures:
     """The figures of one client."""
     if client == BARE:
         return asyncio.run(bare_litellm("hosted_vllm/judge", api_base, prompts(n_calls), at_once))
-    judge = {"name": "hosted_vllm/judge", "api_base": api_base}
     calls = {"where": "ray", "address": "local", "senders": SENDERS[client]} if client in SENDERS else {}
     if client == NO_CALLS:
         os.environ["PYTHONPATH"] = str(Path(__file__).parents[2])
         pool.SenderProcess = AnswersByItself  # type: ignore[misc]
-    with tempfile.TemporaryDirectory(prefix="speed-") as folder:
-        job = owing_job(Path(folder), n_calls, judge, {"concurrency": at_once}, calls=calls)
-        return asyncio.run(judge_all(job))
+    return judge_stage(api_base, n_calls, at_once, calls=calls)
 
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.speed_senders", description=__doc__)
+    parser = keeping_parser("speed_senders", __doc__)
     parser.add_argument("--calls", type=int, default=3_000, help="calls of each client")
     parser.add_argument("--latency-s", type=float, nargs="+", default=[0.0, 0.2], help="how long each answer takes")
     parser.add_argument("--at-once", type=int, default=128, help="calls at once")
     parser.add_argument("--clients", nargs="+", default=CLIENTS, choices=CLIENTS)
-    add_option(parser)
     asked = parser.parse_args()
     for latency_s in asked.latency_s:
         found = {client: _measured(client, latency_s, asked.calls, asked.at_once) for client in asked.clients}

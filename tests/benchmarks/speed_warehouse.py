@@ -3,7 +3,6 @@
 The figures of the warehouse stand beside those of a bare DuckDB file that holds the same rows and nothing else.
 """
 
-import argparse
 import tempfile
 import time
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ import duckdb
 
 from tasks.aggregate import aggregate
 from tests.benchmarks.bench import Clock, in_process_of_its_own, table
-from tests.benchmarks.figures import Figure, add_option, report
+from tests.benchmarks.figures import Figure, keeping_parser, report
 from tests.benchmarks.synthetic import Size, made_up
 from tests.builders import job_on
 from tests.warehouse.parts import forget_parts
@@ -127,11 +126,10 @@ def figures_of(built: Build, copy_cpu_s: float, asked_ms: list[tuple[str, float,
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.speed_warehouse", description=__doc__)
+    parser = keeping_parser("speed_warehouse", __doc__)
     parser.add_argument("--vintages", type=int, nargs="+", default=[1], help="nights of verdicts, one build each")
     parser.add_argument("--models", type=int, default=20)
     parser.add_argument("--folder", type=Path, help="keep the made-up warehouses here and use them again")
-    add_option(parser)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         root = given.folder or Path(temporary)

@@ -21,13 +21,9 @@ NAMES = {
 }  # fmt: skip
 """Configurations name them, so none may be renamed."""
 OWN = {
-    "table": "criteria",
-    "expectation": "ExpectColumnValueLengthsToBeBetween",
-    "meaning": "a title is short",
-    "severity": "warning",
-    "column": "title",
-    "max_value": 9,
-}
+    "table": "criteria", "expectation": "ExpectColumnValueLengthsToBeBetween", "meaning": "a title is short",
+    "severity": "warning", "column": "title", "max_value": 9,
+}  # fmt: skip
 ALL = [each for name in benchmark_names() for each in all_expectations(load_benchmark(name).invariants)]
 
 

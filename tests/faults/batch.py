@@ -89,12 +89,9 @@ class Batches:
     def routes(self) -> list[web.RouteDef]:
         """The paths that are answered here."""
         return [
-            *self._files.routes(),
-            web.post(_PATH, self._take),
-            web.get(_PATH, self._list),
-            web.get(_PATH + "/{id}", self._poll),
-            web.post(_PATH + "/{id}/cancel", self._cancel),
-        ]
+            *self._files.routes(), web.post(_PATH, self._take), web.get(_PATH, self._list),
+            web.get(_PATH + "/{id}", self._poll), web.post(_PATH + "/{id}/cancel", self._cancel),
+        ]  # fmt: skip
 
     async def _take(self, http: web.Request) -> web.StreamResponse:
         try:
@@ -122,12 +119,9 @@ class Batches:
         start = next((place + 1 for place, batch in enumerate(newest) if batch.id == after), 0)
         page = [batch.described() for batch in newest[start : start + limit]]
         listed = {
-            "object": "list",
-            "data": page,
-            "first_id": page[0]["id"] if page else None,
-            "last_id": page[-1]["id"] if page else None,
-            "has_more": len(newest) > start + limit,
-        }
+            "object": "list", "data": page, "first_id": page[0]["id"] if page else None,
+            "last_id": page[-1]["id"] if page else None, "has_more": len(newest) > start + limit,
+        }  # fmt: skip
         return await send_json(http, listed)
 
     async def _poll(self, http: web.Request) -> web.StreamResponse:

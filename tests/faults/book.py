@@ -35,17 +35,10 @@ class Entry:
     def facts(self) -> dict[str, Any]:
         """All but the texts and the headers, for a file."""
         return {
-            "digest": self.digest,
-            "number": self.number,
-            "path": self.path,
-            "model": self.request.get("model"),
-            "is_judging": is_judging(self.request),
-            "status": self.status,
-            "is_paid": self.is_paid,
-            "is_delivered": self.is_delivered,
-            "arrived_at_s": self.arrived_at_s,
-            "answered_at_s": self.answered_at_s,
-        }
+            "digest": self.digest, "number": self.number, "path": self.path, "model": self.request.get("model"),
+            "is_judging": is_judging(self.request), "status": self.status, "is_paid": self.is_paid,
+            "is_delivered": self.is_delivered, "arrived_at_s": self.arrived_at_s, "answered_at_s": self.answered_at_s,
+        }  # fmt: skip
 
 
 @dataclass

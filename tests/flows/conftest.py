@@ -72,6 +72,42 @@ def _expected(returned: int, code: int, done: Done) -> Done:
     return done
 
 
+class Run:
+    """The command `prbench` in this process, with the same options behind every call."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], *where: str | Path) -> None:
+        self._capsys = capsys
+        self._where = where
+        self.out = self.err = ""
+
+    def __call__(self, *arguments: str | Path, code: int | tuple[int, ...] = 0) -> str:
+        """What it printed, or its error where it has to fail; `out` and `err` hold both."""
+        returned = main([str(each) for each in (*arguments, *self._where)])
+        self.out, self.err = self._capsys.readouterr()
+        assert returned in (code if isinstance(code, tuple) else (code,)), self.err
+        return self.err if code else self.out
+
+    def refusal(self, *arguments: str | Path, code: int | tuple[int, ...] = 2) -> str:
+        """The one line in which it refuses, which is all that it may print."""
+        line = self(*arguments, code=code)
+        assert ("", 1) == (self.out, line.count("\n")), line
+        return line
+
+    def json(self, *arguments: str | Path) -> Any:
+        return json.loads(self(*arguments, "--json"))
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    return Run(capsys)
+
+
+@pytest.fixture
+def asked(folder: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """The command on the warehouse of a module."""
+    return Run(capsys, "--warehouse", folder)
+
+
 @pytest.fixture(scope="session")
 def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A real Prefect server with a database of its own."""

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from flows.cli.main import main
 from flows.cli.options import Context
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
@@ -15,6 +14,7 @@ from tasks.config.job import Job
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tests.builders import good_row, write_jsonl
+from tests.flows.conftest import Run
 
 
 def job_of(folder: Path, dataset: str) -> Job:
@@ -51,16 +51,14 @@ def test_stages_that_need_a_revision_at_the_same_time_get_the_same_one(tmp_path:
     assert all(each is found[0] for each in found)
 
 
-def test_a_command_that_needs_no_data_set_runs_without_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_command_without_need_of_data_runs_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     sample = job_of(tmp_path, "{source: sample}")
     ingest(sample)
     for missing in ("nowhere.jsonl", "~nobody-at-all/tasks.jsonl"):
         job_of(tmp_path, f"{{source: {missing}}}")
-        assert main(["sql", "select count(*) from tasks", "--config", str(tmp_path / "night.yaml")]) == 0
-    assert capsys.readouterr().err == ""
+        run("sql", "select count(*) from tasks", "--config", str(tmp_path / "night.yaml"))
+    assert run.err == ""
 
 
 @pytest.mark.parametrize(
@@ -71,9 +69,7 @@ def test_a_command_that_needs_no_data_set_runs_without_one(
         ("{source: FILE, prompts: ~nobody-at-all/x}", "dataset.prompts: ~nobody-at-all/x: there is no such user"),
     ],
 )
-def test_a_data_set_that_is_not_there_is_told_where_it_is_needed(
-    tmp_path: Path, file: Path, dataset: str, said: str
-) -> None:
+def test_a_missing_data_set_is_told_where_it_is_needed(tmp_path: Path, file: Path, dataset: str, said: str) -> None:
     job = job_of(tmp_path, dataset.replace("FILE", str(file)))
     with pytest.raises(UsageError) as refused:
         print(job.data)

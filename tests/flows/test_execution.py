@@ -13,7 +13,8 @@ from flows.cli.main import main
 from flows.execution import execute
 from tasks.llm.ledger.ledger import Ledger
 from tasks.run.writing import StageReport
-from tests.builders import job_on
+from tests.builders import job_on, rows_in
+from tests.flows.conftest import Run
 from warehouse import Warehouse
 
 
@@ -22,8 +23,7 @@ def interrupt(*_: object, **__: object) -> NoReturn:
 
 
 def outcomes(folder: Path) -> list[Any]:
-    with Warehouse(folder).reader() as reader:
-        return [row["outcome"] for row in reader.rows("select outcome from runs")]
+    return [row["outcome"] for row in rows_in(folder, "select outcome from runs")]
 
 
 @pytest.mark.parametrize(
@@ -53,9 +53,7 @@ def test_ctrl_c_at_any_moment_of_a_run_interrupts_it(
 
 
 @pytest.mark.parametrize(("fails", "outcome"), [(interrupt, "interrupted"), (lambda: 1 / 0, "failed")])
-def test_work_that_is_cut_short_is_recorded_with_its_outcome(
-    fails: Callable[[], Any], outcome: str, tmp_path: Path
-) -> None:
+def test_work_cut_short_is_recorded_with_its_outcome(fails: Callable[[], Any], outcome: str, tmp_path: Path) -> None:
     try:
         execute(job_on("sample", tmp_path), fails)
     except ZeroDivisionError:
@@ -83,13 +81,12 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.slow
 @pytest.mark.parametrize("n_filled", [0, 60_000, 65_536])
 def test_a_full_disk_is_named_by_every_command(
-    disk: Path, n_filled: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    disk: Path, n_filled: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (disk / ".filled").write_bytes(bytes(n_filled))
     for command in ("ingest", "run", "leaderboard", "status", "aggregate", "sql tasks"):
-        assert 1 == main([*command.split(), "--warehouse", str(disk / "data")])
-        said = capsys.readouterr().err
+        said = run(*command.split(), "--warehouse", str(disk / "data"), code=1)
         assert f"the disk at {disk} is full (0.0 MB free); make room there" in said
         assert 1 == said.count("\n")
 

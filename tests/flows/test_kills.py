@@ -20,14 +20,9 @@ def test_a_command_that_is_killed_twice_loses_no_recorded_reply_and_ends_as_if_u
         configured(tmp_path, server.api_base)
         undisturbed = started_stages().start
         killing = Killing(
-            tmp_path,
-            server,
-            command_started,
-            longest_s=2.0,
-            share_from_start=0.0,
-            start_undisturbed=undisturbed,
+            tmp_path, server, command_started, longest_s=2.0, share_from_start=0.0, start_undisturbed=undisturbed,
             most_gap_s=MOST_COLD_GAP_S,
-        )
+        )  # fmt: skip
         figures = killing.kill(2)
     assert figures.kills == 2
     assert figures.again <= 2 * 8

@@ -26,9 +26,7 @@ def _paid_usd(server: FaultServer) -> float:
     return (prompts * PRICE["input_usd_per_mtok"] + answers * PRICE["output_usd_per_mtok"]) / 1e6
 
 
-def test_a_run_stops_before_its_cap_keeps_what_was_done_and_a_later_run_finishes(
-    command: Command, provider: FaultServer
-) -> None:
+def test_a_run_stops_before_its_cap_and_a_later_run_finishes(command: Command, provider: FaultServer) -> None:
     command.configure(**_priced(provider))
     stopped = command("run", "--warehouse", "data", "--max-usd", "3", code=4)
     assert "stopped at the budget" in stopped.stderr

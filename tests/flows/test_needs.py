@@ -32,9 +32,7 @@ def test_a_rubric_writer_that_no_judge_asks_is_not_needed(command: Command, prov
     assert f"{EMBEDDED}: not installed" in command("run", "--warehouse", "data", code=2).stderr
 
 
-def test_a_command_that_calls_nobody_needs_no_variable_of_an_endpoint(
-    command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_command_without_calls_needs_no_endpoint_variable(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NOT_SET_ANYWHERE", raising=False)
     model = {"name": "hosted_vllm/a", "label": "a", "api_base": "${NOT_SET_ANYWHERE}"}
     command.configure(dataset={"source": "sample"}, models=[model])

@@ -81,9 +81,7 @@ def test_status_shows_another_machine_and_reads_what_it_published(command: Comma
     node7.end()
 
 
-def test_a_run_that_was_stopped_while_another_machine_took_over_ends_in_one_line_and_writes_nothing(
-    command: Command,
-) -> None:
+def test_a_run_that_another_machine_took_over_ends_in_one_line_and_writes_nothing(command: Command) -> None:
     data = command.folder / "data"
     with FaultServer(lambda request, number: Answer(well_behaved(request, number).text, delay_s=0.3)) as server:
         at = {"api_base": server.api_base, "name": "hosted_vllm/m"}

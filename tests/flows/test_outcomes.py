@@ -23,9 +23,7 @@ from tests.builders import job_on
         (set[str](), "done"),
     ],
 )
-def test_of_all_outcomes_that_apply_the_first_in_the_order_of_the_exit_codes_counts(
-    applying: set[str], outcome: str
-) -> None:
+def test_of_the_outcomes_that_apply_the_first_in_order_of_exit_codes_counts(applying: set[str], outcome: str) -> None:
     assert outcome_of([StageReport("judge", **{name: True}) for name in sorted(applying)]) == outcome  # type: ignore[arg-type]
 
 

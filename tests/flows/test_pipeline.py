@@ -103,9 +103,7 @@ def test_failures_are_states_and_the_next_run_tries_those_that_may_pass(command:
         assert {row["status"] for row in command.sql(by_status)} == {"met", "unmet"}
 
 
-def test_a_run_whose_calls_all_fail_exits_1_and_says_the_cause_once(
-    command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_whose_calls_all_fail_exits_1_with_one_cause(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOSTED_VLLM_API_KEY", "a-wrong-key")
     error = {"message": "Who are you?", "type": "auth", "code": None}
     with FaultServer(lambda _request, _number: Answer(status=401, error=error)) as server:

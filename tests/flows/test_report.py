@@ -52,9 +52,7 @@ def links_of(prefect_api: str, run_id: str) -> list[str]:
     return [match for each in found for match in re.findall(r"\]\((.*?)\)", each["data"])]
 
 
-def test_a_run_ends_with_the_report_of_all_that_is_there_and_prefect_links_to_it(
-    filled: Command, prefect_api: str
-) -> None:
+def test_a_run_ends_with_the_report_of_all_there_is_and_prefect_links_to_it(filled: Command, prefect_api: str) -> None:
     done = filled.json("run", "--model", "brief", "--warehouse", "data", "-q")
 
     index = filled.folder / "data/report/prbench/index.html"
@@ -109,9 +107,7 @@ def serving(command: Command) -> Iterator[tuple[str, subprocess.Popen[str]]]:
         process.wait()
 
 
-def test_a_served_report_answers_this_machine_alone_and_ends_with_ctrl_c(
-    filled: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_served_report_answers_only_here_until_ctrl_c(filled: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BROWSER", "true")
     with serving(filled) as (address, process):
         with urllib.request.urlopen(address) as page:

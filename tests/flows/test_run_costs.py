@@ -15,7 +15,7 @@ from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply
 from tasks.maintain.spending import latest_runs, spent, store_spend, total_cost_usd
 from tasks.report.content.edition import filled
-from tests.builders import at, row
+from tests.builders import at, row, rows_in
 from tests.flows.cli.test_keeping import folder, job, write
 from warehouse import Warehouse
 
@@ -78,11 +78,7 @@ def test_all_places_tell_the_same_cost_of_a_run_that_was_killed(
     verdicts = [control_verdict(run_id="killed", cost_usd=2.5)]
     write(folder, runs=[begun(folder, "killed")], control_verdicts=verdicts)
     called(folder, "killed", PAID)
-    told = {
-        "status --runs": latest_runs(job)[0]["cost_usd"],
-        "status --spend": summed(spent(job)),
-        "in Prefect": None,
-    }
+    told = {"status --runs": latest_runs(job)[0]["cost_usd"], "status --spend": summed(spent(job)), "in Prefect": None}
     asyncio.run(recorded.show_results(job.model_copy(update={"run_id": "killed"})))
     told["in Prefect"] = summed(shown["cost"])
     (killed,) = mark_killed(job)
@@ -132,14 +128,11 @@ def test_a_cost_that_is_not_known_is_null_and_never_0(
     assert run_row(job, [], at(2), at(1), "done")["ended_at"] == at(2)  # the clock was set back
     assert store_spend(job) == len(paid)
     Warehouse(folder).publish()
-    with Warehouse(folder).reader() as reader:
-        (shown_run,) = reader.rows(filled("history/runs", {"benchmark": "prbench", "living": [], "run": "another"}))
+    (shown_run,) = rows_in(folder, filled("history/runs", {"benchmark": "prbench", "living": [], "run": "another"}))
     assert (shown_run["cost_usd"], shown_run["unpriced_calls"]) == (cost, unpriced)
 
 
-def test_a_damaged_ledger_keeps_no_run_from_beginning(
-    folder: Path, job: Job, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_ledger_lets_every_run_begin(folder: Path, job: Job, capsys: pytest.CaptureFixture[str]) -> None:
     write(folder, runs=[begun(folder, "killed")])
     called(folder, "killed", PAID)
     with (folder / "ledger" / "calls.sqlite").open("r+b") as file:

@@ -19,19 +19,12 @@ from tests.flows.conftest import PRBENCH
 
 pytestmark = pytest.mark.slow
 
-SECRETS = {
-    "HOSTED_VLLM_API_KEY": "sk-planted-0011223344556677",
-    "TEAM_HEADER": "header-planted-8899aabbccdd",
-}
+SECRETS = {"HOSTED_VLLM_API_KEY": "sk-planted-0011223344556677", "TEAM_HEADER": "header-planted-8899aabbccdd"}
 URL_PASSWORD = "url-planted-eeff00112233"
 
 
 KEY = SECRETS["HOSTED_VLLM_API_KEY"]
-FORMS = [
-    base64.b64encode(f"user:{KEY}".encode()).decode(),
-    quote(f"key={KEY}", safe=""),
-    json.dumps({"key": KEY}),
-]
+FORMS = [base64.b64encode(f"user:{KEY}".encode()).decode(), quote(f"key={KEY}", safe=""), json.dumps({"key": KEY})]
 """The key as providers may repeat it, beside as it is."""
 
 

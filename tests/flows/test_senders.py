@@ -99,9 +99,7 @@ def _wait_for(run: "subprocess.Popen[str]", is_so: Callable[[], object]) -> None
         time.sleep(0.2)
 
 
-def test_doctor_starts_a_sender_on_each_node_and_names_what_it_lacks(
-    command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_doctor_starts_senders_and_names_what_they_lack(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MISTRAL_API_KEY", raising=False)
     models = [{"name": "mistral/mistral-small-latest"}]
     command.configure(dataset={"source": "sample"}, models=models, calls=CALLS)

@@ -11,14 +11,23 @@ from tasks.check import check
 from tasks.ingest import ingest
 from tasks.run.writing import StageReport
 from tasks.stores import Store
-from tests.builders import admitted, criterion, job_on, response, verdict, write_jsonl
+from tests.builders import admitted, criterion, job_on, response, verdict, write_jsonl, written
+from tests.faults.server import FaultServer
 from tests.tasks.aggregate.scores_oracle import World, random_world
 from tests.tasks.check.bad_rows import all_rows
 from tests.tasks.stores.memory import memory_store
-from warehouse import Reader, Warehouse
+from warehouse import Reader
 
 Rows = Mapping[str, list[dict[str, Any]]]
 Fill = Callable[[Rows], Reader]
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
+    """A provider that answers well, and a key for it."""
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with FaultServer() as running:
+        yield running
 
 
 @pytest.fixture
@@ -34,9 +43,7 @@ def published(tmp_path: Path) -> Iterator[Fill]:
     readers = []
 
     def fill(rows: Rows) -> Reader:
-        warehouse = Warehouse(tmp_path / "warehouse")
-        for table_name, of_table in rows.items():
-            warehouse.write(table_name, of_table)
+        warehouse = written(tmp_path / "warehouse", rows)
         warehouse.publish()
         readers.append(warehouse.reader())
         return readers[-1]
@@ -55,9 +62,7 @@ def world() -> World:
 @pytest.fixture(scope="session")
 def world_reader(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
     """The published warehouse of the random rubrics."""
-    warehouse = Warehouse(tmp_path_factory.mktemp("world"))
-    for table_name, rows in rows_of(world).items():
-        warehouse.write(table_name, rows)
+    warehouse = written(tmp_path_factory.mktemp("world"), rows_of(world))
     warehouse.publish()
     with warehouse.reader() as reader:
         yield reader

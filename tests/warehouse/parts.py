@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sql
+from tests.builders import rows_in
 from warehouse import Warehouse
 from warehouse.listing import begin
 from warehouse.parts import PartStore
@@ -62,8 +63,7 @@ def standing(table_name: str, rows: Iterable[Row], retracted: Iterable[str] = ()
 
 def published(warehouse: Warehouse, table_name: str) -> list[Row]:
     """The rows of a published table, sorted by key."""
-    with warehouse.reader() as reader:
-        return reader.rows(f"from {table_name} order by {', '.join(TABLES[table_name].key)}")
+    return rows_in(warehouse.root, f"from {table_name} order by {', '.join(TABLES[table_name].key)}")
 
 
 def without_marts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -237,9 +237,7 @@ print(json.dumps({"wrong": wrong[:5], "known": len(known)}), flush=True)
 
 
 @pytest.mark.slow
-def test_who_reads_the_parts_while_they_are_merged_sees_every_row_once(
-    warehouse: Warehouse, start: Start, tmp_path: Path
-) -> None:
+def test_who_reads_parts_during_a_merge_sees_every_row_once(warehouse: Warehouse, start: Start, tmp_path: Path) -> None:
     stop, looks = tmp_path / "stop", tmp_path / "looks"
     looks.touch()
     write_runs(warehouse, "before-a", "before-b")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import sql
-from tests.builders import SHARED_DATA, row
+from tests.builders import SHARED_DATA, row, rows_in
 from warehouse import Reader, Warehouse
 from warehouse.columns import COLUMNS
 from warehouse.tables import TABLES
@@ -179,10 +179,8 @@ def test_the_oldest_client_reads_every_table_and_view(tmp_path: Path) -> None:
     warehouse = Warehouse(tmp_path)
     warehouse.write("runs", [row("runs", run_id="a-run")])
     warehouse.publish()
-    with warehouse.reader() as reader:
-        held = {f"{each['table_schema']}.{each['table_name']}" for each in reader.rows(
-            "select table_schema, table_name from information_schema.tables where table_catalog = current_database()"
-        )}  # fmt: skip
+    query = "select concat(table_schema, '.', table_name) as name from information_schema.tables where table_catalog = "
+    held = {each["name"] for each in rows_in(warehouse.root, f"{query}current_database()")}
 
     client = subprocess.run(
         ["uv", "run", "--quiet", "--no-project", "--python", sys.executable, *OLDEST_CLIENT, "python", "-c", READ_ALL,

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.builders import response, row, verdict
+from tests.builders import response, row, rows_in, verdict
 from tests.warehouse.parts import without_marts, without_models
 from warehouse import Warehouse, WarehouseError
 from warehouse.columns import COLUMNS
@@ -104,11 +104,9 @@ def anew(warehouse: Warehouse) -> Rows:
 
 
 DAMAGES = {
-    "a flipped bit": flip,
-    "cut short": lambda path: path.write_bytes(path.read_bytes()[:-9]),
-    "empty": lambda path: path.write_bytes(b""),
-    "deleted": Path.unlink,
-}
+    "a flipped bit": flip, "cut short": lambda path: path.write_bytes(path.read_bytes()[:-9]),
+    "empty": lambda path: path.write_bytes(b""), "deleted": Path.unlink,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("what", DAMAGES)
@@ -176,9 +174,7 @@ def test_single_bits_flipped_in_parts_of_every_table_never_change_what_is_publis
     assert not warehouse.damage()
 
 
-def test_no_flipped_bit_in_a_part_that_is_read_for_the_first_time_is_ever_published(
-    warehouse: Warehouse, quick: None
-) -> None:
+def test_no_flipped_bit_in_a_part_read_for_the_first_time_is_published(warehouse: Warehouse, quick: None) -> None:
     chosen = random.Random(3)
     warehouse.write("verdicts", verdicts_on(response("t"), 30))
     (part,) = warehouse.store.standing("verdicts")
@@ -205,9 +201,7 @@ def test_parts_with_swapped_names_are_damaged(warehouse: Warehouse, quick: None)
     assert before == rows_of(warehouse) == anew(warehouse)
 
 
-def test_rows_that_came_after_a_damaged_part_stand_before_what_is_restored_of_it(
-    warehouse: Warehouse, quick: None
-) -> None:
+def test_rows_that_came_after_a_damaged_part_stand_before_its_restored_ones(warehouse: Warehouse, quick: None) -> None:
     filled(warehouse)
     victim = warehouse.store.standing("runs")[-1].path
     flip(victim)
@@ -341,8 +335,7 @@ def test_rows_that_neither_parts_nor_the_database_have_are_listed_until_they_are
     filled(warehouse)
     victim = warehouse.store.standing("verdicts")[1]
     rows = rows_of(warehouse)["verdicts"]
-    with warehouse.reader() as reader:
-        lost = reader.rows("from verdicts where trial = 2")
+    lost = rows_in(warehouse.root, "from verdicts where trial = 2")
     victim.path.unlink()
     warehouse.database.unlink()
     warehouse.publish()
@@ -448,9 +441,7 @@ def test_a_database_whose_damage_shows_while_it_is_added_to_is_built_anew_from_v
     assert [1] == [loss.n_rows for loss in warehouse.losses()]
 
 
-def test_a_run_begins_although_the_manifest_of_a_table_that_it_writes_is_damaged(
-    warehouse: Warehouse, quick: None
-) -> None:
+def test_a_run_begins_although_the_manifest_of_a_table_it_writes_is_damaged(warehouse: Warehouse, quick: None) -> None:
     before = filled(warehouse)
     warehouse.compact(grace_s=0)
     (warehouse.store.root / "runs" / "manifest.json").write_bytes(b"{")

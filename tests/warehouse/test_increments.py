@@ -123,9 +123,7 @@ def test_whatever_was_written_merged_or_retracted_in_any_order_is_published_as_f
 # late parts
 
 
-def test_a_late_part_with_a_key_of_a_later_part_is_built_in_where_it_belongs(
-    warehouse: Warehouse, seen: list[bool]
-) -> None:
+def test_a_late_part_with_a_later_key_is_built_in_where_it_belongs(warehouse: Warehouse, seen: list[bool]) -> None:
     put(warehouse.root, "runs", 5, [row("runs", run_id="a", command="second")])
     warehouse.publish()
     put(warehouse.root, "runs", 3, [row("runs", run_id="a", command="first")])
@@ -189,9 +187,7 @@ def test_a_retracted_import_is_not_published_nor_are_verdicts_on_it(warehouse: W
     assert_as_from_anew(warehouse)
 
 
-def test_what_was_retracted_is_back_with_its_verdicts_when_it_is_imported_again(
-    warehouse: Warehouse, seen: list[bool]
-) -> None:
+def test_what_was_retracted_is_back_with_its_verdicts_when_reimported(warehouse: Warehouse, seen: list[bool]) -> None:
     import_answers(warehouse, "import-1", "a")
     warehouse.write("retractions", [retraction("import-1", True)])
     assert ([], []) == tasks_of(warehouse)
@@ -203,9 +199,7 @@ def test_what_was_retracted_is_back_with_its_verdicts_when_it_is_imported_again(
     assert_as_from_anew(warehouse)
 
 
-def test_verdicts_that_are_judged_late_on_a_retracted_response_are_left_out(
-    warehouse: Warehouse, seen: list[bool]
-) -> None:
+def test_verdicts_judged_late_on_a_retracted_response_are_left_out(warehouse: Warehouse, seen: list[bool]) -> None:
     import_answers(warehouse, "import-1", "a")
     warehouse.write("retractions", [retraction("import-1", True)])
     warehouse.publish()
@@ -216,9 +210,7 @@ def test_verdicts_that_are_judged_late_on_a_retracted_response_are_left_out(
     assert [False, True] == seen
 
 
-def test_a_response_that_another_import_brought_as_well_stays_with_its_verdicts(
-    warehouse: Warehouse, seen: list[bool]
-) -> None:
+def test_a_response_that_another_import_brought_stays_with_verdicts(warehouse: Warehouse, seen: list[bool]) -> None:
     import_answers(warehouse, "import-1", "a")
     warehouse.write("responses", [response("a", import_batch="import-2", error="of the second")])
     warehouse.compact()
@@ -228,9 +220,7 @@ def test_a_response_that_another_import_brought_as_well_stays_with_its_verdicts(
     assert ["of the second"] == [found["error"] for found in published(warehouse, "responses")]
 
 
-def test_a_response_that_comes_back_by_another_import_brings_its_verdicts_back(
-    warehouse: Warehouse, seen: list[bool]
-) -> None:
+def test_a_response_back_by_another_import_brings_its_verdicts_back(warehouse: Warehouse, seen: list[bool]) -> None:
     import_answers(warehouse, "import-1", "a")
     warehouse.write("retractions", [retraction("import-1", True)])
     assert ([], []) == tasks_of(warehouse)

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sql
-from tests.builders import at, response, row
+from tests.builders import at, response, row, rows_in
 from tests.warehouse.conftest import Start
 from tests.warehouse.parts import named
 from warehouse import Warehouse, WarehouseError
@@ -162,9 +162,7 @@ def test_a_database_of_another_making_is_built_anew(warehouse: Warehouse) -> Non
     assert ["r"] == [found["run_id"] for found in state(warehouse)["runs"]]
 
 
-def test_a_kill_while_publishing_leaves_the_published_file_and_the_next_one_is_whole(
-    warehouse: Warehouse, start: Start
-) -> None:
+def test_a_kill_while_publishing_leaves_the_file_and_the_next_one_whole(warehouse: Warehouse, start: Start) -> None:
     write(warehouse, "runs", [run_row("r", "run")])
     warehouse.publish()
     before = warehouse.database.read_bytes()
@@ -241,9 +239,7 @@ print(json.dumps({"wrong": wrong[:5], "seen": sorted(seen), "n": n}), flush=True
 
 
 @pytest.mark.slow
-def test_a_reader_that_opens_at_any_instant_sees_one_consistent_state(
-    warehouse: Warehouse, start: Start, tmp_path: Path
-) -> None:
+def test_a_reader_sees_one_consistent_state_at_any_instant(warehouse: Warehouse, start: Start, tmp_path: Path) -> None:
     write(warehouse, "runs", [run_row("r0", "run")])
     warehouse.publish()
     reader = start(OPEN_AGAIN_AND_AGAIN, warehouse.database, tmp_path / "stop")
@@ -289,8 +285,7 @@ def test_a_part_of_an_earlier_version_is_read_by_the_names_of_its_columns(wareho
     (folder / ".written").rename(folder / named(folder / ".written", 1))
     warehouse.publish()
 
-    with warehouse.reader() as reader:
-        found = reader.rows("select run_id, command, outcome from runs order by run_id")
+    found = rows_in(warehouse.root, "select run_id, command, outcome from runs order by run_id")
     assert [("now", "judge", None), ("then", "run", None)] == [tuple(each.values()) for each in found]
 
 
@@ -312,9 +307,7 @@ def test_only_models_behind_tables_that_took_something_in_are_built_again_and_al
                 assert made.rows(f"from {model.name} order by all") == kept.rows(f"from {model.name} order by all")
 
 
-def test_single_rows_are_found_by_an_index_until_a_table_is_large(
-    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_single_rows_have_an_index_in_small_tables(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("warehouse.build._MOST_INDEXED", 1)
     indexed = {}
     for name in ("t1", "t2"):
@@ -344,8 +337,7 @@ def test_checks_of_results_change_no_model(warehouse: Warehouse, monkeypatch: py
         warehouse.publish()
 
     assert [{"checks"}, set(), {"checks"}] == asked
-    with warehouse.reader() as reader:
-        assert ["ingest", "judge", "ingest"] == [r["suite"] for r in reader.rows("from checks order by run_id")]
+    assert ["ingest", "judge", "ingest"] == [r["suite"] for r in rows_in(warehouse.root, "from checks order by run_id")]
 
 
 def test_models_that_read_a_table_in_part_ask_for_that_part() -> None:

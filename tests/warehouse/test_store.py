@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from tests.builders import at, response, row
+from tests.builders import at, one_line, response, row
 from tests.warehouse.conftest import Start
 from warehouse import Warehouse, WarehouseError
 from warehouse.tables import TABLES
@@ -43,9 +43,7 @@ def test_a_part_is_named_by_its_content(warehouse: Warehouse) -> None:
 
 
 @pytest.mark.parametrize("table_name", TABLES)
-def test_a_part_carries_the_schema_of_the_contract_even_where_all_is_null(
-    warehouse: Warehouse, table_name: str
-) -> None:
+def test_a_part_has_the_schema_of_the_contract_even_where_all_is_null(warehouse: Warehouse, table_name: str) -> None:
     name = warehouse.write(table_name, [dict.fromkeys(TABLES[table_name].columns)])
 
     assert TABLES[table_name].schema == pq.read_schema(warehouse.store.root / table_name / str(name))
@@ -93,10 +91,8 @@ def test_a_disk_that_refuses_is_told_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "responses").write_text("in the way", encoding="utf-8")
 
-    with pytest.raises(WarehouseError) as caught:
+    with pytest.raises(WarehouseError, match=one_line()):
         Warehouse(tmp_path).write("responses", [response("t")])
-
-    assert 1 == len(str(caught.value).splitlines())
 
 
 WRITE_FOR_EVER = """
@@ -119,9 +115,7 @@ def wait_for(folder: Path, pattern: str, process: Any) -> None:
         time.sleep(0.0005)
 
 
-def test_a_kill_in_the_middle_of_a_write_leaves_whole_parts_and_nothing_half(
-    warehouse: Warehouse, start: Start
-) -> None:
+def test_a_kill_in_the_midst_of_a_write_leaves_whole_parts_and_nothing_half(warehouse: Warehouse, start: Start) -> None:
     folder = warehouse.root / "parts" / "responses"
     for _ in range(5):
         process = start(WRITE_FOR_EVER, warehouse.root)

@@ -85,9 +85,7 @@ def test_a_version_that_cannot_be_told_is_told_in_one_line(warehouse: Warehouse,
 
 
 @pytest.mark.parametrize("change", ["update published_from set stamp = 'other'", "drop table published_from"])
-def test_a_database_of_another_code_is_told_in_one_line_and_renewed_by_publishing(
-    warehouse: Warehouse, change: str
-) -> None:
+def test_another_code_s_database_is_told_in_a_line_and_renewed_by_publishing(warehouse: Warehouse, change: str) -> None:
     warehouse.write("runs", [row("runs", run_id="r")])
     warehouse.publish()
     with duckdb.connect(str(warehouse.database)) as connection:

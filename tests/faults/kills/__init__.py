@@ -9,15 +9,6 @@ from tests.faults.kills.outcome import recorded, tables
 from tests.faults.kills.starting import Run, Stages, command_started, configured, started_stages
 
 __all__ = [
-    "MOST_COLD_GAP_S",
-    "MOST_GAP_S",
-    "Killing",
-    "Run",
-    "Stages",
-    "command_started",
-    "configured",
-    "provider",
-    "recorded",
-    "started_stages",
-    "tables",
-]
+    "MOST_COLD_GAP_S", "MOST_GAP_S", "Killing", "Run", "Stages", "command_started", "configured", "provider",
+    "recorded", "started_stages", "tables",
+]  # fmt: skip

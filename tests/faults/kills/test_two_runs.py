@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders import rows_in
 from tests.faults.answers import Answer, Behaviour, is_judging, well_behaved
 from tests.faults.content import Request
 from tests.faults.kills import Run, Stages, configured, recorded, started_stages, tables
@@ -41,8 +42,7 @@ def wait_for(condition: Callable[[], bool], timeout_s: float = 60) -> None:
 
 
 def outcomes(warehouse: Path) -> list[str]:
-    with Warehouse(warehouse).reader() as reader:
-        return [row["outcome"] for row in reader.rows("select outcome from runs order by started_at")]
+    return [row["outcome"] for row in rows_in(warehouse, "select outcome from runs order by started_at")]
 
 
 def is_complete(warehouse: Path) -> bool:
@@ -69,8 +69,7 @@ def test_two_runs_at_once_share_the_work_and_no_call_is_made_twice_while_readers
         second = stages.start(tmp_path, data)
         n_reads = 0
         while first.poll() is None or second.poll() is None:
-            with Warehouse(data).reader() as reader:
-                rows = reader.rows("select count(*) as n, count(distinct verdict_id) as n_ids from verdicts")
+            rows = rows_in(data, "select count(*) as n, count(distinct verdict_id) as n_ids from verdicts")
             assert rows[0]["n"] == rows[0]["n_ids"]
             n_reads += 1
         assert (first.code, second.code) == (0, 0), first.complaint + second.complaint
@@ -99,9 +98,7 @@ def test_a_run_goes_on_with_what_a_killed_one_at_its_side_had_in_hand(stages: St
 
 
 @pytest.mark.long
-def test_a_clock_that_jumps_back_an_hour_between_two_runs_loses_and_doubles_nothing(
-    stages: Stages, tmp_path: Path
-) -> None:
+def test_a_clock_that_jumps_back_between_two_runs_loses_and_doubles_nothing(stages: Stages, tmp_path: Path) -> None:
     def fails_at_times(request: Request, number: int) -> Answer:
         text = request["messages"][0]["content"]
         if is_judging(request) and sum(map(ord, text)) % 3 == 0:

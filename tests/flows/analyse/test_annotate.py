@@ -111,9 +111,7 @@ def test_a_reply_without_labels_is_asked_for_once_more_then_a_failed_row_that_th
     )
 
 
-def test_labels_that_the_data_set_has_stay_and_missing_ones_are_used_and_marked(
-    command: Command, provider: FaultServer
-) -> None:
+def test_the_data_set_s_labels_stay_and_missing_ones_are_used(command: Command, provider: FaultServer) -> None:
     ready(command, provider)
     before = command.sql("select task_id, decision_types, economic_pathways from tasks order by task_id")
     command("annotate")
@@ -168,9 +166,7 @@ def test_a_label_that_nobody_uses_any_more_leaves_its_comparison(command: Comman
     assert any(row["f1"] is None and row["n"] == 0 for row in rows)
 
 
-def test_an_annotator_with_the_name_of_the_data_set_s_own_labels_is_refused(
-    command: Command, provider: FaultServer
-) -> None:
+def test_an_annotator_named_like_the_data_set_s_own_labels_is_refused(command: Command, provider: FaultServer) -> None:
     ready(command, provider, annotator(provider, "released"))
 
     assert "the label 'released' stands for the data set's own labels" in command("annotate", code=2).stderr
@@ -225,9 +221,7 @@ def test_a_budget_stops_the_calls_and_the_next_run_continues(command: Command, p
     assert len({prompt_of(each) for each in provider.book}) == len(provider.book)
 
 
-def test_a_provider_s_batches_make_the_calls_where_the_annotator_is_configured_so(
-    command: Command, provider: FaultServer
-) -> None:
+def test_an_annotator_s_calls_are_made_in_batches_where_so_configured(command: Command, provider: FaultServer) -> None:
     ready(command, provider, annotator(provider, mode="batch"))
     command("annotate", "decision_type")
 

@@ -1,6 +1,5 @@
 """Commands on a warehouse of made-up rows, and what they print."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -8,10 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from flows.cli.main import main
 from tasks.aggregate import aggregate
-from tests.builders import job_on
-from warehouse import Warehouse
+from tests.builders import job_on, written
+from tests.flows.conftest import Run
 
 
 def stored(folder: Path, tables: Mapping[str, list[dict[str, Any]]]) -> Path:
@@ -19,25 +17,13 @@ def stored(folder: Path, tables: Mapping[str, list[dict[str, Any]]]) -> Path:
     (folder / "finance.jsonl").write_text("{}\n", encoding="utf-8")
     (folder / "prbench.yaml").write_text(yaml.safe_dump({"dataset": {"source": str(folder / "finance.jsonl")}}))
     job = job_on(folder / "finance.jsonl", folder / "data")
-    revision = job.data.revision
-    for table_name, rows in tables.items():
-        known = [row | ({"dataset_revision": revision} if "dataset_revision" in row else {}) for row in rows]
-        Warehouse(job.warehouse).write(table_name, known)
+    written(job.warehouse, tables, job.data.revision)
     aggregate(job)
     return folder
 
 
-class Asked:
+class Asked(Run):
     """The command on the folder, and what it printed."""
 
     def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self._where = ["--config", str(folder / "prbench.yaml"), "--warehouse", str(folder / "data")]
-        self._capsys = capsys
-
-    def __call__(self, *arguments: str, code: int = 0) -> str:
-        assert main([*arguments, *self._where]) == code
-        said = self._capsys.readouterr()
-        return said.err if code else said.out
-
-    def json(self, *arguments: str) -> Any:
-        return json.loads(self(*arguments, "--json"))
+        super().__init__(capsys, "--config", folder / "prbench.yaml", "--warehouse", folder / "data")

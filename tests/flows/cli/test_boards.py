@@ -4,13 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from flows.cli.main import main
 from tests import builders
-from tests.builders import admitted, criterion, response, verdict
+from tests.builders import admitted, criterion, response, verdict, written
 from tests.flows.cli.asking import Asked, stored
+from tests.flows.conftest import Run
 from tests.tasks.aggregate.test_cookbook import small_world
 from tests.tasks.compare.comparisons import judged, tasks_of, together
-from warehouse import Warehouse
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +92,7 @@ def test_what_clipping_hides_who_has_no_verdict_and_which_ranks_are_possible_is_
 
 
 def test_who_has_no_rank_and_who_stands_below_a_lower_score_is_said_with_the_tasks_that_ranks_compare(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, run: Run
 ) -> None:
     tasks = {f"t{n}": [(10, "Accuracy"), (10, "Risk")] for n in range(10)}
     half, whole = [1, 0.0], [1, 1.0]
@@ -103,13 +102,9 @@ def test_who_has_no_rank_and_who_stands_below_a_lower_score_is_said_with_the_tas
         judged({task: half if n else whole for n, task in enumerate(tasks) if n < 8}, "late", rubrics=tasks),
         judged({task: whole for n, task in enumerate(tasks) if n < 4}, "begun", rubrics=tasks),
     )
-    warehouse = Warehouse(tmp_path)
-    for table_name, of_table in rows.items():
-        warehouse.write(table_name, of_table)
-    warehouse.publish()
+    written(tmp_path, rows).publish()
 
-    assert main(["leaderboard", "--warehouse", str(tmp_path)]) == 0
-    shown = " ".join(capsys.readouterr().out.split())
+    shown = " ".join(run("leaderboard", "--warehouse", str(tmp_path)).split())
     assert (
         "Ranks compare only the tasks with a complete trial for every ranked model (finance 8), so a higher score can "
         "stand below: full on finance."
@@ -152,10 +147,7 @@ def test_a_line_separates_what_is_ranked_under_different_judges(asked: Asked) ->
     ("criteria", "Missing argument"),
 ])  # fmt: skip
 def test_what_cannot_be_asked_is_refused_in_one_line(asked: Asked, arguments: str, said: str) -> None:
-    error = asked(*arguments.split(), code=2)
-
-    assert said in error
-    assert len(error.strip().splitlines()) == 1
+    assert said in asked.refusal(*arguments.split())
 
 
 @pytest.mark.parametrize("arguments", [

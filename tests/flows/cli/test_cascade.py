@@ -1,6 +1,5 @@
 """`prbench cascade`: rules evaluated on imported verdicts, and what it says where there is nothing to evaluate."""
 
-import json
 import random
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,8 @@ import yaml
 
 from flows.cli.main import main
 from flows.run.validation import sound_settings
-from tests.builders import write_jsonl
+from tests.builders import rows_in, write_jsonl
+from tests.flows.conftest import Run
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
@@ -22,8 +22,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("cascade")
     at = ["--warehouse", str(folder / "data"), "-q"]
     assert 0 == main(["ingest", *at])
-    with Warehouse(folder / "data").reader() as reader:
-        criteria = reader.rows("select task_id, criterion_id from criteria order by all")
+    criteria = rows_in(folder / "data", "select task_id, criterion_id from criteria order by all")
     tasks = sorted({each["task_id"] for each in criteria})
     answers = [{"task": task, "model": model, "response": f"By {model}."} for task in tasks for model in "ab"]
     generator = random.Random(1)
@@ -42,19 +41,17 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "data"
 
 
-def asked(data: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    code = main(["cascade", *arguments, "--warehouse", str(data)])
-    said = capsys.readouterr()
-    return code, said.out, said.err
+@pytest.fixture
+def asked(data: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """A command on the warehouse."""
+    return Run(capsys, "--warehouse", data)
 
 
-def test_the_picked_rule_can_be_pasted_into_the_configuration(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rules = json.loads(asked(data, capsys, "cheap", "strong", "--json")[1])["rules"]
+def test_the_picked_rule_can_be_pasted_into_the_configuration(asked: Run) -> None:
+    rules = asked.json("cascade", "cheap", "strong")["rules"]
     lows = {rule["rule"]: rule["chosen_on"]["agreement_ci_low"] for rule in rules if rule["when"]}
     reached = max(low for low in lows.values() if low is not None)
-    code, out, _ = asked(data, capsys, "cheap", "strong", "--bound", f"agreement={reached}", "--json")
-    found = json.loads(out)
-    assert 0 == code
+    found = asked.json("cascade", "cheap", "strong", "--bound", f"agreement={reached}")
     assert {"agreement": reached} == found["bound"]
     assert lows[found["picked"]["rule"]] == reached
     judges = [
@@ -67,8 +64,8 @@ def test_the_picked_rule_can_be_pasted_into_the_configuration(data: Path, capsys
     assert ["cheap-then-strong"] == [judge.label for judge in settings.judges]
 
 
-def test_rules_and_what_was_left_out_are_shown_and_stored_once(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shown = [asked(data, capsys, "cheap", "strong", "--all")[1] for _ in range(2)]
+def test_rules_and_what_was_left_out_are_shown_and_stored_once(data: Path, asked: Run) -> None:
+    shown = [asked("cascade", "cheap", "strong", "--all") for _ in range(2)]
     assert "cheap first, then strong; figures are against strong alone." in shown[0]
     assert "cheap has no stored confidence" in shown[0]
     assert "Warning: rules made from 4 tasks are unreliable; below 50 so are their intervals." in shown[0]
@@ -76,8 +73,7 @@ def test_rules_and_what_was_left_out_are_shown_and_stored_once(data: Path, capsy
     assert shown[0] == shown[1]
     query = "select count(*) from cascade_rules where evaluation_id = (select arg_max(evaluation_id, created_at) from "
     with Warehouse(data).reader() as reader:
-        assert reader.value(f"{query} cascade_rules)") == len(json.loads(asked(data, capsys, "cheap", "strong",
-                                                                               "--json")[1])["rules"])  # fmt: skip
+        assert reader.value(f"{query} cascade_rules)") == len(asked.json("cascade", "cheap", "strong")["rules"])
 
 
 @pytest.mark.parametrize(("arguments", "said"), [
@@ -87,10 +83,5 @@ def test_rules_and_what_was_left_out_are_shown_and_stored_once(data: Path, capsy
     (["cheap", "strong", "--bound", "kappa=much"], "'kappa=much' is no bound"),
     (["cheap", "strong", "--bound", "kappa=1.5"], "'kappa=1.5' is no bound"),
 ])  # fmt: skip
-def test_what_cannot_be_evaluated_is_refused_in_one_line(
-    data: Path, arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, out, err = asked(data, capsys, *arguments)
-    assert (2, "") == (code, out)
-    assert said in err
-    assert 1 == err.count("\n")
+def test_what_cannot_be_evaluated_is_refused_in_one_line(asked: Run, arguments: list[str], said: str) -> None:
+    assert said in asked.refusal("cascade", *arguments)

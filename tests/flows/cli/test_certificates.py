@@ -3,56 +3,49 @@
 import json
 from pathlib import Path
 
-import pytest
-
-from flows.cli.main import main
 from tasks.config.job import Job
+from tests.flows.conftest import Run
 
 # Fixtures are found by their names in this module.
 from tests.tasks.certify.conftest import certificate, forged, sample_job, with_row  # noqa: F401
 
 
 def test_a_certificate_is_written_with_its_digest_and_verified(
-    sample_job: Job, tmp_path: Path, capsys: pytest.CaptureFixture[str]  # noqa: F811
+    sample_job: Job, tmp_path: Path, run: Run  # noqa: F811
 ) -> None:  # fmt: skip
     file = str(tmp_path / "figures.zip")
-    assert 0 == main(["certify", file, "--warehouse", str(sample_job.warehouse)])
-    first, second = capsys.readouterr().out.splitlines()
+    first, second = run("certify", file, "--warehouse", str(sample_job.warehouse)).splitlines()
     assert first.startswith(f"certify: 46 verdicts on 4 responses, and 124 leaderboard rows, in {file} (")
     digest = second.removeprefix("digest: ")
     assert Path(file).read_bytes()[-64:] == digest.encode()
 
-    assert 0 == main(["verify", file, "--digest", digest])
-    said = capsys.readouterr().out
+    said = run("verify", file, "--digest", digest)
     assert "5156 figures in 124 rows of 3 leaderboards recomputed; all equal\nids: of 4 responses and 0 " in said
     assert said.endswith(f"(--texts)\ndigest: {digest}\n")
-    assert 2 == main(["certify", file, "--warehouse", str(sample_job.warehouse)])
-    assert f"prbench: {file}: is there already; name a new file\n" == capsys.readouterr().err
+    said = run("certify", file, "--warehouse", sample_job.warehouse, code=2)
+    assert f"prbench: {file}: is there already; name a new file\n" == said
 
 
 def test_a_figure_that_differs_is_shown_with_both_values_and_the_exit_code_is_1(
-    certificate: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]  # noqa: F811
+    certificate: Path, tmp_path: Path, run: Run  # noqa: F811
 ) -> None:  # fmt: skip
     other = forged(certificate, tmp_path / "other.zip", with_row("figures/leaderboard.jsonl", 0, mean_score=0.5))
 
-    assert 1 == main(["verify", str(other)])
-    table, line = capsys.readouterr().out.split("verify: ")
+    run("verify", other, code=1)
+    table, line = run.out.split("verify: ")
     assert "│ leaderboard │" in table
     assert "│ mean_score │ 0.5" in table
     assert line.startswith("5156 figures in 124 rows of 3 leaderboards recomputed; 1 differ\n")
 
-    assert 1 == main(["verify", str(other), "--json"])
-    found = json.loads(capsys.readouterr().out)
+    run("verify", other, "--json", code=1)
+    found = json.loads(run.out)
     assert (False, 1, None) == (found["is_confirmed"], len(found["differences"]), found["texts"])
     assert {"rows": 4, "figures": 164, "differing": 1} == found["leaderboards"]["leaderboard"]
 
 
 def test_a_damaged_certificate_is_one_line(
-    certificate: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]  # noqa: F811
+    certificate: Path, tmp_path: Path, run: Run  # noqa: F811
 ) -> None:  # fmt: skip
     (copy := tmp_path / "copy.zip").write_bytes(certificate.read_bytes()[:-1] + b"x")
 
-    assert 1 == main(["verify", str(copy)])
-    said = capsys.readouterr()
-    assert ("", 1) == (said.out, said.err.count("\n"))
-    assert said.err.startswith(f"prbench: {copy}: is damaged or no certificate")
+    assert run.refusal("verify", copy, code=1).startswith(f"prbench: {copy}: is damaged or no certificate")

@@ -1,19 +1,20 @@
 """`prbench conditions`: what people read, what machines get, and what is refused."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from flows.cli.main import main
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from tasks.aggregate import aggregate
 from tasks.rules.errors import UsageError
+from tests.builders import written
+from tests.flows.conftest import Run
 from tests.tasks.compare.comparisons import Rubric, judged, own_hard, tasks_of, together
-from warehouse import Warehouse
 
 N_TASKS = 30
 MANY: dict[str, Rubric] = {f"task-{number:02d}": [(10, "Accuracy"), (10, "Risk")] for number in range(N_TASKS)}
@@ -36,9 +37,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
         judged(plain | {names[0]: [1, 1.0]}, "odd", rubrics=MANY), judged(plain, "twin", rubrics=MANY),
         judged({task: [1, 1.0] for task in names}, "shifted", rubrics=MANY), own_hard(names[:20]),
     )  # fmt: skip
-    for table_name, of_table in rows.items():
-        Warehouse(folder).write(table_name, of_table)
-    Warehouse(folder).publish()
+    written(folder, rows).publish()
     return folder
 
 
@@ -55,16 +54,10 @@ def configured(file: Path, warehouse: Path, conditions: Any = CONDITIONS) -> lis
     return ["--config", str(file)]
 
 
-def answer(options: list[str], capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, Any]:
-    assert main(["conditions", "--json", *options, *more]) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return found
-
-
 def test_criteria_that_changed_are_counted_by_category_and_the_weightiest_are_listed(
-    file: Path, warehouse: Path, capsys: pytest.CaptureFixture[str]
+    file: Path, warehouse: Path, run: Run
 ) -> None:
-    found = answer(configured(file, warehouse), capsys, "--flips", "2")
+    found = run.json("conditions", *configured(file, warehouse), "--flips", "2")
 
     changes = {each["condition"]: each for each in found["tables"][0]["changes"]}
     assert changes["web search"]["categories"] == [
@@ -79,34 +72,29 @@ def test_criteria_that_changed_are_counted_by_category_and_the_weightiest_are_li
 
 
 def test_what_is_stored_by_an_aggregation_is_what_the_command_computes_itself(
-    file: Path, warehouse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    file: Path, warehouse: Path, tmp_path: Path, run: Run
 ) -> None:
-    import shutil
-
     copied = Path(shutil.copytree(warehouse, tmp_path / "copied"))
     options = configured(file, copied)
-    before = answer(options, capsys)
+    before = run.json("conditions", *options)
     aggregate(load_job(Arguments(config=file)))
 
-    assert answer(options, capsys) == before
+    assert run.json("conditions", *options) == before
     # Without the configuration the stored conditions count.
-    stored = answer(["--warehouse", str(copied)], capsys)
+    stored = run.json("conditions", "--warehouse", copied)
     assert {each["condition"] for each in stored["tables"][0]["differences"]} == {
         "web search", "few", "same", "shifted",
     }  # fmt: skip
     # A configuration that changed since counts at once.
     options = configured(file, copied, {"gpt": {"baseline": "search", "none": "plain"}})
-    (table,) = answer(options, capsys)["tables"]
+    (table,) = run.json("conditions", *options)["tables"]
     (row,) = [each for each in table["differences"] if each["breakdown"] == "all"]
     assert row["difference"] == pytest.approx(-(15 * 0.5 - 5 * 0.5) / N_TASKS)
 
 
-def test_people_read_why_there_is_no_interval_and_what_the_correction_covers(
-    file: Path, warehouse: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["conditions", *configured(file, warehouse)]) == 0
+def test_people_read_why_no_interval_is_given_and_what_is_corrected(file: Path, warehouse: Path, run: Run) -> None:
 
-    said = capsys.readouterr().out
+    said = run("conditions", *configured(file, warehouse))
     lines = {
         name: next(line for line in said.splitlines() if f" {name} " in line) for name in ("few", "same", "shifted")
     }
@@ -132,17 +120,16 @@ def test_people_read_why_there_is_no_interval_and_what_the_correction_covers(
     ],
 )  # fmt: skip
 def test_what_is_not_there_is_refused_in_a_line_with_what_is(
-    file: Path, warehouse: Path, capsys: pytest.CaptureFixture[str], conditions: Any, more: list[str], line: str
+    file: Path, warehouse: Path, run: Run, conditions: Any, more: list[str], line: str
 ) -> None:
-    assert main(["conditions", *configured(file, warehouse, conditions), *more]) == 2
-    assert line in capsys.readouterr().err
+    assert line in run("conditions", *configured(file, warehouse, conditions), *more, code=2)
 
 
-def test_a_condition_without_verdicts_is_named(file: Path, warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_condition_without_verdicts_is_named(file: Path, warehouse: Path, run: Run) -> None:
     options = configured(file, warehouse, {"gpt": {"baseline": "plain", "web": "search", "later": "new"}})
     file.write_text(file.read_text() + "models: [{name: openai/new, label: new}]\n")
 
-    found = answer(options, capsys)
+    found = run.json("conditions", *options)
     assert [note for note in found["notes"] if note.startswith("gpt, later (new): no verdicts in this selection")]
 
 
@@ -167,13 +154,10 @@ def test_impossible_conditions_are_refused_with_the_path_of_the_key(file: Path, 
     assert problem in str(refused.value)
 
 
-def test_doctor_says_which_labels_are_nowhere(
-    file: Path, warehouse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_doctor_says_which_labels_are_nowhere(file: Path, warehouse: Path, tmp_path: Path, run: Run) -> None:
     def finding(*options: str) -> tuple[str, str]:
-        main(["doctor", "--json", *options])
-        found = json.loads(capsys.readouterr().out)
-        (one,) = [each for each in found if each["what"] == "conditions"]
+        run("doctor", "--json", *options, code=(0, 1, 2))
+        (one,) = [each for each in json.loads(run.out) if each["what"] == "conditions"]
         return one["state"], one["detail"]
 
     options = configured(file, warehouse)

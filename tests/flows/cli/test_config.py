@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from flows.cli.doctor_checks import examine
-from flows.cli.main import main
 from flows.cli.run import _next
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
@@ -15,6 +14,7 @@ from tasks.config.settings import Settings
 from tasks.ingest import ingest
 from tasks.rules.errors import UsageError
 from tasks.run.keys import callees
+from tests.flows.conftest import Run
 from warehouse import Warehouse
 
 MODEL = "models: [{name: openai/x%s}]"
@@ -227,9 +227,7 @@ def test_an_option_goes_before_the_configuration_and_that_before_the_environment
     assert places.chosen() == (Path("warehouse/data"), "default")
 
 
-def test_absolute_folders_and_folders_of_the_user_are_taken_as_they_are(
-    places: Places, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_absolute_and_home_folders_are_taken_as_they_are(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(places.folder / "home"))
     places.configure("warehouse: ~/evals")
     assert places.chosen(config=places.file)[0] == Path("home/evals")
@@ -237,9 +235,7 @@ def test_absolute_folders_and_folders_of_the_user_are_taken_as_they_are(
     assert places.chosen(config=places.file)[0] == Path("elsewhere")
 
 
-def test_the_form_of_a_deployment_takes_paths_in_the_home_folder(
-    places: Places, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_deployment_s_form_takes_paths_in_the_home_folder(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     # No shell has replaced the `~` there.
     monkeypatch.setenv("HOME", str(places.folder))
     assert places.chosen(config=Path("~", places.file), warehouse=Path("~/evals"))[0] == Path("evals")
@@ -282,7 +278,7 @@ def test_a_folder_of_the_data_that_is_a_file_is_refused(places: Places, folder: 
 
 
 def test_doctor_and_status_name_the_folder_of_the_data_and_what_chose_it(
-    places: Places, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    places: Places, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
     monkeypatch.setenv("PRBENCH_WAREHOUSE", "elsewhere")
     job = load_job(Arguments())
@@ -290,35 +286,26 @@ def test_doctor_and_status_name_the_folder_of_the_data_and_what_chose_it(
     Warehouse(job.warehouse).publish()
     (found,) = [finding.detail for finding in examine(job) if finding.subject == "data folder"]
     assert found == f"{places.folder / 'elsewhere'} (PRBENCH_WAREHOUSE)"
-    assert main(["status"]) == 0
-    assert f"Warehouse: {places.folder / 'elsewhere'} (PRBENCH_WAREHOUSE)\n" in capsys.readouterr().out
+    assert f"Warehouse: {places.folder / 'elsewhere'} (PRBENCH_WAREHOUSE)\n" in run("status")
 
 
-def test_a_folder_that_cannot_be_made_is_told_in_one_line_before_anything_starts(
-    places: Places, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_that_cannot_be_made_is_told_in_one_line_before_anything_starts(places: Places, run: Run) -> None:
     places.configure(MODEL % "")
-    assert main(["ingest", "--config", str(places.file), "--warehouse", "/proc/nowhere/data"]) == 1
-    said = capsys.readouterr().err
+    said = run("ingest", "--config", str(places.file), "--warehouse", "/proc/nowhere/data", code=1)
     assert said.startswith("prbench: /proc/nowhere")
     assert said.count("\n") == 1
 
 
-def test_status_without_models_is_a_sentence_and_no_empty_table(
-    places: Places, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_status_without_models_is_a_sentence_and_no_empty_table(places: Places, run: Run) -> None:
     Path("prbench.yaml").write_text("dataset: {source: sample}\nmodels: []\njudges: []\n", encoding="utf-8")
     job = load_job(Arguments())
     ingest(job)
     Warehouse(job.warehouse).publish()
 
-    assert main(["status"]) == 0
-    assert capsys.readouterr().out.startswith("No response is wanted: no model is configured or imported. ")
+    assert run("status").startswith("No response is wanted: no model is configured or imported. ")
 
 
-def test_what_to_try_next_is_a_configuration_only_where_there_is_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_configuration_is_to_try_next_where_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("UV_RUN_RECURSION_DEPTH", "1")
     assert _next(Arguments()).startswith("uv run prbench leaderboard")
@@ -328,9 +315,7 @@ def test_what_to_try_next_is_a_configuration_only_where_there_is_none(
     assert "cp prbench.example.yaml" not in _next(Arguments(config=Path("another.yaml")))
 
 
-def test_all_problems_of_a_configuration_are_told_at_once_and_an_unknown_key_before_a_missing_one(
-    tmp_path: Path,
-) -> None:
+def test_all_problems_of_a_configuration_are_told_at_once_unknown_keys_before_missing_ones(tmp_path: Path) -> None:
     text = "datset: {source: sample}\nmodels: [{nme: x}]\ntrials: 0\n"
     assert _refusal(tmp_path, text) == (
         "models[0].nme: there is no such key (did you mean `name`?); "

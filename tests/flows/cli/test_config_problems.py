@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from flows.cli.main import main
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from tasks.rules.errors import UsageError
 from tests.builders import row
+from tests.flows.conftest import Run
 from warehouse import Warehouse
 
 
@@ -20,11 +20,10 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "night.yaml"
 
 
-def problems(file: Path, capsys: pytest.CaptureFixture[str], *options: str, code: int = 2) -> list[tuple[str, str]]:
+def problems(file: Path, run: Run, *options: str, code: int = 2) -> list[tuple[str, str]]:
     """What `prbench doctor` calls a problem: of what, and the beginning of its detail."""
-    assert main(["doctor", "--json", "--config", str(file), *options]) == code
-    found = json.loads(capsys.readouterr().out)
-    return [(each["what"], each["detail"]) for each in found if each["state"] == "PROBLEM"]
+    run("doctor", "--json", "--config", file, *options, code=code)
+    return [(each["what"], each["detail"]) for each in json.loads(run.out) if each["state"] == "PROBLEM"]
 
 
 def refusal(arguments: Arguments) -> str:
@@ -56,22 +55,19 @@ def refusal(arguments: Arguments) -> str:
     ],
 )
 def test_a_broken_configuration_hides_neither_a_missing_data_file_nor_a_missing_key(
-    file: Path, capsys: pytest.CaptureFixture[str], broken: str, told: str
+    file: Path, run: Run, broken: str, told: str
 ) -> None:
     file.write_text(f"dataset: {{source: nowhere.jsonl}}\n{broken}")
-    (_, first), *others = problems(file, capsys)
+    (_, first), *others = problems(file, run)
     assert first.startswith(told)
     assert ("data set", "nowhere.jsonl") in [(what, detail.partition(" is ")[0]) for what, detail in others]
     assert [detail for what, detail in others if what.endswith("openai/y")] == ["OPENAI_API_KEY is not set; export it"]
 
 
-def test_what_is_in_order_only_by_default_is_not_told_of_a_broken_configuration(
-    file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_in_order_only_by_default_is_not_told_of_a_broken_configuration(file: Path, run: Run) -> None:
     file.write_text("datset: {source: nowhere.jsonl}\nmodels: [{nme: x}]\nnightly: {cron: x}\n")
-    assert main(["doctor", "--json", "--config", str(file)]) == 2
-    found = json.loads(capsys.readouterr().out)
-    assert not {"data set", "models", "nights"} & {each["what"] for each in found}
+    run("doctor", "--json", "--config", file, code=2)
+    assert not {"data set", "models", "nights"} & {each["what"] for each in json.loads(run.out)}
 
 
 def test_a_label_used_twice_an_unwritten_rubric_checks_and_a_wrong_folder_are_told_with_the_rest(file: Path) -> None:
@@ -118,14 +114,8 @@ def test_a_folder_that_is_neither_empty_nor_a_warehouse_is_refused_and_stays_as_
         ("rubric_writer: {name: a, sed: 1}", "rubric_writer.sed: there is no such key (did you mean `seed`?)"),
         ("alerts: {to: [{web_hook: x}]}", "alerts.to[0].web_hook: there is no such key (did you mean `webhook`?)"),
         ("hard_subset: {shre: 0.5}", "hard_subset.shre: there is no such key (did you mean `share`?)"),
-        (
-            "quality: {weight_rnage: warn}",
-            "quality.weight_rnage: there is no such check (did you mean `weight_ra",
-        ),
-        (
-            "benchmarks: {prbench: {limits: {rmp: 1}}}",
-            "benchmarks.prbench: limits.rmp: there is no such key (did",
-        ),
+        ("quality: {weight_rnage: warn}", "quality.weight_rnage: there is no such check (did you mean `weight_ra"),
+        ("benchmarks: {prbench: {limits: {rmp: 1}}}", "benchmarks.prbench: limits.rmp: there is no such key (did"),
         ("models: [{name: a, zzzzz: 1}]", "models[0].zzzzz: there is no such key"),
     ],
 )
@@ -136,21 +126,17 @@ def test_a_mistyped_key_names_the_one_that_was_meant_wherever_it_stands(file: Pa
     assert ("did you mean" in said) == ("(did" in told)
 
 
-def test_a_mistyped_key_of_the_data_set_does_not_keep_its_file_from_being_looked_for(
-    file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_mistyped_key_of_the_data_set_does_not_keep_its_file_from_being_looked_for(file: Path, run: Run) -> None:
     file.write_text("dataset: {source: nowhere.jsonl, splitz: [a]}\n")
-    found = problems(file, capsys)
-    assert [detail.partition(" is ")[0] for _, detail in found] == [
-        "dataset.splitz: there", "nowhere.jsonl",
-    ]  # fmt: skip
+    found = problems(file, run)
+    assert [detail.partition(" is ")[0] for _, detail in found] == ["dataset.splitz: there", "nowhere.jsonl"]
     assert "(did you mean `splits`?)" in found[0][1]
 
 
-def test_a_data_folder_that_cannot_be_made_is_one_problem(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_data_folder_that_cannot_be_made_is_one_problem(file: Path, run: Run) -> None:
     file.write_text("dataset: {source: sample}\nmodels: []\njudges: []\n")
-    ((what, detail),) = problems(file, capsys, "--warehouse", "/proc/nowhere/x", code=1)
+    ((what, detail),) = problems(file, run, "--warehouse", "/proc/nowhere/x", code=1)
     assert what == "data folder"
     assert detail.startswith("/proc/nowhere/x (--warehouse): no folder can be made in /proc (")
-    assert problems(file, capsys, "--warehouse", str(file.parent / "new" / "x"), code=0) == []
+    assert problems(file, run, "--warehouse", str(file.parent / "new" / "x"), code=0) == []
     assert not (file.parent / "new").exists()

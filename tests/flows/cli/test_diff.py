@@ -1,26 +1,15 @@
 """`prbench diff`: what people read, what machines get, and one line for everything that cannot be compared."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from flows.cli.main import main
+from tests.builders import written
+from tests.flows.conftest import Run
 from tests.tasks.compare.comparisons import ALL_MET, RUBRICS, judged, tasks_of, together
-from warehouse import Warehouse
 
 N_TASKS = 40
 MANY = {f"task-{number:02d}": [(10, "Accuracy"), (10, "Risk")] for number in range(N_TASKS)}
-
-
-def published(folder: Path, rows: dict[str, list[dict[str, Any]]]) -> Path:
-    """A warehouse folder with these rows by table."""
-    warehouse = Warehouse(folder)
-    for table_name, of_table in rows.items():
-        warehouse.write(table_name, of_table)
-    warehouse.publish()
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -43,17 +32,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         judged({"t2": ALL_MET["t2"]}, "lonely"),
     )  # fmt: skip
     rows["split_members"][-1]["split"] = "legal"
-    return published(folder, rows)
-
-
-def _diff(folder: Path, *arguments: str) -> int:
-    return main(["diff", *arguments, "--warehouse", str(folder)])
-
-
-def _json(folder: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
-    assert _diff(folder, *arguments, "--json") == 0
-    result: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return result
+    written(folder, rows).publish()
+    return folder
 
 
 # Ten tasks differ by a half, as many up as down: the spread is sqrt(2.5 / 39), and t has 9 degrees.
@@ -89,34 +69,25 @@ SAID = {
 
 
 @pytest.mark.parametrize("names", SAID)
-def test_a_difference_is_told_in_sentences_with_what_it_is_made_of(
-    folder: Path, capsys: pytest.CaptureFixture[str], names: str
-) -> None:
-    assert _diff(folder, *names.split()) == 0
-    said = capsys.readouterr()
-    assert [] == [part for part in SAID[names] if part not in said.out]
-    assert "showing the only revision of prbench there" in said.err
+def test_a_difference_is_told_in_sentences_with_what_it_is_made_of(asked: Run, names: str) -> None:
+    asked("diff", *names.split())
+    assert [] == [part for part in SAID[names] if part not in asked.out]
+    assert "showing the only revision of prbench there" in asked.err
 
 
-def test_where_too_few_tasks_differ_that_is_said_and_neither_interval_nor_test_is_given(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert _diff(folder, "good", "odd", "twin") == 0
-    said = capsys.readouterr().out
+def test_where_too_few_tasks_differ_that_is_said_and_neither_interval_nor_test_is_given(asked: Run) -> None:
+    said = asked("diff", "good", "odd", "twin")
     assert "odd is 0.000 higher than good on finance, but this cannot be tested: only 2 of 40 tasks differ" in said
     assert "too few tasks differ" in next(line for line in said.splitlines() if "│ odd" in line)
     assert "no task differs" in next(line for line in said.splitlines() if "│ twin" in line)
     assert "No interval and no test: fewer than 5 tasks differ." in said
-    for found in _json(folder, capsys, "good", "odd", "twin")["comparisons"]:
+    for found in asked.json("diff", "good", "odd", "twin")["comparisons"]:
         nothing = ("ci_low", "ci_high", "p_value", "p_adjusted", "smallest_detectable", "is_significant")
         assert {name: found[name] for name in nothing} == dict.fromkeys(nothing)
 
 
-def test_of_many_comparisons_all_are_in_the_table_and_the_first_is_taken_apart(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert _diff(folder, "good", "risky", "mixed", "fallen", "--flips", "3") == 0
-    said = capsys.readouterr().out
+def test_of_many_comparisons_all_are_in_the_table_and_the_first_is_taken_apart(asked: Run) -> None:
+    said = asked("diff", "good", "risky", "mixed", "fallen", "--flips", "3")
     assert "p corrected" in said
     assert "corrected for 3 comparisons" in said
     assert [line for line in said.splitlines() if line.startswith("From ")] == [
@@ -139,16 +110,12 @@ def test_of_many_comparisons_all_are_in_the_table_and_the_first_is_taken_apart(
         (["good", "risky", "--hard"], 1, "no hard subset is selected yet"),
     ],
 )
-def test_what_cannot_be_compared_is_told_in_one_line(
-    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, said: str
-) -> None:
-    assert _diff(folder, *arguments) == code
-    told = capsys.readouterr()
-    (line,) = [line for line in told.err.splitlines() if line.startswith("prbench: ")]
-    assert told.out == ""
+def test_what_cannot_be_compared_is_told_in_one_line(asked: Run, arguments: list[str], code: int, said: str) -> None:
+    asked("diff", *arguments, code=code)
+    (line,) = [line for line in asked.err.splitlines() if line.startswith("prbench: ")]
+    assert asked.out == ""
     assert said in line
 
 
-def test_an_empty_warehouse_is_told_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert _diff(tmp_path, "a", "b") == 1
-    assert "nothing is published here yet" in capsys.readouterr().err
+def test_an_empty_warehouse_is_told_in_one_line(tmp_path: Path, run: Run) -> None:
+    assert "nothing is published here yet" in run("diff", "a", "b", "--warehouse", str(tmp_path), code=1)

@@ -12,7 +12,6 @@ import pytest
 
 from flows.cli.doctor_checks import examine
 from flows.cli.flow_runner import explain_exit
-from flows.cli.main import main
 from flows.cli.status import since_moment
 from flows.execution import Execution
 from tasks.config.job import Job
@@ -21,8 +20,9 @@ from tasks.llm.ledger.ledger import Ledger, spend_in
 from tasks.llm.replies import Reply
 from tasks.maintain.spending import latest_runs, spent
 from tasks.run.writing import StageReport
-from tests.builders import at, job_on, response, row
+from tests.builders import at, job_on, response, row, written
 from tests.faults.server import Answer, FaultServer
+from tests.flows.conftest import Run
 from tests.tasks.llm.conftest import failed
 from warehouse import Warehouse
 from warehouse.files import write_sealed
@@ -41,10 +41,7 @@ def job(folder: Path) -> Job:
 
 
 def write(folder: Path, **tables: list[dict[str, Any]]) -> None:
-    warehouse = Warehouse(folder)
-    for table_name, rows in tables.items():
-        warehouse.write(table_name, rows)
-    warehouse.publish()
+    written(folder, tables).publish()
 
 
 def record(folder: Path, key: str, run_id: str, finished_at: datetime, cost_usd: float | None = 0.5) -> None:
@@ -108,9 +105,7 @@ def test_what_is_no_moment_is_refused(text: str) -> None:
 # runs
 
 
-def test_a_run_that_goes_on_is_told_from_one_that_was_killed_and_both_from_one_that_ended(
-    folder: Path, job: Job
-) -> None:
+def test_a_run_that_goes_on_is_told_from_a_killed_one_and_both_from_one_that_ended(folder: Path, job: Job) -> None:
     runs = [
         row("runs", run_id="ended", outcome="done", started_at=at(1), responses_made=7, verdicts_made=8, cost_usd=0.5),
         row("runs", run_id="killed", outcome="running", started_at=at(2), responses_made=0, verdicts_made=0),
@@ -131,18 +126,11 @@ def test_a_run_that_goes_on_is_told_from_one_that_was_killed_and_both_from_one_t
 # as commands
 
 
-def said(capsys: pytest.CaptureFixture[str], folder: Path, *arguments: str, code: int = 0) -> tuple[str, str]:
-    assert code == main([*arguments, "--warehouse", str(folder)])
-    captured = capsys.readouterr()
-    return captured.out, captured.err
-
-
-def test_status_shows_what_is_asked_for_as_tables_and_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_shows_what_is_asked_for_as_tables_and_as_json(folder: Path, asked: Run) -> None:
     write(folder, runs=[row("runs", run_id="a-run", command="prbench run", outcome="done", started_at=at(1))])
     record(folder, "a", "a-run", NOW)
-    asked = ("status", "--spend", "--runs", "--disk")
-    text, _ = said(capsys, folder, *asked)
-    document = json.loads(said(capsys, folder, *asked, "--json")[0])
+    text = asked("status", "--spend", "--runs", "--disk")
+    document = asked.json("status", "--spend", "--runs", "--disk")
 
     assert "prbench run" in text
     assert "2026-11-22" in text
@@ -153,13 +141,11 @@ def test_status_shows_what_is_asked_for_as_tables_and_as_json(folder: Path, caps
     assert whole == pytest.approx(sum(used["n_bytes"] for used in document["disk"]), rel=0.2)
 
 
-def test_since_without_what_it_narrows_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "--since is for --spend and --runs" in said(capsys, folder, "status", "--since", "7d", code=2)[1]
+def test_since_without_what_it_narrows_is_refused(asked: Run) -> None:
+    assert "--since is for --spend and --runs" in asked("status", "--since", "7d", code=2)
 
 
-def test_a_run_that_ends_with_exit_code_3_says_which_stages_are_why(
-    job: Job, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_with_exit_code_3_says_which_stages_caused_it(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
     loud = job.model_copy(update={"is_quiet": False})
     reports = [
         StageReport("ingest", is_below_bar=True, warnings=["a task is left out"]),
@@ -181,21 +167,15 @@ def test_the_result_for_machines_counts_failures_by_status(job: Job) -> None:
     report.count("parse_error", 0.1, is_failure=True)
 
     (stage,) = json.loads(json.dumps(Execution(job, reports=[report]).as_json))["stages"]
-    assert (stage["stage"], stage["rows"], stage["failures"], stage["cost_usd"]) == (
-        "judge",
-        1,
-        {"parse_error": 1},
-        0.1,
-    )
+    figures = (stage["stage"], stage["rows"], stage["failures"], stage["cost_usd"])
+    assert figures == ("judge", 1, {"parse_error": 1}, 0.1)
 
 
-def test_export_takes_a_folder_where_a_command_could_stand(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_export_takes_a_folder_where_a_command_could_stand(folder: Path, tmp_path: Path, asked: Run) -> None:
     write(folder, responses=[response("t1")])
-    text, _ = said(capsys, folder, "export", str(tmp_path / "all"))
-    said(capsys, folder, "export", "--table", "responses", str(tmp_path / "one"))
-    _, why = said(capsys, folder, "export", str(tmp_path / "one"), code=2)
+    text = asked("export", tmp_path / "all")
+    asked("export", "--table", "responses", tmp_path / "one")
+    why = asked("export", tmp_path / "one", code=2)
 
     assert "1 row of 1 table" in text
     assert (tmp_path / "all" / "manifest.json").exists()
@@ -279,22 +259,18 @@ def test_doctor_calls_each_model_once_and_says_whether_its_key_is_taken(
 
 
 @pytest.mark.slow
-def test_doctor_fails_where_a_key_is_refused_and_calls_nothing_when_told_so(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_doctor_fails_where_a_key_is_refused_and_calls_nothing_when_told_so(tmp_path: Path, run: Run) -> None:
     with FaultServer(lambda _request, _number: failed(401, "no")) as server:
         model = f"{{name: hosted_vllm/m, api_base: '{server.api_base}'}}"
         (tmp_path / "n.yaml").write_text(f"dataset: {{source: sample}}\nmodels: [{model}]\n", encoding="utf-8")
-        assert main(["doctor", "--no-call", "--config", str(tmp_path / "n.yaml")]) == 0
+        run("doctor", "--no-call", "--config", str(tmp_path / "n.yaml"))
         assert server.entries == []
-        assert main(["doctor", "--config", str(tmp_path / "n.yaml")]) == 1
-    assert "calling 1 model, 1 call of 1 token" in capsys.readouterr().err
+        run("doctor", "--config", str(tmp_path / "n.yaml"), code=1)
+    assert "calling 1 model, 1 call of 1 token" in run.err
     assert not (tmp_path / "warehouse").exists()
 
 
-def test_doctor_names_a_newer_warehouse_and_a_database_of_another_version(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_doctor_names_a_newer_warehouse_and_an_outdated_database(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(folder, responses=[response("t1")])
     subject = f"warehouse {folder}"
     assert findings(folder)[subject][0] is True

@@ -10,8 +10,8 @@ import click
 import pytest
 
 from flows.cli.help import Group, GroupedOption, first_sentence
-from flows.cli.main import SECTIONS, cli, main
-from tests.flows.conftest import PROJECT
+from flows.cli.main import SECTIONS, cli
+from tests.flows.conftest import PROJECT, Run
 
 SHOWS, ACTS = {"--json", "--verbose"}, {"--json", "--quiet", "--verbose"}
 RUNS = ACTS | {"--no-prefect"}
@@ -103,16 +103,9 @@ def test_every_command_takes_exactly_the_options_that_change_something() -> None
     ["leaderboard", "--trials", "2"], ["report", "--night", "2026-10-04"], ["report", "--limit", "3"],
     ["benchmarks", "--config", "prbench.yaml"], ["import", "warehouse", "folder", "--benchmark", "prbench"],
 ])  # fmt: skip
-def test_an_option_that_would_change_nothing_is_refused_in_one_line(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(arguments) == 2
-
-    said = capsys.readouterr()
+def test_an_option_that_would_change_nothing_is_refused_in_one_line(arguments: list[str], run: Run) -> None:
     option = next(argument for argument in arguments if argument.startswith("--"))
-    assert said.err.startswith(f"prbench: No such option '{option}'")
-    assert said.err.count("\n") == 1
-    assert said.out == ""
+    assert run.refusal(*arguments).startswith(f"prbench: No such option '{option}'")
 
 
 @pytest.mark.parametrize(("arguments", "said"), [
@@ -122,11 +115,8 @@ def test_an_option_that_would_change_nothing_is_refused_in_one_line(
     (["status", "--disk", "--limit", "3"], "--limit does not apply to --spend"),
     (["select-hard", "--judge", "a", "--judge", "b"], "one judge selects the hard subset"),
 ])  # fmt: skip
-def test_an_option_that_means_nothing_beside_another_one_is_refused(
-    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(arguments) == 2
-    assert said in capsys.readouterr().err
+def test_an_option_that_means_nothing_beside_another_one_is_refused(arguments: list[str], said: str, run: Run) -> None:
+    assert said in run(*arguments, code=2)
 
 
 def test_shared_options_stand_under_the_heading_of_their_group() -> None:
@@ -195,22 +185,18 @@ def test_commands_in_the_documents_are_ones_that_click_can_read(document: str) -
 
 
 @pytest.mark.parametrize("arguments", [[], ["remove"]])
-def test_a_group_without_a_command_shows_its_help(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(arguments) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err.startswith(f"Usage: {' '.join(['prbench', *arguments])} [OPTIONS]")
-    assert said.err.count("\n") > 5
+def test_a_group_without_a_command_shows_its_help(arguments: list[str], run: Run) -> None:
+    said = run(*arguments, code=2)
+    assert run.out == ""
+    assert said.startswith(f"Usage: {' '.join(['prbench', *arguments])} [OPTIONS]")
+    assert said.count("\n") > 5
 
 
 @pytest.mark.parametrize("command", ["import", "export"])
-def test_a_group_that_works_without_a_command_shows_its_help_if_nothing_is_asked(
-    command: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([command]) == 0
-    said = capsys.readouterr()
-    assert said.out.startswith(f"Usage: prbench {command} [OPTIONS]")
-    assert said.err == ""
+def test_a_group_that_works_without_a_command_shows_its_help_if_nothing_is_asked(command: str, run: Run) -> None:
+    run(command)
+    assert run.out.startswith(f"Usage: prbench {command} [OPTIONS]")
+    assert run.err == ""
 
 
 def test_help_imports_nothing_heavy() -> None:

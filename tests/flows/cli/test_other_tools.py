@@ -1,12 +1,11 @@
 """`export inspect`, `export datasets` and `leaderboard --output`, as a person types them."""
 
-import json
 from pathlib import Path
 
 import pytest
 import yaml
 
-from flows.cli.main import main
+from tests.flows.conftest import Run
 from tests.tasks.exports.inspected import documents_of, job_of_world
 
 
@@ -24,14 +23,11 @@ def where(folder: Path) -> list[str]:
     return ["--config", str(folder / "prbench.yaml"), "--warehouse", str(folder / "data")]
 
 
-def test_logs_are_of_the_chosen_model_judge_and_split(
-    where: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_logs_are_of_the_chosen_model_judge_and_split(where: list[str], tmp_path: Path, run: Run) -> None:
     logs = tmp_path / "logs"
     chosen = ["--model", "good", "--judge", "strict", "--split", "finance_hard"]
-    assert main(["export", "inspect", str(logs), *chosen, *where]) == 0
 
-    assert capsys.readouterr().out == (
+    assert run("export", "inspect", str(logs), *chosen, *where) == (
         f"export: 1 logs with 6 samples in {logs}; `inspect view --log-dir {logs}` shows them\n"
     )
     (log,) = map(documents_of, logs.iterdir())
@@ -40,23 +36,18 @@ def test_logs_are_of_the_chosen_model_judge_and_split(
     assert {"t0", "t1", "t2"} == {each["id"] for each in log["summaries.json"]}
 
 
-def test_a_data_set_is_written_and_machines_learn_how_many_rows(
-    where: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_data_set_is_written_and_machines_learn_how_many_rows(where: list[str], tmp_path: Path, run: Run) -> None:
     target = tmp_path / "set"
-    assert main(["export", "datasets", str(target), "--table", "verdict_details", "--json", *where]) == 0
 
-    assert json.loads(capsys.readouterr().out)["rows"] > 100
+    assert run.json("export", "datasets", str(target), "--table", "verdict_details", *where)["rows"] > 100
     assert {"README.md", "dataset_dict.json", "verdict_details"} == {path.name for path in target.iterdir()}
 
 
 @pytest.mark.parametrize("name", ["board.csv", "board.xlsx"])
-def test_the_leaderboard_is_written_to_a_file(
-    name: str, where: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["leaderboard", "--by", "topic", "-o", str(tmp_path / name), *where]) == 0
+def test_the_leaderboard_is_written_to_a_file(name: str, where: list[str], tmp_path: Path, run: Run) -> None:
 
-    assert capsys.readouterr().out.startswith(f"leaderboard: 8 rows in {tmp_path / name}; its columns are explained ")
+    said = run("leaderboard", "--by", "topic", "-o", tmp_path / name, *where)
+    assert said.startswith(f"leaderboard: 8 rows in {tmp_path / name}; its columns are explained ")
     assert (tmp_path / name).stat().st_size > 500
 
 
@@ -64,8 +55,5 @@ def test_the_leaderboard_is_written_to_a_file(
     (["-o", "board.xlsx", "--json"], "--output and --json cannot be combined"),
     (["-o", "board.txt"], "board.txt: the file must end in .csv or .xlsx"),
 ])  # fmt: skip
-def test_a_file_that_cannot_be_is_refused_in_one_line(
-    options: list[str], said: str, where: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["leaderboard", *options, *where]) == 2
-    assert said in capsys.readouterr().err
+def test_an_impossible_file_is_refused_in_one_line(options: list[str], said: str, where: list[str], run: Run) -> None:
+    assert said in run("leaderboard", *options, *where, code=2)

@@ -14,11 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import sql
-from flows.cli.main import main
 from flows.cli.output import show_table
 from sql.cookbook import recipes
 from tests.builders import row
-from tests.flows.conftest import PRBENCH, PROJECT
+from tests.flows.conftest import PRBENCH, PROJECT, Run
 from warehouse import Warehouse
 from warehouse.columns import COLUMNS
 from warehouse.tables import TABLES
@@ -37,10 +36,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def _sql(folder: Path, *arguments: str) -> int:
-    return main(["sql", *arguments, "--warehouse", str(folder)])
-
-
 @pytest.mark.parametrize(
     "query",
     [
@@ -51,59 +46,48 @@ def _sql(folder: Path, *arguments: str) -> int:
     ],
 )  # fmt: skip
 def test_what_is_no_reading_query_is_refused_in_one_line(
-    folder: Path, query: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, query: str, asked: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     before = (folder / "prbench.duckdb").read_bytes()
-    assert _sql(folder, query) in {1, 2}
-    said = capsys.readouterr()
-    assert (said.out, len(said.err.strip().splitlines())) == ("", 1)
-    assert "unexpected" not in said.err
-    assert "LINE 1" not in said.err
+    said = asked.refusal("sql", query, code=(1, 2))
+    assert "unexpected" not in said
+    assert "LINE 1" not in said
     assert (folder / "prbench.duckdb").read_bytes() == before
     assert list(tmp_path.iterdir()) == []
 
 
-def test_every_format_holds_every_column_and_row(
-    folder: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_every_format_holds_every_column_and_row(asked: Run, tmp_path: Path) -> None:
     query = "select 1 as a, 'x,y' as a, null::double as b union all select 2, 'z', 0.5 order by 1"
     rows = [{"a": 1, "a_1": "x,y", "b": None}, {"a": 2, "a_1": "z", "b": 0.5}]
-    assert _sql(folder, query, "--format", "json") == 0
-    assert json.loads(capsys.readouterr().out) == rows
-    assert _sql(folder, query, "--format", "jsonl") == 0
-    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == rows
-    assert _sql(folder, query, "--format", "csv") == 0
-    assert list(csv.reader(io.StringIO(capsys.readouterr().out))) == [
+    assert json.loads(asked("sql", query, "--format", "json")) == rows
+    assert [json.loads(line) for line in asked("sql", query, "--format", "jsonl").splitlines()] == rows
+    assert list(csv.reader(io.StringIO(asked("sql", query, "--format", "csv")))) == [
         ["a", "a_1", "b"],
         ["1", "x,y", ""],
         ["2", "z", "0.5"],
     ]
-    assert _sql(folder, query, "--format", "parquet", "-o", str(tmp_path / "rows.parquet")) == 0
+    asked("sql", query, "--format", "parquet", "-o", str(tmp_path / "rows.parquet"))
     stored = pq.read_table(tmp_path / "rows.parquet")
     assert stored.to_pylist() == rows
     assert [str(field.type) for field in stored.schema] == ["int32", "string", "double"]
-    assert _sql(folder, query, "--format", "markdown") == 0
-    assert capsys.readouterr().out.splitlines()[2] == "| 1 | x,y | – |"
+    assert asked("sql", query, "--format", "markdown").splitlines()[2] == "| 1 | x,y | – |"
 
 
-def test_a_file_is_in_the_format_of_its_ending_and_never_a_workbook_that_is_none(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_is_in_the_format_of_its_ending_and_never_a_workbook_that_is_none(tmp_path: Path, asked: Run) -> None:
     for name, content in (("q.csv", "a\n1\n"), ("q.jsonl", '{"a": 1}\n'), ("q.md", "| a |\n| --- |\n| 1 |\n")):
-        assert _sql(folder, "select 1 as a", "-o", str(tmp_path / name)) == 0
+        asked("sql", "select 1 as a", "-o", str(tmp_path / name))
         assert (tmp_path / name).read_text() == content
-    assert _sql(folder, "select 1 as a", "--format", "jsonl", "-o", str(tmp_path / "q.csv")) == 0
+    asked("sql", "select 1 as a", "--format", "jsonl", "-o", str(tmp_path / "q.csv"))
     assert (tmp_path / "q.csv").read_text() == '{"a": 1}\n'
-    for asked in ([], ["--format", "csv"]):
-        assert _sql(folder, "select 1 as a", *asked, "-o", str(tmp_path / "q.xlsx")) == 2
+    for more in ([], ["--format", "csv"]):
+        asked("sql", "select 1 as a", *more, "-o", str(tmp_path / "q.xlsx"), code=2)
     assert not (tmp_path / "q.xlsx").exists()
-    assert "q.xlsx: a query is not written as a workbook; name a .csv file" in capsys.readouterr().err
+    assert "q.xlsx: a query is not written as a workbook; name a .csv file" in asked.err
 
 
-def test_what_is_no_number_is_null_in_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert _sql(folder, "select 'nan'::double as n, 'inf'::double as i", "--json") == 0
-    assert json.loads(capsys.readouterr().out) == [{"n": None, "i": None}]
+def test_what_is_no_number_is_null_in_json(asked: Run) -> None:
+    assert asked.json("sql", "select 'nan'::double as n, 'inf'::double as i") == [{"n": None, "i": None}]
 
 
 def test_a_query_of_several_lines_comes_whole_through_a_pipe(folder: Path) -> None:
@@ -115,23 +99,19 @@ def test_a_query_of_several_lines_comes_whole_through_a_pipe(folder: Path) -> No
 
 
 def test_without_a_query_it_says_where_the_database_is_how_to_open_it_and_what_to_ask(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    folder: Path, tmp_path: Path, run: Run, asked: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    assert _sql(folder) == 0
-    said = capsys.readouterr().out
+    said = asked("sql")
     database = str(folder / "prbench.duckdb")
     assert f"-readonly {shlex.quote(database)}" in said
     assert all(recipe.name in said for recipe in recipes())
-    assert _sql(folder, "--json") == 0
-    told = json.loads(capsys.readouterr().out)
+    told = asked.json("sql")
     assert (told["database"], told["command"] in said) == (database, True)
     assert [recipe["name"] for recipe in told["cookbook"]] == [recipe.name for recipe in recipes()]
     for refused in (["-o", str(tmp_path / "rows.csv")], ["--format", "parquet"], ["--format", "csv"]):
-        assert _sql(folder, *refused) == 2
-        assert "need a query" in capsys.readouterr().err
-    assert _sql(tmp_path) == 1
-    assert "nothing is published here yet" in capsys.readouterr().err
+        assert "need a query" in asked("sql", *refused, code=2)
+    assert "nothing is published here yet" in run("sql", "--warehouse", str(tmp_path), code=1)
 
 
 def test_ctrl_c_ends_a_query_that_would_take_hours(folder: Path) -> None:
@@ -169,11 +149,8 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_every_mart_and_stored_table_is_listed_with_what_a_row_is_and_no_helper(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert _sql(folder, "--describe", "--json") == 0
-    listed = json.loads(capsys.readouterr().out)
+def test_every_mart_and_stored_table_is_listed_with_what_a_row_is_and_no_helper(asked: Run) -> None:
+    listed = asked.json("sql", "--describe")
     assert {entry["table"] for entry in listed} == sql.schema()["marts"].keys() | TABLES.keys()
     names = [entry["table"] for entry in listed]
     assert names[:6] == ["leaderboard", "scores", "verdict_details", "tasks", "responses", "run_costs"]
@@ -188,22 +165,17 @@ def test_every_mart_and_stored_table_is_listed_with_what_a_row_is_and_no_helper(
 
 
 @pytest.mark.parametrize("name", ["runs", "RUNS"])
-def test_a_table_is_described_by_its_columns_in_their_order(
-    folder: Path, name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert _sql(folder, "--describe", name, "--json") == 0
-    described = json.loads(capsys.readouterr().out)
+def test_a_table_is_described_by_its_columns_in_their_order(name: str, asked: Run) -> None:
+    described = asked.json("sql", "--describe", name)
     assert [column["column"] for column in described] == list(TABLES["runs"].columns)
     assert [column["meaning"] for column in described] == [COLUMNS[column][1] for column in TABLES["runs"].columns]
     assert {column["column"]: column["type"] for column in described}["started_at"] == "TIMESTAMP WITH TIME ZONE"
 
 
-def test_users_see_no_relation_of_staging(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert _sql(folder, "show tables", "--json") == 0
-    shown = {row["name"] for row in json.loads(capsys.readouterr().out)}
+def test_users_see_no_relation_of_staging(asked: Run) -> None:
+    shown = {row["name"] for row in asked.json("sql", "show tables")}
     assert shown - {"published_parts", "published_from"} == sql.schema()["marts"].keys() | TABLES.keys()
-    assert _sql(folder, "--describe", "model_runs") == 2
-    assert "there is no table or view model_runs" in capsys.readouterr().err
+    assert "there is no table or view model_runs" in asked("sql", "--describe", "model_runs", code=2)
 
 
 @pytest.mark.parametrize(
@@ -213,14 +185,10 @@ def test_users_see_no_relation_of_staging(folder: Path, capsys: pytest.CaptureFi
         ("zzzz", "known: leaderboard, scores, "), ("x' or 'a' = 'a", "known: "),
     ],
 )  # fmt: skip
-def test_an_unknown_table_is_refused_in_one_line_with_what_there_is(
-    folder: Path, name: str, told: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert _sql(folder, "--describe", name) == 2
-    said = capsys.readouterr()
-    assert (said.out, len(said.err.splitlines())) == ("", 1)
-    assert name in said.err
-    assert told in said.err
+def test_an_unknown_table_is_refused_in_one_line_with_what_there_is(name: str, told: str, asked: Run) -> None:
+    said = asked.refusal("sql", "--describe", name)
+    assert name in said
+    assert told in said
 
 
 @pytest.mark.parametrize(
@@ -231,36 +199,24 @@ def test_an_unknown_table_is_refused_in_one_line_with_what_there_is(
         ["--show"], ["--cookbook", "--show"], ["--cookbook", "rankin"], ["--describe", "--json", "--format", "csv"],
     ],
 )  # fmt: skip
-def test_two_questions_at_once_are_refused_in_one_line(
-    folder: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert _sql(folder, *arguments) == 2
-    said = capsys.readouterr()
-    assert (said.out, len(said.err.splitlines())) == ("", 1)
+def test_two_questions_at_once_are_refused_in_one_line(arguments: list[str], asked: Run) -> None:
+    asked.refusal("sql", *arguments)
 
 
-def test_where_nothing_is_published_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert _sql(tmp_path, "--describe") == 1
-    assert "nothing is published here yet" in capsys.readouterr().err
+def test_where_nothing_is_published_it_says_so(tmp_path: Path, run: Run) -> None:
+    assert "nothing is published here yet" in run("sql", "--describe", "--warehouse", str(tmp_path), code=1)
 
 
 @pytest.mark.parametrize("name", [recipe.name for recipe in recipes()])
-def test_every_recipe_runs_where_there_is_nothing_yet(
-    empty: Path, name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert _sql(empty, "--cookbook", name, "--json") == 0
-    assert isinstance(json.loads(capsys.readouterr().out), list)
+def test_every_recipe_runs_where_there_is_nothing_yet(empty: Path, name: str, run: Run) -> None:
+    assert isinstance(run.json("sql", "--cookbook", name, "--warehouse", str(empty)), list)
 
 
-def test_what_show_prints_is_the_recipe_and_can_be_asked(
-    folder: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    assert _sql(folder, "--cookbook", "failed-calls", "--show") == 0
-    shown = capsys.readouterr().out
+def test_what_show_prints_is_the_recipe_and_can_be_asked(asked: Run, tmp_path: Path) -> None:
+    shown = asked("sql", "--cookbook", "failed-calls", "--show")
     assert shown.startswith("-- Which calls failed, and why?\nwith calls as")
     (tmp_path / "mine.sql").write_text(shown, encoding="utf-8")
-    assert _sql(folder, "-f", str(tmp_path / "mine.sql"), "--json") == 0
-    assert len(json.loads(capsys.readouterr().out)) == 1
+    assert len(asked.json("sql", "-f", str(tmp_path / "mine.sql"))) == 1
 
 
 def test_a_table_too_wide_for_the_terminal_is_shown_row_by_row(

@@ -18,6 +18,7 @@ from flows.cli.main import main
 from flows.report_server.server import server_of
 from tasks.config.job import Job
 from tasks.report.build import Written
+from tests.flows.conftest import Run
 from warehouse import Warehouse
 
 
@@ -67,10 +68,9 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, bool]]:
     return calls
 
 
-def test_live_without_serve_is_refused_in_one_line(asked: list[Job], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["report", "--live"]) == 2
+def test_live_without_serve_is_refused_in_one_line(asked: list[Job], run: Run) -> None:
 
-    assert "--live shows a page of the local server; add --serve" in capsys.readouterr().err
+    assert "--live shows a page of the local server; add --serve" in run("report", "--live", code=2)
     assert asked == []
 
 

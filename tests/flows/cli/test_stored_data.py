@@ -1,15 +1,14 @@
 """Commands that only read, asked from a folder whose configuration is about other data, or with unknown names."""
 
-import json
 from pathlib import Path
 
 import pytest
 import yaml
 
-from flows.cli.main import main
 from tasks.aggregate import aggregate
 from tasks.rules.identity import IMPORTED
-from tests.builders import admitted, criterion, job_on, response, row, verdict
+from tests.builders import admitted, criterion, job_on, response, row, verdict, written
+from tests.flows.conftest import Run
 from warehouse import Warehouse
 
 TASKS = ["t0", "t1", "t2", "t3"]
@@ -30,9 +29,7 @@ def fill(folder: Path, revision: str, n_answered: int = 1) -> None:
         "responses": answers,
         "verdicts": [verdict(given, each, 1.0, **imported) for given in answers for each in rubrics[given["task_id"]]],
     }
-    for table_name, of_table in rows.items():
-        known = [each | ({"dataset_revision": revision} if "dataset_revision" in each else {}) for each in of_table]
-        Warehouse(folder / "data").write(table_name, known)
+    written(folder / "data", rows, revision)
 
 
 @pytest.fixture(scope="module")
@@ -62,24 +59,23 @@ READING = (
 
 @pytest.mark.parametrize("command", READING, ids=" ".join)
 def test_the_only_stored_revision_is_read_wherever_the_command_is_given_and_this_is_said(
-    world: Path, elsewhere: Path, capsys: pytest.CaptureFixture[str], command: list[str]
+    world: Path, elsewhere: Path, run: Run, command: list[str]
 ) -> None:
-    assert main([*command, "--json", "--warehouse", str(world / "data")]) == 0
-    from_elsewhere = capsys.readouterr()
+    from_elsewhere = run(*command, "--json", "--warehouse", world / "data")
+    said = run.err
     if command[0] == "export":
         (elsewhere / "sheet.csv").unlink()
-    assert main([*command, "--json", "--warehouse", str(world / "data"), "--config", str(world / "prbench.yaml")]) == 0
-    as_configured = capsys.readouterr()
+    as_configured = run(*command, "--json", "--warehouse", world / "data", "--config", world / "prbench.yaml")
 
-    assert from_elsewhere.out == as_configured.out
-    assert "a-model" in as_configured.out or command[0] in {"judges", "criteria", "lengths", "export"}
-    assert from_elsewhere.err.count("showing the only revision of prbench there") == 1
-    assert "(finance_hard: 4 tasks, 1 responses, 2 verdicts)" in from_elsewhere.err
-    assert as_configured.err == ""
+    assert from_elsewhere == as_configured
+    assert "a-model" in as_configured or command[0] in {"judges", "criteria", "lengths", "export"}
+    assert said.count("showing the only revision of prbench there") == 1
+    assert "(finance_hard: 4 tasks, 1 responses, 2 verdicts)" in said
+    assert run.err == ""
 
 
 def test_of_several_revisions_none_is_guessed_and_an_empty_leaderboard_says_what_is_there(
-    tmp_path: Path, elsewhere: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, elsewhere: Path, run: Run
 ) -> None:
     data = tmp_path / "finance_hard.jsonl"
     data.write_text("{}\n", encoding="utf-8")
@@ -89,34 +85,30 @@ def test_of_several_revisions_none_is_guessed_and_an_empty_leaderboard_says_what
     Warehouse(tmp_path / "data").publish()
     where = ["--warehouse", str(tmp_path / "data")]
 
-    assert main(["leaderboard", *where]) == 2
-    said = capsys.readouterr().err
+    said = run("leaderboard", *where, code=2)
     assert f"prbench {revision[:12]} (finance_hard: 4 tasks, 0 responses, 0 verdicts)" in said
     assert "prbench another-revi (finance_hard: 4 tasks, 1 responses, 2 verdicts)" in said
-    assert main(["leaderboard", "--benchmark", "researchrubrics", *where]) == 2
-    assert "has nothing of researchrubrics; it has prbench another-revi" in capsys.readouterr().err
+    said = run("leaderboard", "--benchmark", "researchrubrics", *where, code=2)
+    assert "has nothing of researchrubrics; it has prbench another-revi" in said
 
     (tmp_path / "prbench.yaml").write_text(yaml.safe_dump({"dataset": {"source": str(data)}}))
-    assert main(["leaderboard", *where]) == 0
-    said = capsys.readouterr().out
+    said = run("leaderboard", *where)
     assert f"No model has a verdict in this selection yet. This is about revision {revision[:12]}" in said
     assert "another-revi (finance_hard: 4 tasks, 1 responses, 2 verdicts)" in said
 
 
 def test_a_sample_that_was_only_loaded_does_not_hide_the_only_revision_with_responses(
-    tmp_path: Path, elsewhere: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, elsewhere: Path, run: Run
 ) -> None:
     fill(tmp_path, job_on("sample", tmp_path / "data").data.revision, n_answered=0)
     fill(tmp_path, "another-revision")
     aggregate(job_on("sample", tmp_path / "data"))
 
-    assert main(["leaderboard", "--warehouse", str(tmp_path / "data")]) == 0
-    said = capsys.readouterr()
-    assert "a-model" in said.out
-    assert "showing the only revision of prbench with responses there, another-revi" in said.err
+    assert "a-model" in run("leaderboard", "--warehouse", tmp_path / "data")
+    assert "showing the only revision of prbench with responses there, another-revi" in run.err
     # Who names its split has chosen it.
-    assert main(["status", "--warehouse", str(tmp_path / "data"), "--split", "finance_hard"]) == 0
-    assert "another-revi" not in capsys.readouterr().err
+    run("status", "--warehouse", tmp_path / "data", "--split", "finance_hard")
+    assert "another-revi" not in run.err
 
 
 REFUSED = [
@@ -131,33 +123,29 @@ REFUSED = [
 
 @pytest.mark.parametrize(("command", "option"), REFUSED)
 def test_a_name_that_nothing_has_is_refused_with_those_that_are_known(
-    world: Path, elsewhere: Path, capsys: pytest.CaptureFixture[str], command: list[str], option: str
+    world: Path, elsewhere: Path, run: Run, command: list[str], option: str
 ) -> None:
     where = ["--warehouse", str(world / "data"), "--config", str(world / "prbench.yaml")]
-    assert main([*command, f"--{option}", "nope", *where]) == 2
     known = {"split": "finance_hard", "model": "a-model", "judge": "reader", "vintage": "base"}[option]
-    assert capsys.readouterr().err == f"prbench: --{option} nope: not found; known: {known}\n"
+    said = run(*command, f"--{option}", "nope", *where, code=2)
+    assert said == f"prbench: --{option} nope: not found; known: {known}\n"
 
 
-def test_status_and_leaderboard_mean_the_same_by_coverage(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    where = ["--warehouse", str(world / "data"), "--config", str(world / "prbench.yaml"), "--json"]
-    assert main(["status", *where]) == 0
-    cells = {cell["judge"]: cell for cell in json.loads(capsys.readouterr().out)}
-    assert main(["leaderboard", *where]) == 0
-    (ranked,) = json.loads(capsys.readouterr().out)
+def test_status_and_leaderboard_mean_the_same_by_coverage(world: Path, run: Run) -> None:
+    where = ["--warehouse", world / "data", "--config", world / "prbench.yaml"]
+    cells = {cell["judge"]: cell for cell in run.json("status", *where)}
+    (ranked,) = run.json("leaderboard", *where)
 
     assert cells["reader"]["share"] == ranked["coverage"] == 0.25
     assert (cells["reader"]["wanted"], cells["reader"]["missing"]) == (8, 6)
     assert (cells["(responses)"]["wanted"], cells["(responses)"]["share"]) == (4, 0.25)
 
 
-def test_the_whole_of_a_hard_split_is_not_called_full(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_whole_of_a_hard_split_is_not_called_full(world: Path, run: Run) -> None:
     by_subset = ["leaderboard", "--by", "subset", "--warehouse", str(world / "data")]
     where = ["--config", str(world / "prbench.yaml")]
-    assert main([*by_subset, *where, "--json"]) == 0
-    assert {row["subset"] for row in json.loads(capsys.readouterr().out)} == {"official hard"}
-    assert main([*by_subset, *where]) == 0
-    shown = capsys.readouterr().out
+    assert {row["subset"] for row in run.json(*by_subset, *where)} == {"official hard"}
+    shown = run(*by_subset, *where)
     assert "official hard: all tasks of a split that the data set itself calls hard" in shown
     assert "No hard subset of your own is selected yet; `prbench select-hard` does it." in shown
 
@@ -170,9 +158,7 @@ def nights(folder: Path, revision: str, night: str) -> None:
     Warehouse(folder / "data").write("responses", [of_night])
 
 
-def test_status_says_so_where_a_night_is_one_of_other_data(
-    tmp_path: Path, elsewhere: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_status_says_so_where_a_night_is_one_of_other_data(tmp_path: Path, elsewhere: Path, run: Run) -> None:
     data = tmp_path / "finance_hard.jsonl"
     data.write_text("{}\n", encoding="utf-8")
     revision = job_on(data, tmp_path / "data").data.revision
@@ -181,27 +167,24 @@ def test_status_says_so_where_a_night_is_one_of_other_data(
     Warehouse(tmp_path / "data").publish()
     (tmp_path / "prbench.yaml").write_text(yaml.safe_dump({"dataset": {"source": str(data)}}))
 
-    where = ["--warehouse", str(tmp_path / "data")]
-    assert main(["status", "--night", "2026-11-22", *where]) == 0
-    said = capsys.readouterr().err.splitlines()
-    assert said == [
+    run("status", "--night", "2026-11-22", "--warehouse", tmp_path / "data")
+    assert run.err.splitlines() == [
         f"--night 2026-11-22: prbench {revision[:12]} has no responses of this vintage; stored for prbench "
         "another-revi",
         "--night 2026-11-22: no chosen model has `resample: nightly`, so it changes nothing",
     ]
-    assert main(["status", "--vintage", "bass", *where]) == 0
-    said = capsys.readouterr().err.splitlines()
-    assert said == [f"--vintage bass: prbench {revision[:12]} has no responses of this vintage; did you mean base?"]
+    run("status", "--vintage", "bass", "--warehouse", tmp_path / "data")
+    unknown = f"--vintage bass: prbench {revision[:12]} has no responses of this vintage; did you mean base?"
+    assert run.err.splitlines() == [unknown]
 
 
 def test_status_on_other_data_than_the_configured_counts_the_night_that_is_stored_of_it(
-    tmp_path: Path, elsewhere: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, elsewhere: Path, run: Run
 ) -> None:
     fill(tmp_path, "another-revision")
     nights(tmp_path, "another-revision", "2026-11-22")
     Warehouse(tmp_path / "data").publish()
-    assert main(["status", "--night", "2026-11-22", "--json", "--warehouse", str(tmp_path / "data")]) == 0
-    said = capsys.readouterr()
-    counted = {(cell["model"], cell["vintage"]): cell["done"] for cell in json.loads(said.out) if "(" in cell["judge"]}
+    cells = run.json("status", "--night", "2026-11-22", "--warehouse", tmp_path / "data")
+    counted = {(cell["model"], cell["vintage"]): cell["done"] for cell in cells if "(" in cell["judge"]}
     assert counted == {("a-model", "base"): 1, ("nightly-model", "2026-11-22"): 1}
-    assert "no response of it" not in said.err
+    assert "no response of it" not in run.err

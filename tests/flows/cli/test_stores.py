@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from flows.cli.main import main
+from tests.builders import rows_in
 from tests.faults.kills.starting import PRBENCH
-from tests.flows.conftest import PROJECT
+from tests.flows.conftest import PROJECT, Run
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
@@ -63,41 +64,44 @@ def count(folder: Path) -> list[int]:
         return [reader.value(f"select count(*) from {name}") for name in ("verdicts", "leaderboard", "criteria")]
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
-    assert main(arguments) == code
-    said = capsys.readouterr()
-    assert SECRET not in said.out + said.err
-    return said.out + said.err
+class Safe(Run):
+    """A command that prints no secret; returned is all that it prints."""
+
+    def __call__(self, *arguments: str | Path, code: int | tuple[int, ...] = 0) -> str:
+        super().__call__(*arguments, code=code)
+        assert SECRET not in self.out + self.err
+        return self.out + self.err
 
 
-def test_a_backup_in_a_bucket_is_made_renewed_and_restored(
-    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    here = ("--warehouse", str(data))
-    first = run(capsys, "backup", "s3://results/backup", *here)
-    again = run(capsys, "backup", "s3://results/backup", "--verify", *here)
-    run(capsys, "restore", "s3://results/backup", "--warehouse", str(tmp_path / "restored"))
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    return Safe(capsys)
+
+
+def test_a_backup_in_a_bucket_is_made_renewed_and_restored(data: Path, tmp_path: Path, run: Run) -> None:
+    here = ("--warehouse", data)
+    first = run("backup", "s3://results/backup", *here)
+    again = run("backup", "s3://results/backup", "--verify", *here)
+    run("restore", "s3://results/backup", "--warehouse", tmp_path / "restored")
 
     assert re.search(r"backup: (\d+) files .* in s3://results/backup, \1 of them copied now", first)
     assert "0 of them copied now" in again
     assert count(data) == count(tmp_path / "restored")
-    said = run(capsys, "restore", "s3://results/none", "--warehouse", str(tmp_path / "other"), code=1)
+    said = run("restore", "s3://results/none", "--warehouse", tmp_path / "other", code=1)
     assert said.startswith("prbench: s3://results/none: is not a complete backup")
 
 
-def test_an_export_in_a_bucket_is_imported_into_another_warehouse(
-    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run(capsys, "export", "s3://results/shared", "--warehouse", str(data))
-    run(capsys, "import", "warehouse", "s3://results/shared", "--warehouse", str(tmp_path / "other"))
+def test_an_export_in_a_bucket_is_imported_into_another_warehouse(data: Path, tmp_path: Path, run: Run) -> None:
+    run("export", "s3://results/shared", "--warehouse", data)
+    run("import", "warehouse", "s3://results/shared", "--warehouse", tmp_path / "other")
 
     assert count(data) == count(tmp_path / "other")
-    said = run(capsys, "export", "s3://results/shared", "--warehouse", str(data), code=2)
+    said = run("export", "s3://results/shared", "--warehouse", data, code=2)
     assert said == "prbench: s3://results/shared: is not empty; name a new prefix\n"
 
 
-def test_a_bucket_that_is_not_there_is_one_line(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = run(capsys, "publish", "s3://nosuch-bucket/x", "-q", "--warehouse", str(data), code=1)
+def test_a_bucket_that_is_not_there_is_one_line(data: Path, run: Run) -> None:
+    said = run("publish", "s3://nosuch-bucket/x", "-q", "--warehouse", data, code=1)
 
     assert said.startswith("prbench: s3://nosuch-bucket/x/publications/")
     assert "bucket does not exist" in said
@@ -106,10 +110,10 @@ def test_a_bucket_that_is_not_there_is_one_line(data: Path, capsys: pytest.Captu
 
 @pytest.mark.parametrize("n_files", [1, 20])
 def test_a_publication_that_is_killed_during_its_upload_leaves_nothing_that_a_reader_sees(
-    n_files: int, data: Path, capsys: pytest.CaptureFixture[str]
+    n_files: int, data: Path, run: Run
 ) -> None:
     target, store = f"results/killed-{n_files}", fsspec.filesystem("s3")
-    arguments = ["publish", f"s3://{target}", "-q", "--warehouse", str(data)]
+    arguments = ["publish", f"s3://{target}", "-q", "--warehouse", data]
 
     def uploaded() -> list[str]:
         store.invalidate_cache()
@@ -121,9 +125,9 @@ def test_a_publication_that_is_killed_during_its_upload_leaves_nothing_that_a_re
         process.kill()
     killed = uploaded()
     assert not any(name.endswith(("manifest.json", "current.json")) for name in store.find(target))
-    assert run(capsys, "import", "warehouse", f"s3://{target}", "--warehouse", str(data.parent / "x"), code=1)
+    assert run("import", "warehouse", f"s3://{target}", "--warehouse", str(data.parent / "x"), code=1)
 
-    run(capsys, *arguments, "--keep", "1")
+    run(*arguments, "--keep", "1")
     latest = json.loads(store.cat(f"{target}/current.json"))["publication"]
     assert all(f"/{latest}/" not in name for name in killed)
     assert f"{target}/{latest}/manifest.json" in uploaded()
@@ -137,17 +141,16 @@ def test_the_guide_shows_how_each_library_reads() -> None:
 
 
 def test_what_was_published_is_read_as_the_guide_says(
-    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    data: Path, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     line, _ = re.findall(r"^uv run prbench (publish s3://\S+)", GUIDE, re.MULTILINE)
-    run(capsys, *line.split(), "--warehouse", str(data))
+    run(*line.split(), "--warehouse", data)
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     for snippet in re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL):
         exec(snippet, names)  # the project's own text
 
-    with Warehouse(data).reader() as reader:
-        wanted = reader.rows("select model, mean_score from leaderboard where is_primary order by all")
+    wanted = rows_in(data, "select model, mean_score from leaderboard where is_primary order by all")
     assert len(wanted) > 1
     found = {name: sorted(map(tuple, names[name]), key=str) for name in ("from_file", "in_place", "arrow", "polars")}  # type: ignore[call-overload]
     for name, rows in found.items():
@@ -156,9 +159,9 @@ def test_what_was_published_is_read_as_the_guide_says(
         assert database.sql("select count(*) from verdicts").fetchall() == [(count(data)[0],)]
 
 
-def test_every_published_file_is_what_the_manifest_says(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run(capsys, "publish", "s3://results/whole", "--warehouse", str(data))
-    assert "nothing was published" in run(capsys, "publish", "s3://results/whole", "--warehouse", str(data))
+def test_every_published_file_is_what_the_manifest_says(data: Path, run: Run) -> None:
+    run("publish", "s3://results/whole", "--warehouse", data)
+    assert "nothing was published" in run("publish", "s3://results/whole", "--warehouse", data)
     store = fsspec.filesystem("s3")
     prefix = f"results/whole/{json.loads(store.cat('results/whole/current.json'))['publication']}"
     manifest = json.loads(store.cat(f"{prefix}/manifest.json"))

@@ -22,7 +22,7 @@ from tasks.alerts.message import Message, Night
 from tasks.console import Tally, advance, guard_log_records, notice, progress, shown_visibly
 from tasks.rules.text.characters import visible
 from tests.builders import row
-from tests.flows.conftest import PRBENCH
+from tests.flows.conftest import PRBENCH, Run
 from warehouse import Warehouse
 
 TITLE = "\x1b]0;owned\x07"
@@ -149,11 +149,8 @@ def test_what_any_command_prints_goes_through_the_guard(capsys: pytest.CaptureFi
     assert said.out.endswith("after\n")
 
 
-def test_an_error_is_one_line_without_commands_and_its_traceback_too(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["leaderboard", "-v", "--config", str(tmp_path / f"no{EVIL}\nsuch")]) == 2
-    said = capsys.readouterr().err
+def test_an_error_is_one_line_without_commands_and_its_traceback_too(tmp_path: Path, run: Run) -> None:
+    said = run("leaderboard", "-v", "--config", str(tmp_path / f"no{EVIL}\nsuch"), code=2)
     assert commands_in(said) == []
     assert said.splitlines()[-1].startswith("prbench: ")
     assert r"no\x1b]0;owned" in said.splitlines()[-1]

@@ -180,12 +180,9 @@ class NightWorld:
         before = len(self.server.entries), len(self.told.calls), len(self.switch.calls)
         said = self.command(*arguments, "--warehouse", "data", code=code)
         return Seen(
-            said,
-            self.server.entries[before[0] :],
-            [call.json for call in self.told.calls[before[1] :]],
-            len(self.switch.calls) - before[2],
-            self.weather,
-        )
+            said, self.server.entries[before[0] :], [call.json for call in self.told.calls[before[1] :]],
+            len(self.switch.calls) - before[2], self.weather,
+        )  # fmt: skip
 
 
 @contextmanager

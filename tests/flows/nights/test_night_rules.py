@@ -16,8 +16,7 @@ from flows.run.config import load_job
 from flows.run.validation import refuse_unknown_models
 from tasks.config.job import Job
 from tasks.rules.errors import UsageError
-from tests.builders import at, job_on
-from warehouse import Warehouse
+from tests.builders import at, job_on, rows_in
 
 SECRET = "a-secret-in-the-address"
 
@@ -45,14 +44,11 @@ def test_a_night_that_is_done_again_by_its_label_may_go_on_until_the_next_stop_t
     assert as_night(own, utc(9)).stop_at == utc(10)
 
 
-def test_a_night_whose_stop_time_has_passed_is_skipped_and_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_night_after_its_stop_time_is_skipped_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     late = job(tmp_path, nightly={"cron": "0 1 * * *", "stop_at": "01:01"})
     skipped = run_night(late, is_verbose=False, begun_at=utc(1))
     assert (skipped.exit_code, skipped.was_skipped) == (0, True)
-    with Warehouse(tmp_path).reader() as reader:
-        (alert,) = reader.rows("select kind, detail from alerts")
+    (alert,) = rows_in(tmp_path, "select kind, detail from alerts")
     assert alert["kind"] == "skipped"
     assert "its stop time 01:01 has passed" in alert["detail"]
     assert "skipped: its stop time" in capsys.readouterr().err

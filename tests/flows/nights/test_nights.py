@@ -62,9 +62,7 @@ def nights(world: NightWorld) -> Nights:
     return Nights(world, first, again, second, regressed, regressed_again, drifted, failed)
 
 
-def test_a_night_calls_for_what_is_sampled_nightly_and_for_the_control_set_and_again_for_nothing(
-    nights: Nights,
-) -> None:
+def test_a_night_calls_for_what_is_sampled_nightly_and_the_control_set_and_again_for_nothing(nights: Nights) -> None:
     assert Counter(nights.first.sampled) == {"pinned": N_TASKS, "fresh": N_TASKS}
     assert nights.first.n_judged == 2 * N_CRITERIA + N_CONTROL
     assert nights.again.calls == []
@@ -281,9 +279,7 @@ def test_a_night_with_a_stop_time_ends_by_itself_and_keeps_what_was_done(trouble
 
 
 @pytest.mark.long
-def test_a_night_waits_for_the_one_at_work_where_it_is_to_and_calls_for_nothing_then(
-    nights: Nights, troubled: Troubled
-) -> None:
+def test_a_night_waits_for_the_one_at_work_and_then_calls_for_nothing(nights: Nights, troubled: Troubled) -> None:
     assert "nothing is missing, no model call made" in troubled.waited.said.stderr
     assert "skipped" not in troubled.waited.alerts
     # What a process of its own writes on standard output is the result for machines and nothing else.

@@ -11,7 +11,7 @@ from flows.execution import job_of_run, run_row
 from flows.report_server.live import LiveView
 from flows.run.outcomes import DONE, RUNNING
 from tasks.config.job import DataRevision, Job
-from tests.builders import REVISION, at, job_on
+from tests.builders import REVISION, at, job_on, written
 from tests.tasks.compare.comparisons import RUBRICS, tasks_of
 from warehouse import Warehouse
 
@@ -28,11 +28,6 @@ def job(tmp_path: Path) -> Job:
     """A job on tasks that `ingested` stores."""
     job = job_on("sample", tmp_path / "data", run_id="r1", **MODELS)
     return job.looking_up(lambda: DataRevision(name="made up", revision=REVISION, splits=("finance",)))
-
-
-def ingested(job: Job) -> None:
-    for table_name, rows in tasks_of(RUBRICS).items():
-        Warehouse(job.warehouse).write(table_name, rows)
 
 
 def store(job: Job, outcome: str, **values: Any) -> None:
@@ -61,7 +56,7 @@ def test_a_run_that_has_published_nothing_has_begun(job: Job) -> None:
 def test_runs_go_on_are_killed_and_end_while_the_database_is_replaced_below_the_view(job: Job) -> None:
     view, other = LiveView(job), job.model_copy(update={"run_id": "r2"})
     warehouse = Warehouse(job.warehouse)
-    ingested(job)
+    written(job.warehouse, tasks_of(RUBRICS))
     with ExitStack() as second:
         second.enter_context(warehouse.living("r2"))
         with warehouse.living("r1"):
@@ -92,7 +87,7 @@ def test_an_import_after_a_run_is_not_the_last_run(job: Job) -> None:
 
 
 def test_a_run_has_the_coverage_of_what_it_wants_itself_under_its_own_cap(job: Job) -> None:
-    ingested(job)
+    written(job.warehouse, tasks_of(RUBRICS))
     limited = job.model_copy(update={"limit": 2})
     with Warehouse(job.warehouse).living("r1"):
         store(limited, RUNNING)

@@ -55,9 +55,7 @@ def fits(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
 
 
-def test_two_models_are_picked_and_a_changed_verdict_leads_to_its_task(
-    browser: Browser, world_job: Job, world_site: Path
-) -> None:
+def test_two_models_are_picked_and_changes_lead_to_tasks(browser: Browser, world_job: Job, world_site: Path) -> None:
     with visiting_server(browser, world_job, world_site) as visit:
         page = visit.open("index.html").page
         page.get_by_role("link", name="Compare").click()
@@ -82,9 +80,7 @@ def test_two_models_are_picked_and_a_changed_verdict_leads_to_its_task(
         assert visit.faults == []
 
 
-def test_of_every_kind_what_is_chosen_at_first_can_be_compared(
-    browser: Browser, world_job: Job, world_site: Path
-) -> None:
+def test_of_every_kind_the_first_choice_can_be_compared(browser: Browser, world_job: Job, world_site: Path) -> None:
     with visiting_server(browser, world_job, world_site) as visit:
         page = visit.open("compare.html").page
         for kind in ("Models", "Vintages", "Runs", "Judges"):

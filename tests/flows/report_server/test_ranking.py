@@ -5,9 +5,8 @@ from pathlib import Path
 from flows.report_server.live import ranking_so_far
 from tasks.aggregate import aggregate
 from tasks.config.job import DataRevision
-from tests.builders import REVISION, job_on
+from tests.builders import REVISION, job_on, written
 from tests.tasks.compare.comparisons import Rows, filled, judged, tasks_of, together
-from warehouse import Warehouse
 
 RUBRICS = {f"t{n}": [(4, "Accuracy"), (n + 1, "Risk"), (3, "Clarity")] for n in range(7)}
 
@@ -20,9 +19,7 @@ def test_intervals_of_values_that_have_none_stored_are_those_that_aggregate_woul
     job = job_on("sample", tmp_path / "data").looking_up(
         lambda: DataRevision(name="made up", revision=REVISION, splits=("finance",))
     )
-    warehouse = Warehouse(job.warehouse)
-    for table_name, rows in together(tasks_of(RUBRICS), answers("a", 7), answers("few", 2)).items():
-        warehouse.write(table_name, rows)
+    warehouse = written(job.warehouse, together(tasks_of(RUBRICS), answers("a", 7), answers("few", 2)))
     warehouse.publish()
     with warehouse.reader() as reader:
         before = ranking_so_far(job, reader)

@@ -70,9 +70,7 @@ def test_a_server_that_asks_for_the_secret_that_is_set_is_well(server: Server) -
 
 
 @pytest.mark.parametrize("told", ["prbench:another", ""])
-def test_a_server_that_wants_another_secret_is_a_problem(
-    server: Server, told: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_with_another_secret_is_a_problem(server: Server, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PREFECT_API_AUTH_STRING", told)
     is_ok, detail = check_server()
 
@@ -105,9 +103,7 @@ def test_without_a_named_server_there_is_nothing_to_guard(server: Server, monkey
     assert check_server()[0] is True
 
 
-def test_a_server_that_a_profile_names_is_looked_at_too(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_of_a_profile_is_checked_too(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("PREFECT_API_URL", "PREFECT_API_AUTH_STRING"):
         monkeypatch.delenv(name)
     (tmp_path / "prefect").mkdir()

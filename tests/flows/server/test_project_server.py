@@ -167,9 +167,7 @@ def test_a_named_server_that_does_not_answer_is_told_without_its_password(
         ("pyproject.toml", '[tool.prefect.api]\nurl = "http://127.0.0.1:1/api"\n'),
     ],
 )
-def test_a_server_that_a_settings_file_could_name_is_asked_for(
-    started: list[Any], tmp_path: Path, file: str, text: str
-) -> None:
+def test_a_server_that_a_file_could_name_is_asked_for(started: list[Any], tmp_path: Path, file: str, text: str) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "pyproject.toml").write_text("[tool.ruff]\n", encoding="utf-8")
     (tmp_path / ".env").write_text("OPENAI_API_KEY=k\n", encoding="utf-8")
@@ -191,9 +189,7 @@ print(server.ephemeral.enabled, server.analytics_enabled, settings.client.max_re
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first", ["flows", "prefect.context"])
-def test_importing_flows_starts_no_server_and_switches_off_what_prefect_would_start_or_tell(
-    first: str, tmp_path: Path
-) -> None:
+def test_importing_flows_starts_no_server_and_switches_off_what_prefect_would_start(first: str, tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
     shown = subprocess.run(
         [sys.executable, "-c", _AS_A_NOTEBOOK.format(first=first)], capture_output=True, text=True, check=False,

@@ -70,9 +70,7 @@ def flow_of(name: str, work: Callable[[Job], Any]) -> Any:
 
 
 @pytest.mark.parametrize("outcome", REPORTS)
-def test_a_flow_ends_in_the_state_of_its_outcome_and_gives_its_reports(
-    prefect_api: str, tmp_path: Path, outcome: str
-) -> None:
+def test_a_flow_ends_in_its_outcome_s_state_with_its_reports(prefect_api: str, tmp_path: Path, outcome: str) -> None:
     async def work(_: Job) -> list[StageReport]:
         return REPORTS[outcome]
 

@@ -197,9 +197,7 @@ def test_parameters_that_cannot_be_are_refused_in_one_line_before_a_run_begins(a
     assert api.ended(impossible)["state"]["message"].endswith("night 2026-13-40: is not a date; write 2026-11-22")
 
 
-def test_deployments_store_absolute_paths_so_that_their_runs_find_them_from_any_folder(
-    api: Api, world: NightWorld
-) -> None:
+def test_deployments_store_absolute_paths_that_their_runs_find_from_any_folder(api: Api, world: NightWorld) -> None:
     folder = world.command.folder
     for name in DEPLOYMENTS:
         parameters = api.deployment(name)["parameters"]
@@ -246,9 +244,7 @@ def test_a_run_that_is_cancelled_in_the_ui_ends_soon_and_keeps_what_was_done(api
     assert world.command.sql(stopped) == [{"verdicts_made": kept["n"]}]
 
 
-def test_the_clock_starts_a_night_and_a_run_that_is_triggered_does_what_its_parameters_say(
-    api: Api, world: NightWorld
-) -> None:
+def test_the_clock_starts_a_night_and_a_triggered_run_does_what_its_parameters_say(api: Api, world: NightWorld) -> None:
     world.server.behaviour = Weather()
     api.resume("nightly")
     triggered = api.trigger("backfill", models=["pinned"], trials=[2], tasks=["sample-leg-2"])

@@ -158,9 +158,7 @@ def test_without_the_key_the_rest_is_filled_in_and_counts_as_if_nothing_had_stop
 
 
 @pytest.mark.long
-def test_a_run_that_was_killed_goes_on_with_the_same_tasks_and_decides_the_same(
-    stopped: Stopped, tmp_path: Path
-) -> None:
+def test_a_killed_run_goes_on_with_the_same_tasks_and_decides_the_same(stopped: Stopped, tmp_path: Path) -> None:
     command, script = Command(tmp_path), Script(delay_s=0.05)
     with FaultServer(script) as server:
         data = write_tasks(command.folder / "tasks.jsonl")
@@ -179,9 +177,7 @@ def test_a_run_that_was_killed_goes_on_with_the_same_tasks_and_decides_the_same(
         assert command.sql(_LOOKS) == stopped.looks
 
 
-def test_a_budget_that_ends_a_block_leaves_its_comparisons_open_and_the_next_run_goes_on(
-    stopped: Stopped, tmp_path: Path
-) -> None:
+def test_a_budget_that_ends_a_block_leaves_comparisons_open_for_the_next_run(stopped: Stopped, tmp_path: Path) -> None:
     command = Command(tmp_path)
     with FaultServer(Script()) as server:
         given = settings(server, write_tasks(command.folder / "tasks.jsonl"), stopping=STOPPING)

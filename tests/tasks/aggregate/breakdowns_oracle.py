@@ -261,13 +261,9 @@ class Oracle:
         """All that a task stands under."""
         task = self.world.tasks[task_id]
         found = {
-            WHOLE,
-            ("topic", task.topic or "(none)"),
-            ("expert", task.expert),
-            ("turns", str(task.turns)),
-            ("reference_texts", "with" if task.has_reference_texts else "without"),
-            ("subset", "full"),
-        }
+            WHOLE, ("topic", task.topic or "(none)"), ("expert", task.expert), ("turns", str(task.turns)),
+            ("reference_texts", "with" if task.has_reference_texts else "without"), ("subset", "full"),
+        }  # fmt: skip
         if OWN_HARD in task.splits:
             found.add(("subset", "hard"))
         found |= {("decision_type", label) for label in task.decision_types}

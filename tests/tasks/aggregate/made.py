@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.aggregate import aggregate
-from tests.builders import admitted, criterion, job_on, response, verdict
+from tests.builders import admitted, criterion, job_on, response, verdict, written
 from warehouse import Warehouse
 
 Rows = dict[str, list[dict[str, Any]]]
@@ -29,25 +29,11 @@ def answered(tables: Rows, decisions: Mapping[str, Sequence[float | None]], **of
     return tables
 
 
-def written(folder: Path, tables: Mapping[str, list[dict[str, Any]]]) -> Warehouse:
-    """A warehouse with these rows, not yet published."""
-    warehouse = Warehouse(folder)
-    for table_name, rows in tables.items():
-        warehouse.write(table_name, rows)
-    return warehouse
-
-
 def aggregated(folder: Path, tables: Mapping[str, list[dict[str, Any]]], **settings: Any) -> Warehouse:
     """A warehouse with these rows, published and measured."""
     warehouse = written(folder, tables)
     aggregate(job_on("sample", folder, **settings))
     return warehouse
-
-
-def read(folder: Path, query: str) -> list[dict[str, Any]]:
-    """The answer of the published state."""
-    with Warehouse(folder).reader() as reader:
-        return reader.rows(query)
 
 
 def are_close(wanted: Any, actual: Any, tolerance: float = 1e-9) -> bool:

@@ -18,8 +18,8 @@ import tasks.aggregate.agreement as measuring
 from tasks.aggregate import aggregate
 from tasks.rules.statistics.agreement import agreement_intervals, kappa, krippendorff_alpha, macro_f1, raw_agreement
 from tasks.rules.statistics.intervals import draws
-from tests.builders import admitted, criterion, job_on, response, row, verdict
-from tests.tasks.aggregate.made import Rows, are_close, read, rubric_of, written
+from tests.builders import admitted, criterion, job_on, response, row, rows_in, verdict, written
+from tests.tasks.aggregate.made import Rows, are_close, rubric_of
 from warehouse import Reader, Warehouse
 
 TOLERANCE = 1e-9
@@ -119,12 +119,9 @@ class Graded:
         if of_response["task_id"] != "refused":
             self.task_of[place] = of_response["task_id"]
             self.labels[place] = {
-                "category": of_criterion["category"] or "(none)",
-                "severity": of_criterion["severity"],
-                "field": fields[of_response["task_id"]],
-                "model": of_response["model"],
-                "all": "",
-            }
+                "category": of_criterion["category"] or "(none)", "severity": of_criterion["severity"],
+                "field": fields[of_response["task_id"]], "model": of_response["model"], "all": "",
+            }  # fmt: skip
 
     @staticmethod
     def _label(dice: random.Random, truth: bool, traits: dict[str, Any]) -> float | None:
@@ -447,10 +444,10 @@ def small(labels: Mapping[str, tuple[float | None, ...]], n_tasks: int = 2, **of
 def test_graders_who_know_one_label_have_no_kappa_and_agree_in_full(aggregated: Callable[..., Path]) -> None:
     root = aggregated(small({"a": (1.0, 1.0), "b": (1.0, 1.0)}))
 
-    assert [{"kappa": None, "macro_f1": 1.0, "agreement": 1.0}] == read(
+    assert [{"kappa": None, "macro_f1": 1.0, "agreement": 1.0}] == rows_in(
         root, "select kappa, macro_f1, agreement from staging.agreement_figures where breakdown = 'all'"
     )
-    assert [{"alpha": None}] == read(root, "select alpha from grader_reliability where breakdown = 'all'")
+    assert [{"alpha": None}] == rows_in(root, "select alpha from grader_reliability where breakdown = 'all'")
 
 
 def test_a_failed_verdict_is_neither_met_nor_unmet_to_anyone(published: Callable[[Rows], Reader]) -> None:
@@ -490,9 +487,7 @@ def test_three_judges_of_three_steps_have_a_majority_of_three_steps(published: C
     assert {"a", "b", "c"} == {each["grader"] for each in reader.rows("from judge_leniency")}
 
 
-def test_of_three_decisions_those_that_a_task_lacks_count_0_in_the_published_mean(
-    published: Callable[[Rows], Reader],
-) -> None:
+def test_of_three_decisions_missing_ones_count_0_in_the_mean(published: Callable[[Rows], Reader]) -> None:
     labels = {"a": (1.0, 0.0, 1.0, 1.0), "b": (1.0, 0.0, 0.0, 1.0)}
     reader = published(small(labels, **{name: {"grading": "ternary"} for name in labels}))
     (row,) = reader.rows("from staging.agreement_figures where breakdown = 'all' and grader_b = 'b'")
@@ -509,20 +504,17 @@ def test_two_graders_make_no_majority(published: Callable[[Rows], Reader]) -> No
 
 
 @pytest.mark.slow
-def test_a_configured_majority_may_take_the_name_of_the_usual_one_and_change_its_members(
-    aggregated: Callable[..., Path],
-) -> None:
+def test_a_configured_majority_may_replace_the_usual_one(aggregated: Callable[..., Path]) -> None:
     tables = small(dict.fromkeys("abcd", DECIDED))
     query = "select members from graders where kind = 'majority'"
 
-    assert [{"members": ["a", "b", "c"]}] == read(aggregated(tables, majorities={"majority": ("c", "b", "a")}), query)
-    assert [{"members": ["b", "c", "d"]}] == read(aggregated({}, majorities={"majority": ("d", "c", "b")}), query)
+    for rows, (first, second, third) in ((tables, "abc"), ({}, "bcd")):
+        folder = aggregated(rows, majorities={"majority": (third, second, first)})
+        assert [{"members": [first, second, third]}] == rows_in(folder, query)
 
 
 @pytest.mark.parametrize("n", [2, 3])
-def test_three_repetitions_of_one_judge_make_a_majority_and_two_do_not(
-    published: Callable[[Rows], Reader], n: int
-) -> None:
+def test_three_repetitions_of_a_judge_make_a_majority_two_do_not(published: Callable[[Rows], Reader], n: int) -> None:
     tables = small({"a": DECIDED})
     for trial in range(2, n + 1):
         tables["verdicts"] += small({"a": DECIDED}, a={"judge_trial": trial})["verdicts"]
@@ -538,27 +530,25 @@ def test_measures_are_not_shown_beside_newer_decisions_and_others_keep_theirs(ag
         select grader_a, grader_b, n, kappa, agreement from staging.agreement_figures
         where breakdown = 'all' order by all
     """
-    before = {(each["grader_a"], each["grader_b"]): each for each in read(root, query)}
+    before = {(each["grader_a"], each["grader_b"]): each for each in rows_in(root, query)}
     judged = next(each for each in tables["verdicts"] if each["value"] is None)
     Warehouse(root).write("verdicts", [judged | {"value": 1.0, "status": "met"}])
     Warehouse(root).publish()
-    stale = {(each["grader_a"], each["grader_b"]): each for each in read(root, query)}
+    stale = {(each["grader_a"], each["grader_b"]): each for each in rows_in(root, query)}
 
     assert before["a", "b"] == stale["a", "b"]
     for pair in [("a", "c"), ("b", "c"), ("a", "majority"), ("c", "majority")]:
         is_touched = stale[pair]["n"] != before[pair]["n"]
         assert is_touched == ("c" in pair)
         assert (stale[pair]["kappa"] is None, stale[pair]["agreement"] is None) == (is_touched, is_touched)
-    assert [{"alpha": None}] == read(root, "select alpha from grader_reliability where breakdown = 'all'")
+    assert [{"alpha": None}] == rows_in(root, "select alpha from grader_reliability where breakdown = 'all'")
 
     aggregate(job_on("sample", root))
-    assert [] == [each for each in read(root, query) if each["agreement"] is None]
-    assert [] == read(root, "from grader_reliability where alpha is null and breakdown = 'all'")
+    assert [] == [each for each in rows_in(root, query) if each["agreement"] is None]
+    assert [] == rows_in(root, "from grader_reliability where alpha is null and breakdown = 'all'")
 
 
-def test_measuring_again_measures_nothing_and_a_build_from_the_parts_makes_nothing_stale(
-    root: Path, tmp_path: Path
-) -> None:
+def test_measuring_again_measures_nothing_and_a_build_from_parts_makes_none_stale(root: Path, tmp_path: Path) -> None:
     copied = Path(shutil.copytree(root, tmp_path / "copied"))
     configured = {name: MAJORITIES[name] for name in CONFIGURED}
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from scipy import stats
 
+from tests.builders import rows_in
 from tests.tasks.aggregate.breakdowns_oracle import (
     BEST,
     COLUMNS,
@@ -22,7 +23,7 @@ from tests.tasks.aggregate.breakdowns_oracle import (
     completed,
     rows_of,
 )
-from tests.tasks.aggregate.made import Rows, aggregated, answered, are_close, read, rubric_of
+from tests.tasks.aggregate.made import Rows, aggregated, answered, are_close, rubric_of
 from warehouse import Reader
 
 INTERVAL_TOLERANCE = 1e-6
@@ -180,9 +181,7 @@ def test_ranks_under_a_label_compare_the_tasks_with_a_complete_trial_for_every_r
 # repetitions
 
 
-def test_each_repetition_is_scored_by_itself_over_the_tasks_that_are_complete_in_it(
-    oracle: Oracle, reader: Reader
-) -> None:
+def test_each_repetition_is_scored_alone_over_the_tasks_complete_in_it(oracle: Oracle, reader: Reader) -> None:
     actual = {
         (each["split"], each["model"], each["breakdown"], each["label"], each["score_name"], each["trial"]): each
         for each in reader.rows("from trial_scores")
@@ -221,7 +220,7 @@ def test_the_mean_over_repetitions_of_the_same_tasks_has_the_interval_of_student
 
 def test_one_repetition_has_a_mean_and_no_interval(tmp_path: Path) -> None:
     aggregated(tmp_path, answered(rubric_of({"a": [4, 4], "b": [5, 5]}), {"a": [1, 0], "b": [1, 1]}))
-    rows = read(tmp_path, "select trials_mean, trials_ci_low, trials_ci_high from leaderboard where is_primary")
+    rows = rows_in(tmp_path, "select trials_mean, trials_ci_low, trials_ci_high from leaderboard where is_primary")
 
     assert [{"trials_mean": 0.75, "trials_ci_low": None, "trials_ci_high": None}] == rows
 
@@ -281,9 +280,7 @@ def responses_at_risk(oracle: Oracle, task_set: str, model: str) -> list[int]:
 # small cases
 
 
-def test_models_whose_means_are_equal_share_a_rank_whatever_their_tasks_come_to(
-    published: Callable[[Rows], Reader],
-) -> None:
+def test_models_with_equal_means_share_a_rank_whatever_tasks_give(published: Callable[[Rows], Reader]) -> None:
     tables = rubric_of({"a": [1] * 10, "b": [1] * 10, "c": [1] * 10})
     for model, met in {"x": (0, 0, 3), "y": (1, 1, 1), "z": (0, 1, 2)}.items():
         decisions = {task: [1.0] * n + [0.0] * (10 - n) for task, n in zip("abc", met, strict=True)}

@@ -11,8 +11,8 @@ import pytest
 from flows.work import has_work
 from tasks.aggregate import aggregate
 from tasks.rules.statistics.comparison import holm
-from tests.builders import at, job_on
-from tests.tasks.aggregate.made import aggregated, read, written
+from tests.builders import at, job_on, rows_in, written
+from tests.tasks.aggregate.made import aggregated
 from tests.tasks.compare.comparisons import Rubric, judged, tasks_of, together
 from warehouse import Warehouse
 
@@ -50,7 +50,7 @@ def root(published: Path, tmp_path: Path) -> Path:
 
 def stored(root: Path) -> list[tuple[Any, ...]]:
     query = "select shared_model, condition, model, is_baseline from conditions order by shared_model, position"
-    return [tuple(row.values()) for row in read(root, query)]
+    return [tuple(row.values()) for row in rows_in(root, query)]
 
 
 def n_tested(root: Path, **settings: Any) -> int:
@@ -76,11 +76,11 @@ def test_conditions_follow_the_configuration_and_stay_where_it_has_no_such_key(r
 
     aggregate(job_on("sample", root, conditions=CONDITIONS))
     assert {row[0] for row in stored(root)} == {"gpt"}
-    assert {row["shared_model"] for row in read(root, DIFFERENCES)} == {"gpt"}
+    assert {row["shared_model"] for row in rows_in(root, DIFFERENCES)} == {"gpt"}
 
     aggregate(job_on("sample", root, conditions={}))
     assert stored(root) == []
-    assert read(root, DIFFERENCES) == []
+    assert rows_in(root, DIFFERENCES) == []
 
 
 def test_a_finished_aggregation_tests_nothing_again_and_a_new_condition_only_itself(root: Path) -> None:
@@ -108,24 +108,24 @@ def test_aggregate_has_work_until_the_configured_conditions_are_stored_and_n_tes
 @pytest.mark.slow
 def test_a_test_is_shown_only_beside_the_values_it_was_computed_from(root: Path) -> None:
     aggregate(job_on("sample", root, conditions=CONDITIONS))
-    before = read(root, DIFFERENCES)
+    before = rows_in(root, DIFFERENCES)
     assert all(row["p_value"] is not None for row in before if row["breakdown"] == "all")
 
     # A trial that is not complete changes no value.
     written(root, judged({"t00": [1, None, 0]}, "search", rubrics=RUBRICS, trial=2))
     Warehouse(root).publish()
-    assert [row["p_value"] for row in read(root, DIFFERENCES)] == [row["p_value"] for row in before]
+    assert [row["p_value"] for row in rows_in(root, DIFFERENCES)] == [row["p_value"] for row in before]
 
     other = [1 - decided(1)["t00"][0], 1, 0]
     written(root, judged({"t00": other}, "search", rubrics=RUBRICS, trial=3))
     Warehouse(root).publish()
-    whole = {row["condition"]: row for row in read(root, DIFFERENCES)
+    whole = {row["condition"]: row for row in rows_in(root, DIFFERENCES)
              if row["breakdown"] == "all" and row["score_name"] == "score"}  # fmt: skip
     assert whole["web search"]["p_value"] is None
     assert whole["web search"]["difference"] is not None
     assert whole["search and code"]["p_value"] is not None
     aggregate(job_on("sample", root))
-    assert all(row["p_value"] is not None for row in read(root, DIFFERENCES) if row["breakdown"] == "all")
+    assert all(row["p_value"] is not None for row in rows_in(root, DIFFERENCES) if row["breakdown"] == "all")
 
 
 def test_a_label_that_is_nowhere_is_named_in_a_warning_with_those_that_are_known(root: Path) -> None:
@@ -143,7 +143,7 @@ def test_a_label_that_was_configured_again_counts_with_its_latest_configuration(
     written(root, judged(decided(5), "search", rubrics=RUBRICS, of_response=again))
     aggregate(job_on("sample", root, conditions=CONDITIONS))
 
-    found = {row["model_config_hash"] for row in read(root, DIFFERENCES) if row["condition"] == "web search"}
+    found = {row["model_config_hash"] for row in rows_in(root, DIFFERENCES) if row["condition"] == "web search"}
     assert found == {"second"}
 
 
@@ -165,15 +165,14 @@ def test_p_values_of_a_family_are_corrected_together_by_holm(root: Path, seed: i
     aggregate(job_on("sample", root, conditions=CONDITIONS))
     dice = random.Random(seed)
     choices = [None, 0.001, 0.01, 0.01, 0.02, 0.03, 0.2, 0.6]
-    figures = read(root, "select figure_id, basis from staging.condition_figures")
-    with Warehouse(root).reader() as reader:
-        tests = {row["figure_id"]: row for row in reader.rows("select * from condition_tests")}
+    figures = rows_in(root, "select figure_id, basis from staging.condition_figures")
+    tests = {row["figure_id"]: row for row in rows_in(root, "select * from condition_tests")}
     made_up = [tests[each["figure_id"]] | {"p_value": dice.choice(choices)} for each in figures]
     Warehouse(root).write("condition_tests", made_up)
     Warehouse(root).publish()
 
     families: dict[Any, list[dict[str, Any]]] = {}
-    for row in read(root, DIFFERENCES):
+    for row in rows_in(root, DIFFERENCES):
         families.setdefault((row["breakdown"], row["score_name"]), []).append(row)
     assert {len(family) for family in families.values()} == {2, 4}
     for family in families.values():
@@ -197,7 +196,7 @@ def test_criteria_are_compared_by_the_mean_of_their_verdicts_in_complete_trials(
     )
     aggregated(tmp_path, rows, conditions={"gpt": {"baseline": "plain", "web": "search"}})
 
-    found = read(tmp_path, "select * from condition_criteria order by task_id, criterion_id")
+    found = rows_in(tmp_path, "select * from condition_criteria order by task_id, criterion_id")
     assert [(row["criterion_id"], row["baseline_value"], row["value"], row["points"], row["is_changed"])
             for row in found] == [
         ("t-c0", 0.0, 1.0, 8.0, True),
@@ -227,7 +226,7 @@ def test_responses_are_measured_on_tasks_that_both_answered_and_failures_on_all(
     )
 
     query = "from condition_differences where breakdown = 'all' and score_name = 'score'"
-    (row,) = read(tmp_path, query)
+    (row,) = rows_in(tmp_path, query)
     means = {
         "n_tasks": 2, "n_tasks_wanted": 3, "n_tasks_answered": 2, "n_answers": 3, "baseline_n_answers": 3,
         "n_failed": 1, "baseline_n_failed": 0, "n_unpriced": 0, "baseline_n_unpriced": 1,

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.builders import admitted, criterion, response, row, verdict
-from tests.tasks.aggregate.made import are_close, written
+from tests.builders import admitted, criterion, response, row, verdict, written
+from tests.tasks.aggregate.made import are_close
 from warehouse import Reader
 
 MODELS = ("ada", "bell", "curie", "dirac", "euler")

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tasks.aggregate import aggregate
-from tests.builders import job_on
+from tests.builders import job_on, rows_in, written
 from tests.tasks.aggregate.debiased_oracle import CATEGORIES, LabelledWorld, without_labels_on
-from tests.tasks.aggregate.made import aggregated, written
+from tests.tasks.aggregate.made import aggregated
 from warehouse import Reader
 
 Row = dict[str, Any]
@@ -82,10 +82,8 @@ def test_labels_in_two_steps_correct_a_judge_of_three_steps_only_where_it_is_rea
         each | ({} if each["source"] == "imported" else {"grading": "ternary"}) for each in tables["verdicts"]
     ]
     expected = made.expected("ada")
-    with aggregated(tmp_path, tables).reader() as reader:
-        found = reader.rows(
-            "select grading, debiased from debiased_scores where model = 'ada' and score_name = 'score' and label = ''"
-        )
+    query = "select grading, debiased from debiased_scores where model = 'ada' and score_name = 'score' and label = ''"
+    found = rows_in(aggregated(tmp_path, tables).root, query)
 
     assert ["ternary_as_binary"] == [row["grading"] for row in found]
     assert found[0]["debiased"] == pytest.approx(expected.debiased)

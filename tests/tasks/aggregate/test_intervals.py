@@ -23,9 +23,9 @@ from tasks.rules.statistics.intervals import (
     mean_intervals,
     ratio_intervals,
 )
-from tests.builders import job_on
+from tests.builders import job_on, rows_in, written
 from tests.tasks.aggregate.breakdowns_oracle import EVERY_ROW, TASK_SETS, Key, Oracle, World, breakdowns_world, rows_of
-from tests.tasks.aggregate.made import aggregated, answered, are_close, rubric_of, written
+from tests.tasks.aggregate.made import aggregated, answered, are_close, rubric_of
 from tests.warehouse.parts import forget_parts
 from warehouse import Reader, Warehouse
 
@@ -113,9 +113,7 @@ def differences(wanted: Table, actual: Table) -> list[tuple[Any, ...]]:
     ]
 
 
-def test_every_interval_is_that_of_the_rules_on_the_draws_of_the_whole_task_set(
-    wanted: Table, leaderboard_rows: Table
-) -> None:
+def test_every_interval_is_that_of_the_rules_on_draws_of_the_whole_set(wanted: Table, leaderboard_rows: Table) -> None:
     assert sorted(wanted) == sorted(leaderboard_rows)
     assert [] == differences(wanted, leaderboard_rows)
 
@@ -231,8 +229,7 @@ def test_a_verdict_that_changes_makes_stale_exactly_what_rests_on_it_and_just_th
 
 def test_intervals_of_another_method_are_drawn_again(copied: Path, leaderboard_rows: Table) -> None:
     warehouse = Warehouse(copied)
-    with warehouse.reader() as reader:
-        older = reader.rows("from intervals order by figure_id limit 7")
+    older = rows_in(warehouse.root, "from intervals order by figure_id limit 7")
     warehouse.write("intervals", [each | {"method": f"{METHOD}-older"} for each in older])
     report = aggregate(job_on("sample", copied))
 

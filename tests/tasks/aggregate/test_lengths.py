@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from scipy import stats
 
-from tests.builders import admitted, criterion, response, row, verdict
-from tests.tasks.aggregate.made import Rows, are_close, rubric_of, written
+from tests.builders import admitted, criterion, response, row, verdict, written
+from tests.tasks.aggregate.made import Rows, are_close, rubric_of
 from tests.tasks.aggregate.made import answered as add
 from tests.tasks.aggregate.scores_oracle import EQUATIONS
 from warehouse import Reader
@@ -186,9 +186,7 @@ def test_length_and_score_go_together_as_scipy_says_and_null_where_either_never_
     ]
 
 
-def test_a_correlation_has_the_interval_of_fishers_z_from_ten_on_and_none_below(
-    correlations: dict[Key, dict[str, Any]],
-) -> None:
+def test_a_correlation_has_fishers_interval_from_ten_on_none_below(correlations: dict[Key, dict[str, Any]]) -> None:
     assert {True, False} == {found["ci_low"] is None for found in correlations.values()}
     for found in correlations.values():
         rho, n = found["rank_correlation"], found["n"]

@@ -14,7 +14,7 @@ from tasks.exports.reviewing import export_review
 from tasks.imports.responses import import_responses
 from tasks.imports.reviews import import_reviews
 from tasks.imports.verdicts import import_verdicts
-from tests.builders import SHARED_DATA, admitted, at, criterion, job_on, response, row, verdict, write_jsonl
+from tests.builders import SHARED_DATA, admitted, at, criterion, job_on, response, row, rows_in, verdict, write_jsonl
 from tests.tasks.aggregate.made import aggregated
 from tests.tasks.conftest import Fill
 from tests.tasks.exports.test_reviewing import saved, sheet
@@ -158,8 +158,8 @@ def test_reviews_beside_all_samples_change_no_estimate(tmp_path: Path) -> None:
     outside = next(key for key in made.keys if not any(key in members for members in made.samples.values()))
     before = ratio((made.weights()[key], made.agreeing[key]) for key in made.weights())
     made.people["eva"][outside] = 0.0
-    with aggregated(tmp_path, made.tables()).reader() as reader:
-        (share,) = reader.rows("select agreeing_share from review_agreement where breakdown = 'all'")
+    folder = aggregated(tmp_path, made.tables()).root
+    (share,) = rows_in(folder, "select agreeing_share from review_agreement where breakdown = 'all'")
 
     assert share["agreeing_share"] == pytest.approx(before)
 
@@ -243,8 +243,8 @@ def test_too_few_criteria_that_fail_give_no_figure(tmp_path: Path) -> None:
         values.update(dict.fromkeys(values, 1.0))
         for key in [key for key in made.keys if key[0] in {"t0", "t1", "t2", "t3"}]:
             values[key] = 0.0
-    with aggregated(tmp_path, made.tables()).reader() as reader:
-        rows = reader.rows("select * from review_predictions where review_check = 'atomic'")
+    folder = aggregated(tmp_path, made.tables()).root
+    rows = rows_in(folder, "select * from review_predictions where review_check = 'atomic'")
 
     assert len(rows) == 2
     assert all(r["auc"] is r["difference"] is r["failing_rate"] is r["odds_ratio_ci_low"] is None for r in rows)

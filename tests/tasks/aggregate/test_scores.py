@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import sql
-from tests.builders import admitted, criterion, response, row, verdict
-from tests.tasks.aggregate.made import Rows, aggregated, answered, are_close, read, rubric_of, written
+from tests.builders import admitted, criterion, response, row, rows_in, verdict, written
+from tests.tasks.aggregate.made import Rows, aggregated, answered, are_close, rubric_of
 from tests.tasks.aggregate.scores_oracle import CATEGORIES, EQUATIONS, JUDGES, Score, World, score
 from warehouse import Reader
 
@@ -59,9 +59,7 @@ def judged_cells(world: World) -> Iterable[tuple[str, tuple[str, str, int]]]:
                 yield judge, cell
 
 
-def test_scores_are_equations_1_and_3_with_the_bounds_that_open_criteria_leave(
-    world: World, world_reader: Reader
-) -> None:
+def test_scores_are_equations_1_and_3_with_the_bounds_of_open_criteria(world: World, world_reader: Reader) -> None:
     wanted = {
         (judge, *map(str, cell), name): expected(found)
         for judge, cell in judged_cells(world)
@@ -73,9 +71,7 @@ def test_scores_are_equations_1_and_3_with_the_bounds_that_open_criteria_leave(
     assert [] == differences(wanted, observed(world_reader, query))
 
 
-def test_category_scores_are_the_same_equations_over_the_criteria_of_the_category(
-    world: World, world_reader: Reader
-) -> None:
+def test_category_scores_are_the_same_equations_over_its_criteria(world: World, world_reader: Reader) -> None:
     wanted = {
         (judge, *map(str, cell), name, category): expected(found)
         for judge, cell in judged_cells(world)
@@ -234,9 +230,7 @@ def test_a_verdict_on_an_older_wording_of_a_criterion_does_not_count(published: 
     assert [1, 2] == [value_of(reader, name, table="scores") for name in ("n_decided", "n_wanted")]
 
 
-def test_a_model_that_has_hardly_begun_does_not_shrink_what_the_others_are_ranked_on(
-    published: Callable[[Rows], Reader],
-) -> None:
+def test_a_model_that_has_hardly_begun_shrinks_no_ranking(published: Callable[[Rows], Reader]) -> None:
     tables = rubric_of({"a": [4], "b": [4], "c": [4]})
     for model, values in {"x": (1, 1, 1), "y": (0, 0, 0)}.items():
         answered(tables, {"a": [values[0]], "b": [values[1]], "c": [values[2]]}, model=model)
@@ -323,9 +317,9 @@ def test_the_range_of_ranks_is_what_the_intervals_allow(tmp_path: Path) -> None:
     written(tmp_path, tables).publish()
     columns = "model, rank, rank_low, rank_high, latest_rank_low, latest_rank_high, raw_ci_low, raw_ci_high"
     query = f"select {columns} from leaderboard where is_primary order by model"
-    before = {row["model"]: row for row in read(tmp_path, query)}
+    before = {row["model"]: row for row in rows_in(tmp_path, query)}
     aggregated(tmp_path, {})
-    rows = {row["model"]: row for row in read(tmp_path, query)}
+    rows = {row["model"]: row for row in rows_in(tmp_path, query)}
     ranked = {model: rows[model] for model in shares}
 
     # Without intervals every rank is possible.
@@ -396,9 +390,7 @@ def test_a_model_whose_answers_nobody_judged_stands_on_the_leaderboard_without_a
     assert 0 == reader.value("select count(*) from breakdown_leaderboard where model = 'imported'")
 
 
-def test_a_vintage_that_is_not_judged_yet_does_not_take_the_place_of_the_one_that_is(
-    published: Callable[[Rows], Reader],
-) -> None:
+def test_a_vintage_not_judged_yet_replaces_none_that_is(published: Callable[[Rows], Reader]) -> None:
     tables = answered(rubric_of({"a": [4, 4]}), {"a": [1, 0]}, model="m", vintage="first")
     tables["responses"].append(response("a", model="m", vintage="second") | {"response_id": "second"})
     reader = published(tables)
@@ -406,9 +398,7 @@ def test_a_vintage_that_is_not_judged_yet_does_not_take_the_place_of_the_one_tha
     assert [("first", True)] == reader.table("select vintage, is_latest from leaderboard where is_primary")[1]
 
 
-def test_a_split_whose_answers_nobody_judged_says_so_though_others_of_the_model_are(
-    published: Callable[[Rows], Reader],
-) -> None:
+def test_a_split_that_nobody_judged_says_so_beside_others(published: Callable[[Rows], Reader]) -> None:
     rows = of_fields(1, 1, split_of_legal="legal")
     rows["verdicts"] = [each for each in rows["verdicts"] if each["task_id"] == "f"]
     query = "select split, is_judged, n_tasks, coverage from leaderboard where is_primary order by split"

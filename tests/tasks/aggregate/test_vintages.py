@@ -82,9 +82,7 @@ def test_a_vintage_is_ranked_by_itself_as_if_there_were_no_other(
         }
 
 
-def test_the_history_sets_a_vintage_beside_the_one_before(
-    reader: Reader, values: dict[tuple[str, str, str], list[float]]
-) -> None:
+def test_the_history_compares_vintages(reader: Reader, values: dict[tuple[str, str, str], list[float]]) -> None:
     rows = reader.rows("select * from score_history where is_primary order by model, first_answered_at")
     for model, vintages in SAMPLED.items():
         of_model = [row for row in rows if row["model"] == model]

@@ -34,11 +34,9 @@ def test_a_report_that_is_served_is_named(tmp_path: object) -> None:
 
 def test_what_ended_the_night_is_told_before_what_it_found() -> None:
     assert [
-        "failure: out of disk",
-        f"judge drift: {DRIFT.line}",
-        f"score drop: {DROP.line}",
+        "failure: out of disk", f"judge drift: {DRIFT.line}", f"score drop: {DROP.line}",
         "run a-run, warehouse warehouse/data; all are in the table `alerts`",
-    ] == Message.about(NIGHT, [DROP, DRIFT, failure("out of disk")]).body.split("\n\n")
+    ] == Message.about(NIGHT, [DROP, DRIFT, failure("out of disk")]).body.split("\n\n")  # fmt: skip
 
 
 def test_what_a_model_is_called_makes_no_link_and_no_mention_in_a_chat() -> None:

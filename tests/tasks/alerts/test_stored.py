@@ -8,7 +8,7 @@ from tasks.alerts.message import Night
 from tasks.alerts.sending import Delivery
 from tasks.alerts.stored import delivered, store
 from tasks.run.writing import StageReport
-from tests.builders import job_on
+from tests.builders import job_on, rows_in
 from tests.tasks.alerts.conftest import DRIFT, DROP
 from warehouse import Warehouse
 
@@ -18,8 +18,7 @@ SENT, FAILED = Delivery("webhook 1", "sent", 1, None, 3), Delivery("slack 2", "f
 def rows(root: Path, query: str) -> list[dict[str, object]]:
     warehouse = Warehouse(root)
     warehouse.publish()
-    with warehouse.reader() as reader:
-        return reader.rows(query)
+    return rows_in(warehouse.root, query)
 
 
 def test_alerts_and_what_became_of_them_can_be_queried(tmp_path: Path) -> None:

@@ -228,9 +228,7 @@ def test_no_library_logs_anything_of_an_address(
     assert "127.0.0.1" not in caplog.text
 
 
-def test_a_server_whose_certificate_nobody_trusted_has_signed_gets_nothing(
-    trust: Trust, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_with_an_untrusted_certificate_gets_nothing(trust: Trust, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SSL_CERT_FILE", raising=False)
     with serving_hook(trust.server) as hook:
         refused = sent_to(hook.address)

@@ -16,7 +16,7 @@ from tasks.rules.errors import PipelineError
 from tasks.run.asking import ask_about
 from tasks.run.run_context import open_run_context
 from tasks.run.writing import StageReport
-from tests.builders import SHARED_DATA, good_row, job_on, write_jsonl
+from tests.builders import SHARED_DATA, good_row, job_on, rows_in, write_jsonl
 from tests.faults.answers import Answer, Request, is_reviewing, review, well_behaved
 from tests.faults.content import criterion_of, prompt_of
 from tests.faults.server import FaultServer
@@ -56,11 +56,6 @@ def reviewed(job: Job, *, retry_failed: bool = False) -> StageReport:
     return report
 
 
-def rows_of(job: Job, query: str) -> list[dict[str, Any]]:
-    with Warehouse(job.warehouse).reader() as reader:
-        return reader.rows(query)
-
-
 def small(server: FaultServer, folder: Path, n_tasks: int = 2, **settings: Any) -> Job:
     rows = [good_row(f"t{i}") for i in range(n_tasks)]
     given = {"reviewer": reviewer(server), "limits": {"concurrency": 4, "attempts": 2}} | settings
@@ -73,9 +68,9 @@ def test_each_criterion_is_asked_about_once_and_every_finding_is_a_row_with_its_
     job = small(server, tmp_path, reviewer=[reviewer(server, trials=2), reviewer(server, "other")])
     report = reviewed(job)
     prompts = [prompt_of(request) for request in server.book]
-    rows = rows_of(job, "select * from criterion_reviews")
+    rows = rows_in(job, "select * from criterion_reviews")
 
-    assert report.rows == len(rows_of(job, "select * from model_reviews")) == 2 * 10 * 3
+    assert report.rows == len(rows_in(job, "select * from model_reviews")) == 2 * 10 * 3
     assert all(map(is_reviewing, server.book))
     assert len(rows) == 2 * 10 * 3 * len(CHECKS)
     # What is stored is what was answered: the provider decides by the prompt alone.
@@ -88,9 +83,7 @@ def test_each_criterion_is_asked_about_once_and_every_finding_is_a_row_with_its_
     assert {(row["reviewer"], row["review_trial"]) for row in rows} == {("rev", 1), ("rev", 2), ("other", 1)}
 
 
-def test_a_finished_review_makes_no_call_and_a_new_reviewer_asks_only_for_itself(
-    server: FaultServer, tmp_path: Path
-) -> None:
+def test_a_finished_review_makes_no_call_and_a_new_reviewer_only_its_own(server: FaultServer, tmp_path: Path) -> None:
     job = small(server, tmp_path)
     reviewed(job)
     n_asked = len(server.book)
@@ -102,9 +95,7 @@ def test_a_finished_review_makes_no_call_and_a_new_reviewer_asks_only_for_itself
     assert {request["model"] for request in server.book[n_asked:]} == {"new"}
 
 
-def test_the_prompts_on_a_rubric_begin_alike_and_differ_only_behind_the_rubric(
-    server: FaultServer, tmp_path: Path
-) -> None:
+def test_the_prompts_on_a_rubric_begin_alike_and_differ_only_behind_it(server: FaultServer, tmp_path: Path) -> None:
     job = small(server, tmp_path)
     with Warehouse(job.warehouse).reader() as reader:
         items = REVIEW.missing(job, reader)["rev"]
@@ -164,24 +155,24 @@ def test_a_reply_that_is_no_review_is_asked_for_once_more_and_then_is_a_row_with
         return Answer(json.dumps({"atomic": True})) if is_broken else well_behaved(request, number)
 
     job = small(server, tmp_path)
-    broken = min(row["title"] for row in rows_of(job, "select title from criteria"))
+    broken = min(row["title"] for row in rows_in(job, "select title from criteria"))
     server.behaviour = behaviour
     reviewed(job)
-    failed = rows_of(job, "select * from model_reviews where status <> 'ok'")
-    n_broken = len([1 for row in rows_of(job, "select title from criteria") if row["title"] == broken])
+    failed = rows_in(job, "select * from model_reviews where status <> 'ok'")
+    n_broken = len([1 for row in rows_in(job, "select title from criteria") if row["title"] == broken])
 
     assert [row["status"] for row in failed] == ["parse_error"] * n_broken
     assert all(row["findings"] is None and row["attempts"] == 2 and "atomic is missing" in row["error"]
                for row in failed)  # fmt: skip
     query = "select count(*) as n, count(value) as decided from criterion_reviews where review_check is null"
-    (without,) = rows_of(job, query)
+    (without,) = rows_in(job, query)
     assert (without["n"], without["decided"]) == (n_broken, 0)
     # A failure that may pass is tried again by the next run, and the decided rows stay.
     server.behaviour = well_behaved
     n_asked = len(server.book)
     reviewed(job)
     assert len(server.book) == n_asked + n_broken
-    assert {row["status"] for row in rows_of(job, "select status from model_reviews")} == {"ok"}
+    assert {row["status"] for row in rows_in(job, "select status from model_reviews")} == {"ok"}
 
 
 def test_a_task_that_is_not_assembled_is_refused_in_one_line(server: FaultServer, tmp_path: Path) -> None:
@@ -197,21 +188,19 @@ def test_a_task_that_is_not_assembled_is_refused_in_one_line(server: FaultServer
 
 
 @pytest.mark.skipif(not FINANCE.is_file(), reason="real data are not beside the checkout")
-def test_real_rubrics_are_reviewed_with_their_whole_rubric_and_conversation(
-    server: FaultServer, tmp_path: Path
-) -> None:
+def test_real_rubrics_are_reviewed_with_whole_rubric_and_conversation(server: FaultServer, tmp_path: Path) -> None:
     job = prepared(job_on(FINANCE, tmp_path, reviewer=reviewer(server), limits={"concurrency": 16}))
     job = job.model_copy(update={"limit": 12})
     reviewed(job)
-    titles = rows_of(job, "select task_id, list(title order by position) as titles from criteria group by all")
+    titles = rows_in(job, "select task_id, list(title order by position) as titles from criteria group by all")
     of_task = {row["task_id"]: row["titles"] for row in titles}
     query = "select task_id, count(*) as n, count(distinct criterion_id) as ids from model_reviews group by all"
-    asked = rows_of(job, query)
+    asked = rows_in(job, query)
 
     assert len(asked) == 12
     assert all(row["n"] == row["ids"] == len(of_task[row["task_id"]]) for row in asked)
     assert len(server.book) == sum(row["n"] for row in asked)
-    first = rows_of(job, "select task_id, content from messages where position = 0")
+    first = rows_in(job, "select task_id, content from messages where position = 0")
     shown = {row["task_id"]: row["content"] for row in first}
     prompts = [prompt_of(request) for request in server.book]
     for prompt in prompts:

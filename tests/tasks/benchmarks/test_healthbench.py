@@ -19,7 +19,7 @@ from tasks.dataset.source import with_revision
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.rules.errors import PipelineError
-from tests.builders import job_on, write_jsonl
+from tests.builders import job_on, rows_in, write_jsonl
 from tests.faults.server import FaultServer
 from tests.tasks.run.runs import judged, prepared, sampled
 from warehouse import Reader, Warehouse
@@ -220,10 +220,8 @@ def test_completions_in_a_second_file_are_of_another_label(job: Job, tmp_path: P
         import_responses(mine, more)
     assert 3 == import_responses(mine, more, "second-half").rows
     assert 6 == import_verdicts(mine, more, "second-half", judge="doctor").rows
-    with Warehouse(mine.warehouse).reader() as opened:
-        graders = opened.rows(
-            "select model, judge, count(*) from verdicts where starts_with(judge, 'doctor') group by all order by all"
-        )
+    query = "select model, judge, count(*) from verdicts where starts_with(judge, 'doctor') group by all order by all"
+    graders = rows_in(mine, query)
     assert [("second-half", "doctor 1", 3), ("second-half", "doctor 2", 3)] == [tuple(row.values()) for row in graders]
 
 
@@ -262,6 +260,5 @@ def test_what_breaks_an_invariant_is_refused(tmp_path: Path) -> None:
     ]
     prepared(job_on(write_jsonl(tmp_path / "oss.jsonl", rows), tmp_path / "w", benchmark="healthbench"))
 
-    with Warehouse(tmp_path / "w").reader() as opened:
-        refused = {row["task_id"]: row["check_name"] for row in opened.rows("from quarantine")}
+    refused = {row["task_id"]: row["check_name"] for row in rows_in(tmp_path / "w", "from quarantine")}
     assert {"h1": "positive_criterion", "h2": "weight_range", "h3": "turns_contiguous"} == refused

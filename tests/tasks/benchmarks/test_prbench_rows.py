@@ -57,16 +57,10 @@ def test_an_odd_number_is_carried_along_for_the_checks(weight: float) -> None:
 @pytest.mark.parametrize(
     ("weight", "text"),
     [
-        ("5", "5"),
-        ("five", "five"),
-        ("", ""),
-        (True, "True"),
-        (float("inf"), "inf"),
-        ([5], "[5]"),
-        (float("nan"), "nan"),
-        (10**400, str(10**400)),
+        ("5", "5"), ("five", "five"), ("", ""), (True, "True"), (float("inf"), "inf"), ([5], "[5]"),
+        (float("nan"), "nan"), (10**400, str(10**400)),
     ],
-)
+)  # fmt: skip
 def test_a_weight_that_is_no_number_is_none_and_its_text_is_kept(weight: Any, text: str) -> None:
     assert (None, text) == (with_weight(weight).weight, with_weight(weight).weight_text)
 
@@ -166,17 +160,11 @@ def test_the_canary_and_the_scratchpad_are_not_part_of_the_content() -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"prompt_0": "Another question?"},
-        {"reference_texts_0": ["A price list."]},
-        {"topic": "Tax"},
-        {"field": "Legal"},
-        {"expert": "Non-Expert"},
-        {"turns": 2},
-        {"decision_type": "Other"},
-        {"economic_pathway": "Other"},
-        {"rubric": [hub_criterion("t-c0", "critically important", 10)]},
+        {"prompt_0": "Another question?"}, {"reference_texts_0": ["A price list."]}, {"topic": "Tax"},
+        {"field": "Legal"}, {"expert": "Non-Expert"}, {"turns": 2}, {"decision_type": "Other"},
+        {"economic_pathway": "Other"}, {"rubric": [hub_criterion("t-c0", "critically important", 10)]},
     ],
-)
+)  # fmt: skip
 def test_every_other_change_is_a_change_of_content(changes: dict[str, Any]) -> None:
     assert parse_row(hub_row("t")).content_hash != parse_row(hub_row("t", **changes)).content_hash
 
@@ -255,9 +243,7 @@ def token(first: str, last: str) -> st.SearchStrategy[str]:
 # Three scripts that the made-up rows do not use, so that no token can be in another by chance.
 @settings(max_examples=40)
 @given(canary=token("一", "龥"), notes=token("α", "ω"), model=token("а", "я"), n_turns=st.integers(1, 10))
-def test_canary_scratchpad_and_model_names_are_never_in_a_message(
-    canary: str, notes: str, model: str, n_turns: int
-) -> None:
+def test_canary_notes_and_model_names_are_in_no_message(canary: str, notes: str, model: str, n_turns: int) -> None:
     turns = {f"prompt_{i}": f"u{i}" for i in range(n_turns)}
     turns |= {f"response_{i}": f"a{i}" for i in range(n_turns - 1)} | {f"model_{i}": model for i in range(n_turns - 1)}
     task = parse_row(good_row("t", turns=n_turns, canary=canary, scratchpad=notes, **turns))

@@ -24,7 +24,7 @@ from tasks.ingest import ingest
 from tasks.judge.rubric_variants import derive
 from tasks.plan.plan import plan
 from tasks.rules.errors import PipelineError
-from tests.builders import SHARED_DATA, job_on, write_jsonl
+from tests.builders import SHARED_DATA, job_on, rows_in, write_jsonl
 from tests.faults.answers import Answer, is_judging, well_behaved
 from tests.faults.content import Request, criterion_of, prompt_of
 from tests.faults.server import FaultServer
@@ -303,12 +303,8 @@ def test_what_the_published_code_writes_on_the_real_rubrics_is_imported_whole_an
         pytest.skip("the real rows are not beside this checkout")
     job = prepared(job_on(folder, tmp_path / "w", benchmark="researchrubrics"))
 
-    def read(query: str) -> list[dict[str, Any]]:
-        with Warehouse(job.warehouse).reader() as opened:
-            return opened.rows(query)
-
     rubrics: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in read("select task_id, title, weight from criteria order by task_id, position"):
+    for row in rows_in(job, "select task_id, title, weight from criteria order by task_id, position"):
         rubrics[row["task_id"]].append(row)
     verdicts = [
         {"sample_id": each["task_id"], "rubric_title": each["title"], "verdict": ("Satisfied", "Not Satisfied")[i % 2],
@@ -321,7 +317,7 @@ def test_what_the_published_code_writes_on_the_real_rubrics_is_imported_whole_an
     aggregate(job)
 
     assert 755 == report.rows == len(verdicts)
-    scores = read("select task_id, value from scores where score_name = 'compliance'")
+    scores = rows_in(job, "select task_id, value from scores where score_name = 'compliance'")
     assert 29 == len(scores)  # the task with a weight of 0 is refused
     for row in scores:
         weights = [each["weight"] for each in rubrics[row["task_id"]]]
@@ -357,11 +353,8 @@ def test_yes_and_no_are_two_steps_and_words_and_numbers_the_benchmarks_own(world
     shutil.copytree(world.folder / "w", tmp_path / "w")
     first, *others = (each["criterion"] for each in research_row(1)["rubrics"])
     said: list[dict[str, Any]] = [
-        {"criteria_met": True},
-        {"criteria_met": "false"},
-        {"value": 1},
-        {"verdict": "partially satisfied"},
-    ]
+        {"criteria_met": True}, {"criteria_met": "false"}, {"value": 1}, {"verdict": "partially satisfied"},
+    ]  # fmt: skip
     rows = [
         {"task": "r1", "model": "reporter", "criterion": criterion, "judge": "another", **decision}
         for criterion, decision in zip([first, *others], said, strict=False)
@@ -369,8 +362,7 @@ def test_yes_and_no_are_two_steps_and_words_and_numbers_the_benchmarks_own(world
     job = world.job([]).model_copy(update={"warehouse": tmp_path / "w"})
     import_verdicts(job, write_jsonl(tmp_path / "labels.jsonl", rows))
 
-    with Warehouse(tmp_path / "w").reader() as opened:
-        found = opened.rows("select grading, value from verdicts where judge = 'another' order by all")
+    found = rows_in(job, "select grading, value from verdicts where judge = 'another' order by all")
     assert [("binary", 0.0), ("binary", 1.0), ("ternary", 0.5), ("ternary", 1.0)] == [
         (row["grading"], row["value"]) for row in found
     ]

@@ -20,7 +20,7 @@ from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.statistics.intervals import draws
-from tests.builders import job_on, row, write_jsonl
+from tests.builders import job_on, row, write_jsonl, written
 from tests.tasks.aggregate.scores_oracle import random_world
 from tests.tasks.certify.checker import check
 from tests.tasks.certify.conftest import (
@@ -150,16 +150,13 @@ def stopped_and_hidden(rows: dict[str, list[dict[str, Any]]]) -> None:
         each["may_hide_failures"] = (each["model"], each["judge"]) == ("curie", "judge-b") or None
 
 
-def test_an_independent_checker_comes_to_the_figures_of_stopped_models_failures_and_other_words(
-    tmp_path: Path,
-) -> None:
+def test_an_independent_checker_comes_to_the_figures_of_stopped_models_failures_and_other_words(tmp_path: Path) -> None:
     rows = dict(rows_of(random_world(seed=5, n_tasks=30)))
     in_other_words(rows)
     stopped_and_hidden(rows)
     with_true_ids(rows)
     job = job_on("sample", tmp_path / "random")
-    for table_name, of_table in rows.items():
-        Warehouse(job.warehouse).write(table_name, of_table)
+    written(job.warehouse, rows)
     revision = rows["criteria"][0]["dataset_revision"]
     job = job.looking_up(lambda: DataRevision(name="random", revision=revision, splits=()))
     aggregate(job)

@@ -16,6 +16,7 @@ from tasks.certify.certifying import LEADERBOARDS, Refused, verified_digest
 from tasks.certify.verifying import verify
 from tasks.maintain import Damaged
 from tasks.rules.errors import UsageError
+from tests.builders import one_line
 from tests.tasks.certify.checker import Figures, check, check_ids, read
 from tests.tasks.certify.conftest import ANSWERS, RESEARCH_RESAMPLES, Members, forged, members_of, with_row, zipped
 
@@ -74,9 +75,7 @@ def test_added_and_missing_bytes_are_found(change: Callable[[bytes], bytes], cer
 
 
 @pytest.mark.usefixtures("resampling_less")
-def test_a_verdict_that_was_changed_shows_in_exactly_the_figures_that_rest_on_it(
-    research: Path, tmp_path: Path
-) -> None:
+def test_a_changed_verdict_shows_in_exactly_the_figures_that_rest_on_it(research: Path, tmp_path: Path) -> None:
     verdicts = members_of(research)["rows/verdicts.jsonl"].splitlines()
     met = next(number for number, line in enumerate(verdicts) if b'"met"' in line)
     other = forged(research, tmp_path / "other.zip", with_row("rows/verdicts.jsonl", met, status="unmet", value=0))
@@ -162,9 +161,7 @@ def _renamed(name: str, *tables: str) -> Callable[[Members], None]:
 FIGURES = tuple(f"figures/{name}.jsonl" for name in LEADERBOARDS)
 
 
-def test_a_judge_that_was_renamed_everywhere_shows_in_the_ids_once_the_texts_are_given(
-    certificate: Path, tmp_path: Path
-) -> None:
+def test_a_renamed_judge_shows_in_the_ids_once_the_texts_are_given(certificate: Path, tmp_path: Path) -> None:
     other = forged(certificate, tmp_path / "other.zip", _renamed("judge", "rows/verdicts.jsonl", *FIGURES))
 
     without, found = verify(other), verify(other, texts=(ANSWERS,))
@@ -181,9 +178,7 @@ def test_a_judge_that_was_renamed_everywhere_shows_in_the_ids_once_the_texts_are
         check_ids(*read(other), [json.loads(line)["response"] for line in ANSWERS.read_text("utf-8").splitlines()])
 
 
-def test_a_model_that_was_renamed_everywhere_shows_in_the_ids_without_any_text(
-    certificate: Path, tmp_path: Path
-) -> None:
+def test_a_renamed_model_shows_in_the_ids_without_any_text(certificate: Path, tmp_path: Path) -> None:
     other = forged(certificate, tmp_path / "other.zip", _renamed("model", "rows/responses.jsonl", *FIGURES))
 
     found = verify(other)
@@ -194,9 +189,7 @@ def test_a_model_that_was_renamed_everywhere_shows_in_the_ids_without_any_text(
         check_ids(*read(other), [])
 
 
-def test_weights_that_the_benchmark_does_not_have_are_refused_unless_it_only_warned(
-    certificate: Path, tmp_path: Path
-) -> None:
+def test_weights_unknown_to_the_benchmark_are_refused_unless_it_only_warned(certificate: Path, tmp_path: Path) -> None:
     change = with_row("rows/criteria.jsonl", 0, weight=10_000)
 
     with pytest.raises(Damaged, match=r"1 weights are not from -10 to 10, as those of prbench are"):
@@ -215,9 +208,7 @@ def test_weights_that_the_benchmark_does_not_have_are_refused_unless_it_only_war
     lambda content, table: content + b"hidden",
     lambda content, table: content + b"hidden" * 20,
 ])  # fmt: skip
-def test_bytes_beside_the_members_are_refused(
-    add: Callable[[bytes, int], bytes], certificate: Path, tmp_path: Path
-) -> None:
+def test_other_bytes_are_refused(add: Callable[[bytes, int], bytes], certificate: Path, tmp_path: Path) -> None:
     content = certificate.read_bytes()[:-64]
     with zipfile.ZipFile(certificate) as archive:
         content = add(content, archive.start_dir)
@@ -279,11 +270,9 @@ def test_an_archive_that_somebody_made_by_hand_is_refused_in_one_line(
 ) -> None:  # fmt: skip
     other = forged(certificate, tmp_path / "other.zip", change, manifest)
 
-    with pytest.raises(Damaged) as refused:
+    with pytest.raises(Damaged, match=one_line(said)):
         verify(other)
 
-    assert said in str(refused.value)
-    assert "\n" not in str(refused.value)
     assert ["other.zip"] == [path.name for path in tmp_path.iterdir()]
 
 

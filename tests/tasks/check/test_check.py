@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,7 +10,7 @@ from tasks.check import check
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.run.writing import StageReport
-from tests.builders import job_on, write_jsonl
+from tests.builders import job_on, rows_in, write_jsonl
 from tests.tasks.check.bad_rows import ADMITTED, EXPECTED, WARNED, spoiled
 from warehouse import Warehouse
 
@@ -19,20 +18,15 @@ Checked = tuple[Path, StageReport]
 QUARANTINING = sorted({name for names in EXPECTED.values() for name in names})
 
 
-def rows(root: Path, query: str) -> list[dict[str, Any]]:
-    with Warehouse(root).reader() as reader:
-        return reader.rows(query)
-
-
 def refused(root: Path) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
-    for row in rows(root, "select task_id, check_name from quarantine"):
+    for row in rows_in(root, "select task_id, check_name from quarantine"):
         found.setdefault(row["task_id"], set()).add(row["check_name"])
     return found
 
 
 def admitted(root: Path) -> list[str]:
-    return [row["task_id"] for row in rows(root, "select task_id from tasks where is_admitted order by task_id")]
+    return [row["task_id"] for row in rows_in(root, "select task_id from tasks where is_admitted order by task_id")]
 
 
 @pytest.mark.parametrize("task", EXPECTED)
@@ -49,7 +43,7 @@ def test_no_other_task_is_refused(checked: Checked) -> None:
 
 
 def test_a_fault_is_told_in_one_row_and_one_line(checked: Checked) -> None:
-    told = rows(checked[0], "select task_id, check_name, detail from quarantine")
+    told = rows_in(checked[0], "select task_id, check_name, detail from quarantine")
     wanted = [(task, name) for task, names in EXPECTED.items() for name in names]
 
     assert sorted(wanted) == sorted((row["task_id"], row["check_name"]) for row in told)
@@ -63,7 +57,7 @@ def test_a_fault_is_told_in_one_row_and_one_line(checked: Checked) -> None:
      ("criteria-9", "9 criteria"), ("criteria-31", "31 criteria"), ("turns-gap", "u-u"), ("same-task", "2 row")],
 )  # fmt: skip
 def test_the_quarantine_says_what_was_found(checked: Checked, task: str, words: str) -> None:
-    (detail,) = rows(checked[0], f"select detail from quarantine where task_id = '{task}'")
+    (detail,) = rows_in(checked[0], f"select detail from quarantine where task_id = '{task}'")
 
     assert words.lower() in detail["detail"].lower()
 
@@ -79,14 +73,14 @@ def test_a_rule_that_warns_names_the_task_and_admits_it(checked: Checked, case: 
 
 
 def test_refused_tasks_and_their_criteria_can_still_be_looked_at(checked: Checked) -> None:
-    found = rows(checked[0], "select weight, weight_text from criteria where task_id = 'weight-text' and position = 0")
+    query = "select weight, weight_text from criteria where task_id = 'weight-text' and position = 0"
 
-    assert [{"weight": None, "weight_text": "five points"}] == found
-    assert set(EXPECTED) <= {row["task_id"] for row in rows(checked[0], "select task_id from tasks")}
+    assert [{"weight": None, "weight_text": "five points"}] == rows_in(checked[0], query)
+    assert set(EXPECTED) <= {row["task_id"] for row in rows_in(checked[0], "select task_id from tasks")}
 
 
 def test_every_expectation_is_stored_with_what_it_found(checked: Checked) -> None:
-    found = rows(checked[0], "select n_failed, failing_keys from checks where check_name = 'positive_criterion'")
+    found = rows_in(checked[0], "select n_failed, failing_keys from checks where check_name = 'positive_criterion'")
 
     assert [{"n_failed": 3, "failing_keys": ["criteria-0", "criteria-none", "no-positive"]}] == found
 
@@ -96,12 +90,12 @@ def test_only_admitted_tasks_are_assembled_and_no_task_twice(checked: Checked, b
     job = job_on(bad_rows, root)
 
     assert [len(ADMITTED), 0] == [assemble(job).rows, assemble(job).rows]
-    assert ADMITTED == [r["task_id"] for r in rows(root, "select distinct task_id from messages order by task_id")]
+    assert ADMITTED == [r["task_id"] for r in rows_in(root, "select distinct task_id from messages order by task_id")]
 
 
 def test_no_message_holds_a_canary_or_the_authors_notes(checked: Checked, bad_rows: Path) -> None:
     assemble(job_on(bad_rows, checked[0]))
-    texts = [row["content"] for row in rows(checked[0], "select content from messages")]
+    texts = [row["content"] for row in rows_in(checked[0], "select content from messages")]
 
     assert [] == [text for text in texts if "prbench:sample" in text or "Notes of the author" in text]
     assert "What does good-10 cost?" in "".join(texts)
@@ -127,7 +121,7 @@ def test_a_later_check_under_another_policy_replaces_the_quarantine(bad_rows: Pa
 
 
 def run_ids(root: Path) -> list[str]:
-    return [row["run_id"] for row in rows(root, "select distinct run_id from checks order by run_id")]
+    return [row["run_id"] for row in rows_in(root, "select distinct run_id from checks order by run_id")]
 
 
 def test_a_check_that_still_stands_is_not_repeated_and_reports_the_same(bad_rows: Path, unchecked: Path) -> None:
@@ -178,9 +172,7 @@ def test_one_quarantine_that_is_not_accepted_is_below_the_bar(bad_rows: Path, un
     ("quality", "reason"),
     [({"no_such_check": "warn"}, "no such check"), ({"verdict_value": "quarantine"}, "its policy is warn or fail")],
 )
-def test_a_policy_that_cannot_be_is_a_usage_error(
-    bad_rows: Path, unchecked: Path, quality: dict[str, str], reason: str
-) -> None:
+def test_an_impossible_policy_is_refused(bad_rows: Path, unchecked: Path, quality: dict[str, str], reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
         check(job_on(bad_rows, unchecked, quality=quality))
 

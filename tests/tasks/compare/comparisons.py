@@ -8,8 +8,8 @@ from typing import Any
 
 from tasks.compare.differences import Answer, Flips, compare, flips_of
 from tasks.compare.pairs import Question
-from tests.builders import REVISION, admitted, criterion, response, row, verdict
-from warehouse import Reader, Warehouse
+from tests.builders import REVISION, admitted, criterion, response, row, verdict, written
+from warehouse import Reader
 
 Rubric = Sequence[tuple[int, str]]
 """Weight and category of each criterion."""
@@ -116,9 +116,7 @@ def mean(values: Sequence[Fraction]) -> Fraction:
 @contextmanager
 def filled(folder: Path, *parts: Rows) -> Iterator[Reader]:
     """A fresh warehouse with these rows, published and opened."""
-    warehouse = Warehouse(folder)
-    for table_name, of_table in together(*parts).items():
-        warehouse.write(table_name, of_table)
+    warehouse = written(folder, together(*parts))
     warehouse.publish()
     with warehouse.reader() as reader:
         yield reader

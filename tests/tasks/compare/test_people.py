@@ -62,9 +62,7 @@ def reader(published: Callable[[Rows], Reader]) -> Reader:
     return published(rows_of(decisions()))
 
 
-def test_the_decisions_of_all_people_are_pooled_so_that_one_of_a_single_criterion_hardly_counts(
-    reader: Reader,
-) -> None:
+def test_the_decisions_of_all_people_are_pooled_so_that_one_of_a_single_criterion_hardly_counts(reader: Reader) -> None:
     decided = decisions()
     of_pairs = [pairs_of(decided["judge"], decided[person]) for person in SIZES]
     pooled = [pair for pairs in of_pairs for pair in pairs]

@@ -35,19 +35,12 @@ def _turn_columns(turn: int) -> list[tuple[str, pa.DataType]]:
 
 HUB_SCHEMA = pa.schema(
     [
-        ("task", pa.string()),
-        ("turns", pa.int64()),
-        ("field", pa.string()),
-        ("topic", pa.string()),
-        ("expert", pa.string()),
-        ("scratchpad", pa.string()),
-        ("rubric", pa.list_(_CRITERION)),
-        *(column for turn in TURNS for column in _turn_columns(turn)),
-        ("economic_pathway", pa.string()),
-        ("decision_type", pa.string()),
-        ("canary", pa.string()),
+        ("task", pa.string()), ("turns", pa.int64()), ("field", pa.string()), ("topic", pa.string()),
+        ("expert", pa.string()), ("scratchpad", pa.string()), ("rubric", pa.list_(_CRITERION)),
+        *(column for turn in TURNS for column in _turn_columns(turn)), ("economic_pathway", pa.string()),
+        ("decision_type", pa.string()), ("canary", pa.string()),
     ]
-)
+)  # fmt: skip
 """The 48 columns in the hub's order, so that columns that are null in every row keep their type."""
 
 
@@ -58,17 +51,11 @@ def hub_criterion(criterion_id: str, weight_class: str, weight: int, **changes: 
     """
     annotations: dict[str, Any] = {field.name: None for field in _ANNOTATIONS}
     annotations |= {
-        "criteria_category": "Financial Accuracy",
-        "criteria_description": f"Why {criterion_id} matters.",
-        "field_for_category": "finance",
-        "weight_class": weight_class,
+        "criteria_category": "Financial Accuracy", "criteria_description": f"Why {criterion_id} matters.",
+        "field_for_category": "finance", "weight_class": weight_class,
         weight_class.replace(" ", "_") + "_weight": weight,
-    }
-    return {
-        "annotations": annotations | changes,
-        "id": criterion_id,
-        "title": f"States what {criterion_id} asks for. ",
-    }
+    }  # fmt: skip
+    return {"annotations": annotations | changes, "id": criterion_id, "title": f"States what {criterion_id} asks for. "}
 
 
 def hub_row(task_id: str, **changes: Any) -> dict[str, Any]:

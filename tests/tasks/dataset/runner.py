@@ -30,12 +30,7 @@ def outcome(function: str, *arguments: str) -> dict[str, Any]:
         value = rows_of_file(*arguments) if function == "rows_of_file" else getattr(hub, function)(*arguments)
     except hub.HubError as failure:
         error, cause = str(failure), type(failure.__cause__).__name__
-    return {
-        "value": value,
-        "error": error,
-        "cause": cause,
-        "seconds": time.monotonic() - start,
-    }
+    return {"value": value, "error": error, "cause": cause, "seconds": time.monotonic() - start}
 
 
 if __name__ == "__main__":

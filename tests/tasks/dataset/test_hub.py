@@ -19,16 +19,7 @@ from tasks.dataset.hub import resolve_revision
 from tasks.dataset.source import open_source
 from tests.tasks.benchmarks.research import research_row
 from tests.tasks.dataset.rows import HUB_SCHEMA, hub_row
-from tests.tasks.dataset.server import (
-    BROKEN,
-    FORBIDDEN,
-    GATED,
-    LOST_FILES,
-    NOT_FOUND,
-    HubServer,
-    data_file,
-    parquet,
-)
+from tests.tasks.dataset.server import BROKEN, FORBIDDEN, GATED, LOST_FILES, NOT_FOUND, HubServer, data_file, parquet
 
 ROOT = Path(__file__).parents[3]
 ID = "made-up/bench"
@@ -70,10 +61,7 @@ OFFLINE = {
     "one of several files": ("rows_of_file", "made-up/several", FIRST, "all/oss_eval.jsonl"),
     "another of several files": ("rows_of_file", "made-up/several", FIRST, "all/meta_eval.jsonl"),
 }
-DOWN = {
-    "cached": ("load_split", ID, FIRST, "finance"),
-    "tag": ("resolve_revision", ID, "main"),
-}
+DOWN = {"cached": ("load_split", ID, FIRST, "finance"), "tag": ("resolve_revision", ID, "main")}
 
 
 @dataclass(frozen=True)
@@ -330,9 +318,7 @@ def test_a_token_is_never_told(online: Session) -> None:
     assert TOKEN not in json.dumps(online.outcomes)
 
 
-def test_offline_a_commit_is_read_from_the_cache_and_is_never_another_one(
-    offline: Session,
-) -> None:
+def test_offline_a_commit_is_read_from_the_cache_and_is_never_another_one(offline: Session) -> None:
     assert rows_of("first")["finance"] == offline.rows("first")
     assert rows_of("second")["finance"] == offline.rows("second")
 

@@ -18,7 +18,7 @@ from tasks.drift.control_sets import choose_control_set, drifted
 from tasks.drift.nights import judge_control_set
 from tasks.rules.statistics.control import Drifted
 from tasks.run.writing import StageReport
-from tests.builders import job_on
+from tests.builders import job_on, rows_in
 from tests.faults.server import Answer, FaultServer, Request, is_judging, meets, well_behaved
 from tests.tasks.run.runs import judged, prepared, sampled
 from tests.warehouse.parts import forget_parts
@@ -82,8 +82,7 @@ def night(server: FaultServer, job: Job, label: str) -> Seen:
 
 
 def rows(job: Job, query: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
-    with Warehouse(job.warehouse).reader() as reader:
-        return reader.rows(query, list(parameters))
+    return rows_in(job, query, *parameters)
 
 
 def prompts(calls: Sequence[Request]) -> Counter[str]:
@@ -141,9 +140,7 @@ def test_a_control_set_never_changes_and_another_judging_gets_its_own(server: Fa
     assert rows(job, f"select * from ({stored}) where set_id = ?", [first[0]["set_id"]]) == first
 
 
-def test_where_one_decision_is_rare_the_other_fills_up_and_a_set_may_be_smaller(
-    server: FaultServer, folder: Path
-) -> None:
+def test_where_a_decision_is_rare_the_other_fills_up_or_the_set_is_smaller(server: FaultServer, folder: Path) -> None:
     report = choose_control_set(job := job_at(server, folder, verdicts=500))
     counts = Counter(row["value"] for row in rows(job, "select value from verdicts"))
 
@@ -167,9 +164,7 @@ def test_a_night_asks_for_every_member_once_with_the_first_prompt_and_a_second_r
     assert prompts(night(server, job, "2026-11-21").calls) == asked
 
 
-def test_a_night_that_was_killed_before_its_rows_were_written_pays_nothing_twice(
-    server: FaultServer, folder: Path
-) -> None:
+def test_a_night_killed_before_its_rows_were_written_pays_nothing_twice(server: FaultServer, folder: Path) -> None:
     job = job_at(server, folder)
     night(server, job, "2026-11-20")
     for part in (job.warehouse / "parts/control_verdicts").iterdir():
@@ -181,9 +176,7 @@ def test_a_night_that_was_killed_before_its_rows_were_written_pays_nothing_twice
     assert (again.calls, again.report.rows) == ([], N)
 
 
-def test_a_run_that_is_no_night_and_a_night_without_a_configured_number_judge_nothing(
-    server: FaultServer, folder: Path
-) -> None:
+def test_no_night_or_no_configured_number_means_that_nothing_is_judged(server: FaultServer, folder: Path) -> None:
     job = job_at(server, folder)
     choose_control_set(job)
     before = len(server.book)
@@ -242,9 +235,7 @@ def test_a_model_that_answers_otherwise_leaves_the_control_set_alone(server: Fau
     assert rows(job, "select distinct agreement from judge_drift") == [{"agreement": 1.0}]
 
 
-def test_failures_are_no_disagreement_and_are_asked_again_by_the_same_night_alone(
-    server: FaultServer, folder: Path
-) -> None:
+def test_failures_are_no_disagreement_and_are_retried_by_the_same_night(server: FaultServer, folder: Path) -> None:
     def failing(request: Request, number: int) -> Answer:
         return Answer(status=500) if is_judging(request) and bucket(request) < 0.3 else well_behaved(request, number)
 

@@ -7,8 +7,7 @@ from zipfile import ZipFile
 
 from tasks.aggregate import aggregate
 from tasks.config.job import Job
-from tests.builders import admitted, at, criterion, job_on, response, row, verdict, write_jsonl
-from warehouse import Warehouse
+from tests.builders import admitted, at, criterion, job_on, response, row, verdict, write_jsonl, written
 
 TASKS = [f"t{number}" for number in range(8)]
 HARD = TASKS[:3]
@@ -71,11 +70,7 @@ def job_of_world(folder: Path) -> Job:
     for split in ("finance", "finance_hard"):
         write_jsonl(source / f"{split}.jsonl", [{}])
     job = job_on(source, folder / "data")
-    warehouse = Warehouse(job.warehouse)
-    revision = job.data.revision
-    for table_name, of_table in rows_of_world().items():
-        known = [each | ({"dataset_revision": revision} if "dataset_revision" in each else {}) for each in of_table]
-        warehouse.write(table_name, known)
+    written(job.warehouse, rows_of_world(), job.data.revision)
     aggregate(job)
     return job
 

@@ -79,9 +79,7 @@ def test_each_column_of_each_leaderboard_is_explained(choice: Choice, job: Job, 
     assert [] == [name for name, meaning in explained if len(meaning) < 10]
 
 
-def test_csv_keeps_numbers_and_dates_and_marks_only_what_a_spreadsheet_would_run(
-    odd: tuple[Job, Table], tmp_path: Path
-) -> None:
+def test_csv_keeps_numbers_and_dates_and_marks_only_spreadsheet_code(odd: tuple[Job, Table], tmp_path: Path) -> None:
     write_board(*odd, tmp_path / "odd.csv")
 
     _, row = lines(tmp_path / "odd.csv")

@@ -15,7 +15,7 @@ from tasks.exports.data_set import USUAL, export_data_sets
 from tasks.exports.tables import meaning_of_table
 from tasks.ingest import ingest
 from tasks.rules.errors import UsageError
-from tests.builders import job_on, row
+from tests.builders import job_on, row, rows_in
 from tests.tasks.exports.inspected import CANARY, TASKS, job_of_world
 from warehouse import TABLES, Warehouse
 
@@ -55,8 +55,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 def stored(job: Job, name: str) -> list[dict[str, Any]]:
     query = f"select * from {name} where benchmark = 'prbench' and dataset_revision = ? order by all"
-    with Warehouse(job.warehouse).reader() as reader:
-        return reader.rows(query, [job.data.revision])
+    return rows_in(job, query, job.data.revision)
 
 
 def in_order(rows: Any) -> list[dict[str, Any]]:

@@ -16,9 +16,9 @@ from tasks.imports.files import retract
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.rules.errors import PipelineError, UsageError
-from tests.builders import good_row, job_on, write_jsonl
+from tests.builders import good_row, job_on, rows_in, write_jsonl
 from tests.tasks.dataset.rows import hub_criterion
-from tests.tasks.exports.test_labelling import saved, sheet, stored
+from tests.tasks.exports.test_labelling import saved, sheet
 from tests.tasks.run.runs import prepared
 
 pytestmark = pytest.mark.slow
@@ -69,8 +69,9 @@ def test_a_drawn_sheet_has_single_verdicts_whose_probabilities_are_stored_and_su
     job: Job, tmp_path: Path
 ) -> None:
     report = export_drawn_labelling(job, tmp_path / "a.csv", drawn_for="leaderboard", n_rows=80, seed=3)
-    rows, draws = sheet(tmp_path / "a.csv"), stored(job, "select * from label_draws order by response_id, criterion_id")
-    (of_sheet,) = stored(job, "select * from label_sheets")
+    rows = sheet(tmp_path / "a.csv")
+    draws = rows_in(job, "select * from label_draws order by response_id, criterion_id")
+    (of_sheet,) = rows_in(job, "select * from label_sheets")
 
     assert report.rows == len(rows) == len(draws) == of_sheet["n_drawn"] == 80
     assert {row["criterion"] for row in rows} == {draw["criterion_id"] for draw in draws}
@@ -110,9 +111,9 @@ def test_only_what_the_first_configured_judge_decided_is_drawn_and_every_label_o
     rows = sheet(tmp_path / "a.csv")
     import_verdicts(chosen, saved(tmp_path / "filled.csv", filled(rows)))
     aggregate(chosen)
-    counted = stored(job, "select n_labels, no_figure from debiased_scores where judge = 'b-judge' and is_primary "
+    counted = rows_in(job, "select n_labels, no_figure from debiased_scores where judge = 'b-judge' and is_primary "
                           "and breakdown = 'all'")  # fmt: skip
-    (of_sheet,) = stored(job, "select * from label_sheets")
+    (of_sheet,) = rows_in(job, "select * from label_sheets")
 
     assert "judged by b-judge" in report.line
     assert {row["task"] for row in rows} <= {f"t{n}" for n in range(20)}
@@ -151,7 +152,7 @@ def test_the_same_seed_draws_the_same_sheet_which_is_stored_once(job: Job, tmp_p
 
     texts = [(tmp_path / f"{name}.csv").read_bytes() for name in "abc"]
     assert texts[0] == texts[1] != texts[2]
-    assert 40 == len(stored(job, "select * from label_draws"))
+    assert 40 == len(rows_in(job, "select * from label_draws"))
 
 
 def test_a_sheet_for_two_models_or_a_category_draws_from_these_alone(job: Job, tmp_path: Path) -> None:
@@ -160,7 +161,7 @@ def test_a_sheet_for_two_models_or_a_category_draws_from_these_alone(job: Job, t
 
     assert set(MODELS) == {row["model"] for row in sheet(tmp_path / "two.csv")}
     assert {1} == {int(row["criterion"][-1]) % 2 for row in sheet(tmp_path / "one.csv")}
-    (covered,) = stored(job, "select * from label_sheets where covered_breakdown = 'category'")
+    (covered,) = rows_in(job, "select * from label_sheets where covered_breakdown = 'category'")
     assert (covered["covered_label"], covered["n_population"]) == ("Financial Accuracy", N_TASKS * 5 * len(MODELS))
 
 
@@ -169,7 +170,7 @@ def test_labels_of_a_sheet_correct_the_score_and_the_next_sheet_draws_other_verd
     first = sheet(tmp_path / "a.csv")
     import_verdicts(job, saved(tmp_path / "filled.csv", filled(first)))
     aggregate(job)
-    scores = stored(job, "select * from debiased_scores where breakdown = 'all' and is_primary order by model")
+    scores = rows_in(job, "select * from debiased_scores where breakdown = 'all' and is_primary order by model")
 
     assert [None, None] == [row["no_figure"] for row in scores]
     for row in scores:
@@ -189,7 +190,7 @@ def test_labels_of_a_sheet_correct_the_score_and_the_next_sheet_draws_other_verd
     assert now == pytest.approx(
         sum(row["debiased_ci_high"] - row["debiased_ci_low"] for row in scores) / len(scores)
     )  # fmt: skip
-    known = Counter(row["is_known"] for row in stored(
+    known = Counter(row["is_known"] for row in rows_in(
         job, f"select is_known from label_draws where sheet_id = '{report.sheet_id}'"
     ))  # fmt: skip
     assert {True: 150, False: 100} == known
@@ -210,8 +211,8 @@ def test_where_rows_of_a_sheet_are_left_empty_the_others_stand_for_them(job: Job
     export_drawn_labelling(job, tmp_path / "a.csv", drawn_for="leaderboard", n_rows=100)
     rows = filled(sheet(tmp_path / "a.csv"))
     import_verdicts(job, saved(tmp_path / "half.csv", rows[::2]))
-    draws = {(d["response_id"], d["criterion_id"]): d["probability"] for d in stored(job, "select * from label_draws")}
-    factors = stored(job, "select * from staging.sampled_labels")
+    draws = {(d["response_id"], d["criterion_id"]): d["probability"] for d in rows_in(job, "select * from label_draws")}
+    factors = rows_in(job, "select * from staging.sampled_labels")
 
     assert 50 == len(factors)
     assert all(f["factor"] == pytest.approx(2 / draws[f["response_id"], f["criterion_id"]]) for f in factors)
@@ -229,23 +230,23 @@ def test_labels_without_a_probability_are_beside_the_figure_unless_stated_to_be_
     query = "select * from debiased_scores where breakdown = 'all' and is_primary and judge = 'a-judge' order by model"
     import_verdicts(job, labels)
     aggregate(job)
-    before = stored(job, query)
+    before = rows_in(job, query)
     assert ["no label of known probability"] * 2 == [row["no_figure"] for row in before]
     assert 150 == sum(row["n_unsampled_labels"] for row in before)
     assert [None, None] == [row["debiased"] for row in before]
 
     import_verdicts(job, labels, is_random_sample=True)
     aggregate(job)
-    after = stored(job, query)
+    after = rows_in(job, query)
     assert [None, None] == [row["no_figure"] for row in after]
     n_of = Counter(model for _, model, _ in cells)
     assert [(n_of[m], 0) for m in MODELS] == [(row["n_labels"], row["n_unsampled_labels"]) for row in after]
-    factors = stored(job, "select distinct model, factor from staging.sampled_labels inner join responses using "
+    factors = rows_in(job, "select distinct model, factor from staging.sampled_labels inner join responses using "
                           "(response_id) order by model")  # fmt: skip
     assert [pytest.approx(N_TASKS * N_CRITERIA / n_of[m]) for m in MODELS] == [row["factor"] for row in factors]
-    (batch,) = stored(job, "select distinct import_batch as batch from labellers")
+    (batch,) = rows_in(job, "select distinct import_batch as batch from labellers")
     retract(job, batch["batch"])
-    assert [] == stored(job, query)
+    assert [] == rows_in(job, query)
 
 
 def test_a_drawn_sheet_is_no_simple_random_sample(job: Job, tmp_path: Path) -> None:
@@ -267,18 +268,18 @@ def test_labels_of_a_drawn_sheet_count_without_its_other_columns_unless_a_judge_
     for judge, labellers in (("a-judge", []), ("eva", ["eva"])):
         rows = [{name: row[name] for name in kept} for row in filled(sheet(tmp_path / "a.csv"), judge)]
         if judge == "a-judge":
-            known = {(r["task"], r["model"], r["criterion_id"]): r["value"] for r in stored(
+            known = {(r["task"], r["model"], r["criterion_id"]): r["value"] for r in rows_in(
                 job, "select responses.task_id as task, responses.model, criterion_id, value from verdicts "
                      "inner join responses using (response_id)")}  # fmt: skip
             rows = [r | {"criteria_met": ("no", "yes")[int(known[r["task"], r["model"], r["criterion"]])]}
                     for r in rows]  # fmt: skip
         import_verdicts(job, write(tmp_path / f"{judge}.{ending}", rows))
-        assert labellers == [row["judge"] for row in stored(job, "select judge from labellers")]
-        hides = stored(job, f"select distinct may_hide_failures as hides from verdicts where judge = '{judge}' "
+        assert labellers == [row["judge"] for row in rows_in(job, "select judge from labellers")]
+        hides = rows_in(job, f"select distinct may_hide_failures as hides from verdicts where judge = '{judge}' "
                             "and source = 'imported'")  # fmt: skip
         assert [{"hides": False if labellers else None}] == hides
     aggregate(job)
-    rows = stored(job, "select * from debiased_scores where breakdown = 'all' and is_primary")
+    rows = rows_in(job, "select * from debiased_scores where breakdown = 'all' and is_primary")
 
     assert [("a-judge", None)] * 2 == [(row["judge"], row["no_figure"]) for row in rows]
     assert 100 == sum(row["n_labels"] for row in rows)
@@ -288,7 +289,7 @@ def test_a_sheet_of_whole_responses_gives_labels_without_a_probability(job: Job,
     export_labelling(job, tmp_path / "whole.csv", n_rows=40)
     import_verdicts(job, saved(tmp_path / "filled.csv", filled(sheet(tmp_path / "whole.csv"))))
     aggregate(job)
-    rows = stored(job, "select * from debiased_scores where breakdown = 'all' and is_primary")
+    rows = rows_in(job, "select * from debiased_scores where breakdown = 'all' and is_primary")
 
     assert {("a-judge", "no label of known probability")} == {(row["judge"], row["no_figure"]) for row in rows}
     assert 40 == sum(row["n_unsampled_labels"] for row in rows)

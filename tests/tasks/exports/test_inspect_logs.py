@@ -12,7 +12,7 @@ from tasks.config.job import Job
 from tasks.exports.inspect_logs import explanation_of, export_inspect
 from tasks.rules.errors import UsageError
 from tests import builders
-from tests.builders import at, criterion, response, verdict
+from tests.builders import at, criterion, response, rows_in, verdict
 from tests.tasks.exports.inspected import CANARY, HARD, TASKS, WEIGHTS, documents_of, job_of_world, values_of
 from warehouse import Warehouse
 
@@ -73,9 +73,7 @@ def test_a_sample_holds_the_conversation_and_the_answer(logs: dict[tuple[str, st
     assert ("An answer.", "good-2026", 1.5) == tuple(shown["output"][name] for name in ("completion", "model", "time"))
 
 
-def test_every_score_is_that_of_the_formula_and_an_undecided_one_is_no_number(
-    logs: dict[tuple[str, str], Documents],
-) -> None:
+def test_every_score_is_by_the_formula_and_undecided_ones_no_number(logs: dict[tuple[str, str], Documents]) -> None:
     for (model, judge), log in logs.items():
         for number, task in enumerate(TASKS):
             for trial in (1, 2):
@@ -122,9 +120,7 @@ def test_what_nobody_judged_yet_says_so(logs: dict[tuple[str, str], Documents]) 
     assert {"not_judged"} == {each["status"] for each in score["metadata"]["criteria"]}
 
 
-def test_an_answer_that_failed_is_an_error_with_its_cause_and_has_no_score(
-    logs: dict[tuple[str, str], Documents],
-) -> None:
+def test_a_failed_answer_is_an_error_with_a_cause_and_no_score(logs: dict[tuple[str, str], Documents]) -> None:
     failed = sample(logs["poor", "mild"], "t7")
 
     assert "timeout: no reply in 60 s" == failed["error"]["message"]
@@ -135,8 +131,7 @@ def test_an_answer_that_failed_is_an_error_with_its_cause_and_has_no_score(
 
 
 def test_results_are_those_of_the_leaderboard_on_each_split(logs: dict[tuple[str, str], Documents], job: Job) -> None:
-    with Warehouse(job.warehouse).reader() as reader:
-        board = reader.rows("select * from leaderboard")
+    board = rows_in(job, "select * from leaderboard")
     assert {row["split"] for row in board} == {"finance", "finance_hard"}
     for row in board:
         results = logs[row["model"], row["judge"]]["header.json"]["results"]
@@ -161,9 +156,7 @@ def test_the_standard_error_is_that_of_the_mean_over_tasks(logs: dict[tuple[str,
             assert found[f"{split} stderr"] == pytest.approx(stdev(of_tasks) / len(of_tasks) ** 0.5)
 
 
-def test_tokens_and_cost_are_those_reported_and_an_unknown_cost_stays_unknown(
-    logs: dict[tuple[str, str], Documents],
-) -> None:
+def test_tokens_and_cost_are_as_reported_and_may_stay_unknown(logs: dict[tuple[str, str], Documents]) -> None:
     known, unknown = (sample(logs["good", "strict"], task)["role_usage"]["grader"] for task in ("t1", "t2"))
     assert (3 * 60, 3 * 40, 3 * 20) == tuple(
         known[name] for name in ("input_tokens", "input_tokens_cache_read", "output_tokens")

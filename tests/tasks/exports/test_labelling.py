@@ -5,7 +5,6 @@ import shutil
 from collections import Counter
 from itertools import pairwise, product
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,8 +18,7 @@ from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.cells import as_before, defused, shows
-from tests.builders import good_row, job_on, write_jsonl
-from warehouse import Warehouse
+from tests.builders import good_row, job_on, rows_in, write_jsonl
 
 N_TASKS, N_CRITERIA = 6, 10
 FORMULA = '=HYPERLINK("https://example.org","x")'
@@ -52,11 +50,6 @@ def saved(path: Path, rows: list[dict[str, str]], *, separator: str = ",", encod
         writer.writeheader()
         writer.writerows(rows)
     return path
-
-
-def stored(job: Job, query: str) -> list[dict[str, Any]]:
-    with Warehouse(job.warehouse).reader() as reader:
-        return reader.rows(query)
 
 
 def test_a_sheet_has_the_rows_that_were_asked_for_and_whole_responses_but_the_last(shared: Job, tmp_path: Path) -> None:
@@ -94,7 +87,7 @@ def test_no_cell_begins_a_formula_and_the_filled_sheet_comes_back_with_its_ids(j
     report = import_verdicts(job, saved(tmp_path / "filled.csv", rows))
 
     assert N_TASKS * len(MODELS) * N_CRITERIA == report.rows
-    found = stored(job, "select task_id, model, judge, count(*) as n, sum(value) as met from verdicts group by all")
+    found = rows_in(job, "select task_id, model, judge, count(*) as n, sum(value) as met from verdicts group by all")
     assert {("-t0", FORMULA, "eva", 10, 5.0), ("t1", "ada", "eva", 10, 5.0)} <= {tuple(r.values()) for r in found}
     assert N_TASKS * len(MODELS) == len(found)
 
@@ -127,7 +120,7 @@ def test_a_sheet_takes_yes_no_1_and_0_and_names_its_grader(job: Job, tmp_path: P
     with pytest.raises(PipelineError, match=r"row 1: `judge` is empty; enter the grader's name, or give it with --by"):
         import_verdicts(job, file)
     assert import_verdicts(job, file, judge="eva").rows == 8
-    found = stored(job, "select judge, grading, count(*) as n, sum(value) as met from verdicts group by all")
+    found = rows_in(job, "select judge, grading, count(*) as n, sum(value) as met from verdicts group by all")
     assert [tuple(row.values()) for row in found] == [("eva", "binary", 8, 4.0)]
 
 
@@ -181,7 +174,7 @@ def filled(job: Job, folder: Path, **asked: object) -> list[dict[str, str]]:
 
 def graded(job: Job) -> dict[tuple[str, str], str]:
     """(model, vintage) -> the text of the answer that verdicts are on."""
-    rows = stored(
+    rows = rows_in(
         job, "select distinct v.model, v.vintage, r.text from verdicts v join responses r using (response_id)"
     )
     return {(row["model"], row["vintage"]): row["text"] for row in rows}
@@ -196,16 +189,14 @@ ASKED: dict[str, tuple[dict[str, object], set[tuple[str, str]]]] = {
 
 
 @pytest.mark.parametrize("case", ASKED)
-def test_verdicts_land_on_the_answers_that_were_read_whatever_the_import_asks_for(
-    twice: Job, tmp_path: Path, case: str
-) -> None:
+def test_verdicts_land_on_the_answers_that_were_read_in_every_case(twice: Job, tmp_path: Path, case: str) -> None:
     asked, expected = ASKED[case]
     rows = filled(twice, tmp_path, **asked)
     import_verdicts(twice, saved(tmp_path / "filled.csv", rows))
     import_verdicts(twice.model_copy(update={"night": "2026-11-09"}), tmp_path / "filled.csv")
 
     assert {place: f"- {place[0]}\nin {place[1]}" for place in expected} == graded(twice)
-    assert len(expected) * N_CRITERIA == len(stored(twice, "select 1 from verdicts"))
+    assert len(expected) * N_CRITERIA == len(rows_in(twice, "select 1 from verdicts"))
 
 
 def test_a_date_in_a_sheet_is_no_date_to_a_spreadsheet_and_may_lose_its_mark(twice: Job, tmp_path: Path) -> None:
@@ -246,9 +237,7 @@ def test_a_sheet_of_a_night_without_answers_is_told_with_the_vintages_looked_at(
 
 
 @given(st.integers(1, 9), st.integers(1, 4), st.integers(0, 99), st.data())
-def test_responses_are_spread_over_tasks_and_models(
-    n_tasks: int, n_models: int, seed: int, data: st.DataObject
-) -> None:
+def test_responses_spread_over_tasks_and_models(n_tasks: int, n_models: int, seed: int, data: st.DataObject) -> None:
     pairs = product(range(n_tasks), range(n_models))
     cells = [{"task_id": f"t{i}", "model": f"m{j}", "response_id": f"{i}/{j}"} for i, j in pairs]
     order = list(spread(data.draw(st.permutations(cells)), seed))

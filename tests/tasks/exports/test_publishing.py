@@ -16,7 +16,7 @@ from tasks.exports.importing import import_tables, opened_export
 from tasks.exports.publishing import publish
 from tasks.rules.errors import PipelineError
 from tasks.stores import Store
-from tests.builders import admitted, job_on, response
+from tests.builders import admitted, job_on, response, written
 from tests.tasks.stores.memory import Cut
 from warehouse import TABLES, Warehouse
 
@@ -27,9 +27,7 @@ def job(tmp_path: Path) -> Job:
     job = job_on("sample", tmp_path / "warehouse")
     rows = admitted(["t1", "t2"])
     marked = [{**each, "canary": "a canary"} for each in rows["split_members"]]
-    for table_name, of_table in (rows | {"split_members": marked, "responses": [response("t1")]}).items():
-        Warehouse(job.warehouse).write(table_name, of_table)
-    Warehouse(job.warehouse).publish()
+    written(job.warehouse, rows | {"split_members": marked, "responses": [response("t1")]}).publish()
     return job
 
 
@@ -190,9 +188,7 @@ def test_a_file_of_others_under_the_name_of_the_pointer_is_left_alone(job: Job, 
 
 
 @pytest.mark.slow
-def test_a_folder_is_published_to_as_a_store_is_and_who_has_the_pointer_open_reads_the_old_one(
-    job: Job, tmp_path: Path
-) -> None:
+def test_a_folder_is_published_to_like_a_store_and_an_open_pointer_reads_the_old_one(job: Job, tmp_path: Path) -> None:
     target = tmp_path / "published"
     publish(job, target)
     with (target / "current.json").open() as file:
@@ -219,9 +215,7 @@ def test_another_warehouse_imports_what_was_published(job: Job, store: Store, tm
 
 
 @pytest.mark.slow
-def test_of_the_report_what_a_report_wrote_is_published_and_nothing_that_people_put_there(
-    job: Job, store: Store
-) -> None:
+def test_of_the_report_folder_what_a_report_wrote_is_published_and_nothing_else(job: Job, store: Store) -> None:
     folder = job.report_folder
     (folder / "prbench").mkdir(parents=True)
     (folder / "report.json").write_text('{"format": "prbench-report", "version": 2}')

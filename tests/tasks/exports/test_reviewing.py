@@ -14,8 +14,8 @@ from tasks.imports.files import retract
 from tasks.imports.reviews import import_reviews
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
-from tests.builders import good_row, job_on, write_jsonl
-from tests.tasks.exports.test_labelling import saved, sheet, stored
+from tests.builders import good_row, job_on, rows_in, write_jsonl
+from tests.tasks.exports.test_labelling import saved, sheet
 
 csv.field_size_limit(2**31 - 1)
 N_TASKS, N_CRITERIA = 4, 10
@@ -72,7 +72,7 @@ def test_a_sheet_shows_what_a_reviewer_needs_and_leaves_out_weights_and_canaries
 
 def test_a_simple_sample_gives_every_criterion_the_same_probability(job: Job, tmp_path: Path) -> None:
     rows = exported(job, tmp_path, n_criteria=15)
-    members = stored(job, "select * from review_samples")
+    members = rows_in(job, "select * from review_samples")
 
     assert {(m["task_id"], m["criterion_id"]) for m in members} == {
         (row["task"].removeprefix("'"), row["criterion"].removeprefix("'")) for row in rows
@@ -85,7 +85,7 @@ def test_a_simple_sample_gives_every_criterion_the_same_probability(job: Job, tm
 
 def test_strata_have_as_many_criteria_and_each_its_own_probability(job: Job, tmp_path: Path) -> None:
     exported(job, tmp_path, n_criteria=10, by=("category",))
-    found = stored(job, "select stratum, count(*) as n, min(probability) as low, max(probability) as high "
+    found = rows_in(job, "select stratum, count(*) as n, min(probability) as low, max(probability) as high "
                         "from review_samples group by all order by all")  # fmt: skip
 
     assert [tuple(row.values()) for row in found] == [
@@ -99,7 +99,7 @@ def test_whole_tasks_come_with_all_their_criteria(job: Job, tmp_path: Path) -> N
     rows = exported(job, tmp_path, n_tasks=3)
 
     assert [N_CRITERIA] * 3 == list(Counter(row["task"] for row in rows).values())
-    assert {m["probability"] for m in stored(job, "select probability from review_samples")} == {3 / 4}
+    assert {m["probability"] for m in rows_in(job, "select probability from review_samples")} == {3 / 4}
 
 
 def test_the_same_sample_is_stored_once_and_another_seed_is_another_sample(job: Job, tmp_path: Path) -> None:
@@ -108,9 +108,9 @@ def test_the_same_sample_is_stored_once_and_another_seed_is_another_sample(job: 
     texts = [(tmp_path / f"{name}.csv").read_bytes() for name in "abc"]
 
     assert texts[0] == texts[1] != texts[2]
-    assert 24 == len(stored(job, "select 1 from review_samples"))
-    assert 2 == len(stored(job, "select distinct sample_id from review_samples"))
-    assert 1 == len(stored(job, "select distinct population_id from review_samples"))
+    assert 24 == len(rows_in(job, "select 1 from review_samples"))
+    assert 2 == len(rows_in(job, "select distinct sample_id from review_samples"))
+    assert 1 == len(rows_in(job, "select distinct population_id from review_samples"))
 
 
 def test_a_folder_gets_a_sheet_that_is_named_after_its_sample(job: Job, tmp_path: Path) -> None:
@@ -143,14 +143,14 @@ def test_reviews_come_back_with_ids_reasons_and_wordings(job: Job, tmp_path: Pat
     rows[3] |= {"decision": " Disagree ", "reason": "'=vague", "better_wording": "Says 5."}
     rows[4] |= {"decision": "AGREE", "reason": "fine"}
     (report,) = import_reviews(job, [saved(tmp_path / "filled.csv", rows)])
-    found = stored(job, "select * from criterion_reviews where explanation is not null order by value")
+    found = rows_in(job, "select * from criterion_reviews where explanation is not null order by value")
 
     assert report.rows == N_TASKS * N_CRITERIA
     assert [(row["value"], row["status"], row["explanation"], row["better_wording"]) for row in found] == [
         (0.0, "fail", "=vague", "Says 5."), (1.0, "pass", "fine", None),
     ]  # fmt: skip
     assert {(row["source"], row["reviewer"], row["review_check"]) for row in found} == {("imported", "eva", "agree")}
-    assert {"-t0", "t1"} <= {row["task_id"] for row in stored(job, "select task_id from expert_reviews")}
+    assert {"-t0", "t1"} <= {row["task_id"] for row in rows_in(job, "select task_id from expert_reviews")}
 
 
 @pytest.mark.parametrize(("separator", "encoding"), [(";", "utf-8"), ("\t", "utf-8-sig"), (",", "utf-8-sig")])
@@ -193,18 +193,16 @@ def test_the_same_sheet_again_changes_nothing_and_rows_that_repeat_count_once(jo
     assert parts == sorted((job.warehouse / "parts").rglob("*.parquet"))
 
 
-def test_several_reviewers_may_review_one_criterion_and_all_files_are_read_before_one_is_stored(
-    job: Job, tmp_path: Path
-) -> None:
+def test_several_reviewers_may_review_a_criterion_and_all_files_are_read_first(job: Job, tmp_path: Path) -> None:
     rows = exported(job, tmp_path)
     eva = saved(tmp_path / "eva.csv", agreeing(rows, "eva"))
     ben = saved(tmp_path / "ben.csv", agreeing(rows, ""))
     with pytest.raises(PipelineError, match=r"ben.csv: row 1: `reviewer` is missing; add it \(--by NAME"):
         import_reviews(job, [eva, ben])
-    assert [] == stored(job, "select 1 from expert_reviews")
+    assert [] == rows_in(job, "select 1 from expert_reviews")
     assert [20, 0] == [each.rows for each in import_reviews(job, [eva, eva])]
     assert [20] == [each.rows for each in import_reviews(job, [ben], reviewer="ben")]
-    assert {"eva": 20, "ben": 20} == Counter(r["reviewer"] for r in stored(job, "select reviewer from expert_reviews"))
+    assert {"eva": 20, "ben": 20} == Counter(r["reviewer"] for r in rows_in(job, "select reviewer from expert_reviews"))
 
 
 def change(**cells: str) -> Callable[[list[Row]], None]:
@@ -235,9 +233,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_a_row_that_cannot_be_right_is_refused_in_one_line_and_nothing_is_stored(
-    case: str, job: Job, tmp_path: Path
-) -> None:
+def test_an_impossible_row_is_refused_in_one_line_and_nothing_is_stored(case: str, job: Job, tmp_path: Path) -> None:
     spoil, expected = WRONG[case]
     rows = agreeing(exported(job, tmp_path, n_tasks=1))
     spoil(rows)
@@ -245,7 +241,7 @@ def test_a_row_that_cannot_be_right_is_refused_in_one_line_and_nothing_is_stored
         import_reviews(job, [saved(tmp_path / "filled.csv", rows)])
 
     assert 1 == len(str(why.value).splitlines())
-    assert [] == stored(job, "select 1 from expert_reviews")
+    assert [] == rows_in(job, "select 1 from expert_reviews")
 
 
 def test_a_criterion_outside_the_sample_is_refused(job: Job, tmp_path: Path) -> None:
@@ -259,9 +255,7 @@ def test_a_criterion_outside_the_sample_is_refused(job: Job, tmp_path: Path) -> 
         import_reviews(job, [saved(tmp_path / "filled.csv", rows)])
 
 
-def test_a_review_of_words_that_a_later_revision_changed_is_refused_and_of_others_taken(
-    job: Job, tmp_path: Path
-) -> None:
+def test_a_review_of_words_changed_by_a_later_revision_is_refused_others_taken(job: Job, tmp_path: Path) -> None:
     rows = agreeing(exported(job, tmp_path, n_criteria=1_000))
     changed = [good_row(task) for task in ("-t0", "t1", "t2", "t3")]
     changed[2]["rubric"][5]["title"] = "Reworded since."
@@ -274,20 +268,20 @@ def test_a_review_of_words_that_a_later_revision_changed_is_refused_and_of_other
     kept = [row for row in of_t2 if row["title"] != of_t2[5]["title"]]
 
     assert 9 == import_reviews(later, [saved(tmp_path / "kept.csv", kept)])[0].rows
-    revisions = {row["dataset_revision"] for row in stored(later, "select dataset_revision from criterion_reviews")}
+    revisions = {row["dataset_revision"] for row in rows_in(later, "select dataset_revision from criterion_reviews")}
     assert revisions == {later.data.revision}
 
 
 def test_a_retracted_sheet_does_not_count_until_it_is_imported_again(job: Job, tmp_path: Path) -> None:
     file = saved(tmp_path / "filled.csv", agreeing(exported(job, tmp_path)))
     import_reviews(job, [file])
-    (batch,) = stored(job, "select distinct import_batch as batch from expert_reviews")
+    (batch,) = rows_in(job, "select distinct import_batch as batch from expert_reviews")
     report = retract(job, str(batch["batch"]))
     assert "20 reviews retracted" in report.line
-    assert [] == stored(job, "select 1 from criterion_reviews")
-    assert [] == stored(job, "select 1 from review_agreement")
+    assert [] == rows_in(job, "select 1 from criterion_reviews")
+    assert [] == rows_in(job, "select 1 from review_agreement")
     assert "20 reviews restored" in import_reviews(job, [file])[0].line
-    assert 20 == len(stored(job, "select 1 from criterion_reviews"))
+    assert 20 == len(rows_in(job, "select 1 from criterion_reviews"))
 
 
 def test_what_was_decided_otherwise_can_be_corrected_after_retracting_it(job: Job, tmp_path: Path) -> None:
@@ -297,8 +291,8 @@ def test_what_was_decided_otherwise_can_be_corrected_after_retracting_it(job: Jo
     second = saved(tmp_path / "second.csv", rows)
     with pytest.raises(PipelineError, match=r"\(eva: agree, import batch \w+\); to replace it, .* retract that batch"):
         import_reviews(job, [second])
-    (batch,) = stored(job, "select distinct import_batch as batch from expert_reviews")
+    (batch,) = rows_in(job, "select distinct import_batch as batch from expert_reviews")
     retract(job, str(batch["batch"]))
     import_reviews(job, [second])
 
-    assert [0.0] == [row["value"] for row in stored(job, "select value from criterion_reviews where value = 0")]
+    assert [0.0] == [row["value"] for row in rows_in(job, "select value from criterion_reviews where value = 0")]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tasks.config.job import Job
-from tests.builders import admitted, criterion, job_on, response, row, verdict, write_jsonl
+from tests.builders import admitted, criterion, job_on, response, row, verdict, write_jsonl, written
 from warehouse import Warehouse
 
 N_CRITERIA = 10
@@ -66,12 +66,7 @@ def with_rule(job: Job, **changes: Any) -> Job:
 
 def store(job: Job, rows: Mapping[str, list[dict[str, Any]]]) -> None:
     """Write rows as rows of the job's own revision, and publish them."""
-    warehouse = Warehouse(job.warehouse)
-    revision = job.data.revision
-    for table_name, of_table in rows.items():
-        own = [each | {"dataset_revision": revision} if "dataset_revision" in each else each for each in of_table]
-        warehouse.write(table_name, own)
-    warehouse.publish()
+    written(job.warehouse, rows, job.data.revision).publish()
 
 
 def rows_of(

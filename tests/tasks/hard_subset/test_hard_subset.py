@@ -9,6 +9,7 @@ from tasks.config.job import Job
 from tasks.hard_subset.select import select_hard
 from tasks.rules.errors import PipelineError
 from tasks.run.writing import StageReport
+from tests.builders import rows_in
 from tests.tasks.hard_subset.hard_world import (
     OFFICIAL,
     PARTIAL,
@@ -61,9 +62,7 @@ def test_every_task_to_choose_from_has_a_row_that_says_whether_it_is_in(selected
     assert wanted == read(job, "select task_id, is_selected from hard_stability order by all")
 
 
-def test_the_probabilities_are_those_of_all_panels_of_models_and_trials_written_out(
-    selected: tuple[Job, StageReport],
-) -> None:
+def test_the_probabilities_are_those_of_all_panels_of_models_and_trials(selected: tuple[Job, StageReport]) -> None:
     exact = probabilities([[TENTHS[model][task] for model in sorted(TENTHS)] for task in TASKS], SIZE)
 
     found = read(selected[0], "select inclusion_probability, is_border from hard_stability order by task_id")
@@ -72,9 +71,7 @@ def test_the_probabilities_are_those_of_all_panels_of_models_and_trials_written_
     assert {True, False} == {is_border for _, is_border in found}
 
 
-def test_the_overlap_without_each_model_is_that_with_what_the_others_select(
-    selected: tuple[Job, StageReport],
-) -> None:
+def test_the_overlap_without_each_model_is_that_with_what_the_others_select(selected: tuple[Job, StageReport]) -> None:
     hard = chosen(TENTHS, SIZE)
     wanted = {model: expected_overlap(hard, chosen(without(TENTHS, model), SIZE)) for model in TENTHS}
 
@@ -97,9 +94,7 @@ def test_the_report_says_on_one_line_how_stable_the_selection_is(selected: tuple
     ]
 
 
-def test_the_official_hard_split_of_the_field_is_compared_and_one_model_alone_has_none_to_leave_out(
-    tmp_path: Path,
-) -> None:
+def test_the_official_hard_split_is_compared_and_a_single_model_is_not_left_out(tmp_path: Path) -> None:
     # The hardest three of eight; the official split has two of them and, of the other five, one.
     tasks = [f"task-{i}" for i in range(8)]
     splits = {"legal": tasks, "legal_hard": ["task-0", "task-1", "task-7"], "finance_hard": tasks[:2]}
@@ -187,8 +182,7 @@ def test_a_selection_that_is_made_again_after_another_is_the_one_that_counts(aga
 
 
 def test_a_judge_that_judged_several_times_selects_by_its_first_time(again: Job) -> None:
-    with Warehouse(again.warehouse).reader() as reader:
-        once = reader.rows("from verdicts")
+    once = rows_in(again, "from verdicts")
     store(again, {"verdicts": [each | {"verdict_id": each["verdict_id"] + "/2", "judge_trial": 2} for each in once]})
     before = read(again, "select selection_id from staging.latest_selections")
     judge = once[0]["judge"]

@@ -22,6 +22,7 @@ from tasks.imports.docx import to_markdown as docx_to_markdown
 from tasks.imports.pdf import lines_of, markdown_of
 from tasks.imports.pdf import to_markdown as pdf_to_markdown
 from tasks.rules.errors import UsageError
+from tests.builders import one_line
 from tests.tasks.imports.made_documents import (
     add_formula,
     add_link,
@@ -67,11 +68,8 @@ def test_text_in_another_encoding_is_refused_and_not_guessed(tmp_path: Path, enc
 def test_a_file_that_is_not_what_its_ending_says_is_refused_by_name(tmp_path: Path) -> None:
     write_pdf(tmp_path / "a.pdf", [body("In print.")]).rename(tmp_path / "a.docx")
 
-    with pytest.raises(DocumentRefused) as caught:
+    with pytest.raises(DocumentRefused, match=one_line(f"{tmp_path / 'a.docx'}: not a DOCX, or damaged")):
         convert([write_docx(tmp_path / "b.docx", "In Word."), tmp_path / "a.docx"], is_quiet=True)
-
-    assert f"{tmp_path / 'a.docx'}: not a DOCX, or damaged" in str(caught.value)
-    assert 1 == len(str(caught.value).splitlines())
 
 
 def test_a_file_that_takes_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

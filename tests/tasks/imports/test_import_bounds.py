@@ -28,8 +28,7 @@ from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
 from tasks.maintain.backup import backup, restore
 from tasks.rules.errors import PipelineError
-from tests.builders import good_row, job_on, write_jsonl
-from warehouse import Warehouse
+from tests.builders import good_row, job_on, one_line, rows_in, write_jsonl
 
 SECRET = "root:x:0:0"
 
@@ -64,8 +63,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def texts(job: Job) -> list[str]:
-    with Warehouse(job.warehouse).reader() as reader:
-        return [row["text"] for row in reader.rows("select text from responses order by text")]
+    return [row["text"] for row in rows_in(job, "select text from responses order by text")]
 
 
 def _socket(path: Path) -> None:
@@ -96,15 +94,11 @@ LEADING_OUT: dict[str, tuple[Callable[[Path, Path], object], str]] = {
 
 @pytest.mark.parametrize("skip_other", [False, True])
 @pytest.mark.parametrize("case", LEADING_OUT)
-def test_a_folder_that_leads_out_of_itself_is_refused(
-    job: Job, folder: Path, secret: Path, case: str, skip_other: bool
-) -> None:
+def test_a_folder_with_a_way_out_is_refused(job: Job, folder: Path, secret: Path, case: str, skip_other: bool) -> None:
     make, reason = LEADING_OUT[case]
     make(folder / "ada", secret)
-    with pytest.raises((PipelineError, OSError)) as caught:
+    with pytest.raises((PipelineError, OSError), match=one_line(reason)):
         import_responses(job, folder, skip_other=skip_other)
-    assert reason in str(caught.value)
-    assert len(str(caught.value).splitlines()) == 1
     assert texts(job) == []
 
 
@@ -214,10 +208,8 @@ def test_only_regular_files_are_read(job: Job, tmp_path: Path, name: str, kind: 
         os.mkfifo(path)
     else:
         path.symlink_to("/dev/zero" if kind == "a link to a device" else "/dev/full")
-    with pytest.raises(PipelineError) as caught:
+    with pytest.raises(PipelineError, match=one_line("not a")):
         READERS[name](job, path)
-    assert len(str(caught.value).splitlines()) == 1
-    assert "not a" in str(caught.value)
 
 
 @pytest.mark.parametrize("name", [name for name in READERS if name not in {"figures.zip", "finance.parquet"}])
@@ -230,9 +222,7 @@ def test_a_file_of_many_gigabytes_is_refused_unread(job: Job, tmp_path: Path, na
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
-def test_an_archive_that_unpacks_to_far_more_than_its_size_is_refused_unread(
-    job: Job, tmp_path: Path, method: int
-) -> None:
+def test_an_archive_that_unpacks_to_far_more_is_refused_unread(job: Job, tmp_path: Path, method: int) -> None:
     with zipfile.ZipFile(tmp_path / "log.eval", "w", method) as archive:
         archive.writestr("header.json", "{}")
         if method == zipfile.ZIP_STORED:
@@ -245,9 +235,7 @@ def test_an_archive_that_unpacks_to_far_more_than_its_size_is_refused_unread(
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_a_member_that_is_larger_than_the_archive_says_is_not_unpacked_whole(
-    job: Job, tmp_path: Path, method: int
-) -> None:
+def test_a_member_larger_than_the_archive_says_is_not_unpacked_whole(job: Job, tmp_path: Path, method: int) -> None:
     n_bytes, path = 30_000_000, tmp_path / "log.eval"
     with zipfile.ZipFile(path, "w", method) as archive:
         archive.writestr("header.json", bytes(n_bytes))

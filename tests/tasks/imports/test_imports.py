@@ -16,8 +16,7 @@ from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError
-from tests.builders import good_row, good_rubric, job_on, write_jsonl
-from warehouse import Warehouse
+from tests.builders import good_row, good_rubric, job_on, one_line, rows_in, write_jsonl
 
 Given = dict[str, Any]
 Write = Callable[[list[Given]], Path]
@@ -49,11 +48,6 @@ def file(tmp_path: Path) -> Write:
     return lambda rows: write_jsonl(tmp_path / "rows.jsonl", rows)
 
 
-def stored(job: Job, query: str) -> list[Given]:
-    with Warehouse(job.warehouse).reader() as reader:
-        return reader.rows(query)
-
-
 def parts_of(job: Job) -> list[Path]:
     return sorted((job.warehouse / "parts").rglob("*.parquet"))
 
@@ -62,7 +56,7 @@ def parts_of(job: Job) -> list[Path]:
 
 
 def test_a_response_is_stored_as_given_and_marked_as_imported(shared: Job) -> None:
-    (found,) = stored(shared, "select model, trial, text, status, source, chars_alnum, attempts from responses")
+    (found,) = rows_in(shared, "select model, trial, text, status, source, chars_alnum, attempts from responses")
 
     assert ["ada", 1, "An answer.", "ok", "imported", 8, 0] == list(found.values())
 
@@ -70,7 +64,8 @@ def test_a_response_is_stored_as_given_and_marked_as_imported(shared: Job) -> No
 def test_an_empty_response_is_a_failed_one(job: Job, file: Write) -> None:
     import_responses(job, file([{"task": "t2", "model": "ada", "response": " "}]))
 
-    assert [{"status": "empty", "text": None}] == stored(job, "select status, text from responses where task_id = 't2'")
+    found = rows_in(job, "select status, text from responses where task_id = 't2'")
+    assert [{"status": "empty", "text": None}] == found
 
 
 def test_the_same_responses_again_are_a_no_op(shared: Job, file: Write) -> None:
@@ -96,14 +91,14 @@ def test_every_form_of_file_says_the_same(job: Job, tmp_path: Path, form: str) -
     import_responses(job, tmp_path / name, model="bell")
     query = "select task_id, text from responses where model = 'bell'"
 
-    assert [{"task_id": "t2", "text": "Two."}] == stored(job, query)
+    assert [{"task_id": "t2", "text": "Two."}] == rows_in(job, query)
 
 
 def test_a_long_answer_in_a_csv_file_is_taken_whole(job: Job, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("task,model,response\nt2,bell," + "word " * 40_000 + "\n", encoding="utf-8")
     import_responses(job, tmp_path / "x.csv")
 
-    assert [{"n": 200_000}] == stored(job, "select length(text) as n from responses where model = 'bell'")
+    assert [{"n": 200_000}] == rows_in(job, "select length(text) as n from responses where model = 'bell'")
 
 
 REFUSED_RESPONSES: dict[str, tuple[list[Given], str]] = {
@@ -124,17 +119,13 @@ REFUSED_RESPONSES: dict[str, tuple[list[Given], str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED_RESPONSES)
-def test_responses_that_do_not_fit_are_refused_in_one_line_and_none_is_stored(
-    shared: Job, file: Write, case: str
-) -> None:
+def test_responses_that_do_not_fit_are_refused_in_one_line_and_not_stored(shared: Job, file: Write, case: str) -> None:
     rows, reason = REFUSED_RESPONSES[case]
     before = parts_of(shared)
 
-    with pytest.raises(PipelineError) as caught:
+    with pytest.raises(PipelineError, match=one_line(reason)):
         import_responses(shared, file(rows))
 
-    assert 1 == len(str(caught.value).splitlines())
-    assert reason in str(caught.value)
     assert before == parts_of(shared)
 
 
@@ -142,7 +133,7 @@ def test_a_response_is_of_the_vintage_of_its_row_or_else_of_the_job(job: Job, fi
     rows = [RESPONSE | {"model": "bell", "vintage": vintage} for vintage in ("2026-11-03", " ")]
     import_responses(job.model_copy(update={"vintage": "later"}), file(rows))
 
-    found = stored(job, "select vintage from responses where model = 'bell' order by vintage")
+    found = rows_in(job, "select vintage from responses where model = 'bell' order by vintage")
     assert ["2026-11-03", "later"] == [row["vintage"] for row in found]
 
 
@@ -208,7 +199,7 @@ def test_a_csv_cell_is_the_text_that_is_written_there(job: Job, tmp_path: Path, 
     (tmp_path / "x.csv").write_bytes(end.join(lines).encode())
     import_responses(job, tmp_path / "x.csv")
 
-    found = stored(job, "select model, text from responses where task_id = 't2' order by model")
+    found = rows_in(job, "select model, text from responses where task_id = 't2' order by model")
     assert [(f"{number:03}", text) for number, text in enumerate(AS_WRITTEN)] == [
         (row["model"], row["text"]) for row in found[:-1]
     ]
@@ -237,7 +228,7 @@ def test_a_decision_is_read_in_every_way_of_writing_it(job: Job, file: Write) ->
     import_verdicts(job, file(rows))
     query = "select value, status from verdicts where judge <> 'imported' order by judge"
 
-    assert [{"value": value, "status": "met" if value else "unmet"} for _, value in DECISIONS] == stored(job, query)
+    assert [{"value": value, "status": "met" if value else "unmet"} for _, value in DECISIONS] == rows_in(job, query)
 
 
 WORDS = {
@@ -255,14 +246,14 @@ def test_a_decision_in_three_steps_is_read_in_every_way_of_writing_its_word(job:
     import_verdicts(job, file(rows), grading="ternary")
     query = "select value from verdicts where judge <> 'imported' order by judge"
 
-    assert list(WORDS.values()) == [row["value"] for row in stored(job, query)]
+    assert list(WORDS.values()) == [row["value"] for row in rows_in(job, query)]
     for wrong in ("satisfied not", "partiallysatisfied", "unsatisfied", "_"):
         with pytest.raises(PipelineError, match=f"the decision is '{wrong}'"):
             import_verdicts(job, file([{**VERDICT, "criteria_met": None, column: wrong}]), grading="ternary")
 
 
 def test_a_verdict_without_a_judge_is_marked_as_imported(shared: Job) -> None:
-    (found,) = stored(shared, "select judge, judge_config_hash, template_hash, source, judge_trial from verdicts")
+    (found,) = rows_in(shared, "select judge, judge_config_hash, template_hash, source, judge_trial from verdicts")
 
     assert ["imported", "imported", "imported", "imported", 1] == list(found.values())
 
@@ -278,17 +269,17 @@ def test_two_judges_and_two_judge_trials_stand_beside_each_other(job: Job, file:
     import_verdicts(job, file([VERDICT | {"judge": j, "judge_trial": t} for j in ("dora", "emil") for t in (1, 2)]))
     query = "select judge, judge_trial from verdicts where judge <> 'imported' order by all"
 
-    assert [("dora", 1), ("dora", 2), ("emil", 1), ("emil", 2)] == [tuple(row.values()) for row in stored(job, query)]
+    assert [("dora", 1), ("dora", 2), ("emil", 1), ("emil", 2)] == [tuple(row.values()) for row in rows_in(job, query)]
 
 
 def test_the_same_file_for_another_judge_is_another_batch(job: Job, file: Write) -> None:
     rows = file([{**VERDICT, "judge": None}])
     for judge in ("dora", "emil"):
         import_verdicts(job, rows, judge=judge)
-    (wrong,) = stored(job, "select import_batch from verdicts where judge = 'dora'")
+    (wrong,) = rows_in(job, "select import_batch from verdicts where judge = 'dora'")
     retract(job, wrong["import_batch"])
 
-    assert ["emil"] == [row["judge"] for row in stored(job, "select judge from verdicts where judge <> 'imported'")]
+    assert ["emil"] == [row["judge"] for row in rows_in(job, "select judge from verdicts where judge <> 'imported'")]
 
 
 REFUSED_VERDICTS: dict[str, tuple[list[Given], str]] = {
@@ -320,17 +311,13 @@ REFUSED_VERDICTS: dict[str, tuple[list[Given], str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED_VERDICTS)
-def test_verdicts_that_do_not_fit_are_refused_in_one_line_and_none_is_stored(
-    shared: Job, file: Write, case: str
-) -> None:
+def test_verdicts_that_do_not_fit_are_refused_in_one_line_and_not_stored(shared: Job, file: Write, case: str) -> None:
     rows, reason = REFUSED_VERDICTS[case]
     before = parts_of(shared)
 
-    with pytest.raises(PipelineError) as caught:
+    with pytest.raises(PipelineError, match=one_line(reason)):
         import_verdicts(shared, file(rows))
 
-    assert 1 == len(str(caught.value).splitlines())
-    assert reason in str(caught.value)
     assert before == parts_of(shared)
 
 
@@ -343,10 +330,7 @@ def test_rows_on_tasks_and_criteria_that_are_not_here_are_left_out_where_that_is
     with pytest.raises(PipelineError, match=r"row 1: task 't9' is not in revision .* \(--skip-unknown skips"):
         import_verdicts(job, verdicts)
     report = import_verdicts(job, verdicts, skip_unknown=True)
-    assert (1, "2 rows skipped whose task or criterion is not in the data set") == (
-        report.rows,
-        report.notes[-1],
-    )
+    assert (1, "2 rows skipped whose task or criterion is not in the data set") == (report.rows, report.notes[-1])
 
 
 def test_who_decided_and_in_how_many_steps_can_be_said_for_rows_that_do_not(job: Job, file: Write) -> None:
@@ -357,7 +341,7 @@ def test_who_decided_and_in_how_many_steps_can_be_said_for_rows_that_do_not(job:
 
     assert [("dora", "binary"), ("emil", "ternary")] == [
         tuple(row.values())
-        for row in stored(job, "select judge, grading from verdicts where judge <> 'imported' order by all")
+        for row in rows_in(job, "select judge, grading from verdicts where judge <> 'imported' order by all")
     ]
 
 
@@ -378,7 +362,7 @@ def test_of_criteria_with_the_same_words_the_occurrence_tells_which_is_meant(tmp
     import_verdicts(job, file([{**row, "occurrence": 1}, second]))
 
     query = "select position, value from verdicts inner join criteria using (task_id, criterion_id) order by all"
-    assert [(0, 1.0), (2, 0.0)] == [tuple(each.values()) for each in stored(job, query)]
+    assert [(0, 1.0), (2, 0.0)] == [tuple(each.values()) for each in rows_in(job, query)]
 
 
 def test_the_vintages_in_which_a_model_has_an_answer_are_named_and_not_all_of_many(job: Job, file: Write) -> None:

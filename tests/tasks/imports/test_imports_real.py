@@ -14,8 +14,7 @@ from tasks.check import check
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
-from tests.builders import SHARED_DATA, job_on
-from warehouse import Warehouse
+from tests.builders import SHARED_DATA, job_on, rows_in
 
 FILES = {name: SHARED_DATA / "prbench" / file for name, file in {
     "tasks": "finance_hard.parquet",
@@ -110,8 +109,7 @@ def means(values: dict[tuple[str, ...], list[float]]) -> Figures:
 
 
 def rows(root: Path, query: str) -> list[tuple[Any, ...]]:
-    with Warehouse(root).reader() as reader:
-        return [tuple(row.values()) for row in reader.rows(query)]
+    return [tuple(row.values()) for row in rows_in(root, query)]
 
 
 def test_the_leaderboard_has_the_means_of_the_raw_files(

@@ -1,8 +1,6 @@
 """Taking an import back and bringing it in again: what is shown changes, and nothing is lost or judged twice."""
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,10 +9,9 @@ from tasks.imports.files import retract
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.rules.errors import UsageError
-from tests.builders import good_row, job_on, write_jsonl
+from tests.builders import good_row, job_on, rows_in, write_jsonl
 from tests.faults.server import FaultServer
 from tests.tasks.run.runs import judged, prepared
-from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
 
@@ -40,26 +37,14 @@ def labels(tmp_path: Path) -> Path:
     return write_jsonl(tmp_path / "labels.jsonl", LABELS)
 
 
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    with FaultServer() as running:
-        yield running
-
-
-def stored(job: Job, query: str) -> list[dict[str, Any]]:
-    with Warehouse(job.warehouse).reader() as reader:
-        return reader.rows(query)
-
-
 def counts(job: Job) -> tuple[int, int]:
     """Responses and verdicts that are published."""
-    (found,) = stored(job, "select (select count(*) from responses) as r, (select count(*) from verdicts) as v")
+    (found,) = rows_in(job, "select (select count(*) from responses) as r, (select count(*) from verdicts) as v")
     return found["r"], found["v"]
 
 
 def batch_of(job: Job, table: str, where: str) -> str:
-    (found,) = stored(job, f"select distinct import_batch as batch from {table} where {where}")
+    (found,) = rows_in(job, f"select distinct import_batch as batch from {table} where {where}")
     return str(found["batch"])
 
 
@@ -85,7 +70,7 @@ def test_other_imports_stay(job: Job, answers: Path, tmp_path: Path) -> None:
     import_responses(job, write_jsonl(tmp_path / "other.jsonl", OTHER))
     retract(job, batch_of(job, "responses", "model = 'ada'"))
 
-    assert [{"model": "bell"}] == stored(job, "select model from responses")
+    assert [{"model": "bell"}] == rows_in(job, "select model from responses")
 
 
 def test_importing_the_file_again_brings_back_what_it_brought_and_what_was_judged_on_it(
@@ -97,7 +82,7 @@ def test_importing_the_file_again_brings_back_what_it_brought_and_what_was_judge
     import_verdicts(job, labels)
     judged(job)
     queries = [f"select * exclude (cost_usd) from {table} order by all" for table in ("responses", "verdicts")]
-    before = [stored(job, query) for query in queries]
+    before = [rows_in(job, query) for query in queries]
     n_calls = len(server.book)
     retract(job, batch_of(job, "responses", "true"))
     assert (0, 0) == counts(job)
@@ -108,7 +93,7 @@ def test_importing_the_file_again_brings_back_what_it_brought_and_what_was_judge
 
     assert "2 responses and 22 verdicts restored" in report.line
     assert (2, 22) == counts(job)
-    assert before == [stored(job, query) for query in queries]
+    assert before == [rows_in(job, query) for query in queries]
     assert n_calls == len(server.book) == 20
 
 
@@ -130,7 +115,7 @@ def test_what_takes_the_place_of_a_retracted_response_keeps_it(job: Job, answers
 
     with pytest.raises(Exception, match="row 1: a different response already exists"):
         import_responses(job, answers)
-    assert [{"text": "Corrected."}] == stored(job, "select distinct text from responses")
+    assert [{"text": "Corrected."}] == rows_in(job, "select distinct text from responses")
 
 
 def test_the_same_answers_from_another_file_outlive_the_first_one(job: Job, answers: Path, tmp_path: Path) -> None:

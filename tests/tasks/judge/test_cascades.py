@@ -19,6 +19,7 @@ from tasks.llm.ledger.files import ledger_path
 from tasks.plan.plan import plan
 from tasks.rules.cascades.evaluation import evaluate
 from tasks.rules.cascades.rules import Candidate, When
+from tests.builders import rows_in
 from tests.faults.answers import slowed
 from tests.faults.server import Answer, FaultServer, Request, is_judging
 from tests.tasks.judge.cascaded import CHEAP, CONCURRENCY, STRONG, cascade, job_at, two_judges, two_sound_judges
@@ -63,11 +64,14 @@ def server() -> Iterator[FaultServer]:
 
 
 def verdicts_of(job: Job) -> list[dict[str, Any]]:
-    with Warehouse(job.warehouse).reader() as reader:
-        return reader.rows(
-            "select verdicts.*, weight, category from verdicts inner join criteria using (benchmark, dataset_revision, "
-            "task_id, criterion_id) order by response_id, criterion_id, judge, judge_trial"
-        )
+    return rows_in(
+        job,
+        """
+        select verdicts.*, weight, category
+        from verdicts inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
+        order by response_id, criterion_id, judge, judge_trial
+    """,
+    )
 
 
 def calls_of(server: FaultServer) -> Counter[tuple[str, str]]:
@@ -216,9 +220,7 @@ def test_a_killed_cascade_goes_on_and_pays_no_recorded_reply_twice(
     assert wanted <= by_model(calls_of(server))["cheap"] <= wanted + CONCURRENCY
 
 
-def test_a_failure_of_the_second_judge_is_the_verdicts_failure_and_is_tried_again(
-    server: FaultServer, tmp_path: Path
-) -> None:
+def test_a_second_judge_s_failure_is_the_verdict_s_and_is_tried_again(server: FaultServer, tmp_path: Path) -> None:
     def strong_is_down(request: Request, number: int) -> Answer:
         if is_judging(request) and request["model"] == "strong":
             return Answer("I cannot say.")

@@ -30,7 +30,7 @@ from tasks.plan.plan import plan
 from tasks.rules.identity import template_hash
 from tasks.run.judgings import judgings
 from tasks.run.writing import PartWriter, StageReport
-from tests.builders import job_on, row, write_jsonl
+from tests.builders import job_on, row, rows_in, write_jsonl
 from tests.faults.content import criterion_of, prompt_of
 from tests.faults.server import Answer, FaultServer, Request
 from tests.tasks.benchmarks.research import research_row
@@ -149,8 +149,7 @@ class World:
         return judged(self.job(**judge))
 
     def rows(self, query: str) -> list[dict[str, Any]]:
-        with Warehouse(self.folder / "w").reader() as reader:
-            return reader.rows(query)
+        return rows_in(self.folder / "w", query)
 
     def verdicts(self, model: str = "long") -> dict[str, dict[str, Any]]:
         found = self.rows(
@@ -305,9 +304,7 @@ def test_no_verdict_is_on_disk_before_its_evidence(tmp_path: Path) -> None:
     ledger.close()
 
 
-def test_a_run_that_ends_before_any_row_is_on_disk_pays_nothing_twice(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_ends_before_its_rows_are_on_disk_pays_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     conclude, calls = LongAnswer._conclude, iter(range(4))
 
     async def dies(search: LongAnswer, *arguments: Any) -> None:

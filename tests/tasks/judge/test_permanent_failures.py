@@ -1,6 +1,6 @@
 """Failures that no later run tries again: redirects, and replies that are too large."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,22 +9,14 @@ import pytest
 from tasks.config.job import Job
 from tasks.llm.replies import MOST_TEXT_BYTES
 from tasks.run.writing import StageReport
-from tests.builders import job_on
+from tests.builders import job_on, rows_in
 from tests.faults.server import Answer, Behaviour, FaultServer, Request, is_judging, well_behaved
 from tests.tasks.run.runs import judged, prepared, sampled
-from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
 
 AWAY = Answer(status=307, raw=b"", headers={"Location": "http://elsewhere.example/v1/chat/completions"})
 LARGE = Answer("x" * (MOST_TEXT_BYTES + 1))
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    with FaultServer() as running:
-        yield running
 
 
 def job_at(server: FaultServer, folder: Path) -> Job:
@@ -39,8 +31,7 @@ def job_at(server: FaultServer, folder: Path) -> Job:
 
 
 def rows_of(job: Job, table: str) -> list[dict[str, Any]]:
-    with Warehouse(job.warehouse).reader() as reader:
-        return reader.rows(f"select status, error, attempts from {table}")
+    return rows_in(job, f"select status, error, attempts from {table}")
 
 
 def first_fails(answer: Answer, *, is_judge: bool) -> Behaviour:

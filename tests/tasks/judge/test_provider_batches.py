@@ -1,7 +1,6 @@
 """Judging in `mode: batch` against a server that speaks the batch protocol over a real socket."""
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,22 +9,14 @@ import pytest
 from tasks.config.job import Job
 from tasks.config.settings import Limits
 from tasks.llm.calls.batches import Submissions
-from tests.builders import job_on
+from tests.builders import job_on, rows_in
 from tests.faults.server import Answer, Behaviour, FaultServer, Request, is_judging, well_behaved
 from tests.tasks.run.runs import judged, prepared, sampled
-from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
 
 N_CRITERIA = 98
 CHAT, BATCH = "/v1/chat/completions", "/v1/batches"
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    with FaultServer() as running:
-        yield running
 
 
 def job_at(
@@ -43,8 +34,7 @@ def job_at(
 
 
 def rows_of(job: Job) -> list[dict[str, Any]]:
-    with Warehouse(job.warehouse).reader() as reader:
-        return reader.rows("select verdict_id, status, value, explanation, error, attempts from verdicts")
+    return rows_in(job, "select verdict_id, status, value, explanation, error, attempts from verdicts")
 
 
 def verdicts_of(job: Job) -> dict[str, tuple[Any, ...]]:
@@ -88,9 +78,7 @@ def test_a_batch_that_ends_while_the_run_waits_is_collected_by_it(server: FaultS
 
 
 @pytest.mark.parametrize("kind", [503, 0])
-def test_what_a_provider_does_not_do_at_once_it_is_asked_for_again(
-    kind: int, server: FaultServer, tmp_path: Path
-) -> None:
+def test_what_a_provider_does_not_do_at_once_is_asked_again(kind: int, server: FaultServer, tmp_path: Path) -> None:
     """Where it did as asked and only its answer was lost (0), it has the batch: nothing is paid twice."""
     job = job_at(server, tmp_path, batch_wait_s=60.0)
     asked: Counter[str] = Counter()
@@ -163,9 +151,7 @@ def test_calls_that_fail_in_a_batch_are_failures_until_the_next_run_s_batch(
 
 
 @pytest.mark.parametrize("behaviour", [fails_at_first, talks_at_first])
-def test_they_are_made_live_where_that_is_allowed_and_counted(
-    behaviour: Behaviour, server: FaultServer, tmp_path: Path
-) -> None:
+def test_they_are_made_live_if_allowed_and_counted(behaviour: Behaviour, server: FaultServer, tmp_path: Path) -> None:
     server.behaviour = behaviour
     job = job_at(server, tmp_path, judge={"allow_live": True})
     report = judged(job)
@@ -190,9 +176,7 @@ def test_a_crash_between_handing_in_and_writing_it_down_pays_nothing_twice(
     assert paid_judgings(server) == {BATCH: N_CRITERIA}
 
 
-def test_a_batch_that_fails_as_a_whole_is_told_and_submitted_again_by_the_next_run(
-    server: FaultServer, tmp_path: Path
-) -> None:
+def test_a_batch_that_fails_whole_is_told_and_submitted_by_the_next_run(server: FaultServer, tmp_path: Path) -> None:
     server.batch_end = "failed"
     job = job_at(server, tmp_path)
     report = judged(job)
@@ -223,9 +207,7 @@ def test_no_batch_is_submitted_that_could_pass_the_cap(server: FaultServer, tmp_
     assert report.rows == sum(paid_judgings(server).values())
 
 
-def test_a_batch_that_goes_on_leaves_a_live_judge_to_stop_at_the_cap_of_both(
-    server: FaultServer, tmp_path: Path
-) -> None:
+def test_a_batch_that_goes_on_lets_a_live_judge_stop_at_their_common_cap(server: FaultServer, tmp_path: Path) -> None:
     """What the batch may still cost counts as used; the live judge gets what is left and does not wait for it."""
     server.polls_until_done = 10**9
     job = job_at(server, tmp_path)

@@ -36,9 +36,7 @@ def test_an_earlier_template_stands_under_the_hash_that_it_always_had(
 
 
 @pytest.mark.parametrize(("benchmark", "grading", "name", "former"), FORMER)
-def test_the_default_is_another_template_and_marks_what_it_quotes(
-    benchmark: str, grading: str, name: str, former: str
-) -> None:
+def test_the_default_is_another_and_marks_its_quotes(benchmark: str, grading: str, name: str, former: str) -> None:
     default = judging_by(benchmark, grading=grading)
 
     assert default.template_hash != former
@@ -72,9 +70,7 @@ def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[...
 
 
 @pytest.mark.slow
-def test_the_plan_says_what_another_template_judges_again_and_how_to_keep_the_one_before(
-    at: Callable[..., Job],
-) -> None:
+def test_the_plan_says_what_another_template_rejudges_and_how_to_keep_the_last(at: Callable[..., Job]) -> None:
     n_criteria = judged(at("binary_v1")).rows
     planned = plan(at("default"))[-1]
 

@@ -26,9 +26,7 @@ USAGE = {
         ((None, None, 5), None), ((5, None, None), None), ((10, 99, 0), 10 * 0.5 / 1e6), ((0, 0, 0), 0.0),
     ],
 )  # fmt: skip
-def test_tokens_cost_what_their_prices_say(
-    tokens: tuple[int | None, int | None, int | None], usd: float | None
-) -> None:
+def test_tokens_cost_their_prices(tokens: tuple[int | None, int | None, int | None], usd: float | None) -> None:
     assert cost_usd(OWN, *tokens) == (None if usd is None else pytest.approx(usd))
 
 
@@ -92,9 +90,7 @@ def test_a_call_costs_its_tokens_at_the_configured_price(route: dict[str, Any], 
 @pytest.mark.parametrize(
     "route", [{}, {"is_streamed": True}, {"parameters": {"api": "responses"}}], ids=["chat", "streamed", "responses"]
 )
-def test_a_call_to_a_model_of_the_table_costs_its_published_price(
-    route: dict[str, Any], calling: Calling, serve: Serve
-) -> None:
+def test_a_call_to_a_model_of_the_table_costs_its_price(route: dict[str, Any], calling: Calling, serve: Serve) -> None:
     usage = USAGE if "parameters" not in route else {
         "input_tokens": 1000, "output_tokens": 100, "total_tokens": 1100,
         "input_tokens_details": {"cached_tokens": 400}, "output_tokens_details": {"reasoning_tokens": 0},

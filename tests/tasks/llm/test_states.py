@@ -107,9 +107,7 @@ def test_a_stream_without_choices_has_no_reason_for_its_end_and_is_a_broken_one(
 
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("late", [Answer("late", delay_s=20), Answer(LONG, body_delay_s=20)], ids=["before", "during"])
-def test_a_reply_that_is_not_complete_in_time_is_a_timeout(
-    late: Answer, route: str, calling: Calling, serve: Serve
-) -> None:
+def test_a_reply_not_complete_in_time_is_a_timeout(late: Answer, route: str, calling: Calling, serve: Serve) -> None:
     server, started_s = serve(late), time.monotonic()
     reply = calling(call_to(server, timeout_s=0.3, **ROUTES[route]))
     assert (reply.status, reply.text, reply.attempts) == ("timeout", None, 2)
@@ -129,9 +127,7 @@ def test_a_server_that_is_not_there_is_a_provider_error(route: str, calling: Cal
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_a_good_reply_carries_its_text_and_what_the_provider_reported(
-    route: str, calling: Calling, serve: Serve
-) -> None:
+def test_a_good_reply_has_its_text_and_what_the_provider_reported(route: str, calling: Calling, serve: Serve) -> None:
     server = serve(Answer("A debt.", model="candidate-0613", reasoning_tokens=7))
     reply = calling(call_to(server, **ROUTES[route]))
     assert (reply.status, reply.text, reply.served_model) == ("ok", "A debt.", "candidate-0613")

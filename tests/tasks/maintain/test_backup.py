@@ -21,7 +21,7 @@ from tasks.config.job import Job
 from tasks.maintain.backup import backup, read_record, restore
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.stores import Folder
-from tests.builders import job_on, response
+from tests.builders import job_on, response, rows_in
 from tests.faults.server import FaultServer
 from tests.tasks.run.runs import judged, prepared, sampled
 from warehouse import Warehouse
@@ -65,14 +65,9 @@ def into(job: Job, folder: Path) -> Job:
     return job.model_copy(update={"warehouse": folder})
 
 
-def stored(job: Job, query: str) -> list[dict[str, Any]]:
-    with Warehouse(job.warehouse).reader() as reader:
-        return reader.rows(query)
-
-
 def content(job: Job) -> list[list[dict[str, Any]]]:
     tables = ("responses", "verdicts", "criteria", "split_members")
-    return [stored(job, f"from {table} order by all") for table in tables]
+    return [rows_in(job, f"from {table} order by all") for table in tables]
 
 
 def add_part(job: Job, name: str) -> None:
@@ -115,7 +110,8 @@ def test_replies_that_were_only_in_the_ledger_are_not_paid_again(
     judged(restored)
 
     assert before == len(server.book)
-    assert stored(made, "select count(*) as n from verdicts") == stored(restored, "select count(*) as n from verdicts")
+    query = "select count(*) as n from verdicts"
+    assert rows_in(made, query) == rows_in(restored, query)
 
 
 def test_a_ledger_whose_repair_was_cut_short_is_backed_up(
@@ -163,9 +159,7 @@ def test_copies_that_are_needed_no_more_are_removed_when_the_new_backup_is_whole
     assert set(old) != set(ledgers)
 
 
-def test_merged_files_are_backed_up_in_place_of_those_that_they_replaced(
-    small: Job, folder: Path, tmp_path: Path
-) -> None:
+def test_merged_files_are_backed_up_in_place_of_those_they_replaced(small: Job, folder: Path, tmp_path: Path) -> None:
     add_part(small, "b")
     backup(small, folder)
     Warehouse(small.warehouse).compact()
@@ -213,7 +207,7 @@ def test_a_backup_while_a_run_writes_is_of_one_moment(job: Job, folder: Path, tm
     restore(restored, folder)
 
     assert n_before < n_after
-    tasks = {row["task_id"] for row in stored(restored, "select task_id from responses")}
+    tasks = {row["task_id"] for row in rows_in(restored, "select task_id from responses")}
     with sqlite3.connect(restored.warehouse / "ledger" / "calls.sqlite") as ledger:
         assert [("ok",)] == ledger.execute("pragma integrity_check").fetchall()
         halves = dict(ledger.execute("select a, count(*) from pairs group by a").fetchall())
@@ -388,7 +382,7 @@ def held(job: Job) -> tuple[list[str], int]:
     """The responses in the parts, and the number of calls in the ledger."""
     with sqlite3.connect(job.warehouse / "ledger" / "calls.sqlite") as ledger:
         (n_calls,) = ledger.execute("select count(*) from calls").fetchone()
-    return [row["task_id"] for row in stored(job, "select task_id from responses order by all")], n_calls
+    return [row["task_id"] for row in rows_in(job, "select task_id from responses order by all")], n_calls
 
 
 @pytest.mark.slow

@@ -125,9 +125,7 @@ def test_a_damaged_copy_is_refused_before_anything_is_restored_and_renewed_by_ve
 
 @pytest.mark.parametrize("place", ["path", "stored_as"])
 @pytest.mark.parametrize("named", ["/outside", "files/../../outside"])
-def test_a_record_that_names_files_elsewhere_is_refused(
-    place: str, named: str, job: Job, store: Store, tmp_path: Path
-) -> None:
+def test_a_record_of_files_elsewhere_is_refused(place: str, named: str, job: Job, store: Store, tmp_path: Path) -> None:
     backup(job, store)
     record = record_of(store)
     record["files"][0][place] = named

@@ -15,7 +15,7 @@ from tasks.imports.verdicts import import_verdicts
 from tasks.maintain.backup import backup, restore
 from tasks.maintain.file_lists import Damaged
 from tasks.run.writing import StageReport
-from tests.builders import job_on, write_jsonl
+from tests.builders import job_on, rows_in, write_jsonl
 from tests.faults.server import FaultServer
 from tests.tasks.run.runs import judged, prepared, sampled
 from tests.warehouse.test_damage import DAMAGES, Rows, flip, rows_of
@@ -71,19 +71,20 @@ def stored(job: Job) -> Rows:
 
 
 def board(job: Job) -> list[dict[str, Any]]:
-    with Warehouse(job.warehouse).reader() as reader:
-        rows = reader.rows("""
-            select split, model, judge, score_name, n_tasks, mean_score, coverage, ci_low, ci_high, met_share
-            from leaderboard order by all
-        """)
+    rows = rows_in(
+        job,
+        """
+        select split, model, judge, score_name, n_tasks, mean_score, coverage, ci_low, ci_high, met_share
+        from leaderboard order by all
+    """,
+    )
     # Sums of the same numbers in another order may differ in their last digit.
     return [{name: round(v, 9) if isinstance(v, float) else v for name, v in row.items()} for row in rows]
 
 
 def facts(job: Job, table: str) -> list[dict[str, Any]]:
     """Rows without what tells when and by which run they were written."""
-    with Warehouse(job.warehouse).reader() as reader:
-        return sorted(reader.rows(f"select * exclude (run_id, created_at) from {table}"), key=repr)
+    return sorted(rows_in(job, f"select * exclude (run_id, created_at) from {table}"), key=repr)
 
 
 def victim(job: Job, table: str) -> Path:
@@ -191,8 +192,7 @@ def test_other_models_are_still_called_while_rows_of_one_are_lost(job: Job, serv
 def test_imported_rows_are_restored_and_listed_by_their_import_where_they_cannot_be(
     job: Job, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with Warehouse(job.warehouse).reader() as reader:
-        rows = reader.rows("select task_id as task, criterion_id as criterion from verdicts limit 7")
+    rows = rows_in(job, "select task_id as task, criterion_id as criterion from verdicts limit 7")
     given = [{**row, "model": "a", "judge": "ann", "criteria_met": True} for row in rows]
     file = write_jsonl(tmp_path / "verdicts.jsonl", given)
     run(job, lambda: import_verdicts(job, file))

@@ -1,7 +1,6 @@
 """Removing single answers: they are gone for good, and the next run makes new ones by new calls."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from tasks.exports.tables import export_tables
 from tasks.maintain.backup import backup, restore
 from tasks.maintain.upkeep import Choice, remove, tidy
 from tasks.rules.errors import UsageError
-from tests.builders import good_row, job_on, write_jsonl
+from tests.builders import good_row, job_on, rows_in, write_jsonl
 from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
 from tests.tasks.run.runs import judged, prepared, sampled
 from warehouse import Warehouse, WarehouseBusy, WarehouseError
@@ -25,13 +24,6 @@ COUNTS = """
     select (select count(*) from responses) as responses, (select count(*) from verdicts) as verdicts,
         (select count(*) from scores) as scores
 """
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    with FaultServer() as running:
-        yield running
 
 
 def job_at(server: FaultServer, folder: Path) -> Job:
@@ -60,13 +52,8 @@ def rambling(request: Request, number: int) -> Answer:
     return Answer("blah " * 20_000) if is_struck and number == 0 else said
 
 
-def rows(job: Job, query: str) -> list[dict[str, Any]]:
-    with Warehouse(job.warehouse).reader() as reader:
-        return reader.rows(query)
-
-
 def longest(job: Job) -> dict[str, Any]:
-    return rows(job, "select * from responses order by chars_alnum desc, response_id limit 1")[0]
+    return rows_in(job, "select * from responses order by chars_alnum desc, response_id limit 1")[0]
 
 
 def in_ledger(job: Job, text: str) -> bool:
@@ -77,34 +64,34 @@ def in_ledger(job: Job, text: str) -> bool:
 def test_a_removed_answer_goes_with_its_verdicts_and_the_next_run_makes_a_new_one_by_new_calls(
     job: Job, server: FaultServer
 ) -> None:
-    (before,) = rows(job, COUNTS)
+    (before,) = rows_in(job, COUNTS)
     bad = longest(job)
     assert bad["chars_alnum"] > 50_000
     of_bad = f"where response_id = '{bad['response_id']}'"
-    n_verdicts = rows(job, f"select count(*) as n from verdicts {of_bad}")[0]["n"]
-    spend = rows(job, "select count(*) as n, sum(cost_usd) as usd from run_costs")
+    n_verdicts = rows_in(job, f"select count(*) as n from verdicts {of_bad}")[0]["n"]
+    spend = rows_in(job, "select count(*) as n, sum(cost_usd) as usd from run_costs")
 
     report = remove(job, Choice([bad["response_id"]]), "never ends")
     assert report.rows == 1
-    (after,) = rows(job, COUNTS)
+    (after,) = rows_in(job, COUNTS)
     assert (after["responses"], after["verdicts"]) == (before["responses"] - 1, before["verdicts"] - n_verdicts)
-    assert rows(job, f"select count(*) as n from verdict_details {of_bad} and status <> 'not_judged'") == [{"n": 0}]
-    assert rows(job, "select response_id, reason from removals") == [
+    assert rows_in(job, f"select count(*) as n from verdict_details {of_bad} and status <> 'not_judged'") == [{"n": 0}]
+    assert rows_in(job, "select response_id, reason from removals") == [
         {"response_id": bad["response_id"], "reason": "never ends"}
     ]
     assert not in_ledger(job, "blah blah")
-    assert rows(job, "select count(*) as n, sum(cost_usd) as usd from run_costs") == spend
+    assert rows_in(job, "select count(*) as n, sum(cost_usd) as usd from run_costs") == spend
 
     calls = len(server.book)
     assert sampled(job).rows == 1
     assert judged(job).rows == n_verdicts
     assert len(server.book) == calls + 1 + n_verdicts
-    new = rows(job, f"select * from responses {of_bad}")[0]
+    new = rows_in(job, f"select * from responses {of_bad}")[0]
     assert new["text"] != bad["text"]
-    assert rows(job, COUNTS) == [before]
-    assert rows(job, f"select count(*) as n from verdicts {of_bad}") == [{"n": n_verdicts}]
+    assert rows_in(job, COUNTS) == [before]
+    assert rows_in(job, f"select count(*) as n from verdicts {of_bad}") == [{"n": n_verdicts}]
     Warehouse(job.warehouse).publish(must_rebuild=True)
-    assert rows(job, COUNTS) == [before]
+    assert rows_in(job, COUNTS) == [before]
     assert (sampled(job).rows, judged(job).rows, len(server.book)) == (0, 0, calls + 1 + n_verdicts)
 
 
@@ -128,29 +115,29 @@ def test_a_removed_answer_is_in_no_part_backup_or_export_and_its_space_comes_bac
     export_tables(job, tmp_path / "before")
     bad = longest(job)
     remove(job, Choice([bad["response_id"]]), "")
-    (expected,) = rows(job, COUNTS)
+    (expected,) = rows_in(job, COUNTS)
 
     backup(job, tmp_path / "backup")
     restored = job.model_copy(update={"warehouse": tmp_path / "restored"})
     restore(restored, tmp_path / "backup")
-    assert rows(restored, COUNTS) == [expected]
+    assert rows_in(restored, COUNTS) == [expected]
     assert not in_ledger(restored, "blah blah")
 
     export_tables(job, tmp_path / "exported")
     other = job.model_copy(update={"warehouse": tmp_path / "other"})
     import_tables(other, read_export(tmp_path / "exported"))
-    assert rows(other, COUNTS) == [expected]
+    assert rows_in(other, COUNTS) == [expected]
     import_tables(job, read_export(tmp_path / "before"))
-    assert rows(job, COUNTS) == [expected]
+    assert rows_in(job, COUNTS) == [expected]
 
     monkeypatch.setattr("warehouse.warehouse.compact", _without_grace)
     monkeypatch.setattr("warehouse.compaction.GRACE_S", 0.0)
     tidy(job)
     tidy(job)
-    assert rows(job, COUNTS) == [expected]
+    assert rows_in(job, COUNTS) == [expected]
     assert bad["response_id"] not in _stored_ids(job)
     Warehouse(job.warehouse).publish(must_rebuild=True)
-    assert rows(job, COUNTS) == [expected]
+    assert rows_in(job, COUNTS) == [expected]
 
 
 def _without_grace(*given: Any, **named: Any) -> Any:
@@ -166,9 +153,7 @@ def _stored_ids(job: Job) -> set[str]:
     return {each for part in parts for each in pq.read_table(part, columns=["response_id"])["response_id"].to_pylist()}
 
 
-def test_a_kill_after_the_removal_was_noted_is_made_good_by_the_next_compaction(
-    job: Job, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kill_after_a_noted_removal_is_made_good_by_compaction(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     def killed(_: object) -> None:
         raise KeyboardInterrupt
 
@@ -178,7 +163,7 @@ def test_a_kill_after_the_removal_was_noted_is_made_good_by_the_next_compaction(
         with pytest.raises(KeyboardInterrupt):
             remove(job, Choice([bad["response_id"]]), "")
     tidy(job)
-    assert rows(job, f"select 1 from responses where response_id = '{bad['response_id']}'") == []
+    assert rows_in(job, f"select 1 from responses where response_id = '{bad['response_id']}'") == []
     assert not in_ledger(job, "blah blah")
     standing = Warehouse(job.warehouse).store.standing("responses")
     assert all("blah" not in str(part.path.read_bytes()) for part in standing)
@@ -190,11 +175,11 @@ def test_what_is_removed_is_chosen_by_all_that_is_given(job: Job, capsys: pytest
         captured = capsys.readouterr()
         return captured.err if code else captured.out
 
-    n_responses = rows(job, "select count(*) as n from responses")[0]["n"]
+    n_responses = rows_in(job, "select count(*) as n from responses")[0]["n"]
     bad = longest(job)
     listed = json.loads(said("--longer-than", "50000", "--dry-run", "--json"))
     assert {each["response_id"] for each in listed} == {
-        row["response_id"] for row in rows(job, "select response_id from responses where chars_alnum > 50000")
+        row["response_id"] for row in rows_in(job, "select response_id from responses where chars_alnum > 50000")
     }
     assert len(json.loads(said("--model", "a", "--trial", "1", "--dry-run", "--json"))) == n_responses
     assert json.loads(said("--model", "b", "--dry-run", "--json")) == []

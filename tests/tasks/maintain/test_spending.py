@@ -2,7 +2,6 @@
 
 import asyncio
 import shutil
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from tasks.llm.replies import Reply
 from tasks.llm.request import Call
 from tasks.maintain.spending import spend_of_all, store_spend
 from tasks.run.judgings import judge_target
-from tests.builders import criterion, job_on
+from tests.builders import criterion, job_on, rows_in
 from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
 from tests.tasks.run.runs import judged, prepared, sampled
 from warehouse import Warehouse
@@ -27,13 +26,6 @@ pytestmark = pytest.mark.slow
 
 N_CRITERIA = 98
 FIGURES = "select run_id, purpose, called_model, calls, failed_calls, unpriced_calls, cost_usd from spend order by all"
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    with FaultServer() as running:
-        yield running
 
 
 def job_at(server: FaultServer, folder: Path, **judge: Any) -> Job:
@@ -49,8 +41,7 @@ def job_at(server: FaultServer, folder: Path, **judge: Any) -> Job:
 def stored(job: Job) -> list[dict[str, Any]]:
     warehouse = Warehouse(job.warehouse)
     warehouse.publish()
-    with warehouse.reader() as reader:
-        return reader.rows(FIGURES)
+    return rows_in(warehouse.root, FIGURES)
 
 
 def record(job: Job, run_id: str, number: int) -> None:
@@ -63,9 +54,7 @@ def record(job: Job, run_id: str, number: int) -> None:
     asyncio.run(write())
 
 
-def test_each_purpose_has_its_row_with_discarded_attempts_and_the_sums_of_the_tables(
-    server: FaultServer, tmp_path: Path
-) -> None:
+def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(server: FaultServer, tmp_path: Path) -> None:
     def fails_first(request: Request, number: int) -> Answer:
         is_struck = not is_judging(request) and number == 0
         return Answer("", usage={"prompt_tokens": 7, "completion_tokens": 0}) if is_struck else well_behaved(request, 1)
@@ -120,9 +109,7 @@ def test_a_run_whose_time_is_up_makes_no_call_and_says_so(server: FaultServer, t
     assert judged(job).rows == N_CRITERIA
 
 
-def test_two_runs_submit_the_same_calls_in_one_batch_and_collect_its_results_once(
-    server: FaultServer, tmp_path: Path
-) -> None:
+def test_two_runs_submit_the_same_calls_in_one_batch_and_collect_it_once(server: FaultServer, tmp_path: Path) -> None:
     server.polls_until_done = 1
     target = judge_target(job_at(server, tmp_path, mode="batch").settings.judges[0])
     calls = [

@@ -69,9 +69,7 @@ ROW, NO_ROW = "t0/a-model/1", "t9/a-model/1"
 
 
 @pytest.mark.parametrize(("days", "stay"), [(30, {NO_ROW, "new"}), (None, {ROW, NO_ROW, "new"})])
-def test_old_replies_that_became_rows_go_and_what_they_cost_stays_known(
-    tmp_path: Path, days: int | None, stay: set[str]
-) -> None:
+def test_old_replies_that_became_rows_go_and_their_cost_stays(tmp_path: Path, days: int | None, stay: set[str]) -> None:
     job = job_with(tmp_path, 1, retention={"replies_days": days})
     record(job, ROW, LONG_AGO_S)
     record(job, NO_ROW, LONG_AGO_S)

@@ -164,9 +164,7 @@ def _lines(visit: Visit, place: int) -> list[tuple[str, str]]:
 
 
 @pytest.mark.slow
-def test_labels_filter_and_find_tasks_and_three_steps_are_told_with_their_reading(
-    browser: Browser, research_site: Path
-) -> None:
+def test_labels_filter_tasks_and_three_steps_are_told_with_their_reading(browser: Browser, research_site: Path) -> None:
     with visiting(browser, research_site) as visit:
         visit.open("tasks.html")
         assert visit.page.get_by_label("Topic").is_hidden()

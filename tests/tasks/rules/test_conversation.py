@@ -153,16 +153,10 @@ def test_a_text_that_does_not_start_with_thinking_is_kept_whole(text: str, tag: 
 
 
 BREAKS = {
-    "a\nb": "a\nb",
-    "a\n\nb": "a\n\nb",
-    "a\n\n\nb": "a\n\nb",
-    "a" + "\n" * 50 + "b": "a\n\nb",
-    "a\r\n\r\nb": "a\r\n\r\nb",
-    "a\r\n\r\n\r\nb": "a\n\nb",
-    "a\n\n\nb\n\n\nc": "a\n\nb\n\nc",
-    "\n\n\n a \n\n\n": "a",
+    "a\nb": "a\nb", "a\n\nb": "a\n\nb", "a\n\n\nb": "a\n\nb", "a" + "\n" * 50 + "b": "a\n\nb",
+    "a\r\n\r\nb": "a\r\n\r\nb", "a\r\n\r\n\r\nb": "a\n\nb", "a\n\n\nb\n\n\nc": "a\n\nb\n\nc", "\n\n\n a \n\n\n": "a",
     "<think>x</think>\n\n\na\n\n\n\nb": "a\n\nb",
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("text", BREAKS)

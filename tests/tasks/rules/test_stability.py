@@ -50,9 +50,7 @@ def test_the_probabilities_are_those_of_all_panels_written_out(
 
 
 @given(worlds(), st.data())
-def test_the_probabilities_lie_between_0_and_1_and_sum_to_the_size(
-    world: list[list[list[int]]], data: st.DataObject
-) -> None:
+def test_probabilities_are_shares_and_sum_to_the_size(world: list[list[list[int]]], data: st.DataObject) -> None:
     size = size_for(world, data)
     found = inclusion_probabilities(padded(world), size, resamples=FEW)
 
@@ -61,9 +59,7 @@ def test_the_probabilities_lie_between_0_and_1_and_sum_to_the_size(
 
 
 @given(worlds(), st.data())
-def test_a_larger_selection_holds_every_task_at_least_as_surely(
-    world: list[list[list[int]]], data: st.DataObject
-) -> None:
+def test_a_larger_selection_holds_tasks_at_least_as_surely(world: list[list[list[int]]], data: st.DataObject) -> None:
     size = size_for(world, data)
     smaller, larger = (inclusion_probabilities(padded(world), n, resamples=FEW) for n in (size, len(world)))
 
@@ -126,9 +122,7 @@ def test_without_a_model_the_others_select() -> None:
 
 
 @given(worlds(max_trials=1), st.data())
-def test_what_is_selected_without_a_model_does_not_depend_on_it(
-    world: list[list[list[int]]], data: st.DataObject
-) -> None:
+def test_a_selection_without_a_model_is_independent_of_it(world: list[list[list[int]]], data: st.DataObject) -> None:
     size = size_for(world, data)
     scores = {f"task-{i}": [float(trials[0]) for trials in of_task] for i, of_task in enumerate(world)}
     changed = {task: [*values[:-1], float(data.draw(st.integers(-9, 9)))] for task, values in scores.items()}
@@ -137,13 +131,8 @@ def test_what_is_selected_without_a_model_does_not_depend_on_it(
 
 
 OVERLAPS = [
-    ("", "", 1.0),
-    ("ab", "ab", 1.0),
-    ("ab", "cd", 0.0),
-    ("abc", "bcd", 0.5),
-    ("ab", "", 0.0),
-    ("a", "abcd", 0.25),
-]
+    ("", "", 1.0), ("ab", "ab", 1.0), ("ab", "cd", 0.0), ("abc", "bcd", 0.5), ("ab", "", 0.0), ("a", "abcd", 0.25),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("one", "other", "overlap"), OVERLAPS)

@@ -175,9 +175,7 @@ def starts_with_a_whole_block(reply: str) -> bool:
 @settings(max_examples=500)
 @given(PROSE, st.lists(SEPARATORS, max_size=3), VALID, st.booleans())
 @example("The criterion is not met. It only says:", ["</think>"], '{"criteria_met": true}', False)
-def test_prose_and_then_valid_json_is_never_a_verdict(
-    prose: str, between: list[str], valid: str, is_thought: bool
-) -> None:
+def test_prose_before_valid_json_is_no_verdict(prose: str, between: list[str], valid: str, is_thought: bool) -> None:
     reply = ("<think>so</think>" if is_thought else "") + "".join([prose, *between, valid])
     assume(is_thought or not starts_with_a_whole_block(reply))
 
@@ -243,17 +241,10 @@ def test_a_word_is_read_however_its_parts_are_joined(word: str, status: str) -> 
 @pytest.mark.parametrize(
     "word",
     [
-        "",
-        "_",
-        "notsatisfied",
-        "not",
-        "satisfied_not",
-        "satisfied, partially satisfied",
-        "satisfied.",
-        "not\u00a0satisfied",
-        "sat\u0131sfied",
+        "", "_", "notsatisfied", "not", "satisfied_not", "satisfied, partially satisfied", "satisfied.",
+        "not\u00a0satisfied", "sat\u0131sfied",
     ],
-)
+)  # fmt: skip
 def test_another_word_is_no_verdict(word: str) -> None:
     assert status_of(word) is None
     with pytest.raises(VerdictError):

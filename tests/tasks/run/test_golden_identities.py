@@ -92,9 +92,7 @@ def digest_of(values: Iterable[Any]) -> str:
     "benchmark",
     ["prbench", *(pytest.param(name, marks=pytest.mark.slow) for name in ("researchrubrics", "healthbench"))],
 )
-def test_the_identities_of_a_run_are_the_frozen_ones(
-    benchmark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_has_the_frozen_identities(benchmark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.setenv("GOLDEN_TEAM", "any")
     with FaultServer() as server:

@@ -93,9 +93,7 @@ def judged_by(rubric: str, folder: Path, **settings: Any) -> Job:
     return job_on("sample", folder, judges=[judge], rubric_writer={"name": "openai/gpt-4o-mini"}, **settings)
 
 
-def test_the_writer_of_rubrics_needs_its_key_where_a_judge_asks_for_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_writer_of_rubrics_needs_its_key_if_a_judge_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     job = judged_by("augmented", tmp_path)
     split_of(job, "t0")
@@ -146,9 +144,7 @@ def test_a_database_that_another_version_published_is_renewed_by_the_run_and_not
     assert refuse_unready(job) is None
 
 
-def test_a_key_in_the_env_file_that_litellm_reads_is_seen(
-    job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_key_in_the_env_file_of_litellm_is_seen(job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library = tmp_path / "checkout" / "lib" / "litellm" / "__init__.py"
     library.parent.mkdir(parents=True)
     (tmp_path / "checkout" / ".env").write_text("OPENAI_API_KEY=from-the-file\nTEAM_TOKEN=also\n", encoding="utf-8")

@@ -133,9 +133,7 @@ def test_a_folder_is_listed_and_cleared_while_another_writer_changes_it(tmp_path
     assert not (tmp_path / "a").exists()
 
 
-def test_a_large_upload_tells_how_far_it_has_come(
-    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_large_upload_tells_its_progress(store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("a", "b"):
         (tmp_path / name).write_bytes(bytes(6_000_000))
     store.put({name: tmp_path / name for name in ("a", "b")}, is_quiet=False)

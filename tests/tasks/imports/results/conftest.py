@@ -11,7 +11,7 @@ import pytest
 from tasks.config.job import Job
 from tasks.imports.results.importing import import_results
 from tasks.ingest import ingest
-from tests.builders import job_on, row
+from tests.builders import job_on, row, rows_in
 from tests.tasks.imports.results.made_files import published
 from warehouse import Warehouse
 
@@ -23,7 +23,7 @@ def _ingested(folder: Path, **settings: Any) -> Job:
     job = job_on("sample", folder / "warehouse", **settings)
     ingest(job)
     about = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision, "table_name": "rubrics"}
-    (counted,) = asked(job, "select count(*) as n from task_rows")
+    (counted,) = rows_in(job, "select count(*) as n from task_rows")
     passed = row("checks", suite="ingest", check_name="any", expectation="any", n_evaluated=counted["n"], **about)
     warehouse = Warehouse(job.warehouse)
     warehouse.write("checks", [passed])
@@ -82,12 +82,6 @@ def unpacked(name: str, folder: Path) -> Path:
     with zipfile.ZipFile(LOGS / f"{name}.zip") as packed:
         packed.extractall(folder / name)
     return folder / name
-
-
-def asked(job: Job, query: str) -> list[dict[str, Any]]:
-    """The rows of a query on what is published."""
-    with Warehouse(job.warehouse).reader() as reader:
-        return reader.rows(query)
 
 
 def notes_of(reports: Any) -> str:

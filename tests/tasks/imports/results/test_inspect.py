@@ -15,8 +15,9 @@ from tasks.imports.results.importing import import_results
 from tasks.imports.results.inspect_log import decisions_of
 from tasks.imports.results.making import after
 from tasks.imports.results.sources import Archive
+from tests.builders import rows_in
 from tests.tasks.exports.inspected import documents_of
-from tests.tasks.imports.results.conftest import LOGS, SideBySide, asked, notes_of
+from tests.tasks.imports.results.conftest import LOGS, SideBySide, notes_of
 from tests.tasks.imports.results.made_files import published
 from tests.tasks.imports.results.workload import UNREADABLE, rows, titles_of, true_score, weights_of
 
@@ -95,11 +96,11 @@ def test_grades_by_place_are_of_the_rubric_in_its_order_and_may_hide_failures(jo
     (tmp_path / "x.json").write_text(json.dumps(document), encoding="utf-8")
     import_results(job, [tmp_path / "x.json"])
 
-    found = asked(job, "select distinct task_id, value from scores where score_name = 'score' and value is not null")
+    found = rows_in(job, "select distinct task_id, value from scores where score_name = 'score' and value is not null")
     scores = {row["task"]: true_score("brief", row) for row in rows()}
     true = {task: pytest.approx(score) for task, score in scores.items() if score is not None}
     assert true == {row["task_id"]: row["value"] for row in found}
-    assert [{"hides": True}] == asked(job, "select distinct may_hide_failures as hides from verdicts")
+    assert [{"hides": True}] == rows_in(job, "select distinct may_hide_failures as hides from verdicts")
 
 
 def test_a_log_without_criteria_brings_responses_alone(job: Job, tmp_path: Path) -> None:
@@ -261,7 +262,7 @@ def test_an_answer_that_was_stopped_at_a_limit_is_a_failure(job: Job, tmp_path: 
             sample["limit"] = {"type": kind, "limit": 10.0, "reason": "Exceeded.\nBy 8."}
 
     import_results(job, [_edited(tmp_path / "x.json", limited)])
-    found = asked(job, "select distinct status, text, error from responses where task_id = 'sample-fin-2'")
+    found = rows_in(job, "select distinct status, text, error from responses where task_id = 'sample-fin-2'")
     assert [(status, None, f"stopped at the {kind} limit: Exceeded. By 8.")] == [tuple(row.values()) for row in found]
 
 
@@ -277,16 +278,16 @@ def test_a_known_failure_does_not_give_way_to_a_decision_that_may_hide_it(job: J
     place = {"model": "thorough", "judge": "strict"}
     import_results(job, [LOGS / "thorough.eval"], **place)
     query = f"select trial, status, value from verdicts where task_id = '{UNREADABLE[1]}' and value is null order by 1"
-    before = asked(job, query)
+    before = rows_in(job, query)
     assert 2 == len(before)
 
     said = notes_of(import_results(job, [_as_in_inspect(tmp_path / "q.json", tmp_path)], **place))
-    assert before == asked(job, query)
+    assert before == rows_in(job, query)
     assert "1 decisions left out, since the call is known to have failed and they may hide that" in said
 
 
 def test_a_board_does_not_know_what_its_verdicts_do_not_say(side_by_side: SideBySide) -> None:
-    found = asked(side_by_side.job, "select distinct model, may_hide_failures from leaderboard where is_judged")
+    found = rows_in(side_by_side.job, "select distinct model, may_hide_failures from leaderboard where is_judged")
 
     assert {
         "thorough": True, "brief": True, "openai-api/workload/thorough": None, "openai-api/workload/brief": None,
@@ -303,5 +304,5 @@ def test_the_mark_goes_out_in_a_log_of_inspect_right_after_the_import_and_comes_
 
     said = notes_of(import_results(job, [log], model="again"))
     assert "may store a failed judge call as a decision" in said
-    marks = asked(job, "select distinct may_hide_failures from verdicts where model = 'again'")
+    marks = rows_in(job, "select distinct may_hide_failures from verdicts where model = 'again'")
     assert [{"may_hide_failures": True}] == marks

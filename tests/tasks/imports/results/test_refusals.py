@@ -93,9 +93,7 @@ def test_what_does_not_fit_is_refused_with_its_place(finance: Job, tmp_path: Pat
 
 
 @pytest.mark.parametrize("number", [-5, 10**9, 1.5, True, "first"])
-def test_a_trial_or_judging_that_cannot_be_is_refused_in_every_harness(
-    finance: Job, tmp_path: Path, number: object
-) -> None:
+def test_an_impossible_trial_or_judging_is_always_refused(finance: Job, tmp_path: Path, number: object) -> None:
     def of_sample(document: dict[str, Any]) -> None:
         document["samples"][0]["epoch"] = number
 

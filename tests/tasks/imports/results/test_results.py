@@ -12,8 +12,8 @@ from tasks.imports.results.importing import import_results
 from tasks.ingest import ingest
 from tasks.report.content.edition import open_edition
 from tasks.report.pages.overview import notices
-from tests.builders import SHARED_DATA, job_on
-from tests.tasks.imports.results.conftest import LOGS, SideBySide, asked, notes_of, unpacked
+from tests.builders import SHARED_DATA, job_on, rows_in
+from tests.tasks.imports.results.conftest import LOGS, SideBySide, notes_of, unpacked
 from tests.tasks.imports.results.made_files import example, m42, published, simple_evals, simple_evals_html
 from tests.tasks.imports.results.workload import MODELS, UNANSWERED, answer, rows, true_score, weights_of
 from warehouse import Warehouse
@@ -22,7 +22,7 @@ SCORES = "select model, task_id, trial, value from scores where score_name = 'sc
 
 
 def test_logs_of_three_harnesses_stand_side_by_side_with_their_true_scores(side_by_side: SideBySide) -> None:
-    found = {(row["model"], row["task_id"], row["trial"]): row["value"] for row in asked(side_by_side.job, SCORES)}
+    found = {(row["model"], row["task_id"], row["trial"]): row["value"] for row in rows_in(side_by_side.job, SCORES)}
     wanted = {}
     for model, row in [(model, row) for model in MODELS for row in rows()]:
         task, true = row["task"], true_score(model, row)
@@ -35,8 +35,10 @@ def test_logs_of_three_harnesses_stand_side_by_side_with_their_true_scores(side_
 
 
 def test_failed_calls_are_failures_with_their_cause_and_never_unmet(side_by_side: SideBySide) -> None:
-    lost = asked(side_by_side.job, "select judge, status, error, may_hide_failures from verdicts where value is null")
-    failed = asked(side_by_side.job, "select model, status, text, error from responses where status <> 'ok' order by 1")
+    lost = rows_in(side_by_side.job, "select judge, status, error, may_hide_failures from verdicts where value is null")
+    failed = rows_in(
+        side_by_side.job, "select model, status, text, error from responses where status <> 'ok' order by 1"
+    )
 
     assert [("openai-api/workload/strict", "parse_error")] * 2 + [("strict", "parse_error")] == sorted(
         (row["judge"], row["status"]) for row in lost
@@ -53,7 +55,7 @@ def test_what_hides_failures_is_marked_on_verdicts_and_boards(side_by_side: Side
     assert "may store a failed judge call as a decision" in side_by_side.said["published"]
     assert "may store" not in side_by_side.said["inspect"]
     for table in ("leaderboard", "verdict_details"):
-        marked = asked(side_by_side.job, f"select distinct model from {table} where may_hide_failures order by 1")
+        marked = rows_in(side_by_side.job, f"select distinct model from {table} where may_hide_failures order by 1")
         assert ["brief", "thorough"] == [row["model"] for row in marked]
 
 
@@ -63,7 +65,7 @@ def test_the_report_and_the_leaderboard_say_whose_verdicts_may_hide_failures(sid
     job = side_by_side.job
     with Warehouse(job.warehouse).reader() as reader:
         notes = [each.text for each in notices(open_edition(job, reader))]
-    board = asked(job, "select * from leaderboard where is_primary")
+    board = rows_in(job, "select * from leaderboard where is_primary")
 
     said = "Verdicts of strict on brief, thorough were imported from a tool that stores failed judge calls as decisions"
     assert [said in text for text in notes].count(True) == 1
@@ -83,7 +85,7 @@ def test_grades_of_a_response_that_failed_are_left_out(side_by_side: SideBySide)
     query = f"select * from verdicts where task_id = '{UNANSWERED[1]}' and model = 'brief'"
 
     assert "14 grades of failed responses left out" in side_by_side.said["published"]
-    assert [] == asked(side_by_side.job, query)
+    assert [] == rows_in(side_by_side.job, query)
 
 
 def test_the_means_of_a_log_are_compared_and_differences_are_named_with_their_cause(side_by_side: SideBySide) -> None:
@@ -97,11 +99,11 @@ def test_the_means_of_a_log_are_compared_and_differences_are_named_with_their_ca
 
 
 def test_usage_and_time_of_calls_are_kept(side_by_side: SideBySide) -> None:
-    found = asked(side_by_side.job, """
+    found = rows_in(side_by_side.job, """
         select prompt_tokens, cached_tokens, completion_tokens, served_model, finish_reason, latency_s > 0 as has_time
         from responses where task_id = 'sample-fin-2' and trial = 1 and model like '%_thorough'
     """)  # fmt: skip
-    (judged,) = asked(side_by_side.job, """
+    (judged,) = rows_in(side_by_side.job, """
         select min(latency_s) > 0 as has_time, min(completion_tokens) > 0 as has_tokens
         from verdicts where model like 'evalscope %'
     """)  # fmt: skip
@@ -143,13 +145,13 @@ def test_the_same_log_again_changes_nothing_and_a_batch_is_retracted_and_restore
     (again, *_) = import_results(job, [file])
     assert (66, 0) == (first.rows, again.rows)
 
-    batch = asked(job, "select distinct import_batch from verdicts")[0]["import_batch"]
+    batch = rows_in(job, "select distinct import_batch from verdicts")[0]["import_batch"]
     retract(job, batch)
-    assert [] == asked(job, "select * from responses union all by name select * from verdicts")
+    assert [] == rows_in(job, "select * from responses union all by name select * from verdicts")
 
     (restored, *_) = import_results(job, [file])
     assert "6 responses and 60 verdicts restored" in restored.notes[0]
-    assert 60 == len(asked(job, "select * from verdicts"))
+    assert 60 == len(rows_in(job, "select * from verdicts"))
 
 
 @pytest.mark.slow
@@ -157,7 +159,7 @@ def test_the_other_adapter_of_evalscope_comes_in_with_its_scores(health: Job, tm
     said = notes_of(import_results(health, [unpacked("evalhealth", tmp_path)]))
 
     assert 2 == said.count("equal on 3 tasks")
-    found = {(row["model"], row["task_id"]): row["value"] for row in asked(health, SCORES)}
+    found = {(row["model"], row["task_id"]): row["value"] for row in rows_in(health, SCORES)}
     wanted = {(m, r["prompt_id"]): pytest.approx(true_score(m, r)) for m in MODELS for r in rows("healthbench")}
     assert wanted == found
 
@@ -176,11 +178,11 @@ def test_every_form_of_simple_evals_is_the_same(health: Job, tmp_path: Path, for
     said = notes_of(import_results(health, [file], model="thorough", judge="grader"))
 
     assert "equal on 3 tasks" in said
-    found = {row["task_id"]: row["value"] for row in asked(health, SCORES)}
+    found = {row["task_id"]: row["value"] for row in rows_in(health, SCORES)}
     assert {row["prompt_id"]: pytest.approx(true_score("thorough", row)) for row in rows("healthbench")} == found
-    texts = asked(health, "select text from responses where text like '%<b>text</b> & nothing else.'")
+    texts = rows_in(health, "select text from responses where text like '%<b>text</b> & nothing else.'")
     assert 3 == len(texts)
-    assert {"grader"} == {row["judge"] for row in asked(health, "select judge from verdicts")}
+    assert {"grader"} == {row["judge"] for row in rows_in(health, "select judge from verdicts")}
 
 
 @pytest.mark.slow
@@ -189,7 +191,7 @@ def test_repeats_of_simple_evals_are_trials_and_a_refused_question_is_a_failure(
     refused = {**first, "completion": [{"content": "No response (bad request).", "role": "assistant"}]}
     import_results(health, [simple_evals(tmp_path / "r.json", [first, refused])], model="m")
 
-    found = asked(health, "select trial, status from responses order by trial")
+    found = rows_in(health, "select trial, status from responses order by trial")
     assert [(1, "ok"), (2, "provider_error")] == [tuple(row.values()) for row in found]
 
 
@@ -200,12 +202,12 @@ def test_a_guess_of_m42_is_a_failed_verdict(health: Job, tmp_path: Path) -> None
     file = m42(tmp_path / "judge_responses.jsonl", "thorough", given, guessed=(task, 0))
     said = notes_of(import_results(health, [file], model="thorough", judge="llama"))
 
-    (lost,) = asked(health, "select task_id, status, error from verdicts where value is null")
+    (lost,) = rows_in(health, "select task_id, status, error from verdicts where value is null")
     assert (task, "parse_error") == (lost["task_id"], lost["status"])
     assert "guessed" in lost["error"]
     assert f"{task} (" in said
     n_criteria = sum(len(weights_of(row)) for row in given)
-    assert n_criteria == len(asked(health, "select * from verdicts"))
+    assert n_criteria == len(rows_in(health, "select * from verdicts"))
 
 
 @pytest.mark.slow
@@ -240,6 +242,6 @@ def test_every_answer_is_cut_off_its_real_conversation(tmp_path: Path) -> None:
 
     said = notes_of(import_results(job, [file]))
     assert "600 responses and 10170 verdicts imported" in said
-    found = asked(job, "select model, task_id, text from responses")
+    found = rows_in(job, "select model, task_id, text from responses")
     assert 600 == len(found)
     assert [] == [row for row in found if row["text"] != answer(row["model"], row["task_id"])]

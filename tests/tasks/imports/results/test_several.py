@@ -18,7 +18,8 @@ from tasks.imports.results.records import Decision, marked
 from tasks.imports.results.sources import Source
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import criterion_hash
-from tests.tasks.imports.results.conftest import LOGS, asked, notes_of, unpacked
+from tests.builders import rows_in
+from tests.tasks.imports.results.conftest import LOGS, notes_of, unpacked
 from tests.tasks.imports.results.made_files import published
 
 Row = dict[str, Any]
@@ -55,13 +56,13 @@ def _with_hard_part(folder: Path, text: str | None = None, met: bool | None = No
 def test_the_same_answer_in_another_part_is_one_response(job: Job, tmp_path: Path) -> None:
     (report, *_) = import_results(job, [_with_hard_part(tmp_path)])
     assert "5 responses" in report.notes[0]
-    assert [{"trial": 1}] == asked(job, "select distinct trial from responses")
+    assert [{"trial": 1}] == rows_in(job, "select distinct trial from responses")
 
 
 def test_another_answer_to_a_task_in_another_part_is_a_further_trial(job: Job, tmp_path: Path) -> None:
     import_results(job, [_with_hard_part(tmp_path, text="Another answer.")])
 
-    found = asked(job, "select trial, count(*) as n, count(*) filter (text = 'Another answer.') as n_other "
+    found = rows_in(job, "select trial, count(*) as n, count(*) filter (text = 'Another answer.') as n_other "
                        "from responses group by trial order by trial")  # fmt: skip
     assert [(1, 5, 0), (2, 5, 5)] == [tuple(row.values()) for row in found]
 
@@ -69,10 +70,10 @@ def test_another_answer_to_a_task_in_another_part_is_a_further_trial(job: Job, t
 def test_an_answer_that_another_part_judged_otherwise_was_judged_twice(job: Job, tmp_path: Path) -> None:
     import_results(job, [_with_hard_part(tmp_path, met=True)])
 
-    assert 5 == len(asked(job, "select * from responses"))
-    found = asked(job, "select distinct judge_trial from verdicts order by 1")
+    assert 5 == len(rows_in(job, "select * from responses"))
+    found = rows_in(job, "select distinct judge_trial from verdicts order by 1")
     assert [1, 2] == [row["judge_trial"] for row in found]
-    again = asked(job, "select distinct value from verdicts where judge_trial = 2 and value is not null")
+    again = rows_in(job, "select distinct value from verdicts where judge_trial = 2 and value is not null")
     assert [{"value": 1.0}] == again
 
 
@@ -100,7 +101,7 @@ def test_the_scores_of_several_judges_together_are_compared_with_the_mean_over_t
     said = notes_of(import_results(job, [log]))
     assert "brief: mean score 0.4000 in the log, 0.4000 here: equal on 2 tasks" in said
     assert "thorough: mean score 0.8125 in the log, 0.8125 here: equal on 2 tasks" in said
-    assert 2 == len(asked(job, "select distinct judge from verdicts"))
+    assert 2 == len(rows_in(job, "select distinct judge from verdicts"))
 
 
 def test_the_scores_of_two_scorers_are_compared_each_with_its_own(job: Job, tmp_path: Path) -> None:
@@ -131,9 +132,7 @@ def _with_scores(path: Path, scored: Callable[[Row, Row], Row]) -> Path:
     return path
 
 
-def test_the_means_of_two_scorers_are_those_over_tasks_also_where_an_epoch_has_no_score(
-    job: Job, tmp_path: Path
-) -> None:
+def test_the_means_of_two_scorers_are_over_tasks_also_where_an_epoch_has_no_score(job: Job, tmp_path: Path) -> None:
     """The first task has one score, the second two."""
 
     def scored(sample: Row, score: Row) -> Row:
@@ -236,9 +235,7 @@ def test_a_json_log_that_was_cut_off_is_called_damaged(finance: Job, tmp_path: P
     assert 1 == len(str(caught.value).splitlines())
 
 
-def test_a_mean_below_0_that_the_log_did_not_clip_is_compared_with_ours_before_clipping(
-    job: Job, tmp_path: Path
-) -> None:
+def test_an_unclipped_mean_below_0_of_a_log_is_compared_with_ours_before_clipping(job: Job, tmp_path: Path) -> None:
     file = published(tmp_path / "p.json")
     document = json.loads(file.read_text(encoding="utf-8"))
     document["outputs"] = {"brief": {"sample-leg-2": document["outputs"]["brief"]["sample-leg-2"]}}

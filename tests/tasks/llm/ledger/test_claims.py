@@ -139,9 +139,7 @@ def test_an_answer_that_another_process_got_meanwhile_needs_no_permission(callin
     assert len(server.book) == 1
 
 
-def test_two_runs_with_the_same_calls_make_each_once_also_those_that_fail_for_good(
-    calling: Calling, serve: Serve
-) -> None:
+def test_two_runs_with_the_same_calls_make_each_once_also_if_it_fails_for_good(calling: Calling, serve: Serve) -> None:
     def behaviour(request: dict, _number: int) -> Answer:
         number = int(request["messages"][0]["content"].split()[1])
         return Answer(None, refusal="no", delay_s=0.02) if number % 3 == 0 else Answer(f"{number}", delay_s=0.02)

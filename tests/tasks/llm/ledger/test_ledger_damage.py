@@ -174,9 +174,7 @@ def test_damage_to_the_log_of_a_killed_run_is_told_and_what_came_before_it_is_ke
     assert len(list(killed.glob("damaged-*-calls.sqlite-wal"))) == 1
 
 
-def test_a_log_that_ends_in_a_commit_that_was_cut_off_is_no_damage(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_log_that_ends_in_a_cut_off_commit_is_no_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     running, killed = tmp_path / "running", tmp_path / "killed"
 
     async def fill() -> None:

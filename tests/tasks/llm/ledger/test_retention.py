@@ -70,9 +70,7 @@ def size_of(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.iterdir())
 
 
-def test_only_what_ended_before_the_moment_and_has_its_row_is_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_what_ended_before_and_has_its_row_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tasks.llm.ledger.pruning._AT_ONCE", 7)
     draw = random.Random(5)
     entries = [

@@ -116,9 +116,7 @@ def test_a_damaged_file_keeps_what_was_spent_though_calls_are_lost(calling: Call
     assert kept < before[0]["calls"] == 120
 
 
-def test_where_the_sums_are_lost_with_the_damage_they_are_those_of_the_saved_calls(
-    calling: Calling, serve: Serve
-) -> None:
+def test_sums_that_are_lost_with_the_damage_are_those_of_the_saved_calls(calling: Calling, serve: Serve) -> None:
     filled(calling, serve(Answer("word " * 100)))
     with opened(calling.folder) as connection:
         (page,) = connection.execute("select rootpage from sqlite_master where name = 'spend'").fetchone()

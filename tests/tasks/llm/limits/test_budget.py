@@ -24,9 +24,7 @@ orders = st.lists(st.tuples(st.booleans(), amounts, st.integers(0, 20), st.float
 
 
 @given(cap=st.integers(0, 120), order=orders)
-def test_what_was_used_and_what_may_still_be_used_never_pass_the_cap(
-    cap: int, order: list[tuple[bool, int, int, float]]
-) -> None:
+def test_what_was_used_and_is_set_aside_never_pass_the_cap(cap: int, order: list[tuple[bool, int, int, float]]) -> None:
     """Tokens and dollars are the same numbers here; the oracle counts for itself."""
     budget = Budget(float(cap), cap)
     open_: list[int] = []
@@ -148,9 +146,7 @@ def test_discarded_attempts_count(calling: Calling, serve: Serve) -> None:
 
 @pytest.mark.usefixtures("hurried")
 @pytest.mark.parametrize("lost", [Answer("late", delay_s=9), Answer("word " * 99, cuts_body=True)], ids=["late", "cut"])
-def test_attempts_whose_use_nobody_knows_count_as_what_was_set_aside(
-    lost: Answer, calling: Calling, serve: Serve
-) -> None:
+def test_attempts_of_unknown_use_count_as_what_was_set_aside(lost: Answer, calling: Calling, serve: Serve) -> None:
     server, calling.max_tokens, calling.attempts = serve(lost), 500, 50
     calling(call_to(server, timeout_s=0.1, parameters={"max_tokens": 90}))
     assert 2 <= len(server.book) <= 500 // 90

@@ -30,8 +30,7 @@ def limiter(concurrency: int = 4, **limits: Any) -> Limiter:
 
 
 @given(
-    limit=st.integers(1, 500),
-    steps=st.lists(st.tuples(st.floats(0, 90), st.integers(1, 40)), min_size=1, max_size=120),
+    limit=st.integers(1, 500), steps=st.lists(st.tuples(st.floats(0, 90), st.integers(1, 40)), min_size=1, max_size=120)
 )
 def test_in_no_minute_are_there_more_requests_than_the_limit(limit: int, steps: list[tuple[float, int]]) -> None:
     """After each pause, a number of requests that each go as soon as they may."""
@@ -116,9 +115,7 @@ def test_tokens_a_minute_count_what_was_really_used(calling: Calling, serve: Ser
 @pytest.mark.parametrize(
     ("tpm", "first_go"), [(None, 4), (1_000_000, 1)], ids=["no limit of tokens", "a limit of tokens"]
 )
-def test_where_tokens_are_limited_one_call_goes_until_it_is_known_how_many_it_takes(
-    tpm: float | None, first_go: int
-) -> None:
+def test_where_tokens_are_limited_one_call_goes_until_its_use_is_known(tpm: float | None, first_go: int) -> None:
     async def work() -> tuple[int, int]:
         limits = limiter(4, tpm=tpm)
         asks = [

@@ -264,9 +264,7 @@ def test_where_ray_has_ended_the_run_ends_and_where_nodes_may_return_it_says_wha
 
 
 @pytest.mark.parametrize("address", ["auto", "ray://127.0.0.1:{port}"])
-def test_a_cluster_where_nothing_listens_is_refused_at_once_with_one_line(
-    address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cluster_that_does_not_listen_is_refused_in_one_line(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ray_cluster, "ray", pytest.fail)
     with socket.socket() as bound:  # and not listening
         bound.bind(("127.0.0.1", 0))

@@ -38,9 +38,7 @@ USAGES: dict[str, Any] = {
 
 @pytest.mark.parametrize("route", [*ROUTES, "responses"])
 @pytest.mark.parametrize("usage", USAGES)
-def test_a_usage_that_is_none_is_unknown_and_the_answer_stays(
-    usage: str, route: str, calling: Calling, serve: Serve
-) -> None:
+def test_an_odd_usage_is_unknown_and_the_answer_stays(usage: str, route: str, calling: Calling, serve: Serve) -> None:
     server = serve(Answer("A debt.", usage=USAGES[usage]))
     target = ROUTES.get(route, {"name": "openai/candidate", "parameters": {"api": "responses"}})
     reply = calling(call_to(server, **target))

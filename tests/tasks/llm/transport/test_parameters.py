@@ -63,9 +63,7 @@ def test_the_reasoning_effort_is_sent_to_the_responses_api(calling: Calling, ser
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("name", ["openai/gpt-4o", "hosted_vllm/candidate"])
-def test_temperature_seed_and_other_parameters_are_sent(
-    name: str, stream: bool, calling: Calling, serve: Serve
-) -> None:
+def test_temperature_seed_and_parameters_are_sent(name: str, stream: bool, calling: Calling, serve: Serve) -> None:
     given: dict[str, Any] = {"temperature": 0.0, "seed": 7, "params": {"top_p": 0.5}}
     body = sent(calling, serve(Answer("x")), name=name, stream=stream, **given)
     assert (body["temperature"], body["seed"], body["top_p"]) == (0.0, 7, 0.5)
@@ -147,9 +145,7 @@ def test_whatever_changes_an_answer_is_part_of_the_identity(changed: dict[str, A
 
 
 @pytest.mark.parametrize("target_of_one", [target_of, judge_target])
-def test_how_a_reply_is_read_is_part_of_the_identity_and_changes_no_call(
-    target_of_one: Callable[[Any], Target],
-) -> None:
+def test_how_a_reply_is_read_is_identity_and_changes_no_call(target_of_one: Callable[[Any], Target]) -> None:
     plain, other = (
         target_of_one(Judge.model_validate({"name": "openai/gpt-5"} | more)) for more in ({}, {"omits_think_tag": True})
     )

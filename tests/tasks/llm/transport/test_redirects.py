@@ -96,9 +96,7 @@ def test_a_location_that_is_none_is_no_reason_to_try_again(location: str, callin
     assert "sk-planted" not in reply.error
 
 
-def test_an_endpoint_that_redirects_is_stopped_with_one_line_that_names_the_host(
-    calling: Calling, elsewhere: AnyServer
-) -> None:
+def test_an_endpoint_that_redirects_is_stopped_in_a_line_with_its_host(calling: Calling, elsewhere: AnyServer) -> None:
     calling.concurrency = 1
     with AnyServer(away(307, elsewhere.address)) as server:
         replies = calling.together(*(call_to(f"{server.address}/v1", f"q{n}") for n in range(9)))
@@ -115,14 +113,9 @@ def test_no_step_of_a_batch_follows_a_redirect(moved: str, calling: Calling, els
     shape = {"object": "batch", "endpoint": "/v1/chat/completions", "input_file_id": "f", "completion_window": "24h"}
     batch = {**shape, "id": "b", "status": "completed", "created_at": 1, "output_file_id": "f"}
     file = {
-        "id": "f",
-        "object": "file",
-        "bytes": 1,
-        "created_at": 1,
-        "filename": "x",
-        "purpose": "batch",
+        "id": "f", "object": "file", "bytes": 1, "created_at": 1, "filename": "x", "purpose": "batch",
         "status": "processed",
-    }
+    }  # fmt: skip
 
     def answer(seen: Seen) -> Plain:
         if seen.path == moved:

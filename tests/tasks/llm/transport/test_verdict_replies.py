@@ -108,9 +108,7 @@ def test_anything_else_is_asked_for_once_more_and_then_is_a_parse_error(
     assert second == [*first, said, {"role": "user", "content": reminder("binary")}]
 
 
-def test_a_reminder_that_is_answered_makes_a_verdict(
-    calling: Calling, serve: Callable[[Behaviour], FaultServer]
-) -> None:
+def test_an_answered_reminder_makes_a_verdict(calling: Calling, serve: Callable[[Behaviour], FaultServer]) -> None:
     server = serve(lambda request, _n: MET if len(request["messages"]) > 1 else Answer("Well, yes."))
     reply, verdict = decided(calling, server)
     assert verdict is not None
@@ -138,9 +136,7 @@ def test_a_judge_that_fails_is_not_reminded(
     assert all(len(request["messages"]) == 1 for request in server.book)
 
 
-def test_a_failed_verdict_costs_what_both_replies_cost(
-    calling: Calling, serve: Callable[[Behaviour], FaultServer]
-) -> None:
+def test_a_failed_verdict_costs_both_replies(calling: Calling, serve: Callable[[Behaviour], FaultServer]) -> None:
     server = serve(then(Answer("words", usage={"prompt_tokens": 1000, "completion_tokens": 0, "total_tokens": 1000})))
     reply, _ = decided(calling, server, prices=Prices(3.0, None, 9.0, "a list"))
     assert reply.cost_usd == pytest.approx(2 * 1000 * 3.0 / 1e6)

@@ -48,9 +48,7 @@ def test_samplings_and_configurations_of_one_model_are_told_apart_by_what_differ
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("vintage", "nights"), [(None, {"base", NIGHTS[-1]}), ("all", {"base", *NIGHTS})])
-def test_the_latest_samplings_are_shown_unless_others_are_asked_for(
-    world_job: Job, vintage: str | None, nights: set[str]
-) -> None:
+def test_the_latest_samplings_are_shown_unless_asked(world_job: Job, vintage: str | None, nights: set[str]) -> None:
     with Warehouse(world_job.warehouse).reader() as reader:
         edition = open_edition(world_job, reader, vintage)
 

@@ -107,14 +107,9 @@ def test_a_score_of_the_paper_is_of_the_whole_split_only(split: str, n_tasks: in
 
 def test_a_score_of_the_paper_stands_between_the_models_without_a_rank() -> None:
     own = {
-        "ci_low": 0.3,
-        "ci_high": 0.5,
-        "rank_high": 2,
-        "n_tasks": 7,
-        "n_tasks_ranked": 7,
-        "coverage": 0.999,
+        "ci_low": 0.3, "ci_high": 0.5, "rank_high": 2, "n_tasks": 7, "n_tasks_ranked": 7, "coverage": 0.999,
         "is_below_bar": False,
-    }
+    }  # fmt: skip
     rows = [row("ada", 1, mean_score=0.45, **own), row("<b>", 2, mean_score=0.35, **own)]
     quoted = Reference("finance", 600, "o4-mini", "somebody", 0.4, "table 1")
     ranking = shown(Ranking("j", "A sentence.", [Board("finance", rows, [quoted])], 0.3, 0.5, ["ada", "<b>"]))

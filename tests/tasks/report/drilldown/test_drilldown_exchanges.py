@@ -117,9 +117,7 @@ def test_the_prompt_on_an_answer_to_an_earlier_conversation_is_said_to_be_not_ke
     assert "the prompt is not kept" in visit.page.locator(".exchange .empty").first.inner_text()
 
 
-def test_of_two_answers_in_one_trial_the_one_to_todays_conversation_is_shown_with_its_own_verdicts(
-    visit: Visit,
-) -> None:
+def test_of_two_answers_in_a_trial_the_one_to_todays_conversation_is_shown(visit: Visit) -> None:
     both = entry_key({"model": "m4", "model_config_hash": "a-configuration", "vintage": "base"})
     visit.open(f"task.html#task={task_key('t1')}&a={both}")
 

@@ -53,9 +53,7 @@ def grounds(site: Path) -> list[dict[str, Any]]:
     return [each for part in held[f"task-{task_key('t1')}"].values() for each in part.get("grounds", [])]
 
 
-def test_evidence_is_kept_chunk_by_chunk_with_what_failed_and_words_as_they_were_asked(
-    grounds: list[dict[str, Any]],
-) -> None:
+def test_evidence_is_kept_by_chunk_with_failures_and_words_as_asked(grounds: list[dict[str, Any]]) -> None:
     found = sorted((each["position"], each["asked"] or "", len(each["chunks"])) for each in grounds)
     (chunks,) = (each["chunks"] for each in grounds if each["chunks"])
 

@@ -81,9 +81,7 @@ def test_tasks_are_filtered_by_labels_and_words_and_a_link_keeps_the_filter(visi
 
 
 @pytest.mark.parametrize("how", ["click", "Enter"])
-def test_tasks_are_sorted_by_any_column_and_what_is_missing_stays_last(
-    visit: Visit, held: dict[str, Any], how: str
-) -> None:
+def test_tasks_are_sorted_by_any_column_with_what_is_missing_last(visit: Visit, held: dict[str, Any], how: str) -> None:
     visit.open("tasks.html")
     key = entry(held, "dogwood-open")["key"]
     judging = next(each for each in held["index"]["judgings"] if each["label"] == "mild-judge")

@@ -109,9 +109,7 @@ def test_a_reply_that_could_not_be_read_is_kept_beside_the_one_after_the_reminde
     assert replies(tmp_path / "site") == {"1 0": ["{}", "no JSON"], "1 1": ["of this one"]}
 
 
-def test_a_build_in_which_nothing_changed_reads_no_reply(
-    job: Job, site: Path, looked_up: list[Collection[str]]
-) -> None:
+def test_a_build_without_changes_reads_no_reply(job: Job, site: Path, looked_up: list[Collection[str]]) -> None:
     before = files(site)
 
     drill(job, site)
@@ -161,9 +159,7 @@ def test_replies_that_are_gone_or_broken_in_the_report_are_read_again(
     assert files(site) == whole
 
 
-def test_the_report_has_the_replies_that_the_ledger_has_left_and_no_others(
-    job: Job, site: Path, tmp_path: Path
-) -> None:
+def test_the_report_has_the_replies_that_the_ledger_has_and_no_others(job: Job, site: Path, tmp_path: Path) -> None:
     kept = answered(TASKS[:1], "m1")["verdicts"][0]["verdict_id"]
 
     prune(job.warehouse / "ledger", NEW_S, lambda cells: {cell: cell != kept for cell in cells})

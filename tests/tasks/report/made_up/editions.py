@@ -12,7 +12,7 @@ from tasks.report.content.edition import Edition, open_edition
 from tasks.report.content.figures import Figure
 from tasks.report.rendering.drawn import as_csv, drawn
 from tasks.report.rendering.site import Site
-from tests.builders import REVISION, job_on
+from tests.builders import REVISION, job_on, written
 from warehouse import Warehouse
 
 Row = dict[str, Any]
@@ -20,9 +20,7 @@ Row = dict[str, Any]
 
 def edition_of(folder: Path, rows: dict[str, list[dict[str, Any]]], vintage: str | None = None) -> Edition:
     """Store rows by table in a fresh warehouse, publish, and open the edition of their revision."""
-    warehouse = Warehouse(folder)
-    for table_name, of_table in rows.items():
-        warehouse.write(table_name, of_table)
+    warehouse = written(folder, rows)
     warehouse.publish()
     data = DataRevision(name="sample", revision=REVISION, splits=("sample",))
     return open_edition(job_on("sample", folder).looking_up(lambda: data), warehouse.reader(), vintage)

@@ -23,10 +23,9 @@ from tasks.rules.statistics.intervals import draws
 from tasks.rules.text.characters import count_alphanumeric
 from tasks.run.judgings import judgings
 from tasks.run.missing_work import model_hashes
-from tests.builders import at, job_on, row, write_jsonl
+from tests.builders import at, job_on, row, write_jsonl, written
 from tests.tasks.report.drilldown.drilled import tiny_job
 from tests.tasks.report.made_up.attacks import Taint
-from warehouse import Warehouse
 
 Row = dict[str, Any]
 DOMAINS = ("AI & Machine Learning", "Consumer Research", "History")
@@ -75,8 +74,7 @@ def research_job(folder: Path, taint: Taint | None = None) -> Job:
         judges=[{"name": f"hosted_vllm/{judge}", "label": judge, **endpoint} for judge in JUDGES],
         hard_subset={"share": 0.5, "min_coverage": 0.8},
     )  # fmt: skip
-    for table_name, of_table in _made(job, [BENCHMARK.parse_row(each) for each in rows]).items():
-        Warehouse(warehouse).write(table_name, of_table)
+    written(warehouse, _made(job, [BENCHMARK.parse_row(each) for each in rows]))
     ingest(job)
     assemble(job)
     few = partial(draws, resamples=_RESAMPLES)

@@ -28,6 +28,7 @@ from tasks.rules.identity import BASE_VINTAGE, IMPORTED
 from tasks.rules.statistics.intervals import draws
 from tasks.run.judgings import judgings
 from tasks.run.missing_work import model_hashes
+from tests.builders import written
 from tests.tasks.report.made_up.analyses import (
     annotation_rows,
     debiased_rows,
@@ -63,11 +64,11 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
     job, asked, made = _filled(job, names, (_PINNED, *NIGHTS), taint)
     made |= _control(job, names, asked, made)
     made |= {table: rows + made[table] for table, rows in earlier.items()}
-    _store(job, made | run_rows(job.settings, names.nights, made, taint))
-    _store(job, {"task_annotations": annotation_rows(asked, job.data.revision, taint)})
-    _store(job, review_rows(asked, job.data.revision, taint))
-    _store(job, tree_rows(asked, job.data.revision, taint))
-    _store(job, label_rows(names.labels[PEOPLE], job.data.revision, made))
+    written(job.warehouse, made | run_rows(job.settings, names.nights, made, taint))
+    written(job.warehouse, {"task_annotations": annotation_rows(asked, job.data.revision, taint)})
+    written(job.warehouse, review_rows(asked, job.data.revision, taint))
+    written(job.warehouse, tree_rows(asked, job.data.revision, taint))
+    written(job.warehouse, label_rows(names.labels[PEOPLE], job.data.revision, made))
     assemble(job)
     select_hard(job, must_select=False)
     for night in NIGHTS[1:]:
@@ -89,8 +90,8 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
         whole = reader.rows("select figure_id from staging.debiased_figures where breakdown = 'all' and n_labels > 0")
         query = "select * from leaderboard where is_primary and judge_trial = 1 and dataset_revision = ? order by all"
         board = reader.rows(f"{query} limit 3", [job.data.revision])
-    _store(job, weakness_rows(measured) | {"cascade_rules": rows_of(given, cascades)} | look_rows(board))
-    _store(job, debiased_rows(labelled, [each["figure_id"] for each in whole]))
+    written(job.warehouse, weakness_rows(measured) | {"cascade_rules": rows_of(given, cascades)} | look_rows(board))
+    written(job.warehouse, debiased_rows(labelled, [each["figure_id"] for each in whole]))
     Warehouse(job.warehouse).publish()
     return job
 
@@ -109,7 +110,7 @@ def _filled(
         for grader, of_answers in _graded(job, names, sampling, answered):
             made["verdicts"] += verdict_rows(grader, sampling, of_answers, taint)
     # The rows of the checks are there before the tasks, so that these are admitted as soon as they are ingested.
-    _store(job, check_rows(revision, [each.task for each in (*asked, refused)], refused.task.task_id, made))
+    written(job.warehouse, check_rows(revision, [each.task for each in (*asked, refused)], refused.task.task_id, made))
     ingest(job)
     return job, asked, made
 
@@ -154,11 +155,6 @@ def _control(job: Job, names: Names, asked: Sequence[Asked], made: dict[str, lis
     ]
     conversations = {each.task.task_id: each.task.conversation_id for each in asked}
     return control_rows(own, conversations, {night: names.nights[night] for night in NIGHTS})
-
-
-def _store(job: Job, rows: dict[str, list[Row]]) -> None:
-    for table_name, of_table in rows.items():
-        Warehouse(job.warehouse).write(table_name, of_table)
 
 
 def _alert(job: Job, night: str, label: str) -> None:

@@ -60,9 +60,7 @@ def test_a_line_goes_on_in_the_order_of_time_and_ends_where_something_is_another
     assert len({each["line"] for each in histories[what]}) == n_lines
 
 
-def test_each_judge_has_a_history_of_its_own_with_the_nights_in_which_it_was_out_of_control(
-    histories: dict[str, Rows],
-) -> None:
+def test_each_judge_has_its_history_with_the_nights_in_which_it_was_out_of_control(histories: dict[str, Rows]) -> None:
     rows = histories["two judges"]
 
     assert [(each["judged_by"], each["is_drifted"]) for each in rows] == [

@@ -33,9 +33,7 @@ def test_the_sql_runs_as_it_stands_and_gives_the_csv(name: str, edition: Edition
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [figure.name for figure in CATEGORIES.figures])
-def test_no_chart_shows_two_judges_or_two_splits_or_a_hard_split_beside_its_full_one(
-    name: str, edition: Edition
-) -> None:
+def test_no_chart_shows_two_judges_or_splits_or_a_hard_split_beside_its_full_one(name: str, edition: Edition) -> None:
     rows = rows_of(FIGURES[name], edition)
     plots = FIGURES[name].plots(rows)  # type: ignore[misc]
 
@@ -130,9 +128,7 @@ def test_a_criterion_leads_to_both_responses_side_by_side(edition: Edition) -> N
 
 
 @pytest.mark.slow
-def test_the_page_is_there_only_where_conditions_are_configured(
-    world_job: Job, research_job: Job, tmp_path: Path
-) -> None:
+def test_the_page_is_there_if_conditions_are_configured(world_job: Job, research_job: Job, tmp_path: Path) -> None:
     for job, is_there in ((world_job, True), (research_job, False)):
         with Warehouse(job.warehouse).reader() as reader:
             assert open_edition(job, reader).has_rows(CONDITIONS.needs) == is_there

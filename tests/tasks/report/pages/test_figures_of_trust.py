@@ -88,9 +88,7 @@ def checked(run_id: str, suite: str, check_name: str, seconds: float, keys: list
     )  # fmt: skip
 
 
-def test_the_last_run_of_each_suite_counts_and_what_fails_comes_first_the_gravest_before_the_rest(
-    tmp_path: Path,
-) -> None:
+def test_the_last_run_of_each_suite_counts_and_failures_come_first_the_gravest_before_all(tmp_path: Path) -> None:
     keys = [f"t{i}" for i in range(7)]
     edition = edition_of(tmp_path, admitted(["t1"]) | {"checks": [
         checked("old", "ingest", "healed", 1, ["t1"]),

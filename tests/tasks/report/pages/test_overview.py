@@ -40,9 +40,7 @@ def test_the_intervals_of_what_changed_are_drawn(world_site: Path) -> None:
 
 
 @pytest.mark.parametrize("night", [NIGHTS[2], NIGHTS[3]])
-def test_a_sampling_that_is_named_is_compared_with_the_one_before_it(
-    world_job: Job, reader: Reader, night: str
-) -> None:
+def test_a_named_sampling_is_compared_with_the_one_before_it(world_job: Job, reader: Reader, night: str) -> None:
     found = open_edition(world_job, reader, night, changes(world_job, night)).rows("overview/changes")
 
     # On the second night the judge had drifted, so what came before that is what the third one is compared with.

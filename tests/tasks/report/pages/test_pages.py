@@ -46,9 +46,7 @@ def test_a_page_complains_of_nothing_asks_nobody_fits_the_screen_and_keeps_nobod
         assert visit.faults == []
 
 
-def test_on_a_phone_the_answer_comes_first_and_every_difference_is_on_the_screen(
-    browser: Browser, world_site: Path
-) -> None:
+def test_on_a_phone_the_answer_comes_first_and_differences_are_on_screen(browser: Browser, world_site: Path) -> None:
     with visiting(browser, world_site, PHONE) as visit:
         visit.open("index.html")
         answer, notice = (visit.page.locator(each).first.bounding_box() for each in (".leader", ".notice"))
@@ -132,9 +130,7 @@ def test_a_word_filters_the_rows(browser: Browser, world_site: Path) -> None:
         assert set(_column(visit, "leaderboard", "leaderboard-split")) == {"legal_hard"}
 
 
-def test_chosen_models_and_judge_hold_for_charts_and_tables_and_on_the_next_page(
-    browser: Browser, world_site: Path
-) -> None:
+def test_chosen_models_and_judge_hold_for_charts_tables_and_the_next_page(browser: Browser, world_site: Path) -> None:
     with visiting(browser, world_site) as visit:
         _open_leaderboard(visit)
         visit.page.locator("#choice summary").click()

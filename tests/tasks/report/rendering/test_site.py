@@ -150,9 +150,7 @@ def test_links_in_a_report_are_left_alone_and_never_followed(tmp_path: Path) -> 
     assert (elsewhere / "mine.txt").read_text() == "mine"
 
 
-def test_a_second_writer_of_a_folder_waits_for_the_first_and_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_second_writer_waits_for_the_first_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said, is_waiting, order = [], Event(), []
 
     def hear(text: str) -> None:

@@ -40,9 +40,7 @@ def test_the_difference_is_the_second_above_the_first_with_the_interval_of_a_mea
 
 @settings(max_examples=150)
 @given(DIFFERENCES, st.sampled_from([0.8, 0.95, 0.99]))
-def test_the_interval_leaves_zero_out_exactly_if_the_p_value_is_below_its_error(
-    differences: np.ndarray, level: float
-) -> None:
+def test_the_interval_leaves_out_zero_exactly_if_p_is_below_its_error(differences: np.ndarray, level: float) -> None:
     found = paired_difference(np.zeros(len(differences)), differences, level=level, resamples=FEW)
     if found.n_differing < FEWEST_OTHERS:
         assert (None, None) == (found.ci_low, found.ci_high)

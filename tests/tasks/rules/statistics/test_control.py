@@ -73,9 +73,7 @@ def test_the_order_in_which_nights_were_judged_does_not_matter(given_nights: lis
 
 
 @given(st.integers(1, 2000), st.floats(0, 1), st.integers(1, 300))
-def test_the_limit_is_the_lowest_number_that_the_prediction_makes_likely_enough(
-    n_pooled: int, share: float, n: int
-) -> None:
+def test_the_limit_is_the_lowest_number_that_is_likely_enough(n_pooled: int, share: float, n: int) -> None:
     agreeing = round(share * n_pooled)
     least = least_agreeing(n_pooled, agreeing, n)
     predicted = stats.betabinom(n, agreeing + 0.5, n_pooled - agreeing + 0.5)
@@ -94,9 +92,7 @@ def chance_of_alarm(n: int, n_nights: int, flips: float, flips_now: float) -> fl
 
 @pytest.mark.parametrize("flips", [0.0, 0.001, 0.01, 0.03, 0.1])
 @pytest.mark.parametrize(("n", "n_nights"), itertools.product([50, 200], [1, 5, 20]))
-def test_a_stable_judge_gives_a_false_alarm_in_less_than_one_of_four_hundred_nights(
-    n: int, n_nights: int, flips: float
-) -> None:
+def test_a_stable_judge_gives_a_false_alarm_in_less_than_one_of_400_nights(n: int, n_nights: int, flips: float) -> None:
     assert chance_of_alarm(n, n_nights, flips, flips) < 1 / 400
 
 

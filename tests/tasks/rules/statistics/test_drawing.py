@@ -32,9 +32,7 @@ def test_probabilities_sum_to_the_number_wanted_and_none_is_0_or_above_1(size: l
 
 
 @given(st.lists(st.floats(0.01, 100.0), min_size=2, max_size=40), st.integers(1, 39), st.integers(0, 5))
-def test_a_sample_has_exactly_the_number_wanted_and_the_same_seed_draws_the_same(
-    size: list[float], n: int, seed: int
-) -> None:
+def test_a_sample_has_the_number_wanted_and_the_same_seed_draws_the_same(size: list[float], n: int, seed: int) -> None:
     probabilities = inclusion_probabilities(np.array(size), min(n, len(size)))
     keys = [f"k{place}" for place in range(len(size))]
     groups = [key[-1] for key in keys]

@@ -28,9 +28,7 @@ def test_an_interval_holds_the_true_mean_in_about_95_of_100_worlds(world: str, n
 
 @pytest.mark.parametrize("n_tasks", [SMALL, 120])
 @pytest.mark.parametrize("world", ROUGH_WORLDS)
-def test_an_interval_is_not_too_narrow_where_few_tasks_differ_or_tails_are_heavy(
-    world: str, n_tasks: int, drawn
-) -> None:
+def test_an_interval_is_not_too_narrow_if_few_tasks_differ_or_tails_are_heavy(world: str, n_tasks: int, drawn) -> None:
     # 1,000 replications: the standard error of a coverage of 94 % is 0.75 points.
     found = cell(ROUGH_WORLDS[world], n_tasks, 1, replications=1_000, drawn=drawn[n_tasks], seed=9, methods=wider)
     coverage, width = found["wider"]

@@ -9,9 +9,7 @@ from tasks.rules.text.numbers import coverage_text, number, true_minus
     (-0.1234, "z.3f", "−0.123"), (-0.0001, "z.3f", "0.000"), (0.25, "+z.3f", "+0.250"), (-1234.5, "z,.1f", "−1,234.5"),
     (-5, "+g", "−5"),
 ])  # fmt: skip
-def test_a_number_has_a_true_minus_sign_and_none_before_what_is_rounded_to_zero(
-    value: float, form: str, shown: str
-) -> None:
+def test_a_number_has_a_true_minus_sign_and_none_before_a_rounded_zero(value: float, form: str, shown: str) -> None:
     assert number(value, form) == shown
 
 
