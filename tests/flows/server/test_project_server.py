@@ -195,5 +195,5 @@ def test_importing_flows_starts_no_server_and_switches_off_what_prefect_would_st
         [sys.executable, "-c", _AS_A_NOTEBOOK.format(first=first)], capture_output=True, text=True, check=False,
         env=environment | {"PREFECT_HOME": str(tmp_path)}, cwd=tmp_path,
     )  # fmt: skip
-    assert shown.stdout.split() == ["False", "False", "1", "None"], shown.stderr
+    assert shown.stdout.split() == ["False", "False", "3", "None"], shown.stderr
     assert not (tmp_path / "prefect.db").exists()

@@ -205,16 +205,23 @@ def test_deployments_store_absolute_paths_that_their_runs_find_from_any_folder(a
 
 
 def test_a_second_serve_of_the_same_deployments_is_refused(served: Served, world: NightWorld) -> None:
-    refused = world.command("serve", "--warehouse", "data", code=1).stderr.splitlines()[-1]
-    assert f"process {served.process.pid} is at work" in refused
+    code, said = serve_again(world, "--warehouse", "data")
+    assert (code, f"process {served.process.pid} is at work" in said.splitlines()[-1]) == (1, True), said
+
+
+def serve_again(world: NightWorld, *options: str) -> tuple[int, str]:
+    """Exit code of a serve that ends by itself, and what it says: a process, since Prefect reads its settings once."""
+    with world.command.start("serve", *options) as process:
+        said = "".join(each or "" for each in process.communicate(timeout=240))
+    return process.returncode, said
 
 
 @pytest.mark.long
 def test_a_work_pool_gets_the_same_deployments_and_its_worker_runs_them(api: Api, world: NightWorld) -> None:
-    missing = world.command("serve", "--work-pool", "nights", "--name", "pool", "--warehouse", "data", code=2)
-    assert "work-pool create nights --type process" in missing.stderr
+    code, missing = serve_again(world, "--work-pool", "nights", "--name", "pool", "--warehouse", "data")
+    assert (code, "work-pool create nights --type process" in missing) == (2, True), missing
     prefect("--no-prompt", "work-pool", "create", "nights", "--type", "process")
-    world.command("serve", "--work-pool", "nights", "--name", "pool", "--warehouse", "data")
+    serve_again(world, "--work-pool", "nights", "--name", "pool", "--warehouse", "data")
 
     mine, theirs = api.deployment("nightly"), api.deployment("nightly-pool")
     assert (theirs["work_pool_name"], mine["work_pool_name"]) == ("nights", None)
