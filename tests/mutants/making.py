@@ -28,7 +28,8 @@ TESTS = {
     "tasks/rules/conversation.py": "tests/tasks/rules/test_conversation.py tests/tasks/rules/test_quoting.py "
     "tests/tasks/rules/test_evidence.py",
     "tasks/rules/evidence.py": "tests/tasks/rules/test_evidence.py",
-    "tasks/rules/hardness.py": "tests/tasks/rules/test_hardness.py tests/tasks/rules/test_stability.py",
+    "tasks/rules/hardness.py": "tests/tasks/rules/test_hardness.py tests/tasks/rules/test_stability.py "
+    "tests/tasks/hard_subset",
     "tasks/rules/variants.py": "tests/tasks/rules/test_variants.py",
     "tasks/llm/budget.py": "tests/tasks/llm/limits",
     "tasks/llm/limiter.py": "tests/tasks/llm/limits",
