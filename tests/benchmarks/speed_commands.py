@@ -91,8 +91,9 @@ def measured(folder: Path) -> dict[str, Cost]:
         found["run, finished"] = cost_of([PRBENCH, "run"], folder, server)
         for command in (*LOOKING, *(f"{stage}, finished" for stage in STAGES)):
             found[command] = cost_of([PRBENCH, *command.removesuffix(", finished").split()], folder, server)
-        configured(folder, server, "a", "b")
-        found["run, another model"] = cost_of([PRBENCH, "run"], folder, server)
+        for number, options in enumerate(([], ["--no-prefect"])):
+            configured(folder, server, "a", f"b{number}")
+            found[" ".join(["run, another model", *options])] = cost_of([PRBENCH, "run", *options], folder, server)
         found |= _recorded(folder, server)
     return found
 
@@ -104,7 +105,7 @@ def _recorded(folder: Path, server: FaultServer) -> dict[str, Cost]:
     with serving_prefect(home, shared) as prefect:
         named: Mapping[str, str] = {"PREFECT_API_URL": prefect.url, "PREFECT_API_AUTH_STRING": prefect.secret}
         found = {"run, finished, with a server": cost_of([PRBENCH, "run"], folder, server, **named)}
-        configured(folder, server, "a", "b", "c")
+        configured(folder, server, "a", "c")
         found["run, another model, with a server"] = cost_of([PRBENCH, "run"], folder, server, **named)
     return found
 
