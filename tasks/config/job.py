@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import Any, Self
 
 from pydantic import GetJsonSchemaHandler, PrivateAttr
@@ -59,8 +60,14 @@ class Job(Strict):
 
     def looking_up(self, find: Callable[[], DataRevision]) -> Self:
         """A copy that finds the revision of its data set by a function."""
+        found, one_at_a_time = cache(find), Lock()
+
+        def looked_up() -> DataRevision:
+            with one_at_a_time:  # `cache` alone asks once for each thread that comes before the first answer
+                return found()
+
         job = self.model_copy()
-        job._lookup = cache(find)
+        job._lookup = looked_up
         return job
 
     @property

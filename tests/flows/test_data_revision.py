@@ -3,6 +3,8 @@
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
+from threading import Barrier
+from time import sleep
 
 import pytest
 
@@ -10,7 +12,7 @@ from flows.cli.options import Context
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from tasks.compare.pairs import question_of
-from tasks.config.job import Job
+from tasks.config.job import DataRevision, Job
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tests.builders import good_row, write_jsonl
@@ -45,9 +47,18 @@ def test_a_revision_is_that_of_its_first_use_for_the_job_and_all_copies_of_it(tm
 
 
 def test_stages_that_need_a_revision_at_the_same_time_get_the_same_one(tmp_path: Path, file: Path) -> None:
-    job = job_of(tmp_path, f"{{source: {file}}}")
+    lookups: list[int] = []
+    all_there = Barrier(8)
+
+    def looked_up() -> DataRevision:
+        lookups.append(1)
+        sleep(0.05)  # long enough for all to come while the first one still looks
+        return DataRevision(name="x", revision=str(len(lookups)), splits=())
+
+    job = job_of(tmp_path, f"{{source: {file}}}").looking_up(looked_up)
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda _: job.data, range(8)))
+        found = list(pool.map(lambda _: (all_there.wait(), job.data)[1], range(8)))
+    assert len(lookups) == 1
     assert all(each is found[0] for each in found)
 
 
