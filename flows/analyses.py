@@ -56,11 +56,7 @@ async def capabilities_flow(job: Job, retry_failed: bool = False) -> list[StageR
         if not named:
             break
         retry_failed = False  # failed ones were tried again in the first round
-    reports += [*await _worked(job, write_names), *await _worked(job, measure)]
-    if not reports:
-        nothing = StageReport("capabilities", notes=["nothing is missing, no model call made"])
-        reports.append(await log_stage(job, nothing))
-    return reports
+    return [*reports, *await _worked(job, write_names), *await _worked(job, measure)]
 
 
 async def _ask_in_batches(job: Job, analysis: Analysis, what: str, *, retry_failed: bool) -> StageReport:

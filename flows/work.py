@@ -11,11 +11,15 @@ from flows.run.outcomes import no_call_succeeded
 from flows.stopping import has_open_block
 from tasks.aggregate import has_stale_measures
 from tasks.analyses.annotate import ANNOTATION, has_unmeasured
+from tasks.analyses.node_scores import stale_analyses
+from tasks.analyses.phrases import EMBEDDINGS, NAMES, PHRASES, refuse_unready
 from tasks.analyses.review import REVIEW
+from tasks.analyses.trees import nodes_to_name, trees_to_grow
 from tasks.assemble import turns_to_assemble
 from tasks.check import check, has_unchecked
 from tasks.config.job import Job
 from tasks.console import notice
+from tasks.drift.nights import lacks_verdicts
 from tasks.hard_subset.select import has_new_selection
 from tasks.judge.judge import plan_verdicts
 from tasks.rules.errors import PipelineError
@@ -97,6 +101,21 @@ def _has_unmeasured(_: Job, reader: Reader, __: bool) -> bool:
     return has_unmeasured(reader)
 
 
+def _has_capabilities(job: Job, reader: Reader, retry_failed: bool) -> bool:
+    """Whether something is to be described, named, grouped or measured; the flow refuses a job that is not ready."""
+    refuse_unready(job)
+    return (
+        any(any(each.missing(job, reader, retry_failed=retry_failed).values()) for each in (PHRASES, EMBEDDINGS, NAMES))
+        or any(trees_to_grow(job, reader))
+        or bool(nodes_to_name(job, reader))
+        or any(stale_analyses(reader, wanted_tasks(job, reader).key))
+    )
+
+
+def _lacks_control_verdicts(job: Job, reader: Reader, _: bool) -> bool:
+    return lacks_verdicts(job, reader)
+
+
 class Startable(NamedTuple):
     """A flow that a command starts.
 
@@ -117,7 +136,9 @@ _RUN = (
 )  # fmt: skip
 FLOWS = {
     "evaluate": Startable("flows.pipeline:evaluate", _RUN, CALLED_ROLES, True, "evaluate"),
-    "night": Startable("flows.pipeline:night", (_is_new_night, *_RUN), CALLED_ROLES, True, "evaluate"),
+    "night": Startable(
+        "flows.pipeline:night", (_is_new_night, _lacks_control_verdicts, *_RUN), CALLED_ROLES, True, "evaluate"
+    ),
     "backfill": Startable("flows.pipeline:backfill", _RUN, CALLED_ROLES, True, "evaluate"),
     "ingest": Startable("flows.stages:ingest_flow", (_has_no_data,), loads=True),
     "assemble": Startable("flows.stages:assemble_flow", (_has_turns,)),
@@ -128,7 +149,7 @@ FLOWS = {
     "select_hard": Startable("flows.stages:select_hard_flow", (_has_measures, _has_selection)),
     "annotate": Startable("flows.analyses:annotate_flow", (_has_items(ANNOTATION), _has_unmeasured)),
     "review": Startable("flows.analyses:review_flow", (_has_items(REVIEW),)),
-    "capabilities": Startable("flows.analyses:capabilities_flow", calls=STAGES["capabilities"].calls),
+    "capabilities": Startable("flows.analyses:capabilities_flow", (_has_capabilities,), STAGES["capabilities"].calls),
     "check": Startable("flows.stages:check_flow"),
     "compact": Startable("flows.stages:compact_flow"),
 }

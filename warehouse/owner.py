@@ -101,8 +101,9 @@ class Owner:
             if found is None:
                 self._make()
                 continue
-            if found.get("machine") == self._machine.name and found["at_s"] < self._machine.started_at_s:
-                self._write(1)  # it is of this machine before its last start
+            is_before_start = found.get("machine") == self._machine.name and found["at_s"] < self._machine.started_at_s
+            if is_before_start or found.get("kernel") == self._machine.kernel:
+                self._write(1)  # it is of this machine, before its last start or of an earlier version of this package
             elif self._has_stopped(found, tell):
                 # Of machines that take over at once, the last to write stays; all others see that when they look again.
                 self._write(1)

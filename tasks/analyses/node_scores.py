@@ -55,7 +55,7 @@ def measure(job: Job) -> StageReport:
     report, warehouse = StageReport("capabilities"), Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         key = wanted_tasks(job, reader).key
-        stale = list(_stale(reader, key))
+        stale = list(stale_analyses(reader, key))
         trees = reader.select("capability_trees", "tree_id", order="field", **key) if stale else []
         grown = [_grown(reader, row["tree_id"]) for row in trees]
         for judging in stale:
@@ -75,7 +75,7 @@ def measure(job: Job) -> StageReport:
     return report
 
 
-def _stale(reader: Reader, key: Mapping[str, str]) -> Iterator[Row]:
+def stale_analyses(reader: Reader, key: Mapping[str, str]) -> Iterator[Row]:
     """The judgings that have no analysis of what is stored now, each with the id of the one to make."""
     done = {
         (*(row[name] for name in _JUDGING), row["analysis_id"])

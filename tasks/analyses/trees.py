@@ -8,11 +8,11 @@ Stored is one tree a field, made where its criteria or their phrases have change
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -186,27 +186,43 @@ TFIDF = "tfidf"
 Row = dict[str, Any]
 
 
-def grow(job: Job) -> StageReport:
-    """Make the trees of fields whose phrases have changed. A phrase without a vector is left out, and counted."""
-    report, warehouse = StageReport("capabilities"), Warehouse(job.warehouse)
-    with warehouse.reader() as reader:
-        key = wanted_tasks(job, reader).key
-        rows = stored_phrases(job, reader, key)
-        stored = {row["field"]: row["tree_id"] for row in reader.select("capability_trees", **key)}
-        embedding = next(iter(job.settings.capability_embedding), None)
-        vectors = None if embedding is None else _vectors(reader, key, embedding)
-    for field, found in groupby(rows, key=lambda row: row["field"]):
+class TreeToGrow(NamedTuple):
+    """A field whose tree is missing, or was made of other phrases: the tree's id, its criteria, and their vectors."""
+
+    field: str
+    tree_id: str
+    members: list[Row]
+    vectors: list[list[float]] | None
+
+
+def trees_to_grow(job: Job, reader: Reader) -> Iterator[TreeToGrow]:
+    """Give the trees that are missing. A phrase without a vector is left out."""
+    key = wanted_tasks(job, reader).key
+    stored = {row["field"]: row["tree_id"] for row in reader.select("capability_trees", **key)}
+    embedding = next(iter(job.settings.capability_embedding), None)
+    vectors = None if embedding is None else _vectors(reader, key, embedding)
+    by = TFIDF if embedding is None else target_of(embedding).config_hash
+    for field, found in groupby(stored_phrases(job, reader, key), key=lambda row: row["field"]):
         members = [row for row in found if vectors is None or row["phrase"] in vectors]
-        by = TFIDF if embedding is None else target_of(embedding).config_hash
         content = [[row[name] for name in (*_CRITERION, "phrase")] for row in members]
         # By what it is made of, so that an unchanged one is not made twice.
         tree_id = digest("tree", METHOD, by, field, content)[:16]
         if members and stored.get(field) != tree_id:
-            made_of = None if vectors is None else [vectors[row["phrase"]] for row in members]
-            tree = build_tree([row["phrase"] for row in members], made_of)
-            named = {"vectors": TFIDF if embedding is None else embedding.label, "method": METHOD}
-            _store(warehouse, {**key, "field": field, "tree_id": tree_id}, tree, members, named)
-            report.notes.append(f"{field}: a tree of {len(members)} criteria")
+            of_members = None if vectors is None else [vectors[row["phrase"]] for row in members]
+            yield TreeToGrow(field, tree_id, members, of_members)
+
+
+def grow(job: Job) -> StageReport:
+    """Make the trees of fields whose phrases have changed."""
+    report, warehouse = StageReport("capabilities"), Warehouse(job.warehouse)
+    embedding = next(iter(job.settings.capability_embedding), None)
+    named = {"vectors": TFIDF if embedding is None else embedding.label, "method": METHOD}
+    with warehouse.reader() as reader:
+        key, found = wanted_tasks(job, reader).key, list(trees_to_grow(job, reader))
+    for field, tree_id, members, vectors in found:
+        tree = build_tree([row["phrase"] for row in members], vectors)
+        _store(warehouse, {**key, "field": field, "tree_id": tree_id}, tree, members, named)
+        report.notes.append(f"{field}: a tree of {len(members)} criteria")
     warehouse.publish()
     return report
 
@@ -251,18 +267,22 @@ def _sizes(members: Sequence[Row]) -> Row:
     return {"n_criteria": len(members), "n_tasks": len({row["task_id"] for row in members})}
 
 
+def nodes_to_name(job: Job, reader: Reader) -> list[Row]:
+    """Return the nodes whose stored name is another one than was found, with that name."""
+    key = wanted_tasks(job, reader).key
+    names, _ = naming_of(job, reader, key, job.settings.capability_model[0])
+    return [
+        {**row, "name": names[row["node_id"]]}
+        for row in reader.select("capability_nodes", **key)
+        if names.get(row["node_id"], row["name"]) != row["name"]
+    ]
+
+
 def write_names(job: Job) -> StageReport:
     """Put the names that were found into the nodes."""
     report, warehouse = StageReport("capabilities"), Warehouse(job.warehouse)
     with warehouse.reader() as reader:
-        key = wanted_tasks(job, reader).key
-        names, _ = naming_of(job, reader, key, job.settings.capability_model[0])
-        nodes = reader.select("capability_nodes", **key)
-    changed = [
-        {**row, "name": names[row["node_id"]], "created_at": datetime.now(UTC)}
-        for row in nodes
-        if names.get(row["node_id"], row["name"]) != row["name"]
-    ]
+        changed = [{**row, "created_at": datetime.now(UTC)} for row in nodes_to_name(job, reader)]
     if changed:
         warehouse.write("capability_node_rows", changed)
         warehouse.publish()

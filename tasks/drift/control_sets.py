@@ -59,6 +59,14 @@ def choose_control_set(job: Job) -> StageReport:
     return report
 
 
+def lacks_control_set(job: Job, wanted: WantedTasks, reader: Reader) -> bool:
+    """Return whether a configured judge has no control set, and decided verdicts to choose one from."""
+    return any(
+        set_id is None and _chosen(job, wanted, reader, judging, job.settings.drift.verdicts)
+        for judging, set_id in control_sets(job, wanted, reader)
+    )
+
+
 def _note(judging: Judging, n_chosen: int, number: int) -> str:
     label = judging.judge.label
     if n_chosen == 0:

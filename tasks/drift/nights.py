@@ -9,7 +9,7 @@ from typing import Any
 import sql
 from tasks.config.job import Job
 from tasks.console import progress
-from tasks.drift.control_sets import changed_limits, control_sets, drifted
+from tasks.drift.control_sets import changed_limits, control_sets, drifted, lacks_control_set
 from tasks.judge.judge import judge_criteria
 from tasks.judge.verdict_rows import verdict_columns, verdict_id_of, writing_verdicts
 from tasks.llm.replies import Reply
@@ -17,7 +17,7 @@ from tasks.run.judgings import Judging
 from tasks.run.missing_work import PASSING, Conversation, WantedTasks, conversations_of, wanted_tasks
 from tasks.run.run_context import RunContext, open_run_context
 from tasks.run.writing import StageReport
-from warehouse import Warehouse
+from warehouse import Reader, Warehouse
 
 LOST = "lost"
 """Status of a member that cannot be judged again, because something that its judge read is gone or has changed."""
@@ -62,6 +62,15 @@ async def judge_control_set(job: Job) -> StageReport:
     await asyncio.to_thread(_see, job, wanted, warehouse)
     _report_missing(job, report, missing)
     return report
+
+
+def lacks_verdicts(job: Job, reader: Reader) -> bool:
+    """Return whether a night lacks a control set, or verdicts on one, failed ones that may pass included."""
+    if job.night is None or job.settings.drift.verdicts == 0:
+        return False
+    return lacks_control_set(job, wanted_tasks(job, reader), reader) or any(
+        each.members or each.newly_lost for each in _plan(job, job.night)[1]
+    )
 
 
 def _plan(job: Job, night: str) -> tuple[WantedTasks, list[_Missing], dict[str, Conversation]]:

@@ -120,4 +120,4 @@ def test_a_served_report_answers_only_here_until_ctrl_c(filled: Command, monkeyp
             urllib.request.urlopen(f"{address}figures/")
 
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=120) == 0

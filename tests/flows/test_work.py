@@ -15,11 +15,13 @@ from tasks.assemble import assemble
 from tasks.check import check
 from tasks.config.job import Job
 from tasks.config.settings import Limits
+from tasks.drift.control_sets import choose_control_set
+from tasks.drift.nights import judge_control_set
 from tasks.hard_subset.select import select_hard
 from tasks.ingest import ingest
 from tasks.judge.rubric_variants import derive
-from tests.builders import job_on
-from tests.faults.server import FaultServer
+from tests.builders import job_on, row
+from tests.faults.server import Answer, FaultServer, well_behaved
 from tests.tasks.hard_subset.hard_world import SIZE, TASKS, TENTHS, job_with, with_rule
 from tests.tasks.run.runs import judged, prepared, sampled
 from warehouse import Warehouse, sample_path
@@ -98,6 +100,37 @@ def test_each_stage_of_a_run_has_work_until_it_was_done_and_so_has_the_run(tmp_p
     night = job.model_copy(update={"night": "2026-11-22"})
     assert has_work(night, "night")
     assert not has_work(night, "evaluate")
+
+
+@pytest.mark.slow
+def test_a_night_that_has_ended_has_work_while_a_control_set_lacks_verdicts(tmp_path: Path) -> None:
+    with FaultServer() as server:
+        at = {"name": "hosted_vllm/m", "api_base": server.api_base}
+        settings = {"models": [{**at, "label": "a"}], "judges": [{**at, "label": "judge"}]}
+        job = job_on(
+            "sample",
+            tmp_path / "data",
+            **settings,
+            limits={"attempts": 1},
+            drift={"verdicts": 5},
+            report={"enabled": False},
+        )
+        for _, work in STEPS:
+            work(job)
+        night = job.model_copy(update={"night": "2026-11-22"})
+        ended = row("runs", night=night.night, outcome="done", config='{"benchmark": "prbench"}')
+        Warehouse(job.warehouse).write("runs", [ended])
+        Warehouse(job.warehouse).publish()
+        assert has_work(night, "night")
+
+        choose_control_set(night)
+        server.behaviour = lambda _, __: Answer(status=500, error={"message": "x"})
+        asyncio.run(judge_control_set(night))
+        assert has_work(night, "night")
+
+        server.behaviour = well_behaved
+        asyncio.run(judge_control_set(night))
+        assert not has_work(night, "night")
 
 
 def test_what_the_questions_cannot_know_is_work(tmp_path: Path) -> None:

@@ -163,6 +163,15 @@ def test_a_machine_that_was_started_again_does_not_wait_for_itself(world: World)
     assert (world.now_s, again.why_lost()) == (0.0, None)
 
 
+def test_a_machine_does_not_wait_for_what_an_earlier_version_left_there_since_its_start(world: World) -> None:
+    of_before = {"host": "a", "kernel": "kernel of a", "tenure": 3, "at_s": 1.0}
+    (world.root / FILE).write_text(json.dumps(of_before), encoding="utf-8")
+    process = world.process_on("a")
+    process.begin(world.tell)
+
+    assert (world.now_s, process.why_lost()) == (0.0, None)
+
+
 @pytest.mark.parametrize("content", [b"", b"{", b"[1, 2]", b'{"host": "newer", "format": 2}'])
 def test_a_heartbeat_that_cannot_be_read_is_another_machines_until_it_expires(world: World, content: bytes) -> None:
     (world.root / FILE).write_bytes(content)

@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from flows.run.arguments import Arguments
+from flows.run.config import load_job
+from flows.work import has_work
 from tests.builders import good_row, write_jsonl
 from tests.faults.answers import Answer
 from tests.faults.content import Request, criterion_of, prompt_of
@@ -100,9 +103,11 @@ def planted(command: Command, provider: FaultServer) -> list[dict[str, Any]]:
 
 
 def test_each_criterion_is_described_once_and_a_finished_analysis_makes_no_call(
-    command: Command, provider: FaultServer, planted: list[dict[str, Any]]
+    command: Command, provider: FaultServer, planted: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command("capabilities")
+    monkeypatch.chdir(command.folder)
+    assert not has_work(load_job(Arguments()), "capabilities")
     kinds = Counter("name" if is_naming(each) else "phrase" for each in provider.book)
     nodes = command.sql("select * from capability_nodes order by position")
 
