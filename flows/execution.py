@@ -165,7 +165,7 @@ def _run(job: Job, name: str, retry_failed: bool) -> list[StageReport]:
     from flows.recorded import UNRECORDED, run_recorded
 
     if server is not None and not server.is_ready():
-        notice("no Prefect server answered within a minute; this run is not recorded")
+        notice(f"no Prefect server answered at {server.place} within a minute; this run is not recorded")
         server = None
     options = {"retry_failed": True} if retry_failed else {}
     if server is None:

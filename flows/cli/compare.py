@@ -1,6 +1,7 @@
 """The commands `diff`, `conditions`, `judges`, `criteria` and `lengths`."""
 
 import click
+from click.core import ParameterSource
 
 from flows.cli.figures import Records, answer, repetition, say_small, show_figures
 from flows.cli.options import SHOWS, Context, command
@@ -42,8 +43,9 @@ def diff(
         from flows.cli.debiased import show_debiased_differences
 
         # Only models are compared by labels.
-        if kind not in {None, "model"} or context.arguments.models:
-            option = "--model" if kind in {None, "model"} else "--of"
+        are_flips_given = click.get_current_context().get_parameter_source("n_flips") is ParameterSource.COMMANDLINE
+        given = {"--of": kind not in {None, "model"}, "--flips": are_flips_given, "--model": context.arguments.models}
+        if option := next((option for option, is_given in given.items() if is_given), None):
             raise click.UsageError(f"{option} does not apply to --debiased, which compares models; leave it out")
         return show_debiased_differences(context, names, score=score, is_hard=is_hard)
     from flows.cli.compare_tables import diff_as_json, show_diff

@@ -164,6 +164,8 @@ _HIDING = {
     None: "Imported, and not known whether failed judge calls count as decisions",
 }
 """`may_hide_failures` -> what it means."""
+_MOST_NAMED = 5
+"""So many models stand in a note; of the others it says how many they are."""
 
 
 def notes_on(job: Job, records: Sequence[Record]) -> list[str]:
@@ -266,4 +268,6 @@ def _on_intervals(records: Sequence[Record]) -> list[str]:
 
 
 def _models(records: Sequence[Record], is_one_judge: bool) -> str:
-    return ", ".join(sorted({r["model"] if is_one_judge else f"{r['model']} ({r['judge']})" for r in records}))
+    names = sorted({r["model"] if is_one_judge else f"{r['model']} ({r['judge']})" for r in records})
+    n_more = len(names) - _MOST_NAMED
+    return ", ".join(names) if n_more < 2 else f"{', '.join(names[:_MOST_NAMED])} and {n_more} more"

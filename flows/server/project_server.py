@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,7 +35,8 @@ OFF = "PRBENCH_PREFECT"
 """The variable of the environment that switches recording off, as `prefect: off` does."""
 UNUSED_S = 120.0
 """How long a server stays after its last user, so that the next command finds it warm."""
-_START_S = 60.0
+START_S = 60.0
+"""How long a server may take to start, or to come back."""
 _LOOK_EVERY_S = 0.1
 
 
@@ -62,12 +64,26 @@ class Server:
             if "prefect.context" in sys.modules:
                 sys.modules["prefect.context"].refresh_global_settings_context()
 
-    def is_ready(self, within_s: float = _START_S) -> bool:
-        """Wait until it answers, and whether it does."""
+    def is_ready(self, within_s: float = START_S) -> bool:
+        """Wait until it answers, and return whether it does."""
         until_s = time.monotonic() + within_s
-        while not (is_well := answers(self.url)) and time.monotonic() < until_s:
+        if not (is_well := self._answers()) and not self.secret:  # of one's own everybody knows that it has to start
+            notice(f"Prefect's server at {self.place} does not answer; waiting up to {within_s:.0f} s for it")
+        while not is_well and time.monotonic() < until_s:
             time.sleep(_LOOK_EVERY_S)
+            is_well = self._answers()
         return is_well
+
+    def _answers(self) -> bool:
+        """Return whether it is there and well; its own clients will be told if it refuses them."""
+        handlers = [urllib.request.ProxyHandler({})] if self.secret else []  # one's own is never behind a proxy
+        try:
+            with urllib.request.build_opener(*handlers).open(f"{self.url}/health", timeout=5):
+                return True
+        except urllib.error.HTTPError as error:
+            return error.code in {401, 403}
+        except (http.client.HTTPException, OSError):
+            return False
 
 
 _held: dict[Path, BinaryIO] = {}
@@ -75,20 +91,16 @@ _held: dict[Path, BinaryIO] = {}
 _own_urls: set[str] = set()
 
 
-def server_of(job: Job, what_fails: str = "this run is not recorded") -> Server | None:
+def server_of(job: Job) -> Server | None:
     """The server that records a job's run, which may be starting still; None where nothing is to be recorded."""
     if job.settings.prefect == "off" or os.environ.get(OFF) == "off":
         return None
     if named := named_server():
-        server = Server(named)
-        if server.is_ready(0.0):
-            return server
-        notice(f"Prefect's server at {server.place} does not answer; {what_fails} there")
-        return None
+        return Server(named)
     try:
         server = own_server(job)
     except (NoServerError, OSError) as error:
-        notice(f"no Prefect server: {error}; {what_fails}")
+        notice(f"no Prefect server: {error}; this run is not recorded")
         return None
     server.use()
     return server
@@ -120,6 +132,7 @@ def own_server(job: Job, port: int = 0) -> Server:
         users = (folder / USERS).open("a+b")
         fcntl.flock(users, fcntl.LOCK_SH)  # a server that is ending holds it alone, until it has ended
         _held[folder] = users
+    until_s = time.monotonic() + START_S
     with (folder / "server.lock").open("a+b") as running:
         while True:
             try:
@@ -127,6 +140,8 @@ def own_server(job: Job, port: int = 0) -> Server:
             except BlockingIOError:
                 if found := _running(folder):
                     return found
+                if time.monotonic() > until_s:
+                    raise NoServerError(f"{folder / ADDRESS} does not say where it is") from None
                 time.sleep(_LOOK_EVERY_S)  # it is just being started
                 continue
             _refuse_elsewhere(folder)
@@ -196,11 +211,12 @@ def _retention(job: Job) -> dict[str, str]:
 
 
 def _read_address(folder: Path) -> dict[str, str]:
+    """Return where the server of a folder is; nothing where the file is missing or damaged."""
     try:
-        found: dict[str, str] = json.loads((folder / ADDRESS).read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
+        found = json.loads((folder / ADDRESS).read_text(encoding="utf-8"))
+        return {name: str(found[name]) for name in ("url", "machine", "host")}
+    except (FileNotFoundError, ValueError, TypeError, KeyError):
         return {}
-    return found
 
 
 def secret_path(folder: Path) -> Path:
@@ -239,16 +255,6 @@ def _made(file: BinaryIO) -> str:
 def place_of(url: str) -> str:
     """Return host and port of an address, without a password."""
     return urlsplit(url).netloc.rpartition("@")[2]
-
-
-def answers(url: str) -> bool:
-    """Return whether a server is there and well."""
-    try:
-        direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with direct.open(f"{url}/health", timeout=5):
-            return True
-    except (http.client.HTTPException, OSError):
-        return False
 
 
 # The files that Prefect reads settings from, found without importing Prefect, which takes 2 s

@@ -67,6 +67,7 @@ def test_judges_go_by_name_configurations_by_digits(tmp_path: Path, capsys: pyte
     ("leaderboard --debiased --risk", "--debiased and --risk cannot be combined"),
     ("diff ada nobody --debiased", "nobody: --debiased compares models; no such model; known: ada, bob"),
     ("diff ada bob --debiased --of judge", "--of does not apply to --debiased"),
+    ("diff ada bob --debiased --flips 2", "--flips does not apply to --debiased"),
 ])  # fmt: skip
 def test_what_labels_cannot_say_is_refused_in_one_line(asked: Asked, arguments: str, said: str) -> None:
     assert said in asked.refusal(*arguments.split())

@@ -129,6 +129,25 @@ def test_a_server_of_another_machine_is_not_used_and_none_is_started_beside_it_u
         assert len(started) == 2
 
 
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"url": "x", "machxne": "y"}'])
+def test_without_a_whole_address_file_nothing_waits_for_the_server_for_ever(
+    started: list[Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    content: str,
+) -> None:
+    monkeypatch.setattr(project_server, "START_S", 0.2)
+    own_server(job(tmp_path))
+    address = folder_of(job(tmp_path)) / ADDRESS
+    address.write_text(content)
+    assert server_of(job(tmp_path)) is None
+    said = capsys.readouterr().err
+    assert said == f"no Prefect server: {address.resolve()} does not say where it is; this run is not recorded\n"
+    ended(started)
+    assert own_server(job(tmp_path)).secret
+
+
 def test_a_folder_of_another_user_is_not_used(
     started: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -152,9 +171,11 @@ def test_a_named_server_that_does_not_answer_is_told_without_its_password(
     started: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PREFECT_API_URL", "http://me:a-password@127.0.0.1:1/api")
-    assert server_of(job(tmp_path)) is None
+    named = server_of(job(tmp_path))
+    assert named is not None
+    assert not named.is_ready(0.3)
     said = capsys.readouterr().err
-    assert said == "Prefect's server at 127.0.0.1:1 does not answer; this run is not recorded there\n"
+    assert said == "Prefect's server at 127.0.0.1:1 does not answer; waiting up to 0 s for it\n"
     assert started == []
 
 
