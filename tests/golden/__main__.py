@@ -1,9 +1,11 @@
-"""`python -m tests.golden`: show what differs from the outputs that are kept; `--keep` replaces them.
+"""`python -m tests.golden`: show what differs from the outputs that are kept, and exit with 1; `--keep` replaces them.
 
 `--whole DIR` writes all outputs whole, so that those of two checkouts can be compared with `diff -r`.
 """
 
 import argparse
+import os
+import sys
 import tempfile
 from pathlib import Path
 
@@ -13,11 +15,16 @@ parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.R
 parser.add_argument("--keep", action="store_true", help="replace what is kept")
 parser.add_argument("--whole", type=Path, metavar="DIR", help="write all outputs, whole, to this folder")
 options = parser.parse_args()
+os.environ["PRBENCH_PREFECT"] = "off"
 with tempfile.TemporaryDirectory() as scratch:
     outputs = collect(Path(scratch))
 before = kept()
-for name in sorted(before.keys() | outputs.keys()):
-    print(*differences(name, before.get(name, []), outputs.get(name, [])), sep="\n", end="")
+found = [
+    line
+    for name in sorted(before.keys() | outputs.keys())
+    for line in differences(name, before.get(name, []), outputs.get(name, []))
+]
+print(*found, sep="\n")
 if options.whole:
     for name, lines in outputs.items():
         path = options.whole / f"{name.replace(chr(39), '')}.txt"
@@ -25,3 +32,4 @@ if options.whole:
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 if options.keep:
     keep(outputs)
+sys.exit(1 if found and not options.keep else 0)

@@ -1,4 +1,4 @@
-"""The output of two made-up warehouses: rows of every relation, figures of the report, JSON and exit codes of commands.
+"""The output of three made-up warehouses: rows of relations, figures of the report, JSON and exit codes of commands.
 
 An output is a list of lines. Of a long one a fixed part of the lines is kept, beside a hash of all of them: any change
 is found, and most changes are shown as rows.
@@ -26,6 +26,8 @@ import yaml
 from flows.cli.main import main
 from flows.report import write_report
 from tasks.config.job import Job
+from tests.faults.server import FaultServer
+from tests.flows.stopping.stopping_world import BLOCK, Script, settings, write_tasks
 from tests.tasks.report.made_up.contenders import CONTENDERS, JUDGES, NIGHTS, PEOPLE
 from tests.tasks.report.made_up.research import research_job
 from tests.tasks.report.made_up.world import report_world
@@ -63,10 +65,20 @@ COMMANDS = {
         "diff nobody else", "leaderboard --by nothing", "leaderboard --model nobody", "sql 'drop table tasks'",
         "sql 'select'", "weaknesses nobody", "cascade a b", "diff", "nonsense", "plan --limit 0", "criteria nonsense",
         "verify missing.zip", "import results missing.json", "restore missing", "sample --model nobody",
+        "remove response nobody", "import verdicts missing.jsonl",
+        # These write, so they come last.
+        "export tables set --table leaderboard", "export inspect logs", "export review review.csv -n 5",
+        "export labelling sheet.csv -n 30 --for leaderboard", "aggregate", "select-hard", "check --accept",
     ),
     "research": (
         "leaderboard", "leaderboard --by domain", "leaderboard --hard", "judges", "status", "plan", "lengths",
         "diff delve-1 quarry-pro", "criteria suspect", "check",
+    ),
+    "stopped": (
+        "leaderboard", "status", "diff good bad", "diff good twin", "plan --stopping",
+        "sql 'select * exclude (stopping_id, created_at) from stopping_looks order by block, model, compared_model'",
+        "sql 'select * exclude (created_at) from stopping_scores order by all'",
+        "sql 'select * exclude (looked_at) from stopped_comparisons order by all'",
     ),
 }  # fmt: skip
 """What is typed in the folder of each warehouse."""
@@ -83,7 +95,22 @@ def collect(folder: Path) -> Outputs:
         outputs |= {f"{name}/tables/{table}": lines for table, lines in relations(job)}
         outputs |= {f"{name}/figures/{figure}": lines for figure, lines in figures(folder / name / "site")}
         outputs |= {f"{name}/commands/{command}": said(folder / name, command) for command in COMMANDS[name]}
+    run_until_settled(folder / "stopped")
+    for command in COMMANDS["stopped"]:
+        # The provider has another port each time, and so everything that is named by a hash of it has another name.
+        lines = said(folder / "stopped", command)
+        outputs[f"stopped/commands/{command}"] = [re.sub(r"\b[0-9a-f]{16,}\b", "HASH", line) for line in lines]
     return outputs
+
+
+def run_until_settled(folder: Path) -> None:
+    """Run three models in a folder until their comparisons are settled; one of them is stopped early."""
+    folder.mkdir()
+    with FaultServer(Script()) as server, contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
+        stopping = {"block": BLOCK, "seed": 3}
+        found = settings(server, write_tasks(Path("tasks.jsonl")), stopping=stopping, report={"enabled": False})
+        Path("prbench.yaml").write_text(yaml.safe_dump({**found, "warehouse": "data"}), encoding="utf-8")
+        assert main(["run", "-q", "--no-prefect"]) == 0
 
 
 def shortened(lines: list[str]) -> list[str]:

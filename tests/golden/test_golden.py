@@ -1,4 +1,4 @@
-"""What the whole pipeline gives on two made-up warehouses stays as it is, row by row."""
+"""What the whole pipeline gives on three made-up warehouses stays as it is, row by row."""
 
 import pytest
 

@@ -102,7 +102,7 @@ const answers = {
   },
 };
 
-// What a judge was sent: its template filled in as the judge stage does it (tasks/rules/quoting.py), from the stored
+// What a judge was sent: its template filled in as the judge stage does it (tasks/rules/conversation.py), from the stored
 // conversation, response and criterion.
 const prompts = {
   last: "assistant, the final message",
