@@ -56,8 +56,8 @@ def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> int
       prbench export shared/
       prbench export tables board/ --table leaderboard
     """
+    from tasks.bundles.stores import place
     from tasks.exports.tables import export_tables as written
-    from tasks.stores import place
 
     return report_done(context, written(context.job, place(target), tables, context.arguments.benchmark))
 

@@ -28,8 +28,8 @@ def backup(context: Context, target: str, verify: bool) -> int:
       prbench backup /mnt/backup/prbench --verify    also check earlier copies
       prbench backup s3://bucket/prbench             in a store
     """
+    from tasks.bundles.stores import place
     from tasks.maintain import backup as made
-    from tasks.stores import place
 
     return report_done(context, made(context.job, place(target), must_verify=verify))
 
@@ -45,8 +45,8 @@ def restore(context: Context, source: str) -> int:
       prbench restore /mnt/backup/prbench --warehouse restored/
       prbench restore s3://bucket/prbench --warehouse restored/
     """
+    from tasks.bundles.stores import place
     from tasks.maintain import restore as restored
-    from tasks.stores import place
 
     return report_done(context, restored(context.job, place(source)))
 
@@ -81,8 +81,8 @@ def publish(context: Context, target: str, n_kept: int | None) -> int:
       prbench publish s3://bucket/results --keep 30    delete older publications
       prbench publish /mnt/shared/results
     """
+    from tasks.bundles.stores import place
     from tasks.exports.publishing import publish as published
-    from tasks.stores import place
 
     return report_done(context, published(context.job, place(target), n_kept=n_kept))
 

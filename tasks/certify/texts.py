@@ -263,7 +263,7 @@ def _of_tables(where: str, tables: Mapping[str, Iterable[Row]]) -> Iterator[Give
 
 def _of_export(path: Path, benchmark: str, revision: str) -> dict[str, Iterable[Row]]:
     key = (benchmark, revision)
-    files = {table.name: [path / file.name for file in table.files] for table in read_export(path).tables}
+    files = {table.name: [path / name for name in table.files] for table in read_export(path).tables}
     return {
         name: [
             row for file in files.get(name, ()) for row in read_rows(file)

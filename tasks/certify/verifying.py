@@ -10,9 +10,10 @@ from typing import Any
 
 from tasks.aggregate.intervals import stale_intervals
 from tasks.benchmarks import benchmark_names, load_benchmark
+from tasks.bundles.archive import verified_digest
+from tasks.bundles.bundle import Damaged
 from tasks.certify import certifying
 from tasks.certify.texts import Ids, Texts, check_ids, check_texts
-from tasks.maintain import Damaged
 from tasks.rules.errors import UsageError
 from warehouse import Derivation, Reader, WarehouseError
 
@@ -182,35 +183,34 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
     """
     if not file.is_file():
         raise UsageError(f"{file}: is not a file; check the path")
-    actual = certifying.verified_digest(file, digest)
+    actual = verified_digest(file, digest)
     with TemporaryDirectory(prefix="prbench-") as temporary:
         folder = Path(temporary)
-        manifest = certifying.unpack(file, folder)
+        bundle = certifying.opened(file, folder)
+        names, about = {each.name for each in bundle.files}, bundle.meta
         needed = {certifying.member_of(name) for name in (*certifying.ROWS, certifying.RUNS, *certifying.LEADERBOARDS)}
-        if lacking := needed - {each["name"] for each in manifest["members"]}:
+        if lacking := needed - names:
             raise Damaged(f"{file}: lacks {min(lacking)}; it was not made by `prbench certify`")
-        other = _other_sql(folder, manifest)
+        other = _other_sql(folder, names)
         try:
-            compared, notes = _recomputed(folder, manifest, is_same_sql=not other)
+            compared, notes = _recomputed(folder, about, is_same_sql=not other)
         except (WarehouseError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError) as error:
             raise Damaged(f"{file}: holds rows that no warehouse has ({error}); get it again") from error
         if not any(each.n_figures or each.differences for each in compared.values()):
             raise Damaged(f"{file}: holds no figures; it was not made by `prbench certify`")
-        key = manifest["benchmark"], manifest["dataset_revision"]
+        key = about["benchmark"], about["dataset_revision"]
         checked = check_texts(folder, *key, texts) if texts else None
         ids = check_ids(folder, *key, checked.by_hash if checked else {})
-    about = {name: value for name, value in manifest.items() if name != "members"}
     return Verification(actual, about, compared, ids, other, notes, checked)
 
 
-def _other_sql(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
+def _other_sql(folder: Path, names: Iterable[str]) -> list[str]:
     """The models whose SQL is not the same here and in the certificate.
 
     SQL from elsewhere is read and never run: it could read files.
     """
     own = {name: text.encode() for name, text in certifying.model_texts().items()}
-    names = {each["name"] for each in manifest["members"] if each["name"].startswith(f"{certifying.SQL}/")}
-    certified = {name: (folder / name).read_bytes() for name in names}
+    certified = {name: (folder / name).read_bytes() for name in names if name.startswith(f"{certifying.SQL}/")}
     return sorted(name for name in own.keys() | certified.keys() if own.get(name) != certified.get(name))
 
 

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from tasks.certify.certifying import LEADERBOARDS, Refused, verified_digest
+from tasks.bundles.archive import Refused, verified_digest
+from tasks.bundles.bundle import Damaged
+from tasks.certify.certifying import LEADERBOARDS
 from tasks.certify.verifying import verify
-from tasks.maintain import Damaged
 from tasks.rules.errors import UsageError
 from tests.builders import one_line
 from tests.tasks.certify.checker import Figures, check, check_ids, read

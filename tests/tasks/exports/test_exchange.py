@@ -9,12 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.aggregate import aggregate
+from tasks.bundles.stores import Store
 from tasks.config.job import Job
 from tasks.exports.importing import import_tables, opened_export, read_export
 from tasks.exports.tables import export_tables
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.stores import Store
 from tests.builders import (
     admitted,
     at,

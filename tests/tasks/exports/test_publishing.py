@@ -11,13 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import sql
+from tasks.bundles.stores import Store
 from tasks.config.job import Job
 from tasks.exports.importing import import_tables, opened_export
 from tasks.exports.publishing import publish
 from tasks.rules.errors import PipelineError
-from tasks.stores import Store
 from tests.builders import admitted, job_on, response, written
-from tests.tasks.stores.memory import Cut
+from tests.tasks.bundles.memory import Cut
 from warehouse import TABLES, Warehouse
 
 

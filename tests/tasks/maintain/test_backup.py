@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
+from tasks.bundles.stores import Folder
 from tasks.config.job import Job
 from tasks.maintain.backup import backup, read_record, restore
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.stores import Folder
 from tests.builders import job_on, response, rows_in
 from tests.faults.server import FaultServer
 from tests.tasks.run.runs import judged, prepared, sampled

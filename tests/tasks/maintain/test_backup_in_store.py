@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
+from tasks.bundles.stores import Store
 from tasks.config.job import Job
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply
 from tasks.maintain import backup, restore
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.stores import Store
 from tests.builders import job_on, response
-from tests.tasks.stores.memory import Cut
+from tests.tasks.bundles.memory import Cut
 from warehouse import Warehouse
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tasks.maintain.file_lists import Damaged
 
 from flows.cli.main import main
 from flows.execution import Execution, execute
@@ -13,7 +14,6 @@ from tasks.aggregate import aggregate
 from tasks.config.job import Job
 from tasks.imports.verdicts import import_verdicts
 from tasks.maintain.backup import backup, restore
-from tasks.maintain.file_lists import Damaged
 from tasks.run.writing import StageReport
 from tests.builders import job_on, rows_in, write_jsonl
 from tests.faults.server import FaultServer

@@ -153,12 +153,16 @@ class Store:
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder in which every file appears whole or not at all, and is on the disk when it is there."""
+    """A folder in which every file appears whole or not at all, and is on the disk when it is there.
+
+    `shown` is what messages call it, if not by its path.
+    """
 
     path: Path
+    shown: str = ""
 
     def __str__(self) -> str:
-        return str(self.path)
+        return self.shown or str(self.path)
 
     def below(self, name: str) -> "Folder":
         """A folder within this one."""
@@ -187,7 +191,8 @@ class Folder:
         write_atomically(path, content)
 
     def put(self, files: Mapping[str, Path], *, is_quiet: bool) -> None:
-        """Copy files of this machine to these names."""
+        """Copy files of this machine to these names; one that is made there already stays."""
+        files = {name: source for name, source in files.items() if source != self.path / name}
         for name, source in files.items():
             target = self.path / name
             target.parent.mkdir(parents=True, exist_ok=True)
