@@ -123,26 +123,41 @@ _ABOUT = ("split", "label", "judge", "vintage", "model", "score_name")
 
 
 @command(place=(), output=SHOWS)
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("target", metavar="FILE|FOLDER|ADDRESS")
 @click.option("--digest", metavar="HEX", help="Digest that was published with the certificate; another one is refused.")
 @click.option("--texts", type=click.Path(path_type=Path), multiple=True, metavar="FILE|FOLDER",
               help="Also check that these texts are the certified ones: data-set files, responses as `prbench import "
               "responses` reads them, a folder of `prbench export`, or a warehouse (repeatable).")  # fmt: skip
-def verify(context: Context, file: Path, digest: str | None, texts: tuple[Path, ...]) -> int:
-    """Recheck a certificate: recompute all its figures.
+def verify(context: Context, target: str, digest: str | None, texts: tuple[Path, ...]) -> int:
+    """Recheck a certificate, a backup, an export or a publication.
 
-    No warehouse, configuration or model is needed. Every changed byte is found. Each figure that comes out differently
-    is shown with its certified value. The exit code is 1 if anything differs.
+    No warehouse, configuration or model is needed. Every changed byte is found. Of a certificate all figures are
+    recomputed, and each that comes out differently is shown with its certified value. The exit code is 1 if anything
+    differs.
 
     Examples:
       prbench verify figures.zip
       prbench verify figures.zip --digest $DIGEST      as it was published
       prbench verify figures.zip --texts finance.parquet --texts answers.jsonl
       prbench verify figures.zip --texts exported/
+      prbench verify s3://bucket/prbench               a backup, an export, or the latest publication
     """
+    from tasks.bundles.stores import place
     from tasks.certify.verifying import verify as verified
+    from tasks.certify.verifying import verify_files
 
-    found = verified(file, digest=digest, texts=texts)
+    given = place(target)
+    if not isinstance(given, Path) or given.is_dir():
+        if digest or texts:
+            raise click.UsageError("--digest and --texts are for certificates")
+        bundle = verify_files(given)
+        if context.as_json:
+            show_json({"is_confirmed": True, "kind": bundle.kind, "files": len(bundle.files), "bytes": bundle.n_bytes})
+        else:
+            size = f"{len(bundle.files)} files, {bundle.n_bytes / 1e6:.1f} MB"
+            click.echo(f"verify: {bundle.kind} ({size}): every size and SHA-256 is what its manifest says")
+        return 0
+    found = verified(given, digest=digest, texts=texts)
     if context.as_json:
         show_json(found.as_json)
     else:

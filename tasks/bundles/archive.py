@@ -90,8 +90,8 @@ def unpack(path: Path, folder: Path, names: re.Pattern[str]) -> None:
             refuse_bomb(path, path.stat().st_size, (info.file_size for info in archive.infolist()))
             _refuse_other_bytes(path, archive)
             found = archive.namelist()
-            if wrong := next((each for each in found if not names.fullmatch(each)), None):
-                raise ValueError(f"{wrong!r} is no name of a member")
+            if wrong := [each for each in found if not names.fullmatch(each)]:
+                raise ValueError(f"{wrong[0]!r} is no name of a member")
             if len(found) > len(set(found)):
                 raise ValueError("two members have the same name")
             for info in archive.infolist():

@@ -139,8 +139,8 @@ def parse_manifest(text: bytes, path: str, *kinds: str) -> Bundle:
         files = _FILES.validate_python(document["files"])
     except (ValidationError, LookupError, TypeError, AttributeError) as error:
         raise Damaged(f"{path}: cannot be read ({' '.join(str(error).split())}); use another copy") from error
-    if outside := next((file.name for file in files if not is_inside(file.name)), None):
-        raise Damaged(f"{path}: names {outside!r}, which is not a file of the {kind}; use another copy")
+    if outside := [file.name for file in files if not is_inside(file.name)]:
+        raise Damaged(f"{path}: names {outside[0]!r}, which is not a file of the {kind}; use another copy")
     meta = {name: value for name, value in document.items() if name not in _NO_META}
     return Bundle(kind, files, meta)
 

@@ -11,9 +11,11 @@ from typing import Any
 from tasks.aggregate.intervals import stale_intervals
 from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.bundles.archive import verified_digest
-from tasks.bundles.bundle import Damaged
+from tasks.bundles.bundle import CERTIFICATE, KINDS, Bundle, Damaged, read_bundle, verify_bundle
+from tasks.bundles.stores import Folder, Store
 from tasks.certify import certifying
 from tasks.certify.texts import Ids, Texts, check_ids, check_texts
+from tasks.exports.publishing import published_in
 from tasks.rules.errors import UsageError
 from warehouse import Derivation, Reader, WarehouseError
 
@@ -146,7 +148,9 @@ class Verification:
         filled = sum(1 for each in self.compared.values() if each.n_rows)
         n_other = len(self.differences)
         outcome = f"{n_other} differ" if n_other else "all equal"
-        found = [f"verify: {n_figures} figures in {n_rows} rows of {filled} leaderboards recomputed; {outcome}"]
+        found = [
+            f"verify: certificate, {n_figures} figures in {n_rows} rows of {filled} leaderboards recomputed; {outcome}"
+        ]
         if self.other_sql:
             names = ", ".join(name.removeprefix("sql/").removesuffix(".sql") for name in self.other_sql)
             found.append(f"The certificate has other SQL than this version, whose SQL was used: {names}")
@@ -159,7 +163,7 @@ class Verification:
     def as_json(self) -> dict[str, Any]:
         """The result for machines."""
         return {
-            "is_confirmed": self.is_confirmed, "digest": self.digest, **self.about,
+            "is_confirmed": self.is_confirmed, "kind": CERTIFICATE, "digest": self.digest, **self.about,
             "leaderboards": {
                 name: {"rows": each.n_rows, "figures": each.n_figures, "differing": len(each.differences)}
                 for name, each in self.compared.items()
@@ -202,6 +206,18 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
         checked = check_texts(folder, *key, texts) if texts else None
         ids = check_ids(folder, *key, checked.by_hash if checked else {})
     return Verification(actual, about, compared, ids, other, notes, checked)
+
+
+def verify_files(source: Path | Store) -> Bundle:
+    """Read all files of a backup, an export or the latest publication at a target, and return what they are.
+
+    Raises:
+        Damaged: it is none of these, or a file is not what its manifest says.
+    """
+    place = published_in(Folder(source) if isinstance(source, Path) else source)
+    bundle = read_bundle(place, *KINDS)
+    verify_bundle(place, bundle)
+    return bundle
 
 
 def _other_sql(folder: Path, names: Iterable[str]) -> list[str]:

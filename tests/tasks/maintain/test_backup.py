@@ -1,9 +1,7 @@
 """Backup and restore: real files, a writer that goes on, damage, and kills."""
 
-import contextlib
 import json
 import os
-import random
 import shutil
 import signal
 import sqlite3
@@ -17,9 +15,8 @@ from typing import Any
 
 import pytest
 
-from tasks.bundles.stores import Folder
 from tasks.config.job import Job
-from tasks.maintain.backup import backup, read_record, restore
+from tasks.maintain.backup import backup, restore
 from tasks.rules.errors import PipelineError, UsageError
 from tests.builders import job_on, response, rows_in
 from tests.faults.server import FaultServer
@@ -285,35 +282,6 @@ def test_where_nothing_is_stored_nothing_is_backed_up(job: Job, tmp_path: Path, 
     with pytest.raises(UsageError, match="there is nothing to back up here"):
         backup(into(job, tmp_path / "nowhere"), folder)
     assert not (tmp_path / "nowhere").exists()
-
-
-def test_a_backup_of_a_newer_format_is_refused_in_one_line(job: Job, folder: Path, tmp_path: Path) -> None:
-    backup(job, folder)
-    record = json.loads((folder / "backup.json").read_text())
-    (folder / "backup.json").write_text(json.dumps(record | {"version": 9}))
-
-    with pytest.raises(PipelineError, match="is of version 9"):
-        restore(into(job, tmp_path / "restored"), folder)
-
-
-def test_no_flipped_bit_of_the_record_is_restored_and_a_record_of_before_without_a_hash_is(
-    job: Job, folder: Path, tmp_path: Path
-) -> None:
-    backup(job, folder)
-    path, bits = folder / "backup.json", random.Random(3)
-    content, record = path.read_bytes(), read_record(Folder(folder))
-    for place in range(len(content)):
-        path.write_bytes(content[:place] + bytes([content[place] ^ 1 << bits.randrange(8)]) + content[place + 1 :])
-        with contextlib.suppress(PipelineError):
-            assert record == read_record(Folder(folder)), place  # only the name of the hash was changed
-
-    document = json.loads(content)
-    del document["sha256"]
-    path.write_text(json.dumps(document, indent=1))
-    assert record == read_record(Folder(folder))
-    path.write_bytes(content.replace(b'"stored_as": "files/p', b'"stored_as": "files/q', 1))
-    with pytest.raises(PipelineError, match=r"backup.json: was changed: .* use another copy"):
-        restore(into(job, tmp_path / "restored"), folder)
 
 
 # kills
