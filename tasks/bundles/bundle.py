@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Literal, TypeVar, get_args
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -18,14 +18,11 @@ from tasks.rules.errors import PipelineError
 from tasks.rules.text.json_text import read_json
 
 MANIFEST, VERSION = "manifest.json", 2
-BACKUP, EXPORT, PUBLICATION, CERTIFICATE = "backup", "export", "publication", "certificate"
-KINDS = {
-    EXPORT: "export again", PUBLICATION: "publish again", CERTIFICATE: "get it again",
-    BACKUP: "`prbench backup` makes one",
-}  # fmt: skip
-"""Kind -> how to come to a complete one."""
+Kind = Literal["export", "publication", "certificate", "backup"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 _NO_META = {"format", "version", "files", "members", "others"}
 _NAMED = 3
+Checked = TypeVar("Checked")
 
 
 class Damaged(PipelineError):
@@ -45,7 +42,7 @@ class File:
 class Bundle:
     """What a manifest says: the kind, the files, and what that kind says beside them."""
 
-    kind: str
+    kind: Kind
     files: tuple[File, ...]
     meta: dict[str, Any]
 
@@ -55,12 +52,9 @@ class Bundle:
         return sum(file.n_bytes for file in self.files)
 
 
-_FILES = TypeAdapter(tuple[File, ...])
-
-
-def manifest_of(kind: str) -> str:
+def manifest_of(kind: Kind) -> str:
     """Return the name of the manifest of a kind."""
-    return "backup.json" if kind == BACKUP else MANIFEST
+    return "backup.json" if kind == "backup" else MANIFEST
 
 
 def hash_of(path: Path) -> str:
@@ -75,7 +69,7 @@ def file_at(path: Path, name: str) -> File:
 
 
 def write_bundle(
-    place: Folder | Store, kind: str, files: Mapping[File, Path | None], meta: Mapping[str, Any], *,
+    place: Folder | Store, kind: Kind, files: Mapping[File, Path | None], meta: Mapping[str, Any], *,
     name: str | None = None, is_quiet: bool = True,
 ) -> Bundle:  # fmt: skip
     """Put files in a place, and then the manifest, which makes them a bundle.
@@ -99,7 +93,7 @@ def _hash_of(document: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
 
 
-def read_bundle(place: Folder | Store, *kinds: str) -> Bundle:
+def read_bundle(place: Folder | Store, *kinds: Kind) -> Bundle:
     """Return the bundle in a place, which is of one of these kinds; its files are not looked at.
 
     Raises:
@@ -109,11 +103,11 @@ def read_bundle(place: Folder | Store, *kinds: str) -> Bundle:
     for name in names:
         if (text := place.read(name)) is not None:
             return parse_manifest(text, f"{place}/{name}", *kinds)
-    missing = f"{' or '.join(names)} is missing; {KINDS[kinds[0]]}"
-    raise Damaged(f"{place}: is not a complete {' or '.join(kinds)}, {missing}")
+    found = f"is not a complete {' or '.join(kinds)}, {' or '.join(names)} is missing"
+    raise Damaged(f"{place}: {found}; check the path, or write it again")
 
 
-def parse_manifest(text: bytes, path: str, *kinds: str) -> Bundle:
+def parse_manifest(text: bytes, path: str, *kinds: Kind) -> Bundle:
     """Return the bundle that a manifest describes; `path` is where it was found.
 
     Raises:
@@ -136,13 +130,26 @@ def parse_manifest(text: bytes, path: str, *kinds: str) -> Bundle:
         raise Damaged(f"{path}: was changed: it does not have the hash that it states; use another copy")
     try:
         document = document if version == VERSION else _of_november(document)
-        files = _FILES.validate_python(document["files"])
-    except (ValidationError, LookupError, TypeError, AttributeError) as error:
-        raise Damaged(f"{path}: cannot be read ({' '.join(str(error).split())}); use another copy") from error
+    except (LookupError, TypeError, AttributeError) as error:
+        raise Damaged(f"{path}: cannot be read ({type(error).__name__}: {error}); use another copy") from error
+    files = checked(tuple[File, ...], document.get("files"), path)
     if outside := [file.name for file in files if not is_inside(file.name)]:
         raise Damaged(f"{path}: names {outside[0]!r}, which is not a file of the {kind}; use another copy")
     meta = {name: value for name, value in document.items() if name not in _NO_META}
     return Bundle(kind, files, meta)
+
+
+def checked(kind: type[Checked], value: Any, path: str) -> Checked:
+    """Return what a manifest says, if it is of a kind; `path` is where the manifest was found.
+
+    Raises:
+        Damaged: it is not.
+    """
+    try:
+        return TypeAdapter(kind).validate_python(value)
+    except ValidationError as error:
+        where = ".".join(map(str, error.errors()[0]["loc"]))
+        raise Damaged(f"{path}: cannot be read ({where}: {error.errors()[0]['msg']}); use another copy") from error
 
 
 def _of_november(document: dict[str, Any]) -> dict[str, Any]:
@@ -192,8 +199,5 @@ def fetch_bundle(place: Folder | Store, bundle: Bundle, paths: Mapping[str, Path
 def _refuse(place: Folder | Store, bundle: Bundle, names: list[str]) -> None:
     if names:
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        advice = "renew it with `prbench backup --verify`" if bundle.kind == BACKUP else KINDS[bundle.kind]
-        raise Damaged(
-            f"{place}: {', '.join(names[:_NAMED])}{more}: differs from what was written (missing, or size or SHA-256 "
-            f"differ); use another copy, or {advice}"
-        )
+        advice = "use another copy" + (", or `prbench backup --verify`" if bundle.kind == "backup" else "")
+        raise Damaged(f"{place}: {', '.join(names[:_NAMED])}{more}: missing, or not what was written; {advice}")

@@ -12,16 +12,7 @@ from typing import Any
 import sql
 from tasks.aggregate.intervals import has_stale_figures
 from tasks.bundles.archive import unpack, write_archive
-from tasks.bundles.bundle import (
-    CERTIFICATE,
-    MANIFEST,
-    Bundle,
-    Damaged,
-    file_at,
-    read_bundle,
-    verify_bundle,
-    write_bundle,
-)
+from tasks.bundles.bundle import MANIFEST, Bundle, Damaged, file_at, read_bundle, verify_bundle, write_bundle
 from tasks.bundles.stores import Folder
 from tasks.config.job import Job
 from tasks.rules.errors import PipelineError, UsageError
@@ -185,7 +176,7 @@ def _write(file: Path, folder: Path, n_rows: dict[str, int], about: dict[str, An
         (folder / name).write_text(text, encoding="utf-8", newline="")
     names = sorted([*map(member_of, n_rows), *texts])
     files = {file_at(folder / name, name): folder / name for name in names}
-    write_bundle(Folder(folder), CERTIFICATE, files, {**about, "n_rows": n_rows})
+    write_bundle(Folder(folder), "certificate", files, {**about, "n_rows": n_rows})
     beside = file.with_name(f".{file.name}.tmp")
     try:
         digest = write_archive(beside, folder, [MANIFEST, *names])
@@ -205,11 +196,10 @@ def opened(path: Path, folder: Path) -> Bundle:
     """
     unpack(path, folder, _NAME)
     place = Folder(folder, str(path))
-    bundle = read_bundle(place, CERTIFICATE)
+    bundle = read_bundle(place, "certificate")
     if place.files().keys() != {MANIFEST, *(file.name for file in bundle.files)}:
         raise Damaged(f"{path}: its members are not those that the manifest lists; get it again")
     verify_bundle(place, bundle)
-    wrong = [name for name in ("benchmark", "dataset_revision") if not isinstance(bundle.meta.get(name), str)]
-    if wrong:
-        raise Damaged(f"{path}: {MANIFEST} does not say {wrong[0]}; get it again")
+    if not isinstance(bundle.meta.get("benchmark"), str) or not isinstance(bundle.meta.get("dataset_revision"), str):
+        raise Damaged(f"{path}: {MANIFEST} does not say benchmark and dataset_revision; get it again")
     return bundle

@@ -11,7 +11,7 @@ from typing import Any
 from tasks.aggregate.intervals import stale_intervals
 from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.bundles.archive import verified_digest
-from tasks.bundles.bundle import CERTIFICATE, KINDS, Bundle, Damaged, read_bundle, verify_bundle
+from tasks.bundles.bundle import KINDS, Bundle, Damaged, read_bundle, verify_bundle
 from tasks.bundles.stores import Folder, Store
 from tasks.certify import certifying
 from tasks.certify.texts import Ids, Texts, check_ids, check_texts
@@ -163,7 +163,7 @@ class Verification:
     def as_json(self) -> dict[str, Any]:
         """The result for machines."""
         return {
-            "is_confirmed": self.is_confirmed, "kind": CERTIFICATE, "digest": self.digest, **self.about,
+            "is_confirmed": self.is_confirmed, "kind": "certificate", "digest": self.digest, **self.about,
             "leaderboards": {
                 name: {"rows": each.n_rows, "figures": each.n_figures, "differing": len(each.differences)}
                 for name, each in self.compared.items()

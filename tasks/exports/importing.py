@@ -7,17 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from pydantic import TypeAdapter, ValidationError
-
-from tasks.bundles.bundle import (
-    EXPORT,
-    PUBLICATION,
-    Bundle,
-    Damaged,
-    fetch_bundle,
-    read_bundle,
-    verify_bundle,
-)
+from tasks.bundles.bundle import Bundle, Damaged, checked, fetch_bundle, read_bundle, verify_bundle
 from tasks.bundles.stores import Folder, Store
 from tasks.config.job import Job
 from tasks.dataset.rows import parquet_batches
@@ -30,9 +20,6 @@ _ROWS_AT_ONCE = 10_000
 _LATE = ("checks",)
 """Taken last: a data-set revision counts as checked as soon as its checks are here."""
 _OF_CHECKS = ("refusals", "checks")
-
-
-_LISTED = TypeAdapter(list[Exported])
 
 
 class Export(NamedTuple):
@@ -75,13 +62,8 @@ def read_export(folder: Path) -> Export:
 
 def _importable(place: Folder | Store) -> tuple[Bundle, list[Exported]]:
     """Return what is imported of an export or publication: stored tables, and their files."""
-    bundle = read_bundle(place, EXPORT, PUBLICATION)
-    try:
-        tables = [table for table in _LISTED.validate_python(bundle.meta.get("tables")) if not table.is_derived]
-    except ValidationError as error:
-        said = error.errors()[0]
-        where = ".".join(map(str, said["loc"]))
-        raise Damaged(f"{place}: its tables cannot be read ({where}: {said['msg']}); export again") from error
+    bundle = read_bundle(place, "export", "publication")
+    tables = [each for each in checked(list[Exported], bundle.meta.get("tables"), str(place)) if not each.is_derived]
     names = {name for table in tables for name in table.files}
     if unlisted := names - {file.name for file in bundle.files}:
         raise Damaged(f"{place}: {min(unlisted)} is of a table and not among the files; export again")

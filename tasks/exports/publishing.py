@@ -13,10 +13,9 @@ from pathlib import Path
 
 import sql
 from tasks.bundles.bundle import (
-    EXPORT,
     MANIFEST,
-    PUBLICATION,
     Damaged,
+    checked,
     file_at,
     missing_from,
     parse_manifest,
@@ -84,12 +83,12 @@ def _publish_from(job: Job, warehouse: Warehouse, stage: Path, place: Folder | S
         "canaries": "in the database only", "content": content, "state_of": state_of and state_of.isoformat(),
         "warehouse_version": refuse_other_version(warehouse.root), **tables.meta,
     }  # fmt: skip
-    made = write_bundle(place.below(name), PUBLICATION, files | tables.files, meta, is_quiet=job.is_quiet)
+    made = write_bundle(place.below(name), "publication", files | tables.files, meta, is_quiet=job.is_quiet)
     if not is_whole(place, name):
         raise PipelineError(f"{place.below(name)}: files are missing; somebody else removed them, so publish again")
     # Readers see the one before or this one.
     pointer = asdict(Pointer(name, content, made_at.isoformat()))
-    write_bundle(place, PUBLICATION, {}, pointer, name=POINTER)
+    write_bundle(place, "publication", {}, pointer, name=POINTER)
     report.rows = tables.n_rows
     report.notes.append(f"{counted(len(made.files), 'file')} ({made.n_bytes / 1e6:.1f} MB) in {place.below(name)}")
     if len(files) == 1:
@@ -128,11 +127,7 @@ def read_pointer(place: Folder | Store) -> Pointer | None:
     text, path = place.read(POINTER), f"{place}/{POINTER}"
     if text is None:
         return None
-    meta = parse_manifest(text, path, PUBLICATION).meta
-    given = [meta.get(name) for name in Pointer.__dataclass_fields__]
-    if not all(isinstance(each, str) for each in given):
-        raise Damaged(f"{path}: cannot be read; publish to another target")
-    pointer = Pointer(*map(str, given))
+    pointer = checked(Pointer, parse_manifest(text, path, "publication").meta, path)
     folder, _, name = pointer.publication.partition("/")
     if folder != FOLDER or not _NAME.fullmatch(name):
         raise Damaged(f"{path}: names {pointer.publication!r}, which is not a publication; publish to another target")
@@ -142,7 +137,9 @@ def read_pointer(place: Folder | Store) -> Pointer | None:
 def is_whole(place: Folder | Store, publication: str) -> bool:
     """Whether all files that a publication lists are there, in their sizes."""
     shelf = place.below(publication)
-    return shelf.read(MANIFEST) is not None and not missing_from(shelf, read_bundle(shelf, PUBLICATION, EXPORT).files)
+    return shelf.read(MANIFEST) is not None and not missing_from(
+        shelf, read_bundle(shelf, "publication", "export").files
+    )
 
 
 def published_in(place: Folder | Store) -> Folder | Store:

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import sql
-from tasks.bundles.bundle import EXPORT, File, file_at, write_bundle
+from tasks.bundles.bundle import File, file_at, write_bundle
 from tasks.bundles.stores import Folder, Store
 from tasks.config.job import Job
 from tasks.rules.errors import PipelineError, UsageError
@@ -163,7 +163,7 @@ def export_tables(
                 written = write_tables(reader, folder, chosen, benchmark, rows_a_file=rows_a_file)
                 place = Folder(folder) if isinstance(target, Path) else target
                 meta = {"canaries": "left out", **written.meta}
-                write_bundle(place, EXPORT, written.files, meta, is_quiet=job.is_quiet)
+                write_bundle(place, "export", written.files, meta, is_quiet=job.is_quiet)
         except OSError as error:
             raise PipelineError(f"{target}: cannot be written ({error.strerror}); free some space") from error
     filled = sum(1 for table in written.tables if table.n_rows)

@@ -15,18 +15,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tasks.bundles.bundle import (
-    BACKUP,
-    Bundle,
-    Damaged,
-    File,
-    fetch_bundle,
-    file_at,
-    is_inside,
-    manifest_of,
-    read_bundle,
-    write_bundle,
-)
+from tasks.bundles.bundle import Bundle, Damaged, File, fetch_bundle, file_at, is_inside, read_bundle, write_bundle
 from tasks.bundles.stores import Folder, Store, kept_as, work_folder
 from tasks.config.job import Job
 from tasks.console import notice
@@ -39,7 +28,7 @@ from warehouse import FILE as VERSION_FILE
 from warehouse.files import is_named_after, sync
 from warehouse.locks import file_lock
 
-_RECORD = manifest_of(BACKUP)
+_RECORD = "backup.json"
 _FILES = "files/"
 """The folder of all copies; what lies in it and is in no manifest is removed."""
 _LOCK = "backup.lock"
@@ -102,7 +91,7 @@ def backup(job: Job, target: Path | Store, *, must_verify: bool = False) -> Stag
     try:
         with warehouse.writing(notice), file_lock(lock, wait=False), work_folder(warehouse, "backup") as stage:
             there = place.files()
-            last = read_bundle(place, BACKUP).files if _RECORD in there else ()
+            last = read_bundle(place, "backup").files if _RECORD in there else ()
             copies = _Copies(stage, {
                 _path_of(file): file for file in last if there.get(file.name) == file.n_bytes
                 and (not must_verify or place.hash_of(file.name) == file.sha256)
@@ -111,7 +100,7 @@ def backup(job: Job, target: Path | Store, *, must_verify: bool = False) -> Stag
             n_new_bytes = sum(path.stat().st_size for path in copies.new.values())
             place.put(copies.new, is_quiet=job.is_quiet)
             refuse_if_lost(warehouse.root)
-            made = write_bundle(place, BACKUP, dict.fromkeys(files), {"made_at": made_at})
+            made = write_bundle(place, "backup", dict.fromkeys(files), {"made_at": made_at})
             needed = {file.name for file in files}
             place.remove([name for name in there if name.startswith(_FILES) and name not in needed])
     except OSError as error:
@@ -203,7 +192,7 @@ def restore(job: Job, source: Path | Store) -> StageReport:
         WarehouseError: the backup is of a warehouse of another version.
     """
     place = Folder(source) if isinstance(source, Path) else source
-    made, warehouse = read_bundle(place, BACKUP), Warehouse(job.warehouse)
+    made, warehouse = read_bundle(place, "backup"), Warehouse(job.warehouse)
     if not all(is_inside(_path_of(file)) for file in made.files):
         raise Damaged(f"{place}/{_RECORD}: names files outside of the warehouse; use another copy")
     _refuse_filled(warehouse.root)
@@ -213,7 +202,7 @@ def restore(job: Job, source: Path | Store) -> StageReport:
             stage = warehouse.root / _STAGE
             if not (stage / _RECORD).exists():
                 _stage(job, place, made, stage)
-            elif read_bundle(Folder(stage), BACKUP) != made:
+            elif read_bundle(Folder(stage), "backup") != made:
                 raise UsageError(f"{warehouse.root}: another backup was being restored here; empty the folder first")
             _put_in_place(stage, warehouse.root)
             warehouse.publish()
@@ -249,7 +238,7 @@ def _stage(job: Job, place: Folder | Store, made: Bundle, stage: Path) -> None:
     refuse_other_version(stage)
     for each in {*paths.values(), *(path.parent for path in paths.values())}:
         sync(each)
-    write_bundle(Folder(stage), BACKUP, dict.fromkeys(made.files), made.meta)
+    write_bundle(Folder(stage), "backup", dict.fromkeys(made.files), made.meta)
 
 
 def _put_in_place(stage: Path, root: Path) -> None:

@@ -109,4 +109,4 @@ def test_an_export_with_a_damaged_file_is_refused_before_a_warehouse_is_made(
     listed = {"format": "prbench-export", "version": 1, "made_at": "2026-11-22", "benchmarks": [], "tables": [table]}
     (exported / "manifest.json").write_text(json.dumps(listed), encoding="utf-8")
     (exported / "runs.parquet").write_bytes(b"PAR1")
-    assert "differs from what was written" in refused("import", "warehouse", str(exported))
+    assert "missing, or not what was written" in refused("import", "warehouse", str(exported))

@@ -82,7 +82,7 @@ def test_a_bundle_comes_back_from_every_place_as_it_was_written(
             lambda: verify_bundle(there, made),
             lambda: fetch_bundle(there, made, {name: tmp_path / "again" / name for name in CONTENT}, is_quiet=True),
         ):
-            with pytest.raises(Damaged, match=one_line("a.parquet: differs from what was written")):
+            with pytest.raises(Damaged, match=one_line("a.parquet: missing, or not what was written")):
                 look()
     there.remove([manifest_of(kind)])
     with pytest.raises(Damaged, match=f"is not a complete {kind}, {manifest_of(kind)} is missing"):

@@ -266,8 +266,8 @@ def _twice(name: str) -> Callable[[Members], None]:
     (_with("figures/leaderboard.jsonl", b"[]\n"), None, "a row of a leaderboard is no object"),
     (_with("rows/tasks.jsonl", b" " * 60_000_000), None, "it would unpack to"),
     (_with("rows/other.jsonl"), lambda found: found["files"].pop(), "its members are not those that"),
-    (_with("rows/other.jsonl"), lambda found: found["files"][0].update(n_bytes=1), "differs from what was written"),
-    (_with("rows/other.jsonl"), lambda found: found["files"][0].update(sha256="0"), "differs from what was written"),
+    (_with("rows/other.jsonl"), lambda found: found["files"][0].update(n_bytes=1), "missing, or not what was written"),
+    (_with("rows/other.jsonl"), lambda found: found["files"][0].update(sha256="0"), "missing, or not what was written"),
     (_with("rows/other.jsonl"), lambda found: found.update(benchmark=None), "does not say benchmark"),
     (_with("rows/other.jsonl"), lambda found: found.update(format=1), "other.zip/manifest.json: is not a prbench-cert"),
 ])  # fmt: skip

@@ -257,8 +257,11 @@ DAMAGE = {
     "no manifest": (lambda folder: (folder / "manifest.json").unlink(), "not a complete export"),
     "no tables": (lambda folder: rewritten(folder, tables=None), "cannot be read"),
     "a file that is not listed": (lambda folder: rewritten(folder, files=[]), "is of a table and not among the files"),
-    "a file gone": (lambda folder: (folder / "verdicts.parquet").unlink(), "verdicts.parquet: differs from what was"),
-    "a byte changed": (flip_a_byte, "verdicts.parquet: differs from what was written"),
+    "a file gone": (
+        lambda folder: (folder / "verdicts.parquet").unlink(),
+        "verdicts.parquet: missing, or not",
+    ),
+    "a byte changed": (flip_a_byte, "verdicts.parquet: missing, or not what was written"),
 }
 
 
@@ -291,7 +294,7 @@ def test_an_export_in_a_store_is_the_one_in_a_folder_and_is_imported_from_there(
 
 
 @pytest.mark.parametrize(("case", "reason"), [
-    ("changed", "memory://bucket/prefix: verdicts.parquet: differs from what was written"),
+    ("changed", "memory://bucket/prefix: verdicts.parquet: missing, or not what was written"),
     ("no manifest", "not a complete export"),
 ])  # fmt: skip
 def test_a_damaged_export_in_a_store_is_refused(case: str, reason: str, exported: Path, store: Store) -> None:

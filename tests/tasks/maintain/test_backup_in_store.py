@@ -106,7 +106,7 @@ def test_a_damaged_copy_is_refused_before_anything_is_restored_and_renewed_by_ve
     name = next(name for name in store.files() if "parts/responses" in name)
     content = store.read(name) or b""
     store.write(name, content[:-1] + b"?")
-    with pytest.raises(PipelineError, match="differs from what was written"):
+    with pytest.raises(PipelineError, match="missing, or not what was written"):
         restore(into(job, tmp_path / "restored"), store)
     assert not list((tmp_path / "restored").rglob("*.parquet"))
 
@@ -114,7 +114,7 @@ def test_a_damaged_copy_is_refused_before_anything_is_restored_and_renewed_by_ve
     assert 1 == backup(job, store, must_verify=True).rows
     assert content == store.read(name)
     store.remove([name])
-    with pytest.raises(PipelineError, match="differs from what was written"):
+    with pytest.raises(PipelineError, match="missing, or not what was written"):
         restore(into(job, tmp_path / "restored"), store)
 
 
