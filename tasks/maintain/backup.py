@@ -111,19 +111,15 @@ def backup(job: Job, target: Path | Store, *, must_verify: bool = False) -> Stag
 
 
 def _refuse_others(warehouse: Warehouse, place: Folder | Store) -> None:
-    if isinstance(place, Store):
-        names = place.files()
-        # An upload that was killed before its manifest was written has left copies alone.
-        if _RECORD not in names and not all(name.startswith(_FILES) for name in names):
-            raise UsageError(f"{place}: holds files that are not a backup; name an empty prefix")
-        return
-    folder = place.path
-    if folder.resolve().is_relative_to(warehouse.root.resolve()):
-        raise UsageError(f"{folder}: is inside the warehouse; name a folder elsewhere, best on another disk")
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder}: is not a folder; name another one")
-    if content_of(folder) and not any((folder / name).exists() for name in (_RECORD, _LOCK)):
-        raise UsageError(f"{folder}: holds files that are not a backup; name an empty folder")
+    if isinstance(place, Folder):
+        if place.path.resolve().is_relative_to(warehouse.root.resolve()):
+            raise UsageError(f"{place}: is inside the warehouse; name a folder elsewhere, best on another disk")
+        if place.path.exists() and not place.path.is_dir():
+            raise UsageError(f"{place}: is not a folder; name another one")
+    names = {name.partition("/")[0] for name in place.files()} if isinstance(place, Store) else content_of(place.path)
+    # An upload that was killed before its manifest was written has left copies alone.
+    if _RECORD not in names and {*names} - {_FILES.rstrip("/")}:
+        raise UsageError(f"{place}: holds files that are not a backup; name an empty place")
 
 
 def _files(warehouse: Warehouse, copies: _Copies) -> list[File]:

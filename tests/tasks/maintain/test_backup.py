@@ -17,7 +17,7 @@ import pytest
 
 from tasks.config.job import Job
 from tasks.maintain.backup import backup, restore
-from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.errors import UsageError
 from tests.builders import job_on, response, rows_in
 from tests.faults.server import FaultServer
 from tests.tasks.run.runs import judged, prepared, sampled
@@ -216,30 +216,6 @@ def test_a_backup_while_a_run_writes_is_of_one_moment(job: Job, folder: Path, tm
 
 
 # damage and refusals
-
-
-def test_a_damaged_copy_is_named_and_nothing_is_restored(job: Job, folder: Path, tmp_path: Path) -> None:
-    backup(job, folder)
-    victim = sorted((folder / "files").rglob("*.parquet"))[0]
-    flip_a_byte(victim)
-    restored = into(job, tmp_path / "restored")
-
-    with pytest.raises(PipelineError, match=victim.name) as caught:
-        restore(restored, folder)
-    assert 1 == len(str(caught.value).splitlines())
-    assert not list(restored.warehouse.rglob("*.parquet"))
-    # Looking at sizes alone does not show it, reading does.
-    backup(job, folder)
-    assert victim.read_bytes() != (job.warehouse / victim.relative_to(folder / "files")).read_bytes()
-    backup(job, folder, must_verify=True)
-    restore(restored, folder)
-    assert content(job) == content(restored)
-
-
-def flip_a_byte(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
 
 
 def test_a_warehouse_that_holds_something_is_not_restored_into(job: Job, folder: Path) -> None:

@@ -153,6 +153,6 @@ def test_a_backup_of_november_is_restored_and_renewed(has_hash: bool, job: Job, 
 def test_a_prefix_that_holds_something_else_is_left_as_it_is(job: Job, store: Store) -> None:
     store.write("notes.txt", b"mine")
 
-    with pytest.raises(UsageError, match="holds files that are not a backup; name an empty prefix"):
+    with pytest.raises(UsageError, match="holds files that are not a backup; name an empty place"):
         backup(job, store)
     assert {"notes.txt": 4} == store.files()
