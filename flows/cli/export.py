@@ -147,9 +147,6 @@ def export_review(
     )])  # fmt: skip
 
 
-_PATH = click.Path(path_type=Path)
-
-
 @command("split", "model", "judge", "vintage-shown", of=export, name="inspect")
 @click.argument("folder", type=_PATH)
 def export_inspect(context: Context, folder: Path) -> int:

@@ -46,7 +46,7 @@ class _Megabytes(Callback):  # type: ignore[misc]  # fsspec ships without types
 
 
 @contextmanager
-def transfer(what: str, address: str, n_bytes: int, *, is_quiet: bool) -> Iterator[Callback]:
+def _transfer(what: str, address: str, n_bytes: int, *, is_quiet: bool) -> Iterator[Callback]:
     """A callback for fsspec that shows the progress of an upload or a download, if it is large."""
     n_megabytes, label = n_bytes // _MEGABYTE, f"{address} (MB)"
     totals = {label: n_megabytes} if n_megabytes >= _WORTH_TELLING_MB else {}
@@ -118,20 +118,18 @@ class Store:
 
     def put(self, files: Mapping[str, Path], *, is_quiet: bool) -> None:
         """Copy files of this machine to these names."""
-        if not files:
-            return
         n_bytes = sum(path.stat().st_size for path in files.values())
-        with in_one_line(self.address), transfer("upload", self.address, n_bytes, is_quiet=is_quiet) as callback:
-            names = [self._path(name) for name in files]
-            self.filesystem.put([str(path) for path in files.values()], names, callback=callback)
+        self._copy("upload", list(map(str, files.values())), list(map(self._path, files)), n_bytes, is_quiet=is_quiet)
 
     def get(self, files: Mapping[str, Path], n_bytes: int, *, is_quiet: bool) -> None:
         """Copy the files of these names to this machine; the caller has seen that they stay where they should."""
-        if not files:
-            return
-        with in_one_line(self.address), transfer("download", self.address, n_bytes, is_quiet=is_quiet) as callback:
-            names = [self._path(name) for name in files]
-            self.filesystem.get(names, [str(path) for path in files.values()], callback=callback)
+        self._copy("download", list(map(self._path, files)), list(map(str, files.values())), n_bytes, is_quiet=is_quiet)
+
+    def _copy(self, what: str, sources: list[str], targets: list[str], n_bytes: int, *, is_quiet: bool) -> None:
+        copy = self.filesystem.put if what == "upload" else self.filesystem.get
+        with in_one_line(self.address), _transfer(what, self.address, n_bytes, is_quiet=is_quiet) as callback:
+            if sources:
+                copy(sources, targets, callback=callback)
 
     def hash_of(self, name: str) -> str:
         """The SHA-256 of a file, which is read for it."""

@@ -168,7 +168,7 @@ class Verification:
                 name: {"rows": each.n_rows, "figures": each.n_figures, "differing": len(each.differences)}
                 for name, each in self.compared.items()
             }, "differences": [asdict(each) for each in self.differences], "other_sql": self.other_sql,
-            "ids": asdict(self.ids), "notes": self.notes, "texts": None if self.texts is None else self.texts.as_json,
+            "ids": asdict(self.ids), "notes": self.notes, "texts": None if self.texts is None else asdict(self.texts),
         }  # fmt: skip
 
     @property
@@ -203,8 +203,8 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
         if not any(each.n_figures or each.differences for each in compared.values()):
             raise Damaged(f"{file}: holds no figures; it was not made by `prbench certify`")
         key = about["benchmark"], about["dataset_revision"]
-        checked = check_texts(folder, *key, texts) if texts else None
-        ids = check_ids(folder, *key, checked.by_hash if checked else {})
+        checked, by_hash = check_texts(folder, *key, texts) if texts else (None, {})
+        ids = check_ids(folder, *key, by_hash)
     return Verification(actual, about, compared, ids, other, notes, checked)
 
 

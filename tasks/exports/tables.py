@@ -1,12 +1,12 @@
 """Tables as Parquet files, in a folder or a store."""
 
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import sql
 from tasks.bundles.bundle import File, file_at, write_bundle
@@ -54,21 +54,12 @@ class Exported:
     files: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Written:
-    """Tables as files: when they were written (UTC), of which benchmarks, and each file with its path here."""
+class Written(NamedTuple):
+    """Tables as files: each file with its path here, and what a manifest says beside the files."""
 
-    made_at: str
-    benchmarks: tuple[str, ...]
     tables: tuple[Exported, ...]
     files: dict[File, Path]
-
-    @property
-    def meta(self) -> dict[str, Any]:
-        """What a manifest says of them beside the files."""
-        return {
-            "made_at": self.made_at, "benchmarks": self.benchmarks, "tables": [asdict(table) for table in self.tables],
-        }  # fmt: skip
+    meta: dict[str, Any]
 
     @property
     def n_rows(self) -> int:
@@ -125,7 +116,8 @@ def write_tables(
         tables.append(Exported(name, name not in TABLES, columns, n_rows, tuple(paths)))
     found = reader.rows("select distinct benchmark from task_rows order by benchmark")
     benchmarks = tuple(row["benchmark"] for row in found if benchmark in {None, row["benchmark"]})
-    return Written(made_at, benchmarks, tuple(tables), files)
+    meta = {"made_at": made_at, "benchmarks": benchmarks, "tables": [asdict(table) for table in tables]}
+    return Written(tuple(tables), files, meta)
 
 
 def _pieces(reader: Reader, name: str, query: str, rows_a_file: int) -> list[str]:
@@ -159,9 +151,9 @@ def export_tables(
     with Warehouse(job.warehouse).reader() as reader:
         chosen = chosen_tables(reader, names or [name for name in TABLES if name not in NOT_EXPORTED])
         try:
-            with _folder_for(target) as folder:
-                written = write_tables(reader, folder, chosen, benchmark, rows_a_file=rows_a_file)
-                place = Folder(folder) if isinstance(target, Path) else target
+            place = Folder(target) if isinstance(target, Path) else target
+            with nullcontext(target) if isinstance(target, Path) else TemporaryDirectory(prefix="prbench-") as folder:
+                written = write_tables(reader, Path(folder), chosen, benchmark, rows_a_file=rows_a_file)
                 meta = {"canaries": "left out", **written.meta}
                 write_bundle(place, "export", written.files, meta, is_quiet=job.is_quiet)
         except OSError as error:
@@ -170,17 +162,6 @@ def export_tables(
     size = f"{written.n_bytes() / 1e6:.1f} MB"
     note = f"{counted(written.n_rows, 'row')} of {counted(filled, 'table')} in {target} ({size})"
     return StageReport("export", rows=written.n_rows, notes=[note])
-
-
-@contextmanager
-def _folder_for(target: Path | Store) -> Iterator[Path]:
-    """The folder to write to: the target itself, or one for what is to be uploaded."""
-    if isinstance(target, Path):
-        target.mkdir(parents=True, exist_ok=True)
-        yield target
-    else:
-        with TemporaryDirectory(prefix="prbench-") as temporary:
-            yield Path(temporary)
 
 
 def meaning_of_table(name: str) -> str:

@@ -1,6 +1,5 @@
 """Publications: whole, of one state, and named by a pointer that is replaced last."""
 
-import hashlib
 import json
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sql
+from tasks.bundles.bundle import read_bundle, verify_bundle
 from tasks.bundles.stores import Store
 from tasks.config.job import Job
 from tasks.exports.importing import import_tables, opened_export
@@ -61,14 +61,10 @@ def publications(store: Store) -> set[str]:
 
 def test_a_publication_has_the_database_and_every_public_table_as_its_manifest_says(job: Job, store: Store) -> None:
     report = publish(job, store)
-    listed, files = manifest(store), latest(store).files()
-    said = listed["files"]
+    bundle, listed, files = read_bundle(latest(store), "publication"), manifest(store), latest(store).files()
+    verify_bundle(latest(store), bundle)
 
-    assert {file["name"]: file["n_bytes"] for file in said} == {
-        name: size for name, size in files.items() if name != "manifest.json"
-    }
-    for file in said:
-        assert file["sha256"] == hashlib.sha256(latest(store).read(file["name"]) or b"").hexdigest()
+    assert {"manifest.json", *(file.name for file in bundle.files)} == files.keys()
     names = {table["name"] for table in listed["tables"]}
     assert names == (TABLES.keys() - {"retractions", "removals"}) | sql.schema()["marts"].keys()
     assert {f"tables/{name}/part-0.parquet" for name in names} <= files.keys()
