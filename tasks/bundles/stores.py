@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import fsspec
 from fsspec.callbacks import Callback
+from fsspec.registry import known_implementations
 
 from tasks.console import advance, progress
 from tasks.dataset.foreign_files import open_inside, open_regular
@@ -267,15 +269,16 @@ def place(given: str) -> Path | Store:
     """
     scheme, mark, rest = given.partition("://")
     if not mark:
-        return _path(given)
+        scheme, colon, rest = given.partition(":")
+        if colon and scheme.lower() in fsspec.available_protocols():
+            raise UsageError(f"{given}: an address has two slashes: {scheme}://{rest.lstrip('/')}; a folder, ./{given}")
+        return Path(given)
     scheme = scheme.lower()
     if _KEYS.match(rest) and scheme not in _LOCAL:
         raise UsageError(
             f"{scheme}://...: an address must hold no keys and no parameters; set keys where the library of "
             f"{scheme}:// looks for them (environment, profile or role)"
         )
-    import fsspec
-
     if scheme in _LOCAL:
         return Path(fsspec.filesystem(scheme)._strip_protocol(given))
     if scheme not in fsspec.available_protocols():
@@ -290,20 +293,7 @@ def place(given: str) -> Path | Store:
     return Store(given.rstrip("/"), filesystem, root.rstrip("/"))
 
 
-def _path(given: str) -> Path:
-    scheme, colon, rest = given.partition(":")
-    if colon:
-        import fsspec
-
-        if scheme.lower() in fsspec.available_protocols():
-            raise UsageError(f"{given}: an address has two slashes: {scheme}://{rest.lstrip('/')}; a folder, ./{given}")
-    return Path(given)
-
-
 def _refuse_without_library(given: str, scheme: str) -> None:
-    import fsspec
-    from fsspec.registry import known_implementations
-
     try:
         fsspec.get_filesystem_class(scheme)
     except ImportError as error:
