@@ -143,33 +143,25 @@ def verify(context: Context, target: str, digest: str | None, texts: tuple[Path,
       prbench verify s3://bucket/prbench               a backup, an export, or the latest publication
     """
     from tasks.bundles.stores import place
-    from tasks.certify.verifying import verify as verified
-    from tasks.certify.verifying import verify_files
+    from tasks.certify import verifying
 
     given = place(target)
     if not isinstance(given, Path) or given.is_dir():
         if digest or texts:
             raise click.UsageError("--digest and --texts are for certificates")
-        bundle = verify_files(given)
-        if context.as_json:
-            show_json({"is_confirmed": True, "kind": bundle.kind, "files": len(bundle.files), "bytes": bundle.n_bytes})
-        else:
-            size = f"{len(bundle.files)} files, {bundle.n_bytes / 1e6:.1f} MB"
-            click.echo(f"verify: {bundle.kind} ({size}): every size and SHA-256 is what its manifest says")
-        return 0
-    found = verified(given, digest=digest, texts=texts)
+        return report_done(context, verifying.verify_files(given))
+    found = verifying.verify(given, digest=digest, texts=texts)
     if context.as_json:
         show_json(found.as_json)
     else:
-        _show_differences(found.differences)
+        if found.differences:
+            _show_differences(found.differences)
         for line in (*(found.texts.differing if found.texts else ()), *found.lines):
             click.echo(line)
     return 0 if found.is_confirmed else 1
 
 
 def _show_differences(differences: Sequence["Difference"]) -> None:
-    if not differences:
-        return
     columns = ["leaderboard", *(name.removesuffix("_name") for name in _ABOUT), "figure", "certified", "recomputed"]
     rows = [
         [each.leaderboard, *(each.row.get(name) for name in _ABOUT), each.column or "row", *map(_exact, each.values)]
@@ -224,8 +216,7 @@ def remove_response(
     given = context.arguments
     choice = Choice(response_ids, given.models, given.tasks, given.trial_numbers, given.vintage, longer_than)
     if dry_run:
-        rows = chosen(context.job, choice)
-        shown = [tuple(row[name] for name in _SHOWN) for row in rows]
+        shown = [tuple(row[name] for name in _SHOWN) for row in chosen(context.job, choice)]
         show_rows(context.as_json, _SHOWN, shown, if_empty="No stored response matches.")
         return 0
     return report_done(context, removed(context.job, choice, reason))

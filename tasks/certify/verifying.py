@@ -11,12 +11,13 @@ from typing import Any
 from tasks.aggregate.intervals import stale_intervals
 from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.bundles.archive import verified_digest
-from tasks.bundles.bundle import KINDS, Bundle, Damaged, read_bundle, verify_bundle
+from tasks.bundles.bundle import KINDS, Damaged, read_bundle, verify_bundle
 from tasks.bundles.stores import Folder, Store
 from tasks.certify import certifying
 from tasks.certify.texts import Ids, Texts, check_ids, check_texts
 from tasks.exports.publishing import published_in
 from tasks.rules.errors import UsageError
+from tasks.run.writing import StageReport
 from warehouse import Derivation, Reader, WarehouseError
 
 Row = Mapping[str, Any]
@@ -208,8 +209,8 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
     return Verification(actual, about, compared, ids, other, notes, checked)
 
 
-def verify_files(source: Path | Store) -> Bundle:
-    """Read all files of a backup, an export or the latest publication at a target, and return what they are.
+def verify_files(source: Path | Store) -> StageReport:
+    """Read all files of a backup, an export or the latest publication at a target, and say which of these it is.
 
     Raises:
         Damaged: it is none of these, or a file is not what its manifest says.
@@ -217,7 +218,8 @@ def verify_files(source: Path | Store) -> Bundle:
     place = published_in(Folder(source) if isinstance(source, Path) else source)
     bundle = read_bundle(place, *KINDS)
     verify_bundle(place, bundle)
-    return bundle
+    size = f"{len(bundle.files)} files ({bundle.n_bytes / 1e6:.1f} MB)"
+    return StageReport("verify", len(bundle.files), notes=[f"{bundle.kind}, {size} are as its manifest says"])
 
 
 def _other_sql(folder: Path, names: Iterable[str]) -> list[str]:
