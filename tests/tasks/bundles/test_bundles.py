@@ -1,7 +1,6 @@
 """A bundle of each kind comes back as it was written from every place, and none that was changed."""
 
 import json
-import os
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,12 +20,12 @@ from tasks.bundles.bundle import (
     write_bundle,
 )
 from tasks.bundles.stores import Folder, Store, place
-from tasks.rules.errors import PipelineError
 from tests.builders import one_line
 from tests.tasks.bundles.manifests import sealed
 from tests.tasks.bundles.s3 import bucket
 
 CONTENT = {"a.parquet": b"PAR1", "deeper/b.jsonl": '{"name": "é"}\n'.encode(), "empty": b""}
+FILE = {"n_bytes": 4, "sha256": "0" * 64}
 META = {"made_at": "2026-11-25T16:00:00+00:00", "tables": [{"name": "tasks", "n_rows": 3, "files": ["a.parquet"]}]}
 
 
@@ -89,29 +88,22 @@ def test_a_bundle_comes_back_from_every_place_as_it_was_written(
         read_bundle(there, kind)
 
 
-def test_files_that_lie_there_already_are_listed_and_not_copied(source: Path) -> None:
-    here, before = Folder(source), (source / "a.parquet").stat().st_ino
-    made = written(source, here, "export")
-    again = write_bundle(here, "export", dict.fromkeys(made.files), META)
-
-    assert (made, before) == (again, (source / "a.parquet").stat().st_ino)
-    verify_bundle(here, again)
-
-
 SPOILED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "another kind": (lambda found: found.update(format="prbench-backup"), "is not a prbench-export; check the path"),
-    "no kind": (lambda found: found.update(format=1), "is not a prbench-export; check the path"),
     "a newer format": (lambda found: found.update(version=9), "is of version 9"),
     "a version in words": (lambda found: found.update(version="2"), "does not say its version"),
     "no files": (lambda found: found.update(files=None), "cannot be read"),
     "a size in words": (lambda found: found["files"][0].update(n_bytes="many"), "cannot be read"),
     "a file without a hash": (lambda found: found["files"][0].pop("sha256"), "cannot be read"),
-    **{
-        f"the name {name}": (
-            lambda found, name=name: found["files"][0].update(name=name), "which is not a file of the export",  # type: ignore[misc]
-        ) for name in ("/outside", "../outside", "files/../../outside", "files//outside", "./outside", ".", "")
-    },
 }  # fmt: skip
+NAMES = ("/outside", "../outside", "files/../../outside", "files//outside", "./outside", ".", "")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_that_is_no_plain_path_in_the_folder_is_refused(name: str) -> None:
+    document = {"format": "prbench-export", "version": 2, "files": [{**FILE, "name": name}]}
+    with pytest.raises(Damaged, match=one_line("which is not a file of the export")):
+        parse_manifest(sealed(document), "manifest.json", "export")
 
 
 @pytest.mark.parametrize("case", SPOILED)
@@ -145,21 +137,6 @@ def test_every_flipped_bit_of_a_manifest_is_found(source: Path) -> None:
             parse_manifest(other, "backup.json", "backup")
 
 
-def test_links_and_pipes_are_not_read(source: Path, tmp_path: Path) -> None:
-    made = written(source, Folder(source), "export")
-    (source / "a.parquet").rename(tmp_path / "elsewhere")
-    (source / "a.parquet").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(PipelineError, match="leads out of"):
-        verify_bundle(Folder(source), made)
-    (source / "empty").unlink()
-    os.mkfifo(source / "empty")
-    (source / "a.parquet").unlink()
-    (tmp_path / "elsewhere").rename(source / "a.parquet")
-    with pytest.raises(PipelineError, match="is not a regular file"):
-        verify_bundle(Folder(source), made)
-
-
-FILE = {"n_bytes": 4, "sha256": "0" * 64}
 NOVEMBER: dict[str, dict[str, Any]] = {
     "backup": {"made_at": "2026-11-01", "files": [{"path": "a", "stored_as": "files/a.0000000000000000", **FILE}]},
     "export": {

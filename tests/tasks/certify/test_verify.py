@@ -6,7 +6,7 @@ import random
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -47,29 +47,18 @@ def test_a_certificate_with_the_published_digest_is_accepted_and_one_with_anothe
         verify(certificate, digest="0" * 64)
 
 
-def unfound(certificate: Path, copy: Path, places: Iterable[int]) -> list[int]:
-    """The places at which a flipped bit is not found; each byte is put back."""
+def test_a_flipped_bit_is_found_at_every_single_place(certificate: Path, tmp_path: Path) -> None:
     content, bits = certificate.read_bytes(), random.Random(7)
-    copy.write_bytes(content)
-    missed = []
+    (copy := tmp_path / "copy.zip").write_bytes(content)
     with copy.open("r+b", buffering=0) as file:
-        for place in places:
+        for place in range(len(content)):
             file.seek(place)
             file.write(bytes([content[place] ^ (1 << bits.randrange(8))]))
-            try:
+            with pytest.raises(Refused):
                 verified_digest(copy, None)
-            except Refused:
-                pass
-            else:
-                missed.append(place)
             file.seek(place)
             file.write(content[place : place + 1])
-    assert copy.read_bytes() == content
-    return missed
-
-
-def test_a_flipped_bit_is_found_at_every_single_place(certificate: Path, tmp_path: Path) -> None:
-    assert [] == unfound(certificate, tmp_path / "copy.zip", range(certificate.stat().st_size))
+    assert verified_digest(copy, None)
 
 
 @pytest.mark.parametrize("change", [
@@ -266,7 +255,6 @@ def _twice(name: str) -> Callable[[Members], None]:
     (_with("figures/leaderboard.jsonl", b"[]\n"), None, "a row of a leaderboard is no object"),
     (_with("rows/tasks.jsonl", b" " * 60_000_000), None, "it would unpack to"),
     (_with("rows/other.jsonl"), lambda found: found["files"].pop(), "its members are not those that"),
-    (_with("rows/other.jsonl"), lambda found: found["files"][0].update(n_bytes=1), "missing, or not what was written"),
     (_with("rows/other.jsonl"), lambda found: found["files"][0].update(sha256="0"), "missing, or not what was written"),
     (_with("rows/other.jsonl"), lambda found: found.update(benchmark=None), "does not say benchmark"),
     (_with("rows/other.jsonl"), lambda found: found.update(format=1), "other.zip/manifest.json: is not a prbench-cert"),

@@ -293,16 +293,10 @@ def test_an_export_in_a_store_is_the_one_in_a_folder_and_is_imported_from_there(
         export_tables(filled, store)
 
 
-@pytest.mark.parametrize(("case", "reason"), [
-    ("changed", "memory://bucket/prefix: verdicts.parquet: missing, or not what was written"),
-    ("no manifest", "not a complete export"),
-])  # fmt: skip
-def test_a_damaged_export_in_a_store_is_refused(case: str, reason: str, exported: Path, store: Store) -> None:
+def test_a_damaged_export_in_a_store_is_refused(exported: Path, store: Store) -> None:
     store.put({path.name: path for path in exported.iterdir()}, is_quiet=True)
-    if case == "changed":
-        store.write("verdicts.parquet", b"?" + (store.read("verdicts.parquet") or b"")[1:])
-    else:
-        store.remove(["manifest.json"])
+    store.write("verdicts.parquet", b"?" + (store.read("verdicts.parquet") or b"")[1:])
 
-    with pytest.raises(PipelineError, match=reason), opened_export(store, is_quiet=True):
+    said = r"memory://bucket/prefix: verdicts\.parquet: missing, or not what was written"
+    with pytest.raises(PipelineError, match=said), opened_export(store, is_quiet=True):
         pass

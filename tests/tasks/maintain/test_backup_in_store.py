@@ -14,15 +14,11 @@ from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply
 from tasks.maintain import backup, restore
 from tasks.rules.errors import PipelineError, UsageError
-from tests.builders import job_on, response
+from tests.builders import job_on
 from tests.tasks.bundles.manifests import sealed
 from tests.tasks.bundles.memory import Cut
+from tests.tasks.maintain.test_backup import add_part, into
 from warehouse import Warehouse
-
-
-def add_part(job: Job, task_id: str) -> None:
-    Warehouse(job.warehouse).write("responses", [response(task_id)])
-    Warehouse(job.warehouse).publish()
 
 
 @pytest.fixture
@@ -38,10 +34,6 @@ def job(tmp_path: Path) -> Job:
 
     asyncio.run(one())
     return job
-
-
-def into(job: Job, folder: Path) -> Job:
-    return job.model_copy(update={"warehouse": folder})
 
 
 def held(folder: Path) -> dict[str, str]:
@@ -68,31 +60,21 @@ def test_what_comes_back_from_a_store_is_what_comes_back_from_a_folder(job: Job,
     assert [] == list(job.warehouse.glob(".backup*"))
 
 
-def test_an_upload_that_was_cut_off_is_no_backup_and_the_next_one_is_whole(
+def test_an_upload_that_was_cut_off_is_no_backup_and_leaves_the_last_one_as_it_was(
     job: Job, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with monkeypatch.context() as patched:
-        Cut(patched, 3)
-        with pytest.raises(KeyboardInterrupt):
-            backup(job, store)
+    def cut_off(n_files: int) -> None:
+        with monkeypatch.context() as patched:
+            Cut(patched, n_files)
+            with pytest.raises(KeyboardInterrupt):
+                backup(job, store)
+
+    cut_off(3)
     with pytest.raises(PipelineError, match=r"is not a complete backup, backup\.json is missing"):
         restore(into(job, tmp_path / "restored"), store)
     backup(job, store)
-
-    restore(into(job, tmp_path / "restored"), store)
-    assert 1 == n_responses(into(job, tmp_path / "restored"))
-
-
-@pytest.mark.slow
-def test_an_upload_that_was_cut_off_leaves_the_last_backup_as_it_was(
-    job: Job, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    backup(job, store)
     add_part(job, "t2")
-    with monkeypatch.context() as patched:
-        Cut(patched, 2)
-        with pytest.raises(KeyboardInterrupt):
-            backup(job, store)
+    cut_off(2)
 
     restore(into(job, tmp_path / "restored"), store)
     assert 1 == n_responses(into(job, tmp_path / "restored"))
