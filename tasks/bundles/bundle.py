@@ -136,7 +136,7 @@ def parse_manifest(text: bytes, path: str, *kinds: Kind) -> Bundle:
     if outside := [file.name for file in files if not is_inside(file.name)]:
         raise Damaged(f"{path}: names {outside[0]!r}, which is not a file of the {kind}; use another copy")
     meta = {name: value for name, value in document.items() if name not in _NO_META}
-    return Bundle(kind, files, meta)
+    return Bundle("publication" if "others" in document else kind, files, meta)
 
 
 def checked(kind: type[Checked], value: Any, path: str) -> Checked:
@@ -153,7 +153,10 @@ def checked(kind: type[Checked], value: Any, path: str) -> Checked:
 
 
 def _of_november(document: dict[str, Any]) -> dict[str, Any]:
-    """Bring a manifest of version 1 into today's form: each kind listed its files in a way of its own."""
+    """Bring a manifest of version 1 into today's form: each kind listed its files in a way of its own.
+
+    A publication was an export with `others`.
+    """
     tables = document.get("tables", ())
     lists = [document.get(name, ()) for name in ("files", "members", "others")] + [each["files"] for each in tables]
     files = [{**file, "name": file.get("stored_as") or file["name"]} for listed in lists for file in listed]

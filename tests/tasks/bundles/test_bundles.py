@@ -157,6 +157,7 @@ def test_manifests_of_november_are_read_with_their_hash_or_without(kind: str) ->
     names = {"backup": ["files/a.0000000000000000"], "export": ["prbench.duckdb", "a.parquet"], "publication": [],
              "certificate": ["rows/tasks.jsonl"]}  # fmt: skip
     assert names[kind] == [file.name for file in found.files]
+    assert ("publication" if kind == "export" else kind) == found.kind
     assert all(("a.parquet",) == tuple(table["files"]) for table in found.meta["tables"])
     with pytest.raises(Damaged, match="was changed"):
         parse_manifest(sealed(document).replace(b'"version": 1', b'"version": 0'), "manifest.json", kind)

@@ -254,12 +254,6 @@ def test_a_backup_does_not_lie_in_the_warehouse_itself(job: Job) -> None:
         backup(job, job.warehouse / "backup")
 
 
-def test_where_nothing_is_stored_nothing_is_backed_up(job: Job, tmp_path: Path, folder: Path) -> None:
-    with pytest.raises(UsageError, match="there is nothing to back up here"):
-        backup(into(job, tmp_path / "nowhere"), folder)
-    assert not (tmp_path / "nowhere").exists()
-
-
 # kills
 
 KILLING = """
