@@ -176,6 +176,15 @@ def missing_from(place: Folder | Store, files: Iterable[File]) -> list[str]:
     return [file.name for file in files if there.get(file.name) != file.n_bytes]
 
 
+def is_complete(place: Folder | Store, *kinds: Kind) -> bool:
+    """Whether a place holds a bundle of one of these kinds, with all files in their sizes.
+
+    Raises:
+        Damaged: its manifest cannot be used.
+    """
+    return place.read(manifest_of(kinds[0])) is not None and not missing_from(place, read_bundle(place, *kinds).files)
+
+
 def verify_bundle(place: Folder | Store, bundle: Bundle) -> None:
     """Read all files of a bundle in a place, and see that they are what its manifest says.
 

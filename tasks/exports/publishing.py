@@ -12,16 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import sql
-from tasks.bundles.bundle import (
-    MANIFEST,
-    Damaged,
-    checked,
-    file_at,
-    missing_from,
-    parse_manifest,
-    read_bundle,
-    write_bundle,
-)
+from tasks.bundles.bundle import MANIFEST, Damaged, Kind, checked, file_at, is_complete, parse_manifest, write_bundle
 from tasks.bundles.stores import Folder, Store, kept_as, work_folder
 from tasks.config.job import Job
 from tasks.exports.tables import NOT_EXPORTED, write_tables
@@ -33,6 +24,8 @@ from warehouse import TABLES, Reader, Warehouse, refuse_other_version
 _REPORT = "report"
 POINTER = "current.json"
 FOLDER = "publications"
+_KINDS: tuple[Kind, ...] = ("publication", "export")
+"""What manifests of publications say that they are; of November it is an export."""
 _NAME = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{8}")
 
 
@@ -70,7 +63,7 @@ def _publish_from(job: Job, warehouse: Warehouse, stage: Path, place: Folder | S
     files = {file_at(path, name): path for name, path in sorted(found.items())}
     content = hashlib.sha256(json.dumps({file.name: file.sha256 for file in files}).encode()).hexdigest()
     latest = read_pointer(place)
-    if latest and latest.content == content and is_whole(place, latest.publication):
+    if latest and latest.content == content and is_complete(place.below(latest.publication), *_KINDS):
         report.notes.append(f"unchanged since {latest.published_at[:16]} UTC; nothing was published")
         return
     made_at = datetime.now(UTC)
@@ -84,7 +77,7 @@ def _publish_from(job: Job, warehouse: Warehouse, stage: Path, place: Folder | S
         "warehouse_version": refuse_other_version(warehouse.root), **tables.meta,
     }  # fmt: skip
     made = write_bundle(place.below(name), "publication", files | tables.files, meta, is_quiet=job.is_quiet)
-    if not is_whole(place, name):
+    if not is_complete(place.below(name), *_KINDS):
         raise PipelineError(f"{place.below(name)}: files are missing; somebody else removed them, so publish again")
     # Readers see the one before or this one.
     pointer = asdict(Pointer(name, content, made_at.isoformat()))
@@ -132,14 +125,6 @@ def read_pointer(place: Folder | Store) -> Pointer | None:
     if folder != FOLDER or not _NAME.fullmatch(name):
         raise Damaged(f"{path}: names {pointer.publication!r}, which is not a publication; publish to another target")
     return pointer
-
-
-def is_whole(place: Folder | Store, publication: str) -> bool:
-    """Whether all files that a publication lists are there, in their sizes."""
-    shelf = place.below(publication)
-    return shelf.read(MANIFEST) is not None and not missing_from(
-        shelf, read_bundle(shelf, "publication", "export").files
-    )
 
 
 def published_in(place: Folder | Store) -> Folder | Store:
