@@ -140,7 +140,7 @@ def verify(context: Context, target: str, digest: str | None, texts: tuple[Path,
       prbench verify figures.zip --digest $DIGEST      as it was published
       prbench verify figures.zip --texts finance.parquet --texts answers.jsonl
       prbench verify figures.zip --texts exported/
-      prbench verify s3://bucket/prbench               a backup, an export, or the latest publication
+      prbench verify s3://bucket/prbench               not only certificates
     """
     from tasks.bundles.stores import place
     from tasks.certify import verifying
