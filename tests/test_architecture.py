@@ -22,7 +22,7 @@ TASKS_LEVELS = (
     {"benchmarks", "prompts", "console"},
     {"config"},
     {"dataset", "llm"},
-    {"run", "stores"},
+    {"run", "bundles"},
     {
         "ingest",
         "assemble",
@@ -76,7 +76,7 @@ NEVER: dict[str, set[str]] = {
 ONLY_IN = {
     "litellm": "tasks.llm",
     "ray": "tasks.llm.senders",
-    "fsspec": "tasks.stores",
+    "fsspec": "tasks.bundles.stores",
     "great_expectations": "expectations",
     "flows": "flows",
     "rich.console": "tasks.console.printing",

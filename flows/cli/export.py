@@ -10,7 +10,6 @@ from flows.cli.help import Group
 from flows.cli.options import Context, command
 
 _PATH = click.Path(path_type=Path)
-_TABLES = "tables"
 
 
 class _PlaceOrCommand(Group):
@@ -18,7 +17,7 @@ class _PlaceOrCommand(Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in {*self.commands, *ctx.help_option_names}:
-            args = [_TABLES, *args]
+            args = ["tables", *args]
         return super().parse_args(ctx, args)
 
 
@@ -43,7 +42,7 @@ def export() -> None:
         click.echo(here.get_help())
 
 
-@command("table", of=export, name=_TABLES, texts={
+@command("table", of=export, name="tables", texts={
     "benchmark": "Only rows of this benchmark, in tables with a column `benchmark`.",
 })  # fmt: skip
 @click.argument("target", metavar="FOLDER|ADDRESS")
@@ -56,8 +55,8 @@ def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> int
       prbench export shared/
       prbench export tables board/ --table leaderboard
     """
+    from tasks.bundles.stores import place
     from tasks.exports.tables import export_tables as written
-    from tasks.stores import place
 
     return report_done(context, written(context.job, place(target), tables, context.arguments.benchmark))
 
@@ -142,12 +141,7 @@ def export_review(
         raise click.UsageError("-n counts criteria and --tasks counts tasks: give one of the two")
     refuse_early(context, must_be_stored=True)
     job = context.stored_job(checked=("split",))
-    return write(context, job, lambda: [written(
-        job, target, n_criteria=n_criteria, n_tasks=n_tasks, by=by, seed=seed,
-    )])  # fmt: skip
-
-
-_PATH = click.Path(path_type=Path)
+    return write(context, job, lambda: [written(job, target, n_criteria=n_criteria, n_tasks=n_tasks, by=by, seed=seed)])
 
 
 @command("split", "model", "judge", "vintage-shown", of=export, name="inspect")

@@ -202,8 +202,8 @@ def import_warehouse(context: Context, source: str) -> int:
       prbench import warehouse exported/
       prbench import warehouse s3://bucket/shared
     """
+    from tasks.bundles.stores import place
     from tasks.exports.importing import import_tables, opened_export
-    from tasks.stores import place
 
     job = context.job
     with opened_export(place(source), is_quiet=job.is_quiet) as export:

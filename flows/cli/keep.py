@@ -28,8 +28,8 @@ def backup(context: Context, target: str, verify: bool) -> int:
       prbench backup /mnt/backup/prbench --verify    also check earlier copies
       prbench backup s3://bucket/prbench             in a store
     """
+    from tasks.bundles.stores import place
     from tasks.maintain import backup as made
-    from tasks.stores import place
 
     return report_done(context, made(context.job, place(target), must_verify=verify))
 
@@ -45,8 +45,8 @@ def restore(context: Context, source: str) -> int:
       prbench restore /mnt/backup/prbench --warehouse restored/
       prbench restore s3://bucket/prbench --warehouse restored/
     """
+    from tasks.bundles.stores import place
     from tasks.maintain import restore as restored
-    from tasks.stores import place
 
     return report_done(context, restored(context.job, place(source)))
 
@@ -81,8 +81,8 @@ def publish(context: Context, target: str, n_kept: int | None) -> int:
       prbench publish s3://bucket/results --keep 30    delete older publications
       prbench publish /mnt/shared/results
     """
+    from tasks.bundles.stores import place
     from tasks.exports.publishing import publish as published
-    from tasks.stores import place
 
     return report_done(context, published(context.job, place(target), n_kept=n_kept))
 
@@ -123,38 +123,45 @@ _ABOUT = ("split", "label", "judge", "vintage", "model", "score_name")
 
 
 @command(place=(), output=SHOWS)
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("target", metavar="FILE|FOLDER|ADDRESS")
 @click.option("--digest", metavar="HEX", help="Digest that was published with the certificate; another one is refused.")
 @click.option("--texts", type=click.Path(path_type=Path), multiple=True, metavar="FILE|FOLDER",
               help="Also check that these texts are the certified ones: data-set files, responses as `prbench import "
               "responses` reads them, a folder of `prbench export`, or a warehouse (repeatable).")  # fmt: skip
-def verify(context: Context, file: Path, digest: str | None, texts: tuple[Path, ...]) -> int:
-    """Recheck a certificate: recompute all its figures.
+def verify(context: Context, target: str, digest: str | None, texts: tuple[Path, ...]) -> int:
+    """Recheck a certificate, a backup, an export or a publication.
 
-    No warehouse, configuration or model is needed. Every changed byte is found. Each figure that comes out differently
-    is shown with its certified value. The exit code is 1 if anything differs.
+    No warehouse, configuration or model is needed. Every changed byte is found. Of a certificate all figures are
+    recomputed, and each that comes out differently is shown with its certified value. The exit code is 1 if anything
+    differs.
 
     Examples:
       prbench verify figures.zip
       prbench verify figures.zip --digest $DIGEST      as it was published
       prbench verify figures.zip --texts finance.parquet --texts answers.jsonl
       prbench verify figures.zip --texts exported/
+      prbench verify s3://bucket/prbench               not only certificates
     """
-    from tasks.certify.verifying import verify as verified
+    from tasks.bundles.stores import place
+    from tasks.certify import verifying
 
-    found = verified(file, digest=digest, texts=texts)
+    given = place(target)
+    if not isinstance(given, Path) or given.is_dir():
+        if digest or texts:
+            raise click.UsageError("--digest and --texts are for certificates")
+        return report_done(context, verifying.verify_files(given))
+    found = verifying.verify(given, digest=digest, texts=texts)
     if context.as_json:
         show_json(found.as_json)
     else:
-        _show_differences(found.differences)
+        if found.differences:
+            _show_differences(found.differences)
         for line in (*(found.texts.differing if found.texts else ()), *found.lines):
             click.echo(line)
     return 0 if found.is_confirmed else 1
 
 
 def _show_differences(differences: Sequence["Difference"]) -> None:
-    if not differences:
-        return
     columns = ["leaderboard", *(name.removesuffix("_name") for name in _ABOUT), "figure", "certified", "recomputed"]
     rows = [
         [each.leaderboard, *(each.row.get(name) for name in _ABOUT), each.column or "row", *map(_exact, each.values)]
@@ -209,8 +216,7 @@ def remove_response(
     given = context.arguments
     choice = Choice(response_ids, given.models, given.tasks, given.trial_numbers, given.vintage, longer_than)
     if dry_run:
-        rows = chosen(context.job, choice)
-        shown = [tuple(row[name] for name in _SHOWN) for row in rows]
+        shown = [tuple(row[name] for name in _SHOWN) for row in chosen(context.job, choice)]
         show_rows(context.as_json, _SHOWN, shown, if_empty="No stored response matches.")
         return 0
     return report_done(context, removed(context.job, choice, reason))

@@ -2,8 +2,9 @@
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -50,7 +51,6 @@ class Texts:
         differing: those that are not what is certified, in words.
         missing: the certified ones of these kinds that were not given, in words.
         n_others: how many given ones are of something that the certificate does not have.
-        by_hash: the given responses that are certified, by their hashes.
     """
 
     n_checked: dict[str, int]
@@ -58,12 +58,6 @@ class Texts:
     differing: list[str]
     missing: list[str]
     n_others: int
-    by_hash: dict[str, str] = field(default_factory=dict, repr=False)
-
-    @property
-    def as_json(self) -> dict[str, Any]:
-        """The result for machines, without the texts."""
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "by_hash"}
 
     @property
     def lines(self) -> list[str]:
@@ -107,31 +101,26 @@ class Ids:
         return found
 
 
-def check_texts(folder: Path, benchmark: str, revision: str, texts: Iterable[Path]) -> Texts:
-    """Compare given texts with the hashes of an unpacked certificate."""
+def check_texts(folder: Path, benchmark: str, revision: str, texts: Iterable[Path]) -> tuple[Texts, dict[str, str]]:
+    """Compare given texts with the hashes of an unpacked certificate; with the certified responses by their hashes."""
     certified = _certified(folder)
-    checked: dict[str, set[tuple[Any, ...]]] = {}
+    checked: dict[str, set[tuple[Any, ...]]] = defaultdict(set)
     differing: dict[str, None] = {}
     n_others, by_hash = 0, {}
-    for path in texts:
-        for given in given_texts(path, benchmark, revision):
-            values = certified[given.kind].get(given.of)
-            if values is None:
-                n_others += 1
-                continue
-            checked.setdefault(given.kind, set()).add(given.of)
-            if given.value in values and given.text is not None:
-                by_hash[given.value] = given.text
-            if given.value not in values:
-                differing.setdefault(f"{given.where}: {_named(given.kind, given.of)} is not what is certified")
-    missing = [
-        _named(kind, place) for kind, places in checked.items() for place in certified[kind] if place not in places
-    ]
-    return Texts(
-        {kind: len(places) for kind, places in checked.items()},
-        {kind: len(certified[kind]) for kind in checked},
-        list(differing), missing, n_others, by_hash,
-    )  # fmt: skip
+    for given in (given for path in texts for given in given_texts(path, benchmark, revision)):
+        values = certified[given.kind].get(given.of)
+        if values is None:
+            n_others += 1
+            continue
+        checked[given.kind].add(given.of)
+        if given.value not in values:
+            differing[f"{given.where}: {_named(given.kind, given.of)} is not what is certified"] = None
+        elif given.text is not None:
+            by_hash[given.value] = given.text
+    missing = [_named(kind, of) for kind, given in checked.items() for of in certified[kind] if of not in given]
+    n_checked = {kind: len(given) for kind, given in checked.items()}
+    n_certified = {kind: len(certified[kind]) for kind in checked}
+    return Texts(n_checked, n_certified, list(differing), missing, n_others), by_hash
 
 
 def check_ids(folder: Path, benchmark: str, revision: str, texts: Mapping[str, str]) -> Ids:
@@ -263,7 +252,7 @@ def _of_tables(where: str, tables: Mapping[str, Iterable[Row]]) -> Iterator[Give
 
 def _of_export(path: Path, benchmark: str, revision: str) -> dict[str, Iterable[Row]]:
     key = (benchmark, revision)
-    files = {table.name: [path / file.name for file in table.files] for table in read_export(path).tables}
+    files = {table.name: [path / name for name in table.files] for table in read_export(path).tables}
     return {
         name: [
             row for file in files.get(name, ()) for row in read_rows(file)

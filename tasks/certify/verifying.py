@@ -10,10 +10,14 @@ from typing import Any
 
 from tasks.aggregate.intervals import stale_intervals
 from tasks.benchmarks import benchmark_names, load_benchmark
+from tasks.bundles.archive import verified_digest
+from tasks.bundles.bundle import KINDS, Damaged, read_bundle, verify_bundle
+from tasks.bundles.stores import Folder, Store
 from tasks.certify import certifying
 from tasks.certify.texts import Ids, Texts, check_ids, check_texts
-from tasks.maintain import Damaged
+from tasks.exports.publishing import published_in
 from tasks.rules.errors import UsageError
+from tasks.run.writing import StageReport
 from warehouse import Derivation, Reader, WarehouseError
 
 Row = Mapping[str, Any]
@@ -145,7 +149,9 @@ class Verification:
         filled = sum(1 for each in self.compared.values() if each.n_rows)
         n_other = len(self.differences)
         outcome = f"{n_other} differ" if n_other else "all equal"
-        found = [f"verify: {n_figures} figures in {n_rows} rows of {filled} leaderboards recomputed; {outcome}"]
+        found = [
+            f"verify: certificate, {n_figures} figures in {n_rows} rows of {filled} leaderboards recomputed; {outcome}"
+        ]
         if self.other_sql:
             names = ", ".join(name.removeprefix("sql/").removesuffix(".sql") for name in self.other_sql)
             found.append(f"The certificate has other SQL than this version, whose SQL was used: {names}")
@@ -158,12 +164,12 @@ class Verification:
     def as_json(self) -> dict[str, Any]:
         """The result for machines."""
         return {
-            "is_confirmed": self.is_confirmed, "digest": self.digest, **self.about,
+            "is_confirmed": self.is_confirmed, "kind": "certificate", "digest": self.digest, **self.about,
             "leaderboards": {
                 name: {"rows": each.n_rows, "figures": each.n_figures, "differing": len(each.differences)}
                 for name, each in self.compared.items()
             }, "differences": [asdict(each) for each in self.differences], "other_sql": self.other_sql,
-            "ids": asdict(self.ids), "notes": self.notes, "texts": None if self.texts is None else self.texts.as_json,
+            "ids": asdict(self.ids), "notes": self.notes, "texts": None if self.texts is None else asdict(self.texts),
         }  # fmt: skip
 
     @property
@@ -182,35 +188,47 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
     """
     if not file.is_file():
         raise UsageError(f"{file}: is not a file; check the path")
-    actual = certifying.verified_digest(file, digest)
+    actual = verified_digest(file, digest)
     with TemporaryDirectory(prefix="prbench-") as temporary:
         folder = Path(temporary)
-        manifest = certifying.unpack(file, folder)
+        bundle = certifying.opened(file, folder)
+        names, about = {each.name for each in bundle.files}, bundle.meta
         needed = {certifying.member_of(name) for name in (*certifying.ROWS, certifying.RUNS, *certifying.LEADERBOARDS)}
-        if lacking := needed - {each["name"] for each in manifest["members"]}:
+        if lacking := needed - names:
             raise Damaged(f"{file}: lacks {min(lacking)}; it was not made by `prbench certify`")
-        other = _other_sql(folder, manifest)
+        other = _other_sql(folder, names)
         try:
-            compared, notes = _recomputed(folder, manifest, is_same_sql=not other)
+            compared, notes = _recomputed(folder, about, is_same_sql=not other)
         except (WarehouseError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError) as error:
             raise Damaged(f"{file}: holds rows that no warehouse has ({error}); get it again") from error
         if not any(each.n_figures or each.differences for each in compared.values()):
             raise Damaged(f"{file}: holds no figures; it was not made by `prbench certify`")
-        key = manifest["benchmark"], manifest["dataset_revision"]
-        checked = check_texts(folder, *key, texts) if texts else None
-        ids = check_ids(folder, *key, checked.by_hash if checked else {})
-    about = {name: value for name, value in manifest.items() if name != "members"}
+        key = about["benchmark"], about["dataset_revision"]
+        checked, by_hash = check_texts(folder, *key, texts) if texts else (None, {})
+        ids = check_ids(folder, *key, by_hash)
     return Verification(actual, about, compared, ids, other, notes, checked)
 
 
-def _other_sql(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
+def verify_files(source: Path | Store) -> StageReport:
+    """Read all files of a backup, an export or the latest publication at a target, and say which of these it is.
+
+    Raises:
+        Damaged: it is none of these, or a file is not what its manifest says.
+    """
+    place = published_in(Folder(source) if isinstance(source, Path) else source)
+    bundle = read_bundle(place, *KINDS)
+    verify_bundle(place, bundle)
+    size = f"{len(bundle.files)} files ({bundle.n_bytes / 1e6:.1f} MB)"
+    return StageReport("verify", len(bundle.files), notes=[f"{bundle.kind}, {size} are as its manifest says"])
+
+
+def _other_sql(folder: Path, names: Iterable[str]) -> list[str]:
     """The models whose SQL is not the same here and in the certificate.
 
     SQL from elsewhere is read and never run: it could read files.
     """
     own = {name: text.encode() for name, text in certifying.model_texts().items()}
-    names = {each["name"] for each in manifest["members"] if each["name"].startswith(f"{certifying.SQL}/")}
-    certified = {name: (folder / name).read_bytes() for name in names}
+    certified = {name: (folder / name).read_bytes() for name in names if name.startswith(f"{certifying.SQL}/")}
     return sorted(name for name in own.keys() | certified.keys() if own.get(name) != certified.get(name))
 
 

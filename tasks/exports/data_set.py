@@ -13,6 +13,7 @@ from tasks.config.settings import Dataset
 from tasks.dataset.source import sample_of, with_revision
 from tasks.exports.tables import (
     Exported,
+    Written,
     chosen_tables,
     meaning_of_column,
     meaning_of_table,
@@ -88,10 +89,8 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
             raise UsageError(f"{folder}: no row of {benchmark.name} in these tables; see `prbench status`")
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            written = write_tables(
-                reader, folder, chosen, benchmark.name, revision=data.revision, has_folders=True, root=""
-            )
-            arrow = {table.name: _copied(folder, table, licence) for table in written.tables}
+            written = write_tables(reader, folder, chosen, benchmark.name, revision=data.revision, root="")
+            arrow = {table.name: _copied(folder, written, table, licence) for table in written.tables}
             # What makes the copies one `DatasetDict`.
             (folder / "dataset_dict.json").write_text(json.dumps({"splits": chosen}), encoding="utf-8")
             card = _header(benchmark, licence, chosen) + _ABOUT.format(
@@ -99,16 +98,14 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
                 splits=", ".join(data.splits), version=importlib.metadata.version("prbench-pipeline"), split=SPLIT,
                 shown="verdicts" if "verdicts" in chosen else chosen[0],
             )  # fmt: skip
-            (folder / NAME).write_text(card + "\n".join(_described(written.tables, arrow)), encoding="utf-8")
+            (folder / NAME).write_text(card + "\n".join(_described(written, arrow)), encoding="utf-8")
         except OSError as error:
             raise PipelineError(f"{folder}: cannot be written ({error.strerror}); free some space") from error
-    n_rows = sum(table.n_rows for table in written.tables)
-    parquet = sum(file.n_bytes for table in written.tables for file in table.files)
-    size = f"{parquet / 1e6:.1f} MB of Parquet, {sum(arrow.values()) / 1e6:.1f} MB of Arrow"
-    notes = [f"{counted(n_rows, 'row')} of {counted(len(chosen), 'table')} in {folder} ({size})"]
+    size = f"{written.n_bytes() / 1e6:.1f} MB of Parquet, {sum(arrow.values()) / 1e6:.1f} MB of Arrow"
+    notes = [f"{counted(written.n_rows, 'row')} of {counted(len(chosen), 'table')} in {folder} ({size})"]
     if empty := [name for name in asked if name not in chosen]:
         notes.append(f"empty, left out: {', '.join(empty)}")
-    return StageReport("export", rows=n_rows, notes=notes)
+    return StageReport("export", rows=written.n_rows, notes=notes)
 
 
 def _has_rows(reader: Reader, name: str, key: Sequence[str]) -> bool:
@@ -119,14 +116,14 @@ def _has_rows(reader: Reader, name: str, key: Sequence[str]) -> bool:
     return bool(reader.rows(f"select 1 from {name} where {condition} limit 1", key[: len(keyed)]))
 
 
-def _copied(folder: Path, table: Exported, licence: str) -> int:
+def _copied(folder: Path, written: Written, table: Exported, licence: str) -> int:
     """Write an Arrow copy of a table's Parquet files beside them, and return its size in bytes."""
     import datasets  # imports for seconds
 
     datasets.disable_progress_bars()
-    fingerprint = digest(" ".join(file.sha256 for file in table.files))[:16]
+    fingerprint = digest(" ".join(file.sha256 for file in written.files if file.name in table.files))[:16]
     with TemporaryDirectory(prefix="prbench-") as cache:
-        read = datasets.Dataset.from_parquet([str(folder / file.name) for file in table.files], cache_dir=cache)
+        read = datasets.Dataset.from_parquet([str(folder / name) for name in table.files], cache_dir=cache)
         about = {"description": meaning_of_table(table.name), "license": licence}
         info = datasets.DatasetInfo(features=read.features, **about)
         datasets.Dataset(read.data, info=info, fingerprint=fingerprint).save_to_disk(folder / table.name)
@@ -152,13 +149,13 @@ def _header(benchmark: Benchmark, licence: str, tables: Sequence[str]) -> str:
     return f"---\n{yaml.safe_dump(header, sort_keys=False)}---\n\n"
 
 
-def _described(tables: Sequence[Exported], arrow_bytes: dict[str, int]) -> Iterator[str]:
+def _described(written: Written, arrow_bytes: dict[str, int]) -> Iterator[str]:
     """The lines of the card on the tables, and on the columns of each."""
-    for table in tables:
-        sizes = (sum(file.n_bytes for file in table.files), arrow_bytes[table.name])
+    for table in written.tables:
+        sizes = (written.n_bytes(table.files), arrow_bytes[table.name])
         megabytes = " | ".join(f"{n / 1e6:,.2f} MB" for n in sizes)
         yield f"| `{table.name}` | {_cell(meaning_of_table(table.name))} | {table.n_rows:,} | {megabytes} |"
-    for table in tables:
+    for table in written.tables:
         yield from ("", f"## {table.name}", "", "| column | type | meaning |", "| --- | --- | --- |")
         for column, kind in table.columns.items():
             yield f"| `{column}` | {kind.lower()} | {_cell(meaning_of_column(column, [table.name]) or '')} |"

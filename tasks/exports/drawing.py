@@ -15,17 +15,9 @@ import sql
 from tasks.config.job import Job
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
+from tasks.rules.statistics import sampling
 from tasks.rules.statistics.debiased import FEWEST_LABELLED_TASKS, FEWEST_LABELS
 from tasks.rules.statistics.intervals import Floats
-from tasks.rules.statistics.sampling import (
-    expected_errors,
-    expected_width,
-    group_errors,
-    inclusion_probabilities,
-    label_variance,
-    sizes,
-    systematic_sample,
-)
 from tasks.run.judgings import first_judging
 from tasks.run.missing_work import WantedTasks
 from warehouse import Reader
@@ -77,9 +69,9 @@ class Population:
         """Those of drawing each verdict without a label: each model has an equal share of the labels, as it has need of
         as many.
         """  # noqa: D205 - why takes two lines
-        size = sizes(self.contributions[self.free], self.errors[self.free])
+        size = sampling.sizes(self.contributions[self.free], self.errors[self.free])
         _, of_model = np.unique(self.models[self.free], return_inverse=True)
-        return inclusion_probabilities(size / np.bincount(of_model, size)[of_model], n_wanted)
+        return sampling.inclusion_probabilities(size / np.bincount(of_model, size)[of_model], n_wanted)
 
 
 def purpose_of(named: str, reader: Reader, wanted: WantedTasks, models: Sequence[str]) -> Purpose:
@@ -162,9 +154,9 @@ def _errors(rows: Sequence[Row]) -> Floats:
     has_both = [row["label_value"] is not None and row["judge_value"] is not None for row in rows]
     both = np.flatnonzero(has_both)
     squared = np.array([(rows[i]["label_value"] - rows[i]["judge_value"]) ** 2 for i in both.tolist()])
-    of_group = group_errors(groups[both], squared, groups)
+    of_group = sampling.group_errors(groups[both], squared, groups)
     disagreement, n_others = (np.array([float(row[name]) for row in rows]) for name in ("disagreement", "n_others"))
-    return expected_errors(of_group, disagreement, n_others)
+    return sampling.expected_errors(of_group, disagreement, n_others)
 
 
 class Drawn(NamedTuple):
@@ -187,7 +179,7 @@ def draw(population: Population, wanted: WantedTasks, purpose: Purpose, n_rows: 
     keys = [_key(population.rows[place]) for place in free.tolist()]
     probabilities = np.ones(len(population.rows))
     probabilities[free] = population.probabilities(n_rows)
-    places = free[systematic_sample(probabilities[free], keys, seed, population.models[free].tolist())]
+    places = free[sampling.systematic_sample(probabilities[free], keys, seed, population.models[free].tolist())]
     listed = [f"{_key(row)}/{p!r}" for row, p in zip(population.rows, probabilities.tolist(), strict=True)]
     sheet_id = digest("label sheet", *wanted.key.values(), tuple(purpose), n_rows, seed, listed)
     return Drawn(sheet_id, places.tolist(), probabilities)
@@ -295,10 +287,10 @@ def _width(
             sign = -1.0 if len(group) > 1 and row["model"] == group[0] else 1.0
             values[row["task"]] = values.get(row["task"], 0.0) + sign * contribution * row["judge_value"]
     of_tasks = len(values) * float(np.var(list(values.values()), ddof=1)) if len(values) > 1 else 0.0
-    added = label_variance(population.contributions[places], population.errors[places], probabilities)
+    added = sampling.label_variance(population.contributions[places], population.errors[places], probabilities)
     n_new = float(probabilities.sum())
     if now is None:
         n_known = int((population.is_known & np.isin(population.models, group)).sum())
-        return expected_width(of_tasks, [added], [n_new], n_known)
+        return sampling.expected_width(of_tasks, [added], [n_new], n_known)
     before = max(0.0, (now["width"] / 2.0 / 1.96) ** 2 - of_tasks)
-    return expected_width(of_tasks, [before, added], [now["n_labels"], n_new])
+    return sampling.expected_width(of_tasks, [before, added], [now["n_labels"], n_new])

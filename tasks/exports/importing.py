@@ -2,17 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+from tasks.bundles.bundle import Bundle, Damaged, checked, fetch_bundle, read_bundle, verify_bundle
+from tasks.bundles.stores import Folder, Store
 from tasks.config.job import Job
 from tasks.dataset.rows import parquet_batches
 from tasks.exports.publishing import published_in
-from tasks.exports.tables import NOT_EXPORTED, Exported, read_export_list, verify
-from tasks.maintain import Damaged
+from tasks.exports.tables import NOT_EXPORTED, Exported
 from tasks.run.writing import StageReport
-from tasks.stores import Folder, Store
 from warehouse import DECIDED_STATUSES, TABLES, Reader, Table, Warehouse, is_removed, quoted, rests_on_response
 
 _ROWS_AT_ONCE = 10_000
@@ -42,12 +43,10 @@ def opened_export(source: Path | Store, *, is_quiet: bool) -> Iterator[Export]:
         yield read_export(place.path)
         return
     with TemporaryDirectory(prefix="prbench-") as temporary:
-        folder, tables, there = Path(temporary), _importable(place), place.files()
-        sizes = {file.name: file.n_bytes for table in tables for file in table.files}
-        wanted = {name: folder / name for name in sizes if name in there}  # `verify` names what is missing
-        place.get(wanted, sum(sizes[name] for name in wanted), is_quiet=is_quiet)
-        verify(folder, tables, str(place))
-        yield Export(folder, tables)
+        bundle, tables = _importable(place)
+        paths = {file.name: Path(temporary, file.name) for file in bundle.files}
+        fetch_bundle(place, bundle, paths, is_quiet=is_quiet)
+        yield Export(Path(temporary), tables)
 
 
 def read_export(folder: Path) -> Export:
@@ -56,13 +55,19 @@ def read_export(folder: Path) -> Export:
     Raises:
         Damaged: the folder is no whole export, or of a newer format.
     """
-    tables = _importable(Folder(folder))
-    verify(folder, tables)
+    bundle, tables = _importable(Folder(folder))
+    verify_bundle(Folder(folder), bundle)
     return Export(folder, tables)
 
 
-def _importable(place: Folder | Store) -> list[Exported]:
-    return [table for table in read_export_list(place).tables if not table.is_derived]
+def _importable(place: Folder | Store) -> tuple[Bundle, list[Exported]]:
+    """Return what is imported of an export or publication: stored tables, and their files."""
+    bundle = read_bundle(place, "export", "publication")
+    tables = [each for each in checked(list[Exported], bundle.meta.get("tables"), str(place)) if not each.is_derived]
+    names = {name for table in tables for name in table.files}
+    if unlisted := names - {file.name for file in bundle.files}:
+        raise Damaged(f"{place}: {min(unlisted)} is of a table and not among the files; export again")
+    return replace(bundle, files=tuple(file for file in bundle.files if file.name in names)), tables
 
 
 def import_tables(job: Job, export: Export) -> StageReport:
@@ -103,8 +108,8 @@ def _take_in(warehouse: Warehouse, reader: Reader, folder: Path, exported: Expor
     if lacking:
         raise Damaged(f"{folder}: {table.name} lacks its key {lacking[0]}; export again")
     taken = 0
-    for file in exported.files:
-        for rows in _new_rows(reader, folder / file.name, table, set(exported.columns)):
+    for name in exported.files:
+        for rows in _new_rows(reader, folder / name, table, set(exported.columns)):
             warehouse.write(table.name, rows)
             taken += len(rows)
     return taken

@@ -5,7 +5,6 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from math import fsum
 from pathlib import Path
 from typing import Any
@@ -104,7 +103,7 @@ def export_inspect(job: Job, folder: Path, vintage: str | None = None) -> StageR
 def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path) -> int:
     """Write the log of one model run, and return the number of its samples."""
     about = {"eval": _spec(model_run, wanted.benchmark.title, wanted.task_ids), "plan": _PLAN}
-    totals, summaries = _Totals(), []
+    primary, n_scored, summaries = wanted.benchmark.primary_score.score_name, 0, []
     temporary = folder / f".{uuid4().hex}.tmp"
     try:
         with ZipFile(temporary, "w", ZIP_DEFLATED) as log:
@@ -112,7 +111,7 @@ def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path
             for sample in _samples(reader, wanted, model_run):
                 _put(log, f"samples/{sample['id']}_epoch_{sample['epoch']}.json", sample)
                 summaries.append(_summary_of(sample))
-                totals.add(sample, wanted.benchmark.primary_score.score_name)
+                n_scored += sample["scores"].get(primary, {"reason": "failed"})["reason"] is None
             figures = reader.rows(sql.read("questions/exports/inspect_results"), {
                 "benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "splits": list(wanted.splits),
                 "model_run": model_run["model_run_id"],
@@ -120,10 +119,12 @@ def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path
             _put(log, "summaries.json", summaries)
             # When the first answer and the last verdict were stored, and the usage of all samples.
             stats = {
-                "started_at": model_run["first_answered_at"].isoformat(), "completed_at": totals.completed_at,
-                "model_usage": totals.usages, "role_usage": {GRADER: totals.judged} if totals.judged else {},
-            }  # fmt: skip
-            results = _results(figures, len(summaries), totals.n_failed, totals.n_scored)
+                "started_at": model_run["first_answered_at"].isoformat(),
+                "completed_at": max((each["completed_at"] for each in summaries), default=""),
+                **{kind: _usage_by_name(each[kind] for each in summaries) for kind in ("model_usage", "role_usage")},
+            }
+            n_failed = sum(each["error"] is not None for each in summaries)
+            results = _results(figures, len(summaries), n_failed, n_scored)
             header = {"version": VERSION, "status": "success", **about, "results": results, "stats": stats}
             _put(log, "header.json", header)
         # A log has its name once it is complete.
@@ -138,27 +139,6 @@ def _put(log: ZipFile, name: str, document: Document | Sequence[Document]) -> No
     member = ZipInfo(name, _EARLIEST)
     member.compress_type = ZIP_DEFLATED
     log.writestr(member, json.dumps(document, ensure_ascii=False))
-
-
-@dataclass
-class _Totals:
-    """Samples without an answer and with a score, and the usage of all."""
-
-    n_failed: int = 0
-    n_scored: int = 0
-    usages: dict[str, Usage] = field(default_factory=dict)
-    judged: Usage | None = None
-    completed_at: str = ""
-
-    def add(self, sample: Document, primary_score: str) -> None:
-        """Count one sample."""
-        self.n_failed += sample["error"] is not None
-        score = sample["scores"].get(primary_score)
-        self.n_scored += score is not None and score["reason"] is None
-        for name, usage in sample["model_usage"].items():
-            self.usages[name] = _added([self.usages.get(name), usage]) or {}
-        self.judged = _added([self.judged, sample["role_usage"].get(GRADER)])
-        self.completed_at = max(self.completed_at, sample["completed_at"])
 
 
 def _samples(reader: Reader, wanted: WantedTasks, model_run: Row) -> Iterator[Document]:
@@ -224,18 +204,16 @@ def _results(figures: Sequence[Row], n_samples: int, n_failed: int, n_scored: in
         n_failed: those of them without an answer.
         n_scored: those with a score.
     """
-    splits = list(dict.fromkeys(row["split"] for row in figures))
-    scores = []
-    for name in dict.fromkeys(row["score_name"] for row in figures):
-        of_score = [row for row in figures if row["score_name"] == name]
-        metrics: dict[str, Document] = {}
-        for row in of_score:
-            metrics |= _metrics(row, has_group=len(splits) > 1)
-        scores.append({
-            "name": name, "scorer": name, "scored_samples": n_scored, "unscored_samples": n_samples - n_scored,
-            "metrics": metrics, "metadata": {row["split"]: {each: row[each] for each in _OF_TASKS} for row in of_score},
+    has_group = len({row["split"] for row in figures}) > 1
+    scores: dict[str, Document] = {}
+    for row in figures:
+        score = scores.setdefault(row["score_name"], {
+            "name": row["score_name"], "scorer": row["score_name"], "scored_samples": n_scored,
+            "unscored_samples": n_samples - n_scored, "metrics": {}, "metadata": {},
         })  # fmt: skip
-    return {"total_samples": n_samples, "completed_samples": n_samples - n_failed, "scores": scores}
+        score["metrics"] |= _metrics(row, has_group=has_group)
+        score["metadata"][row["split"]] = {name: row[name] for name in _OF_TASKS}
+    return {"total_samples": n_samples, "completed_samples": n_samples - n_failed, "scores": list(scores.values())}
 
 
 def _metrics(row: Row, *, has_group: bool) -> dict[str, Document]:
@@ -245,16 +223,14 @@ def _metrics(row: Row, *, has_group: bool) -> dict[str, Document]:
     """
     if row["mean_score"] is None:
         return {}
-    found: dict[str, Document] = {}
     # Of a mean below 0 the leaderboard shows 0.
     unclipped = {"unclipped_mean": "raw_mean_score"} if row["raw_mean_score"] != row["mean_score"] else {}
-    for name, column in {**_METRICS, **unclipped}.items():
-        if row[column] is not None:
-            label = f"{row['split']} {name}" if has_group else name
-            found[label] = {"name": name if has_group else label, "value": row[column]}
-            if has_group:
-                found[label]["group"] = row["split"]
-    return found
+    group, prefix = ({"group": row["split"]}, f"{row['split']} ") if has_group else ({}, "")
+    return {
+        f"{prefix}{name}": {"name": name, "value": row[column], **group}
+        for name, column in {**_METRICS, **unclipped}.items()
+        if row[column] is not None
+    }
 
 
 def _sample_of(
@@ -279,7 +255,6 @@ def _sample_of(
         "model": response["served_model"] or model_run["model"],
     }  # fmt: skip
     sampled, judged = _usage_of(response), _usage_of_calls(criteria)
-    used = [(model_run["model"], sampled), (model_run["judge"], judged)]
     return {
         "id": response["task_id"], "epoch": response["trial"], "input": turns, "target": "",
         "messages": [*turns, *([answer] if answer else [])],
@@ -287,11 +262,7 @@ def _sample_of(
         "scores": _scores(criteria, scores) if answer else {},
         "metadata": {name: response[name] for name in (*_OF_TASK, *_OF_RESPONSE)},
         # Model and judge may have one name.
-        "model_usage": {
-            name: usage
-            for name in (model_run["model"], model_run["judge"])
-            if (usage := _added(each for other, each in used if other == name))
-        },
+        "model_usage": _usage_by_name([{model_run["model"]: sampled}, {model_run["judge"]: judged}]),
         "role_usage": {GRADER: judged} if judged else {},
         "completed_at": max(made for row in (response, *criteria) if (made := row["created_at"])).isoformat(),
         "uuid": uid,
@@ -394,6 +365,15 @@ def _usage_of_calls(rows: Iterable[Row]) -> Usage | None:
     made = [row for row in rows if row["status"] not in NEVER_CALLED]
     usage = _added(map(_usage_of, made))
     return None if usage is None else usage | {"total_cost": _sum_if_known([row["cost_usd"] for row in made])}
+
+
+def _usage_by_name(usages: Iterable[Mapping[str, Usage | None]]) -> dict[str, Usage]:
+    """The sums of usages that stand under names."""
+    found: dict[str, list[Usage | None]] = defaultdict(list)
+    for each in usages:
+        for name, usage in each.items():
+            found[name].append(usage)
+    return {name: sums for name, of_name in found.items() if (sums := _added(of_name))}
 
 
 def _added(usages: Iterable[Usage | None]) -> Usage | None:

@@ -13,16 +13,7 @@ from typing import Any
 import sql
 from tasks.assemble import complete_conversations
 from tasks.config.job import Job
-from tasks.exports.drawing import (
-    Population,
-    Width,
-    draw,
-    expected_widths,
-    n_needed,
-    population_of,
-    purpose_of,
-    sheet_rows,
-)
+from tasks.exports import drawing
 from tasks.exports.sheets import readable, refuse_place, write_sheet
 from tasks.imports.verdicts import SHEET_COLUMN
 from tasks.rules.errors import UsageError
@@ -105,14 +96,14 @@ def export_drawn_labelling(
     with warehouse.reader() as reader:
         wanted = wanted_tasks(job, reader)
         usable = _usable(job, reader, wanted, file, is_any_vintage=of_latest)
-        purpose = purpose_of(drawn_for, reader, wanted, sorted({each["model"] for each in usable}))
+        purpose = drawing.purpose_of(drawn_for, reader, wanted, sorted({each["model"] for each in usable}))
         if purpose.is_difference and of_latest:
             of_latest, usable = False, _usable(job, reader, wanted, file)
         ids = [each["response_id"] for each in usable if each["model"] in purpose.models]
-        population = population_of(job, reader, wanted, purpose, ids, of_latest=of_latest)
-        drawn = draw(population, wanted, purpose, n_rows, seed)
-        sheet, draws = sheet_rows(job, wanted, purpose, population, drawn, seed)
-        widths = expected_widths(reader, wanted, purpose, population, len(drawn.places))
+        population = drawing.population_of(job, reader, wanted, purpose, ids, of_latest=of_latest)
+        drawn = drawing.draw(population, wanted, purpose, n_rows, seed)
+        sheet, draws = drawing.sheet_rows(job, wanted, purpose, population, drawn, seed)
+        widths = drawing.expected_widths(reader, wanted, purpose, population, len(drawn.places))
         taken = [population.rows[place] for place in drawn.places]
         chosen = {(row["response_id"], row["criterion_id"]) for row in taken}
         of_responses = _rows(reader, wanted, sorted({response_id for response_id, _ in chosen}))
@@ -131,7 +122,7 @@ def export_drawn_labelling(
     )  # fmt: skip
 
 
-def _said(widths: Sequence[Width], population: Population, n_rows: int) -> str:
+def _said(widths: Sequence[drawing.Width], population: drawing.Population, n_rows: int) -> str:
     """Return in a line how many labels are needed, and how wide the interval is expected to become."""
     now, then = widths[0].width, next(each for each in widths if each.n_labels == n_rows)
     if now is not None:
@@ -145,7 +136,7 @@ def _said(widths: Sequence[Width], population: Population, n_rows: int) -> str:
     models = f"{n_models} models need" if n_models > 1 else "1 model needs"
     return (
         f"each model needs {FEWEST_LABELS} labels in {FEWEST_LABELLED_TASKS} tasks; {models} about "
-        f"{n_needed(population)}; with {n_rows}{'' if then.is_enough else ' (too few)'} the interval is about "
+        f"{drawing.n_needed(population)}; with {n_rows}{'' if then.is_enough else ' (too few)'} the interval is about "
         f"{then.width:.2f} wide"
     )
 

@@ -12,22 +12,20 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import sql
+from tasks.bundles.bundle import MANIFEST, Damaged, Kind, checked, file_at, is_complete, parse_manifest, write_bundle
+from tasks.bundles.stores import Folder, Store, kept_as, work_folder
 from tasks.config.job import Job
-from tasks.exports.tables import FORMAT as EXPORT
-from tasks.exports.tables import NAME, NOT_EXPORTED, write_export_list, write_tables
-from tasks.exports.tables import VERSION as EXPORT_VERSION
-from tasks.maintain import Damaged, file_list, hash_of, read_file_list
+from tasks.exports.tables import NOT_EXPORTED, write_tables
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.numbers import counted
 from tasks.run.writing import StageReport
-from tasks.stores import Folder, Store, kept_as, work_folder
 from warehouse import TABLES, Reader, Warehouse, refuse_other_version
 
 _REPORT = "report"
 POINTER = "current.json"
-FORMAT = "prbench-publication"
-VERSION = 1
 FOLDER = "publications"
+_KINDS: tuple[Kind, ...] = ("publication", "export")
+"""What manifests of publications say that they are; of November it is an export."""
 _NAME = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{8}")
 
 
@@ -61,34 +59,32 @@ def _publish_from(job: Job, warehouse: Warehouse, stage: Path, place: Folder | S
     """Publish by way of an empty folder on the warehouse's disk."""
     database = stage / warehouse.database.name
     kept_as(warehouse.database, database)
-    files = {database.name: database, **_report_files(job, stage)}
-    hashes = {name: hash_of(path) for name, path in sorted(files.items())}
-    content = hashlib.sha256(json.dumps(hashes).encode()).hexdigest()
+    found = {database.name: database, **_report_files(job, stage)}
+    files = {file_at(path, name): path for name, path in sorted(found.items())}
+    content = hashlib.sha256(json.dumps({file.name: file.sha256 for file in files}).encode()).hexdigest()
     latest = read_pointer(place)
-    if latest and latest.content == content and is_whole(place, latest.publication):
+    if latest and latest.content == content and is_complete(place.below(latest.publication), *_KINDS):
         report.notes.append(f"unchanged since {latest.published_at[:16]} UTC; nothing was published")
         return
     made_at = datetime.now(UTC)
     name = f"{FOLDER}/{made_at:%Y%m%dT%H%M%SZ}-{content[:8]}"
     with Reader(database) as reader:
         public = [*(name for name in TABLES if name not in NOT_EXPORTED), *sql.schema()["marts"]]
-        tables = write_tables(reader, stage, public, has_folders=True)
+        tables = write_tables(reader, stage, public, root="tables/")
         state_of = reader.value("select max(coalesce(ended_at, started_at)) from runs")
-    files |= {file.name: stage / file.name for table in tables.tables for file in table.files}
-    place.below(name).put(files, is_quiet=job.is_quiet)
-    write_export_list(
-        place.below(name), tables, canaries="in the database only", content=content,
-        warehouse_version=refuse_other_version(warehouse.root), state_of=state_of and state_of.isoformat(),
-        others=[{"name": name, "n_bytes": (stage / name).stat().st_size, "sha256": hashes[name]} for name in hashes],
-    )  # fmt: skip
-    if not is_whole(place, name):
+    meta = {
+        "canaries": "in the database only", "content": content, "state_of": state_of and state_of.isoformat(),
+        "warehouse_version": refuse_other_version(warehouse.root), **tables.meta,
+    }  # fmt: skip
+    made = write_bundle(place.below(name), "publication", files | tables.files, meta, is_quiet=job.is_quiet)
+    if not is_complete(place.below(name), *_KINDS):
         raise PipelineError(f"{place.below(name)}: files are missing; somebody else removed them, so publish again")
     # Readers see the one before or this one.
-    place.write(POINTER, file_list(FORMAT, VERSION, asdict(Pointer(name, content, made_at.isoformat()))))
-    n_bytes = sum(path.stat().st_size for path in files.values())
-    report.rows = sum(table.n_rows for table in tables.tables)
-    report.notes.append(f"{counted(len(files), 'file')} ({n_bytes / 1e6:.1f} MB) in {place.below(name)}")
-    if len(hashes) == 1:
+    pointer = asdict(Pointer(name, content, made_at.isoformat()))
+    write_bundle(place, "publication", {}, pointer, name=POINTER)
+    report.rows = tables.n_rows
+    report.notes.append(f"{counted(len(made.files), 'file')} ({made.n_bytes / 1e6:.1f} MB) in {place.below(name)}")
+    if len(files) == 1:
         report.notes.append("without a report: there is none")
 
 
@@ -124,26 +120,11 @@ def read_pointer(place: Folder | Store) -> Pointer | None:
     text, path = place.read(POINTER), f"{place}/{POINTER}"
     if text is None:
         return None
-    document = read_file_list(text, path, FORMAT, VERSION)
-    given = [document.get(name) for name in Pointer.__dataclass_fields__]
-    if not all(isinstance(each, str) for each in given):
-        raise Damaged(f"{path}: cannot be read; publish to another target")
-    pointer = Pointer(*map(str, given))
+    pointer = checked(Pointer, parse_manifest(text, path, "publication").meta, path)
     folder, _, name = pointer.publication.partition("/")
     if folder != FOLDER or not _NAME.fullmatch(name):
         raise Damaged(f"{path}: names {pointer.publication!r}, which is not a publication; publish to another target")
     return pointer
-
-
-def is_whole(place: Folder | Store, publication: str) -> bool:
-    """Whether all files that a publication lists are there, in their sizes."""
-    shelf = place.below(publication)
-    if (text := shelf.read(NAME)) is None:
-        return False
-    document = read_file_list(text, f"{shelf}/{NAME}", EXPORT, EXPORT_VERSION)
-    listed = [*document["others"], *(file for table in document["tables"] for file in table["files"])]
-    there = shelf.files()
-    return all(there.get(file["name"]) == file["n_bytes"] for file in listed)
 
 
 def published_in(place: Folder | Store) -> Folder | Store:
@@ -160,7 +141,7 @@ def remove_old(place: Folder | Store, n_kept: int) -> int:
     shelf, pointer = place.below(FOLDER), read_pointer(place)
     names = shelf.files()
     found = {name.partition("/")[0] for name in names if _NAME.match(name)}
-    whole = sorted(each for each in found if f"{each}/{NAME}" in names)
+    whole = sorted(each for each in found if f"{each}/{MANIFEST}" in names)
     latest = pointer.publication.partition("/")[2] if pointer else ""
     a_day_ago = f"{datetime.now(UTC) - timedelta(days=1):%Y%m%dT%H%M%SZ}"
     unfinished = {each for each in found - set(whole) if each > a_day_ago}

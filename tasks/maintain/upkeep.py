@@ -6,8 +6,8 @@ far too long, the cell is missing, and the next run fills it.
 
 import os
 import time
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -43,12 +43,10 @@ class Choice:
         lists = {
             "response_id": self.response_ids, "model": self.models, "task_id": self.task_ids, "trial": self.trials,
         }  # fmt: skip
-        given = [(f"list_contains(?, {column})", list(values)) for column, values in lists.items() if values]
-        if self.vintage is not None:
-            given.append(("vintage = ?", self.vintage))  # type: ignore[arg-type]
-        if self.longer_than is not None:
-            given.append(("chars_alnum > ?", self.longer_than))  # type: ignore[arg-type]
-        return " and ".join(text for text, _ in given), [value for _, value in given]
+        given: dict[str, Any] = {f"list_contains(?, {name})": list(values) for name, values in lists.items() if values}
+        given |= {"vintage = ?": self.vintage} if self.vintage is not None else {}
+        given |= {"chars_alnum > ?": self.longer_than} if self.longer_than is not None else {}
+        return " and ".join(given), list(given.values())
 
 
 def chosen(job: Job, choice: Choice) -> list[Row]:
@@ -186,25 +184,13 @@ def disk_use(job: Job) -> list[Used]:
     Parts that compaction has put others in the place of are left over until they are deleted.
     """
     warehouse = Warehouse(job.warehouse)
-    of_table = {part.path: f"table {table}" for table in TABLES for part in warehouse.store.standing(table)}
-    used: dict[str, Used] = defaultdict(lambda: Used(""))
+    heads = {part.path: f"table {table}" for table in TABLES for part in warehouse.store.standing(table)}
+    heads[warehouse.database] = "database"
+    used: dict[str, Used] = {}
     for path in [Path(folder) / name for folder, _, names in os.walk(warehouse.root) for name in names]:
-        what = of_table.get(path) or _head(path, warehouse)
-        used[what].what = what
-        used[what].n_files += 1
-        used[what].n_bytes += _size(path)
+        what = heads.get(path) or (LEDGER if (warehouse.root / LEDGER) in path.parents else "other")
+        head = used.setdefault(what, Used(what))
+        head.n_files += 1
+        with suppress(FileNotFoundError):  # it has gone since it was listed
+            head.n_bytes += path.stat().st_size
     return sorted(used.values(), key=lambda each: (-each.n_bytes, each.what))
-
-
-def _head(path: Path, warehouse: Warehouse) -> str:
-    if path == warehouse.database:
-        return "database"
-    return LEDGER if (warehouse.root / LEDGER) in path.parents else "other"
-
-
-def _size(path: Path) -> int:
-    """The size of a file; 0 where it has gone since it was listed."""
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0

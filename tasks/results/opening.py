@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import sql
+from tasks.bundles.stores import Folder, Store, place
 from tasks.config.job import DataRevision, Job
 from tasks.config.settings import Settings
 from tasks.exports.publishing import published_in
 from tasks.rules.errors import UsageError
-from tasks.stores import Folder, Store, place
 from warehouse import DATABASE, Warehouse
 
 _SHOWN = 12

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
+from tasks.bundles.stores import Store
 from tasks.check import check
 from tasks.ingest import ingest
 from tasks.run.writing import StageReport
-from tasks.stores import Store
 from tests.builders import admitted, criterion, job_on, response, verdict, write_jsonl, written
 from tests.faults.server import FaultServer
 from tests.tasks.aggregate.scores_oracle import World, random_world
+from tests.tasks.bundles.memory import memory_store
 from tests.tasks.check.bad_rows import all_rows
-from tests.tasks.stores.memory import memory_store
 from warehouse import Reader
 
 Rows = Mapping[str, list[dict[str, Any]]]

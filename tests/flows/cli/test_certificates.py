@@ -20,7 +20,10 @@ def test_a_certificate_is_written_with_its_digest_and_verified(
     assert Path(file).read_bytes()[-64:] == digest.encode()
 
     said = run("verify", file, "--digest", digest)
-    assert "5156 figures in 124 rows of 3 leaderboards recomputed; all equal\nids: of 4 responses and 0 " in said
+    assert (
+        "certificate, 5156 figures in 124 rows of 3 leaderboards recomputed; all equal\nids: of 4 responses and 0 "
+        in said
+    )
     assert said.endswith(f"(--texts)\ndigest: {digest}\n")
     said = run("certify", file, "--warehouse", sample_job.warehouse, code=2)
     assert f"prbench: {file}: is there already; name a new file\n" == said
@@ -35,7 +38,7 @@ def test_a_figure_that_differs_is_shown_with_both_values_and_the_exit_code_is_1(
     table, line = run.out.split("verify: ")
     assert "│ leaderboard │" in table
     assert "│ mean_score │ 0.5" in table
-    assert line.startswith("5156 figures in 124 rows of 3 leaderboards recomputed; 1 differ\n")
+    assert line.startswith("certificate, 5156 figures in 124 rows of 3 leaderboards recomputed; 1 differ\n")
 
     run("verify", other, "--json", code=1)
     found = json.loads(run.out)

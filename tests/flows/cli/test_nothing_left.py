@@ -80,7 +80,7 @@ def test_a_split_that_the_data_set_does_not_have_is_refused_with_those_it_has(na
     (["import", "verdicts", str(SAMPLES / "labels.csv")], "no data set is ingested there; run `prbench ingest`"),
     (["import", "verdicts", str(SAMPLES)], "is a folder; name a file in it"),
     (["import", "responses", str(PROJECT / "README.md")], "unknown kind of file; use one of .jsonl"),
-    (["import", "warehouse", str(SAMPLES)], "not a complete export, manifest.json is missing"),
+    (["import", "warehouse", str(SAMPLES)], "not a complete export or publication, manifest.json is"),
     (["import", "--retract", "nope"], "--retract nope: no such batch; nothing is stored in "),
     (["remove", "response", "nope"], "nope: no stored response has this id"),
     (["remove", "response", "--model", "nope"], "nothing is stored there, so nothing can be removed"),
@@ -109,4 +109,4 @@ def test_an_export_with_a_damaged_file_is_refused_before_a_warehouse_is_made(
     listed = {"format": "prbench-export", "version": 1, "made_at": "2026-11-22", "benchmarks": [], "tables": [table]}
     (exported / "manifest.json").write_text(json.dumps(listed), encoding="utf-8")
     (exported / "runs.parquet").write_bytes(b"PAR1")
-    assert "differs from what was exported" in refused("import", "warehouse", str(exported))
+    assert "missing, or not what was written" in refused("import", "warehouse", str(exported))

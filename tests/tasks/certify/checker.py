@@ -27,7 +27,7 @@ def read(path, digest=None):
     assert digest in {None, actual}, "the digest is not the one that was published"
     archive, tables = zipfile.ZipFile(path), {}
     manifest = json.loads(archive.read("manifest.json"))
-    for member in manifest["members"]:
+    for member in manifest["files"]:
         content = archive.read(member["name"])
         assert hashlib.sha256(content).hexdigest() == member["sha256"], member["name"]
         if member["name"].endswith(".jsonl"):

@@ -20,6 +20,7 @@ from tasks.ingest import ingest
 from tasks.rules.identity import response_id, verdict_id
 from tasks.rules.statistics.intervals import draws
 from tests.builders import job_on, row
+from tests.tasks.bundles.manifests import sealed
 
 # Fixtures are found by their names in this module.
 from tests.tasks.report.conftest import research_job, world_job  # noqa: F401
@@ -91,14 +92,13 @@ def forged(path: Path, target: Path, change: Callable[[Members], None], manifest
     members = members_of(path)
     document = json.loads(members.pop("manifest.json"))
     change(members)
-    document["members"] = [
-        {"name": name, "n_rows": content.count(b"\n"), "n_bytes": len(content),
-         "sha256": hashlib.sha256(content).hexdigest()}
+    document["files"] = [
+        {"name": name, "n_bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
         for name, content in members.items()
-    ]  # fmt: skip
+    ]
     if manifest is not None:
         manifest(document)
-    return zipped({**members, "manifest.json": json.dumps(document).encode()}, target)
+    return zipped({**members, "manifest.json": sealed(document)}, target)
 
 
 def zipped(members: Mapping[str, bytes], target: Path) -> Path:

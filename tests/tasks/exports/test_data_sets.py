@@ -152,8 +152,3 @@ def test_a_table_that_is_not_there_or_empty_is_refused(job: Job, tmp_path: Path,
     with pytest.raises(UsageError, match=said):
         export_data_sets(job, tmp_path / "set", names)
     assert not (tmp_path / "set").exists()
-
-
-def test_a_folder_with_something_in_it_is_refused(job: Job, folder: Path) -> None:
-    with pytest.raises(UsageError, match="not an empty folder"):
-        export_data_sets(job, folder)

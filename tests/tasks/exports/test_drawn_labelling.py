@@ -65,6 +65,15 @@ def filled(rows: list[dict[str, str]], person: str = "eva") -> list[dict[str, st
     ]
 
 
+def labelled(job: Job, folder: Path, n_rows: int, **asked: Any) -> list[dict[str, str]]:
+    """Import the labels of a drawn sheet, and return its rows."""
+    export_drawn_labelling(job, folder / "a.csv", drawn_for="leaderboard", n_rows=n_rows, **asked)
+    rows = sheet(folder / "a.csv")
+    import_verdicts(job, saved(folder / "filled.csv", filled(rows)))
+    aggregate(job)
+    return rows
+
+
 def test_a_drawn_sheet_has_single_verdicts_whose_probabilities_are_stored_and_sum_to_their_number(
     job: Job, tmp_path: Path
 ) -> None:
@@ -166,10 +175,7 @@ def test_a_sheet_for_two_models_or_a_category_draws_from_these_alone(job: Job, t
 
 
 def test_labels_of_a_sheet_correct_the_score_and_the_next_sheet_draws_other_verdicts(job: Job, tmp_path: Path) -> None:
-    export_drawn_labelling(job, tmp_path / "a.csv", drawn_for="leaderboard", n_rows=150)
-    first = sheet(tmp_path / "a.csv")
-    import_verdicts(job, saved(tmp_path / "filled.csv", filled(first)))
-    aggregate(job)
+    first = labelled(job, tmp_path, 150)
     scores = rows_in(job, "select * from debiased_scores where breakdown = 'all' and is_primary order by model")
 
     assert [None, None] == [row["no_figure"] for row in scores]

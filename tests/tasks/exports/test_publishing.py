@@ -1,23 +1,22 @@
 """Publications: whole, of one state, and named by a pointer that is replaced last."""
 
-import hashlib
 import json
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import sql
+from tasks.bundles.bundle import read_bundle, verify_bundle
+from tasks.bundles.stores import Store
 from tasks.config.job import Job
 from tasks.exports.importing import import_tables, opened_export
-from tasks.exports.publishing import publish
+from tasks.exports.publishing import publish, read_pointer
 from tasks.rules.errors import PipelineError
-from tasks.stores import Store
 from tests.builders import admitted, job_on, response, written
-from tests.tasks.stores.memory import Cut
+from tests.tasks.bundles.memory import Cut
 from warehouse import TABLES, Warehouse
 
 
@@ -36,18 +35,15 @@ def add_response(job: Job, task_id: str) -> None:
     Warehouse(job.warehouse).publish()
 
 
-def pointer(store: Store) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(store.read("current.json") or b"{}")
-    return document
+def named(store: Store) -> str:
+    """The publication that the pointer names."""
+    found = read_pointer(store)
+    assert found is not None
+    return found.publication
 
 
 def latest(store: Store) -> Store:
-    return store.below(pointer(store)["publication"])
-
-
-def manifest(store: Store) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(latest(store).read("manifest.json") or b"{}")
-    return document
+    return store.below(named(store))
 
 
 def responses_in(store: Store) -> int:
@@ -61,19 +57,15 @@ def publications(store: Store) -> set[str]:
 
 def test_a_publication_has_the_database_and_every_public_table_as_its_manifest_says(job: Job, store: Store) -> None:
     report = publish(job, store)
-    listed, files = manifest(store), latest(store).files()
-    said = [file for table in listed["tables"] for file in table["files"]] + listed["others"]
+    bundle, files = read_bundle(latest(store), "publication"), latest(store).files()
+    verify_bundle(latest(store), bundle)
 
-    assert {file["name"]: file["n_bytes"] for file in said} == {
-        name: size for name, size in files.items() if name != "manifest.json"
-    }
-    for file in said:
-        assert file["sha256"] == hashlib.sha256(latest(store).read(file["name"]) or b"").hexdigest()
-    names = {table["name"] for table in listed["tables"]}
+    assert {"manifest.json", *(file.name for file in bundle.files)} == files.keys()
+    names = {table["name"] for table in bundle.meta["tables"]}
     assert names == (TABLES.keys() - {"retractions", "removals"}) | sql.schema()["marts"].keys()
     assert {f"tables/{name}/part-0.parquet" for name in names} <= files.keys()
     assert (job.warehouse / "prbench.duckdb").read_bytes() == latest(store).read("prbench.duckdb")
-    assert listed["warehouse_version"] == json.loads((job.warehouse / "warehouse.json").read_text())["version"]
+    assert bundle.meta["warehouse_version"] == json.loads((job.warehouse / "warehouse.json").read_text())["version"]
     assert "without a report: there is none" in report.line
     assert [] == list(job.warehouse.glob(".publication*"))
 
@@ -89,7 +81,7 @@ def test_no_canary_is_in_a_published_table(job: Job, store: Store) -> None:
 @pytest.mark.slow
 def test_an_unchanged_state_is_not_published_again_and_a_new_one_beside_the_old(job: Job, store: Store) -> None:
     publish(job, store)
-    first, files = pointer(store), store.files()
+    first, files = named(store), store.files()
     assert "unchanged since" in publish(job, store).line
     assert files == store.files()
 
@@ -98,7 +90,7 @@ def test_an_unchanged_state_is_not_published_again_and_a_new_one_beside_the_old(
 
     assert (2, 2) == (responses_in(store), len(publications(store)))
     assert files.keys() <= store.files().keys()
-    assert first["publication"] != pointer(store)["publication"]
+    assert first != named(store)
 
 
 @pytest.mark.slow
@@ -134,7 +126,7 @@ def test_a_publication_that_is_cut_off_leaves_the_one_before_as_the_latest(
 @pytest.mark.slow
 def test_keep_removes_the_oldest_and_what_was_cut_off_and_never_what_the_pointer_names(job: Job, store: Store) -> None:
     publish(job, store)
-    own = pointer(store)["publication"].split("/")[1]
+    own = named(store).split("/")[1]
     other, cut_off = "20991231T235959Z-00000000", "20200101T000000Z-00000000"
     shelf = store.below("publications")
     shelf.write(f"{other}/manifest.json", b"{}")
@@ -159,7 +151,7 @@ def test_a_publication_that_somebody_else_is_at_work_on_is_not_removed(job: Job,
 @pytest.mark.slow
 def test_an_unchanged_state_is_published_again_where_files_of_its_publication_are_gone(job: Job, store: Store) -> None:
     publish(job, store)
-    first = pointer(store)["publication"]
+    first = named(store)
     store.remove([f"{first}/prbench.duckdb"])
 
     assert "unchanged" not in publish(job, store).line

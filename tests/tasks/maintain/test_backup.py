@@ -1,9 +1,7 @@
 """Backup and restore: real files, a writer that goes on, damage, and kills."""
 
-import contextlib
 import json
 import os
-import random
 import shutil
 import signal
 import sqlite3
@@ -18,9 +16,8 @@ from typing import Any
 import pytest
 
 from tasks.config.job import Job
-from tasks.maintain.backup import backup, read_record, restore
-from tasks.rules.errors import PipelineError, UsageError
-from tasks.stores import Folder
+from tasks.maintain.backup import backup, restore
+from tasks.rules.errors import UsageError
 from tests.builders import job_on, response, rows_in
 from tests.faults.server import FaultServer
 from tests.tasks.run.runs import judged, prepared, sampled
@@ -221,30 +218,6 @@ def test_a_backup_while_a_run_writes_is_of_one_moment(job: Job, folder: Path, tm
 # damage and refusals
 
 
-def test_a_damaged_copy_is_named_and_nothing_is_restored(job: Job, folder: Path, tmp_path: Path) -> None:
-    backup(job, folder)
-    victim = sorted((folder / "files").rglob("*.parquet"))[0]
-    flip_a_byte(victim)
-    restored = into(job, tmp_path / "restored")
-
-    with pytest.raises(PipelineError, match=victim.name) as caught:
-        restore(restored, folder)
-    assert 1 == len(str(caught.value).splitlines())
-    assert not list(restored.warehouse.rglob("*.parquet"))
-    # Looking at sizes alone does not show it, reading does.
-    backup(job, folder)
-    assert victim.read_bytes() != (job.warehouse / victim.relative_to(folder / "files")).read_bytes()
-    backup(job, folder, must_verify=True)
-    restore(restored, folder)
-    assert content(job) == content(restored)
-
-
-def flip_a_byte(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
-
-
 def test_a_warehouse_that_holds_something_is_not_restored_into(job: Job, folder: Path) -> None:
     backup(job, folder)
     before = files_in(job.warehouse)
@@ -279,41 +252,6 @@ def test_a_folder_that_holds_something_else_is_not_backed_up_into(job: Job, tmp_
 def test_a_backup_does_not_lie_in_the_warehouse_itself(job: Job) -> None:
     with pytest.raises(UsageError, match="is inside the warehouse"):
         backup(job, job.warehouse / "backup")
-
-
-def test_where_nothing_is_stored_nothing_is_backed_up(job: Job, tmp_path: Path, folder: Path) -> None:
-    with pytest.raises(UsageError, match="there is nothing to back up here"):
-        backup(into(job, tmp_path / "nowhere"), folder)
-    assert not (tmp_path / "nowhere").exists()
-
-
-def test_a_backup_of_a_newer_format_is_refused_in_one_line(job: Job, folder: Path, tmp_path: Path) -> None:
-    backup(job, folder)
-    record = json.loads((folder / "backup.json").read_text())
-    (folder / "backup.json").write_text(json.dumps(record | {"version": 9}))
-
-    with pytest.raises(PipelineError, match="is of version 9"):
-        restore(into(job, tmp_path / "restored"), folder)
-
-
-def test_no_flipped_bit_of_the_record_is_restored_and_a_record_of_before_without_a_hash_is(
-    job: Job, folder: Path, tmp_path: Path
-) -> None:
-    backup(job, folder)
-    path, bits = folder / "backup.json", random.Random(3)
-    content, record = path.read_bytes(), read_record(Folder(folder))
-    for place in range(len(content)):
-        path.write_bytes(content[:place] + bytes([content[place] ^ 1 << bits.randrange(8)]) + content[place + 1 :])
-        with contextlib.suppress(PipelineError):
-            assert record == read_record(Folder(folder)), place  # only the name of the hash was changed
-
-    document = json.loads(content)
-    del document["sha256"]
-    path.write_text(json.dumps(document, indent=1))
-    assert record == read_record(Folder(folder))
-    path.write_bytes(content.replace(b'"stored_as": "files/p', b'"stored_as": "files/q', 1))
-    with pytest.raises(PipelineError, match=r"backup.json: was changed: .* use another copy"):
-        restore(into(job, tmp_path / "restored"), folder)
 
 
 # kills

@@ -4,25 +4,21 @@ import asyncio
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tasks.bundles.stores import Store
 from tasks.config.job import Job
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply
 from tasks.maintain import backup, restore
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.stores import Store
-from tests.builders import job_on, response
-from tests.tasks.stores.memory import Cut
+from tests.builders import job_on
+from tests.tasks.bundles.manifests import sealed
+from tests.tasks.bundles.memory import Cut
+from tests.tasks.maintain.test_backup import add_part, into
 from warehouse import Warehouse
-
-
-def add_part(job: Job, task_id: str) -> None:
-    Warehouse(job.warehouse).write("responses", [response(task_id)])
-    Warehouse(job.warehouse).publish()
 
 
 @pytest.fixture
@@ -40,10 +36,6 @@ def job(tmp_path: Path) -> Job:
     return job
 
 
-def into(job: Job, folder: Path) -> Job:
-    return job.model_copy(update={"warehouse": folder})
-
-
 def held(folder: Path) -> dict[str, str]:
     """The files that a backup brings back, by their content."""
     found = [path for name in ("ledger", "parts") for path in sorted((folder / name).rglob("*")) if path.is_file()]
@@ -53,11 +45,6 @@ def held(folder: Path) -> dict[str, str]:
 def n_responses(job: Job) -> int:
     with Warehouse(job.warehouse).reader() as reader:
         return int(reader.value("select count(*) from responses"))
-
-
-def record_of(store: Store) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(store.read("backup.json") or b"{}")
-    return document
 
 
 def test_what_comes_back_from_a_store_is_what_comes_back_from_a_folder(job: Job, store: Store, tmp_path: Path) -> None:
@@ -73,31 +60,21 @@ def test_what_comes_back_from_a_store_is_what_comes_back_from_a_folder(job: Job,
     assert [] == list(job.warehouse.glob(".backup*"))
 
 
-def test_an_upload_that_was_cut_off_is_no_backup_and_the_next_one_is_whole(
+def test_an_upload_that_was_cut_off_is_no_backup_and_leaves_the_last_one_as_it_was(
     job: Job, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with monkeypatch.context() as patched:
-        Cut(patched, 3)
-        with pytest.raises(KeyboardInterrupt):
-            backup(job, store)
+    def cut_off(n_files: int) -> None:
+        with monkeypatch.context() as patched:
+            Cut(patched, n_files)
+            with pytest.raises(KeyboardInterrupt):
+                backup(job, store)
+
+    cut_off(3)
     with pytest.raises(PipelineError, match=r"is not a complete backup, backup\.json is missing"):
         restore(into(job, tmp_path / "restored"), store)
     backup(job, store)
-
-    restore(into(job, tmp_path / "restored"), store)
-    assert 1 == n_responses(into(job, tmp_path / "restored"))
-
-
-@pytest.mark.slow
-def test_an_upload_that_was_cut_off_leaves_the_last_backup_as_it_was(
-    job: Job, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    backup(job, store)
     add_part(job, "t2")
-    with monkeypatch.context() as patched:
-        Cut(patched, 2)
-        with pytest.raises(KeyboardInterrupt):
-            backup(job, store)
+    cut_off(2)
 
     restore(into(job, tmp_path / "restored"), store)
     assert 1 == n_responses(into(job, tmp_path / "restored"))
@@ -111,7 +88,7 @@ def test_a_damaged_copy_is_refused_before_anything_is_restored_and_renewed_by_ve
     name = next(name for name in store.files() if "parts/responses" in name)
     content = store.read(name) or b""
     store.write(name, content[:-1] + b"?")
-    with pytest.raises(PipelineError, match="not what was copied"):
+    with pytest.raises(PipelineError, match="missing, or not what was written"):
         restore(into(job, tmp_path / "restored"), store)
     assert not list((tmp_path / "restored").rglob("*.parquet"))
 
@@ -119,27 +96,45 @@ def test_a_damaged_copy_is_refused_before_anything_is_restored_and_renewed_by_ve
     assert 1 == backup(job, store, must_verify=True).rows
     assert content == store.read(name)
     store.remove([name])
-    with pytest.raises(PipelineError, match="not what was copied"):
+    with pytest.raises(PipelineError, match="missing, or not what was written"):
         restore(into(job, tmp_path / "restored"), store)
 
 
-@pytest.mark.parametrize("place", ["path", "stored_as"])
-@pytest.mark.parametrize("named", ["/outside", "files/../../outside"])
-def test_a_record_of_files_elsewhere_is_refused(place: str, named: str, job: Job, store: Store, tmp_path: Path) -> None:
+@pytest.mark.parametrize("named", ["/outside", "files//outside", "files/../../outside", "files/...{mark}"])
+def test_a_manifest_of_files_elsewhere_is_refused(named: str, job: Job, store: Store, tmp_path: Path) -> None:
     backup(job, store)
-    record = record_of(store)
-    record["files"][0][place] = named
-    del record["sha256"]
-    store.write("backup.json", json.dumps(record).encode())
+    document = json.loads(store.read("backup.json") or b"")
+    first = document["files"][0]
+    first["name"] = named.format(mark=first["sha256"][:16])
+    store.write("backup.json", sealed(document))
 
-    with pytest.raises(PipelineError, match=r"memory://bucket/prefix/backup\.json: names files outside of the backup"):
+    with pytest.raises(PipelineError, match=r"memory://bucket/prefix/backup\.json: names "):
         restore(into(job, tmp_path / "restored"), store)
     assert not (tmp_path / "restored").exists()
+
+
+@pytest.mark.parametrize("has_hash", [True, False])
+def test_a_backup_of_november_is_restored_and_renewed(has_hash: bool, job: Job, tmp_path: Path) -> None:
+    backup(job, tmp_path / "backup")
+    record = tmp_path / "backup" / "backup.json"
+    document = json.loads(record.read_bytes())
+    files = [
+        {"path": each["name"].removeprefix("files/").removesuffix(f".{each['sha256'][:16]}"),
+         "stored_as": each["name"], "n_bytes": each["n_bytes"], "sha256": each["sha256"]}
+        for each in document["files"]
+    ]  # fmt: skip
+    older = {"format": "prbench-backup", "version": 1, "made_at": document["made_at"], "files": files}
+    record.write_bytes(sealed(older) if has_hash else json.dumps(older).encode())
+    restore(into(job, tmp_path / "restored"), tmp_path / "backup")
+
+    assert 1 == n_responses(into(job, tmp_path / "restored"))
+    assert 0 == backup(job, tmp_path / "backup").rows
+    assert 2 == json.loads(record.read_bytes())["version"]
 
 
 def test_a_prefix_that_holds_something_else_is_left_as_it_is(job: Job, store: Store) -> None:
     store.write("notes.txt", b"mine")
 
-    with pytest.raises(UsageError, match="holds files that are not a backup; name an empty prefix"):
+    with pytest.raises(UsageError, match="holds files that are not a backup; name an empty place"):
         backup(job, store)
     assert {"notes.txt": 4} == store.files()

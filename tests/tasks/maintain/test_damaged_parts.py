@@ -10,10 +10,10 @@ import pytest
 from flows.cli.main import main
 from flows.execution import Execution, execute
 from tasks.aggregate import aggregate
+from tasks.bundles.bundle import Damaged
 from tasks.config.job import Job
 from tasks.imports.verdicts import import_verdicts
 from tasks.maintain.backup import backup, restore
-from tasks.maintain.file_lists import Damaged
 from tasks.run.writing import StageReport
 from tests.builders import job_on, rows_in, write_jsonl
 from tests.faults.server import FaultServer
@@ -71,13 +71,8 @@ def stored(job: Job) -> Rows:
 
 
 def board(job: Job) -> list[dict[str, Any]]:
-    rows = rows_in(
-        job,
-        """
-        select split, model, judge, score_name, n_tasks, mean_score, coverage, ci_low, ci_high, met_share
-        from leaderboard order by all
-    """,
-    )
+    columns = "split, model, judge, score_name, n_tasks, mean_score, coverage, ci_low, ci_high, met_share"
+    rows = rows_in(job, f"select {columns} from leaderboard order by all")
     # Sums of the same numbers in another order may differ in their last digit.
     return [{name: round(v, 9) if isinstance(v, float) else v for name, v in row.items()} for row in rows]
 
@@ -91,25 +86,21 @@ def victim(job: Job, table: str) -> Path:
     return Warehouse(job.warehouse).store.standing(table)[0].path
 
 
-@pytest.mark.parametrize(
-    ("table", "what"),
-    [
-        ("task_rows", "a flipped bit"),
-        pytest.param("task_rows", "deleted", marks=pytest.mark.long),
-        pytest.param("criteria", "a flipped bit", marks=pytest.mark.long),
-        ("criteria", "deleted"),
-        pytest.param("message_rows", "a flipped bit", marks=pytest.mark.long),
-        pytest.param("message_rows", "deleted", marks=pytest.mark.long),
-        ("responses", "a flipped bit"),
-        pytest.param("responses", "deleted", marks=pytest.mark.long),
-        pytest.param("verdicts", "a flipped bit", marks=pytest.mark.long),
-        ("verdicts", "deleted"),
-        pytest.param("checks", "a flipped bit", marks=pytest.mark.long),
-        pytest.param("checks", "deleted", marks=pytest.mark.long),
-        ("intervals", "a flipped bit"),
-        pytest.param("intervals", "deleted", marks=pytest.mark.long),
-    ],
-)
+QUICK = {
+    ("task_rows", "a flipped bit"), ("criteria", "deleted"), ("responses", "a flipped bit"), ("verdicts", "deleted"),
+    ("intervals", "a flipped bit"),
+}  # fmt: skip
+"""The others take long together."""
+
+
+def damaged(*tables: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize(("table", "what"), [
+        pytest.param(table, what, marks=() if (table, what) in QUICK else pytest.mark.long)
+        for table in tables for what in ("a flipped bit", "deleted")
+    ])  # fmt: skip
+
+
+@damaged("task_rows", "criteria", "message_rows", "responses", "verdicts", "checks", "intervals")
 def test_aggregate_tells_of_damage_and_the_tables_are_as_before_without_a_call(
     job: Job, server: FaultServer, table: str, what: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -126,15 +117,7 @@ def test_aggregate_tells_of_damage_and_the_tables_are_as_before_without_a_call(
     assert 0 == calls(server)
 
 
-@pytest.mark.parametrize(
-    ("table", "what"),
-    [
-        ("responses", "a flipped bit"),
-        pytest.param("responses", "deleted", marks=pytest.mark.long),
-        pytest.param("verdicts", "a flipped bit", marks=pytest.mark.long),
-        ("verdicts", "deleted"),
-    ],
-)
+@damaged("responses", "verdicts")
 def test_without_the_database_the_next_run_restores_from_the_ledger_without_a_call(
     job: Job, server: FaultServer, table: str, what: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

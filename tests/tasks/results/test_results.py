@@ -12,12 +12,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from tasks.bundles.stores import place
 from tasks.compare.leaderboard import Choice, leaderboard
 from tasks.config.job import Job
 from tasks.exports.publishing import publish
 from tasks.results import Results, open_results
 from tasks.rules.errors import UsageError
-from tasks.stores import place
 from tests.builders import admitted, job_on, one_line, written
 from warehouse import DATABASE, WarehouseError
 

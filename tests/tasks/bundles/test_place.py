@@ -9,8 +9,8 @@ import fsspec
 import pytest
 
 from flows.cli.main import main
+from tasks.bundles.stores import Folder, Store, place
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.stores import Folder, Store, place
 
 
 @pytest.mark.parametrize(("given", "meant"), [

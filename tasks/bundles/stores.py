@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import fsspec
 from fsspec.callbacks import Callback
+from fsspec.registry import known_implementations
 
 from tasks.console import advance, progress
 from tasks.dataset.foreign_files import open_inside, open_regular
@@ -46,7 +48,7 @@ class _Megabytes(Callback):  # type: ignore[misc]  # fsspec ships without types
 
 
 @contextmanager
-def transfer(what: str, address: str, n_bytes: int, *, is_quiet: bool) -> Iterator[Callback]:
+def _transfer(what: str, address: str, n_bytes: int, *, is_quiet: bool) -> Iterator[Callback]:
     """A callback for fsspec that shows the progress of an upload or a download, if it is large."""
     n_megabytes, label = n_bytes // _MEGABYTE, f"{address} (MB)"
     totals = {label: n_megabytes} if n_megabytes >= _WORTH_TELLING_MB else {}
@@ -118,20 +120,18 @@ class Store:
 
     def put(self, files: Mapping[str, Path], *, is_quiet: bool) -> None:
         """Copy files of this machine to these names."""
-        if not files:
-            return
         n_bytes = sum(path.stat().st_size for path in files.values())
-        with in_one_line(self.address), transfer("upload", self.address, n_bytes, is_quiet=is_quiet) as callback:
-            names = [self._path(name) for name in files]
-            self.filesystem.put([str(path) for path in files.values()], names, callback=callback)
+        self._copy("upload", list(map(str, files.values())), list(map(self._path, files)), n_bytes, is_quiet=is_quiet)
 
     def get(self, files: Mapping[str, Path], n_bytes: int, *, is_quiet: bool) -> None:
         """Copy the files of these names to this machine; the caller has seen that they stay where they should."""
-        if not files:
-            return
-        with in_one_line(self.address), transfer("download", self.address, n_bytes, is_quiet=is_quiet) as callback:
-            names = [self._path(name) for name in files]
-            self.filesystem.get(names, [str(path) for path in files.values()], callback=callback)
+        self._copy("download", list(map(self._path, files)), list(map(str, files.values())), n_bytes, is_quiet=is_quiet)
+
+    def _copy(self, what: str, sources: list[str], targets: list[str], n_bytes: int, *, is_quiet: bool) -> None:
+        copy = self.filesystem.put if what == "upload" else self.filesystem.get
+        with in_one_line(self.address), _transfer(what, self.address, n_bytes, is_quiet=is_quiet) as callback:
+            if sources:
+                copy(sources, targets, callback=callback)
 
     def hash_of(self, name: str) -> str:
         """The SHA-256 of a file, which is read for it."""
@@ -153,12 +153,16 @@ class Store:
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder in which every file appears whole or not at all, and is on the disk when it is there."""
+    """A folder in which every file appears whole or not at all, and is on the disk when it is there.
+
+    `shown` is what messages call it, if not by its path.
+    """
 
     path: Path
+    shown: str = ""
 
     def __str__(self) -> str:
-        return str(self.path)
+        return self.shown or str(self.path)
 
     def below(self, name: str) -> "Folder":
         """A folder within this one."""
@@ -187,7 +191,8 @@ class Folder:
         write_atomically(path, content)
 
     def put(self, files: Mapping[str, Path], *, is_quiet: bool) -> None:
-        """Copy files of this machine to these names."""
+        """Copy files of this machine to these names; one that is made there already stays."""
+        files = {name: source for name, source in files.items() if source != self.path / name}
         for name, source in files.items():
             target = self.path / name
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -264,15 +269,16 @@ def place(given: str) -> Path | Store:
     """
     scheme, mark, rest = given.partition("://")
     if not mark:
-        return _path(given)
+        scheme, colon, rest = given.partition(":")
+        if colon and scheme.lower() in fsspec.available_protocols():
+            raise UsageError(f"{given}: an address has two slashes: {scheme}://{rest.lstrip('/')}; a folder, ./{given}")
+        return Path(given)
     scheme = scheme.lower()
     if _KEYS.match(rest) and scheme not in _LOCAL:
         raise UsageError(
             f"{scheme}://...: an address must hold no keys and no parameters; set keys where the library of "
             f"{scheme}:// looks for them (environment, profile or role)"
         )
-    import fsspec
-
     if scheme in _LOCAL:
         return Path(fsspec.filesystem(scheme)._strip_protocol(given))
     if scheme not in fsspec.available_protocols():
@@ -287,20 +293,7 @@ def place(given: str) -> Path | Store:
     return Store(given.rstrip("/"), filesystem, root.rstrip("/"))
 
 
-def _path(given: str) -> Path:
-    scheme, colon, rest = given.partition(":")
-    if colon:
-        import fsspec
-
-        if scheme.lower() in fsspec.available_protocols():
-            raise UsageError(f"{given}: an address has two slashes: {scheme}://{rest.lstrip('/')}; a folder, ./{given}")
-    return Path(given)
-
-
 def _refuse_without_library(given: str, scheme: str) -> None:
-    import fsspec
-    from fsspec.registry import known_implementations
-
     try:
         fsspec.get_filesystem_class(scheme)
     except ImportError as error:

@@ -7,7 +7,7 @@ from typing import Any
 import fsspec
 import pytest
 
-from tasks.stores import Store, place
+from tasks.bundles.stores import Store, place
 
 
 @contextmanager

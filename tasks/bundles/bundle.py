@@ -1,0 +1,215 @@
+"""Bundles: files in a folder or a store, and a manifest of their sizes and hashes, which is written last.
+
+Backups, exports, publications and certificates are bundles, each of a kind. Files without a manifest are no bundle, so
+what a kill leaves is none. The last value of a manifest is a hash of all others.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal, TypeVar, get_args
+
+from pydantic import TypeAdapter, ValidationError
+
+from tasks.bundles.stores import Folder, Store
+from tasks.rules.errors import PipelineError
+from tasks.rules.text.json_text import read_json
+
+MANIFEST, VERSION = "manifest.json", 2
+Kind = Literal["export", "publication", "certificate", "backup"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+_NO_META = {"format", "version", "files", "members", "others"}
+_NAMED = 3
+Checked = TypeVar("Checked")
+
+
+class Damaged(PipelineError):
+    """Files are not what their manifest says, or it cannot be used; nothing of them was taken over."""
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of a bundle: its path there, its size, and the SHA-256 of its content."""
+
+    name: str
+    n_bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """What a manifest says: the kind, the files, and what that kind says beside them."""
+
+    kind: Kind
+    files: tuple[File, ...]
+    meta: dict[str, Any]
+
+    @property
+    def n_bytes(self) -> int:
+        """The bytes of all files."""
+        return sum(file.n_bytes for file in self.files)
+
+
+def manifest_of(kind: Kind) -> str:
+    """Return the name of the manifest of a kind."""
+    return "backup.json" if kind == "backup" else MANIFEST
+
+
+def hash_of(path: Path) -> str:
+    """Return the SHA-256 of a file of this machine."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def file_at(path: Path, name: str) -> File:
+    """Return a file of this machine as it stands in a bundle under a name."""
+    return File(name, path.stat().st_size, hash_of(path))
+
+
+def write_bundle(
+    place: Folder | Store, kind: Kind, files: Mapping[File, Path | None], meta: Mapping[str, Any], *,
+    name: str | None = None, is_quiet: bool = True,
+) -> Bundle:  # fmt: skip
+    """Put files in a place, and then the manifest, which makes them a bundle.
+
+    Args:
+        place: where the bundle is to be.
+        kind: one of `KINDS`.
+        files: each file with its path on this machine; None: it lies in the place already.
+        meta: what the manifest says beside the files.
+        name: another name of the manifest than that of the kind.
+        is_quiet: show no progress.
+    """
+    place.put({file.name: path for file, path in files.items() if path is not None}, is_quiet=is_quiet)
+    document = {"format": f"prbench-{kind}", "version": VERSION, **meta, "files": [asdict(file) for file in files]}
+    sealed = {**document, "sha256": _hash_of(document)}
+    place.write(name or manifest_of(kind), json.dumps(sealed, indent=1, ensure_ascii=False).encode())
+    return Bundle(kind, tuple(files), dict(meta))
+
+
+def _hash_of(document: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+
+
+def read_bundle(place: Folder | Store, *kinds: Kind) -> Bundle:
+    """Return the bundle in a place, which is of one of these kinds; its files are not looked at.
+
+    Raises:
+        Damaged: there is none, or its manifest cannot be used.
+    """
+    names = dict.fromkeys(map(manifest_of, kinds))
+    for name in names:
+        if (text := place.read(name)) is not None:
+            return parse_manifest(text, f"{place}/{name}", *kinds)
+    found = f"is not a complete {' or '.join(kinds)}, {' or '.join(names)} is missing"
+    raise Damaged(f"{place}: {found}; check the path, or write it again")
+
+
+def parse_manifest(text: bytes, path: str, *kinds: Kind) -> Bundle:
+    """Return the bundle that a manifest describes; `path` is where it was found.
+
+    Raises:
+        Damaged: it is of another kind or a newer version, was changed, cannot be read, or names files elsewhere.
+    """
+    try:
+        document = read_json(text)
+    except (ValueError, RecursionError) as error:
+        raise Damaged(f"{path}: cannot be read ({type(error).__name__}: {error}); use another copy") from error
+    formats = {f"prbench-{kind}": kind for kind in kinds}
+    kind = formats.get(str(document.get("format"))) if isinstance(document, dict) else None
+    if kind is None:
+        raise Damaged(f"{path}: is not a {' or '.join(formats)}; check the path")
+    version, stated = document.get("version"), document.pop("sha256", None)
+    if type(version) is not int:
+        raise Damaged(f"{path}: does not say its version; get it again")
+    if version > VERSION:
+        raise Damaged(f"{path}: is of version {version}, which this program does not know; use the newer program")
+    if (stated is not None or version == VERSION) and stated != _hash_of(document):
+        raise Damaged(f"{path}: was changed: it does not have the hash that it states; use another copy")
+    try:
+        document = document if version == VERSION else _of_november(document)
+    except (LookupError, TypeError, AttributeError) as error:
+        raise Damaged(f"{path}: cannot be read ({type(error).__name__}: {error}); use another copy") from error
+    files = checked(tuple[File, ...], document.get("files"), path)
+    if outside := [file.name for file in files if not is_inside(file.name)]:
+        raise Damaged(f"{path}: names {outside[0]!r}, which is not a file of the {kind}; use another copy")
+    meta = {name: value for name, value in document.items() if name not in _NO_META}
+    return Bundle("publication" if "others" in document else kind, files, meta)
+
+
+def checked(kind: type[Checked], value: Any, path: str) -> Checked:
+    """Return what a manifest says, if it is of a kind; `path` is where the manifest was found.
+
+    Raises:
+        Damaged: it is not.
+    """
+    try:
+        return TypeAdapter(kind).validate_python(value)
+    except ValidationError as error:
+        where = ".".join(map(str, error.errors()[0]["loc"]))
+        raise Damaged(f"{path}: cannot be read ({where}: {error.errors()[0]['msg']}); use another copy") from error
+
+
+def _of_november(document: dict[str, Any]) -> dict[str, Any]:
+    """Bring a manifest of version 1 into today's form: each kind listed its files in a way of its own.
+
+    A publication was an export with `others`.
+    """
+    tables = document.get("tables", ())
+    lists = [document.get(name, ()) for name in ("files", "members", "others")] + [each["files"] for each in tables]
+    files = [{**file, "name": file.get("stored_as") or file["name"]} for listed in lists for file in listed]
+    tables = [{**each, "files": [file["name"] for file in each["files"]]} for each in tables]
+    return {**document, "files": files, "tables": tables}
+
+
+def is_inside(name: str) -> bool:
+    """Whether a name is a path that stays in its folder, in its plainest form."""
+    path = PurePosixPath(name)
+    return str(path) == name != "." and not path.is_absolute() and ".." not in path.parts
+
+
+def missing_from(place: Folder | Store, files: Iterable[File]) -> list[str]:
+    """Return the names of the files that are not in a place in their sizes."""
+    there = place.files()
+    return [file.name for file in files if there.get(file.name) != file.n_bytes]
+
+
+def is_complete(place: Folder | Store, *kinds: Kind) -> bool:
+    """Whether a place holds a bundle of one of these kinds, with all files in their sizes.
+
+    Raises:
+        Damaged: its manifest cannot be used.
+    """
+    return place.read(manifest_of(kinds[0])) is not None and not missing_from(place, read_bundle(place, *kinds).files)
+
+
+def verify_bundle(place: Folder | Store, bundle: Bundle) -> None:
+    """Read all files of a bundle in a place, and see that they are what its manifest says.
+
+    Raises:
+        Damaged: one is missing or has other content.
+        NotInside: one is a link that leads out of its folder.
+    """
+    _refuse(place, bundle, missing_from(place, bundle.files))
+    _refuse(place, bundle, [file.name for file in bundle.files if place.hash_of(file.name) != file.sha256])
+
+
+def fetch_bundle(place: Folder | Store, bundle: Bundle, paths: Mapping[str, Path], *, is_quiet: bool) -> None:
+    """Copy the files of a bundle to this machine, each to its path, and see that they are what its manifest says.
+
+    Raises:
+        Damaged: one is missing or has other content.
+        NotInside: one is a link that leads out of its folder.
+    """
+    _refuse(place, bundle, missing_from(place, bundle.files))
+    place.get(paths, bundle.n_bytes, is_quiet=is_quiet)
+    _refuse(place, bundle, [file.name for file in bundle.files if hash_of(paths[file.name]) != file.sha256])
+
+
+def _refuse(place: Folder | Store, bundle: Bundle, names: list[str]) -> None:
+    if names:
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        advice = "use another copy" + (", or `prbench backup --verify`" if bundle.kind == "backup" else "")
+        raise Damaged(f"{place}: {', '.join(names[:_NAMED])}{more}: missing, or not what was written; {advice}")

@@ -1,0 +1,29 @@
+"""An S3 server of this process with one bucket, `results`; keys are where the store's own library looks for them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import fsspec
+import pytest
+
+SECRET = "a-planted-secret-value"
+
+
+@contextmanager
+def bucket() -> Iterator[None]:
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+        patched.setenv("AWS_ALLOW_HTTP", "true")  # the library of Polars uses TLS alone otherwise
+        patched.setenv("AWS_ACCESS_KEY_ID", "planted-key-id")
+        patched.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+        patched.setenv("AWS_REGION", "us-east-1")
+        patched.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        fsspec.filesystem("s3").makedirs("results", exist_ok=True)  # the servers of a process hold the same
+        yield
+        fsspec.filesystem("s3").clear_instance_cache()
+        server.stop()

@@ -1,0 +1,163 @@
+"""A bundle of each kind comes back as it was written from every place, and none that was changed."""
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.bundles.bundle import (
+    KINDS,
+    Damaged,
+    fetch_bundle,
+    file_at,
+    manifest_of,
+    parse_manifest,
+    read_bundle,
+    verify_bundle,
+    write_bundle,
+)
+from tasks.bundles.stores import Folder, Store, place
+from tests.builders import one_line
+from tests.tasks.bundles.manifests import sealed
+from tests.tasks.bundles.s3 import bucket
+
+CONTENT = {"a.parquet": b"PAR1", "deeper/b.jsonl": '{"name": "é"}\n'.encode(), "empty": b""}
+FILE = {"n_bytes": 4, "sha256": "0" * 64}
+META = {"made_at": "2026-11-25T16:00:00+00:00", "tables": [{"name": "tasks", "n_rows": 3, "files": ["a.parquet"]}]}
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[None]:
+    with bucket():
+        yield
+
+
+@pytest.fixture(params=["folder", "memory", pytest.param("s3", marks=pytest.mark.slow)])
+def there(request: pytest.FixtureRequest, tmp_path: Path) -> Folder | Store:
+    if request.param == "folder":
+        return Folder(tmp_path / "bundle")
+    if request.param == "memory":
+        found: Store = request.getfixturevalue("store")
+        return found
+    request.getfixturevalue("s3")
+    in_bucket = place(f"s3://results/{tmp_path.name}")
+    assert isinstance(in_bucket, Store)
+    return in_bucket
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    for name, content in CONTENT.items():
+        (path := tmp_path / "source" / name).parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return tmp_path / "source"
+
+
+def written(source: Path, there: Folder | Store, kind: str) -> Any:
+    return write_bundle(there, kind, {file_at(source / name, name): source / name for name in CONTENT}, META)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_bundle_comes_back_from_every_place_as_it_was_written(
+    kind: str, source: Path, there: Folder | Store, tmp_path: Path
+) -> None:
+    made = written(source, there, kind)
+
+    assert made == read_bundle(there, *KINDS) == read_bundle(there, kind)
+    assert (kind, META, sum(map(len, CONTENT.values()))) == (made.kind, made.meta, made.n_bytes)
+    verify_bundle(there, made)
+    fetch_bundle(there, made, {name: tmp_path / "fetched" / name for name in CONTENT}, is_quiet=True)
+    assert CONTENT == {name: (tmp_path / "fetched" / name).read_bytes() for name in CONTENT}
+    assert {*CONTENT, manifest_of(kind)} == there.files().keys()
+
+    for content in (b"PAR2", b"PAR", None):
+        there.remove(["a.parquet"])
+        if content:
+            there.write("a.parquet", content)
+        for look in (
+            lambda: verify_bundle(there, made),
+            lambda: fetch_bundle(there, made, {name: tmp_path / "again" / name for name in CONTENT}, is_quiet=True),
+        ):
+            with pytest.raises(Damaged, match=one_line("a.parquet: missing, or not what was written")):
+                look()
+    there.remove([manifest_of(kind)])
+    with pytest.raises(Damaged, match=f"is not a complete {kind}, {manifest_of(kind)} is missing"):
+        read_bundle(there, kind)
+
+
+SPOILED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "another kind": (lambda found: found.update(format="prbench-backup"), "is not a prbench-export; check the path"),
+    "a newer format": (lambda found: found.update(version=9), "is of version 9"),
+    "a version in words": (lambda found: found.update(version="2"), "does not say its version"),
+    "no files": (lambda found: found.update(files=None), "cannot be read"),
+    "a size in words": (lambda found: found["files"][0].update(n_bytes="many"), "cannot be read"),
+    "a file without a hash": (lambda found: found["files"][0].pop("sha256"), "cannot be read"),
+}  # fmt: skip
+NAMES = ("/outside", "../outside", "files/../../outside", "files//outside", "./outside", ".", "")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_that_is_no_plain_path_in_the_folder_is_refused(name: str) -> None:
+    document = {"format": "prbench-export", "version": 2, "files": [{**FILE, "name": name}]}
+    with pytest.raises(Damaged, match=one_line("which is not a file of the export")):
+        parse_manifest(sealed(document), "manifest.json", "export")
+
+
+@pytest.mark.parametrize("case", SPOILED)
+def test_a_manifest_that_somebody_made_by_hand_is_refused_in_one_line(case: str, source: Path) -> None:
+    written(source, Folder(source), "export")
+    spoil, said = SPOILED[case]
+    document = json.loads((source / "manifest.json").read_bytes())
+    spoil(document)
+    (source / "manifest.json").write_bytes(sealed(document))
+
+    with pytest.raises(Damaged, match=one_line(said)):
+        read_bundle(Folder(source), "export")
+
+
+@pytest.mark.parametrize(("content", "said"), [
+    (b'{"format": "prb', "cannot be read"), (b"{}", "is not a prbench-export"), (b"[]", "is not a prbench-export"),
+    (b'{"format": "x",\n"version": 1, "version": 1}', "key 'version' appears twice in the object that begins in line"),
+    (b"[" * 100_000, "cannot be read"), (b'{"format": "prbench-export", "version": 2, "files": []}', "was changed"),
+])  # fmt: skip
+def test_what_is_no_manifest_is_refused_in_one_line(content: bytes, said: str) -> None:
+    with pytest.raises(Damaged, match=one_line(said)):
+        parse_manifest(content, "manifest.json", "export")
+
+
+def test_every_flipped_bit_of_a_manifest_is_found(source: Path) -> None:
+    written(source, Folder(source), "backup")
+    content, bits = (source / "backup.json").read_bytes(), random.Random(3)
+    for at in range(len(content)):
+        other = content[:at] + bytes([content[at] ^ 1 << bits.randrange(8)]) + content[at + 1 :]
+        with pytest.raises(Damaged):
+            parse_manifest(other, "backup.json", "backup")
+
+
+NOVEMBER: dict[str, dict[str, Any]] = {
+    "backup": {"made_at": "2026-11-01", "files": [{"path": "a", "stored_as": "files/a.0000000000000000", **FILE}]},
+    "export": {
+        "tables": [{"name": "tasks", "files": [{"name": "a.parquet", "n_rows": 3, **FILE}]}],
+        "others": [{"name": "prbench.duckdb", **FILE}],
+    },
+    "publication": {"publication": "publications/x", "content": "x", "published_at": "2026-11-01"},
+    "certificate": {"benchmark": "prbench", "members": [{"name": "rows/tasks.jsonl", "n_rows": 3, **FILE}]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_manifests_of_november_are_read_with_their_hash_or_without(kind: str) -> None:
+    document = {"format": f"prbench-{kind}", "version": 1, **NOVEMBER[kind]}
+    found = parse_manifest(sealed(document), "manifest.json", kind)
+
+    assert found == parse_manifest(json.dumps(document).encode(), "manifest.json", kind)
+    names = {"backup": ["files/a.0000000000000000"], "export": ["prbench.duckdb", "a.parquet"], "publication": [],
+             "certificate": ["rows/tasks.jsonl"]}  # fmt: skip
+    assert names[kind] == [file.name for file in found.files]
+    assert ("publication" if kind == "export" else kind) == found.kind
+    assert all(("a.parquet",) == tuple(table["files"]) for table in found.meta["tables"])
+    with pytest.raises(Damaged, match="was changed"):
+        parse_manifest(sealed(document).replace(b'"version": 1', b'"version": 0'), "manifest.json", kind)
