@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.rules.identity import call_key, config_hash, conversation_id, digest, response_id, verdict_id
+from tasks.rules.identity import (
+    call_key,
+    config_hash,
+    conversation_id,
+    criterion_hash,
+    digest,
+    response_id,
+    review_id,
+    template_hash,
+    verdict_id,
+)
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-99, 99) | st.text(max_size=5),
@@ -76,6 +86,10 @@ IDENTITIES: dict[str, tuple[Callable[..., str], dict[str, Any]]] = {
         {"name": "n", "endpoint": "e", "parameters": {"a": 1}, "messages": [{"role": "user", "content": "c"}],
          "trial": 1, "vintage": "v"},
     ),
+    "review": (
+        review_id,
+        {"key": {"benchmark": "b"}, "task_id": "t", "criterion_id": "i", "criterion": "c", "reviewer": "r"},
+    ),
     "config": (config_hash, {"name": "n", "endpoint": "e", "parameters": {"a": 1}}),
 }  # fmt: skip
 
@@ -84,6 +98,14 @@ def changed(value: Any) -> Any:
     return {str: lambda: value + "x", int: lambda: value + 1, dict: lambda: {**value, "z": 0}, list: lambda: value * 2}[
         type(value)
     ]()
+
+
+def test_each_character_of_a_criterion_and_each_word_beside_a_template_is_content() -> None:
+    titles = ["Cites the law", " Cites the law", "Cites the law\n", "cites the law", "Cites  the law"]
+    templates = [("text",), ("text", ""), ("text", "beside"), ("text", "beside", "more"), ("textbeside",)]
+
+    assert len(titles) == len(set(map(criterion_hash, titles)))
+    assert len(templates) == len({template_hash(*each) for each in templates})
 
 
 @pytest.mark.parametrize(("kind", "part"), [(kind, part) for kind, (_, parts) in IDENTITIES.items() for part in parts])

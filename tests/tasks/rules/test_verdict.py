@@ -235,7 +235,8 @@ def test_the_explanation_is_bounded_where_a_bound_is_given(bound: int | None, wa
 )  # fmt: skip
 def test_a_word_is_read_however_its_parts_are_joined(word: str, status: str) -> None:
     assert status_of(word) == status
-    assert parse_verdict(json.dumps({"verdict": word}), TERNARY).status == status
+    read = parse_verdict(json.dumps({"verdict": word}), TERNARY)
+    assert (read.status, read.value) == (status, {"met": 1.0, "partial": 0.5, "unmet": 0.0}[status])
 
 
 @pytest.mark.parametrize(
