@@ -17,10 +17,10 @@ from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
 import sql
-from tasks.aggregate.intervals import has_stale_figures
 from tasks.config.job import Job
 from tasks.dataset.foreign_files import ZIP_ERRORS, TooLarge, member_chunks, refuse_bomb
 from tasks.maintain import Damaged, hash_of, read_file_list
+from tasks.measures import SCORE
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.statistics.intervals import METHOD, RESAMPLES, SEED
 from warehouse import TABLES, Reader, Warehouse, quoted
@@ -162,7 +162,7 @@ def _refuse_unready(reader: Reader, benchmark: str, revision: str) -> None:
         raise PipelineError(
             f"no model has a verdict on {benchmark} {revision[:12]} yet, so there are no figures; run `prbench judge`"
         )
-    if has_stale_figures(reader):
+    if SCORE.stale(reader):
         raise PipelineError("figures have no interval for their present values yet; run `prbench aggregate` first")
 
 

@@ -8,15 +8,15 @@ from operator import itemgetter
 from typing import Any
 
 import sql
-from tasks.aggregate.conditions import Definitions, stale_condition_tests, steps_on, stored_conditions, unknown_labels
+from tasks.aggregate.conditions import Definitions, steps_on, stored_conditions, unknown_labels
 from tasks.benchmarks import load_benchmark
 from tasks.compare.figures import query_of
 from tasks.compare.pairs import score_or
 from tasks.config.job import Job
+from tasks.measures import CONDITION, Row
 from tasks.rules.errors import UsageError
 from warehouse import Reader
 
-Row = dict[str, Any]
 _TABLE = ("split", "judge", "judge_trial", "grading", "judge_config_hash", "template_hash", "vintage")
 """What the comparisons of one table have in common; those under one breakdown are corrected together (Holm)."""
 _PAIR = ("shared_model", "condition")
@@ -127,10 +127,13 @@ def _steps(reader: Reader, benchmark: str, definitions: Definitions) -> tuple[di
     """First steps that put these definitions, and tests that are not stored yet, in place of the stored ones."""
     steps, given = steps_on(benchmark, definitions)
     fresh = [
-        {name: value for name, value in row.items() if name != "created_at"}
-        for row in stale_condition_tests(reader, benchmark, definitions)
+        {name: value for name, value in row.items() if name not in {"note", "created_at"}}
+        for row in CONDITION.fresh(reader, steps, given, benchmark=benchmark)
     ]
-    measures = {"condition_measures": sql.read("questions/compare/conditions/measures")}
+    measures = {
+        "condition_tests": sql.read("questions/compare/conditions/measures"),
+        "condition_measures": sql.read("staging/conditions/condition_measures"),
+    }
     views = {name: sql.read(f"marts/conditions/{name}") for name in _VIEWS}
     return {**steps, **measures, **views}, {**given, "fresh": json.dumps(fresh)}
 

@@ -2,7 +2,7 @@
 -- breakdown.
 --
 -- built as: view
--- depends on: staging.agreement_counts, agreement_measures
+-- depends on: staging.agreement_counts, staging.measured
 with labels_by_task as (
     -- For each task, how often each decision was made by either, and by both.
     select benchmark, dataset_revision, grader_a, grader_b, breakdown, label, n_classes, task_id,
@@ -49,10 +49,9 @@ counted as (
 )
 
 select counted.*, task_means.macro_f1_task_mean, task_means.macro_f1_task_mean_absent_as_0,
-    measures.* exclude (figure_id, basis, method, created_at)
+    measured.kappa, measured.kappa_ci_low, measured.kappa_ci_high, measured.macro_f1,
+    measured.macro_f1_ci_low, measured.macro_f1_ci_high, measured.agreement,
+    measured.agreement_ci_low, measured.agreement_ci_high
 from counted
 inner join task_means using (benchmark, dataset_revision, grader_a, grader_b, breakdown, label)
-left join agreement_measures as measures
-    on counted.figure_id = measures.figure_id
-        -- Measures belong to the decisions that they were computed from.
-        and counted.basis = measures.basis
+left join staging.measured using (figure_id, basis)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, cohen_kappa_score, f1_score
 
-import tasks.aggregate.agreement as measuring
+import tasks.measures.agreement as measuring
 from tasks.aggregate import aggregate
 from tasks.rules.statistics.agreement import agreement_intervals, kappa, krippendorff_alpha, macro_f1, raw_agreement
 from tasks.rules.statistics.intervals import draws
@@ -45,10 +45,14 @@ MAJORITIES = {
 }
 """Majority -> its members. Some were asked for two steps, so that three are read as two."""
 CONFIGURED = ("panel", "four", "with a stranger")
-SETS = {"all graders": ("axel", "berta", "people", "tern (as binary)"), "axel (trials)": ("axel", "axel#2", "axel#3")}
 TERNARY = "tern"
 AS_BINARY = "tern (as binary)"
 """The reading of its verdicts as binary ones."""
+SETS = {
+    "all graders": ("axel", "berta", "people", AS_BINARY),
+    "axel (trials)": ("axel", "axel#2", "axel#3"),
+    **{name: tuple(AS_BINARY if each == TERNARY else each for each in MAJORITIES[name]) for name in CONFIGURED},
+}
 FIRST = [name for name in (*GRADERS, *MAJORITIES, AS_BINARY) if "#" not in name]
 PAIRS = sorted(
     {

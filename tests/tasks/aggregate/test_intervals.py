@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tasks.aggregate import aggregate
-from tasks.aggregate.intervals import has_stale_figures
+from tasks.measures import SCORE
 from tasks.rules.statistics.intervals import (
     FEW_OTHERS,
     FEWEST_OTHERS,
@@ -169,13 +169,13 @@ def test_building_the_same_rows_from_the_parts_alone_makes_nothing_stale(copied:
 
 def test_figures_are_stale_once_their_values_change_and_not_before(copied: Path) -> None:
     with Warehouse(copied).reader() as reader:
-        assert not has_stale_figures(reader)
+        assert not SCORE.stale(reader)
     forget_parts(Warehouse(copied))
-    for part in (copied / "parts" / "intervals").glob("*.parquet"):
+    for part in (copied / "parts" / "measures").glob("*.parquet"):
         part.unlink()
     Warehouse(copied).publish()
     with Warehouse(copied).reader() as reader:
-        assert has_stale_figures(reader)
+        assert SCORE.stale(reader)
 
 
 def decided_at_last(world: World) -> tuple[World, dict[str, Any]]:
@@ -229,8 +229,8 @@ def test_a_verdict_that_changes_makes_stale_exactly_what_rests_on_it_and_just_th
 
 def test_intervals_of_another_method_are_drawn_again(copied: Path, leaderboard_rows: Table) -> None:
     warehouse = Warehouse(copied)
-    older = rows_in(warehouse.root, "from intervals order by figure_id limit 7")
-    warehouse.write("intervals", [each | {"method": f"{METHOD}-older"} for each in older])
+    older = rows_in(warehouse.root, "from measures where measure = 'score' order by figure_id limit 7")
+    warehouse.write("measures", [each | {"method": f"{METHOD}-older"} for each in older])
     report = aggregate(job_on("sample", copied))
 
     assert f" {len(older)} intervals computed" in report.line
@@ -280,7 +280,7 @@ def test_the_same_rows_in_another_order_give_the_same_figures_to_the_last_digit(
                 reader.rows(f"select {columns} from {table} order by all")
                 for table, columns in (
                     ("leaderboard", "*"), ("trial_scores", "*"), ("criterion_statistics", "*"),
-                    ("length_correlations", "*"), ("intervals", "* exclude (created_at)"),
+                    ("length_correlations", "*"), ("measures", "* exclude (created_at)"),
                 )
             ])  # fmt: skip
     assert figures[0] == figures[1]

@@ -78,7 +78,7 @@ def research_job(folder: Path, taint: Taint | None = None) -> Job:
     ingest(job)
     assemble(job)
     few = partial(draws, resamples=_RESAMPLES)
-    with patch("tasks.aggregate.intervals.draws", few), patch("tasks.aggregate.agreement.draws", few):
+    with patch("tasks.measures.scores.draws", few), patch("tasks.measures.agreement.draws", few):
         select_hard(job, must_select=False)
         aggregate(job)
     return job

@@ -74,7 +74,7 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
     for night in NIGHTS[1:]:
         _alert(job, night, names.nights[night])
     few = partial(draws, resamples=_RESAMPLES)
-    with patch("tasks.aggregate.intervals.draws", few), patch("tasks.aggregate.agreement.draws", few):
+    with patch("tasks.measures.scores.draws", few), patch("tasks.measures.agreement.draws", few):
         aggregate(job)
     measure(job)
     measure_annotations(job)
