@@ -29,8 +29,8 @@ _PREDICTION = {"difference": rate_difference, "odds_ratio": odds_ratio, "auc": c
 _CELLS = ("fail_disagree", "fail_agree", "pass_disagree", "pass_agree")
 _MOMENTS = ("n", "sum_a", "sum_b", "sum_aa", "sum_bb", "sum_ab")
 _UNLABELLED = (
-    "Nobody labelled: held against the majority of the other members. Errors that all members share are not seen, which "
-    "makes votes too many; a majority of few members errs itself, which makes them too few."
+    "nobody labelled: held against the majority of the other members. Errors that all members share are not seen, so "
+    "votes are at most so many, unless few members are left whose majority often errs itself"
 )
 
 
@@ -96,8 +96,8 @@ def review_share(_: Sequence[Row], values: Columns) -> Iterator[Results]:
     task may hang together; what stratifying gains is not counted, so it is rather too wide than too narrow.
     """
     agreed, weights = (values[name][:, None] for name in ("weight_agreed", "sample_weights"))
-    (ends,), (is_small,) = ratio_intervals(agreed, weights).tolist(), few_to_rest_on(agreed / weights).tolist()
-    yield {"agreeing_share": Result(float(agreed.sum() / weights.sum()), *ends, is_small=is_small)}
+    ((low, high),), (is_small,) = ratio_intervals(agreed, weights).tolist(), few_to_rest_on(agreed / weights).tolist()
+    yield {"agreeing_share": Result(float(agreed.sum() / weights.sum()), low, high, is_small=is_small)}
 
 
 def check_prediction(_: Sequence[Row], values: Columns) -> Iterator[Results]:

@@ -33,13 +33,15 @@ def score_intervals(figures: Sequence[Row], values: Columns) -> Iterator[Results
     met, judged = counts[: len(tasks)], counts[len(tasks) :]
     shares = np.divide(met, judged, out=np.full(met.shape, np.nan), where=judged > 0)
     of_scores = zip(
-        np.nanmean(scores, axis=0), mean_intervals(scores, drawn=of_label), few_to_rest_on(scores), strict=True
-    )
+        np.nanmean(scores, axis=0), mean_intervals(scores, drawn=of_label).tolist(), few_to_rest_on(scores), strict=True
+    )  # fmt: skip
     n_judged = judged.sum(axis=0)
     pooled = np.divide(met.sum(axis=0), n_judged, out=np.full(n_judged.shape, np.nan), where=n_judged > 0)
-    of_shares = zip(pooled, ratio_intervals(met, judged, drawn=of_label), few_to_rest_on(shares), strict=True)
+    of_shares = zip(
+        pooled, ratio_intervals(met, judged, drawn=of_label).tolist(), few_to_rest_on(shares), strict=True
+    )  # fmt: skip
     found = [
-        [Result(float(value), *ends.tolist(), is_small=bool(is_small)) for value, ends, is_small in each]
+        [Result(float(value), low, high, is_small=bool(is_small)) for value, (low, high), is_small in each]
         for each in (of_scores, of_shares)
     ]
     for place, place_of_share in zip(which, which_share, strict=True):

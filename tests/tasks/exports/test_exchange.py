@@ -91,7 +91,7 @@ def test_an_empty_warehouse_that_imports_an_export_has_the_same_leaderboard_with
 def test_every_row_comes_along_except_canaries_and_runs_that_go_on(filled: Job, exported: Path, empty: Job) -> None:
     report = import_tables(empty, read_export(exported))
 
-    for table in ("task_rows", "criteria", "responses", "verdicts", "intervals", "checks"):
+    for table in ("task_rows", "criteria", "responses", "verdicts", "measures", "checks"):
         query = f"select * from {table} order by all"
         assert rows_in(filled, query) == rows_in(empty, query)
     assert [{"canary": None}] == rows_in(empty, "select distinct canary from split_members")

@@ -106,8 +106,8 @@ def victim(job: Job, table: str) -> Path:
         ("verdicts", "deleted"),
         pytest.param("checks", "a flipped bit", marks=pytest.mark.long),
         pytest.param("checks", "deleted", marks=pytest.mark.long),
-        ("intervals", "a flipped bit"),
-        pytest.param("intervals", "deleted", marks=pytest.mark.long),
+        ("measures", "a flipped bit"),
+        pytest.param("measures", "deleted", marks=pytest.mark.long),
     ],
 )
 def test_aggregate_tells_of_damage_and_the_tables_are_as_before_without_a_call(
