@@ -18,6 +18,11 @@ from warehouse import DECIDED_STATUSES, TABLES, Reader, Table, Warehouse, is_rem
 _ROWS_AT_ONCE = 10_000
 _LATE = ("checks",)
 """Taken last: a data-set revision counts as checked as soon as its checks are here."""
+_REPLACED = {
+    "intervals", "agreement_measures", "reliability_measures", "condition_tests", "prediction_measures",
+    "debiased_measures",
+}  # fmt: skip
+"""Tables in exports of November that `measures` replaced: `prbench aggregate` computes what they hold."""
 _OF_CHECKS = ("refusals", "checks")
 
 
@@ -62,14 +67,14 @@ def read_export(folder: Path) -> Export:
 
 
 def _importable(place: Folder | Store) -> list[Exported]:
-    return [table for table in read_export_list(place).tables if not table.is_derived]
+    return [table for table in read_export_list(place).tables if not table.is_derived and table.name not in _REPLACED]
 
 
 def import_tables(job: Job, export: Export) -> StageReport:
     """Take in what an export holds and is not here yet: rows with another key, decided rows in place of failed ones.
 
     Rows that are here stay as they are. So do the checks of a data-set revision that was checked here, and what was
-    retracted here stays away. Computed rows with a fingerprint (intervals, measures of agreement) come along: they
+    retracted here stays away. Computed rows with a fingerprint (measures) come along: they
     show where they fit, and `prbench aggregate` computes what has none.
 
     Raises:

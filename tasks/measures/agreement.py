@@ -29,8 +29,8 @@ _PREDICTION = {"difference": rate_difference, "odds_ratio": odds_ratio, "auc": c
 _CELLS = ("fail_disagree", "fail_agree", "pass_disagree", "pass_agree")
 _MOMENTS = ("n", "sum_a", "sum_b", "sum_aa", "sum_bb", "sum_ab")
 _UNLABELLED = (
-    "nobody labelled: held against the majority of the other members. Errors that all members share are not seen, so "
-    "votes are at most so many, unless few members are left whose majority often errs itself"
+    "nobody labelled, so votes are held against the majority of the other members: errors that all share are not seen, "
+    "which gives too many votes, and errors of that majority look shared, which gives too few"
 )
 
 

@@ -30,8 +30,7 @@ with counted as (
 
 select counted.*, measured.alpha, measured.alpha_ci_low, measured.alpha_ci_high, voting.n_voters,
     votes.effective_votes, votes.effective_votes_ci_low, votes.effective_votes_ci_high,
-    votes.effective_votes_is_small as is_votes_small,
-    votes.effective_votes_note as votes_note
+    votes.effective_votes_is_small, votes.effective_votes_note
 from counted
 left join staging.measured using (figure_id, basis)
 left join staging.voting_figures as voting

@@ -4,6 +4,7 @@ import itertools
 import math
 import random
 import shutil
+import statistics
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -344,6 +345,58 @@ def test_graders_are_named_and_majorities_know_their_members(reader: Reader) -> 
         name: (kinds.get(name, "judge"), tuple(sorted(MAJORITIES.get(name, (voices.get(name, name),)))))
         for name in (*GRADERS, *MAJORITIES, AS_BINARY)
     }
+
+
+# effective votes
+
+
+def votes_by_hand(graded: Graded, voters: tuple[str, ...], people: tuple[str, ...] = ()) -> float:
+    """The effective votes of graders by their definition, against people or else the majority of the others."""
+    correlations = []
+    for a, b in itertools.combinations(voters, 2):
+        others = people or tuple(name for name in voters if name not in {a, b})
+        errors = []
+        for place in graded.decisions[a].keys() & graded.decisions[b].keys():
+            votes = [graded.decisions[name][place] for name in others if place in graded.decisions[name]]
+            decided = [value for value in set(votes) if votes.count(value) > len(votes) / 2]
+            errors += [[abs(graded.decisions[name][place] - value) for name in (a, b)] for value in decided]
+        correlations.append(statistics.correlation(*zip(*errors, strict=True)))
+    return len(voters) / (1 + (len(voters) - 1) * max(0.0, statistics.fmean(correlations)))
+
+
+@pytest.mark.parametrize("name", ["all graders", "axel (trials)", "panel", "four"])
+def test_effective_votes_without_labels_are_those_against_the_majority_of_the_other_members(
+    graded: Graded, reader: Reader, name: str
+) -> None:
+    found = reliability_of(reader)[name, "all", ""]
+
+    assert found["n_voters"] == len(SETS[name])
+    assert found["effective_votes"] == pytest.approx(votes_by_hand(graded, SETS[name]))
+    assert found["effective_votes_ci_low"] <= found["effective_votes"] <= found["effective_votes_ci_high"]
+    assert found["effective_votes_is_small"]
+    assert "nobody labelled" in found["effective_votes_note"]
+
+
+def test_two_graders_without_labels_have_no_effective_votes_and_a_set_has_them_over_all_criteria_only(
+    reader: Reader,
+) -> None:
+    assert reliability_of(reader)["with a stranger", "all", ""]["effective_votes"] is None
+    assert {"all"} == {key[1] for key, row in reliability_of(reader).items() if row["effective_votes"] is not None}
+
+
+@pytest.mark.slow
+def test_effective_votes_are_held_against_people_who_label_and_have_no_vote_themselves(
+    graded: Graded, aggregated: Callable[..., Path]
+) -> None:
+    tables = graded.tables | {"labellers": [row("labellers", judge="people", import_batch="b")]}
+    folder = aggregated(tables, majorities={"panel": MAJORITIES["panel"]})
+    with Warehouse(folder).reader() as reader:
+        rows = reliability_of(reader)
+
+    for name, voters in {"all graders": ("axel", "berta", AS_BINARY), "panel": ("axel", "berta")}.items():
+        found = rows[name, "all", ""]
+        assert (found["n_voters"], found["effective_votes_note"]) == (len(voters), None)
+        assert found["effective_votes"] == pytest.approx(votes_by_hand(graded, voters, ("people",)))
 
 
 # reliability and leniency

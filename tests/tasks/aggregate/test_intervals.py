@@ -28,6 +28,8 @@ from tests.tasks.aggregate.breakdowns_oracle import EVERY_ROW, TASK_SETS, Key, O
 from tests.tasks.aggregate.made import aggregated, answered, are_close, rubric_of
 from tests.warehouse.parts import forget_parts
 from warehouse import Reader, Warehouse
+from warehouse.files import has_damage, read_sealed, write_sealed
+from warehouse.listing import LIST
 
 TOLERANCE = 1e-6
 ENDS = ("ci_low", "ci_high", "met_ci_low", "met_ci_high")
@@ -284,3 +286,23 @@ def test_the_same_rows_in_another_order_give_the_same_figures_to_the_last_digit(
                 )
             ])  # fmt: skip
     assert figures[0] == figures[1]
+
+
+def test_a_warehouse_of_november_has_its_measures_computed_again_and_its_tables_of_them_are_no_damage(
+    copied: Path, leaderboard_rows: Table
+) -> None:
+    warehouse = Warehouse(copied)
+    forget_parts(warehouse)
+    (copied / "parts" / "measures").rename(copied / "parts" / "intervals")
+    Warehouse(copied).publish()
+    path = copied / "parts" / LIST
+    listing = read_sealed(path)
+    listing["parts"]["intervals"] = [part.name for part in (copied / "parts" / "intervals").glob("*.parquet")]
+    write_sealed(path, {**listing, "kinds": [*listing["kinds"], ["intervals", *[None] * 5, 7, 9]]})
+
+    assert {None} == {row["ci_low"] for row in published_rows(copied).values()}
+    assert ([], []) == (warehouse.damage(), warehouse.losses())
+    aggregate(job_on("sample", copied))
+    assert [] == differences(leaderboard_rows, published_rows(copied))
+    assert ([], []) == (warehouse.damage(), warehouse.losses())
+    assert not has_damage(copied)
