@@ -1,11 +1,8 @@
 """A model under several conditions: what is configured and stored."""
 
-import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
 
-import sql
 from tasks.config.job import Job
 from tasks.measures import Row
 from tasks.rules.text.characters import did_you_mean
@@ -13,8 +10,6 @@ from warehouse import Reader
 
 Definitions = Mapping[str, Mapping[str, str]]
 """The name that a model's conditions share -> condition -> the label of the model under it, the baseline first."""
-_VIEWS = ("condition_pairs", "condition_values", "condition_figures", "condition_task_values", "condition_answers")
-"""The views of `sql/staging/conditions/` that read the definitions, each after those that it reads."""
 
 
 def stored_conditions(reader: Reader, benchmark: str) -> Definitions:
@@ -58,20 +53,3 @@ def unknown_labels(reader: Reader, job: Job) -> list[str]:
         for condition, label in labels.items()
         if label not in known
     ]
-
-
-def steps_on(benchmark: str | None, definitions: Definitions | None) -> tuple[dict[str, str], dict[str, Any]]:
-    """First steps of a query that put definitions in place of the stored ones, and the parameters that they need."""
-    if definitions is None:
-        return {}, {}
-    records = [
-        {"shared_model": name, "condition_names": list(labels), "condition_models": list(labels.values())}
-        for name, labels in definitions.items()
-    ]
-    given = sql.read("questions/compare/conditions/given")
-    members = sql.read("staging/conditions/condition_members")
-    views = {name: sql.read(f"staging/conditions/{name}") for name in _VIEWS}
-    return (
-        {"condition_sets": given, "condition_members": members, **views},
-        {"conditions": json.dumps(records), "conditions_of": benchmark},
-    )

@@ -17,6 +17,9 @@ from warehouse import Reader
 
 Row = dict[str, Any]
 Columns = Mapping[str, NDArray[Any]]
+Steps = tuple[Mapping[str, str], Row]
+"""First steps of a query, in place of what is stored, and their parameters (`sql.with_steps`)."""
+STORED: Steps = ({}, {})
 PROGRESS = "measure"
 """What is counted on the progress line."""
 _FIGURES_AT_A_TIME = 1_000
@@ -68,31 +71,23 @@ class Measure:
     condition: str = "true"
     of: tuple[str, ...] = ("figure_id",)
 
-    def stale(
-        self, reader: Reader, steps: Mapping[str, str] | None = None, given: Row | None = None, **where: Any
-    ) -> list[Row]:
-        """Return the figures without this measure of their values; `where` narrows them by their columns.
-
-        `steps` are first steps of the query with the parameters `given`, as in `sql.with_steps`.
-        """
+    def stale(self, reader: Reader, on: Steps = STORED, **where: Any) -> list[Row]:
+        """Return the figures without this measure of their values; `where` narrows them by their columns."""
         columns = dict.fromkeys((*self.together, *self.of, "figure_id", "basis"))
         query = sql.template(
             "questions/measures/stale", figures=self.figures, columns=", ".join(f"figures.{name}" for name in columns),
             condition=" and ".join((self.condition, *(f"figures.{name} = ${name}" for name in where))),
         )  # fmt: skip
-        given = {**(given or {}), **where, "measure": self.name, "method": self.method}
-        return reader.rows(sql.with_steps(query, steps or {}), given)
+        given = {**on[1], **where, "measure": self.name, "method": self.method}
+        return reader.rows(sql.with_steps(query, on[0]), given)
 
-    def rows(
-        self, reader: Reader, figures: Sequence[Row], steps: Mapping[str, str] | None = None, given: Row | None = None
-    ) -> Iterator[Row]:
+    def rows(self, reader: Reader, figures: Sequence[Row], on: Steps = STORED) -> Iterator[Row]:
         """Compute stale figures in blocks; yield the rows of `measures`."""
         joined = f"{self.figures} inner join {self.values} using ({self.key})" if self.key else self.values
         query = sql.template("questions/measures/values", columns=self.columns, values=joined)
-        query = sql.with_steps(query, steps or {})
         for block in _blocks(figures, self.together):
             ids = [list(dict.fromkeys(row[name] for row in group for name in self.of)) for group in block]
-            values = reader.arrays(query, {**(given or {}), "figures": [*chain(*ids)]})
+            values = reader.arrays(sql.with_steps(query, on[0]), {**on[1], "figures": [*chain(*ids)]})
             ends = np.cumsum([0, *map(len, ids)])
             bounds = np.searchsorted(values["figure"], ends)
             for group, first, (begin, end) in zip(block, ends, pairwise(bounds), strict=False):
@@ -107,11 +102,9 @@ class Measure:
         key = {"figure_id": figure["figure_id"], "basis": figure["basis"], "method": self.method, "measure": name}
         return {**key, **fields, "created_at": datetime.now(UTC)}
 
-    def fresh(
-        self, reader: Reader, steps: Mapping[str, str] | None = None, given: Row | None = None, **where: Any
-    ) -> list[Row]:
+    def fresh(self, reader: Reader, on: Steps = STORED, **where: Any) -> list[Row]:
         """Compute the stale figures; nothing is written."""
-        return [*self.rows(reader, self.stale(reader, steps, given, **where), steps, given)]
+        return [*self.rows(reader, self.stale(reader, on, **where), on)]
 
 
 def _blocks(figures: Sequence[Row], together: Sequence[str]) -> Iterator[list[list[Row]]]:

@@ -7,10 +7,11 @@ import numpy as np
 from tasks.measures.measure import Columns, Result, Results, Row
 from tasks.rules.statistics.comparison import paired_difference
 from tasks.rules.statistics.intervals import (
+    Draws,
+    Floats,
     distinct_columns,
     draws,
     few_to_rest_on,
-    mean_intervals,
     ratio_intervals,
     repeated_interval,
 )
@@ -24,28 +25,26 @@ def score_intervals(figures: Sequence[Row], values: Columns) -> Iterator[Results
     drawn = draws(int(values["n_tasks_of_set"][0]))
     tasks, places = np.unique(values["task"], return_inverse=True)
     at = (places, values["figure"])
-    scores, met, judged = (np.full((len(tasks), len(figures)), empty) for empty in (np.nan, 0.0, 0.0))
-    scores[at], met[at], judged[at] = (values[name] for name in ("value", "n_met", "n_judged"))
+    scores, counted, met, judged = np.zeros((4, len(tasks), len(figures)))
+    scores[at], counted[at], met[at], judged[at] = values["value"], 1.0, values["n_met"], values["n_judged"]
     of_label = drawn if len(tasks) == drawn.shape[1] else drawn.T[tasks].T
+    for score, share in zip(_pooled(scores, counted, of_label), _pooled(met, judged, of_label), strict=True):
+        yield {"score": score, "met": share}
+
+
+def _pooled(numerators: Floats, denominators: Floats, drawn: Draws) -> list[Result]:
+    """Return the sum of numerators by that of denominators, of each column."""
     # Many figures have the same values: two scores that differ in nothing here, and the share of criteria met.
-    scores, which = distinct_columns(scores)
-    counts, which_share = distinct_columns(np.concatenate([met, judged]))
-    met, judged = counts[: len(tasks)], counts[len(tasks) :]
-    shares = np.divide(met, judged, out=np.full(met.shape, np.nan), where=judged > 0)
-    of_scores = zip(
-        np.nanmean(scores, axis=0), mean_intervals(scores, drawn=of_label).tolist(), few_to_rest_on(scores), strict=True
-    )  # fmt: skip
-    n_judged = judged.sum(axis=0)
-    pooled = np.divide(met.sum(axis=0), n_judged, out=np.full(n_judged.shape, np.nan), where=n_judged > 0)
-    of_shares = zip(
-        pooled, ratio_intervals(met, judged, drawn=of_label).tolist(), few_to_rest_on(shares), strict=True
-    )  # fmt: skip
+    columns, which = distinct_columns(np.concatenate([numerators, denominators]))
+    over, under = np.split(columns, 2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares, pooled = over / under, over.sum(axis=0) / under.sum(axis=0)
+    ends, are_small = ratio_intervals(over, under, drawn=drawn).tolist(), few_to_rest_on(shares).tolist()
     found = [
-        [Result(float(value), low, high, is_small=bool(is_small)) for value, (low, high), is_small in each]
-        for each in (of_scores, of_shares)
+        Result(value, low, high, is_small=is_small)
+        for value, (low, high), is_small in zip(pooled.tolist(), ends, are_small, strict=True)
     ]
-    for place, place_of_share in zip(which, which_share, strict=True):
-        yield {"score": found[0][place], "met": found[1][place_of_share]}
+    return [found[place] for place in which]
 
 
 def trial_means(_: Sequence[Row], values: Columns) -> Iterator[Results]:

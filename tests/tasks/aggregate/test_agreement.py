@@ -153,7 +153,8 @@ class Graded:
         """What the graders decided wherever at least two of them did."""
         found = {}
         for place, labels in self.labels.items():
-            values = [self.decisions[name][place] for name in names if place in self.decisions[name]]
+            decided = [self.decisions.get(name, {}) for name in names]
+            values = [of_grader[place] for of_grader in decided if place in of_grader]
             if labels[breakdown] == label and len(values) >= 2:
                 found[place] = values
         return found

@@ -2,6 +2,7 @@
 
 import math
 import random
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -55,8 +56,8 @@ def stored(root: Path) -> list[tuple[Any, ...]]:
 
 def n_tested(root: Path, **settings: Any) -> int:
     """How many differences an aggregation tested."""
-    (note,) = [note for note in aggregate(job_on("sample", root, **settings)).notes if "tested" in note] or ["0"]
-    return int(note.split()[0])
+    (found,) = re.findall(r"(\d+) difference|$", aggregate(job_on("sample", root, **settings)).line)[:1]
+    return int(found or 0)
 
 
 @pytest.mark.parametrize(("search", "plain"), [("web search", "baseline"), ("low", "high")])
