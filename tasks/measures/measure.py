@@ -20,7 +20,7 @@ Columns = Mapping[str, NDArray[Any]]
 Steps = tuple[Mapping[str, str], Row]
 """First steps of a query, in place of what is stored, and their parameters (`sql.with_steps`)."""
 STORED: Steps = ({}, {})
-PROGRESS = "measure"
+PROGRESS = "measures"
 """What is counted on the progress line."""
 _FIGURES_AT_A_TIME = 1_000
 
