@@ -54,7 +54,7 @@ def set_reliability(figures: Sequence[Row], values: Columns) -> Iterator[Results
 
 def _empty(figures: Sequence[Row], values: Columns) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return empty tables (n_tasks, n_figures, labels, labels), and the task of each value."""
-    tasks, task = np.unique(values["task_id"].astype(str), return_inverse=True)
+    tasks, task = np.unique(values["task"], return_inverse=True)
     return np.zeros((len(tasks), len(figures), len(_DECISIONS), len(_DECISIONS))), task
 
 
@@ -74,7 +74,7 @@ def _measured(tables: NDArray[np.float64], measures: Mapping[str, Measure]) -> I
 
 def votes_of_set(_: Sequence[Row], values: Columns) -> Iterator[Results]:
     """Yield how many independent votes the members of a set are worth, from how their errors go together."""
-    tasks, task = np.unique(values["task_id"].astype(str), return_inverse=True)
+    tasks, task = np.unique(values["task"], return_inverse=True)
     members, places = np.unique(np.stack([values["grader_a"], values["grader_b"]]), return_inverse=True)
     pairs = np.zeros((len(tasks), 1, len(members), len(members), len(_MOMENTS)))
     pairs[task, 0, *places.reshape(2, -1)] = np.stack([values[name] for name in _MOMENTS], axis=-1)

@@ -64,7 +64,7 @@ def debiased_differences(pairs: Sequence[Row], values: Columns) -> Iterator[Resu
 
 
 def _figure(values: Columns) -> _Figure:
-    names, first, task = np.unique(values["task_id"].astype(str), return_index=True, return_inverse=True)
+    names, first, task = np.unique(values["task"], return_index=True, return_inverse=True)
     known = KnownTasks(
         *(values[name][first].astype(float) for name in ("known_offset", "positive", "negative", "judged"))
     )
