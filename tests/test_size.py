@@ -19,8 +19,8 @@ BUDGETS = {
     "tasks/hard_subset": 298, "tasks/imports": 2267, "tasks/judge": 633, "tasks/llm": 3245,
     "tasks/maintain": 465, "tasks/measures": 359, "tasks/plan": 500, "tasks/prompts": 31, "tasks/report": 6117,
     "tasks/results": 219, "tasks/rules": 2224, "tasks/run": 1198, "tasks/sample": 83, "tasks/stopping": 186,
-    "tasks/stores": 210, "tests": 379, "tests/benchmarks": 2291, "tests/expectations": 138,
-    "tests/faults": 2334, "tests/flows": 7303, "tests/golden": 177, "tests/mutants": 252, "tests/tasks": 25940,
+    "tasks/stores": 210, "tests": 380, "tests/benchmarks": 2291, "tests/expectations": 138,
+    "tests/faults": 2334, "tests/flows": 7303, "tests/golden": 177, "tests/mutants": 252, "tests/tasks": 25928,
     "tests/warehouse": 1906, "warehouse": 2239, "warehouse/samples": 4,
 }  # fmt: skip
 """Folder of two levels -> its code lines at most: comments, docstrings and blank lines cost nothing, a line of more

@@ -29,10 +29,6 @@ CONDITION = Measure(
     "difference", "staging.condition_figures", "staging.condition_task_values", "task_id, baseline_value, value",
     scores.condition_test, intervals.METHOD,
 )  # fmt: skip
-DEBIASED = Measure(
-    "debiased", "staging.debiased_figures", "staging.debiased_values", _DEBIASED, debiased.debiased_score,
-    labels.METHOD, condition="n_labels > 0",
-)  # fmt: skip
 MEASURES = (
     SCORE,
     TRIALS,
@@ -72,7 +68,10 @@ MEASURES = (
         f"{_TASK}, fail_disagree, fail_agree, pass_disagree, pass_agree", agreement.check_prediction, agreement.METHOD,
         key="benchmark, dataset_revision, source, reviewer, review_check, outcome",
     ),
-    DEBIASED,
+    Measure(
+        "debiased", "staging.debiased_figures", "staging.debiased_values", _DEBIASED, debiased.debiased_score,
+        labels.METHOD, condition="n_labels > 0",
+    ),
     Measure(
         "debiased", "staging.debiased_pairs", "staging.debiased_values", _DEBIASED, debiased.debiased_differences,
         labels.METHOD, together=("task_set_id", "breakdown", "label", "score_name"), of=("figure_a", "figure_b"),
@@ -80,4 +79,4 @@ MEASURES = (
 )  # fmt: skip
 """All of them, in the order in which they are computed."""
 
-__all__ = ["CONDITION", "DEBIASED", "MEASURES", "PROGRESS", "SCORE", "TRIALS", "Measure", "Row"]
+__all__ = ["CONDITION", "MEASURES", "PROGRESS", "SCORE", "TRIALS", "Measure", "Row"]

@@ -35,7 +35,8 @@ class _Figure:
 def debiased_score(_: Sequence[Row], values: Columns) -> Iterator[Results]:
     """Yield a score as labels correct it."""
     figure = _figure(values)
-    found = _results(figure.judged, figure.no_figure, [estimate(each) for each in figure.estimates])
+    estimates = [] if figure.no_figure else [estimate(each) for each in figure.estimates]
+    found = _results(figure.judged, figure.no_figure, estimates)
     if figure.estimates:
         found["effective_labels"] = Result(figure.estimates[0].effective_labels)
         if not figure.no_figure:

@@ -13,17 +13,15 @@ import numpy as np
 import pytest
 
 from tasks.aggregate import aggregate
-from tasks.measures import SCORE
 from tasks.rules.statistics.intervals import (
     FEW_OTHERS,
     FEWEST_OTHERS,
-    METHOD,
     SMALL,
     draws,
     mean_intervals,
     ratio_intervals,
 )
-from tests.builders import job_on, rows_in, written
+from tests.builders import job_on, written
 from tests.tasks.aggregate.breakdowns_oracle import EVERY_ROW, TASK_SETS, Key, Oracle, World, breakdowns_world, rows_of
 from tests.tasks.aggregate.made import aggregated, answered, are_close, rubric_of
 from tests.warehouse.parts import forget_parts
@@ -169,17 +167,6 @@ def test_building_the_same_rows_from_the_parts_alone_makes_nothing_stale(copied:
     ]
 
 
-def test_figures_are_stale_once_their_values_change_and_not_before(copied: Path) -> None:
-    with Warehouse(copied).reader() as reader:
-        assert not SCORE.stale(reader)
-    forget_parts(Warehouse(copied))
-    for part in (copied / "parts" / "measures").glob("*.parquet"):
-        part.unlink()
-    Warehouse(copied).publish()
-    with Warehouse(copied).reader() as reader:
-        assert SCORE.stale(reader)
-
-
 def decided_at_last(world: World) -> tuple[World, dict[str, Any]]:
     """The world after a failed verdict that alone kept a task from counting was judged again, and its row."""
     oracle = Oracle(world)
@@ -227,16 +214,6 @@ def test_a_verdict_that_changes_makes_stale_exactly_what_rests_on_it_and_just_th
         for name in DRAWN
         if key not in touched and row[name] != leaderboard_rows[key][name]
     ]
-
-
-def test_intervals_of_another_method_are_drawn_again(copied: Path, leaderboard_rows: Table) -> None:
-    warehouse = Warehouse(copied)
-    older = rows_in(warehouse.root, "from measures where measure = 'score' order by figure_id limit 7")
-    warehouse.write("measures", [each | {"method": f"{METHOD}-older"} for each in older])
-    report = aggregate(job_on("sample", copied))
-
-    assert f" {len(older)} intervals computed" in report.line
-    assert [] == differences(leaderboard_rows, published_rows(copied))
 
 
 # small cases

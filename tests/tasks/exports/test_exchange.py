@@ -99,6 +99,15 @@ def test_every_row_comes_along_except_canaries_and_runs_that_go_on(filled: Job, 
     assert report.rows == sum(table["n_rows"] for table in file_list_of(exported)["tables"])
 
 
+def test_what_an_export_of_november_holds_of_measures_is_left_out_without_a_warning(copy: Path, empty: Job) -> None:
+    names = {"measures": "intervals"}
+    tables = [each | {"name": names.get(each["name"], each["name"])} for each in file_list_of(copy)["tables"]]
+    rewritten(copy, tables=tables)
+    report = import_tables(empty, read_export(copy))
+
+    assert ([], []) == (report.warnings, rows_in(empty, "from measures"))
+
+
 def test_importing_again_takes_nothing(exported: Path, empty: Job) -> None:
     import_tables(empty, read_export(exported))
     before = sorted(empty.warehouse.rglob("*.parquet"))
