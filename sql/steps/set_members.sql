@@ -23,7 +23,9 @@ union all
 select majorities.grader as grader_set, members.benchmark, members.grader_id, members.is_person
 from grader_sets
 inner join graders as majorities
-    on grader_sets.benchmark = majorities.benchmark and grader_sets.majority = majorities.grader
+    on grader_sets.benchmark = majorities.benchmark
+        and grader_sets.majority = majorities.grader
+        and majorities.kind = 'majority'
 inner join members
     on majorities.benchmark = members.benchmark
         and list_contains(majorities.members, members.voice)
