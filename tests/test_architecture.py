@@ -22,7 +22,7 @@ TASKS_LEVELS = (
     {"benchmarks", "prompts", "console"},
     {"config"},
     {"dataset", "llm"},
-    {"run", "bundles"},
+    {"bundles", "measures", "run"},
     {
         "ingest",
         "assemble",

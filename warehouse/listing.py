@@ -80,13 +80,16 @@ def write_list(parts_root: Path, listing: Listing) -> None:
 def read_list(parts_root: Path) -> Listing | None:
     """The list; None where there is none. In November it had no numbers of this kind.
 
+    Tables that are gone are left out: what they held is computed again.
+
     Raises:
         Unsound: it is damaged.
     """
     try:
         document = read_sealed(parts_root / LIST)
-        parts = frozenset((table, part) for table, names in document["parts"].items() for part in names)
-        return Listing(parts, {tuple(kind): (n, should) for *kind, n, should in document.get("kinds", [])})
+        listed = {table: names for table, names in document["parts"].items() if table in TABLES}
+        kinds = {tuple(kind): (n, should) for *kind, n, should in document.get("kinds", []) if kind[0] in TABLES}
+        return Listing(frozenset((table, part) for table, names in listed.items() for part in names), kinds)
     except FileNotFoundError:
         return None
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -130,9 +130,9 @@ _TABLES = (
     _table("hard_overlaps", "How much a hard selection shares with another one of the same tasks.",
            "selection_id benchmark dataset_revision field kind compared_with n_selected n_compared n_shared jaccard",
            "selection_id kind compared_with"),
-    _table("intervals", "The intervals of a leaderboard figure, with a fingerprint of the values they belong to.",
-           "figure_id basis method ci_low ci_high is_small trials_mean trials_ci_low trials_ci_high met_ci_low "
-           "met_ci_high is_met_small created_at", "figure_id"),
+    _table("measures", "A measure of a figure with its interval, and a fingerprint of the values that it belongs to.",
+           "figure_id basis method measure value ci_low ci_high p_value n is_small note created_at",
+           "figure_id measure"),
     _table("criterion_capabilities", "What a criterion asks of a model, as a short phrase that a model wrote.",
            f"capability_id {_TASK} criterion_id criterion_hash phrase status {_WRITER} {_USAGE} {_OUTCOME}",
            "capability_id", "decided"),
@@ -164,16 +164,8 @@ _TABLES = (
            "analysis_id tree_id node_id vintage model model_config_hash compared_key"),
     _table("grader_sets", "Judges whose majority is a grader of its own, as configured.",
            "benchmark majority members created_at", "benchmark majority"),
-    _table("agreement_measures", "Agreement of two graders, with a fingerprint of the decisions it belongs to.",
-           "figure_id basis method kappa kappa_ci_low kappa_ci_high macro_f1 macro_f1_ci_low macro_f1_ci_high "
-           "agreement agreement_ci_low agreement_ci_high created_at", "figure_id"),
-    _table("reliability_measures", "Agreement within a set of graders, with a fingerprint of the decisions.",
-           "figure_id basis method alpha alpha_ci_low alpha_ci_high created_at", "figure_id"),
     _table("condition_sets", "A model with its conditions, as configured.",
            "benchmark shared_model condition_names condition_models created_at", "benchmark shared_model"),
-    _table("condition_tests", "Interval and test of a difference between conditions, with a fingerprint of its values.",
-           "figure_id basis method ci_low ci_high p_value smallest_detectable n_differing is_small created_at",
-           "figure_id"),
     _table("stopping_looks", "A comparison after one block of tasks, in a run that stops when comparisons are settled.",
            f"stopping_id benchmark dataset_revision {_JUDGING} score_name model model_config_hash vintage "
            "compared_model compared_config_hash compared_vintage block n_tasks n_tasks_evaluated n_tasks_planned "
@@ -193,10 +185,6 @@ _TABLES = (
            f"review_id {_TASK} criterion_id criterion_hash reviewer reviewer_config_hash served_model "
            f"served_fingerprint template_hash review_trial status findings {_USAGE} {_OUTCOME}",
            "review_id", "decided"),
-    _table("prediction_measures", "How well a check predicts disagreement, with a fingerprint of what it rests on.",
-           "figure_id basis method failing_rate passing_rate difference difference_ci_low difference_ci_high "
-           "odds_ratio odds_ratio_ci_low odds_ratio_ci_high auc auc_ci_low auc_ci_high is_small created_at",
-           "figure_id"),
     _table("labellers", "A person whose imported verdicts are labels, since a sheet or the user says so.",
            "benchmark judge import_batch created_at", "benchmark judge import_batch"),
     _table("label_sheets", "A sheet of verdicts for people to label, or labels that are stated to be a random sample.",
@@ -205,9 +193,6 @@ _TABLES = (
     _table("label_draws", "A verdict that a sheet draws, or that had a label already when the sheet was drawn.",
            f"sheet_id {_TASK} response_id criterion_id criterion_hash probability is_known",
            "sheet_id response_id criterion_id criterion_hash"),
-    _table("debiased_measures", "A score, or a difference, as labels correct it, with a fingerprint of its values.",
-           "figure_id basis method n_tasks judge_score debiased debiased_ci_low debiased_ci_high labels_alone "
-           "labels_alone_ci_low labels_alone_ci_high judge_power effective_labels no_figure created_at", "figure_id"),
     _table("control_set", "A verdict that is judged again every night, with what it was at first; never changed.",
            f"set_id {_TASK} {_JUDGING} verdict_id response_id conversation_id criterion_id criterion_hash model trial "
            "vintage first_value run_id created_at",

@@ -153,8 +153,10 @@ def _show(by: str | None, pairs: Records, sets: Records, leniency: Records) -> N
     show_figures("Sets of graders", sets, {
         "set": "grader_set", **label, "graders": "n_graders",
         "Krippendorff's alpha": "alpha±", "unanimous": "unanimous_share",
-        "criteria": "n",
+        "voters": "n_voters", "effective votes": "effective_votes±", "criteria": "n",
     })  # fmt: skip
+    for note in sorted({each["effective_votes_note"] for each in sets} - {None}):
+        click.echo(f"Effective votes: {note}.")
     show_figures("Leniency: share of criteria met, minus that of the other graders", leniency, {
         "grader": "grader", "kind": "kind", "leniency": "leniency", "met": "met_share",
         "met by others": "others_met_share", "criteria": "n",

@@ -170,7 +170,6 @@ def _database(context: Context) -> Path:
 
 
 _FIRST = ("leaderboard", "scores", "verdict_details", "tasks", "responses", "run_costs")
-_MEASURES = ("_measures", "intervals", "condition_tests")
 
 
 def _described(database: Path, name: str) -> tuple[str, str]:
@@ -200,7 +199,7 @@ def listed_names() -> list[tuple[str, str]]:
     marts = schema()["marts"]
     named = [(name, "mart") for name in sorted(marts)] + [(name, "stored") for name in sorted(TABLES)]
     first = {name: place for place, name in enumerate(_FIRST)}
-    return sorted(named, key=lambda each: (first.get(each[0], len(first)), each[0].endswith(_MEASURES)))
+    return sorted(named, key=lambda each: (first.get(each[0], len(first)), each[0].endswith("measures")))
 
 
 def tables_query() -> str:

@@ -12,10 +12,10 @@ from typing import Any
 import sql
 from flows.execution import job_of_run
 from flows.run.outcomes import KILLED, RUNNING
-from tasks.aggregate.intervals import stale_intervals
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.maintain import run_cost
+from tasks.measures import SCORE
 from tasks.report.content.edition import JUDGING, labelled_judgings
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.run.coverage import Covered, coverage
@@ -91,7 +91,8 @@ def ranking_so_far(job: Job, reader: Reader) -> list[dict[str, Any]]:
     })  # fmt: skip
     new = {}
     if any(row["ci_low"] is None for row in rows):
-        new = {each["figure_id"]: each for each in stale_intervals(reader, "all", score)}
+        fresh = SCORE.fresh(reader, breakdown="all", score_name=score)
+        new = {each["figure_id"]: each for each in fresh if each["measure"] == SCORE.name}
     judgings = [dict(zip(JUDGING, key, strict=True)) for key in dict.fromkeys(map(_judging, rows))]
     named = {_judging(each): each["judging"] for each in labelled_judgings(judgings)}
     for row in rows:

@@ -207,8 +207,11 @@ where benchmark = $benchmark and dataset_revision = $revision
 order by leniency desc, grader;
 
 -- name: judge_reliability
--- How far all graders agree, and each judge with itself over its repetitions.
-select grader_set, n_graders, alpha, alpha_ci_low, alpha_ci_high, unanimous_share, n, n_tasks
+-- How far all graders agree, each judge with itself over its repetitions, and
+-- the members of each majority; and how many votes they are worth.
+select grader_set, n_graders, alpha, alpha_ci_low, alpha_ci_high, unanimous_share, n_voters,
+    effective_votes, effective_votes_ci_low, effective_votes_ci_high, effective_votes_is_small,
+    effective_votes_note, n, n_tasks
 from grader_reliability
 where benchmark = $benchmark and dataset_revision = $revision and breakdown = 'all'
 order by grader_set;

@@ -1,33 +1,16 @@
 """Aggregate: scores and leaderboards are SQL, built at every publishing; here what takes resampling is added."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
 from datetime import UTC, datetime
 
-from tasks.aggregate.agreement import (
-    stale_agreement,
-    stale_predictions,
-    stale_reliability,
-    stale_review_intervals,
-    stale_reviewer_pairs,
-    stale_reviewer_sets,
-)
-from tasks.aggregate.conditions import new_conditions, stale_condition_tests, unknown_labels
-from tasks.aggregate.debiased import stale_debiased
-from tasks.aggregate.intervals import Row, has_stale_figures, stale_intervals
+from tasks.aggregate.conditions import new_conditions, unknown_labels
 from tasks.config.job import Job
+from tasks.console import progress
+from tasks.measures import MEASURES, PROGRESS, SCORE, TRIALS, Row
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
-_MEASURED: Mapping[str, Sequence[Callable[[Reader], list[Row]]]] = {
-    "intervals": (stale_intervals, stale_review_intervals),
-    "agreement_measures": (stale_agreement, stale_reviewer_pairs),
-    "reliability_measures": (stale_reliability, stale_reviewer_sets),
-    "condition_tests": (stale_condition_tests,),
-    "prediction_measures": (stale_predictions,),
-    "debiased_measures": (stale_debiased,),
-}
-"""Table -> what finds the rows that it lacks."""
-_OF_REVIEWS = (stale_review_intervals, stale_reviewer_pairs, stale_reviewer_sets, stale_predictions)
+_OF_LEADERBOARDS = {SCORE.name, TRIALS.name}
 
 
 def aggregate(job: Job) -> StageReport:
@@ -39,23 +22,19 @@ def aggregate(job: Job) -> StageReport:
         warehouse.write("condition_sets", new_conditions(reader, job))
     warehouse.publish()
     with warehouse.reader() as reader:
-        rows = {find: find(reader) for finds in _MEASURED.values() for find in finds}
-    for table, finds in _MEASURED.items():
-        warehouse.write(table, [row for find in finds for row in rows[find]])
+        stale = [(measure, measure.stale(reader)) for measure in MEASURES]
+        with progress(PROGRESS, {"": sum(len(figures) for _, figures in stale)}, is_quiet=job.is_quiet):
+            rows = [row for measure, figures in stale for row in measure.rows(reader, figures)]
+    warehouse.write("measures", rows)
     warehouse.publish()
-    n_corrected = sum(row["debiased"] is not None for row in rows[stale_debiased])
-    notes = (
-        (len(rows[stale_agreement]), "agreement figures computed"),
-        (len(rows[stale_condition_tests]), "differences between conditions tested"),
-        (sum(len(rows[find]) for find in _OF_REVIEWS), "figures of reviews computed"),
-        (n_corrected, "figures corrected by labels"),
-    )
+    computed = Counter(measure.name for measure, figures in stale for _ in figures)
     with warehouse.reader() as reader:
         n_rows = reader.value("select count(*) from leaderboard where benchmark = ?", [job.settings.benchmark])
         report = StageReport("aggregate", rows=n_rows)
         report.warnings = [*unknown_labels(reader, job), *_unknown_members(reader, job)]
-    report.notes = [f"{n_rows} leaderboard rows, {len(rows[stale_intervals])} intervals computed"]
-    report.notes += [f"{number} {what}" for number, what in notes if number]
+    report.notes = [f"{n_rows} leaderboard rows, {computed[SCORE.name]} intervals computed"]
+    if others := [f"{n} {name.replace('_', ' ')}" for name, n in computed.items() if name not in _OF_LEADERBOARDS]:
+        report.notes.append(f"other measures computed: {', '.join(others)}")
     return report
 
 
@@ -73,9 +52,8 @@ def _unknown_members(reader: Reader, job: Job) -> list[str]:
 
 def has_stale_measures(reader: Reader, job: Job) -> bool:
     """Whether `aggregate` would store something: a configured set, or a measure of what has changed."""
-    if has_stale_figures(reader) or _new_majorities(reader, job) or new_conditions(reader, job):
-        return True
-    return any(find(reader) for finds in _MEASURED.values() for find in finds)
+    new = (_new_majorities(reader, job), new_conditions(reader, job))
+    return any(new) or any(measure.stale(reader) for measure in MEASURES)
 
 
 def _new_majorities(reader: Reader, job: Job) -> list[Row]:

@@ -1,26 +1,15 @@
-"""A model under several conditions: what is configured, and the tests of the differences whose values have changed."""
+"""A model under several conditions: what is configured and stored."""
 
-import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
 
-import numpy as np
-
-import sql
-from tasks.aggregate.intervals import Row, key_of
 from tasks.config.job import Job
-from tasks.rules.statistics.comparison import paired_difference
-from tasks.rules.statistics.intervals import METHOD
+from tasks.measures import Row
 from tasks.rules.text.characters import did_you_mean
 from warehouse import Reader
 
 Definitions = Mapping[str, Mapping[str, str]]
 """The name that a model's conditions share -> condition -> the label of the model under it, the baseline first."""
-_VIEWS = ("condition_pairs", "condition_values", "condition_figures", "condition_answers")
-"""The views of `sql/staging/conditions/` that read the definitions, each after those that it reads."""
-_FIGURES_AT_A_TIME = 500
-_MEASURED = ("ci_low", "ci_high", "p_value", "smallest_detectable", "n_differing", "is_small")
 
 
 def stored_conditions(reader: Reader, benchmark: str) -> Definitions:
@@ -52,37 +41,6 @@ def new_conditions(reader: Reader, job: Job) -> list[Row]:
     ]  # fmt: skip
 
 
-def stale_condition_tests(
-    reader: Reader, benchmark: str | None = None, definitions: Definitions | None = None
-) -> list[Row]:
-    """The rows of `condition_tests` for every difference whose values have none yet.
-
-    Args:
-        reader: the published state.
-        benchmark: whose differences; None: those of all stored conditions.
-        definitions: conditions of that benchmark that count instead of the stored ones.
-    """
-    steps, given = steps_on(benchmark, definitions)
-    stale = reader.rows(
-        sql.with_steps(sql.read("questions/aggregate/stale_conditions"), steps),
-        {**given, "method": METHOD, "benchmark": benchmark},
-    )
-    found: list[Row] = []
-    for start in range(0, len(stale), _FIGURES_AT_A_TIME):
-        figures = stale[start : start + _FIGURES_AT_A_TIME]
-        values = reader.arrays(
-            sql.with_steps(sql.read("questions/aggregate/stale_condition_values"), steps),
-            {**given, "figures": [figure["figure_id"] for figure in figures]},
-        )
-        names, first, counts = np.unique(values["figure_id"].astype(str), return_index=True, return_counts=True)
-        places = {name: slice(at, at + n) for name, at, n in zip(names, first, counts, strict=True)}
-        for figure in figures:
-            own = places[figure["figure_id"]]
-            paired = paired_difference(values["baseline_value"][own], values["value"][own])
-            found.append(key_of(figure, METHOD) | {name: getattr(paired, name) for name in _MEASURED})
-    return found
-
-
 def unknown_labels(reader: Reader, job: Job) -> list[str]:
     """One line for each label of a condition that is neither configured nor the model of a stored response."""
     query = "select distinct model from responses where benchmark = ? order by model"
@@ -95,20 +53,3 @@ def unknown_labels(reader: Reader, job: Job) -> list[str]:
         for condition, label in labels.items()
         if label not in known
     ]
-
-
-def steps_on(benchmark: str | None, definitions: Definitions | None) -> tuple[dict[str, str], dict[str, Any]]:
-    """First steps of a query that put definitions in place of the stored ones, and the parameters that they need."""
-    if definitions is None:
-        return {}, {}
-    records = [
-        {"shared_model": name, "condition_names": list(labels), "condition_models": list(labels.values())}
-        for name, labels in definitions.items()
-    ]
-    given = sql.read("questions/aggregate/given_conditions")
-    members = sql.read("staging/conditions/condition_members")
-    views = {name: sql.read(f"staging/conditions/{name}") for name in _VIEWS}
-    return (
-        {"condition_sets": given, "condition_members": members, **views},
-        {"conditions": json.dumps(records), "conditions_of": benchmark},
-    )

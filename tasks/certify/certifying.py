@@ -10,11 +10,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import sql
-from tasks.aggregate.intervals import has_stale_figures
 from tasks.bundles.archive import unpack, write_archive
 from tasks.bundles.bundle import MANIFEST, Bundle, Damaged, file_at, read_bundle, verify_bundle, write_bundle
 from tasks.bundles.stores import Folder
 from tasks.config.job import Job
+from tasks.measures import SCORE
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.statistics.intervals import METHOD, RESAMPLES, SEED
 from warehouse import TABLES, Reader, Warehouse, quoted
@@ -148,7 +148,7 @@ def _refuse_unready(reader: Reader, benchmark: str, revision: str) -> None:
         raise PipelineError(
             f"no model has a verdict on {benchmark} {revision[:12]} yet, so there are no figures; run `prbench judge`"
         )
-    if has_stale_figures(reader):
+    if SCORE.stale(reader):
         raise PipelineError("figures have no interval for their present values yet; run `prbench aggregate` first")
 
 

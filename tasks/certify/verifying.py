@@ -8,7 +8,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tasks.aggregate.intervals import stale_intervals
 from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.bundles.archive import verified_digest
 from tasks.bundles.bundle import KINDS, Damaged, read_bundle, verify_bundle
@@ -16,6 +15,7 @@ from tasks.bundles.stores import Folder, Store
 from tasks.certify import certifying
 from tasks.certify.texts import Ids, Texts, check_ids, check_texts
 from tasks.exports.publishing import published_in
+from tasks.measures import SCORE, TRIALS
 from tasks.rules.errors import UsageError
 from tasks.run.writing import StageReport
 from warehouse import Derivation, Reader, WarehouseError
@@ -245,8 +245,8 @@ def _recomputed(
         notes = _refuse_odd_weights(reader, manifest)
     derivation.compute()
     with derivation.reader() as reader:
-        intervals = stale_intervals(reader)
-    derivation.add("intervals", intervals)
+        intervals = [*SCORE.fresh(reader), *TRIALS.fresh(reader)]
+    derivation.add("measures", intervals)
     with derivation.reader() as reader:
         certifying.write_rows(reader, certifying.LEADERBOARDS, made, benchmark, revision)
     return {name: _compared(folder, name, is_same_sql=is_same_sql) for name in certifying.LEADERBOARDS}, notes

@@ -8,18 +8,23 @@ from operator import itemgetter
 from typing import Any
 
 import sql
-from tasks.aggregate.conditions import Definitions, stale_condition_tests, steps_on, stored_conditions, unknown_labels
+from tasks.aggregate.conditions import Definitions, stored_conditions, unknown_labels
 from tasks.benchmarks import load_benchmark
 from tasks.compare.figures import query_of
 from tasks.compare.pairs import score_or
 from tasks.config.job import Job
+from tasks.measures import CONDITION, Row
 from tasks.rules.errors import UsageError
 from warehouse import Reader
 
-Row = dict[str, Any]
 _TABLE = ("split", "judge", "judge_trial", "grading", "judge_config_hash", "template_hash", "vintage")
 """What the comparisons of one table have in common; those under one breakdown are corrected together (Holm)."""
 _PAIR = ("shared_model", "condition")
+_STEPS = (
+    "condition_members", "condition_pairs", "condition_values", "condition_figures", "condition_task_values",
+    "condition_answers",
+)  # fmt: skip
+"""The views of `sql/staging/conditions/` that read the definitions, each after those that it reads."""
 _VIEWS = ("condition_differences", "condition_criteria")
 
 
@@ -125,14 +130,21 @@ def _definitions(reader: Reader, job: Job) -> Definitions:
 
 def _steps(reader: Reader, benchmark: str, definitions: Definitions) -> tuple[dict[str, str], dict[str, Any]]:
     """First steps that put these definitions, and tests that are not stored yet, in place of the stored ones."""
-    steps, given = steps_on(benchmark, definitions)
-    fresh = [
-        {name: value for name, value in row.items() if name != "created_at"}
-        for row in stale_condition_tests(reader, benchmark, definitions)
+    records = [
+        {"shared_model": name, "condition_names": list(labels), "condition_models": list(labels.values())}
+        for name, labels in definitions.items()
     ]
-    measures = {"condition_measures": sql.read("questions/compare/conditions/measures")}
+    steps = {"condition_sets": sql.read("questions/compare/conditions/given")}
+    steps |= {name: sql.read(f"staging/conditions/{name}") for name in _STEPS}
+    given = {"conditions": json.dumps(records), "conditions_of": benchmark}
+    fresh = [
+        {name: value for name, value in row.items() if name not in {"note", "created_at"}}
+        for row in CONDITION.fresh(reader, (steps, given), benchmark=benchmark)
+    ]
+    steps["condition_tests"] = sql.read("questions/compare/conditions/measures")
+    steps["condition_measures"] = sql.read("staging/conditions/condition_measures")
     views = {name: sql.read(f"marts/conditions/{name}") for name in _VIEWS}
-    return {**steps, **measures, **views}, {**given, "fresh": json.dumps(fresh)}
+    return {**steps, **views}, {**given, "fresh": json.dumps(fresh)}
 
 
 def _changes(row: Row, criteria: Sequence[Row], n_criteria: int) -> Changes:

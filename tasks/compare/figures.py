@@ -100,9 +100,10 @@ FIGURES = {
         "or list_has_any($graders::varchar[], [grader_a, grader_b]))",
         "label, kappa desc nulls last, grader_a, grader_b",
     ),
-    # How far all graders agree, and each judge with itself.
+    # How far all graders agree, each judge with itself, and the members of each majority.
     "reliability": Figure("grader_reliability",
-        "grader_set, label, n_graders, alpha, alpha_ci_low, alpha_ci_high, unanimous_share, n, n_tasks",
+        "grader_set, label, n_graders, alpha, alpha_ci_low, alpha_ci_high, unanimous_share, n_voters, effective_votes, "
+        "effective_votes_ci_low, effective_votes_ci_high, effective_votes_is_small, effective_votes_note, n, n_tasks",
         f"{_OF_DATA_SET} and breakdown = $breakdown", "label, grader_set",
     ),
     # Who says "met" more often than the others on the same criteria.

@@ -19,6 +19,11 @@ from warehouse import DECIDED_STATUSES, TABLES, Reader, Table, Warehouse, is_rem
 _ROWS_AT_ONCE = 10_000
 _LATE = ("checks",)
 """Taken last: a data-set revision counts as checked as soon as its checks are here."""
+_REPLACED = {
+    "intervals", "agreement_measures", "reliability_measures", "condition_tests", "prediction_measures",
+    "debiased_measures",
+}  # fmt: skip
+"""Tables in exports of November that `measures` replaced: `prbench aggregate` computes what they hold."""
 _OF_CHECKS = ("refusals", "checks")
 
 
@@ -63,7 +68,8 @@ def read_export(folder: Path) -> Export:
 def _importable(place: Folder | Store) -> tuple[Bundle, list[Exported]]:
     """Return what is imported of an export or publication: stored tables, and their files."""
     bundle = read_bundle(place, "export", "publication")
-    tables = [each for each in checked(list[Exported], bundle.meta.get("tables"), str(place)) if not each.is_derived]
+    listed = checked(list[Exported], bundle.meta.get("tables"), str(place))
+    tables = [each for each in listed if not each.is_derived and each.name not in _REPLACED]
     names = {name for table in tables for name in table.files}
     if unlisted := names - {file.name for file in bundle.files}:
         raise Damaged(f"{place}: {min(unlisted)} is of a table and not among the files; export again")
@@ -74,7 +80,7 @@ def import_tables(job: Job, export: Export) -> StageReport:
     """Take in what an export holds and is not here yet: rows with another key, decided rows in place of failed ones.
 
     Rows that are here stay as they are. So do the checks of a data-set revision that was checked here, and what was
-    retracted here stays away. Computed rows with a fingerprint (intervals, measures of agreement) come along: they
+    retracted here stays away. Computed rows with a fingerprint (measures) come along: they
     show where they fit, and `prbench aggregate` computes what has none.
 
     Raises:

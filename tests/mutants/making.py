@@ -18,6 +18,7 @@ TESTS = {
     "tasks/rules/statistics/debiased.py": "tests/tasks/rules/statistics/test_debiased.py",
     "tasks/rules/statistics/sampling.py": "tests/tasks/rules/statistics/test_sampling.py "
     "tests/tasks/rules/statistics/test_drawing.py",
+    "tasks/rules/statistics/votes.py": "tests/tasks/rules/statistics/test_votes.py",
     "tasks/rules/statistics/weaknesses.py": "tests/tasks/rules/statistics/test_weaknesses.py",
     "tasks/rules/stopping.py": "tests/tasks/rules/stopping",
     "tasks/rules/cascades/": "tests/tasks/rules/cascades",

@@ -1,19 +1,20 @@
 -- built as: view
 -- depends on: staging.debiased_figures, staging.debiased_pairs,
---     debiased_measures
+--     staging.measured
 select a.benchmark, a.dataset_revision, a.split, a.is_own_hard, a.breakdown, a.label, a.judge,
     a.judge_config_hash, a.template_hash, a.grading, a.judge_trial, a.vintage, pairs.model_a,
     pairs.model_b, pairs.model_config_hash_a, pairs.model_config_hash_b, a.score_name, a.is_primary,
-    measures.n_tasks,
+    measured.debiased_n as n_tasks,
     a.n_labels as n_labels_a,
     b.n_labels as n_labels_b,
-    measures.judge_score as judge_difference,
-    measures.debiased as debiased_difference,
-    measures.debiased_ci_low, measures.debiased_ci_high,
-    measures.labels_alone as labels_alone_difference,
-    measures.labels_alone_ci_low, measures.labels_alone_ci_high, measures.no_figure
+    measured.judge_score as judge_difference,
+    measured.debiased as debiased_difference,
+    measured.debiased_ci_low, measured.debiased_ci_high,
+    measured.labels_alone as labels_alone_difference,
+    measured.labels_alone_ci_low, measured.labels_alone_ci_high,
+    measured.debiased_note as no_figure
 from staging.debiased_pairs as pairs
 inner join staging.debiased_figures as a on pairs.figure_a = a.figure_id
 inner join staging.debiased_figures as b on pairs.figure_b = b.figure_id
-left join debiased_measures as measures
-    on pairs.figure_id = measures.figure_id and pairs.basis = measures.basis
+left join staging.measured
+    on pairs.figure_id = measured.figure_id and pairs.basis = measured.basis

@@ -1,5 +1,6 @@
 -- built as: view
--- depends on: staging.reliability_counts, reliability_measures
+-- depends on: staging.measured, staging.reliability_counts,
+--     staging.voting_figures
 with counted as (
     select benchmark, dataset_revision, grader_set, breakdown, label,
         max(n_graders) as n_graders,
@@ -27,7 +28,15 @@ with counted as (
     group by all
 )
 
-select counted.*, measures.* exclude (figure_id, basis, method, created_at)
+select counted.*, measured.alpha, measured.alpha_ci_low, measured.alpha_ci_high, voting.n_voters,
+    votes.effective_votes, votes.effective_votes_ci_low, votes.effective_votes_ci_high,
+    votes.effective_votes_is_small, votes.effective_votes_note
 from counted
-left join reliability_measures as measures
-    on counted.figure_id = measures.figure_id and counted.basis = measures.basis
+left join staging.measured using (figure_id, basis)
+left join staging.voting_figures as voting
+    on counted.benchmark = voting.benchmark
+        and counted.dataset_revision = voting.dataset_revision
+        and counted.grader_set = voting.grader_set
+        and counted.breakdown = 'all'
+left join staging.measured as votes
+    on voting.figure_id = votes.figure_id and voting.basis = votes.basis

@@ -4,7 +4,8 @@
 --
 -- built as: view
 -- depends on: staging.mean_scores, staging.model_run_costs, staging.model_runs,
---     staging.response_points, staging.task_set_members, intervals, severities
+--     staging.response_points, staging.score_intervals,
+--     staging.task_set_members, severities
 with extremes as (
     select benchmark,
         arg_max(severity, max_weight) filter (where max_weight > 0) as gravest_good,
@@ -35,15 +36,14 @@ sides as (
     select distinct mean_scores.task_set_id, mean_scores.model_run_id, mean_scores.split,
         mean_scores.is_own_hard,
         mean_scores.label = extremes.gravest_good as is_good,
-        mean_scores.n_tasks, mean_scores.n_judged, mean_scores.met_share, intervals.met_ci_low,
-        intervals.met_ci_high, intervals.is_met_small, mean_scores.coverage
+        mean_scores.n_tasks, mean_scores.n_judged, mean_scores.met_share, own.met_ci_low,
+        own.met_ci_high, own.is_met_small, mean_scores.coverage
     from staging.mean_scores
     inner join staging.model_run_costs using (task_set_id, model_run_id)
     inner join extremes
         on mean_scores.benchmark = extremes.benchmark
             and mean_scores.label in (extremes.gravest_good, extremes.gravest_bad)
-    left join intervals
-        on mean_scores.figure_id = intervals.figure_id and mean_scores.basis = intervals.basis
+    inner join staging.score_intervals as own using (figure_id)
     where mean_scores.breakdown = 'severity' and model_run_costs.is_judged
 ),
 

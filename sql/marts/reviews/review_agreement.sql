@@ -1,8 +1,9 @@
 -- built as: view
--- depends on: staging.review_figures, intervals
-select figures.* exclude (figure_id, basis), intervals.ci_low, intervals.ci_high, intervals.is_small
+-- depends on: staging.measured, staging.review_figures
+select
+    figures.* exclude (figure_id, basis),
+    measured.agreeing_share_ci_low as ci_low,
+    measured.agreeing_share_ci_high as ci_high,
+    measured.agreeing_share_is_small as is_small
 from staging.review_figures as figures
-left join intervals
-    on figures.figure_id = intervals.figure_id
-        -- An interval belongs to the values that it was drawn from.
-        and figures.basis = intervals.basis
+left join staging.measured using (figure_id, basis)

@@ -2,7 +2,8 @@
 -- breakdown.
 --
 -- built as: view
--- depends on: staging.agreement_counts, agreement_measures
+-- depends on: staging.agreement_counts, staging.agreement_pairs,
+--     staging.measured
 with labels_by_task as (
     -- For each task, how often each decision was made by either, and by both.
     select benchmark, dataset_revision, grader_a, grader_b, breakdown, label, n_classes, task_id,
@@ -31,28 +32,12 @@ task_means as (
         exact_avg(macro_f1_absent_as_0) as macro_f1_task_mean_absent_as_0
     from task_f1
     group by all
-),
-
-counted as (
-    select benchmark, dataset_revision, grader_a, grader_b, kind_a, kind_b, is_member, breakdown,
-        label,
-        sum(n)::bigint as n,
-        count(distinct task_id) as n_tasks,
-        sum(n * value_a) / sum(n) as met_share_a,
-        sum(n * value_b) / sum(n) as met_share_b,
-        md5(
-            concat_ws(chr(31), benchmark, dataset_revision, grader_a, grader_b, breakdown, label)
-        ) as figure_id,
-        bit_xor(hash(task_id, value_a, value_b, n))::varchar as basis
-    from staging.agreement_counts
-    group by all
 )
 
-select counted.*, task_means.macro_f1_task_mean, task_means.macro_f1_task_mean_absent_as_0,
-    measures.* exclude (figure_id, basis, method, created_at)
-from counted
+select pairs.*, task_means.macro_f1_task_mean, task_means.macro_f1_task_mean_absent_as_0,
+    measured.kappa, measured.kappa_ci_low, measured.kappa_ci_high, measured.macro_f1,
+    measured.macro_f1_ci_low, measured.macro_f1_ci_high, measured.agreement,
+    measured.agreement_ci_low, measured.agreement_ci_high
+from staging.agreement_pairs as pairs
 inner join task_means using (benchmark, dataset_revision, grader_a, grader_b, breakdown, label)
-left join agreement_measures as measures
-    on counted.figure_id = measures.figure_id
-        -- Measures belong to the decisions that they were computed from.
-        and counted.basis = measures.basis
+left join staging.measured using (figure_id, basis)

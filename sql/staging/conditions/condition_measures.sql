@@ -2,5 +2,11 @@
 -- fingerprint of the values that they belong to.
 --
 -- built as: view
--- depends on: condition_tests
-select * from condition_tests
+-- depends on: staging.condition_tests
+select tests.figure_id, tests.basis, tests.method, tests.ci_low, tests.ci_high, tests.p_value,
+    detectable.value as smallest_detectable,
+    tests.n as n_differing,
+    tests.is_small
+from staging.condition_tests as tests
+inner join staging.condition_tests as detectable using (figure_id, basis)
+where tests.measure = 'difference' and detectable.measure = 'smallest_detectable'

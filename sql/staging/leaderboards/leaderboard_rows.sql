@@ -6,35 +6,15 @@
 --
 -- built as: table
 -- depends on: staging.hiding_runs, staging.mean_scores,
---     staging.model_run_costs, staging.model_runs, staging.random_parts,
---     staging.ranks, staging.unjudged, intervals
+--     staging.model_run_costs, staging.model_runs, staging.ranks,
+--     staging.score_intervals,
+--     staging.unjudged
 with whole as (
     -- Length and cost are those of whole answers, on the whole task set.
     select task_set_id, model_run_id,
         'all' as breakdown,
         mean_chars_alnum, mean_completion_tokens, cost_usd
     from staging.model_run_costs
-),
-
-bounded as (
-    -- What rests on a random part that was chosen by what it showed has an
-    -- interval that allows for that.
-    select mean_scores.figure_id, parts.n_tasks_skipped, parts.unbiased_mean_score,
-        case
-            when parts.figure_id is null then intervals.ci_low
-            else parts.sequence_low
-        end as ci_low,
-        case
-            when parts.figure_id is null then intervals.ci_high
-            else parts.sequence_high
-        end as ci_high
-    from staging.mean_scores
-    left join intervals
-        on mean_scores.figure_id = intervals.figure_id
-            -- An interval belongs to the values it was drawn from: it is not
-            -- shown beside newer ones.
-            and mean_scores.basis = intervals.basis
-    left join staging.random_parts as parts on mean_scores.figure_id = parts.figure_id
 ),
 
 judged as (
@@ -44,29 +24,27 @@ judged as (
         ),
         -- Clipping is monotone, so the ends of the interval are clipped as the
         -- mean is.
-        if(bounded.ci_low < mean_floor, mean_floor, bounded.ci_low) as ci_low,
-        if(bounded.ci_high < mean_floor, mean_floor, bounded.ci_high) as ci_high,
-        bounded.ci_low as raw_ci_low,
-        bounded.ci_high as raw_ci_high,
-        bounded.n_tasks_skipped, bounded.unbiased_mean_score, intervals.is_small,
+        if(own.ci_low < mean_floor, mean_floor, own.ci_low) as ci_low,
+        if(own.ci_high < mean_floor, mean_floor, own.ci_high) as ci_high,
+        own.ci_low as raw_ci_low,
+        own.ci_high as raw_ci_high,
+        own.n_tasks_skipped, own.unbiased_mean_score, own.is_small,
         -- Repetitions on other tasks differ by their tasks.
-        if(n_tasks = n_tasks_full, intervals.trials_mean, null) as trials_mean,
-        if(n_tasks = n_tasks_full, intervals.trials_ci_low, null) as trials_ci_low,
-        if(n_tasks = n_tasks_full, intervals.trials_ci_high, null) as trials_ci_high,
-        intervals.met_ci_low, intervals.met_ci_high, intervals.is_met_small, whole.mean_chars_alnum,
+        if(n_tasks = n_tasks_full, own.trials_mean, null) as trials_mean,
+        if(n_tasks = n_tasks_full, own.trials_ci_low, null) as trials_ci_low,
+        if(n_tasks = n_tasks_full, own.trials_ci_high, null) as trials_ci_high,
+        own.met_ci_low, own.met_ci_high, own.is_met_small, whole.mean_chars_alnum,
         whole.mean_completion_tokens, whole.cost_usd, model_run_costs.is_judged,
         hiding_runs.may_hide_failures, ranks.rank, ranks.rank_low, ranks.rank_high,
         ranks.n_tasks_ranked, model_runs.is_latest, model_runs.first_answered_at, ranks.latest_rank,
         ranks.latest_rank_low, ranks.latest_rank_high, ranks.n_tasks_latest_ranked
     from staging.mean_scores
-    inner join bounded using (figure_id)
+    inner join staging.score_intervals as own using (figure_id)
     inner join staging.model_runs using (model_run_id)
     left join staging.ranks using (task_set_id, model_run_id, breakdown, label, score_name)
     left join staging.model_run_costs using (task_set_id, model_run_id)
     left join whole using (task_set_id, model_run_id, breakdown)
     left join staging.hiding_runs using (model_run_id)
-    left join intervals
-        on mean_scores.figure_id = intervals.figure_id and mean_scores.basis = intervals.basis
     -- Under labels there is nothing to say of who has no verdict on the task
     -- set.
     where mean_scores.breakdown = 'all' or model_run_costs.is_judged

@@ -8,23 +8,13 @@
 -- the shared ones: the range holds the rank all the same.
 --
 -- built as: table
--- depends on: staging.mean_scores, staging.random_parts,
---     staging.ranking_places, intervals
+-- depends on: staging.mean_scores, staging.ranking_places,
+--     staging.score_intervals
 with placed as (
-    select ranking_places.*,
-        case
-            when parts.figure_id is null then intervals.ci_low
-            else parts.sequence_low
-        end as ci_low,
-        case
-            when parts.figure_id is null then intervals.ci_high
-            else parts.sequence_high
-        end as ci_high
+    select ranking_places.*, intervals.ci_low, intervals.ci_high
     from staging.ranking_places
     inner join staging.mean_scores using (task_set_id, model_run_id, breakdown, label, score_name)
-    left join intervals
-        on mean_scores.figure_id = intervals.figure_id and mean_scores.basis = intervals.basis
-    left join staging.random_parts as parts on mean_scores.figure_id = parts.figure_id
+    inner join staging.score_intervals as intervals using (figure_id)
 ),
 
 ranged as (

@@ -64,6 +64,7 @@ _BY_KIND: Mapping[Kind, Mapping[str, str]] = {
         "annotator": "Annotator", "baseline": "Compared with", "better_wording": "Better wording",
         "capability": "Capability", "cascade": "Judges", "changed_model": "Largest change of a mean score: of",
         "condition": "Condition", "criterion": "Criterion", "decided_by": "Decided by", "decision": "Decision",
+        "effective_votes_note": "Effective votes: Note",
         "explanation": "Reason", "findings": "Verdicts", "judge": "Judged by", "no_figure": "No figure, because",
         "no_interval": "No interval, because", "reason": "Reason", "review_check": "Check", "reviewer": "Reviewer",
         "reviewer_a": "Reviewer", "reviewer_b": "Other reviewer", "rule": "Escalated", "shared_model": "Model",
@@ -86,6 +87,7 @@ _BY_KIND: Mapping[Kind, Mapping[str, str]] = {
         "started_at": "Started (UTC)",
     },
     "yes": {
+        "effective_votes_is_small": "Effective votes: Few tasks",
         "is_border": "Chance decides", "is_critical_small": "Critical criteria: Few tasks",
         "is_drifted": "Judge drifted", "is_failure": "Failed", "is_member": "Majority and member",
         "is_met_small": "Few tasks", "is_mistake_small": "Critical mistakes: Few tasks",
@@ -111,6 +113,7 @@ _BY_KIND: Mapping[Kind, Mapping[str, str]] = {
         "n_evaluated": "Checked", "n_failed": "Failed", "n_graders": "Number", "n_judged": "Decided criteria",
         "n_lost": "Lost", "n_members": "Members", "n_mistakes_possible": "Critical mistakes: Decided",
         "n_models": "Models", "n_more": "Failing rows: More", "n_refused": "Refused", "n_responses": "Responses",
+        "n_voters": "Effective votes: Voters",
         "n_responses_at_risk": "Responses that could make one: Responses", "n_runs": "Runs", "n_selected": "Tasks",
         "n_shared": "in both", "n_tasks": "Tasks", "n_tasks_full": "Complete in all trials",
         "n_tasks_ranked": "Tasks ranked", "n_tasks_wanted": "All tasks", "n_trials": "Trials",
@@ -122,6 +125,8 @@ _BY_KIND: Mapping[Kind, Mapping[str, str]] = {
     },
     "number": {
         "baseline_value": "Met: baseline", "cheap_calls": "Calls for 1,000 verdicts: of the cheap judge",
+        "effective_votes": "Effective votes: Value", "effective_votes_ci_high": "Effective votes: to",
+        "effective_votes_ci_low": "Effective votes: from",
         "judge_power": "Use of the judge", "points": "Points", "points_gained": "Gain: points",
         "points_lost": "Loss: points", "points_net": "Points in all",
         "strong_calls": "Calls for 1,000 verdicts: of the strong judge", "attempts": "Calls per verdict",

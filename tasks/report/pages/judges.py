@@ -184,9 +184,13 @@ _BREAKDOWNS = Figure(
 _RELIABILITY = Figure(
     "judge_reliability",
     "Reliability",
-    "Krippendorff's alpha: agreement beyond chance, of all graders together and of each judge with its own repeated "
-    "verdicts. 1 is perfect agreement, 0 is chance.",
-    columns("grader_set n_graders alpha alpha_ci_low alpha_ci_high unanimous_share n n_tasks"),
+    "Krippendorff's alpha: agreement beyond chance, of all graders together, of each judge with its own repeated "
+    "verdicts, and of the members of each majority. 1 is perfect agreement, 0 is chance. Effective votes: voters whose "
+    "errors go together are worth fewer votes than their number.",
+    columns(
+        "grader_set n_graders alpha alpha_ci_low alpha_ci_high unanimous_share n_voters effective_votes "
+        "effective_votes_ci_low effective_votes_ci_high effective_votes_is_small effective_votes_note n n_tasks"
+    ),
     reliable,
     reach="pooled",
 )

@@ -14,6 +14,7 @@ Averages are named as in scikit-learn: micro pools all labels, macro is the mean
 its `samples`.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -114,8 +115,8 @@ def agreement_intervals(
     expanded for few tasks; resamples where the measure is undefined are left out.
 
     Args:
-        task_tables: shape (n_tasks, n_figures, k, k), the tables of each task; a figure's table is their sum.
-        measures: some of this module.
+        task_tables: shape (n_tasks, n_figures, rows, columns), the tables of each task; a figure's table is their sum.
+        measures: some of this module, or others of tables.
         level: nominal coverage.
         drawn: draws of these tasks, shape (n_resamples, n_tasks); made from `resamples` and `seed` when absent.
 
@@ -123,14 +124,14 @@ def agreement_intervals(
         For each measure shape (n_figures, 2): low and high, NaN for a figure with fewer than two tasks with counts.
     """
     tables = np.asarray(task_tables, dtype=np.float64)
-    n_tasks, n_figures, labels, _ = tables.shape
+    n_tasks, n_figures, *shape = tables.shape
     weights = (draws(n_tasks, resamples, seed) if drawn is None else drawn).astype(np.float64)
     with_counts = (tables.sum(axis=(2, 3)) > 0).sum(axis=0)
     found = [np.full((n_figures, 2), np.nan) for _ in measures]
-    for columns in figure_chunks(n_figures, max(1, _CELLS_AT_A_TIME // labels**2)):
+    for columns in figure_chunks(n_figures, max(1, _CELLS_AT_A_TIME // math.prod(shape))):
         chosen = np.arange(columns.start, columns.stop)[with_counts[columns] >= 2]
         if len(chosen):
-            sums = (weights @ tables[:, chosen].reshape(n_tasks, -1)).reshape(len(weights), len(chosen), labels, labels)
+            sums = (weights @ tables[:, chosen].reshape(n_tasks, -1)).reshape(len(weights), len(chosen), *shape)
             tails = expanded_tails(with_counts[chosen].astype(np.float64), level)
             for measure, of_measure in zip(measures, found, strict=True):
                 of_measure[chosen] = quantile_pairs(np.ascontiguousarray(measure(sums).T), tails)

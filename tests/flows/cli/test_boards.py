@@ -162,3 +162,18 @@ def test_people_who_label_are_a_judge_only_where_they_are_named(
 
     assert "expert" not in judges
     assert "expert" in named
+
+
+def test_sets_of_graders_show_the_votes_that_they_are_worth_and_what_these_are_held_against(
+    asked: Asked, labelled: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (alone,) = asked.json("judges")["sets"]
+    said = asked("judges")
+    against_people = Asked(labelled, capsys)
+    (held,) = against_people.json("judges")["sets"]
+
+    assert (alone["n_voters"], held["n_voters"]) == (3, 2)
+    assert f"{alone['effective_votes']:.3f} (" in said
+    assert f"Effective votes: {alone['effective_votes_note']}." in said
+    assert held["effective_votes_note"] is None
+    assert "Effective votes: " not in against_people("judges")

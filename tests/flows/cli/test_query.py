@@ -161,7 +161,7 @@ def test_every_mart_and_stored_table_is_listed_with_what_a_row_is_and_no_helper(
     assert {entry["table"] for entry in listed} == sql.schema()["marts"].keys() | TABLES.keys()
     names = [entry["table"] for entry in listed]
     assert names[:6] == ["leaderboard", "scores", "verdict_details", "tasks", "responses", "run_costs"]
-    assert {"intervals", "agreement_measures", "debiased_measures"} <= set(names[-10:])
+    assert {"measures", "capability_measures"} == set(names[-2:])
     rest = [entry["origin"] for entry in listed[6:]]
     assert rest == sorted(rest)
     assert all(entry["meaning"] and entry["columns"] > 0 for entry in listed)

@@ -1,10 +1,15 @@
 """Made-up rows: small rubrics with what was decided on them, written to a warehouse, aggregated, and read."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from tasks.aggregate import aggregate
+from tasks.rules.statistics.agreement import agreement_intervals
+from tasks.rules.statistics.intervals import draws
 from tests.builders import admitted, criterion, job_on, response, verdict, written
 from warehouse import Warehouse
 
@@ -41,3 +46,15 @@ def are_close(wanted: Any, actual: Any, tolerance: float = 1e-9) -> bool:
     if wanted is None or actual is None:
         return wanted is actual
     return abs(float(wanted) - float(actual)) <= tolerance
+
+
+@contextmanager
+def few_resamples(resamples: int) -> Iterator[None]:
+    """Draw few resamples where many figures are measured together, whose time matters and last digits do not."""
+    few = partial(draws, resamples=resamples)
+
+    def with_few(tables: Any, *measures: Any, drawn: Any) -> Any:
+        return agreement_intervals(tables, *measures, drawn=few(len(tables)) if tables.shape[1] > 1 else drawn)
+
+    with patch("tasks.measures.scores.draws", few), patch("tasks.measures.agreement.agreement_intervals", with_few):
+        yield

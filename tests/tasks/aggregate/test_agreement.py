@@ -4,6 +4,7 @@ import itertools
 import math
 import random
 import shutil
+import statistics
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, cohen_kappa_score, f1_score
 
-import tasks.aggregate.agreement as measuring
+import tasks.measures.agreement as measuring
 from tasks.aggregate import aggregate
 from tasks.rules.statistics.agreement import agreement_intervals, kappa, krippendorff_alpha, macro_f1, raw_agreement
 from tasks.rules.statistics.intervals import draws
@@ -45,10 +46,14 @@ MAJORITIES = {
 }
 """Majority -> its members. Some were asked for two steps, so that three are read as two."""
 CONFIGURED = ("panel", "four", "with a stranger")
-SETS = {"all graders": ("axel", "berta", "people", "tern (as binary)"), "axel (trials)": ("axel", "axel#2", "axel#3")}
 TERNARY = "tern"
 AS_BINARY = "tern (as binary)"
 """The reading of its verdicts as binary ones."""
+SETS = {
+    "all graders": ("axel", "berta", "people", AS_BINARY),
+    "axel (trials)": ("axel", "axel#2", "axel#3"),
+    **{name: tuple(AS_BINARY if each == TERNARY else each for each in MAJORITIES[name]) for name in CONFIGURED},
+}
 FIRST = [name for name in (*GRADERS, *MAJORITIES, AS_BINARY) if "#" not in name]
 PAIRS = sorted(
     {
@@ -148,7 +153,8 @@ class Graded:
         """What the graders decided wherever at least two of them did."""
         found = {}
         for place, labels in self.labels.items():
-            values = [self.decisions[name][place] for name in names if place in self.decisions[name]]
+            decided = [self.decisions.get(name, {}) for name in names]
+            values = [of_grader[place] for of_grader in decided if place in of_grader]
             if labels[breakdown] == label and len(values) >= 2:
                 found[place] = values
         return found
@@ -340,6 +346,58 @@ def test_graders_are_named_and_majorities_know_their_members(reader: Reader) -> 
         name: (kinds.get(name, "judge"), tuple(sorted(MAJORITIES.get(name, (voices.get(name, name),)))))
         for name in (*GRADERS, *MAJORITIES, AS_BINARY)
     }
+
+
+# effective votes
+
+
+def votes_by_hand(graded: Graded, voters: tuple[str, ...], people: tuple[str, ...] = ()) -> float:
+    """The effective votes of graders by their definition, against people or else the majority of the others."""
+    correlations = []
+    for a, b in itertools.combinations(voters, 2):
+        others = people or tuple(name for name in voters if name not in {a, b})
+        errors = []
+        for place in graded.decisions[a].keys() & graded.decisions[b].keys():
+            votes = [graded.decisions[name][place] for name in others if place in graded.decisions[name]]
+            decided = [value for value in set(votes) if votes.count(value) > len(votes) / 2]
+            errors += [[abs(graded.decisions[name][place] - value) for name in (a, b)] for value in decided]
+        correlations.append(statistics.correlation(*zip(*errors, strict=True)))
+    return len(voters) / (1 + (len(voters) - 1) * max(0.0, statistics.fmean(correlations)))
+
+
+@pytest.mark.parametrize("name", ["all graders", "axel (trials)", "panel", "four"])
+def test_effective_votes_without_labels_are_those_against_the_majority_of_the_other_members(
+    graded: Graded, reader: Reader, name: str
+) -> None:
+    found = reliability_of(reader)[name, "all", ""]
+
+    assert found["n_voters"] == len(SETS[name])
+    assert found["effective_votes"] == pytest.approx(votes_by_hand(graded, SETS[name]))
+    assert found["effective_votes_ci_low"] <= found["effective_votes"] <= found["effective_votes_ci_high"]
+    assert found["effective_votes_is_small"]
+    assert "nobody labelled" in found["effective_votes_note"]
+
+
+def test_two_graders_without_labels_have_no_effective_votes_and_a_set_has_them_over_all_criteria_only(
+    reader: Reader,
+) -> None:
+    assert reliability_of(reader)["with a stranger", "all", ""]["effective_votes"] is None
+    assert {"all"} == {key[1] for key, row in reliability_of(reader).items() if row["effective_votes"] is not None}
+
+
+@pytest.mark.slow
+def test_effective_votes_are_held_against_people_who_label_and_have_no_vote_themselves(
+    graded: Graded, aggregated: Callable[..., Path]
+) -> None:
+    tables = graded.tables | {"labellers": [row("labellers", judge="people", import_batch="b")]}
+    folder = aggregated(tables, majorities={"panel": MAJORITIES["panel"]})
+    with Warehouse(folder).reader() as reader:
+        rows = reliability_of(reader)
+
+    for name, voters in {"all graders": ("axel", "berta", AS_BINARY), "panel": ("axel", "berta")}.items():
+        found = rows[name, "all", ""]
+        assert (found["n_voters"], found["effective_votes_note"]) == (len(voters), None)
+        assert found["effective_votes"] == pytest.approx(votes_by_hand(graded, voters, ("people",)))
 
 
 # reliability and leniency
@@ -552,9 +610,9 @@ def test_measuring_again_measures_nothing_and_a_build_from_parts_makes_none_stal
     copied = Path(shutil.copytree(root, tmp_path / "copied"))
     configured = {name: MAJORITIES[name] for name in CONFIGURED}
 
-    assert "measured" not in measured(copied, {}, majorities=configured)
+    assert measured(copied, {}, majorities=configured).endswith(" 0 intervals computed")
     (copied / "prbench.duckdb").unlink()
-    assert "measured" not in measured(copied, {}, majorities=configured)
+    assert measured(copied, {}, majorities=configured).endswith(" 0 intervals computed")
 
 
 def test_the_order_of_the_stored_rows_makes_nothing_stale(
@@ -562,8 +620,10 @@ def test_the_order_of_the_stored_rows_makes_nothing_stale(
 ) -> None:
     turned = published({table_name: rows[::-1] for table_name, rows in graded.tables.items()})
 
-    for table_name in ("grader_reliability", "staging.agreement_figures"):
-        query = f"select figure_id, basis from {table_name} where breakdown <> 'length'"
+    for figures in (
+        "grader_reliability", "staging.agreement_pairs where breakdown <> 'length'", "staging.voting_figures",
+    ):  # fmt: skip
+        query = f"select figure_id, basis from {figures}"
         before = {each["figure_id"]: each["basis"] for each in reader.rows(query)}
         after = {each["figure_id"]: each["basis"] for each in turned.rows(query)}
 

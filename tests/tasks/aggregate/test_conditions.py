@@ -2,6 +2,7 @@
 
 import math
 import random
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -55,8 +56,8 @@ def stored(root: Path) -> list[tuple[Any, ...]]:
 
 def n_tested(root: Path, **settings: Any) -> int:
     """How many differences an aggregation tested."""
-    (note,) = [note for note in aggregate(job_on("sample", root, **settings)).notes if "tested" in note] or ["0"]
-    return int(note.split()[0])
+    (found,) = re.findall(r"(\d+) difference|$", aggregate(job_on("sample", root, **settings)).line)[:1]
+    return int(found or 0)
 
 
 @pytest.mark.parametrize(("search", "plain"), [("web search", "baseline"), ("low", "high")])
@@ -166,9 +167,9 @@ def test_p_values_of_a_family_are_corrected_together_by_holm(root: Path, seed: i
     dice = random.Random(seed)
     choices = [None, 0.001, 0.01, 0.01, 0.02, 0.03, 0.2, 0.6]
     figures = rows_in(root, "select figure_id, basis from staging.condition_figures")
-    tests = {row["figure_id"]: row for row in rows_in(root, "select * from condition_tests")}
+    tests = {row["figure_id"]: row for row in rows_in(root, "from measures where measure = 'difference'")}
     made_up = [tests[each["figure_id"]] | {"p_value": dice.choice(choices)} for each in figures]
-    Warehouse(root).write("condition_tests", made_up)
+    Warehouse(root).write("measures", made_up)
     Warehouse(root).publish()
 
     families: dict[Any, list[dict[str, Any]]] = {}

@@ -130,7 +130,7 @@ def test_models_and_categories_without_a_label_are_shown_to_have_none(made: Labe
     with aggregated(tmp_path, tables).reader() as reader:
         rows = reader.rows("select * from debiased_scores where score_name = 'min_normalized'")
         pairs = reader.rows("select * from debiased_differences where score_name = 'min_normalized'")
-        stored = reader.rows("select * from debiased_measures inner join staging.debiased_figures using (figure_id)")
+        stored = reader.rows("select n_labels from staging.debiased_figures join measures using (figure_id, basis)")
 
     found = {(row["model"], row["label"]): row for row in rows}
     for key in [("bob", ""), *(("bob", each) for each in CATEGORIES), ("ada", CATEGORIES[0])]:
@@ -155,5 +155,5 @@ def test_a_second_judge_whose_verdicts_were_imported_labels_nothing(made: Labell
     report = aggregate(job_on("sample", tmp_path))
     with warehouse.reader() as reader:
         assert [] == reader.rows("select * from debiased_scores")
-        assert [] == reader.rows("select * from debiased_measures")
-    assert "corrected by labels" not in report.line
+        assert [] == reader.rows("from measures where measure = 'debiased'")
+    assert "debiased" not in report.line

@@ -13,21 +13,21 @@ import numpy as np
 import pytest
 
 from tasks.aggregate import aggregate
-from tasks.aggregate.intervals import has_stale_figures
 from tasks.rules.statistics.intervals import (
     FEW_OTHERS,
     FEWEST_OTHERS,
-    METHOD,
     SMALL,
     draws,
     mean_intervals,
     ratio_intervals,
 )
-from tests.builders import job_on, rows_in, written
+from tests.builders import job_on, written
 from tests.tasks.aggregate.breakdowns_oracle import EVERY_ROW, TASK_SETS, Key, Oracle, World, breakdowns_world, rows_of
 from tests.tasks.aggregate.made import aggregated, answered, are_close, rubric_of
 from tests.warehouse.parts import forget_parts
 from warehouse import Reader, Warehouse
+from warehouse.files import has_damage, read_sealed, write_sealed
+from warehouse.listing import LIST
 
 TOLERANCE = 1e-6
 ENDS = ("ci_low", "ci_high", "met_ci_low", "met_ci_high")
@@ -167,17 +167,6 @@ def test_building_the_same_rows_from_the_parts_alone_makes_nothing_stale(copied:
     ]
 
 
-def test_figures_are_stale_once_their_values_change_and_not_before(copied: Path) -> None:
-    with Warehouse(copied).reader() as reader:
-        assert not has_stale_figures(reader)
-    forget_parts(Warehouse(copied))
-    for part in (copied / "parts" / "intervals").glob("*.parquet"):
-        part.unlink()
-    Warehouse(copied).publish()
-    with Warehouse(copied).reader() as reader:
-        assert has_stale_figures(reader)
-
-
 def decided_at_last(world: World) -> tuple[World, dict[str, Any]]:
     """The world after a failed verdict that alone kept a task from counting was judged again, and its row."""
     oracle = Oracle(world)
@@ -227,16 +216,6 @@ def test_a_verdict_that_changes_makes_stale_exactly_what_rests_on_it_and_just_th
     ]
 
 
-def test_intervals_of_another_method_are_drawn_again(copied: Path, leaderboard_rows: Table) -> None:
-    warehouse = Warehouse(copied)
-    older = rows_in(warehouse.root, "from intervals order by figure_id limit 7")
-    warehouse.write("intervals", [each | {"method": f"{METHOD}-older"} for each in older])
-    report = aggregate(job_on("sample", copied))
-
-    assert f" {len(older)} intervals computed" in report.line
-    assert [] == differences(leaderboard_rows, published_rows(copied))
-
-
 # small cases
 
 
@@ -280,7 +259,27 @@ def test_the_same_rows_in_another_order_give_the_same_figures_to_the_last_digit(
                 reader.rows(f"select {columns} from {table} order by all")
                 for table, columns in (
                     ("leaderboard", "*"), ("trial_scores", "*"), ("criterion_statistics", "*"),
-                    ("length_correlations", "*"), ("intervals", "* exclude (created_at)"),
+                    ("length_correlations", "*"), ("measures", "* exclude (created_at)"),
                 )
             ])  # fmt: skip
     assert figures[0] == figures[1]
+
+
+def test_a_warehouse_of_november_has_its_measures_computed_again_and_its_tables_of_them_are_no_damage(
+    copied: Path, leaderboard_rows: Table
+) -> None:
+    warehouse = Warehouse(copied)
+    forget_parts(warehouse)
+    (copied / "parts" / "measures").rename(copied / "parts" / "intervals")
+    Warehouse(copied).publish()
+    path = copied / "parts" / LIST
+    listing = read_sealed(path)
+    listing["parts"]["intervals"] = [part.name for part in (copied / "parts" / "intervals").glob("*.parquet")]
+    write_sealed(path, {**listing, "kinds": [*listing["kinds"], ["intervals", *[None] * 5, 7, 9]]})
+
+    assert {None} == {row["ci_low"] for row in published_rows(copied).values()}
+    assert ([], []) == (warehouse.damage(), warehouse.losses())
+    aggregate(job_on("sample", copied))
+    assert [] == differences(leaderboard_rows, published_rows(copied))
+    assert ([], []) == (warehouse.damage(), warehouse.losses())
+    assert not has_damage(copied)

@@ -72,7 +72,7 @@ def research(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 @pytest.fixture
 def resampling_less() -> Iterator[None]:
     """Verify with as few resamples as the made-up warehouse of ResearchRubrics has."""
-    with patch("tasks.aggregate.intervals.draws", partial(draws, resamples=RESEARCH_RESAMPLES)):
+    with patch("tasks.measures.scores.draws", partial(draws, resamples=RESEARCH_RESAMPLES)):
         yield
 
 

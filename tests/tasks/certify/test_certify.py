@@ -182,5 +182,5 @@ def test_an_independent_checker_comes_to_the_figures_of_many_nights_and_judges(w
 
     assert [] == wrong
     assert n_checked > 300_000
-    with patch("tasks.aggregate.intervals.draws", partial(draws, resamples=WORLD_RESAMPLES)):
+    with patch("tasks.measures.scores.draws", partial(draws, resamples=WORLD_RESAMPLES)):
         assert verify(path).is_confirmed

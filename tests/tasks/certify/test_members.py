@@ -15,10 +15,10 @@ SAME = ["benchmark", "dataset_revision"]
 """The columns that stand in the manifest alone."""
 
 
-def test_no_stored_table_that_figures_rest_on_is_left_out_but_intervals_which_are_drawn_again() -> None:
+def test_no_stored_table_that_figures_rest_on_is_left_out_but_measures_which_are_drawn_again() -> None:
     read = {name for model in sql.leading_to(MODELS, ROWS) for name in model.depends_on if name in TABLES}
 
-    assert {"intervals"} == read - set(ROWS)
+    assert {"measures"} == read - set(ROWS)
     assert set(ROWS) == {name for model in sql.leading_to(MODELS, ROWS) for name in model.depends_on if name in ROWS}
 
 
@@ -37,7 +37,7 @@ def test_the_models_of_the_figures_read_no_column_that_a_certificate_lacks(tmp_p
     # Where a key's column is missing, all rows would have the same.
     assert all(set(key) <= set(certified[name]) for name, key in KEYS.items())
     with duckdb.connect() as connection:
-        connection.execute(f"create table intervals ({definition(TABLES['intervals'])})")
+        connection.execute(f"create table measures ({definition(TABLES['measures'])})")
         connection.execute(sql.read("warehouse/macros"))
         connection.execute(f"create schema {sql.STAGING}")
         for name, columns in certified.items():

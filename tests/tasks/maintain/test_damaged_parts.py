@@ -88,7 +88,7 @@ def victim(job: Job, table: str) -> Path:
 
 QUICK = {
     ("task_rows", "a flipped bit"), ("criteria", "deleted"), ("responses", "a flipped bit"), ("verdicts", "deleted"),
-    ("intervals", "a flipped bit"),
+    ("measures", "a flipped bit"),
 }  # fmt: skip
 """The others take long together."""
 
@@ -100,7 +100,7 @@ def damaged(*tables: str) -> pytest.MarkDecorator:
     ])  # fmt: skip
 
 
-@damaged("task_rows", "criteria", "message_rows", "responses", "verdicts", "checks", "intervals")
+@damaged("task_rows", "criteria", "message_rows", "responses", "verdicts", "checks", "measures")
 def test_aggregate_tells_of_damage_and_the_tables_are_as_before_without_a_call(
     job: Job, server: FaultServer, table: str, what: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -160,19 +160,16 @@ def label_rows(people: str, revision: str, made: dict[str, list[Row]]) -> dict[s
     }  # fmt: skip
 
 
-def debiased_rows(measured: Iterable[Row], with_figure: Sequence[str]) -> dict[str, list[Row]]:
+def debiased_rows(judged: Iterable[Row]) -> dict[str, list[Row]]:
     """Measures as many labels would give them, in place of those that say that there are too few."""
     return {
-        "debiased_measures": [
-            each | {
-                "debiased": score + _OFF, "debiased_ci_low": score + _OFF - 0.06,
-                "debiased_ci_high": score + _OFF + 0.06, "labels_alone": score + 2 * _OFF,
-                "labels_alone_ci_low": score + 2 * _OFF - 0.11, "labels_alone_ci_high": score + 2 * _OFF + 0.11,
-                "judge_power": 0.7, "effective_labels": 60.0, "no_figure": None,
-            }
-            for each in measured
-            if each["figure_id"] in with_figure
-            for score in [each["judge_score"]]
+        "measures": [
+            each | {"measure": name, "value": value, "ci_low": value - off, "ci_high": value + off, "note": None}
+            for each in judged
+            for name, value, off in (
+                ("debiased", each["value"] + _OFF, 0.06), ("labels_alone", each["value"] + 2 * _OFF, 0.11),
+                ("judge_power", 0.7, 0.0), ("effective_labels", 60.0, 0.0),
+            )
         ]
     }  # fmt: skip
 

@@ -6,10 +6,8 @@ the reports of the two others were imported. Whatever a label is, `taint` may pu
 
 import random
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 from tasks.aggregate import aggregate
 from tasks.assemble import assemble
@@ -19,11 +17,11 @@ from tasks.hard_subset.select import select_hard
 from tasks.ingest import ingest
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED, response_id, verdict_id
 from tasks.rules.records import Criterion, Task
-from tasks.rules.statistics.intervals import draws
 from tasks.rules.text.characters import count_alphanumeric
 from tasks.run.judgings import judgings
 from tasks.run.missing_work import model_hashes
 from tests.builders import at, job_on, row, write_jsonl, written
+from tests.tasks.aggregate.made import few_resamples
 from tests.tasks.report.drilldown.drilled import tiny_job
 from tests.tasks.report.made_up.attacks import Taint
 
@@ -77,8 +75,7 @@ def research_job(folder: Path, taint: Taint | None = None) -> Job:
     written(warehouse, _made(job, [BENCHMARK.parse_row(each) for each in rows]))
     ingest(job)
     assemble(job)
-    few = partial(draws, resamples=_RESAMPLES)
-    with patch("tasks.aggregate.intervals.draws", few), patch("tasks.aggregate.agreement.draws", few):
+    with few_resamples(_RESAMPLES):
         select_hard(job, must_select=False)
         aggregate(job)
     return job

@@ -6,9 +6,7 @@ every name and text.
 """
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
-from unittest.mock import patch
 
 from flows.nightly import comparisons
 from tasks.aggregate import aggregate
@@ -25,10 +23,10 @@ from tasks.drift.control_sets import drifted
 from tasks.hard_subset.select import select_hard
 from tasks.ingest import ingest
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED
-from tasks.rules.statistics.intervals import draws
 from tasks.run.judgings import judgings
 from tasks.run.missing_work import model_hashes
 from tests.builders import written
+from tests.tasks.aggregate.made import few_resamples
 from tests.tasks.report.made_up.analyses import (
     annotation_rows,
     debiased_rows,
@@ -73,8 +71,7 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
     select_hard(job, must_select=False)
     for night in NIGHTS[1:]:
         _alert(job, night, names.nights[night])
-    few = partial(draws, resamples=_RESAMPLES)
-    with patch("tasks.aggregate.intervals.draws", few), patch("tasks.aggregate.agreement.draws", few):
+    with few_resamples(_RESAMPLES):
         aggregate(job)
     measure(job)
     measure_annotations(job)
@@ -86,12 +83,14 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
             "cheap": names.labels[JUDGES[1]], "strong": names.labels[JUDGES[0]],
         }  # fmt: skip
         cascades = evaluated(reader, given, None, _RESAMPLES)
-        labelled = reader.rows("select * from debiased_measures order by figure_id")
-        whole = reader.rows("select figure_id from staging.debiased_figures where breakdown = 'all' and n_labels > 0")
+        labelled = reader.rows(
+            "select measures.* from measures inner join staging.debiased_figures using (figure_id, basis) "
+            "where measure = 'judge_score' and breakdown = 'all' and n_labels > 0"
+        )
         query = "select * from leaderboard where is_primary and judge_trial = 1 and dataset_revision = ? order by all"
         board = reader.rows(f"{query} limit 3", [job.data.revision])
     written(job.warehouse, weakness_rows(measured) | {"cascade_rules": rows_of(given, cascades)} | look_rows(board))
-    written(job.warehouse, debiased_rows(labelled, [each["figure_id"] for each in whole]))
+    written(job.warehouse, debiased_rows(labelled))
     Warehouse(job.warehouse).publish()
     return job
 

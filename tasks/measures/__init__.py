@@ -1,0 +1,82 @@
+"""Measures: whatever is computed outside SQL and stored with an interval, in one table and by one loop."""
+
+from tasks.measures import agreement, debiased, scores
+from tasks.measures.measure import PROGRESS, Measure, Row
+from tasks.rules.statistics import debiased as labels
+from tasks.rules.statistics import intervals, votes
+
+_RANKED = ("task_set_id", "breakdown", "label")
+_FIGURE = "task_set_id, model_run_id, breakdown, label, score_name"
+_GRADERS = ("benchmark", "dataset_revision")
+_CHECK = "benchmark, dataset_revision, review_check"
+_TASK = "dense_rank() over (order by task_id) as task"
+"""A task's place, which is much faster to read than its id."""
+_COINCIDENCES = "unmet_unmet, unmet_partial, unmet_met, partial_partial, partial_met, met_met"
+_DEBIASED = (
+    f"{_TASK}, response_id, criterion_id, without_labels, n_labels, n_tasks_labelled, n_tasks_uncovered, n_tasks, "
+    "known_offset, positive, negative, judged, contribution, label_value, judge_value, factor"
+)
+
+SCORE = Measure(
+    "score", "staging.mean_scores", "staging.score_values", "task, n_tasks_of_set, value, n_met, n_judged",
+    scores.score_intervals, intervals.METHOD, together=_RANKED,
+)  # fmt: skip
+TRIALS = Measure(
+    "trials", "staging.mean_scores", "trial_scores", "trial, trial_scores.mean_score", scores.trial_means,
+    intervals.METHOD, key=_FIGURE,
+)  # fmt: skip
+CONDITION = Measure(
+    "difference", "staging.condition_figures", "staging.condition_task_values", "task_id, baseline_value, value",
+    scores.condition_test, intervals.METHOD,
+)  # fmt: skip
+MEASURES = (
+    SCORE,
+    TRIALS,
+    Measure(
+        "agreeing_share", "staging.review_figures", "staging.review_values", f"{_TASK}, weight_agreed, sample_weights",
+        agreement.review_share, intervals.METHOD, key="benchmark, dataset_revision, population_id, breakdown, label",
+    ),
+    Measure(
+        "agreement", "staging.agreement_pairs", "staging.agreement_counts",
+        f"{_TASK}, value_a, value_b, agreement_counts.n", agreement.pair_agreement, agreement.METHOD,
+        key="benchmark, dataset_revision, grader_a, grader_b, breakdown, label",
+        together=(*_GRADERS, "grader_a", "grader_b"),
+    ),
+    Measure(
+        "agreement", "staging.reviewer_figures", "staging.reviewer_counts",
+        f"{_TASK}, value_a, value_b, reviewer_counts.n", agreement.pair_agreement, agreement.METHOD,
+        key=f"{_CHECK}, reviewer_a, reviewer_b", condition="reviewer_b is not null",
+    ),
+    Measure(
+        "alpha", "grader_reliability", "staging.reliability_counts", f"{_TASK}, {_COINCIDENCES}",
+        agreement.set_reliability, agreement.METHOD, key="benchmark, dataset_revision, grader_set, breakdown, label",
+        together=(*_GRADERS, "grader_set"),
+    ),
+    Measure(
+        "alpha", "staging.reviewer_figures", "staging.reviewer_sets",
+        f"{_TASK}, fail_fail as unmet_unmet, fail_pass as unmet_met, pass_pass as met_met", agreement.set_reliability,
+        agreement.METHOD, key=_CHECK, condition="reviewer_b is null",
+    ),
+    Measure(
+        "effective_votes", "staging.voting_figures", "staging.voting_errors",
+        f"{_TASK}, grader_a, grader_b, is_labelled, n, sum_a, sum_b, sum_aa, sum_bb, sum_ab", agreement.votes_of_set,
+        votes.METHOD, key="benchmark, dataset_revision, grader_set",
+    ),
+    CONDITION,
+    Measure(
+        "failing_rate", "staging.prediction_figures", "staging.check_outcomes",
+        f"{_TASK}, fail_disagree, fail_agree, pass_disagree, pass_agree", agreement.check_prediction, agreement.METHOD,
+        key="benchmark, dataset_revision, source, reviewer, review_check, outcome",
+    ),
+    Measure(
+        "debiased", "staging.debiased_figures", "staging.debiased_values", _DEBIASED, debiased.debiased_score,
+        labels.METHOD, condition="n_labels > 0",
+    ),
+    Measure(
+        "debiased", "staging.debiased_pairs", "staging.debiased_values", _DEBIASED, debiased.debiased_differences,
+        labels.METHOD, together=("task_set_id", "breakdown", "label", "score_name"), of=("figure_a", "figure_b"),
+    ),
+)  # fmt: skip
+"""All of them, in the order in which they are computed."""
+
+__all__ = ["CONDITION", "MEASURES", "PROGRESS", "SCORE", "TRIALS", "Measure", "Row"]

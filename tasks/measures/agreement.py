@@ -1,0 +1,117 @@
+"""How far graders and reviewers agree, how many votes graders are worth, and what checks predict."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.measures.measure import Columns, Result, Results, Row
+from tasks.rules.statistics.agreement import (
+    Measure,
+    agreement_intervals,
+    check_auc,
+    failing_rate,
+    kappa,
+    krippendorff_alpha,
+    macro_f1,
+    odds_ratio,
+    passing_rate,
+    rate_difference,
+    raw_agreement,
+)
+from tasks.rules.statistics.intervals import FEW_OTHERS, FEWEST_OTHERS, SMALL, draws, few_to_rest_on, ratio_intervals
+from tasks.rules.statistics.votes import effective_votes
+
+METHOD = "expanded-percentile-1"
+_DECISIONS = ("unmet", "partial", "met")
+_PREDICTION = {"difference": rate_difference, "odds_ratio": odds_ratio, "auc": check_auc}
+_CELLS = ("fail_disagree", "fail_agree", "pass_disagree", "pass_agree")
+_MOMENTS = ("n", "sum_a", "sum_b", "sum_aa", "sum_bb", "sum_ab")
+_UNLABELLED = (
+    "nobody labelled, so votes are held against the majority of the other members: errors that all share are not seen, "
+    "which gives too many votes, and errors of that majority look shared, which gives too few"
+)
+
+
+def pair_agreement(figures: Sequence[Row], values: Columns) -> Iterator[Results]:
+    """Yield how far two graders agree, from how often which decisions meet on a task."""
+    tables, task = _empty(figures, values)
+    a, b = ((2 * values[name]).astype(np.int64) for name in ("value_a", "value_b"))
+    np.add.at(tables, (task, values["figure"], a, b), values["n"])
+    return _measured(tables, {"kappa": kappa, "macro_f1": macro_f1, "agreement": raw_agreement})
+
+
+def set_reliability(figures: Sequence[Row], values: Columns) -> Iterator[Results]:
+    """Yield how far a set of graders agrees, from the coincidences of decisions on a task."""
+    tables, task = _empty(figures, values)
+    for a, one in enumerate(_DECISIONS):
+        for b, other in enumerate(_DECISIONS[a:], a):
+            if (name := f"{one}_{other}") in values:
+                tables[task, values["figure"], a, b] = tables[task, values["figure"], b, a] = values[name]
+    return _measured(tables, {"alpha": krippendorff_alpha})
+
+
+def _empty(figures: Sequence[Row], values: Columns) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return empty tables (n_tasks, n_figures, labels, labels), and the task of each value."""
+    tasks, task = np.unique(values["task"], return_inverse=True)
+    return np.zeros((len(tasks), len(figures), len(_DECISIONS), len(_DECISIONS))), task
+
+
+def _measured(tables: NDArray[np.float64], measures: Mapping[str, Measure]) -> Iterator[Results]:
+    """Yield measures of each figure with their intervals, all from the same draws."""
+    # Most graders know two decisions; a third that nobody takes would more than double the work.
+    used = np.flatnonzero(tables.any(axis=(0, 1, 3)) | tables.any(axis=(0, 1, 2)))
+    tables = tables[:, :, used][:, :, :, used]
+    intervals = agreement_intervals(tables, *measures.values(), drawn=draws(len(tables)))
+    pooled = [measure(tables.sum(axis=0)) for measure in measures.values()]
+    for place in range(tables.shape[1]):
+        yield {
+            name: Result(float(values[place]), *ends[place].tolist())
+            for name, values, ends in zip(measures, pooled, intervals, strict=True)
+        }
+
+
+def votes_of_set(_: Sequence[Row], values: Columns) -> Iterator[Results]:
+    """Yield how many independent votes the members of a set are worth, from how their errors go together."""
+    tasks, task = np.unique(values["task"], return_inverse=True)
+    members, places = np.unique(np.stack([values["grader_a"], values["grader_b"]]), return_inverse=True)
+    pairs = np.zeros((len(tasks), 1, len(members), len(members), len(_MOMENTS)))
+    pairs[task, 0, *places.reshape(2, -1)] = np.stack([values[name] for name in _MOMENTS], axis=-1)
+    moments = pairs[:, :, *np.triu_indices(len(members), 1)]
+    rule = partial(effective_votes, n_voters=len(members))
+    ((low, high),) = agreement_intervals(moments, rule, drawn=draws(len(tasks)))[0].tolist()
+    n = int(moments[..., 0].sum(axis=0).max())
+    note = None if values["is_labelled"].all() else _UNLABELLED
+    value = float(rule(moments.sum(axis=0))[0])
+    yield {"effective_votes": Result(value, low, high, n=n, is_small=len(tasks) < SMALL, note=note)}
+
+
+def review_share(_: Sequence[Row], values: Columns) -> Iterator[Results]:
+    """Yield the share of criteria that people agree with.
+
+    The share is Hajek's ratio: the weights of the criteria that are agreed with over all weights, a weight being one
+    over the probability of being sampled (Saerndal, Swensson and Wretman, "Model Assisted Survey Sampling", 1992,
+    section 5.7). Its interval is that of a ratio of sums over tasks, with whole tasks as the sample, so reviews of one
+    task may hang together; what stratifying gains is not counted, so it is rather too wide than too narrow.
+    """
+    agreed, weights = (values[name][:, None] for name in ("weight_agreed", "sample_weights"))
+    ((low, high),), (is_small,) = ratio_intervals(agreed, weights).tolist(), few_to_rest_on(agreed / weights).tolist()
+    yield {"agreeing_share": Result(float(agreed.sum() / weights.sum()), low, high, is_small=is_small)}
+
+
+def check_prediction(_: Sequence[Row], values: Columns) -> Iterator[Results]:
+    """Yield what a check predicts, from how it and a disagreement meet on a task.
+
+    Where fewer than `FEWEST_OTHERS` tasks have a criterion that fails the check, or one that passes it, or less than
+    that many criteria in all have the outcome, or lack it, nothing is measured, and every figure is NULL.
+    """
+    tables = np.stack([values[name] for name in _CELLS], axis=-1).reshape(-1, 1, 2, 2)
+    total = tables.sum(axis=0)
+    n_tasks = min((tables[:, 0, row].sum(axis=-1) > 0).sum() for row in (0, 1))
+    is_enough = n_tasks >= FEWEST_OTHERS and total[0].sum(axis=0).min() >= FEWEST_OTHERS
+    is_small = bool(len(tables) < SMALL or n_tasks < FEW_OTHERS or total.min() < FEWEST_OTHERS)
+    rates = {"failing_rate": failing_rate, "passing_rate": passing_rate}
+    found = {name: Result(float(rate(total)[0]) if is_enough else None, is_small=is_small)
+             for name, rate in rates.items()}  # fmt: skip
+    yield found | dict(next(_measured(tables, _PREDICTION)) if is_enough else {})

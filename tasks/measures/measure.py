@@ -1,0 +1,119 @@
+"""What a measure is, and the loop that computes those whose values have changed."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from itertools import chain, groupby, pairwise
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import sql
+from tasks.console import advance
+from tasks.rules.statistics.intervals import known
+from warehouse import Reader
+
+Row = dict[str, Any]
+Columns = Mapping[str, NDArray[Any]]
+Steps = tuple[Mapping[str, str], Row]
+"""First steps of a query, in place of what is stored, and their parameters (`sql.with_steps`)."""
+STORED: Steps = ({}, {})
+PROGRESS = "measures"
+"""What is counted on the progress line."""
+_FIGURES_AT_A_TIME = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A value with its interval and what is said about it; what is not defined is None or NaN."""
+
+    value: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    p_value: float | None = None
+    n: int | None = None
+    is_small: bool | None = None
+    note: str | None = None
+
+
+Results = Mapping[str, Result]
+"""Name of a measure -> what it is for one figure."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What is computed outside SQL for each figure of a relation, and stored with an interval.
+
+    Attributes:
+        name: of the measure; `compute` may give others beside it.
+        figures: the relation of figures, with `figure_id` and `basis`, the fingerprint of their values.
+        values: the relation of the values that they rest on.
+        columns: what `compute` gets of a value, in the order in which values are sorted.
+        compute: figures that are computed together and their values, with `figure` the place of the value's figure,
+            -> the results of each figure.
+        method: how it is computed, with a version: figures of another method are stale.
+        key: the columns that values share with figures; without any, values have `figure_id`.
+        together: the columns of figures that are the same in all that are computed together.
+        condition: which rows of `figures` are measured.
+        of: the columns of a figure with the ids of the figures whose values it rests on.
+    """
+
+    name: str
+    figures: str
+    values: str
+    columns: str
+    compute: Callable[[Sequence[Row], Columns], Iterable[Results]]
+    method: str
+    key: str = ""
+    together: tuple[str, ...] = ("figure_id",)
+    condition: str = "true"
+    of: tuple[str, ...] = ("figure_id",)
+
+    def stale(self, reader: Reader, on: Steps = STORED, **where: Any) -> list[Row]:
+        """Return the figures without this measure of their values; `where` narrows them by their columns."""
+        columns = dict.fromkeys((*self.together, *self.of, "figure_id", "basis"))
+        query = sql.template(
+            "questions/measures/stale", figures=self.figures, columns=", ".join(f"figures.{name}" for name in columns),
+            condition=" and ".join((self.condition, *(f"figures.{name} = ${name}" for name in where))),
+        )  # fmt: skip
+        given = {**on[1], **where, "measure": self.name, "method": self.method}
+        return reader.rows(sql.with_steps(query, on[0]), given)
+
+    def rows(self, reader: Reader, figures: Sequence[Row], on: Steps = STORED) -> Iterator[Row]:
+        """Compute stale figures in blocks; yield the rows of `measures`."""
+        joined = f"{self.figures} inner join {self.values} using ({self.key})" if self.key else self.values
+        query = sql.template("questions/measures/values", columns=self.columns, values=joined)
+        for block in _blocks(figures, self.together):
+            ids = [list(dict.fromkeys(row[name] for row in group for name in self.of)) for group in block]
+            values = reader.arrays(sql.with_steps(query, on[0]), {**on[1], "figures": [*chain(*ids)]})
+            ends = np.cumsum([0, *map(len, ids)])
+            bounds = np.searchsorted(values["figure"], ends)
+            for group, first, (begin, end) in zip(block, ends, pairwise(bounds), strict=False):
+                own = {name: column[begin:end] for name, column in values.items()}
+                own["figure"] = own["figure"] - first
+                for figure, results in zip(group, self.compute(group, own), strict=True):
+                    yield from (self._row(figure, name, result) for name, result in results.items())
+                    advance(PROGRESS, succeeded=True)
+
+    def _row(self, figure: Row, name: str, result: Result) -> Row:
+        fields = {key: known(each) if isinstance(each, float) else each for key, each in asdict(result).items()}
+        key = {"figure_id": figure["figure_id"], "basis": figure["basis"], "method": self.method, "measure": name}
+        return {**key, **fields, "created_at": datetime.now(UTC)}
+
+    def fresh(self, reader: Reader, on: Steps = STORED, **where: Any) -> list[Row]:
+        """Compute the stale figures; nothing is written."""
+        return [*self.rows(reader, self.stale(reader, on, **where), on)]
+
+
+def _blocks(figures: Sequence[Row], together: Sequence[str]) -> Iterator[list[list[Row]]]:
+    """Yield groups of figures that are computed together, as many at a time as make a block."""
+    block: list[list[Row]] = []
+    for _, run in groupby(figures, key=itemgetter(*together)):
+        block.append(list(run))
+        if sum(map(len, block)) >= _FIGURES_AT_A_TIME:
+            yield block
+            block = []
+    if block:
+        yield block

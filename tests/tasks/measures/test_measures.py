@@ -1,0 +1,73 @@
+"""The loop of measures: what is stale, in which blocks it is computed, and how little it takes to add one."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tasks.measures import MEASURES
+from tasks.measures.measure import Columns, Measure, Result, Results, Row
+from tests.builders import rows_in
+from tests.tasks.aggregate.made import aggregated, answered, rubric_of
+from warehouse import Warehouse
+
+WEIGHTS = {f"t{i:02d}": [5, 3, -2] for i in range(8)}
+
+
+def most_met(figures: Sequence[Row], values: Columns) -> Iterator[Results]:
+    for place in range(len(figures)):
+        yield {"most_met": Result(float(values["n_met"][values["figure"] == place].max()), note=f"{len(figures)}")}
+
+
+OWN = Measure(
+    "most_met", "staging.mean_scores", "staging.score_values", "task, n_met", most_met, "max-1",
+    together=("task_set_id", "breakdown"),
+)  # fmt: skip
+"""The most criteria met on a task: a measure that nobody needs."""
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    tables = rubric_of(WEIGHTS)
+    for model in ("ada", "bob"):
+        answered(tables, {task: [i % 2, model == "bob", 1] for i, task in enumerate(WEIGHTS)}, model=model)
+    return aggregated(tmp_path, tables)
+
+
+def renewed(warehouse: Warehouse, measure: Measure) -> list[Row]:
+    """Store what is stale of a measure; its rows."""
+    with warehouse.reader() as reader:
+        rows = measure.fresh(reader)
+    warehouse.write("measures", rows)
+    warehouse.publish()
+    return rows
+
+
+def test_a_measure_is_computed_once_for_each_figure_and_again_only_by_another_method(warehouse: Warehouse) -> None:
+    first = renewed(warehouse, OWN)
+    query = "select count(*) as n from staging.mean_scores where basis is not null"
+
+    assert len(first) == rows_in(warehouse.root, query)[0]["n"] > 0
+    assert {2.0, 3.0} == {row["value"] for row in first if row["note"] == "4"}
+    assert [] == renewed(warehouse, OWN)
+    assert len(first) == len(renewed(warehouse, replace(OWN, method="max-2")))
+    assert {"max-2"} == {row["method"] for row in rows_in(warehouse.root, "from measures where measure = 'most_met'")}
+
+
+def test_figures_are_narrowed_by_their_columns_and_computed_in_whole_groups(warehouse: Warehouse) -> None:
+    with warehouse.reader() as reader:
+        of_score = OWN.fresh(reader, breakdown="all", score_name="score")
+        everything = OWN.fresh(reader, breakdown="all")
+
+    assert (["2"] * 2, ["4"] * 4) == ([row["note"] for row in of_score], [row["note"] for row in everything])
+    assert {row["figure_id"]: row["value"] for row in everything}.items() >= {
+        row["figure_id"]: row["value"] for row in of_score
+    }.items()
+
+
+def test_every_measure_has_its_columns_beside_the_others(warehouse: Warehouse) -> None:
+    columns = {row["column_name"] for row in rows_in(warehouse.root, "describe staging.measured")}
+    stored = {row["measure"] for row in rows_in(warehouse.root, "from measures")} | {each.name for each in MEASURES}
+
+    assert stored <= columns
