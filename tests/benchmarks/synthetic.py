@@ -46,6 +46,10 @@ class Size:
 
 def fill(warehouse: Warehouse, size: Size) -> None:
     """Write the parts; nothing is published yet."""
+    warehouse.write("score_definitions", [row("score_definitions", **asdict(score)) for score in SCORES])
+    warehouse.write("severities", [
+        row("severities", severity=name, min_weight=low, max_weight=high) for name, (low, high) in SEVERITIES.items()
+    ])  # fmt: skip
     with duckdb.connect() as connection:
         _tasks(connection)
         for table_name in ("task_rows", "split_members", "criteria", "checks"):
@@ -54,10 +58,6 @@ def fill(warehouse: Warehouse, size: Size) -> None:
             _questions(connection, warehouse, size)
         for model, vintage in _series(size):
             _answers(connection, warehouse, size, model, vintage)
-    warehouse.write("score_definitions", [row("score_definitions", **asdict(score)) for score in SCORES])
-    warehouse.write("severities", [
-        row("severities", severity=name, min_weight=low, max_weight=high) for name, (low, high) in SEVERITIES.items()
-    ])  # fmt: skip
 
 
 def add_night(warehouse: Warehouse, size: Size, model: str, night: str) -> None:

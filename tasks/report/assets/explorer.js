@@ -2,12 +2,10 @@
 "use strict";
 
 const taskSearch = {
-  batch: 8, // So many tasks' files are read at once.
-
   // Adds the criteria with their ids to the words of the tasks; once, when they are first asked for.
   async addCriteria(index) {
     if (this.hasCriteria) return;
-    const { title, id } = await prbench.list("criteria", index);
+    const { title, id } = await prbench.load(index.criteria);
     let place = 0;
     for (const task of index.tasks) {
       const end = place + task.n_criteria;
@@ -17,27 +15,18 @@ const taskSearch = {
     this.hasCriteria = true;
   },
 
-  // Whether one of the models' responses to a task holds all words; the task's file is read and not kept.
-  async isInResponses(task, models, holdsWords) {
-    const name = `task-${task.key}`;
-    const files = await prbench.load(name);
-    prbench.asked.delete(name);
-    for (const { key } of models.filter((model) => files[model.key])) {
-      const { answers: given = [] } = await prbench.unpack(files[key][2]);
-      if (given.some(({ text }) => text !== null && holdsWords(text.toLowerCase()))) return true;
-    }
-    return false;
-  },
-
-  // The keys of the tasks whose responses hold the words, read in batches; null where another search has begun.
+  // The keys of the tasks whose responses hold all words, block by block; null where another search has begun.
   async inResponses(tasks, models, holdsWords, tell, isCurrent) {
     const found = new Set();
-    for (let start = 0; start < tasks.length; start += this.batch) {
-      tell(start, tasks.length);
-      const batch = tasks.slice(start, start + this.batch);
-      const hits = await Promise.all(batch.map((task) => this.isInResponses(task, models, holdsWords)));
+    const holds = (section) => section?.answers.some(({ text }) => text !== null && holdsWords(text.toLowerCase()));
+    const blocks = [...new Set(tasks.map((task) => task.block))];
+    for (const [number, block] of blocks.entries()) {
+      tell(number, blocks.length);
+      const names = models.map((model) => model.blocks[block]).filter(Boolean);
+      const files = await Promise.all(names.map((name) => prbench.load(name)));
+      names.forEach((name) => prbench.asked.delete(name)); // All of them together may not fit in memory.
       if (!isCurrent()) return null;
-      batch.filter((_, place) => hits[place]).forEach((task) => found.add(task.key));
+      tasks.filter(({ key }) => files.some((file) => holds(file[key]))).forEach((task) => found.add(task.key));
     }
     return found;
   },
@@ -55,7 +44,7 @@ const explorer = {
   sorting: { column: "task", falls: false },
 
   async start(isCurrent) {
-    this.index = await prbench.list("index");
+    this.index = await prbench.load("index");
     this.index.tasks.forEach((task, place) => Object.assign(task, { place, words: this.wordsOf(task) }));
     const { tasks } = this.index;
     filters.fill("field", tasks.map((task) => task.field));
@@ -83,8 +72,8 @@ const explorer = {
   // Takes the scores of the chosen judge, and draws the columns of the chosen models.
   async choose(isCurrent) {
     const { entries, judgings, main } = this.index;
-    const judging = judgings.find((each) => this.chosen.judging?.includes(each.label))?.key ?? main;
-    const scores = judging ? (await prbench.list(`scores-${judging}`, this.index)).entries : {};
+    const judging = judgings.find((each) => this.chosen.judging?.includes(each.label))?? judgings.find((each) => each.key === main);
+    const scores = judging ? await prbench.load(judging.scores) : {};
     if (!isCurrent()) return;
     this.models = entries.filter((entry) =>
       !entry.is_also && (!this.chosen.model || this.chosen.model.includes(entry.label)));
@@ -103,7 +92,7 @@ const explorer = {
       if (!isCurrent()) return;
       const holdsWords = filters.holder(words);
       const others = this.index.tasks.filter((task) => this.matches(task, { ...asked, holdsWords: (text) => !holdsWords(text) }));
-      const tell = (n, of) => { document.getElementById("count").textContent = `Searching responses: ${n} of ${of} tasks …`; };
+      const tell = (n, of) => { document.getElementById("count").textContent = `Searching responses: ${Math.round((100 * n) / of)}% …`; };
       const found = await taskSearch.inResponses(others, this.models, holdsWords, tell, isCurrent);
       if (!found) return;
       this.inResponses = found;

@@ -6,8 +6,8 @@ const search = {
   pageSize: 200,
 
   async start() {
-    this.index = await prbench.list("index");
-    const criteria = await prbench.list("criteria", this.index);
+    this.index = await prbench.load("index");
+    const criteria = await prbench.load(this.index.criteria);
     this.criteria = criteria.title.map((title, place) => ({
       place, title, weight: criteria.weight[place], key: criteria.key[place], labels: criteria.labels[place],
       words: [title, criteria.id[place], ...breakdowns.words(criteria.labels[place])].join(" ").toLowerCase(),
@@ -51,10 +51,10 @@ const search = {
   // The lists of letters of the chosen models: one for each judge and trial.
   async markLists(asked) {
     const models = this.index.entries.filter((entry) => this.chosen.model ? this.chosen.model.includes(entry.label) : !entry.is_also);
-    const lists = await Promise.all(models.map((model) => prbench.list(`entry-${model.key}`, this.index)));
+    const lists = await Promise.all(models.map((model) => prbench.load(model.marks)));
     return models.flatMap((model, place) => this.index.judgings
       .filter((judging) => !this.chosen.judging || this.chosen.judging.includes(judging.label))
-      .flatMap((judging) => Object.entries(lists[place].marks[judging.key] ?? {})
+      .flatMap((judging) => Object.entries(lists[place][judging.key] ?? {})
         .filter(([trial]) => !asked.trial || trial === asked.trial)
         .map(([trial, marks]) => ({ model, judging, trial, marks }))));
   },

@@ -85,7 +85,7 @@ def test_tasks_are_sorted_by_any_column_with_what_is_missing_last(visit: Visit, 
     visit.open("tasks.html")
     key = entry(held, "dogwood-open")["key"]
     judging = next(each for each in held["index"]["judgings"] if each["label"] == "mild-judge")
-    values = held[f"scores-{judging['key']}"]["entries"][key]["values"]
+    values = held[f"scores-{judging['key']}"][key]["values"]
     visit.page.get_by_role("combobox", name="Judge").select_option(judging["label"])
     visit.page.locator(f"td[data-model='{key}']", has_text=" to ").first.wait_for()
     heading = visit.page.locator(f"th[data-name='{key}'] button")
@@ -226,7 +226,7 @@ def test_verdicts_are_searched_and_the_first_ones_shown(visit: Visit, held: dict
         (held["index"]["statuses"][mark], place)
         for each in held["index"]["entries"]
         if not each["is_also"]
-        for marks in held[f"entry-{each['key']}"]["marks"].get(held["index"]["main"], {}).values()
+        for marks in held[f"entry-{each['key']}"].get(held["index"]["main"], {}).values()
         for place, mark in enumerate(marks)
     ]
     shown = [row for row in rows if row[0] != "not_judged"]
