@@ -207,32 +207,3 @@ const breakdowns = {
 
   words: (labels) => labels.map((each) => each.label),
 };
-
-// The rows of a table, so many at a time: the next ones come with the button below, or when it is scrolled to.
-class GrowingRows {
-  constructor(body, button, size, { comesByItself = false } = {}) {
-    Object.assign(this, { body, button, size, items: [], draw: null, n_shown: 0 });
-    button.addEventListener("click", () => this.grow());
-    if (comesByItself) {
-      new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && this.grow(), {
-        rootMargin: "600px",
-      }).observe(button);
-      addEventListener("beforeprint", () => { while (!button.hidden) this.grow(); });
-    }
-  }
-
-  show(items, draw) {
-    Object.assign(this, { items, draw, n_shown: 0 });
-    this.body.replaceChildren();
-    this.grow();
-  }
-
-  grow() {
-    const next = this.items.slice(this.n_shown, this.n_shown + this.size);
-    this.n_shown += next.length;
-    this.body.append(...next.map((item) => this.draw(item)));
-    const left = this.items.length - this.n_shown;
-    this.button.hidden = left === 0;
-    this.button.textContent = `Show ${written.count(Math.min(left, this.size))} more of ${written.count(left)}`;
-  }
-}

@@ -59,7 +59,7 @@ def held(site: Path, name: str = "index") -> Any:
 
 
 def data(site: Path) -> dict[str, Any]:
-    """What the data files hold that the index names: lists by their names, of a task its rubric and each entry's part."""
+    """What the data files hold that the index names: lists by their names, of a task its rubric and entries' parts."""
     index = held(site)
     found = {"index": index, "criteria": held(site, index["criteria"]), "templates": held(site, index["templates"])}
     found |= {f"scores-{each['key']}": held(site, each["scores"]) for each in index["judgings"]}
