@@ -29,6 +29,7 @@ const tables = {
   make(place, label, columns, options) {
     const grid = new Tabulator(place, {
       columns, layout: "fitDataFill", maxHeight: "34rem", printAsHtml: true, printRowRange: "all", debugInvalidOptions: false,
+      nestedFieldSeparator: false,
       columnDefaults: { sorter: this.sorter, titleFormatter: this.heading, variableHeight: true, resizable: "header" },
       ...options,
     });
@@ -53,24 +54,24 @@ const tables = {
   // The columns of a static table: headings may stand below those of groups.
   columns(table) {
     const found = [];
-    [...table.tBodies[0].rows[0].cells].forEach((cell, place) => {
+    for (const cell of table.tBodies[0].rows[0].cells) {
       const [own, group] = cell.headers.split(" ").reverse().map((id) => document.getElementById(id));
       const align = cell.classList.contains("right") ? "right" : "left";
       const column = {
-        title: own.textContent, field: `column-${place}`, hozAlign: align, headerHozAlign: align, maxInitialWidth: 380,
+        title: own.textContent, field: own.id, hozAlign: align, headerHozAlign: align, maxInitialWidth: innerWidth < 640 ? 150 : 380,
         formatter: (each) => each.getValue(), cssClass: own.id.endsWith("-judging") ? "judging" : "",
       };
       if (!group) found.push(column);
       else if (found.at(-1)?.id === group.id) found.at(-1).columns.push(column);
       else found.push({ title: group.textContent, id: group.id, headerHozAlign: "center", columns: [column] });
-    });
+    }
     return found;
   },
 
-  row: (row) => Object.fromEntries([...row.cells].map((cell, place) => {
+  row: (row) => Object.fromEntries([...row.cells].map((cell) => {
     const value = document.createElement("span");
     value.append(...cell.childNodes);
-    return [`column-${place}`, value];
+    return [cell.headers.split(" ").at(-1), value];
   })),
 
   grids: [],

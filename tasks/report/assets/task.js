@@ -265,7 +265,7 @@ const page = {
 
   // Another address is another state that "back" leads out of.
   go(changes) {
-    location.hash = address.of({ ...this.shown.asked, ...changes });
+    location.hash = address.of({ ...this.shown.asked, ...address.read(), ...changes }); // The last change may not be drawn yet.
   },
 
   listen() {
