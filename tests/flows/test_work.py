@@ -136,7 +136,10 @@ def test_a_report_of_which_a_page_is_gone_or_harmed_is_not_up_to_date(tmp_path: 
     pages = [job.report_folder / "index.html", job.report_index, folder / "data/task.js"]
     for page in pages:
         page.write_text("a page", encoding="utf-8")
-    (folder / "report-files.txt").write_text("data/task.js\nindex.html\n", encoding="utf-8")
+    files = '{"data/task.js": 6, "index.html": 6}'
+    (folder / "report.json").write_text(
+        f'{{"format": "prbench-report", "version": 3, "files": {files}}}', encoding="utf-8"
+    )
     note_basis(job, basis_of(whole_of(job)))
     assert is_up_to_date(job)
 

@@ -171,7 +171,9 @@ def _is_report(folder: Path) -> bool:
 
 
 CHARTS_SCRIPT = "assets/vega.js"
-"""Vega, Vega-Lite and Vega-Embed in a report; building the package made the file (`.ci/charts.py`)."""
+"""Vega, Vega-Lite and Vega-Embed in a report."""
+LIBRARIES = {"vega.js", "tabulator.js", "tabulator.css"}
+"""What building the package made (`.ci/libraries.py`)."""
 ASSETS = Path(__file__).parents[1] / "assets"
 """The folder of what pages load."""
 
@@ -180,12 +182,14 @@ def copy_assets(site: Site, names: Collection[str] | None = None) -> None:
     """Put styles, scripts and libraries into a report: all, or those that are named.
 
     Raises:
-        PipelineError: the chart library is missing.
+        PipelineError: a library is missing.
     """
-    charts = ASSETS.parent / CHARTS_SCRIPT
-    if not charts.exists():
-        raise PipelineError(f"{charts}: missing; `uv sync --reinstall-package prbench-pipeline` makes it")
-    for path in sorted(ASSETS.iterdir()):
+    there = {path.name: path for path in sorted(ASSETS.iterdir())}
+    if missing := LIBRARIES - there.keys():
+        raise PipelineError(
+            f"{ASSETS / min(missing)}: missing; `uv sync --reinstall-package prbench-pipeline` makes it"
+        )
+    for path in there.values():
         if names is None or path.name in names:
             site.write(f"assets/{path.name}", path.read_bytes())
 
