@@ -22,7 +22,8 @@ const search = {
     filters.restore();
     filters.listen(() => prbench.draw((isCurrent) => this.show(isCurrent)));
     this.grid = tables.make(document.getElementById("verdicts"), "Verdicts", this.columns(), {
-      layout: "fitColumns", maxHeight: "max(24rem, calc(100vh - 5rem))", progressiveLoad: "scroll", paginationSize: this.pageSize,
+      layout: "fitColumns", responsiveLayout: "collapse", maxHeight: "max(24rem, calc(100vh - 5rem))",
+      progressiveLoad: "scroll", paginationSize: this.pageSize,
       ajaxURL: "found", ajaxRequestFunc: async (_url, _config, { page }) => this.page(page),
     });
     await new Promise((done) => this.grid.on("tableBuilt", done));
@@ -121,12 +122,13 @@ const search = {
   },
 
   columns() {
-    const column = (title, of, more) => ({ title, headerSort: false, formatter: (cell) => make("div", {}, of(cell.getData())), ...more });
+    const column = (title, of, more) =>
+      ({ title, field: title, headerSort: false, formatter: (cell) => make("div", {}, of(cell.getData())), ...more });
     const status = ({ marks, criterion }) => this.index.statuses[marks[criterion.place]];
     return [
-      column("Verdict", (row) => verdicts.badge(status(row), row.criterion.weight), { width: 140 }),
+      column("Verdict", (row) => verdicts.badge(status(row), row.criterion.weight), { width: 124 }),
       column("Criterion", (row) => [make("a", { href: this.target(row) }, row.criterion.title), make("br"),
-        make("small", {}, this.about(row.criterion))], { widthGrow: 3, minWidth: 220 }),
+        make("small", {}, this.about(row.criterion))], { widthGrow: 3, minWidth: 200 }),
       column("Points / weight", (row) => verdicts.effect(status(row), row.criterion.weight) ?? written.weight(row.criterion.weight),
         { width: 150, hozAlign: "right", headerHozAlign: "right" }),
       column("Model", ({ model, trial }) => [model.label, make("br"), make("small", {}, `trial ${trial}`)], { minWidth: 110 }),
