@@ -108,14 +108,6 @@ inner join drilled_tasks using (task_id)
 group by prints.entry, drilled_tasks.block
 order by prints.entry, drilled_tasks.block;
 
--- name: criteria
--- The criteria of all admitted tasks, in the order of their rubrics.
-select task_id, position, criterion_id, title, category, severity, weight, labels
-from labelled_criteria
-inner join tasks using (benchmark, dataset_revision, task_id)
-where tasks.is_admitted
-order by task_id, position;
-
 -- name: marks
 -- What became of the criteria of every answer under every judging, as one
 -- letter each, in the order of the rubric; where not all have one, with their
@@ -237,7 +229,7 @@ rubrics as (
     group by task_id
 )
 
-select drilled_tasks.block, task_id,
+select task_id,
     coalesce(turns.conversation, '[]') as conversation,
     coalesce(rubrics.criteria, '[]') as criteria,
     coalesce(turns.is_sent, false)::json::varchar as is_sent

@@ -5,7 +5,7 @@ const taskSearch = {
   // Adds the criteria with their ids to the words of the tasks; once, when they are first asked for.
   async addCriteria(index) {
     if (this.hasCriteria) return;
-    const { title, id } = await prbench.load(index.criteria);
+    const { title, criterion_id: id } = await prbench.load(index.criteria);
     let place = 0;
     for (const task of index.tasks) {
       const end = place + task.n_criteria;

@@ -9,10 +9,8 @@ const search = {
     this.index = await prbench.load("index");
     const criteria = await prbench.load(this.index.criteria);
     this.criteria = criteria.title.map((title, place) => ({
-      place, title, weight: criteria.weight[place], key: criteria.key[place], labels: criteria.labels[place],
-      words: [title, criteria.id[place], ...breakdowns.words(criteria.labels[place])].join(" ").toLowerCase(),
-      category: criteria.category.labels[criteria.category.numbers[place]] ?? null,
-      severity: criteria.severity.labels[criteria.severity.numbers[place]] ?? null,
+      ...Object.fromEntries(Object.entries(criteria).map(([name, values]) => [name, values[place]])), place,
+      words: [title, criteria.criterion_id[place], ...breakdowns.words(criteria.labels[place])].join(" ").toLowerCase(),
     }));
     let place = 0;
     for (const task of this.index.tasks) {

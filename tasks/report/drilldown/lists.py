@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.report.content.edition import criterion_key, task_key
+from tasks.report.content.edition import task_key
 from tasks.report.content.figures import Breakdown
 from tasks.report.drilldown.packing import INDEX, write_data
 from tasks.report.drilldown.replies import templates_of
@@ -28,29 +28,30 @@ _ENTRIES_AT_ONCE = 20
 
 @dataclass(frozen=True)
 class Tasks:
-    """The tasks in their order: what pages get of each, its id, and the positions of its criteria."""
+    """The tasks in their order: what the index says of each, and its conversation and criteria."""
 
     rows: Sequence[Row]
-    rubrics: Mapping[str, Sequence[Row]]
+    rubrics: Mapping[str, Mapping[str, Any]]
 
     @property
     def ids(self) -> list[str]:
         """The ids in their order."""
         return [row["task_id"] for row in self.rows]
 
-    def rubric(self, task_id: str) -> Sequence[Row]:
-        """The criteria of a task."""
-        return self.rubrics.get(task_id, ())
+    def criteria(self, task_id: str) -> Sequence[Row]:
+        """Return the criteria of a task."""
+        criteria: Sequence[Row] = self.rubrics[task_id]["criteria"]
+        return criteria
 
 
 def tasks_of(subjects: Subjects) -> Tasks:
-    """The tasks that are listed."""
+    """Return the tasks that are listed."""
     edition = subjects.edition
-    given = {"n_characters": _OPENING_CHARACTERS}
-    rubrics: dict[str, list[Row]] = defaultdict(list)
-    for row in edition.reader.rows(edition.asked("drilldown/criteria")):
-        rubrics[row["task_id"]].append(row)
-    return Tasks(edition.reader.rows(edition.asked("drilldown/tasks", given)), rubrics)
+    rubrics = {
+        task_id: dict(zip(("conversation", "criteria", "is_sent"), map(json.loads, members), strict=True))
+        for task_id, *members in subjects.rows("drilldown/rubrics")
+    }
+    return Tasks(edition.reader.rows(edition.asked("drilldown/tasks", {"n_characters": _OPENING_CHARACTERS})), rubrics)
 
 
 def write_lists(subjects: Subjects, tasks: Tasks, site: Site, blocks: Sequence[Block]) -> None:
@@ -70,7 +71,7 @@ def write_lists(subjects: Subjects, tasks: Tasks, site: Site, blocks: Sequence[B
     index = _about(subjects, tasks) | {
         "criteria": write_data(site, _criteria(tasks)),
         "templates": write_data(site, templates_of(subjects)),
-        "rubrics": {number: write_data(site, of_block) for number, of_block in _rubrics(subjects).items()},
+        "rubrics": {number: write_data(site, of_block) for number, of_block in _rubrics(tasks).items()},
         "judgings": [
             {"key": each["key"], "label": each["judging"], "scale": each["scale"], "reads": each["reads"],
              "template": each["template_hash"], "is_imported": each["judge_config_hash"] == IMPORTED,
@@ -100,18 +101,17 @@ def _about(subjects: Subjects, tasks: Tasks) -> dict[str, Any]:
         "statuses": {mark: status for status, mark in STATUSES.items()} | {UNKNOWN: "unknown"},
         "main": next((each["key"] for each in subjects.judgings if each["judging"] == main), None),
         "tasks": [
-            {**row, "key": task_key(row["task_id"]), "n_criteria": len(tasks.rubric(row["task_id"]))}
+            {**row, "key": task_key(row["task_id"]), "n_criteria": len(tasks.criteria(row["task_id"]))}
             for row in tasks.rows
         ],
     }
 
 
-def _rubrics(subjects: Subjects) -> dict[int, dict[str, Any]]:
+def _rubrics(tasks: Tasks) -> dict[int, dict[str, Any]]:
     """Return the conversations and criteria of the tasks of each block."""
     found: dict[int, dict[str, Any]] = defaultdict(dict)
-    for block, task_id, *members in subjects.rows("drilldown/rubrics"):
-        conversation, criteria, is_sent = map(json.loads, members)
-        found[block][task_key(task_id)] = {"conversation": conversation, "criteria": criteria, "is_sent": is_sent}
+    for row in tasks.rows:
+        found[row["block"]][task_key(row["task_id"])] = tasks.rubrics[row["task_id"]]
     return found
 
 
@@ -141,22 +141,16 @@ def _scores(subjects: Subjects, tasks: Tasks) -> dict[str, dict[str, Any]]:
 
 
 def _criteria(tasks: Tasks) -> dict[str, Any]:
-    """The criteria of all tasks, one after the other, a column at a time."""
-    rows = [row for task_id in tasks.ids for row in tasks.rubric(task_id)]
-    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in ("title", "weight")}
-    for name in ("category", "severity"):
-        labels = sorted({row[name] for row in rows if row[name] is not None})
-        numbers = {label: number for number, label in enumerate(labels)}
-        columns[name] = {"labels": labels, "numbers": [numbers.get(row[name], -1) for row in rows]}
-    columns["labels"] = [row["labels"] for row in rows]
-    ids = [row["criterion_id"] for row in rows]
-    return columns | {"id": ids, "key": list(map(criterion_key, ids))}
+    """Return the criteria of all tasks, one after the other, a column at a time."""
+    names = ("title", "weight", "category", "severity", "labels", "criterion_id", "key")
+    rows = [row for task_id in tasks.ids for row in tasks.criteria(task_id)]
+    return {name: [row[name] for row in rows] for name in names}
 
 
 def _marks(subjects: Subjects, tasks: Tasks, entries: Sequence[Row]) -> dict[str, dict[str, dict[str, str]]]:
     """What became of every criterion of some entries' answers: entry -> judging -> trial -> a letter for each."""
     some = Subjects(subjects.edition, tuple(entries), subjects.judgings)
-    rubrics = {task_id: [row["position"] for row in tasks.rubric(task_id)] for task_id in tasks.ids}
+    rubrics = {task_id: [row["position"] for row in tasks.criteria(task_id)] for task_id in tasks.ids}
     found: dict[tuple[str, str, int], dict[str, str]] = defaultdict(dict)
     for entry, judging, trial, task_id, marks, positions in some.rows("drilldown/marks"):
         found[entry, judging, trial][task_id] = _placed(marks, positions, rubrics.get(task_id, []))
