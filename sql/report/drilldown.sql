@@ -61,16 +61,14 @@ group by all;
 with prints as (
     select task_id, entry,
         1 as n_answers,
-        false as is_asked,
         hash(
             'answer', trial, is_older, response_id, status, error, source, served_model,
             finish_reason, degraded, chars_alnum, prompt_tokens, completion_tokens,
             reasoning_tokens, cost_usd, latency_s, attempts, text
         ) as print
     from shown_answers
-    union all
+    union all by name
     select task_id, entry,
-        0 as n_answers,
         source = 'judged' and ($is_all or status not in ('met', 'partial', 'unmet')) as is_asked,
         hash(
             'verdict', verdict_id, trial, is_older, judging, position, status,
@@ -85,10 +83,8 @@ with prints as (
             if(status in ('met', 'partial', 'unmet'), null, created_at)
         ) as print
     from shown_grounds
-    union all
+    union all by name
     select task_id, entry,
-        0 as n_answers,
-        false as is_asked,
         hash(
             'points', response_id, trial, judging, value, value_lower, value_upper, points,
             undecided_negative, undecided_positive, positive, n_met, n_decided, n_wanted
@@ -97,7 +93,7 @@ with prints as (
 )
 
 select prints.entry, drilled_tasks.block,
-    sum(n_answers)::bigint as n_answers,
+    coalesce(sum(n_answers), 0)::bigint as n_answers,
     -- Two sums of the same hashes: no order, and nothing that cancels out.
     left(md5(concat_ws(
         ' ', $program, entry, count(*), bit_xor(hash(task_id, print)), sum(hash(task_id, print)),

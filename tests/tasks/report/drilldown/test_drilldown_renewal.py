@@ -2,7 +2,6 @@
 
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qs
 
@@ -134,9 +133,8 @@ def test_a_build_that_is_killed_leaves_the_report_before_it_and_is_finished_by_t
     drill(job, site)
     before = data(site)
     store(job, answered(TASKS, "m1", "night", created_at=None))
-    given = blocks.write_packed
     with monkeypatch.context() as killed:
-        killed.setattr(blocks, "write_packed", lambda site, name, content: _die(given, site, name, content))
+        killed.setattr(blocks, "write_packed", _die)
         with pytest.raises(KeyboardInterrupt):
             drill(job, site)
 
@@ -147,9 +145,8 @@ def test_a_build_that_is_killed_leaves_the_report_before_it_and_is_finished_by_t
     assert files(tmp_path / "afresh") == files(site)
 
 
-def _die(write: Callable[[Site, str, bytes], None], site: Site, name: str, content: bytes) -> None:
-    write(site, name, content)
-    (site.folder / "data" / f".{'0' * 32}.tmp").write_text("cut off")
+def _die(site: Site, name: str, _content: bytes) -> None:
+    (site.folder / "data" / f".{'0' * 32}.tmp").write_text(f"{name}, cut off")
     raise KeyboardInterrupt
 
 
