@@ -17,7 +17,7 @@ BUDGETS = {
     "tasks/cascade": 171, "tasks/certify": 650, "tasks/check": 148, "tasks/compare": 1036, "tasks/config": 574,
     "tasks/console": 147, "tasks/dataset": 418, "tasks/drift": 191, "tasks/exports": 1407, "tasks/hard_subset": 298,
     "tasks/imports": 2267, "tasks/judge": 633, "tasks/llm": 3245, "tasks/maintain": 465, "tasks/plan": 500,
-    "tasks/prompts": 31, "tasks/report": 5866, "tasks/results": 219, "tasks/rules": 2208, "tasks/run": 1198,
+    "tasks/prompts": 31, "tasks/report": 5867, "tasks/results": 219, "tasks/rules": 2208, "tasks/run": 1198,
     "tasks/sample": 83, "tasks/stopping": 186, "tasks/stores": 210, "tests": 379, "tests/benchmarks": 2292,
     "tests/expectations": 138, "tests/faults": 2334, "tests/flows": 7291, "tests/golden": 177, "tests/mutants": 251,
     "tests/tasks": 25796, "tests/warehouse": 1906, "warehouse": 2283, "warehouse/samples": 4,
