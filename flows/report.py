@@ -2,8 +2,8 @@
 
 import hashlib
 import os
-from contextlib import nullcontext, suppress
-from pathlib import Path, PurePath
+from contextlib import nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import sql
@@ -12,7 +12,7 @@ from tasks.config.job import Job
 from tasks.console import notice
 from tasks.llm.ledger.files import deletion_mark
 from tasks.maintain import store_spend
-from tasks.report.rendering.site import only_writer
+from tasks.report.rendering.site import is_whole, only_writer
 from tasks.rules.errors import PipelineError
 from tasks.run.run_context import LEDGER
 from warehouse import Warehouse, write_atomically
@@ -95,43 +95,23 @@ _NOT_SHOWN = {"runs", "alerts", "alert_deliveries"}
 _SAYS_NOTHING = {"alerts", "limits"}
 """Settings that change nothing in a report."""
 _FILE = "report-basis.txt"
-"""The file beside the report's pages that holds a hash of what it rests on, and one of its files' names and sizes."""
-_LIST = "report-files.txt"
-"""The file in which a report lists its files (`tasks.report`, whose import takes seconds)."""
+"""The file beside the report's pages that holds a hash of what it rests on."""
 
 
 def is_up_to_date(job: Job) -> bool:
     """Whether the report that the last run wrote says all that is published and configured."""
-    path = job.report_index.parent / _FILE
-    noted = _read(path).decode(errors="replace").split()
-    # The files first, which takes milliseconds.
-    return len(noted) == 2 and noted[1] == _files_of(job) and noted[0] == basis_of(whole_of(job))
-
-
-def _read(path: Path) -> bytes:
+    folder, above = job.report_index.parent, job.report_folder / "index.html"
     try:
-        return path.read_bytes()
-    except OSError:
-        return b""
-
-
-def _files_of(job: Job) -> str:
-    """A hash of the names and sizes of the report's files that are there; of the page above it, whether it is."""
-    folder = job.report_index.parent
-    names = set(_read(folder / _LIST).decode(errors="replace").splitlines())
-    sizes: dict[str, int] = {}
-    for within in {str(PurePath(name).parent) for name in names}:
-        with suppress(OSError), os.scandir(folder / within) as entries:
-            found = {PurePath(within, entry.name).as_posix(): entry for entry in entries}
-            sizes |= {name: found[name].stat().st_size for name in found.keys() & names}
-    listed = [f"{name} {sizes.get(name)}" for name in sorted(names)]
-    above = (job.report_folder / "index.html").is_file()
-    return hashlib.sha256("\n".join([str(above), *listed]).encode()).hexdigest()
+        noted = (folder / _FILE).read_text(encoding="ascii").strip()
+        # The files first, which takes milliseconds.
+        return above.is_file() and is_whole(folder) and noted == basis_of(whole_of(job))
+    except (OSError, ValueError):
+        return False
 
 
 def note_basis(job: Job, basis: str) -> None:
     """Note what the report rests on that was just written."""
-    write_atomically(job.report_index.parent / _FILE, f"{basis}\n{_files_of(job)}\n".encode())
+    write_atomically(job.report_index.parent / _FILE, f"{basis}\n".encode())
 
 
 def forget_basis(job: Job) -> None:

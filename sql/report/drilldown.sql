@@ -1,55 +1,24 @@
 -- name: answered
--- The tasks that each entry gave a usable answer to, in any trial.
-select shown_answers.entry,
-    list(distinct shown_answers.task_id order by shown_answers.task_id) as task_ids
+-- The tasks that each entry answered in any trial, and whether one of these
+-- answers can be used.
+select shown_answers.entry, shown_answers.task_id, bool_or(shown_answers.status = 'ok') as is_usable
 from shown_answers
-semi join shown_tasks on shown_answers.task_id = shown_tasks.task_id
-where shown_answers.status = 'ok'
-group by shown_answers.entry
-order by shown_answers.entry;
-
--- name: answers
--- What every entry answered to some tasks, trial by trial, each as JSON; the
--- text comes last.
-select task_id, entry,
-    list(to_json({
-        trial: trial,
-        is_older: is_older,
-        response_id: response_id,
-        status: status,
-        error: error,
-        source: source,
-        served_model: served_model,
-        finish_reason: finish_reason,
-        degraded: degraded,
-        chars_alnum: chars_alnum,
-        prompt_tokens: prompt_tokens,
-        completion_tokens: completion_tokens,
-        reasoning_tokens: reasoning_tokens,
-        cost_usd: cost_usd,
-        latency_s: latency_s,
-        attempts: attempts,
-        text: text
-    }) order by trial, is_older, response_id) as answers
-from shown_answers
-where task_id in (select unnest($tasks::varchar[]))
-group by task_id, entry
-order by task_id, entry;
+semi join drilled_tasks using (task_id)
+group by all;
 
 -- name: asked_verdicts
--- The verdicts on the answers to some tasks that judges were asked for, with
--- their places, and all verdicts that the same calls gave: the ledger knows
--- only the one that a call was made for. Without $is_all only those that
--- failed.
+-- The verdicts on some answers that judges were asked for, with their places,
+-- and all verdicts that the same calls gave: the ledger knows only the one that
+-- a call was made for. Without $is_all only those that failed.
 with wanted as (
     select task_id, entry, judging, trial, is_older, position,
         -- Of a cascade, as of an answer in chunks, only the last call is shown.
         chunks is not null or decided_by is not null as is_in_chunks,
         verdict_id
     from shown_grounds
+    semi join wanted_answers using (entry, task_id)
     where source = 'judged'
         and grading <> 'ternary_as_binary'
-        and list_contains($tasks::varchar[], task_id)
         and ($is_all or status not in ('met', 'partial', 'unmet'))
 ),
 
@@ -58,7 +27,7 @@ with wanted as (
 texts as (
     select response_id, hash(conversation_id, text) as text_hash
     from responses
-    where list_contains($tasks::varchar[], task_id)
+    where task_id in (select task_id from wanted)
 ),
 
 calls as (
@@ -73,29 +42,22 @@ calls as (
         ) as call
     from verdicts
     inner join texts using (response_id)
-    where verdicts.source = 'judged' and list_contains($tasks::varchar[], verdicts.task_id)
+    where verdicts.source = 'judged' and verdicts.task_id in (select task_id from wanted)
 )
 
-select wanted.task_id, wanted.entry, wanted.judging, wanted.trial, wanted.is_older, wanted.position,
-    wanted.is_in_chunks, wanted.verdict_id,
+select wanted.entry, wanted.task_id, wanted.judging, wanted.trial, wanted.position,
+    wanted.is_older, wanted.is_in_chunks, wanted.verdict_id,
     list(others.verdict_id) as verdict_ids
 from wanted
 inner join calls using (verdict_id)
 inner join calls as others using (call)
 group by all;
 
--- name: criteria
--- The criteria of all admitted tasks, in the order of their rubrics.
-select task_id, position, criterion_id, title, category, severity, weight, labels
-from labelled_criteria
-inner join tasks using (benchmark, dataset_revision, task_id)
-where tasks.is_admitted
-order by task_id, position;
-
--- name: fingerprints
--- A fingerprint of everything that the drill-down shows of an entry's answers
--- to a task: it changes when any of it does. What is shown is in the queries
--- answers, verdicts, grounds and points.
+-- name: blocks
+-- One row: the answers of an entry to the tasks of a block, how many they are,
+-- and a name that changes when anything of what the drill-down shows of them
+-- does (the query sections), or the program, or, where there are replies of
+-- judges to show, what the ledger has of them.
 with prints as (
     select task_id, entry,
         1 as n_answers,
@@ -105,9 +67,9 @@ with prints as (
             reasoning_tokens, cost_usd, latency_s, attempts, text
         ) as print
     from shown_answers
-    union all
+    union all by name
     select task_id, entry,
-        0 as n_answers,
+        source = 'judged' and ($is_all or status not in ('met', 'partial', 'unmet')) as is_asked,
         hash(
             'verdict', verdict_id, trial, is_older, judging, position, status,
             grading,
@@ -121,9 +83,8 @@ with prints as (
             if(status in ('met', 'partial', 'unmet'), null, created_at)
         ) as print
     from shown_grounds
-    union all
+    union all by name
     select task_id, entry,
-        0 as n_answers,
         hash(
             'points', response_id, trial, judging, value, value_lower, value_upper, points,
             undecided_negative, undecided_positive, positive, n_met, n_decided, n_wanted
@@ -131,45 +92,17 @@ with prints as (
     from shown_points
 )
 
-select task_id, entry,
-    sum(n_answers)::bigint as n_answers,
+select prints.entry, drilled_tasks.block,
+    coalesce(sum(n_answers), 0)::bigint as n_answers,
     -- Two sums of the same hashes: no order, and nothing that cancels out.
-    concat_ws(' ', count(*), bit_xor(print), sum(print)) as fingerprint
+    left(md5(concat_ws(
+        ' ', $program, entry, count(*), bit_xor(hash(task_id, print)), sum(hash(task_id, print)),
+        if(bool_or(is_asked), $replies, '')
+    )), 16) as name
 from prints
-group by task_id, entry
-order by task_id, entry;
-
--- name: grounded
--- Whether any verdict rests on more than the criterion's own words, the whole
--- answer and one judge.
-select
-    exists(from evidence where benchmark = $benchmark and dataset_revision = $revision)
-    or exists(from criterion_variants where benchmark = $benchmark and dataset_revision = $revision)
-    or exists(
-        from verdicts
-        where benchmark = $benchmark and dataset_revision = $revision and decided_by is not null
-    ) as is_grounded;
-
--- name: grounds
--- What verdicts on the answers to some tasks rest on where that is not the
--- criterion's own words, the whole answer and one judge, as JSON.
-select task_id, entry,
-    to_json(list({
-        trial: trial,
-        is_older: is_older,
-        judging: judging,
-        position: position,
-        asked: asked,
-        chunks: coalesce(chunks, []),
-        decided_by: decided_by,
-        escalated_because: escalated_because
-    } order by trial, judging, position, verdict_id)) as grounds
-from shown_grounds
-where grading <> 'ternary_as_binary'
-    and task_id in (select unnest($tasks::varchar[]))
-    and (asked is not null or chunks is not null or decided_by is not null)
-group by task_id, entry
-order by task_id, entry;
+inner join drilled_tasks using (task_id)
+group by prints.entry, drilled_tasks.block
+order by prints.entry, drilled_tasks.block;
 
 -- name: marks
 -- What became of the criteria of every answer under every judging, as one
@@ -225,34 +158,9 @@ where tasks.benchmark = $benchmark and tasks.dataset_revision = $revision
 group by entry, judging, trial, task_id
 order by entry, judging, trial, task_id;
 
--- name: points
--- What the answers to some tasks add up to under every judging, with bounds
--- where something is undecided, as JSON.
-select task_id, entry,
-    to_json(list({
-        trial: trial,
-        response_id: response_id,
-        judging: judging,
-        value: value,
-        value_lower: value_lower,
-        value_upper: value_upper,
-        points: points,
-        points_lower: points + undecided_negative,
-        points_upper: points + undecided_positive,
-        positive: positive,
-        n_met: n_met,
-        n_decided: n_decided,
-        n_wanted: n_wanted
-    } order by trial, judging)) as points
-from shown_points
-where task_id in (select unnest($tasks::varchar[]))
-group by task_id, entry
-order by task_id, entry;
-
 -- name: rubrics
--- What some tasks ask: the conversation as it is sent, and the criteria, as
--- JSON. Until a task is assembled, its turns stand there as the data gives
--- them.
+-- What tasks ask: the conversation as it is sent, and the criteria, as JSON.
+-- Until a task is assembled, its turns stand there as the data gives them.
 with sent as (
     select messages.*
     from messages
@@ -260,7 +168,6 @@ with sent as (
     semi join tasks using (benchmark, dataset_revision, task_id, conversation_id)
     where messages.benchmark = $benchmark
         and messages.dataset_revision = $revision
-        and messages.task_id in (select unnest($tasks::varchar[]))
 ),
 
 given as (
@@ -272,7 +179,6 @@ given as (
     from conversation_turns
     where benchmark = $benchmark
         and dataset_revision = $revision
-        and task_id in (select unnest($tasks::varchar[]))
         and task_id not in (select task_id from sent)
 ),
 
@@ -316,7 +222,6 @@ rubrics as (
             labels: labels
         } order by position)) as criteria
     from labelled_criteria
-    where task_id in (select unnest($tasks::varchar[]))
     group by task_id
 )
 
@@ -324,10 +229,10 @@ select task_id,
     coalesce(turns.conversation, '[]') as conversation,
     coalesce(rubrics.criteria, '[]') as criteria,
     coalesce(turns.is_sent, false)::json::varchar as is_sent
-from (select unnest($tasks::varchar[]) as task_id)
+from drilled_tasks
 left join rubrics using (task_id)
 left join turns using (task_id)
-order by task_id;
+order by all;
 
 -- name: scores
 -- Each task's score for each entry under each judging, the mean over its
@@ -339,6 +244,101 @@ inner join entries using (model, model_config_hash, vintage)
 inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
 where benchmark = $benchmark and dataset_revision = $revision and score_name = $score
 order by judging, entry, task_id;
+
+-- name: sections
+-- What some entries answered to some tasks, trial by trial, each answer as JSON
+-- with its text last; and as JSON every verdict on it, what verdicts rest on
+-- where that is not the criterion's own words, the whole answer and one judge,
+-- and what it adds up to under every judging. Verdicts on what a criterion said
+-- earlier are left out, as everywhere.
+with answers as (
+    select task_id, entry,
+        list(to_json({
+            trial: trial,
+            is_older: is_older,
+            response_id: response_id,
+            status: status,
+            error: error,
+            source: source,
+            served_model: served_model,
+            finish_reason: finish_reason,
+            degraded: degraded,
+            chars_alnum: chars_alnum,
+            prompt_tokens: prompt_tokens,
+            completion_tokens: completion_tokens,
+            reasoning_tokens: reasoning_tokens,
+            cost_usd: cost_usd,
+            latency_s: latency_s,
+            attempts: attempts,
+            text: text
+        }) order by trial, is_older, response_id) as answers
+    from shown_answers
+    semi join wanted_answers using (entry, task_id)
+    group by task_id, entry
+),
+
+verdicts as (
+    select task_id, entry,
+        to_json(list({
+            trial: trial,
+            is_older: is_older,
+            judging: judging,
+            position: position,
+            status: status,
+            -- Another reading of a verdict is listed beside the one that
+            -- explains.
+            explanation: if(grading = 'ternary_as_binary', null, explanation),
+            error: error
+        } order by trial, judging, position, verdict_id)) as verdicts,
+        to_json(list({
+            trial: trial,
+            is_older: is_older,
+            judging: judging,
+            position: position,
+            asked: asked,
+            chunks: coalesce(chunks, []),
+            decided_by: decided_by,
+            escalated_because: escalated_because
+        } order by trial, judging, position, verdict_id) filter (
+            where grading <> 'ternary_as_binary'
+                and (asked is not null or chunks is not null or decided_by is not null)
+        )) as grounds
+    from shown_grounds
+    semi join wanted_answers using (entry, task_id)
+    group by task_id, entry
+),
+
+points as (
+    select task_id, entry,
+        to_json(list({
+            trial: trial,
+            response_id: response_id,
+            judging: judging,
+            value: value,
+            value_lower: value_lower,
+            value_upper: value_upper,
+            points: points,
+            points_lower: points + undecided_negative,
+            points_upper: points + undecided_positive,
+            positive: positive,
+            n_met: n_met,
+            n_decided: n_decided,
+            n_wanted: n_wanted
+        } order by trial, judging)) as points
+    from shown_points
+    semi join wanted_answers using (entry, task_id)
+    group by task_id, entry
+)
+
+select answers.entry, drilled_tasks.block, task_id, answers.answers,
+    coalesce(verdicts.verdicts, '[]') as verdicts,
+    coalesce(verdicts.grounds, '[]') as grounds,
+    coalesce(points.points, '[]') as points
+from answers
+inner join drilled_tasks using (task_id)
+left join verdicts using (entry, task_id)
+left join points using (entry, task_id)
+order by all;
 
 -- name: tasks
 -- The admitted tasks of the chosen splits in their order, with what they are
@@ -371,44 +371,24 @@ openings as (
     where benchmark = $benchmark and dataset_revision = $revision and position = 0
 )
 
-select tasks.task_id, tasks.field, tasks.topic, tasks.expert, tasks.turns, tasks.splits,
-    tasks.decision_types, tasks.economic_pathways, categories.categories,
+select tasks.task_id, drilled_tasks.block, tasks.field, tasks.topic, tasks.expert, tasks.turns,
+    tasks.splits, tasks.decision_types, tasks.economic_pathways, categories.categories,
     coalesce(further.labels, []) as labels,
     tasks.n_criteria,
     own_hard.task_id is not null as is_hard,
     left(openings.prompt, $n_characters) as opening
 from tasks
-semi join shown_tasks on tasks.task_id = shown_tasks.task_id
+inner join drilled_tasks using (task_id)
 left join categories using (task_id)
 left join further using (task_id)
 left join own_hard using (task_id)
 left join openings using (task_id)
-where tasks.benchmark = $benchmark and tasks.dataset_revision = $revision and tasks.is_admitted
+where tasks.benchmark = $benchmark and tasks.dataset_revision = $revision
 order by tasks.field nulls last, tasks.task_id;
 
 -- name: trials
 -- The trials that each entry has.
 select distinct shown_answers.entry, shown_answers.trial
 from shown_answers
-semi join shown_tasks on shown_answers.task_id = shown_tasks.task_id
+semi join drilled_tasks using (task_id)
 order by shown_answers.entry, shown_answers.trial;
-
--- name: verdicts
--- What every judging decided on the answers to some tasks, criterion by
--- criterion, as JSON. Verdicts on what a criterion said earlier are left out,
--- as everywhere.
-select task_id, entry,
-    to_json(list({
-        trial: trial,
-        is_older: is_older,
-        judging: judging,
-        position: position,
-        status: status,
-        -- Another reading of a verdict is listed beside the one that explains.
-        explanation: if(grading = 'ternary_as_binary', null, explanation),
-        error: error
-    } order by trial, judging, position, verdict_id)) as verdicts
-from shown_verdicts
-where task_id in (select unnest($tasks::varchar[]))
-group by task_id, entry
-order by task_id, entry;

@@ -34,6 +34,14 @@ from split_members
 inner join shown_splits using (split)
 where benchmark = $benchmark and dataset_revision = $revision;
 
+-- name: drilled_tasks
+-- One row: a task that has a page, and the block of tasks that shares its data
+-- files: always the same one, whatever tasks there are beside it.
+select task_id, (md5_number(task_id) % 64)::integer as block
+from tasks
+semi join shown_tasks using (task_id)
+where benchmark = $benchmark and dataset_revision = $revision and is_admitted;
+
 -- name: shown_answers
 -- One row: an answer of a model that is shown; `is_older` where it was given to
 -- the task's conversation before that was changed.
@@ -47,6 +55,12 @@ left join tasks
         and responses.dataset_revision = tasks.dataset_revision
         and responses.task_id = tasks.task_id
 where responses.benchmark = $benchmark and responses.dataset_revision = $revision;
+
+-- name: wanted_answers
+-- One row: an entry and a task of the blocks whose data files are to be made.
+select wanted.entry, drilled_tasks.task_id
+from $wanted as wanted (entry, block)
+inner join drilled_tasks using (block);
 
 -- name: shown_verdicts
 -- One row: a verdict on an answer and by a judging that are shown, on a

@@ -11,7 +11,7 @@ from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.report.content.edition import filled
 from tasks.report.content.figures import columns, score_word
 from tasks.report.rendering.drawn import table
-from tasks.report.rendering.site import Site, copy_styles, render
+from tasks.report.rendering.site import Site, copy_assets, render
 from tasks.rules.text.numbers import counted
 from warehouse import Reader
 
@@ -40,7 +40,7 @@ def write_benchmark_index(folder: Path, reader: Reader, own: str) -> None:
         own: the benchmark whose report was just built.
     """
     site = Site(folder)
-    copy_styles(site)
+    copy_assets(site, {"report.css", "theme.js"})
     revisions = benchmarks_of(reader, own)
     if len(revisions) == 1:
         page = render("straight.html", target=f"{own}/index.html", title=_title(own))

@@ -20,6 +20,7 @@ from tasks.drift.nights import judge_control_set
 from tasks.hard_subset.select import select_hard
 from tasks.ingest import ingest
 from tasks.judge.rubric_variants import derive
+from tasks.report.rendering.site import Site
 from tests.builders import job_on, row
 from tests.faults.server import Answer, FaultServer, well_behaved
 from tests.tasks.hard_subset.hard_world import SIZE, TASKS, TENTHS, job_with, with_rule
@@ -141,12 +142,21 @@ def test_what_the_questions_cannot_know_is_work(tmp_path: Path) -> None:
     assert has_work(job, "compact")
 
 
+def write_pages(job: Job) -> list[Path]:
+    """A report of two files, and the page above it, of what is published then."""
+    Warehouse(job.warehouse).publish()
+    site = Site(job.report_index.parent)
+    for name in ("index.html", "data/task.js"):
+        site.write(name, "a page")
+    site.finish()
+    (job.report_folder / "index.html").write_text("a page", encoding="utf-8")
+    return [job.report_folder / "index.html", job.report_index, site.folder / "data/task.js"]
+
+
 def test_a_report_is_up_to_date_until_something_else_than_a_run_is_stored(tmp_path: Path) -> None:
     job = job_on("sample", tmp_path)
     warehouse = Warehouse(job.warehouse)
-    warehouse.publish()
-    job.report_index.parent.mkdir(parents=True)
-    job.report_index.write_text("a report", encoding="utf-8")
+    write_pages(job)
     assert not is_up_to_date(job)
     note_basis(job, basis_of(whole_of(job)))
     assert is_up_to_date(job)
@@ -163,23 +173,16 @@ def test_a_report_is_up_to_date_until_something_else_than_a_run_is_stored(tmp_pa
 
 def test_a_report_of_which_a_page_is_gone_or_harmed_is_not_up_to_date(tmp_path: Path) -> None:
     job = job_on("sample", tmp_path)
-    Warehouse(job.warehouse).publish()
-    folder = job.report_index.parent
-    (folder / "data").mkdir(parents=True)
-    pages = [job.report_folder / "index.html", job.report_index, folder / "data/task.js"]
-    for page in pages:
-        page.write_text("a page", encoding="utf-8")
-    (folder / "report-files.txt").write_text("data/task.js\nindex.html\n", encoding="utf-8")
+    pages = write_pages(job)
     note_basis(job, basis_of(whole_of(job)))
     assert is_up_to_date(job)
 
-    (folder / "data/of-somebody.txt").write_text("not listed", encoding="utf-8")
+    (pages[2].parent / "of-somebody.txt").write_text("not listed", encoding="utf-8")
     assert is_up_to_date(job)
-    pages[2].write_text("a pag", encoding="utf-8")
-    assert not is_up_to_date(job)
-    pages[2].write_text("a page", encoding="utf-8")
     for page in pages:
         page.unlink()
         assert not is_up_to_date(job), page
         page.write_text("a page", encoding="utf-8")
     assert is_up_to_date(job)
+    pages[2].write_text("a pag", encoding="utf-8")
+    assert not is_up_to_date(job)

@@ -168,9 +168,10 @@ const prompts = {
 
   // The prompt and the reply, and between them the reply that could not be read and the reminder, where there was one.
   async exchange(verdict, judging, criterion, side, task) {
-    const { templates, reminders } = await prbench.list("templates");
-    const [prompt, { why, last, first }] = await Promise.all([
-      this.prompt(verdict, new Map(Object.entries(templates)).get(judging.template), criterion, side, task), this.reply(verdict, judging, side, task)]);
+    const { templates, reminders } = await prbench.load(page.index.templates);
+    const { why, last, first } = this.reply(verdict, judging, side);
+    const template = new Map(Object.entries(templates)).get(judging.template);
+    const prompt = await this.prompt(verdict, template, criterion, side, task);
     const reminded = first === undefined || verdict.is_older ? [] : [
       ...this.part("First reply, which could not be read", { text: first }),
       ...this.part("Reminder, sent after prompt and first reply", { text: reminders[judging.scale] })];
@@ -190,12 +191,11 @@ const prompts = {
     return { text: await this.of(template, conversation, side.answer.text, verdict.asked ?? criterion.title) };
   },
 
-  async reply(verdict, judging, side, { key, has_replies: hasReplies }) {
-    const none = { why: this.unanswered.includes(verdict.status) ? "No reply came."
+  reply(verdict, judging, side) {
+    const place = [judging.key, side.trial, verdict.position, ...(verdict.is_older ? ["older"] : [])].join(" ");
+    const [last, first] = side.section.replies[place] ?? [];
+    if (last !== undefined) return { last, first };
+    return { why: this.unanswered.includes(verdict.status) ? "No reply came."
       : "Not in this report: the ledger has deleted it, or holds too many replies for a report." };
-    if (!hasReplies) return none;
-    const place = [side.entry.key, judging.key, side.trial, verdict.position, ...(verdict.is_older ? ["older"] : [])].join(" ");
-    const [, last, first] = (await prbench.list(`replies-${key}`))[place] ?? [];
-    return last === undefined ? none : { last, first };
   },
 };

@@ -10,29 +10,30 @@ const prbench = {
     this.given.set(name, content);
   },
 
-  // The packed content of data/<name>.js; a name is one that the index holds, never a text from elsewhere.
+  // The content of data/<name>.js; a name is one that the index holds, never a text from elsewhere.
   load(name) {
     if (!this.asked.has(name)) {
-      const promise = this.request(name);
+      const promise = this.request(name).then((text) => this.unpack(text));
       this.asked.set(name, promise);
       promise.catch(() => this.asked.delete(name)); // It may be there the next time.
     }
     return this.asked.get(name);
   },
 
+  // What the files of the blocks of tasks hold of a task.
+  section: async (files, task) => (files[task.block] ? (await prbench.load(files[task.block]))[task.key] : undefined),
+
   request(name) {
     return new Promise((resolve, reject) => {
       const script = document.createElement("script");
-      script.addEventListener("load", () => {
+      const end = () => {
         script.remove();
         if (this.given.has(name)) resolve(this.given.get(name));
-        else reject(new Error(`data/${name}.js does not hold what it should. Build the report again.`));
+        else reject(new Error(`data/${name}.js cannot be loaded. Reload the page: the report may have been rebuilt.`));
         this.given.delete(name);
-      });
-      script.addEventListener("error", () => {
-        script.remove();
-        reject(new Error(`data/${name}.js cannot be loaded: is the folder "data" beside this page?`));
-      });
+      };
+      script.addEventListener("load", end);
+      script.addEventListener("error", end);
       script.src = `data/${name}.js`;
       document.head.append(script);
     });
@@ -42,15 +43,6 @@ const prbench = {
     const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
     return JSON.parse(await new Response(stream).text());
-  },
-
-  // A list in the order of an index; not one of a report that was renewed while the page was open.
-  async list(name, index) {
-    const content = await this.unpack(await this.load(name));
-    if (index && content.order !== index.order) {
-      throw new Error("The report was rebuilt while this page was open; reload the page.");
-    }
-    return content;
   },
 
   // Says on the page what went wrong, or, without an error, nothing more.
@@ -215,32 +207,3 @@ const breakdowns = {
 
   words: (labels) => labels.map((each) => each.label),
 };
-
-// The rows of a table, so many at a time: the next ones come with the button below, or when it is scrolled to.
-class GrowingRows {
-  constructor(body, button, size, { comesByItself = false } = {}) {
-    Object.assign(this, { body, button, size, items: [], draw: null, n_shown: 0 });
-    button.addEventListener("click", () => this.grow());
-    if (comesByItself) {
-      new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && this.grow(), {
-        rootMargin: "600px",
-      }).observe(button);
-      addEventListener("beforeprint", () => { while (!button.hidden) this.grow(); });
-    }
-  }
-
-  show(items, draw) {
-    Object.assign(this, { items, draw, n_shown: 0 });
-    this.body.replaceChildren();
-    this.grow();
-  }
-
-  grow() {
-    const next = this.items.slice(this.n_shown, this.n_shown + this.size);
-    this.n_shown += next.length;
-    this.body.append(...next.map((item) => this.draw(item)));
-    const left = this.items.length - this.n_shown;
-    this.button.hidden = left === 0;
-    this.button.textContent = `Show ${written.count(Math.min(left, this.size))} more of ${written.count(left)}`;
-  }
-}

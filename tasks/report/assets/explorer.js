@@ -2,12 +2,10 @@
 "use strict";
 
 const taskSearch = {
-  batch: 8, // So many tasks' files are read at once.
-
   // Adds the criteria with their ids to the words of the tasks; once, when they are first asked for.
   async addCriteria(index) {
     if (this.hasCriteria) return;
-    const { title, id } = await prbench.list("criteria", index);
+    const { title, criterion_id: id } = await prbench.load(index.criteria);
     let place = 0;
     for (const task of index.tasks) {
       const end = place + task.n_criteria;
@@ -17,27 +15,18 @@ const taskSearch = {
     this.hasCriteria = true;
   },
 
-  // Whether one of the models' responses to a task holds all words; the task's file is read and not kept.
-  async isInResponses(task, models, holdsWords) {
-    const name = `task-${task.key}`;
-    const files = await prbench.load(name);
-    prbench.asked.delete(name);
-    for (const { key } of models.filter((model) => files[model.key])) {
-      const { answers: given = [] } = await prbench.unpack(files[key][2]);
-      if (given.some(({ text }) => text !== null && holdsWords(text.toLowerCase()))) return true;
-    }
-    return false;
-  },
-
-  // The keys of the tasks whose responses hold the words, read in batches; null where another search has begun.
+  // The keys of the tasks whose responses hold all words, block by block; null where another search has begun.
   async inResponses(tasks, models, holdsWords, tell, isCurrent) {
     const found = new Set();
-    for (let start = 0; start < tasks.length; start += this.batch) {
-      tell(start, tasks.length);
-      const batch = tasks.slice(start, start + this.batch);
-      const hits = await Promise.all(batch.map((task) => this.isInResponses(task, models, holdsWords)));
+    const holds = (section) => section?.answers.some(({ text }) => text !== null && holdsWords(text.toLowerCase()));
+    const blocks = [...new Set(tasks.map((task) => task.block))];
+    for (const [number, block] of blocks.entries()) {
+      tell(number, blocks.length);
+      const names = models.map((model) => model.blocks[block]).filter(Boolean);
+      const files = await Promise.all(names.map((name) => prbench.load(name)));
+      names.forEach((name) => prbench.asked.delete(name)); // All of them together may not fit in memory.
       if (!isCurrent()) return null;
-      batch.filter((_, place) => hits[place]).forEach((task) => found.add(task.key));
+      tasks.filter(({ key }) => files.some((file) => holds(file[key]))).forEach((task) => found.add(task.key));
     }
     return found;
   },
@@ -52,10 +41,9 @@ const taskSearch = {
 // The page of all tasks: a line a task with the score of every chosen model, sorted and filtered.
 const explorer = {
   chosen: { model: null, judging: null },
-  sorting: { column: "task", falls: false },
 
   async start(isCurrent) {
-    this.index = await prbench.list("index");
+    this.index = await prbench.load("index");
     this.index.tasks.forEach((task, place) => Object.assign(task, { place, words: this.wordsOf(task) }));
     const { tasks } = this.index;
     filters.fill("field", tasks.map((task) => task.field));
@@ -67,12 +55,8 @@ const explorer = {
     breakdowns.offer(this.index.breakdowns.filter((breakdown) => !breakdown.of_criteria), tasks.flatMap((task) => task.labels));
     this.hasTopics = tasks.some((task) => task.topic);
     filters.restore();
-    const { sort = "task", falls } = address.read();
-    this.sorting = { column: sort, falls: falls === "yes" };
-    const body = document.querySelector("#tasks tbody");
-    this.rows = new GrowingRows(body, document.getElementById("more"), 100, { comesByItself: true });
     filters.listen(() => prbench.draw((isNow) => this.find(isNow)));
-    this.listen(body);
+    this.listen(document.getElementById("tasks"));
     await this.choose(isCurrent);
   },
 
@@ -83,13 +67,13 @@ const explorer = {
   // Takes the scores of the chosen judge, and draws the columns of the chosen models.
   async choose(isCurrent) {
     const { entries, judgings, main } = this.index;
-    const judging = judgings.find((each) => this.chosen.judging?.includes(each.label))?.key ?? main;
-    const scores = judging ? (await prbench.list(`scores-${judging}`, this.index)).entries : {};
+    const judging = judgings.find((each) => this.chosen.judging?.includes(each.label))?? judgings.find((each) => each.key === main);
+    const scores = judging ? await prbench.load(judging.scores) : {};
     if (!isCurrent()) return;
     this.models = entries.filter((entry) =>
       !entry.is_also && (!this.chosen.model || this.chosen.model.includes(entry.label)));
     this.lines = this.index.tasks.map((task) => this.line(task, scores));
-    this.drawHead();
+    await this.draw();
     await this.find(isCurrent);
   },
 
@@ -103,7 +87,7 @@ const explorer = {
       if (!isCurrent()) return;
       const holdsWords = filters.holder(words);
       const others = this.index.tasks.filter((task) => this.matches(task, { ...asked, holdsWords: (text) => !holdsWords(text) }));
-      const tell = (n, of) => { document.getElementById("count").textContent = `Searching responses: ${n} of ${of} tasks …`; };
+      const tell = (n, of) => { document.getElementById("count").textContent = `Searching responses: ${Math.round((100 * n) / of)}% …`; };
       const found = await taskSearch.inResponses(others, this.models, holdsWords, tell, isCurrent);
       if (!found) return;
       this.inResponses = found;
@@ -113,43 +97,53 @@ const explorer = {
 
   line(task, scores) {
     const values = this.models.map((model) => scores[model.key]?.values[task.place] ?? null);
-    const bounds = this.models.map((model) => scores[model.key]?.bounds[task.place] ?? null);
     const known = values.filter((value) => value !== null);
-    const mean = known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : null;
-    const spread = known.length > 1 ? Math.max(...known) - Math.min(...known) : null;
-    return { task, values, bounds, mean, spread };
+    return {
+      ...task, task, label: this.hasTopics ? task.topic : task.field,
+      bounds: Object.fromEntries(this.models.map(({ key }) => [key, scores[key]?.bounds[task.place]])),
+      mean: known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : null,
+      spread: known.length > 1 ? Math.max(...known) - Math.min(...known) : null,
+      ...Object.fromEntries(this.models.map(({ key }, place) => [key, values[place]])),
+    };
   },
 
   columns() {
-    const plain = [
-      { name: "task", title: "Task", of: (line) => line.task.place },
-      this.hasTopics
-        ? { name: "topic", title: "Topic", of: (line) => line.task.topic, kind: "wide" }
-        : { name: "field", title: this.index.field_title, of: (line) => line.task.field, kind: "wide" },
-      { name: "turns", title: "Turns", of: (line) => line.task.turns, kind: "wide number" },
-      { name: "criteria", title: "Criteria", of: (line) => line.task.n_criteria, kind: "wide number" },
-    ];
-    const models = this.models.map((model, place) => ({
-      name: model.key, title: model.label, of: (line) => line.values[place], kind: "model",
+    const isWide = !matchMedia("(max-width: 45rem)").matches;
+    const number = { hozAlign: "right", visible: isWide, width: 100, headerSortStartingDir: "desc" };
+    const score = { ...number, formatter: (cell) => (cell.getValue() === null ? written.missing : cell.getValue().toFixed(2)) };
+    const models = this.models.map(({ key, label }) => ({
+      title: label, field: key, width: 68, minWidth: 68, headerVertical: "flip", hozAlign: "right", cssClass: "score",
+      headerSortStartingDir: "desc", formatter: (cell) => this.score(cell),
     }));
-    const over = this.models.length < 2 ? [] : [
-      { name: "mean", title: "Mean", of: (line) => line.mean, kind: "wide number" },
-      { name: "spread", title: "Spread", of: (line) => line.spread, kind: "wide number" },
+    const labels = { title: this.hasTopics ? "Topic" : this.index.field_title, field: "label", width: 170, visible: isWide };
+    return [
+      { title: "Task", field: "place", frozen: true, minWidth: isWide ? 240 : 150, widthGrow: 1, formatter: (cell) => this.head(cell.getData()) },
+      { ...labels, formatter: (cell) => make("div", {}, cell.getData().field ?? "", make("br"), make("small", {}, this.about(cell.getData()))) },
+      { title: "Turns", field: "turns", ...number },
+      { title: "Criteria", field: "n_criteria", ...number },
+      ...(this.models.length < 2 ? [] : [{ title: "Mean", field: "mean", ...score }, { title: "Spread", field: "spread", ...score }]),
+      ...models,
     ];
-    return [...plain, ...over, ...models];
   },
 
-  drawHead() {
-    const headings = this.columns().map(({ name, title, kind }) => {
-      const sort = () => {
-        const falls = this.sorting.column === name ? !this.sorting.falls : ["model", "wide number"].includes(kind);
-        this.sorting = { column: name, falls };
-        this.show();
-      };
-      const button = make("button", { type: "button", on: { click: sort } }, make("span", { title }, title));
-      return make("th", { scope: "col", class: kind, "data-name": name }, button);
+  // Draws the table anew, sorted as the address says.
+  async draw() {
+    const columns = this.columns();
+    const { sort, falls } = address.read();
+    const column = columns.some(({ field }) => field === sort) ? sort : "place";
+    this.grid?.destroy();
+    this.grid = tables.make(document.getElementById("tasks"), "Tasks with their scores", columns, {
+      data: this.lines, layout: "fitColumns", maxHeight: "max(24rem, calc(100vh - 5rem))",
+      initialSort: [{ column, dir: falls ? "desc" : "asc" }],
     });
-    document.querySelector("#tasks thead").replaceChildren(make("tr", {}, headings));
+    await new Promise((done) => this.grid.on("tableBuilt", done));
+    this.grid.on("dataSorted", () => this.link());
+    this.grid.on("cellClick", (event, cell) => this.open(event, cell.getData(), cell.getField()));
+  },
+
+  link() {
+    const [{ field, dir } = {}] = this.grid.getSorters();
+    address.replace({ ...filters.values(), sort: field === "place" ? "" : field, falls: dir === "desc" ? "yes" : "" });
   },
 
   matches(task, asked) {
@@ -163,41 +157,18 @@ const explorer = {
   show() {
     const asked = filters.values();
     const wanted = { ...asked, holdsWords: filters.holder(asked.words) };
-    const { column, falls } = this.sorting;
-    const lines = this.lines.filter((line) => this.matches(line.task, wanted));
-    const value = this.columns().find((each) => each.name === column)?.of ?? ((line) => line.task.place);
-    lines.sort((one, other) => this.compare(value(one), value(other), falls) || one.task.place - other.task.place);
-    document.querySelectorAll("#tasks th").forEach((heading) => {
-      if (heading.dataset.name === column) heading.setAttribute("aria-sort", falls ? "descending" : "ascending");
-      else heading.removeAttribute("aria-sort");
-    });
-    document.getElementById("count").textContent =
-      `${written.count(lines.length)} of ${written.count(this.lines.length)} tasks`;
-    address.replace({ ...asked, sort: column === "task" ? "" : column, falls: falls ? "yes" : "" });
-    this.rows.show(lines, (line) => this.row(line));
+    const shown = new Set(this.lines.filter(({ task }) => this.matches(task, wanted)).map(({ key }) => key));
+    document.getElementById("count").textContent = `${written.count(shown.size)} of ${written.count(this.lines.length)} tasks`;
+    this.grid.setFilter(({ key }) => shown.has(key));
+    this.link();
   },
 
-  // What is missing comes last, whichever way it is sorted.
-  compare(one, other, falls) {
-    if (one === null || other === null) return (one === null) - (other === null);
-    const order = typeof one === "number" ? one - other : String(one).localeCompare(String(other));
-    return falls ? -order : order;
-  },
+  target: ({ key }, model) => `task.html${address.of({ task: key, a: model })}`,
 
-  row({ task, values, bounds, mean, spread }) {
-    const link = make("a", { href: `task.html${address.of({ task: task.key, a: this.models[0]?.key })}` }, task.task_id);
-    const about = make("p", { class: "opening" }, task.opening ?? "");
+  head(task) {
+    const link = make("a", { href: this.target(task, this.models[0]?.key) }, task.task_id);
     const hard = task.is_hard ? make("span", { class: "tag", title: "In the latest own hard selection" }, "hard") : null;
-    return make("tr", { "data-task": task.key },
-      make("th", { scope: "row" }, link, " ", hard, about),
-      make("td", { class: "wide" }, task.field ?? "", make("br"), make("small", {}, this.about(task))),
-      make("td", { class: "wide number" }, written.count(task.turns)),
-      make("td", { class: "wide number" }, written.count(task.n_criteria)),
-      this.models.length < 2 ? null : [
-        make("td", { class: "wide number" }, mean === null ? written.missing : mean.toFixed(2)),
-        make("td", { class: "wide number" }, spread === null ? written.missing : spread.toFixed(2)),
-      ],
-      values.map((value, place) => this.cell(value, bounds[place], this.models[place])));
+    return make("div", {}, link, " ", hard, make("p", { class: "opening" }, task.opening ?? ""));
   },
 
   // The topic, and the labels of the benchmark's own kinds, each with its kind where one points at it.
@@ -207,28 +178,26 @@ const explorer = {
     return [task.topic, ...labels].filter(Boolean).flatMap((each, place) => (place ? [" · ", each] : [each]));
   },
 
-  cell(value, bounds, model) {
-    if (value !== null) {
-      const shade = Math.max(0, Math.min(10, Math.round(value * 10)));
-      return make("td", { class: `score heat-${shade}`, "data-model": model.key }, value.toFixed(2).replace("-", "−"));
-    }
-    if (!bounds) return make("td", { class: "score none", "data-model": model.key, title: "no response" }, written.missing);
-    const [low, high] = bounds.map((bound) => bound.toFixed(2).replace("-", "−"));
-    const title = `incomplete: between ${low} and ${high}`;
-    return make("td", { class: "score none", "data-model": model.key, title }, `${low} to ${high}`);
+  score(cell) {
+    const [value, bounds, element] = [cell.getValue(), cell.getData().bounds[cell.getField()], cell.getElement()];
+    const text = (number) => number.toFixed(2).replace("-", "−");
+    element.classList.toggle("none", value === null);
+    if (value !== null) element.style.setProperty("--heat", `${100 * Math.max(0, Math.min(1, value))}%`);
+    else element.title = bounds ? `incomplete: between ${bounds.map(text).join(" and ")}` : "no response";
+    return value !== null ? text(value) : bounds ? bounds.map(text).join(" to ") : written.missing;
   },
 
-  // A click anywhere in a line opens its task, on a score with the answer that it is of; arrows move between lines.
-  listen(body) {
-    body.addEventListener("click", (event) => {
-      const row = event.target.closest("tr");
-      if (!row || event.target.closest("a") || String(getSelection())) return;
-      const model = event.target.closest("td[data-model]")?.dataset.model ?? this.models[0]?.key;
-      location.href = `task.html${address.of({ task: row.dataset.task, a: model })}`;
-    });
-    body.addEventListener("keydown", (event) => {
+  // A click anywhere in a line opens its task, on a score with the answer that it is of.
+  open(event, task, field) {
+    if (event.target.closest("a") || String(getSelection())) return;
+    location.href = this.target(task, this.models.find(({ key }) => key === field)?.key ?? this.models[0]?.key);
+  },
+
+  // Arrows move between lines.
+  listen(place) {
+    place.addEventListener("keydown", (event) => {
       const step = { ArrowDown: "nextElementSibling", ArrowUp: "previousElementSibling" }[event.key];
-      const link = step && event.target.closest("tr")?.[step]?.querySelector("a");
+      const link = step && event.target.closest(".tabulator-row")?.[step]?.querySelector("a");
       if (!link) return;
       event.preventDefault();
       link.focus();

@@ -169,21 +169,20 @@ const judged = {
 // The page of one task: what is shown stands in the address, so that every verdict has a link of its own.
 const page = {
   async draw(isCurrent) {
-    this.index ??= await prbench.list("index");
+    this.index ??= await prbench.load("index");
     const asked = address.read();
     const task = this.index.tasks.find((each) => each.key === asked.task || each.task_id === asked.task) ?? (asked.task ? null : this.index.tasks[0]);
     if (!task) throw new Error(this.index.tasks.length ? "This report has no such task." : "There are no tasks yet.");
-    const files = await prbench.load(`task-${task.key}`);
-    const chosen = this.choose(asked, files);
-    const names = ["task", chosen.a, chosen.b].filter((name) => name && files[name]);
-    const sections = await Promise.all(names.map(async (name) => [name, await prbench.unpack(files[name][2])]));
+    const { known, ...chosen } = this.choose(asked, this.index.tasks.indexOf(task));
+    const [rubric, ...sections] = await Promise.all([this.index, ...known.filter(({ key }) => [chosen.a, chosen.b].includes(key))]
+      .map(async ({ key, rubrics, blocks }) => [key, await prbench.section(rubrics ?? blocks, task)]));
     if (!isCurrent()) return;
-    this.show(task, { ...asked, ...chosen, task: task.key }, new Map(sections));
+    this.show({ ...task, ...rubric[1] }, { ...asked, ...chosen, task: task.key }, known, new Map(sections));
   },
 
   // The entries and trials that are asked for, as far as the task has them; else the first one alone.
-  choose(asked, files) {
-    const known = this.index.entries.filter((entry) => files[entry.key]);
+  choose(asked, place) {
+    const known = this.index.entries.filter((entry) => entry.answered[place] !== "0");
     const of = (key) => known.find((entry) => entry.key === key);
     const a = of(asked.a) ?? known[0];
     const b = of(asked.b);
@@ -191,18 +190,17 @@ const page = {
     return { a: a?.key, ta: trial(a, asked.ta), b: b?.key, tb: trial(b, asked.tb), known };
   },
 
-  show(task, { known, ...asked }, sections) {
-    const { criteria, conversation, is_sent } = sections.get("task");
+  show(task, asked, known, sections) {
     const sides = [["A", asked.a, asked.ta], ["B", asked.b, asked.tb]].filter(([, key]) => key).map(([name, key, trial]) => {
       const side = { name, trial, entry: known.find((entry) => entry.key === key), section: sections.get(key) };
       side.answer = side.section?.answers?.find((answer) => answer.trial === trial);
       return Object.assign(side, { cells: judged.byCell(side) });
     });
-    this.shown = { asked, sides, task: { ...task, criteria, conversation, is_sent } };
+    this.shown = { asked, sides, task };
     document.getElementById("shown").hidden = false;
     this.drawTop(task, asked, known);
     ["#compare", ".toggle", "section:has(#points)"].forEach((place) => document.querySelector(place).toggleAttribute("hidden", !sides.length));
-    answers.drawConversation(conversation, is_sent);
+    answers.drawConversation(task.conversation, task.is_sent);
     this.drawAnswers();
     judged.drawPoints(sides, this.index.judgings);
     document.getElementById("narrow").elements.show.value = asked.show ?? "";
@@ -267,7 +265,7 @@ const page = {
 
   // Another address is another state that "back" leads out of.
   go(changes) {
-    location.hash = address.of({ ...this.shown.asked, ...changes });
+    location.hash = address.of({ ...this.shown.asked, ...address.read(), ...changes }); // The last change may not be drawn yet.
   },
 
   listen() {

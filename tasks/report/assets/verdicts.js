@@ -6,13 +6,11 @@ const search = {
   pageSize: 200,
 
   async start() {
-    this.index = await prbench.list("index");
-    const criteria = await prbench.list("criteria", this.index);
+    this.index = await prbench.load("index");
+    const criteria = await prbench.load(this.index.criteria);
     this.criteria = criteria.title.map((title, place) => ({
-      place, title, weight: criteria.weight[place], key: criteria.key[place], labels: criteria.labels[place],
-      words: [title, criteria.id[place], ...breakdowns.words(criteria.labels[place])].join(" ").toLowerCase(),
-      category: criteria.category.labels[criteria.category.numbers[place]] ?? null,
-      severity: criteria.severity.labels[criteria.severity.numbers[place]] ?? null,
+      ...Object.fromEntries(Object.entries(criteria).map(([name, values]) => [name, values[place]])), place,
+      words: [title, criteria.criterion_id[place], ...breakdowns.words(criteria.labels[place])].join(" ").toLowerCase(),
     }));
     let place = 0;
     for (const task of this.index.tasks) {
@@ -21,8 +19,22 @@ const search = {
     this.fill();
     filters.restore();
     filters.listen(() => prbench.draw((isCurrent) => this.show(isCurrent)));
-    this.rows = new GrowingRows(
-      document.querySelector("#verdicts tbody"), document.getElementById("more"), this.pageSize);
+    this.grid = tables.make(document.getElementById("verdicts"), "Verdicts", this.columns(), {
+      layout: "fitColumns", responsiveLayout: "collapse", maxHeight: "max(24rem, calc(100vh - 5rem))",
+      progressiveLoad: "scroll", paginationSize: this.pageSize,
+      ajaxURL: "found", ajaxRequestFunc: async (_url, _config, { page }) => this.page(page),
+    });
+    await new Promise((done) => this.grid.on("tableBuilt", done));
+  },
+
+  lists: [],
+  found: [],
+
+  // Rows are made as they are scrolled to: of more than a million verdicts few are looked at.
+  page(number) {
+    const some = this.found.slice((number - 1) * this.pageSize, number * this.pageSize);
+    const data = some.map((place) => ({ criterion: this.criteria[Math.floor(place / this.lists.length)], ...this.lists[place % this.lists.length] }));
+    return { last_page: Math.max(1, Math.ceil(this.found.length / this.pageSize)), data };
   },
 
   fill() {
@@ -51,10 +63,10 @@ const search = {
   // The lists of letters of the chosen models: one for each judge and trial.
   async markLists(asked) {
     const models = this.index.entries.filter((entry) => this.chosen.model ? this.chosen.model.includes(entry.label) : !entry.is_also);
-    const lists = await Promise.all(models.map((model) => prbench.list(`entry-${model.key}`, this.index)));
+    const lists = await Promise.all(models.map((model) => prbench.load(model.marks)));
     return models.flatMap((model, place) => this.index.judgings
       .filter((judging) => !this.chosen.judging || this.chosen.judging.includes(judging.label))
-      .flatMap((judging) => Object.entries(lists[place].marks[judging.key] ?? {})
+      .flatMap((judging) => Object.entries(lists[place][judging.key] ?? {})
         .filter(([trial]) => !asked.trial || trial === asked.trial)
         .map(([trial, marks]) => ({ model, judging, trial, marks }))));
   },
@@ -75,9 +87,9 @@ const search = {
     if (!isCurrent()) return;
     address.replace(asked);
     const { found, counts } = this.find({ ...asked, holdsWords: filters.holder(asked.words) }, lists);
+    Object.assign(this, { lists, found });
     this.showCounts(found.length, counts);
-    this.rows.show(found, (number) =>
-      this.row(this.criteria[Math.floor(number / lists.length)], lists[number % lists.length]));
+    await this.grid.setData("found");
   },
 
   // The verdicts that match, a number for each that says which criterion and which list, and how many have which letter.
@@ -107,19 +119,24 @@ const search = {
     place.dataset.total = total;
   },
 
-  row(criterion, { model, judging, trial, marks }) {
-    const { task } = criterion;
-    const target = address.of({ task: task.key, a: model.key, ta: trial, criterion: criterion.key, judging: judging.key, side: "a" });
-    return make("tr", {},
-      make("td", {}, verdicts.badge(this.index.statuses[marks[criterion.place]], criterion.weight)),
-      make("td", {}, make("a", { href: `task.html${target}` }, criterion.title),
-        make("br"), make("small", {}, this.about(criterion))),
-      make("td", { class: "number" },
-        verdicts.effect(this.index.statuses[marks[criterion.place]], criterion.weight) ?? written.weight(criterion.weight)),
-      make("td", {}, model.label, make("br"), make("small", {}, `trial ${trial}`)),
-      make("td", {}, judging.label),
-      make("td", {}, task.task_id, make("br"), make("small", {}, task.topic ?? task.field ?? "")));
+  columns() {
+    const column = (title, of, more) =>
+      ({ title, field: title, headerSort: false, formatter: (cell) => make("div", {}, of(cell.getData())), ...more });
+    const status = ({ marks, criterion }) => this.index.statuses[marks[criterion.place]];
+    return [
+      column("Verdict", (row) => verdicts.badge(status(row), row.criterion.weight), { width: 124 }),
+      column("Criterion", (row) => [make("a", { href: this.target(row) }, row.criterion.title), make("br"),
+        make("small", {}, this.about(row.criterion))], { widthGrow: 3, minWidth: 200 }),
+      column("Points / weight", (row) => verdicts.effect(status(row), row.criterion.weight) ?? written.weight(row.criterion.weight),
+        { width: 150, hozAlign: "right", headerHozAlign: "right" }),
+      column("Model", ({ model, trial }) => [model.label, make("br"), make("small", {}, `trial ${trial}`)], { minWidth: 110 }),
+      column("Judge", ({ judging }) => judging.label, { minWidth: 110 }),
+      column("Task", ({ criterion: { task } }) => [task.task_id, make("br"), make("small", {}, task.topic ?? task.field ?? "")], { minWidth: 110 }),
+    ];
   },
+
+  target: ({ criterion: { task, key }, model, judging, trial }) =>
+    `task.html${address.of({ task: task.key, a: model.key, ta: trial, criterion: key, judging: judging.key, side: "a" })}`,
 
   about: ({ severity, category, labels }) => [severity, category, ...breakdowns.words(labels)].filter(Boolean).join(" · "),
 };

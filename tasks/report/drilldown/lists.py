@@ -1,21 +1,25 @@
 """The lists that pages search: tasks, scores, criteria, and what became of every verdict, one letter each.
 
-Each has its values in the order of the tasks in the index, and of the criteria in their rubrics; `order` says of which
-index, so that a page notices when the report was renewed under it.
+Each has its values in the order of the tasks in the index, and of the criteria in their rubrics. The index names the
+files of all others, so that a page that has read it never mixes two reports.
 """
 
+import json
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.report.content.edition import criterion_key, task_key
+from tasks.report.content.edition import task_key
 from tasks.report.content.figures import Breakdown
-from tasks.report.drilldown.packing import write_data
-from tasks.report.drilldown.subjects import STATUSES, UNKNOWN, Row, Subjects
+from tasks.report.drilldown.packing import INDEX, write_data
+from tasks.report.drilldown.replies import templates_of
+from tasks.report.drilldown.subjects import STATUSES, UNKNOWN, Block, Row, Subjects
 from tasks.report.rendering.site import Site
-from tasks.rules.identity import IMPORTED, digest
+from tasks.rules.identity import IMPORTED
 
+_ANSWERED = {None: "0", True: "1", False: "2"}
+"""How the index says whether an entry answered a task: not at all, or so that it can be judged, or in vain."""
 _OPENING_CHARACTERS = 200
 _DECIMALS = 5
 _ENTRIES_AT_ONCE = 20
@@ -24,57 +28,68 @@ _ENTRIES_AT_ONCE = 20
 
 @dataclass(frozen=True)
 class Tasks:
-    """The tasks in their order: what pages get of each, its id, and the positions of its criteria."""
+    """The tasks in their order: what the index says of each, and its conversation and criteria."""
 
     rows: Sequence[Row]
-    rubrics: Mapping[str, Sequence[Row]]
+    rubrics: Mapping[str, Mapping[str, Any]]
 
     @property
     def ids(self) -> list[str]:
         """The ids in their order."""
         return [row["task_id"] for row in self.rows]
 
-    @property
-    def order(self) -> str:
-        """Changes with the tasks, their criteria, or their order."""
-        return digest([[task_id, [each["criterion_id"] for each in self.rubric(task_id)]] for task_id in self.ids])
-
-    def rubric(self, task_id: str) -> Sequence[Row]:
-        """The criteria of a task."""
-        return self.rubrics.get(task_id, ())
+    def criteria(self, task_id: str) -> Sequence[Row]:
+        """Return the criteria of a task."""
+        criteria: Sequence[Row] = self.rubrics[task_id]["criteria"]
+        return criteria
 
 
 def tasks_of(subjects: Subjects) -> Tasks:
-    """The tasks that are listed."""
+    """Return the tasks that are listed."""
     edition = subjects.edition
-    given = {"n_characters": _OPENING_CHARACTERS}
-    rubrics: dict[str, list[Row]] = defaultdict(list)
-    for row in edition.reader.rows(edition.asked("drilldown/criteria")):
-        rubrics[row["task_id"]].append(row)
-    return Tasks(edition.reader.rows(edition.asked("drilldown/tasks", given)), rubrics)
+    rubrics = {
+        task_id: dict(zip(("conversation", "criteria", "is_sent"), map(json.loads, members), strict=True))
+        for task_id, *members in subjects.rows("drilldown/rubrics")
+    }
+    return Tasks(edition.reader.rows(edition.asked("drilldown/tasks", {"n_characters": _OPENING_CHARACTERS})), rubrics)
 
 
-def write_lists(subjects: Subjects, tasks: Tasks, site: Site, replied: Collection[str]) -> None:
-    """Write all lists; the index last, since the others are found by it.
-
-    `replied` are the ids of the tasks of which the report has judges' replies.
-    """
-    order = {"order": tasks.order}
-    for judging, scores in _scores(subjects, tasks).items():
-        write_data(site, f"scores-{judging}", order | {"entries": scores})
-    write_data(site, "criteria", order | _criteria(tasks))
+def write_lists(subjects: Subjects, tasks: Tasks, site: Site, blocks: Sequence[Block]) -> None:
+    """Write all lists, each named by a hash of its content; the index last, since the others are found by it."""
+    scores = {key: write_data(site, values) for key, values in _scores(subjects, tasks).items()}
+    marks: dict[str, str] = {}
     for start in range(0, len(subjects.entries), _ENTRIES_AT_ONCE):
         entries = subjects.entries[start : start + _ENTRIES_AT_ONCE]
-        for key, marks in _marks(subjects, tasks, entries).items():
-            write_data(site, f"entry-{key}", order | {"marks": marks})
-    write_data(site, "index", order | _index(subjects, tasks, replied))
-
-
-def _index(subjects: Subjects, tasks: Tasks, replied: Collection[str]) -> dict[str, Any]:
+        marks |= {key: write_data(site, values) for key, values in _marks(subjects, tasks, entries).items()}
+    files: dict[str, dict[int, str]] = defaultdict(dict)
+    for block in blocks:
+        files[block.entry][block.number] = block.name
     trials: dict[str, list[int]] = defaultdict(list)
     for key, trial in subjects.rows("drilldown/trials"):
         trials[key].append(trial)
-    answered = {entry: set(task_ids) for entry, task_ids in subjects.rows("drilldown/answered")}
+    usable = {(entry, task_id): is_usable for entry, task_id, is_usable in subjects.rows("drilldown/answered")}
+    index = _about(subjects, tasks) | {
+        "criteria": write_data(site, _criteria(tasks)),
+        "templates": write_data(site, templates_of(subjects)),
+        "rubrics": {number: write_data(site, of_block) for number, of_block in _rubrics(tasks).items()},
+        "judgings": [
+            {"key": each["key"], "label": each["judging"], "scale": each["scale"], "reads": each["reads"],
+             "template": each["template_hash"], "is_imported": each["judge_config_hash"] == IMPORTED,
+             "scores": scores[each["key"]]}
+            for each in subjects.judgings
+        ],
+        "entries": [
+            {"key": key, "label": each["entry"], "vintage": each["vintage"], "is_also": each["is_also"],
+             "trials": trials[key], "marks": marks[key], "blocks": files[key],
+             "answered": "".join(_ANSWERED[usable.get((key, task_id))] for task_id in tasks.ids)}
+            for each in subjects.entries if (key := each["key"])
+        ],
+    }  # fmt: skip
+    write_data(site, index, INDEX)
+
+
+def _about(subjects: Subjects, tasks: Tasks) -> dict[str, Any]:
+    """Return what the index says of tasks and labels."""
     main = subjects.edition.main
     field_title, breakdowns = _breakdowns(subjects.edition.own_breakdowns, tasks.rows)
     return {
@@ -85,23 +100,19 @@ def _index(subjects: Subjects, tasks: Tasks, replied: Collection[str]) -> dict[s
         ],
         "statuses": {mark: status for status, mark in STATUSES.items()} | {UNKNOWN: "unknown"},
         "main": next((each["key"] for each in subjects.judgings if each["judging"] == main), None),
-        "judgings": [
-            {"key": each["key"], "label": each["judging"], "scale": each["scale"], "reads": each["reads"],
-             "template": each["template_hash"], "is_imported": each["judge_config_hash"] == IMPORTED}
-            for each in subjects.judgings
-        ],
-        "entries": [
-            {"key": each["key"], "label": each["entry"], "vintage": each["vintage"], "is_also": each["is_also"],
-             "trials": trials[each["key"]],
-             "answered": "".join("01"[task_id in answered.get(each["key"], ())] for task_id in tasks.ids)}
-            for each in subjects.entries
-        ],
         "tasks": [
-            {**row, "key": task_key(row["task_id"]), "n_criteria": len(tasks.rubric(row["task_id"])),
-             "has_replies": row["task_id"] in replied}
+            {**row, "key": task_key(row["task_id"]), "n_criteria": len(tasks.criteria(row["task_id"]))}
             for row in tasks.rows
         ],
-    }  # fmt: skip
+    }
+
+
+def _rubrics(tasks: Tasks) -> dict[int, dict[str, Any]]:
+    """Return the conversations and criteria of the tasks of each block."""
+    found: dict[int, dict[str, Any]] = defaultdict(dict)
+    for row in tasks.rows:
+        found[row["block"]][task_key(row["task_id"])] = tasks.rubrics[row["task_id"]]
+    return found
 
 
 def _breakdowns(own: Sequence[Breakdown], rows: Sequence[Row]) -> tuple[str, list[Breakdown]]:
@@ -130,22 +141,16 @@ def _scores(subjects: Subjects, tasks: Tasks) -> dict[str, dict[str, Any]]:
 
 
 def _criteria(tasks: Tasks) -> dict[str, Any]:
-    """The criteria of all tasks, one after the other, a column at a time."""
-    rows = [row for task_id in tasks.ids for row in tasks.rubric(task_id)]
-    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in ("title", "weight")}
-    for name in ("category", "severity"):
-        labels = sorted({row[name] for row in rows if row[name] is not None})
-        numbers = {label: number for number, label in enumerate(labels)}
-        columns[name] = {"labels": labels, "numbers": [numbers.get(row[name], -1) for row in rows]}
-    columns["labels"] = [row["labels"] for row in rows]
-    ids = [row["criterion_id"] for row in rows]
-    return columns | {"id": ids, "key": list(map(criterion_key, ids))}
+    """Return the criteria of all tasks, one after the other, a column at a time."""
+    names = ("title", "weight", "category", "severity", "labels", "criterion_id", "key")
+    rows = [row for task_id in tasks.ids for row in tasks.criteria(task_id)]
+    return {name: [row[name] for row in rows] for name in names}
 
 
 def _marks(subjects: Subjects, tasks: Tasks, entries: Sequence[Row]) -> dict[str, dict[str, dict[str, str]]]:
     """What became of every criterion of some entries' answers: entry -> judging -> trial -> a letter for each."""
     some = Subjects(subjects.edition, tuple(entries), subjects.judgings)
-    rubrics = {task_id: [row["position"] for row in tasks.rubric(task_id)] for task_id in tasks.ids}
+    rubrics = {task_id: [row["position"] for row in tasks.criteria(task_id)] for task_id in tasks.ids}
     found: dict[tuple[str, str, int], dict[str, str]] = defaultdict(dict)
     for entry, judging, trial, task_id, marks, positions in some.rows("drilldown/marks"):
         found[entry, judging, trial][task_id] = _placed(marks, positions, rubrics.get(task_id, []))

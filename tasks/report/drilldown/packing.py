@@ -1,53 +1,42 @@
 """How data stands in a report: as scripts, since a page that was opened from disk may not read files otherwise.
 
 The content is JSON, compressed and written in base64, which the pages take apart with `DecompressionStream`: a quarter
-of plain JSON, and nothing in it that could end a string or begin an element.
+of plain JSON, and nothing in it that could end a string or begin an element. A file is named by a hash of what it holds
+or is made of, so one that exists is as it should be. Only the index has a name of its own: by it pages find the others.
 """
 
 import base64
+import hashlib
 import json
-import zlib
 from typing import Any
 
 from isal import isal_zlib
 
 from tasks.report.rendering.site import Site
 
-_OPEN, _CLOSE = "prbench.give(", ");\n"
+INDEX = "index"
 _GZIP = 31
 """The gzip format; without a time stamp, so that the same content gives the same bytes."""
 _LEVEL = 1
 """Of 0 to 3. Five times as fast as the fastest level of zlib, for a sixth fewer bytes."""
+_HEX = 16
 
 
-def packed(content: bytes) -> str:
-    """Content as it stands in a script."""
-    return base64.b64encode(isal_zlib.compress(content, _LEVEL, _GZIP)).decode("ascii")
+def data_file(name: str) -> str:
+    """Return the path of a data file in a report."""
+    return f"data/{name}.js"
 
 
-def unpacked(text: str) -> bytes:
-    """The content of a packed text."""
-    return zlib.decompress(base64.b64decode(text, validate=True), _GZIP)
+def write_packed(site: Site, name: str, content: bytes) -> None:
+    """Write JSON as a script that hands it over under its name."""
+    packed = base64.b64encode(isal_zlib.compress(content, _LEVEL, _GZIP)).decode("ascii")
+    site.write(data_file(name), f'prbench.give("{name}","{packed}");\n')
 
 
-def script(name: str, content: str) -> str:
-    """The script that hands over content, which is JSON."""
-    return f"{_OPEN}{json.dumps(name)},{content}{_CLOSE}"
-
-
-def write_data(site: Site, name: str, value: Any) -> None:
-    """Write a file that hands over a value; the same value gives the same bytes."""
+def write_data(site: Site, value: Any, name: str | None = None) -> str:
+    """Write a value into a data file, unless it exists, and return its name, by default a hash of the content."""
     content = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
-    site.write(f"data/{name}.js", script(name, f'"{packed(content)}"'))
-
-
-def handed_over(text: str) -> tuple[str, Any]:
-    """What a script hands over: its name and its content, packed texts as they are.
-
-    Raises:
-        ValueError: it is no such script.
-    """
-    if not (text.startswith(_OPEN) and text.endswith(_CLOSE)):
-        raise ValueError("this is no script of a report's data")
-    name, content = json.loads(f"[{text[len(_OPEN) : -len(_CLOSE)]}]")
-    return name, content
+    hashed = hashlib.blake2b(content, digest_size=_HEX // 2).hexdigest()
+    if name or not site.keep(data_file(hashed)):
+        write_packed(site, name or hashed, content)
+    return name or hashed

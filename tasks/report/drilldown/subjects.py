@@ -2,9 +2,9 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from tasks.report.content.edition import JUDGING, SAMPLING, Edition, Rows, entry_key, judging_key
 from tasks.rules.verdict import TERNARY_AS_BINARY
@@ -20,6 +20,15 @@ UNKNOWN = "?"
 """The letter of a status that this list does not know."""
 
 
+class Block(NamedTuple):
+    """The answers of an entry to some tasks, how many they are, and the name of their file."""
+
+    entry: str
+    number: int
+    n_answers: int
+    name: str
+
+
 @dataclass(frozen=True)
 class Subjects:
     """The entries and judgings of an edition, and earlier samplings of its models, each with its name (`key`)."""
@@ -27,6 +36,7 @@ class Subjects:
     edition: Edition
     entries: tuple[Row, ...]
     judgings: tuple[Row, ...]
+    blocks: tuple[Block, ...] = ()
 
     @cached_property
     def given(self) -> dict[str, Any]:
@@ -34,16 +44,17 @@ class Subjects:
         return {
             "entries": Rows.of(self.entries, (*SAMPLING, "key")),
             "judgings": Rows.of(self.judgings, (*JUDGING, "key")),
+            "wanted": Rows(tuple((block.entry, block.number) for block in self.blocks), 2),
             "marks": Rows(tuple(STATUSES.items()), 2),
             "lost": STATUSES["no_response"],
             "unknown": UNKNOWN,
         }
 
-    @cached_property
-    def has_grounds(self) -> bool:
-        """Whether there is anything to say of what verdicts rest on; looking for it reads all of them."""
-        ((found,),) = self.rows("drilldown/grounded")
-        return bool(found)
+    def of(self, blocks: Sequence[Block]) -> "Subjects":
+        """Return what is asked of some blocks alone."""
+        keys = {block.entry for block in blocks}
+        entries = tuple(entry for entry in self.entries if entry["key"] in keys)
+        return replace(self, entries=entries, blocks=tuple(blocks))
 
     def rows(self, name: str, **given: Any) -> list[tuple[Any, ...]]:
         """The rows of a query."""

@@ -5,10 +5,9 @@ from typing import Any
 
 from tasks.report.content.edition import Edition
 from tasks.report.content.figures import Page
-from tasks.report.drilldown.exchanges import write_replies, write_templates
+from tasks.report.drilldown.blocks import write_blocks
 from tasks.report.drilldown.lists import tasks_of, write_lists
 from tasks.report.drilldown.subjects import subjects_of
-from tasks.report.drilldown.task_files import Renewed, sections_to_make, write_task_files
 from tasks.report.rendering.site import Site, render
 
 TASKS = Page(
@@ -32,7 +31,7 @@ NAVIGATED = (TASKS, VERDICTS)
 
 def write_drilldown(
     edition: Edition, site: Site, common: Mapping[str, Any], also: Sequence[Mapping[str, Any]] = ()
-) -> Renewed:
+) -> None:
     """Write the tasks, their answers and verdicts, and the pages that show them; what did not change is kept.
 
     Args:
@@ -43,13 +42,6 @@ def write_drilldown(
             `entry`); those of the edition itself are left out.
     """
     subjects = subjects_of(edition, also)
-    tasks = tasks_of(subjects)
-    wanted, to_make = sections_to_make(subjects, tasks.ids, site)
-    # First, so that a build that is killed finds those sections still to be made.
-    replied = write_replies(subjects, wanted, to_make, site)
-    renewed = write_task_files(subjects, wanted, to_make, site)
-    write_templates(subjects, site)
-    write_lists(subjects, tasks, site, replied)
+    write_lists(subjects, tasks_of(subjects), site, write_blocks(subjects, site))
     for page in (TASK, TASKS, VERDICTS):
         site.write(f"{page.name}.html", render(page.template, report=common, page=page, title=page.title))
-    return renewed

@@ -2,11 +2,10 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -18,21 +17,24 @@ from tasks.rules.text.numbers import number
 from warehouse import WarehouseBusy, file_lock, write_atomically
 
 _MARK = "report.json"
-"""The file that makes a folder a report's own; only such a folder, or an empty one, is written to."""
-_FORMAT, _VERSION = "prbench-report", 2
-LIST = "report-files.txt"
-"""The names of the files that reports have put there, one a line: nothing else is ever taken away."""
+"""The file that makes a folder a report's own, and lists the report's files with their sizes; it is written last. Only
+such a folder, or an empty one, is written to."""
+_FORMAT, _VERSION = "prbench-report", 3
+_NOVEMBER_LIST = "report-files.txt"
+"""Where reports of version 2 listed their files."""
 _LOCK = "report.lock"
 """Held by the one who writes reports into a folder."""
-_UNFINISHED = re.compile(r"\.[0-9a-f]{32}\.tmp")
-"""Names of files whose writing was cut off (`warehouse.files`)."""
+_DATA = re.compile(r"data/[0-9a-f]{16}\.js")
+"""Data files, whose names are hashes (`tasks.report.drilldown.packing`)."""
+_OURS = re.compile(rf"{_DATA.pattern}|(\w+/)?\.[0-9a-f]{{32}}\.tmp")
+"""Files that are a report's wherever they come from: data files, and files whose writing was cut off."""
 
 
 class Site:
-    """A report's folder. A page that is open goes on working, since what it loads is put in place before it.
+    """A report's folder. What people put into it stays.
 
-    Every file is in the list before it is there, and leaves the list after it is gone, so that a build that is killed
-    leaves no file that a later one does not know. What people put into the folder stays.
+    A page that is open goes on working: what a page loads is put in place before it, and data files that the report
+    before this one names are deleted by the build after this one. So a build that is killed leaves a working report.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -41,74 +43,79 @@ class Site:
         Raises:
             UsageError: something else than a report is there, or a report of a later version.
         """
-        self.folder = folder
-        self._written: set[str] = {_MARK, LIST}
-        self._lock = Lock()
         refuse_other(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        self._earlier_names = self._earlier()
-        self._listed = set(self._earlier_names)
-        self._unfinished = self._cut_off()
-        self.write(_MARK, json.dumps({"format": _FORMAT, "version": _VERSION}) + "\n")
-
-    def _earlier(self) -> set[str]:
-        """What earlier reports have put there; the end of a list whose writing was cut off is taken away."""
-        path = self.folder / LIST
-        found = path.read_bytes() if path.is_file() else b""
-        whole = found[: found.rfind(b"\n") + 1]
-        if whole != found:
-            write_atomically(path, whole)
-        return set(whole.decode(errors="replace").splitlines())
-
-    def _cut_off(self) -> set[str]:
-        """Files of ours whose writing was cut off."""
-        folders = {self.folder, *((self.folder / name).parent for name in self._listed)}
-        found = (path for folder in folders if self._holds(folder) for path in folder.glob(".*.tmp"))
-        return {path.relative_to(self.folder).as_posix() for path in found if _UNFINISHED.fullmatch(path.name)}
-
-    def _holds(self, folder: Path) -> bool:
-        """Whether a folder is there and is below this one, also where a link or a broken list leads elsewhere."""
-        return folder.is_dir() and folder.resolve().is_relative_to(self.folder.resolve())
+        self.folder = folder
+        self._earlier = _listed(folder)
+        self._names: set[str] = set()
+        if not self._earlier:
+            self._list({})
 
     def write(self, name: str, content: str | bytes) -> None:
         """Put a file in place, unless the same is there."""
         data = content.encode() if isinstance(content, str) else content
         path = self.folder / name
-        self.keep(name)
+        self._names.add(name)
         if path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data:
             return
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, data)
 
-    def had(self, name: str) -> bool:
-        """Whether an earlier report put a file of this name there, which may be gone or harmed since."""
-        return name in self._earlier_names
-
-    def keep(self, name: str) -> None:
-        """Count a file that is there already, or is about to be, as part of the report."""
-        with self._lock:
-            self._written.add(name)
-            if name not in self._listed:
-                self._listed.add(name)
-                with (self.folder / LIST).open("a", encoding="utf-8") as file:
-                    file.write(f"{name}\n")
+    def keep(self, name: str) -> bool:
+        """Return whether a file is there whole whose name says what it holds; then it is part of the report."""
+        size = _size(self.folder / name)
+        is_there = size is not None and size == self._earlier.get(name, size)
+        if is_there:
+            self._names.add(name)
+        return is_there
 
     def finish(self) -> int:
-        """Remove what earlier reports left behind, and say how many bytes the report has."""
-        for name in sorted((self._listed | self._unfinished) - self._written):
+        """Remove what earlier reports left behind, list the files, and return how many bytes they have."""
+        sizes = {name: (self.folder / name).stat().st_size for name in sorted(self._names)}
+        for name in sorted(self._left() - sizes.keys()):
             self._remove(self.folder / name)
-        self.write(LIST, "".join(f"{name}\n" for name in sorted(self._written)))
-        return sum((self.folder / name).stat().st_size for name in self._written)
+        self._list(sizes)
+        return sum(sizes.values()) + (self.folder / _MARK).stat().st_size
+
+    def _left(self) -> set[str]:
+        """Return the files of earlier reports that no open page needs, and those whose writing was cut off."""
+        there = (path.relative_to(self.folder).as_posix() for path in self.folder.glob("*/*"))
+        ours = {name for name in (*there, *(path.name for path in self.folder.iterdir())) if _OURS.fullmatch(name)}
+        return (ours | self._earlier.keys()) - {name for name in self._earlier if _DATA.fullmatch(name)}
+
+    def _list(self, sizes: Mapping[str, int]) -> None:
+        mark = {"format": _FORMAT, "version": _VERSION, "files": sizes}
+        write_atomically(self.folder / _MARK, f"{json.dumps(mark, indent=0)}\n".encode())
 
     def _remove(self, path: Path) -> None:
-        """Remove a file, and the folders that are empty then."""
+        """Remove a file below the folder, and the folders that are empty then; links are not followed."""
         folder = path.parent
-        if not self._holds(folder) or not (path.is_file() or path.is_symlink()):
+        is_inside = folder.is_dir() and folder.resolve().is_relative_to(self.folder.resolve())
+        if not is_inside or not (path.is_file() or path.is_symlink()):
             return
         path.unlink()
         while folder != self.folder and not folder.is_symlink() and not any(folder.iterdir()):
             folder.rmdir()
             folder = folder.parent
+
+
+def _size(path: Path) -> int | None:
+    return path.stat().st_size if path.is_file() else None
+
+
+def _listed(folder: Path) -> dict[str, int | None]:
+    """Return the files of the report in a folder with their sizes, which November's do not say."""
+    mark, old = folder / _MARK, folder / _NOVEMBER_LIST
+    sizes = json.loads(mark.read_bytes()).get("files") if mark.is_file() else {}
+    if sizes is None:
+        sizes = dict.fromkeys([*old.read_text(encoding="utf-8").splitlines(), old.name] if old.is_file() else ())
+    return {name: size for name, size in sizes.items() if name != _MARK}
+
+
+def is_whole(folder: Path) -> bool:
+    """Return whether a report is in a folder with all its files, in the sizes that they were written in."""
+    sizes = _listed(folder)
+    return bool(sizes) and all(_size(folder / name) == size for name, size in sizes.items())
 
 
 @contextmanager
@@ -129,10 +136,10 @@ def only_writer(folder: Path) -> Iterator[None]:
 
 
 def report_files(folder: Path) -> list[str]:
-    """The names of the files that reports have put into a report folder; what people put there is not among them."""
-    lists = [path for path in (folder / LIST, *folder.glob(f"*/{LIST}")) if path.is_file()]
-    named = {path.parent / name for path in lists for name in path.read_text(encoding="utf-8").splitlines()}
-    inside = (path for path in named - {*lists} if path.resolve().is_relative_to(folder.resolve()))
+    """Return the files that reports have put into a report folder; what people put there is not among them."""
+    marks = [path for path in (folder / _MARK, *folder.glob(f"*/{_MARK}")) if path.is_file()]
+    named = {path.parent / name for path in marks for name in (*_listed(path.parent), _MARK)}
+    inside = (path for path in named if path.resolve().is_relative_to(folder.resolve()))
     return sorted(path.relative_to(folder).as_posix() for path in inside if path.is_file())
 
 
@@ -153,8 +160,7 @@ def _is_report(folder: Path) -> bool:
     try:
         mark = json.loads((folder / _MARK).read_bytes())
     except FileNotFoundError:
-        begun = (path.name for path in folder.iterdir())
-        return all(name in {_LOCK, LIST} or _UNFINISHED.fullmatch(name) for name in begun)
+        return all(path.name == _LOCK or _OURS.fullmatch(path.name) for path in folder.iterdir())
     except (OSError, ValueError):
         return False
     if not isinstance(mark, dict) or mark.get("format") != _FORMAT:
@@ -165,28 +171,27 @@ def _is_report(folder: Path) -> bool:
 
 
 CHARTS_SCRIPT = "assets/vega.js"
-"""Vega, Vega-Lite and Vega-Embed in a report; building the package made the file (`.ci/charts.py`)."""
+"""Vega, Vega-Lite and Vega-Embed in a report."""
+LIBRARIES = {"vega.js", "tabulator.js", "tabulator.css"}
+"""What building the package made (`.ci/libraries.py`)."""
 ASSETS = Path(__file__).parents[1] / "assets"
 """The folder of what pages load."""
 
 
-def copy_assets(site: Site) -> None:
-    """Put styles, scripts and the chart library into a report.
+def copy_assets(site: Site, names: Collection[str] | None = None) -> None:
+    """Put styles, scripts and libraries into a report: all, or those that are named.
 
     Raises:
-        PipelineError: the chart library is missing.
+        PipelineError: a library is missing.
     """
-    charts = ASSETS.parent / CHARTS_SCRIPT
-    if not charts.exists():
-        raise PipelineError(f"{charts}: missing; `uv sync --reinstall-package prbench-pipeline` makes it")
-    for path in sorted(ASSETS.iterdir()):
-        site.write(f"assets/{path.name}", path.read_bytes())
-
-
-def copy_styles(site: Site) -> None:
-    """Put what a page without figures needs into a report."""
-    for name in ("report.css", "theme.js"):
-        site.write(f"assets/{name}", (ASSETS / name).read_bytes())
+    there = {path.name: path for path in sorted(ASSETS.iterdir())}
+    if missing := LIBRARIES - there.keys():
+        raise PipelineError(
+            f"{ASSETS / min(missing)}: missing; `uv sync --reinstall-package prbench-pipeline` makes it"
+        )
+    for path in there.values():
+        if names is None or path.name in names:
+            site.write(f"assets/{path.name}", path.read_bytes())
 
 
 POLICY = (

@@ -210,12 +210,13 @@ def test_another_warehouse_imports_what_was_published(job: Job, store: Store, tm
 def test_of_the_report_folder_what_a_report_wrote_is_published_and_nothing_else(job: Job, store: Store) -> None:
     folder = job.report_folder
     (folder / "prbench").mkdir(parents=True)
-    (folder / "report.json").write_text('{"format": "prbench-report", "version": 2}')
-    (folder / "report-files.txt").write_text("index.html\nreport-files.txt\n../warehouse.json\n")
-    (folder / "prbench" / "report-files.txt").write_text("index.html\ngone.html\n")
+    mark = '{"format": "prbench-report", "version": 3, "files": {"index.html": 1, "%s": 1}}'
+    (folder / "report.json").write_text(mark % "../warehouse.json")
+    (folder / "prbench" / "report.json").write_text(mark % "gone.html")
     for path in (folder / "index.html", folder / "prbench" / "index.html", folder / "private.txt"):
         path.write_text(path.name)
     publish(job, store)
 
     found = {name for name in latest(store).files() if name.startswith("report/")}
-    assert {"report/index.html", "report/prbench/index.html"} == found
+    pages = {"report/index.html", "report/prbench/index.html"}
+    assert pages | {"report/report.json", "report/prbench/report.json"} == found

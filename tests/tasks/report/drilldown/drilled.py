@@ -1,14 +1,15 @@
 """The drill-down of a job in a folder of its own, and what its data files hold."""
 
+import base64
+import gzip
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tasks.config.job import Job
 from tasks.report.content.edition import Edition, open_edition
-from tasks.report.drilldown.packing import handed_over, unpacked
-from tasks.report.drilldown.task_files import Renewed
 from tasks.report.drilldown.writing import NAVIGATED, write_drilldown
 from tasks.report.rendering.site import Site, copy_assets
 from tests.builders import admitted, criterion, job_on, response, row, verdict, write_jsonl
@@ -21,14 +22,13 @@ _EARLIER = """
 """
 
 
-def drill(job: Job, folder: Path) -> Renewed:
+def drill(job: Job, folder: Path) -> None:
     """Write the drill-down alone, with every earlier sampling beside the latest ones."""
     with Warehouse(job.warehouse).reader() as reader:
         site, edition = Site(folder), open_edition(job, reader)
         copy_assets(site)
-        renewed = write_drilldown(edition, site, common(edition), earlier(reader, edition))
+        write_drilldown(edition, site, common(edition), earlier(reader, edition))
         site.finish()
-    return renewed
 
 
 def common(edition: Edition) -> dict[str, Any]:
@@ -49,15 +49,27 @@ def earlier(reader: Reader, edition: Edition) -> list[Row]:
     ]  # fmt: skip
 
 
+def held(site: Path, name: str = "index") -> Any:
+    """What a data file holds."""
+    text = (site / f"data/{name}.js").read_text(encoding="ascii")
+    given = re.fullmatch(r'prbench\.give\("(.*)","(.*)"\);\n', text)
+    assert given
+    assert given[1] == name
+    return json.loads(gzip.decompress(base64.b64decode(given[2])))
+
+
 def data(site: Path) -> dict[str, Any]:
-    """What every data file holds, by name; of a task's file its parts."""
-    found = {}
-    for path in sorted((site / "data").glob("*.js")):
-        name, content = handed_over(path.read_text(encoding="ascii"))
-        assert f"{name}.js" == path.name
-        packed = content if isinstance(content, Mapping) else {"": [content]}
-        parts = {part: json.loads(unpacked(values[-1])) for part, values in packed.items()}
-        found[name] = parts if isinstance(content, Mapping) else parts[""]
+    """What the data files hold that the index names: lists by their names, of a task its rubric and entries' parts."""
+    index = held(site)
+    found = {"index": index, "criteria": held(site, index["criteria"]), "templates": held(site, index["templates"])}
+    found |= {f"scores-{each['key']}": held(site, each["scores"]) for each in index["judgings"]}
+    found |= {f"entry-{each['key']}": held(site, each["marks"]) for each in index["entries"]}
+    for name in index["rubrics"].values():
+        found |= {f"task-{key}": {"task": rubric} for key, rubric in held(site, name).items()}
+    for entry in index["entries"]:
+        for name in entry["blocks"].values():
+            for key, section in held(site, name).items():
+                found[f"task-{key}"][entry["key"]] = section
     return found
 
 

@@ -144,7 +144,7 @@ def test_the_list_of_verdicts_has_a_letter_for_every_criterion_answered(held: di
     places = [(task["task_id"], row["position"]) for task in index["tasks"] for row in stored.criteria[task["task_id"]]]
     failed = {(r["task_id"], entry_key(r), r["trial"]) for r in stored.responses.values() if r["status"] != "ok"}
     for entry in index["entries"]:
-        for judging, by_trial in held[f"entry-{entry['key']}"]["marks"].items():
+        for judging, by_trial in held[f"entry-{entry['key']}"].items():
             for trial, marks in by_trial.items():
                 found = {place: index["statuses"][mark] for place, mark in zip(places, marks, strict=True)}
                 for (task_id, position), status in found.items():
@@ -157,7 +157,7 @@ def test_no_verdict_is_missing_from_the_list_of_all(held: dict[str, Any], stored
     listed = {
         (entry["key"], int(trial), judging): len(marks) - marks.count("-") - marks.count("n")
         for entry in held["index"]["entries"]
-        for judging, by_trial in held[f"entry-{entry['key']}"]["marks"].items()
+        for judging, by_trial in held[f"entry-{entry['key']}"].items()
         for trial, marks in by_trial.items()
     }
     expected: dict[tuple[str, int, str], int] = defaultdict(int)
@@ -176,7 +176,7 @@ def test_scores_and_bounds_are_those_of_the_marts(drilled: tuple[Job, Path, dict
         }
     index = held["index"]
     for judging, entry in product((each["key"] for each in index["judgings"]), index["entries"]):
-        shown = held[f"scores-{judging}"]["entries"].get(entry["key"], {"values": [None] * len(index["tasks"])})
+        shown = held[f"scores-{judging}"].get(entry["key"], {"values": [None] * len(index["tasks"])})
         for place, task in enumerate(index["tasks"]):
             row = rows.get((judging, entry["key"], task["task_id"]), {"value": None})
             assert shown["values"][place] == (row["value"] and pytest.approx(row["value"], abs=1e-5))

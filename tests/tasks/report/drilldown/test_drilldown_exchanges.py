@@ -20,7 +20,7 @@ from tasks.rules.verdict import reminder
 from tasks.run.judgings import hash_of_template
 from tests.builders import admitted, job_on, row, write_jsonl
 from tests.tasks.report.browser import Visit, visiting
-from tests.tasks.report.drilldown.drilled import answered, drill, rubric, store
+from tests.tasks.report.drilldown.drilled import answered, data, drill, rubric, store
 
 pytestmark = pytest.mark.slow
 TEMPLATE = load_template("default", BENCHMARK.gradings[BENCHMARK.grading])
@@ -152,7 +152,7 @@ def test_tasks_are_found_by_criterion_ids_responses_and_whether_they_are_answere
 ) -> None:
     visit.open(f"tasks.html#words={words}{where}")
 
-    assert visit.page.locator("tbody th a").all_inner_texts() == expected
+    assert visit.page.locator("#tasks .tabulator-row a").all_inner_texts() == expected
 
 
 def test_a_ledger_that_cannot_be_read_costs_the_replies_and_not_the_report(
@@ -161,8 +161,10 @@ def test_a_ledger_that_cannot_be_read_costs_the_replies_and_not_the_report(
     def refuse(folder: Path) -> None:
         raise PipelineError(f"{folder}: is damaged")
 
-    monkeypatch.setattr("tasks.report.drilldown.exchanges.kept_replies", refuse)
+    monkeypatch.setattr("tasks.report.drilldown.replies.kept_replies", refuse)
     drill(job, tmp_path)
 
-    assert not list((tmp_path / "data").glob("replies-*"))
+    assert [{}] * 4 == [
+        each["replies"] for each in data(tmp_path)[f"task-{task_key('t1')}"].values() if "replies" in each
+    ]
     assert "the report has no replies of judges" in capsys.readouterr().err

@@ -49,7 +49,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def grounds(site: Path) -> list[dict[str, Any]]:
     """Those of the first task."""
     held = data(site)
-    assert not any("grounds" in part for name in ("t2", "t3") for part in held[f"task-{task_key(name)}"].values())
+    assert not any(part.get("grounds") for name in ("t2", "t3") for part in held[f"task-{task_key(name)}"].values())
     return [each for part in held[f"task-{task_key('t1')}"].values() for each in part.get("grounds", [])]
 
 

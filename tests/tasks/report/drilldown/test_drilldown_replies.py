@@ -45,9 +45,11 @@ def judged(job: Job, rows: dict[str, list[Row]], at_s: float = OLD_S) -> None:
 
 
 def replies(site: Path, task_id: str = "t1") -> dict[str, list[Any]]:
-    """What the report has of a task's replies: by their place, without the moments."""
-    held = data(site).get(f"replies-{task_key(task_id)}", {})
-    return {place.split(" ", 2)[2]: reply for place, (_, *reply) in held.items()}
+    """What the report has of a task's replies, by their place."""
+    parts = data(site)[f"task-{task_key(task_id)}"]
+    return {
+        place.partition(" ")[2]: reply for each in parts.values() for place, reply in each.get("replies", {}).items()
+    }
 
 
 @pytest.fixture
@@ -126,7 +128,8 @@ def test_a_night_of_one_model_reads_the_replies_of_its_own_verdicts_alone(
     drill(job, site)
 
     assert [set(cells) for cells in looked_up] == [{each["verdict_id"] for each in rows["verdicts"]}]
-    assert len(data(site)[f"replies-{task_key('t1')}"]) == 4
+    assert len(replies(site)) == 2  # of one sampling as of the other
+    drill(job, site)
     drill(job, tmp_path / "afresh")
     assert files(tmp_path / "afresh") == files(site)
 
@@ -145,20 +148,6 @@ def test_the_reply_on_a_verdict_that_failed_again_as_before_is_the_last_one(tmp_
     assert replies(tmp_path / "site") == {"1 0": ["no JSON, again"]}
 
 
-@pytest.mark.parametrize("harm", [None, b"", b'prbench.give("replies","H4sI");\n'])
-def test_replies_that_are_gone_or_broken_in_the_report_are_read_again(
-    job: Job, site: Path, looked_up: list[Collection[str]], harm: bytes | None
-) -> None:
-    whole = files(site)
-    path = site / f"data/replies-{task_key('t1')}.js"
-    path.unlink() if harm is None else path.write_bytes(harm)
-
-    drill(job, site)
-
-    assert len(looked_up) == 1
-    assert files(site) == whole
-
-
 def test_the_report_has_the_replies_that_the_ledger_has_and_no_others(job: Job, site: Path, tmp_path: Path) -> None:
     kept = answered(TASKS[:1], "m1")["verdicts"][0]["verdict_id"]
 
@@ -167,7 +156,7 @@ def test_the_report_has_the_replies_that_the_ledger_has_and_no_others(job: Job, 
 
     assert replies(site) == {"1 0": [f"reply on {kept}"]}
     assert replies(site, "t2") == {}
-    assert {each["task_id"]: each["has_replies"] for each in data(site)["index"]["tasks"]} == {"t1": True, "t2": False}
+    drill(job, site)
     drill(job, tmp_path / "afresh")
     assert files(tmp_path / "afresh") == files(site)
 
@@ -183,6 +172,7 @@ def test_a_ledger_that_could_not_be_read_once_is_read_by_the_next_build(
     assert replies(site) == {}
 
     drill(job, site)
+    drill(job, site)  # what that build left is gone after the next
 
     assert files(site) == whole
 
@@ -197,7 +187,7 @@ def test_of_too_many_verdicts_only_the_replies_of_failed_ones_are_there(
     rows = answered(TASKS[:1], "m2")
     rows["verdicts"][0] |= {"status": "timeout", "value": None}
     judged(job, rows)
-    monkeypatch.setattr("tasks.report.drilldown.exchanges._MOST_VERDICTS", 5)
+    monkeypatch.setattr("tasks.report.drilldown.replies._MOST_VERDICTS", 5)
 
     drill(job, site)
 

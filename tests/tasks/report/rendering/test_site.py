@@ -1,14 +1,16 @@
 """The folder of a report: what is written, kept, and taken away."""
 
+import json
 from pathlib import Path
 from threading import Event, Thread
 
 import pytest
 
-from tasks.report.rendering.site import LIST, Site, only_writer
+from tasks.report.rendering.site import Site, is_whole, only_writer, report_files
 from tasks.rules.errors import UsageError
 
-OWN = {"report.json", LIST}
+OWN = {"report.json"}
+OLD, NEW = "data/0000000000000000.js", "data/0000000000000001.js"
 
 
 def files_of(folder: Path) -> dict[str, str]:
@@ -95,34 +97,44 @@ def test_what_people_put_into_a_report_stays_and_so_do_their_folders(tmp_path: P
     found = files_of(site)
     assert found.keys() - OWN == {"index.html", "figures/stays.csv", *mine}
     assert (site / "empty").is_dir()
-    assert set(found[LIST].split()) == {"index.html", "figures/stays.csv", *OWN}
+    assert report_files(site) == ["figures/stays.csv", "index.html", "report.json"]
 
 
-def test_a_build_that_is_killed_leaves_a_list_with_all_that_it_and_those_before_it_wrote(tmp_path: Path) -> None:
+def test_what_a_killed_build_left_is_removed_by_the_next_one(tmp_path: Path) -> None:
     site = made(tmp_path / "site", "index.html", "old.js")
     (site / "mine.txt").write_text("mine")
-    killed = Site(site)
-    killed.write("new.js", "ours")
+    Site(site).write(NEW, "ours")
     (site / f".{'0' * 32}.tmp").write_text("cut off")
-    with (site / LIST).open("a") as file:
-        file.write("mine.tx")
+    (site / f"data/.{'0' * 32}.tmp").write_text("cut off")
 
-    assert set((site / LIST).read_text().split("\n")) >= {"index.html", "old.js", "new.js"}
     made(site, "index.html")
     assert files_of(site).keys() - OWN == {"index.html", "mine.txt"}
 
 
-def test_a_file_is_in_the_list_before_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    site = Site(tmp_path)
+def test_a_data_file_that_the_report_before_names_is_deleted_by_the_build_after_this_one(tmp_path: Path) -> None:
+    site = made(tmp_path / "site", OLD)
 
-    def die(path: Path, _: bytes) -> None:
-        raise KeyboardInterrupt(path.name)
+    assert files_of(made(site, NEW)).keys() - OWN == {OLD, NEW}
+    assert files_of(made(site, NEW)).keys() - OWN == {NEW}
 
-    monkeypatch.setattr("tasks.report.rendering.site.write_atomically", die)
-    with pytest.raises(KeyboardInterrupt):
-        site.write("page.html", "text")
 
-    assert "page.html" in (tmp_path / LIST).read_text().splitlines()
+def test_only_a_data_file_that_is_there_whole_is_kept(tmp_path: Path) -> None:
+    site = made(tmp_path / "site", OLD, NEW)
+    (site / OLD).write_text("our")
+
+    assert [False, True, False] == [Site(site).keep(name) for name in (OLD, NEW, "data/0000000000000002.js")]
+    assert not is_whole(site)
+    assert is_whole(made(site, OLD, NEW))
+
+
+def test_a_report_of_november_is_replaced_whole(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/task-0.js").write_text("ours")
+    (tmp_path / "mine.txt").write_text("mine")
+    (tmp_path / "report.json").write_text('{"format": "prbench-report", "version": 2}')
+    (tmp_path / "report-files.txt").write_text("data/task-0.js\nreport.json\nreport-files.txt\n")
+
+    assert files_of(made(tmp_path, "index.html")).keys() - OWN == {"index.html", "mine.txt"}
 
 
 def test_the_same_pages_leave_the_same_bytes_in_whatever_order_they_came(tmp_path: Path) -> None:
@@ -140,8 +152,9 @@ def test_links_in_a_report_are_left_alone_and_never_followed(tmp_path: Path) -> 
     (site / "shelf").symlink_to(tmp_path / "nothing-in-it")
     (tmp_path / "nothing-in-it").mkdir()
     (site / "other").symlink_to(elsewhere)
-    with (site / LIST).open("a") as file:
-        file.write(f"other/mine.txt\n../elsewhere/mine.txt\n{elsewhere}/mine.txt\n")
+    names = ("other/mine.txt", "../elsewhere/mine.txt", str(elsewhere / "mine.txt"))
+    mark = json.loads((site / "report.json").read_text())
+    (site / "report.json").write_text(json.dumps(mark | {"files": dict.fromkeys(names, 4)}))
 
     made(site, "index.html")
 
