@@ -15,8 +15,9 @@ from flows.run.outcomes import KILLED, RUNNING
 from tasks.aggregate.intervals import stale_intervals
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
+from tasks.figures.queries import JUDGING
+from tasks.figures.scope import labelled_judgings
 from tasks.maintain import run_cost
-from tasks.report.content.edition import JUDGING, labelled_judgings
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.run.coverage import Covered, coverage
 from warehouse import Reader, Warehouse, WarehouseError

@@ -13,10 +13,10 @@ from dataclasses import replace
 from typing import Any
 
 from tasks.console import notice
+from tasks.figures.scope import task_key
 from tasks.llm.ledger.files import deletion_mark
 from tasks.llm.ledger.ledger import KeptReply, kept_replies
 from tasks.prompts import shipped_templates
-from tasks.report.content.edition import task_key
 from tasks.report.drilldown.packing import handed_over, unpacked, write_data
 from tasks.report.drilldown.subjects import Subjects
 from tasks.report.drilldown.task_files import Names, Wanted

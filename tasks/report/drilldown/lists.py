@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.report.content.edition import criterion_key, task_key
-from tasks.report.content.figures import Breakdown
+from tasks.figures.figure import Breakdown
+from tasks.figures.scope import criterion_key, task_key
 from tasks.report.drilldown.packing import write_data
 from tasks.report.drilldown.subjects import STATUSES, UNKNOWN, Row, Subjects
 from tasks.report.rendering.site import Site

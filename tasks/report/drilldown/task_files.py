@@ -20,7 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 import sql
-from tasks.report.content.edition import task_key
+from tasks.figures.scope import task_key
 from tasks.report.drilldown.markdown import as_html
 from tasks.report.drilldown.packing import handed_over, packed, script
 from tasks.report.drilldown.subjects import Subjects
@@ -84,7 +84,7 @@ def digest(*texts: str) -> str:
 @cache
 def _program() -> str:
     """Changes with this package, with the queries and models behind its rows, and with the libraries that make them."""
-    queries = (sql.FOLDER / f"report/{name}.sql" for name in ("drilldown", "shared"))
+    queries = (sql.FOLDER / f"{name}.sql" for name in ("report/drilldown", "figures/shared"))
     sources = [*Path(__file__).parent.glob("*.py"), *queries]
     texts = [path.read_text(encoding="utf-8") for path in sorted(sources)]
     libraries = [version("pyromark"), version("nh3"), version("duckdb"), version("isal")]

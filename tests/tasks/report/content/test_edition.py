@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from flows.report import write_report
 from tasks.config.job import Job
-from tasks.report.content.edition import _labelled, open_edition
+from tasks.figures.scope import _labelled, open_scope
 from tests.builders import row
 from tests.tasks.report.made_up.contenders import NIGHTS
 from tests.tasks.report.made_up.editions import edition_of
@@ -50,7 +50,7 @@ def test_samplings_and_configurations_of_one_model_are_told_apart_by_what_differ
 @pytest.mark.parametrize(("vintage", "nights"), [(None, {"base", NIGHTS[-1]}), ("all", {"base", *NIGHTS})])
 def test_the_latest_samplings_are_shown_unless_asked(world_job: Job, vintage: str | None, nights: set[str]) -> None:
     with Warehouse(world_job.warehouse).reader() as reader:
-        edition = open_edition(world_job, reader, vintage)
+        edition = open_scope(world_job, reader, vintage)
 
     assert {entry["vintage"] for entry in edition.entries} == nights
     assert edition.main == world_job.settings.judges[0].label
@@ -58,7 +58,7 @@ def test_the_latest_samplings_are_shown_unless_asked(world_job: Job, vintage: st
 
 def test_after_a_new_template_the_judge_as_configured_comes_first(world_job: Job) -> None:
     with Warehouse(world_job.warehouse).reader() as reader:
-        edition = open_edition(world_job, reader)
+        edition = open_scope(world_job, reader)
         (now,) = [each for each in edition.judgings if each["judging"] == edition.main]
         # What was judged more under an earlier template stands before it.
         before = {**now, "template_hash": "an earlier one", "judging": "strict-judge template an earli"}

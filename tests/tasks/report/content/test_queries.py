@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sql
-from tasks.report.content.edition import Rows, filled, literal
-from tasks.report.pages import PAGES
+from tasks.figures.queries import Rows, filled, literal
+from tasks.figures.shown import PAGES
 from tests.tasks.report.made_up.attacks import ATTACKS
 
 # DuckDB keeps no NUL in a string; the contracts store none.
@@ -56,9 +56,9 @@ def test_a_value_that_looks_like_a_place_is_not_filled_again() -> None:
     assert "benchmark = '$revision' and dataset_revision = '$benchmark'" in text
 
 
-def test_a_figure_has_the_only_query_of_its_name_on_the_pages() -> None:
-    pages = [path.stem for path in (sql.FOLDER / "report").glob("*.sql") if path.stem != "shared"]
-    names = Counter(name for page in pages for name in sql.queries(f"report/{page}"))
-    figures = [figure for page in PAGES for figure in page.figures]
+def test_a_figure_has_the_only_query_of_its_name() -> None:
+    files = [path.stem for path in (sql.FOLDER / "figures").glob("*.sql") if path.stem not in {"shared", "scope"}]
+    names = Counter(name for file in files for name in sql.queries(f"figures/{file}"))
+    figures = [figure for page in PAGES for figure in page.figures if not figure.relation]
 
     assert [] == [figure.name for figure in figures if not figure.query and names[figure.name] != 1]

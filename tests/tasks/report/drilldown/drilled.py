@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.config.job import Job
-from tasks.report.content.edition import Edition, open_edition
+from tasks.figures.scope import Scope, open_scope
 from tasks.report.drilldown.packing import handed_over, unpacked
 from tasks.report.drilldown.task_files import Renewed
 from tasks.report.drilldown.writing import NAVIGATED, write_drilldown
@@ -24,14 +24,14 @@ _EARLIER = """
 def drill(job: Job, folder: Path) -> Renewed:
     """Write the drill-down alone, with every earlier sampling beside the latest ones."""
     with Warehouse(job.warehouse).reader() as reader:
-        site, edition = Site(folder), open_edition(job, reader)
+        site, edition = Site(folder), open_scope(job, reader)
         copy_assets(site)
         renewed = write_drilldown(edition, site, common(edition), earlier(reader, edition))
         site.finish()
     return renewed
 
 
-def common(edition: Edition) -> dict[str, Any]:
+def common(edition: Scope) -> dict[str, Any]:
     """What every page says."""
     return {
         "heading": "A report", "pages": NAVIGATED, "main": edition.main, "footer": "",
@@ -40,7 +40,7 @@ def common(edition: Edition) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def earlier(reader: Reader, edition: Edition) -> list[Row]:
+def earlier(reader: Reader, edition: Scope) -> list[Row]:
     """Every sampling that has verdicts and is none of the edition's."""
     known = {(each["model"], each["model_config_hash"], each["vintage"]) for each in edition.entries}
     return [

@@ -2,12 +2,10 @@
 
 from functools import partial
 
-import altair as alt
-
-from tasks.report.content.figures import Figure, Page, Plot, Rows, columns
-from tasks.report.drawing import charts
-from tasks.report.drawing.charts import chart_of, hue, number_tips, sign
-from tasks.report.drawing.plots import by_judge_and_split, by_value, names_in_order
+from tasks.figures import charts
+from tasks.figures.charts import Plot, by_judge_and_split, by_value, names_in_order
+from tasks.figures.columns import Rows, columns
+from tasks.figures.figure import Figure, Page
 
 _MOST_AROUND = 8
 """Tasks on either side of the border that are drawn."""
@@ -22,25 +20,7 @@ def panels_of_models(rows: Rows) -> list[str]:
 
 def certainty(rows: Rows) -> list[Plot]:
     """A dot for each task, a chart for each field: how hard it is, and how surely it is selected."""
-    return by_value([row for row in rows if row["inclusion_probability"] is not None], "field", _certainty)
-
-
-def _certainty(rows: Rows) -> alt.TopLevelMixin:
-    placed = [{**row, "place": _PLACES[not row["is_selected"]]} for row in rows]
-    base = chart_of(placed, "place", "task_id", "topic", "mean_score", "inclusion_probability", "rank")
-    bounds = [base.mark_rule(strokeDash=[4, 3], color="gray").encode(y=alt.datum(share)) for share in (0.05, 0.95)]
-    dots = base.mark_point(filled=True, size=45, opacity=0.75).encode(
-        x=alt.X("mean_score:Q", title="Mean score over the panel", scale=alt.Scale(zero=False, padding=10)),
-        y=alt.Y("inclusion_probability:Q", title="Selected by share of panels", axis=alt.Axis(format=".0%")),
-        color=hue("place", _PLACES),
-        shape=sign("place", _PLACES),
-        tooltip=[
-            alt.Tooltip("task_id:N", title="task"), alt.Tooltip("topic:N", title="topic"),
-            *number_tips({"rank": "rank", "mean_score": "mean score"}),
-            *number_tips({"inclusion_probability": "selected by"}, percent=True),
-        ],
-    )  # fmt: skip
-    return alt.layer(*bounds, dots).properties(height=240)
+    return by_value([row for row in rows if row["inclusion_probability"] is not None], "field", charts.certainty)
 
 
 def members_and_border(rows: Rows) -> Rows:

@@ -27,6 +27,13 @@ where benchmark = $benchmark
     and dataset_revision = $revision
     and (len($splits::varchar[]) = 0 or list_contains($splits::varchar[], split));
 
+-- name: shown_sets
+-- One row: a set of tasks that is shown: a split, or an own hard selection. Both
+-- are where $is_hard is NULL.
+select split, false as is_own_hard, is_hard from shown_splits where not coalesce($is_hard, false)
+union all
+select unnest($own_hard_splits::varchar[]), true, true where coalesce($is_hard, true);
+
 -- name: shown_tasks
 -- One row: a task that the report is of.
 select distinct task_id

@@ -1,8 +1,9 @@
 """What models and people say of tasks and rubrics: labels of tasks, and reviews of criteria."""
 
-from tasks.report.content.figures import Column, Figure, Page, Plot, Rows, columns, ends, interval
-from tasks.report.drawing import charts
-from tasks.report.drawing.plots import by_value, names_in_order, range_of
+from tasks.figures import charts
+from tasks.figures.charts import Plot, by_value, names_in_order, range_of
+from tasks.figures.columns import Column, Rows, columns, ends, interval
+from tasks.figures.figure import Figure, Page
 
 _PAIR = columns("kind annotator compared_with", kind="Kind of label")
 _TRUST = (

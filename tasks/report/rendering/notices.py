@@ -1,111 +1,32 @@
-"""The overview: who leads, how surely, and what one should know before one quotes a figure of the report."""
+"""The size of a report, and what one should know before one quotes a figure of it."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal
 
+from tasks.figures.scope import Scope
 from tasks.llm.embedded import is_embedded
-from tasks.report.content.edition import Edition, task_address
-from tasks.report.content.figures import Column, Figure, Page, Row, Rows, columns, ends
-from tasks.report.drawing import charts
-from tasks.report.drawing.plots import by_value
 from tasks.rules.text.numbers import counted
 from tasks.rules.verdict import TERNARY_AS_BINARY
 
-_LEADERBOARD = (
-    *columns(
-        "judging split rank model mean_score ci_low ci_high raw_mean_score raw_ci_low raw_ci_high "
-        "rank_low rank_high mean_lower mean_upper n_tasks n_tasks_full n_tasks_wanted n_tasks_ranked coverage n_trials "
-        "met_share mean_chars_alnum answers_usd",
-        mean_chars_alnum="Characters",
-    ),
-    Column("judging_usd", "judging", "usd", "Cost"),
-)
 
-
-_CHANGES = (
-    *columns("judging model split difference"),
-    *ends("ci"),
-    *columns("p_adjusted is_significant earlier later earlier_mean later_mean n_tasks"),
-)
-
-
-_CHANGED_TASKS = columns("judging model task_id difference topic earlier later earlier_score later_score")
-
-
-def side_by_side(rows: Rows) -> list[dict[str, Any]]:
-    """The rows with the address of a page that sets the answers of then and now side by side."""
-    return [
-        dict(row) | {"address": task_address(row["task_id"], _sampling(row, "earlier"), _sampling(row, "later"))}
-        for row in rows
-    ]
-
-
-def _sampling(row: Row, which: str) -> dict[str, Any]:
-    return {"model": row["model_label"], "model_config_hash": row["model_config_hash"], "vintage": row[which]}
-
-
-def facts(edition: Edition) -> list[tuple[str, str, str]]:
+def facts(scope: Scope) -> list[tuple[str, str, str]]:
     """The size of it: (what, how much, a note beside it)."""
-    (row,) = edition.rows("overview/facts")
+    (row,) = scope.rows("overview/facts")
     usd = (row["responses_usd"] or 0) + (row["verdicts_usd"] or 0)
     is_priced = row["responses_usd"] is not None or row["verdicts_usd"] is not None
-    judges = {judging["judge"] for judging in edition.judgings}
-    ways = f"in {len(edition.judgings):,} ways" if len(edition.judgings) > len(judges) else ""
+    judges = {judging["judge"] for judging in scope.judgings}
+    ways = f"in {len(scope.judgings):,} ways" if len(scope.judgings) > len(judges) else ""
     unpriced = row["n_responses_unpriced"] + row["n_verdicts_unpriced"]
     return [
         ("Tasks", f"{row['n_tasks']:,}", counted(row["n_criteria"] or 0, "criterion", "criteria")),
-        ("Models", f"{len(edition.entries):,}", ""),
+        ("Models", f"{len(scope.entries):,}", ""),
         ("Judges", f"{len(judges):,}", ways),
         ("Responses", f"{row['n_responses']:,}", f"{row['n_responses_failed']:,} failed"),
         ("Verdicts", f"{row['n_verdicts']:,}", f"{row['n_failed']:,} failed"),
         ("Cost", f"${usd:,.2f}" if is_priced else "unknown", f"{unpriced:,} of unknown price" if unpriced else ""),
     ]
-
-
-OVERVIEW = Page(
-    "index",
-    "Overview",
-    "Which model scores best, how certain that is, and what the scores are based on.",
-    (
-        Figure(
-            "leaderboard",
-            "Leaderboard",
-            "Mean $score on each split, with its 95 % interval for other tasks of the same kind. A task's score is the "
-            "mean over its complete trials. Ranks compare models on the tasks for which every ranked model has a "
-            "complete trial, before a mean below 0 is clipped. Possible ranks are those that the intervals allow; a "
-            "model is tied with the leader if it could be first. `prbench diff` compares two models task by task, "
-            "which can find a difference between models that are tied here. A model without a score has no verdicts by "
-            "the judge. The $score of a response is $formula: $explained",
-            _LEADERBOARD,
-        ),
-        Figure(
-            "changes",
-            "What changed",
-            "Each model's latest vintage (or the one that this report shows) compared with its previous comparable "
-            "one, by the same judge, on the tasks with a complete trial in both. A difference is significant if its "
-            "p-value, corrected for all rows (Holm), is at most 0.05; the interval is not corrected.",
-            _CHANGES,
-            partial(by_value, column="split", draw=charts.intervals, value="difference", title="Difference", zero=True),
-            empty="No model has two vintages to compare. That takes two vintages that the same judge decided in the "
-            "same way, with tasks that have a complete trial in both.",
-            is_table=True,
-        ),
-        Figure(
-            "changed_tasks",
-            "Where it changed",
-            "The tasks behind each significant change: for each model the ten that changed most in the same direction. "
-            "A task's link shows the earlier and the latest responses side by side, with flipped verdicts marked.",
-            _CHANGED_TASKS,
-            empty="There is no significant change.",
-            is_table=True,
-            listed=side_by_side,
-        ),
-    ),
-    template="index.html",
-)
 
 
 _NAMED = 4
@@ -124,13 +45,13 @@ class Notice:
     link: str
 
 
-def notices(edition: Edition) -> list[Notice]:
-    """The notices of an edition, the gravest first; if there is nothing to know, that."""
+def notices(scope: Scope) -> list[Notice]:
+    """The notices of an scope, the gravest first; if there is nothing to know, that."""
     parts = (_embedded, _answers, _verdicts, _hiding, _drifted, _changed, _quality, _coverage, _narrowed)
-    found = [notice for part in parts for notice in part(edition)]
+    found = [notice for part in parts for notice in part(scope)]
     found.sort(key=lambda notice: ("bad", "warn", "good").index(notice.level))
     if all(notice.level == "good" for notice in found):
-        bar = f"{edition.job.settings.coverage.min:.0%}"
+        bar = f"{scope.job.settings.coverage.min:.0%}"
         return [
             *found,
             Notice("good", f"All checks passed, and every model has a coverage of at least {bar}.", "data.html"),
@@ -138,17 +59,17 @@ def notices(edition: Edition) -> list[Notice]:
     return found
 
 
-def _embedded(edition: Edition) -> Iterable[Notice]:
-    settings = edition.job.settings
-    judges = {judging["judge"] for judging in edition.judgings}
+def _embedded(scope: Scope) -> Iterable[Notice]:
+    settings = scope.job.settings
+    judges = {judging["judge"] for judging in scope.judgings}
     if found := [judge.label for judge in settings.judges if is_embedded(judge.name) and judge.label in judges]:
         text = f"{_some(found)} is the embedded model, far too small to judge: scores only show that all works."
         yield Notice("bad", text, "judges.html")
 
 
-def _answers(edition: Edition) -> Iterable[Notice]:
+def _answers(scope: Scope) -> Iterable[Notice]:
     """Whose answers failed to a grave part, who has answers and no scores, or that nobody has answered at all."""
-    rows = edition.rows("overview/answered")
+    rows = scope.rows("overview/answered")
     unjudged = [row["model"] for row in rows if not row["n_judged"] and row["n_failed"] < row["n_answers"]]
     if not rows:
         yield Notice("warn", "There are no responses yet, so there is nothing to rank.", "data.html")
@@ -164,10 +85,10 @@ def _answers(edition: Edition) -> Iterable[Notice]:
             yield Notice("bad", text, "length-and-cost.html#answer_tokens")
 
 
-def _verdicts(edition: Edition) -> Iterable[Notice]:
+def _verdicts(scope: Scope) -> Iterable[Notice]:
     """Judges whose verdicts failed to a grave part."""
     by_grader: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for row in edition.rows("judges/judge_failures"):
+    for row in scope.rows("judges/judge_failures"):
         by_grader[row["grader"]].append(row)
     for grader, rows in by_grader.items():
         failures = [row for row in rows if row["is_failure"]]
@@ -179,10 +100,10 @@ def _verdicts(edition: Edition) -> Iterable[Notice]:
             yield Notice("bad", text, "judges.html#judge_failures")
 
 
-def _hiding(edition: Edition) -> Iterable[Notice]:
+def _hiding(scope: Scope) -> Iterable[Notice]:
     """Whose verdicts a tool made that stores failed judge calls as decisions, or may."""
     by_judge: dict[tuple[str, bool], list[str]] = defaultdict(list)
-    for row in edition.rows("overview/hiding"):
+    for row in scope.rows("overview/hiding"):
         by_judge[row["judge"], row["is_known"]].append(row["model"])
     for (judge, is_known), models in by_judge.items():
         said = (
@@ -193,17 +114,17 @@ def _hiding(edition: Edition) -> Iterable[Notice]:
         yield Notice("warn", f"Verdicts of {judge} on {_some(models)} were imported{said}.", "judges.html")
 
 
-def _narrowed(edition: Edition) -> Iterable[Notice]:
-    if edition.narrowed_to:
+def _narrowed(scope: Scope) -> Iterable[Notice]:
+    if scope.narrowed_to:
         text = (
-            f"This report shows only {edition.narrowed_to}. It includes own hard selections if all their tasks are in "
+            f"This report shows only {scope.narrowed_to}. It includes own hard selections if all their tasks are in "
             "it, and leaves out figures that are measured over all splits at once."
         )
         yield Notice("warn", text, "data.html")
 
 
-def _drifted(edition: Edition) -> Iterable[Notice]:
-    for row in edition.rows("overview/drifted"):
+def _drifted(scope: Scope) -> Iterable[Notice]:
+    for row in scope.rows("overview/drifted"):
         text = (
             f"{row['judge']} has drifted: in {row['night']} only {row['agreement']:.1%} of its verdicts on the control "
             "set were the same as at first, so score changes of that night may come from the judge."
@@ -211,10 +132,10 @@ def _drifted(edition: Edition) -> Iterable[Notice]:
         yield Notice("bad", text, "judges.html#judge_drift")
 
 
-def _changed(edition: Edition) -> Iterable[Notice]:
+def _changed(scope: Scope) -> Iterable[Notice]:
     splits: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-    for row in edition.rows("overview/changes"):
-        if row["is_significant"] and row["judging"] == edition.main:
+    for row in scope.rows("overview/changes"):
+        if row["is_significant"] and row["judging"] == scope.main:
             verb = "fell" if row["difference"] < 0 else "rose"
             splits[row["model"], verb, row["earlier"]].append(
                 f"by {abs(row['difference']):.3f} on {row['split']} "
@@ -225,10 +146,10 @@ def _changed(edition: Edition) -> Iterable[Notice]:
         yield Notice("bad" if verb == "fell" else "good", text, "#changes")
 
 
-def _quality(edition: Edition) -> Iterable[Notice]:
-    (facts,) = edition.rows("overview/facts")
+def _quality(scope: Scope) -> Iterable[Notice]:
+    (facts,) = scope.rows("overview/facts")
     refused = f"{counted(facts['n_refused'], 'task')} refused and left out of all scores" if facts["n_refused"] else ""
-    failed = edition.rows("overview/last_checks")
+    failed = scope.rows("overview/last_checks")
     kinds: tuple[tuple[Level, str], ...] = (("bad", "policy fail or quarantine"), ("warn", "warnings"))
     for level, policy in kinds:
         rows = [row for row in failed if (row["severity"] == "warn") == (level == "warn")]
@@ -239,16 +160,16 @@ def _quality(edition: Edition) -> Iterable[Notice]:
             yield Notice("warn", f"{refused}.", "data.html")
 
 
-def _coverage(edition: Edition) -> Iterable[Notice]:
-    rows = edition.rows("overview/leaderboard")
+def _coverage(scope: Scope) -> Iterable[Notice]:
+    rows = scope.rows("overview/leaderboard")
     # People and imported verdicts cover what they cover; the bar is for judges that are asked for all.
-    configured = {judge.label for judge in edition.job.settings.judges}
-    called = [judging for judging in edition.judgings if judging["grading"] != TERNARY_AS_BINARY]
-    asked = {judging["judging"] for judging in called if judging["judge"] in configured} or {edition.main}
+    configured = {judge.label for judge in scope.job.settings.judges}
+    called = [judging for judging in scope.judgings if judging["grading"] != TERNARY_AS_BINARY]
+    asked = {judging["judging"] for judging in called if judging["judge"] in configured} or {scope.main}
     judged = [row for row in rows if row["coverage"] and not row["is_own_hard"]]  # of the others `_answers` speaks
     if low := [row for row in judged if row["is_below_bar"] and row["judging"] in asked]:
         names = dict.fromkeys(f"{row['model']} by {row['judging']}" for row in low)
-        bar = f"{edition.job.settings.coverage.min:.0%}"
+        bar = f"{scope.job.settings.coverage.min:.0%}"
         text = f"Coverage below {bar}, so the scores are based on only part of a split: {_some(list(names))}."
         yield Notice("warn", text, "#leaderboard")
     if parts := [row for row in rows if row["n_tasks_skipped"]]:

@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from tasks.report.content.figures import Figure, Page, Plot, Rows, columns
-from tasks.report.drawing import charts
-from tasks.report.drawing.plots import by_judge_and_split
+from tasks.figures import charts
+from tasks.figures.charts import Plot, by_judge_and_split
+from tasks.figures.columns import Rows, columns
+from tasks.figures.figure import Figure, Page
 
 _MOST_POINTS = 10
 """Samplings of a model that the table lists; the CSV has all."""

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 
-from tasks.report.content.figures import Breakdown, Figure, Page, Plot, Rows, columns, score_word
-from tasks.report.drawing import charts
-from tasks.report.drawing.plots import by_split, names_in_order, on_full_splits, range_of
+from tasks.figures import charts
+from tasks.figures.charts import Plot, by_split, names_in_order, on_full_splits, range_of
+from tasks.figures.columns import Rows, columns
+from tasks.figures.figure import Breakdown, Figure, Page, score_word
 
 _CRITICAL_COLUMNS = columns(
     "judging split model missed_share missed_ci_low missed_ci_high is_critical_small n_critical "

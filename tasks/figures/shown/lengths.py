@@ -2,9 +2,10 @@
 
 from functools import partial
 
-from tasks.report.content.figures import Figure, Page, Plot, Rows, columns
-from tasks.report.drawing import charts
-from tasks.report.drawing.plots import by_split, listed, on_full_splits, range_of
+from tasks.figures import charts
+from tasks.figures.charts import Plot, by_split, listed, on_full_splits, range_of
+from tasks.figures.columns import Rows, columns
+from tasks.figures.figure import Figure, Page
 
 _UNKNOWN = "An unknown price is left out, not counted as 0."
 

@@ -3,8 +3,9 @@
 from collections import defaultdict
 from typing import Any
 
-from tasks.report.content.edition import Edition, task_address
-from tasks.report.content.figures import Column, Figure, Page, columns, ends
+from tasks.figures.columns import Column, columns, ends
+from tasks.figures.figure import Figure, Page
+from tasks.figures.scope import Scope, task_address
 
 MOST_CRITERIA = 25
 """So many criteria of a leaf are listed; all of them are in the table `capability_members`."""
@@ -45,21 +46,21 @@ SCORE_COLUMNS = (*columns("judging model"), *_SCORE)
 """The table of a node."""
 
 
-def trees(edition: Edition) -> list[dict[str, Any]]:
+def trees(scope: Scope) -> list[dict[str, Any]]:
     """The roots, with all that is under them; none in a report of some splits, since trees are of all tasks."""
-    if edition.narrowed_to:
+    if scope.narrowed_to:
         return []
     scores: dict[str, list[dict[str, Any]]] = defaultdict(list)
     criteria: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in edition.rows("capabilities/capability_scores"):
+    for row in scope.rows("capabilities/capability_scores"):
         scores[row["node_id"]].append(row)
-    query = edition.asked("capabilities/criteria", {"most_criteria": MOST_CRITERIA})
-    for row in edition.reader.rows(query):
+    query = scope.asked("capabilities/criteria", {"most_criteria": MOST_CRITERIA})
+    for row in scope.reader.rows(query):
         address = task_address(row["task_id"], criterion_id=row["criterion_id"])
         criteria[row["node_id"]].append({**row, "address": address})
     nodes: dict[str, dict[str, Any]] = {}
     roots: list[dict[str, Any]] = []
-    for row in edition.rows("capabilities/nodes"):
+    for row in scope.rows("capabilities/nodes"):
         own = {"scores": scores[row["node_id"]], "criteria": criteria[row["node_id"]]}
         node = nodes[row["node_id"]] = {"row": row, "children": [], **own}
         (roots if row["parent_id"] is None else nodes[row["parent_id"]]["children"]).append(node)

@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from tasks.report.content.edition import task_address
-from tasks.report.content.figures import Column, Figure, Kind, Page, Plot, Rows, columns, ends, score_word
-from tasks.report.drawing import charts
-from tasks.report.drawing.plots import by_split, by_value, names_in_order, on_full_splits
+from tasks.figures import charts
+from tasks.figures.charts import Plot, by_split, by_value, names_in_order, on_full_splits
+from tasks.figures.columns import Column, Kind, Rows, columns, ends
+from tasks.figures.figure import Figure, Page, score_word
+from tasks.figures.scope import task_address
 
 _TRUST = (
     "The 95 % interval is for other tasks of the same kind, not for another run: one trial does not show how much a "

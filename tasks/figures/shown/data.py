@@ -5,9 +5,10 @@ from datetime import UTC
 from functools import partial
 from typing import Any
 
-from tasks.report.content.figures import Breakdown, Column, Figure, Page, Plot, Rows, columns
-from tasks.report.drawing import charts
-from tasks.report.drawing.plots import by_split, on_full_splits, range_of
+from tasks.figures import charts
+from tasks.figures.charts import Plot, by_split, on_full_splits, range_of
+from tasks.figures.columns import Column, Rows, columns
+from tasks.figures.figure import Breakdown, Figure, Page
 from tasks.rules.text.numbers import counted
 
 _MOST_REFUSALS = 200

@@ -1,10 +1,9 @@
 """What people and a strong judge correct: a cheap judge with a strong one behind it, and scores that labels debias."""
 
-import altair as alt
-
-from tasks.report.content.figures import Figure, Page, Plot, Rows, columns, ends, interval, score_word
-from tasks.report.drawing import charts
-from tasks.report.drawing.plots import by_split, by_value, on_full_splits
+from tasks.figures import charts
+from tasks.figures.charts import Plot, by_split, by_value, on_full_splits
+from tasks.figures.columns import Rows, columns, ends, interval
+from tasks.figures.figure import Figure, Page, score_word
 
 _ENDS = ("agreement_ci_low", "agreement_ci_high")
 
@@ -14,7 +13,7 @@ def cost_against_agreement(rows: Rows) -> list[Plot]:
     return by_value([row for row in rows if row["is_on_front"]], "cascade", _front)
 
 
-def _front(rows: Rows) -> alt.TopLevelMixin:
+def _front(rows: Rows) -> charts.Chart:
     has_cost = all(row["thousand_usd"] for row in rows)
     named = [
         # Which categories they are is in the table.

@@ -2,10 +2,11 @@
 
 from functools import partial
 
-from tasks.report.content.figures import Column, Figure, Page, Plot, Row, Rows, columns
-from tasks.report.drawing import charts
-from tasks.report.drawing.plots import by_value, names_in_order, range_of
-from tasks.report.pages.corrections import DECISIONS
+from tasks.figures import charts
+from tasks.figures.charts import Plot, by_value, names_in_order, range_of
+from tasks.figures.columns import Column, Row, Rows, columns
+from tasks.figures.figure import Figure, Page
+from tasks.figures.shown.corrections import DECISIONS
 
 _MOST_PAIRS = 3
 """Pairs of graders that are drawn where all of them would be too many to distinguish."""

@@ -6,29 +6,26 @@ what ran.
 """
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import count
-from typing import Any, Self
+from typing import Any
 from urllib.parse import urlencode
 
-import sql
 from expectations.suites import all_expectations
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
-from tasks.report.content.figures import Breakdown
+from tasks.figures.figure import Breakdown, Figure
+from tasks.figures.queries import JUDGING, SAMPLING, Rows, filled, of_relation
 from tasks.rules.identity import digest
 from tasks.rules.verdict import TERNARY_AS_BINARY
 from tasks.run.judgings import first_judging
-from warehouse import Reader, quoted
+from warehouse import Reader
 
 _HEX = 16
-SAMPLING = ("model", "model_config_hash", "vintage")
-JUDGING = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
 
 
 def task_key(task_id: str) -> str:
@@ -68,82 +65,14 @@ def task_address(
 
 
 @dataclass(frozen=True)
-class Rows:
-    """A small table that a query reads: `from $name as alias (column, ...)`."""
-
-    rows: tuple[tuple[Any, ...], ...]
-    width: int
-
-    @classmethod
-    def of(cls, records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Self:
-        """Some columns of records, in this order."""
-        return cls(tuple(tuple(record[column] for column in columns) for record in records), len(columns))
-
-    @property
-    def literal(self) -> str:
-        """The table as SQL text; without rows it still has to have its columns."""
-        if not self.rows:
-            return f"(select {', '.join(['null'] * self.width)} where false)"
-        return "(values\n    " + ",\n    ".join(f"({_listed(row)})" for row in self.rows) + "\n)"
-
-
-def filled(name: str, values: Mapping[str, Any]) -> str:
-    """The text of a figure's query, or of `<page>/<name>`, with the steps that it reads and a literal for each `$name`.
-
-    Raises:
-        KeyError: the query asks for something that is not given.
-    """
-    query, shared = sql.read(f"report/{name}") if "/" in name else _by_name()[name], sql.queries("report/shared")
-    text = sql.with_steps(query, {step: shared[step] for step in _steps(query)})
-    return re.sub(r"\$([a-z_]+)", lambda found: literal(values[found[1]]), text)
-
-
-@cache
-def _by_name() -> dict[str, str]:
-    """The queries of all pages: those of figures have their names; the shared steps may have the same."""
-    pages = sorted(path.stem for path in (sql.FOLDER / "report").glob("*.sql") if path.stem != "shared")
-    return {name: query for page in pages for name, query in sql.queries(f"report/{page}").items()}
-
-
-def _steps(query: str) -> list[str]:
-    """The steps of `sql/report/shared.sql` that a query reads, each after those that it reads itself."""
-    shared = sql.queries("report/shared")
-    found: dict[str, None] = {}
-    for step in re.findall(r"\b(?:from|join) (\w+)", query):
-        if step in shared:
-            found |= dict.fromkeys([*_steps(shared[step]), step])
-    return list(found)
-
-
-def literal(value: Any) -> str:
-    """A value as SQL text."""
-    match value:
-        case None:
-            return "null"
-        case bool() | int():
-            return str(value).lower()
-        case float():  # with an exponent: without one it would be a decimal, which charts do not take for a number
-            return f"{value!r}" if "e" in repr(value) else f"{value!r}e0"
-        case Rows():
-            return value.literal
-        case list() | tuple():
-            return f"[{_listed(value)}]"
-        case _:
-            return quoted(value)
-
-
-def _listed(values: Any) -> str:
-    return ", ".join(map(literal, values))
-
-
-@dataclass(frozen=True)
-class Edition:
+class Scope:
     """A job's data-set revision as one published state shows it.
 
     An *entry* is one sampling of one configured model (the latest, unless others are asked for); a *judging* is a judge
     with its configuration, template, grading and repetition. Both go by labels that are unique in the report; the
     judging that most rests on is `main`. `changes` are comparisons of latest vintages with earlier ones that somebody
-    else has drawn. `living` are the runs whose processes lived just before the state was opened.
+    else has drawn. `living` are the runs whose processes lived just before the state was opened. `is_hard` is whether
+    figures are about the own hard selections instead of the splits, `score` a score that is asked for.
     """
 
     job: Job
@@ -154,6 +83,9 @@ class Edition:
     judgings: tuple[Mapping[str, Any], ...]
     changes: tuple[Mapping[str, Any], ...] = ()
     living: tuple[str, ...] = ()
+    vintage: str | None = None
+    is_hard: bool = False
+    score: str | None = None
 
     def has_rows(self, table: str) -> bool:
         """Whether a table has rows on the benchmark and the revision."""
@@ -165,9 +97,13 @@ class Edition:
         """What the queries below `sql/report/` may ask for, by name."""
         expectations = all_expectations(self.benchmark.invariants)
         return {
-            "score": self.benchmark.primary_score.score_name,
-            "label_score": self.benchmark.criteria_score.score_name,
+            "score": self.score or self.benchmark.primary_score.score_name,
+            "label_score": self.score or self.benchmark.criteria_score.score_name,
             **self.given_members,
+            "is_hard": self.is_hard,
+            "vintage": self.vintage,
+            "models": list(self.job.named_models or ()),
+            "judges": list(self.job.named_judges or ()),
             "selections": [each["selection_id"] for each in self.selections],
             "own_hard_splits": [each["split"] for each in self.selections],
             "bar": self.job.settings.coverage.min,
@@ -189,13 +125,13 @@ class Edition:
     @cached_property
     def selections(self) -> tuple[Mapping[str, Any], ...]:
         """The own hard selections that are shown: those of which every task belongs to the report."""
-        return tuple(self.reader.rows(filled("edition/selections", self.given_members)))
+        return tuple(self.reader.rows(filled("scope/selections", self.given_members)))
 
     @cached_property
     def narrowed_to(self) -> str:
         """The splits whose tasks alone the report is of, for a sentence; empty where it is of all tasks."""
         splits = self.job.settings.dataset.splits
-        (left_out,) = self.reader.rows(filled("edition/left_out", self.given_members)) if splits else ({"n_tasks": 0},)
+        (left_out,) = self.reader.rows(filled("scope/left_out", self.given_members)) if splits else ({"n_tasks": 0},)
         return f"split{'s' if len(splits) > 1 else ''} {', '.join(splits)}" if left_out["n_tasks"] else ""
 
     @cached_property
@@ -209,7 +145,7 @@ class Edition:
         return {
             row["kind"]: f"The labels of {row['n_annotated']} of {row['n_tasks']} tasks come from a model "
             f"({', '.join(row['annotators'])}), because the data set gives none."
-            for row in self.rows("edition/annotated")
+            for row in self.rows("scope/annotated")
         }
 
     @cached_property
@@ -227,7 +163,7 @@ class Edition:
 
     @cached_property
     def _kinds(self) -> list[dict[str, Any]]:
-        return self.rows("edition/kinds")
+        return self.rows("scope/kinds")
 
     @cached_property
     def main(self) -> str | None:
@@ -235,13 +171,24 @@ class Edition:
         first = first_judging(self.job, self.benchmark, self.judgings)
         return first["judging"] if first else None
 
-    def asked(self, name: str, given: Mapping[str, Any] | None = None) -> str:
-        """The text of a query of this report; `given` is what it asks for beside what all may ask for."""
-        return filled(name, {**self.values, **(given or {})})
+    def asked(self, query: str, given: Mapping[str, Any] | None = None) -> str:
+        """A query (`filled`) in this scope; `given` is what it asks for beside what all may ask for."""
+        return filled(query, {**self.values, **(given or {})}, self._columns_of)
 
-    def rows(self, name: str) -> list[dict[str, Any]]:
-        """The rows of a query of this report."""
-        return self.reader.rows(self.asked(name))
+    def query_of(self, figure: Figure, given: Mapping[str, Any] | None = None) -> str:
+        """The query of a figure in this scope; `given` replaces what the figure gives it."""
+        values = {**figure.given, **(given or {})}
+        if not figure.relation:
+            return self.asked(figure.query or figure.name, values)
+        columns = self.reader.table(self.asked(f"from scoped_{figure.relation} limit 0"))[0]
+        return self.asked(of_relation(figure, columns), values)
+
+    def rows(self, query: str, given: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+        """The rows of a query in this scope."""
+        return self.reader.rows(self.asked(query, given))
+
+    def _columns_of(self, relation: str) -> list[str]:
+        return self.reader.table(f"from {relation} limit 0")[0]
 
 
 _CHANGE = (
@@ -250,14 +197,17 @@ _CHANGE = (
 )  # fmt: skip
 
 
-def open_edition(
+def open_scope(
     job: Job,
     reader: Reader,
     vintage: str | None = None,
     changes: Sequence[Mapping[str, Any]] = (),
     living: Sequence[str] = (),
-) -> Edition:
-    """The edition of a job: each model's latest vintage, or the one that is asked for, or `all`.
+    *,
+    is_hard: bool = False,
+    score: str | None = None,
+) -> Scope:
+    """The scope of a job: each model's latest vintage, or the one that is asked for, or `all`.
 
     The latest is that of the judging that is shown first: another grader may have seen earlier ones alone.
     """
@@ -267,17 +217,20 @@ def open_edition(
         "judges": list(job.named_judges or ()),
         "vintage": vintage,
     }
-    judged = labelled_judgings(reader.rows(filled("edition/judgings", given)))
+    judged = labelled_judgings(reader.rows(filled("scope/judgings", given)))
     first = first_judging(job, benchmark, judged)
     given |= {"judgings": Rows.of(judged, (*JUDGING, "judging")), "main": first and first["judging"]}
-    entries = reader.rows(filled("edition/entries", given))
-    return Edition(
+    entries = reader.rows(filled("scope/entries", given))
+    return Scope(
         job=job,
         benchmark=benchmark,
         revision=data.revision,
         reader=reader,
         changes=tuple(changes),
         living=tuple(living),
+        vintage=vintage,
+        is_hard=is_hard,
+        score=score,
         entries=tuple(_labelled(entries, "entry", "model", (("vintage", "{}"), ("model_config_hash", "{:.8}")))),
         judgings=tuple(judged),
     )

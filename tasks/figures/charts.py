@@ -1,14 +1,44 @@
-"""Which rows of a figure its charts show, a chart for each split and judge among them, and a chart as JSON."""
+"""Charts as they are declared: which rows of a figure each shows, and how; a chart for each split and judge.
+
+`tasks.report.drawing` draws them. Declaring one takes no chart library, which commands would wait for.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-import altair as alt
+from tasks.figures.columns import Row, Rows
 
-from tasks.report.content.figures import Plot, Row, Rows
 
-Draw = Callable[..., alt.TopLevelMixin]
+@dataclass(frozen=True)
+class Chart:
+    """A chart: the name of the function that draws it (`tasks.report.drawing.charts`), its rows, and how."""
+
+    kind: str
+    rows: Rows
+    how: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Plot:
+    """One chart of a figure, with the heading that distinguishes it from the others beside it."""
+
+    title: str
+    chart: Chart
+
+
+Draw = Callable[..., Chart]
 """Makes a chart of rows, and of what else it is told by name."""
+
+
+def _chart(kind: str, rows: Rows, **how: Any) -> Chart:
+    return Chart(kind, rows, how)
+
+
+intervals, bars, scatter, heat, over_time, control, certainty = (
+    partial(_chart, kind) for kind in ("intervals", "bars", "scatter", "heat", "over_time", "control", "certainty")
+)
 
 
 def on_full_splits(rows: Rows) -> Rows:
@@ -72,30 +102,3 @@ def listed(names: Iterable[str], most: int = 8) -> str:
     found = list(dict.fromkeys(names))
     more = f" and {len(found) - most} more" if len(found) > most else ""
     return ", ".join(found[:most]) + more
-
-
-def specification(chart: alt.TopLevelMixin) -> dict[str, Any]:
-    """A chart as JSON, as wide as its place.
-
-    `usermeta` says what decides how high it is, and what it cannot be drawn without (see `assets/charts.js`).
-    """
-    with alt.data_transformers.enable(consolidate_datasets=False):  # the rows stay at one known place, `data.values`
-        found = chart.to_dict(validate=False) | {"autosize": {"type": "fit-x", "contains": "padding"}}
-    return found | {"usermeta": {**found.get("usermeta", {}), "needed": _needed(found)}}
-
-
-def _needed(found: Mapping[str, Any]) -> list[list[str]]:
-    """The columns of each axis of numbers, and of the shade: a chart without a value in any of them shows nothing."""
-    columns: dict[str, set[str]] = {"x": set(), "y": set(), "color": set()}
-    for layer in (found, *found.get("layer", ())):
-        for channel, of_channel in columns.items():
-            definition = layer.get("encoding", {}).get(channel, {})
-            if definition.get("type") == "quantitative" and "field" in definition:
-                of_channel.add(definition["field"])
-    return [sorted(of_channel) for of_channel in columns.values() if of_channel]
-
-
-def shows_anything(found: Mapping[str, Any]) -> bool:
-    """Whether a chart has a value for each of its axes."""
-    rows = found["data"]["values"]
-    return all(any(row.get(column) is not None for row in rows for column in of) for of in found["usermeta"]["needed"])
