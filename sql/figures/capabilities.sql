@@ -36,38 +36,49 @@ from capability_nodes
 where benchmark = $benchmark and dataset_revision = $revision
 order by field, position;
 
--- name: capability_scores
--- The score of each model in each node of the trees, under each judge.
-select judgings.judging,
-    entries.entry as model,
-    scores.field, scores.level,
-    coalesce(scores.name, '(no name)') as capability,
-    scores.value, scores.ci_low, scores.ci_high, scores.is_small, scores.n_tasks, scores.n_criteria,
-    scores.n_decided, scores.node_id
-from capability_scores as scores
-inner join entries using (model, model_config_hash, vintage)
-inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
-where scores.benchmark = $benchmark and scores.dataset_revision = $revision
-order by scores.field, scores.level, capability, scores.node_id, judgings.judging <> $main,
-    judgings.judging, scores.value desc, entries.entry;
+-- name: weakness_candidates
+-- How many nodes a model was found weak in and how many of these are confirmed,
+-- by what it is compared with.
+select compared_model,
+    count(*) as n_candidates,
+    count(*) filter (is_confirmed) as n_confirmed
+from weakness_candidates
+semi join capability_analyses using (analysis_id)
+where benchmark = $benchmark
+    and dataset_revision = $revision
+    and model = $model
+    and ($judges = [] or list_contains($judges::varchar[], judge))
+    and grading <> 'ternary_as_binary'
+group by compared_model
+order by compared_model;
 
--- name: weaknesses
--- The confirmed weaknesses of each model under each judge: beside its own other
--- criteria first, the largest difference first.
-select judgings.judging,
-    entries.entry as model,
-    weaknesses.field,
-    coalesce(weaknesses.name, '(no name)') as capability,
-    coalesce(weaknesses.compared_model, 'its other criteria') as compared_with,
-    weaknesses.value, weaknesses.compared_value,
-    weaknesses.gap as difference,
-    weaknesses.gap_ci_low as difference_low,
-    weaknesses.gap_ci_high as difference_high,
-    weaknesses.p_confirmed, weaknesses.n_tasks, weaknesses.is_small, weaknesses.found_gap,
-    weaknesses.p_found, weaknesses.n_tasks_found, weaknesses.node_id
-from weaknesses
-inner join entries using (model, model_config_hash, vintage)
-inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
-where weaknesses.benchmark = $benchmark and weaknesses.dataset_revision = $revision
-order by judgings.judging <> $main, judgings.judging, weaknesses.compared_model is not null,
-    entries.entry, weaknesses.compared_model, weaknesses.gap, weaknesses.node_id;
+-- name: weakness_examples
+-- The criteria in some nodes of the trees that a model handled wrongly in every
+-- trial in which they are decided, the heaviest first.
+with judged as (
+    select judged.task_id, judged.criterion_id, avg(judged.value) as value
+    from staging.judged_criteria as judged
+    inner join staging.model_runs using (model_run_id)
+    where model_runs.benchmark = $benchmark
+        and model_runs.dataset_revision = $revision
+        and model_runs.model = $model
+        and model_runs.is_latest
+        and ($judges = [] or list_contains($judges::varchar[], model_runs.judge))
+    group by judged.task_id, judged.criterion_id
+)
+
+select members.node_id, members.task_id, members.criterion_id, criteria.title, criteria.weight
+from capability_members as members
+inner join capability_trees using (benchmark, dataset_revision, tree_id)
+inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
+inner join judged using (task_id, criterion_id)
+where members.benchmark = $benchmark
+    and members.dataset_revision = $revision
+    and list_contains($nodes::varchar[], members.node_id)
+    and if(criteria.weight < 0, 1 - judged.value, judged.value) = 0
+qualify
+    row_number() over (
+        partition by members.node_id
+        order by abs(criteria.weight) desc, members.task_id, members.criterion_id
+    ) <= $n_examples
+order by members.node_id, abs(criteria.weight) desc, members.task_id, members.criterion_id;

@@ -26,7 +26,7 @@ order by is_hard, split, completion_tokens desc nulls last, model;
 -- Answers that nobody has judged have no judge and no score.
 with scored as (
     select judging, split, entry as model, mean_score, ci_low, ci_high, coverage
-    from shown_scores
+    from scoped_displayed_scores
     where score_name = $score and breakdown = 'all' and is_judged and not is_own_hard
 ),
 

@@ -1,24 +1,36 @@
--- name: scores
--- Each model's score under a judge beside what labels make of it, on each
--- split: over the whole rubric, or by category.
-select judgings.judging, split, is_hard,
-    entries.entry as model,
-    nullif(label, '') as label,
-    score_name, judge_score, judge_ci_low, judge_ci_high, labels_alone, labels_alone_ci_low,
-    labels_alone_ci_high, debiased, debiased_ci_low, debiased_ci_high, judge_power, n_labels,
-    n_tasks_labelled, n_tasks, n_people, n_unsampled_labels, unsampled_mean_error,
-    case
-        when no_figure is null and debiased is null then 'not computed yet'
-        else no_figure
-    end as no_figure
-from debiased_scores
-inner join shown_splits using (split)
-inner join entries using (model, model_config_hash, vintage)
-inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
-where benchmark = $benchmark
-    and dataset_revision = $revision
-    and not is_own_hard
-    and breakdown = $breakdown
-    and score_name = if($breakdown = 'all', $score, $label_score)
-order by judging <> $main, judging, is_hard, split, label nulls first,
-    round(coalesce(debiased, judge_score), 9) desc, model;
+-- name: debiased_differences
+-- The difference of the first model from each of the others beside what labels
+-- make of it, the second minus the first.
+with turned as (
+    select
+        *,
+        if(model_a = $first, 1, -1) as sign,
+        if(model_a = $first, model_b, model_a) as second_model
+    from debiased_differences
+    inner join shown_sets using (split, is_own_hard)
+    inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    where benchmark = $benchmark
+        and dataset_revision = $revision
+        and score_name = $score
+        and breakdown = 'all'
+        and ($vintage::varchar is null or vintage = $vintage)
+        and $first in (model_a, model_b)
+        and list_contains($others::varchar[], second_model)
+)
+
+select judging, split,
+    $first as first_model,
+    second_model, judge, judge_config_hash, template_hash, grading, judge_trial, vintage,
+    score_name,
+    sign * judge_difference as judge_difference,
+    sign * labels_alone_difference as labels_alone_difference,
+    if(sign = 1, labels_alone_ci_low, -labels_alone_ci_high) as labels_alone_ci_low,
+    if(sign = 1, labels_alone_ci_high, -labels_alone_ci_low) as labels_alone_ci_high,
+    sign * debiased_difference as debiased_difference,
+    if(sign = 1, debiased_ci_low, -debiased_ci_high) as debiased_ci_low,
+    if(sign = 1, debiased_ci_high, -debiased_ci_low) as debiased_ci_high,
+    if(sign = 1, n_labels_a, n_labels_b) as n_labels_first,
+    if(sign = 1, n_labels_b, n_labels_a) as n_labels_second,
+    n_tasks, no_figure
+from turned
+order by split, list_position($others::varchar[], second_model), judging <> $main, judging, vintage;

@@ -1,15 +1,3 @@
--- name: judge_agreement
--- How far each two graders agree on the criteria that both decided, of all
--- samplings.
-select grader_a, grader_b, kind_a, kind_b, is_member, macro_f1, macro_f1_ci_low, macro_f1_ci_high,
-    kappa, kappa_ci_low, kappa_ci_high, agreement, agreement_ci_low, agreement_ci_high, met_share_a,
-    met_share_b, n, n_tasks
-from judge_agreement
-where benchmark = $benchmark and dataset_revision = $revision
--- People first, and last the majorities beside their own voters, who agree with
--- them by making.
-order by is_member, 'imported' not in (kind_a, kind_b), n desc, grader_a, grader_b;
-
 -- name: judge_breakdowns
 -- How far each two graders agree under one label: of a criterion, its task, the
 -- model that answered, or the answer.
@@ -197,33 +185,3 @@ select grader, model, own_mean, others_mean, difference,
 from by_model
 inner join by_grader using (grader)
 order by grader, favour desc nulls last, model;
-
--- name: judge_leniency
--- How much more often each grader says "met" than the others do on the same
--- criteria, of all samplings.
-select grader, kind, leniency, met_share, others_met_share, n
-from judge_leniency
-where benchmark = $benchmark and dataset_revision = $revision
-order by leniency desc, grader;
-
--- name: judge_reliability
--- How far all graders agree, and each judge with itself over its repetitions.
-select grader_set, n_graders, alpha, alpha_ci_low, alpha_ci_high, unanimous_share, n, n_tasks
-from grader_reliability
-where benchmark = $benchmark and dataset_revision = $revision and breakdown = 'all'
-order by grader_set;
-
--- name: variant_agreement
--- How far each grader agrees with imported verdicts, people's most often, for
--- each variant of the rubric and each grading.
-select rubric,
-    replace(grading, '_', ' ') as grading,
-    grader, reference, macro_f1, macro_f1_ci_low, macro_f1_ci_high,
-    -- Sums in another order differ in the last digits.
-    round(macro_f1_task_mean, 12) as macro_f1_task_mean,
-    round(macro_f1_task_mean_absent_as_0, 12) as macro_f1_task_mean_absent_as_0,
-    kappa, agreement, n, n_tasks,
-    n < 50 as is_few
-from variant_agreement
-where benchmark = $benchmark and dataset_revision = $revision and breakdown = 'all'
-order by rubric <> 'original', rubric, grading, grader, reference;

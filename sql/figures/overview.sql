@@ -216,13 +216,14 @@ qualify created_at = max(created_at) over (partition by suite) and not success
 order by severity <> 'quarantine', suite, check_name, expectation;
 
 -- name: leaderboard
--- The leaderboard on each split and own hard selection, under each judge; with
--- what the answers cost, and what judging them did. A cost that is not known
--- makes a sum unknown, not smaller.
+-- The leaderboard, whole or under each label of a breakdown, on each split and
+-- own hard selection, under each judge; with what the answers cost, and what
+-- judging them did. A cost that is not known makes a sum unknown, not smaller.
+-- Without a vintage the latest ones are ranked together; labels with the best
+-- means come first. The criteria under a label may all have negative weights,
+-- so they get a score that is defined for those too.
 with costs as (
-    select
-        entries.entry as model,
-        judgings.judging, split, is_own_hard,
+    select entry, judging, split, is_own_hard,
         case
             when count(*) = count(answer_usd) then round(exact_sum(answer_usd), 9)
         end as answers_usd,
@@ -230,16 +231,42 @@ with costs as (
             when not bool_or(is_judging_usd_unknown)
                 then round(exact_sum(coalesce(judging_usd, 0)), 9)
         end as judging_usd
-    from staging.judged_answers
-    inner join entries using (model, model_config_hash, vintage)
-    inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
-    where benchmark = $benchmark and dataset_revision = $revision
-    group by entries.entry, judgings.judging, split, is_own_hard
+    from scoped_judged_answers
+    where $breakdown = 'all'
+    group by entry, judging, split, is_own_hard
+),
+
+ranked as (
+    select *, $vintage::varchar is null and is_latest as is_of_latest
+    from scoped_displayed_scores
+    where breakdown = $breakdown and score_name = if($of_criteria, $label_score, $score)
 )
 
-select
-    shown_leaderboard.* exclude (cost_usd),
-    costs.answers_usd, costs.judging_usd, shown_leaderboard.cost_usd
-from shown_leaderboard
-left join costs using (model, judging, split, is_own_hard)
-order by judging <> $main, judging, is_own_hard, split, rank nulls last, model;
+select judging, split, is_own_hard, is_hard,
+    case
+        when $breakdown <> 'subset' or label <> 'full' then nullif(label, '')
+        when list_contains($hard_splits::varchar[], split) then 'official hard'
+        else label
+    end as label,
+    if(is_of_latest, latest_rank, rank) as rank,
+    if(is_of_latest, latest_rank_low, rank_low) as rank_low,
+    if(is_of_latest, latest_rank_high, rank_high) as rank_high,
+    entry as model,
+    mean_score, ci_low, ci_high, is_small, raw_mean_score, raw_ci_low, raw_ci_high,
+    hidden_mean_score, hidden_ci_low, hidden_ci_high, trials_mean, trials_ci_low, trials_ci_high,
+    mean_lower, mean_upper, n_tasks, n_tasks_full, n_tasks_wanted, n_tasks_annotated, is_complete,
+    if(is_of_latest, n_tasks_latest_ranked, n_tasks_ranked) as n_tasks_ranked,
+    coverage,
+    coverage < $bar and n_tasks_skipped is null as is_below_bar,
+    n_tasks_skipped, unbiased_mean_score, is_judged, may_hide_failures, n_trials, met_share,
+    met_ci_low, met_ci_high, mean_chars_alnum, mean_completion_tokens, costs.answers_usd,
+    costs.judging_usd, cost_usd, score_name,
+    ranked.model as model_label,
+    model_config_hash, vintage, judge, judge_trial, grading, judge_config_hash, template_hash
+from ranked
+left join costs using (entry, judging, split, is_own_hard)
+order by judging <> $main, judging, is_own_hard, is_hard, split,
+    try_cast(label as integer) nulls last,
+    -- What is equal but for rounding is a tie.
+    round(avg(mean_score) over (partition by judging, split, ranked.label), 9) desc nulls last,
+    label, rank nulls last, model;

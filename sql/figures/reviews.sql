@@ -85,33 +85,29 @@ counted as (
         count(*) over same as n_objections
     from objections
     window same as (partition by task_id, criterion_id)
+),
+
+placed as (
+    select *,
+        dense_rank() over (
+            order by n_people desc, n_objections desc, abs(weight) desc, task_id, criterion_id
+        ) as place
+    from counted
 )
 
-select task_id, criterion_id, title, category, severity, reviewer,
+select task_id, criterion_id, title, category, severity, weight, n_people, n_objections, reviewer,
     case review_check when 'agree' then 'disagrees' else review_check end as review_check,
     explanation, better_wording,
     nullif(findings, '') as findings
-from counted
+from placed
 left join found using (task_id, criterion_id)
-order by n_people desc, n_objections desc, abs(weight) desc, task_id, criterion_id, source,
-    reviewer, counted.review_check;
+where $n_criteria::integer is null or place <= $n_criteria
+order by place, source, reviewer, placed.review_check;
 
--- name: review_predictions
--- How often graders, or people, disagree about criteria that fail a check and
--- about those that pass it.
-select outcome, reviewer, review_check, failing_rate, passing_rate, difference, difference_ci_low,
-    difference_ci_high, odds_ratio, odds_ratio_ci_low, odds_ratio_ci_high, auc, auc_ci_low,
-    auc_ci_high, is_small, n_criteria, n_failing, n_tasks
-from review_predictions
-where benchmark = $benchmark and dataset_revision = $revision
-order by outcome, reviewer, auc desc nulls last, review_check;
-
--- name: reviewer_agreement
--- How far reviewers of the same criteria agree with each other, in each check.
-select review_check, reviewer_a,
-    coalesce(reviewer_b, '') as reviewer_b,
-    agreement, agreement_ci_low, agreement_ci_high, kappa, kappa_ci_low, kappa_ci_high, alpha,
-    alpha_ci_low, alpha_ci_high, n, n_tasks
-from reviewer_agreement
-where benchmark = $benchmark and dataset_revision = $revision
-order by review_check <> 'agree', review_check, reviewer_b is not null, reviewer_a, reviewer_b;
+-- name: review_failures
+-- Reviews that failed, by reviewer and cause.
+select reviewer, status, count(*) as n
+from criterion_reviews
+where benchmark = $benchmark and dataset_revision = $revision and review_check is null
+group by all
+order by reviewer, status;

@@ -34,6 +34,13 @@ select split, false as is_own_hard, is_hard from shown_splits where not coalesce
 union all
 select unnest($own_hard_splits::varchar[]), true, true where coalesce($is_hard, true);
 
+-- name: shown_members
+-- One row: a task of a set of tasks that is shown.
+select members.task_id
+from staging.task_set_members as members
+inner join shown_sets using (split, is_own_hard)
+where members.benchmark = $benchmark and members.dataset_revision = $revision;
+
 -- name: shown_tasks
 -- One row: a task that the report is of.
 select distinct task_id
@@ -100,15 +107,6 @@ left join criterion_variants as variants
         and verdicts.rubric = variants.rubric
 left join found on verdicts.task_id = found.task_id and verdicts.verdict_id = found.verdict_id;
 
--- name: shown_scores
--- One row: a row of a leaderboard, whole or under a label, of a model and a
--- judging that are shown.
-select judgings.judging, entries.entry, displayed.*
-from staging.displayed_scores as displayed
-inner join entries using (model, model_config_hash, vintage)
-inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
-where displayed.benchmark = $benchmark and displayed.dataset_revision = $revision;
-
 -- name: shown_points
 -- One row: what a shown answer adds up to under a judging, with bounds where
 -- something is undecided.
@@ -126,33 +124,6 @@ where response_scores.breakdown = 'all'
     and response_scores.score_name = $score
     and model_runs.benchmark = $benchmark
     and model_runs.dataset_revision = $revision;
-
--- name: shown_leaderboard
--- One row: a row of the leaderboard on a split that is shown, or on an own hard
--- selection.
-select judging, split, is_own_hard,
-    displayed_rank as rank,
-    displayed_rank_low as rank_low,
-    displayed_rank_high as rank_high,
-    entry as model,
-    mean_score, ci_low, ci_high, is_small,
-    hidden_mean_score as raw_mean_score,
-    hidden_ci_low as raw_ci_low,
-    hidden_ci_high as raw_ci_high,
-    trials_ci_low, trials_ci_high, mean_lower, mean_upper, n_tasks, n_tasks_full, n_tasks_wanted,
-    displayed_n_tasks_ranked as n_tasks_ranked,
-    coverage,
-    coverage < $bar and n_tasks_skipped is null as is_below_bar,
-    n_tasks_skipped, unbiased_mean_score, n_trials, met_share, mean_chars_alnum,
-    mean_completion_tokens, cost_usd
-from shown_scores
-where score_name = $score
-    and breakdown = 'all'
-    and if(
-        is_own_hard,
-        list_contains($own_hard_splits::varchar[], split),
-        split in (select split from shown_splits)
-    );
 
 -- name: labelled_criteria
 -- One row: a criterion, with its labels of the kinds that only some benchmarks

@@ -1,4 +1,4 @@
-"""A leaderboard as a file for spreadsheets, with a line that explains each column."""
+"""A figure as a file for spreadsheets, with a line that explains each column."""
 
 import csv
 import io
@@ -28,6 +28,18 @@ _HERE = {
     "is_below_bar": "Whether coverage is below the configured minimum: the figures rest on a part of the split.",
     "is_critical_below_bar": "Whether the coverage of the highest severity is below the configured minimum.",
     "is_mistake_below_bar": "Whether the coverage of the gravest detrimental severity is below the configured minimum.",
+    "judging": "The judge, by a name that is unique here.",
+    "model": "The model, by a name that is unique here.",
+    "model_label": "Label of the model.",
+    "is_hard": "Whether the tasks are a hard part of others.",
+    "hidden_mean_score": "Mean score before clipping, where clipping changes it or its interval.",
+    "hidden_ci_low": "Lower end of the interval before clipping, where clipping changes it.",
+    "hidden_ci_high": "Upper end of the interval before clipping, where clipping changes it.",
+    "answers_usd": "Cost of the responses in US dollars; NULL where the cost of one is unknown.",
+    "judging_usd": "Cost of the verdicts in US dollars; NULL where the cost of one is unknown.",
+    "missed_share": "Share of the criteria of the highest severity that are not met.",
+    "missed_ci_low": "Lower end of the 95 % interval of that share.",
+    "missed_ci_high": "Upper end of the 95 % interval of that share.",
     "selections": "Ids of the hard selections whose tasks the figures rest on.",
 }
 """Columns that only this leaderboard has, or of which there is less to say than in the warehouse."""
@@ -41,14 +53,15 @@ _OPTIONS = {
 }  # fmt: skip
 
 
-def write_board(job: Job, table: Table, file: Path, by: str | None = None) -> StageReport:
-    """Write a leaderboard as CSV, with a second file for its columns, or as Excel, with a second sheet.
+def write_board(job: Job, table: Table, file: Path, by: str | None = None, name: str = "leaderboard") -> StageReport:
+    """Write a figure as CSV, with a second file for its columns, or as Excel, with a second sheet.
 
     Args:
         job: what the leaderboard is about.
         table: its columns and rows.
         file: ends in .csv or .xlsx; what is there is replaced.
         by: the breakdown whose labels it has.
+        name: the figure's.
 
     Raises:
         UsageError: the file has another ending, or there is no row.
@@ -67,12 +80,12 @@ def write_board(job: Job, table: Table, file: Path, by: str | None = None) -> St
             write_atomically(beside, _csv([("column", "meaning"), *explained]))
             write_atomically(file, _csv([columns, *rows]))
         else:
-            write_atomically(file, _workbook(columns, rows, explained))
+            write_atomically(file, _workbook(name, columns, rows, explained))
     except OSError as error:
         raise PipelineError(f"{file}: cannot be written ({error.strerror}); choose another place") from error
     where = f"in {beside}" if file.suffix == ".csv" else "on the second sheet"
     notes = [f"{counted(len(rows), 'row')} in {file}", f"its columns are explained {where}"]
-    return StageReport("leaderboard", rows=len(rows), notes=notes)
+    return StageReport(name, rows=len(rows), notes=notes)
 
 
 def refuse_other_suffix(file: Path) -> None:
@@ -86,7 +99,7 @@ def refuse_other_suffix(file: Path) -> None:
 
 
 def _meaning(column: str, by: str | None) -> str:
-    if column == by:
+    if column == "label" and by:
         return f"Label of the breakdown by {column.replace('_', ' ')}; a task with several labels counts for each."
     return _HERE.get(column) or meaning_of_column(column, _MARTS) or ""
 
@@ -110,16 +123,17 @@ def _cell(value: Any) -> Any:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
 
 
-def _workbook(columns: Sequence[str], rows: Sequence[Sequence[Any]], explained: Sequence[Sequence[str]]) -> bytes:
+def _workbook(
+    name: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], explained: Sequence[Sequence[str]]
+) -> bytes:
     import xlsxwriter
 
     content = io.BytesIO()
     with xlsxwriter.Workbook(content, _OPTIONS) as workbook:
         workbook.set_properties({"created": _CREATED})
-        for name, titles, of_sheet in (
-            ("leaderboard", columns, rows), ("columns", ("column", "meaning"), explained),
-        ):  # fmt: skip
-            _write_sheet(workbook, name, titles, of_sheet)
+        # Excel takes names of sheets up to 31 characters.
+        _write_sheet(workbook, name[:31], columns, rows)
+        _write_sheet(workbook, "columns", ("column", "meaning"), explained)
     return content.getvalue()
 
 
@@ -134,6 +148,6 @@ def _write_sheet(workbook: Any, name: str, titles: Sequence[str], rows: Sequence
             # A text is never a formula, also after it was edited.
             sheet.write(place, column, value, marked if isinstance(value, str) and may_run(value) else None)
         widest = max(len(str(each)) for each in (title, *(row[column] for row in rows)) if each is not None)
-        sheet.set_column(column, column, min(widest + 1, _WIDEST if name == "leaderboard" else 2 * _WIDEST))
+        sheet.set_column(column, column, min(widest + 1, 2 * _WIDEST if name == "columns" else _WIDEST))
     sheet.freeze_panes(1, 0)
     sheet.autofilter(0, 0, len(rows), len(titles) - 1)

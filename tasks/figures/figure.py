@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tasks.benchmarks.base import Benchmark
 from tasks.figures.charts import Plot
 from tasks.figures.columns import Column, Rows
 from tasks.rules.records import ScoreDefinition
+
+if TYPE_CHECKING:
+    from tasks.figures.scope import Scope
 
 Reach = Literal["tasks", "pooled", "warehouse"]
 """What a figure is of: the tasks of the report; pooled over all tasks, so that a report of some splits leaves it out;
@@ -33,7 +36,9 @@ class Figure:
         condition: which of them, in SQL.
         order: their order, in SQL, after that of judges and splits.
         renamed: columns of the relation that go by other names here.
+        replaced: columns of the relation that have other values here, in SQL.
         derived: further columns, in SQL.
+        compute: gives the rows where SQL cannot, from the scope and what the figure asks for.
         given: what the query asks for beside what all may ask for.
         listed: the rows that the table has, where all of them would be too many to read; the CSV has all.
         notes: sentences about these very rows, below the charts.
@@ -54,7 +59,9 @@ class Figure:
     condition: str = ""
     order: str = ""
     renamed: Mapping[str, str] = field(default_factory=dict)
+    replaced: str = ""
     derived: str = ""
+    compute: "Callable[[Scope, Mapping[str, Any]], list[dict[str, Any]]] | None" = None
     given: Mapping[str, Any] = field(default_factory=dict)
     listed: Callable[[Rows], Rows] | None = None
     notes: Callable[[Rows], Sequence[str]] | None = None

@@ -34,19 +34,25 @@ class Rows:
         return "(values\n    " + ",\n    ".join(f"({_listed(row)})" for row in self.rows) + "\n)"
 
 
-def filled(query: str, values: Mapping[str, Any], columns_of: Callable[[str], Sequence[str]] | None = None) -> str:
+def filled(
+    query: str,
+    values: Mapping[str, Any],
+    columns_of: Callable[[str], Sequence[str]] | None = None,
+    steps: Mapping[str, str] | None = None,
+) -> str:
     """A query, with the steps that it reads in front and a literal for each `$name`.
 
     Args:
         query: its text, or its name: `<file>/<name>` below `sql/figures/` or `sql/report/`, or that of a figure alone.
         values: by name what queries may ask for.
         columns_of: gives the columns of a relation, for steps `scoped_<relation>`.
+        steps: are read in the place of models of their names.
 
     Raises:
         KeyError: the query asks for something that is not given.
     """
     text = _stored(query) if re.fullmatch(r"[\w/]+", query) else query
-    text = sql.with_steps(text, _steps(text, columns_of))
+    text = sql.with_steps(text, {**(steps or {}), **_steps(text, columns_of)})
     return re.sub(r"\$([a-z_]+)", lambda found: literal(values[found[1]]), text)
 
 
@@ -118,7 +124,11 @@ def of_relation(figure: Figure, columns: Sequence[str]) -> str:
     labels = {"entry": "model", "model": "model_label"} if "entry" in columns else {}
     renamed = {**labels, **figure.renamed}
     left_out = ", ".join([*first, *renamed, *(name for name in columns if name in _INTERNAL)])
-    shown = [*first, *(f"{name} as {new}" for name, new in renamed.items()), f"* exclude ({left_out})"]
+    shown = [
+        *first,
+        *(f"{name} as {new}" for name, new in renamed.items()),
+        f"* exclude ({left_out})" + (f" replace ({figure.replaced})" if figure.replaced else ""),
+    ]
     order = ["judging <> $main", "judging"] if "judging" in columns else []
     order += ["is_hard", "split"] if "is_hard" in columns else []
     lines = [

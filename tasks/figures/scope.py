@@ -8,7 +8,7 @@ what ran.
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
 from typing import Any
@@ -17,6 +17,7 @@ from urllib.parse import urlencode
 from expectations.suites import all_expectations
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
+from tasks.compare.pairs import score_or
 from tasks.config.job import Job
 from tasks.figures.figure import Breakdown, Figure
 from tasks.figures.queries import JUDGING, SAMPLING, Rows, filled, of_relation
@@ -26,6 +27,10 @@ from tasks.run.judgings import first_judging
 from warehouse import Reader
 
 _HEX = 16
+
+
+EVERY = "all"
+"""Asks for the rows of all vintages."""
 
 
 def task_key(task_id: str) -> str:
@@ -72,7 +77,8 @@ class Scope:
     with its configuration, template, grading and repetition. Both go by labels that are unique in the report; the
     judging that most rests on is `main`. `changes` are comparisons of latest vintages with earlier ones that somebody
     else has drawn. `living` are the runs whose processes lived just before the state was opened. `is_hard` is whether
-    figures are about the own hard selections instead of the splits, `score` a score that is asked for.
+    figures are about the own hard selections instead of the splits, `score` a score that is asked for. `steps` are read
+    in the place of models of their names, with the values that they ask for.
     """
 
     job: Job
@@ -86,6 +92,8 @@ class Scope:
     vintage: str | None = None
     is_hard: bool = False
     score: str | None = None
+    steps: Mapping[str, str] = field(default_factory=dict)
+    steps_given: Mapping[str, Any] = field(default_factory=dict)
 
     def has_rows(self, table: str) -> bool:
         """Whether a table has rows on the benchmark and the revision."""
@@ -104,6 +112,7 @@ class Scope:
             "vintage": self.vintage,
             "models": list(self.job.named_models or ()),
             "judges": list(self.job.named_judges or ()),
+            "graders": [],
             "selections": [each["selection_id"] for each in self.selections],
             "own_hard_splits": [each["split"] for each in self.selections],
             "bar": self.job.settings.coverage.min,
@@ -173,7 +182,7 @@ class Scope:
 
     def asked(self, query: str, given: Mapping[str, Any] | None = None) -> str:
         """A query (`filled`) in this scope; `given` is what it asks for beside what all may ask for."""
-        return filled(query, {**self.values, **(given or {})}, self._columns_of)
+        return filled(query, {**self.values, **self.steps_given, **(given or {})}, self._columns_of, self.steps)
 
     def query_of(self, figure: Figure, given: Mapping[str, Any] | None = None) -> str:
         """The query of a figure in this scope; `given` replaces what the figure gives it."""
@@ -182,6 +191,12 @@ class Scope:
             return self.asked(figure.query or figure.name, values)
         columns = self.reader.table(self.asked(f"from scoped_{figure.relation} limit 0"))[0]
         return self.asked(of_relation(figure, columns), values)
+
+    def rows_of(self, figure: Figure, given: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+        """The rows of a figure in this scope; `given` replaces what the figure gives its query."""
+        if figure.compute is not None:
+            return figure.compute(self, {**self.values, **figure.given, **(given or {})})
+        return self.reader.rows(self.query_of(figure, given))
 
     def rows(self, query: str, given: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
         """The rows of a query in this scope."""
@@ -206,12 +221,14 @@ def open_scope(
     *,
     is_hard: bool = False,
     score: str | None = None,
+    steps: tuple[Mapping[str, str], Mapping[str, Any]] = ({}, {}),
 ) -> Scope:
     """The scope of a job: each model's latest vintage, or the one that is asked for, or `all`.
 
     The latest is that of the judging that is shown first: another grader may have seen earlier ones alone.
     """
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
+    named = score_or(benchmark.primary_score, score, benchmark).score_name
     given = _members(job, benchmark, data.revision) | {
         "models": list(job.named_models or ()),
         "judges": list(job.named_judges or ()),
@@ -230,7 +247,9 @@ def open_scope(
         living=tuple(living),
         vintage=vintage,
         is_hard=is_hard,
-        score=score,
+        score=named if score else None,
+        steps=steps[0],
+        steps_given=steps[1],
         entries=tuple(_labelled(entries, "entry", "model", (("vintage", "{}"), ("model_config_hash", "{:.8}")))),
         judgings=tuple(judged),
     )

@@ -19,8 +19,18 @@ _WEAKNESSES = Figure(
     "all candidates of the model, so at most 5 % of models without any weakness would be listed here.",
     (
         *columns("judging model capability field compared_with"), Column("value", "here", "score", "Score"),
-        *columns("compared_value difference"), *ends("difference"), *columns("p_confirmed n_tasks is_small"),
+        *columns("compared_value"), Column("gap", "Difference", "signed"), *ends("gap_ci"),
+        *columns("p_confirmed n_tasks is_small parent_name"),
     ),
+    relation="weaknesses",
+    condition="grading <> 'ternary_as_binary' and ($model::varchar is null or model = $model and "
+    "compared_model is not distinct from $than::varchar)",
+    order="compared_model is not null, entry, compared_model, gap, node_id",
+    derived="coalesce(name, '(no name)') as capability, "
+    "coalesce(compared_model, 'its other criteria') as compared_with, "
+    "(select any_value(name) from capability_nodes as parents where parents.tree_id = scoped_weaknesses.tree_id and "
+    "parents.node_id = scoped_weaknesses.parent_id) as parent_name",
+    given={"model": None, "than": None},
     empty="No weakness is confirmed.",
     is_table=True,
     reach="pooled",
@@ -30,9 +40,27 @@ _SCORES = Figure(
     "All scores",
     "The score of each model in each node of the trees, with 95 % intervals over tasks.",
     (*columns("judging field level capability model"), *_SCORE),
+    relation="capability_scores",
+    derived="coalesce(name, '(no name)') as capability",
+    order="field, level, capability, node_id, value desc, entry",
     listed=lambda rows: [row for row in rows if row["level"] <= 1],
     reach="pooled",
 )  # fmt: skip
+CANDIDATES = Figure(
+    "weakness_candidates",
+    "Candidates for weaknesses",
+    "In how many capabilities a model was found weak on one half of the tasks, and in how many that was confirmed.",
+    columns("compared_model n_candidates n_confirmed"),
+    given={"model": ""},
+)
+EXAMPLES = Figure(
+    "weakness_examples",
+    "Not handled rightly",
+    "The criteria in some nodes of the trees that a model handled wrongly in every trial, the heaviest first.",
+    columns("node_id task_id weight title"),
+    given={"model": "", "nodes": [], "n_examples": 2},
+)
+"""What `prbench weaknesses` shows beside the weaknesses."""
 CAPABILITIES = Page(
     "capabilities",
     "Capabilities",
@@ -52,7 +80,7 @@ def trees(scope: Scope) -> list[dict[str, Any]]:
         return []
     scores: dict[str, list[dict[str, Any]]] = defaultdict(list)
     criteria: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in scope.rows("capabilities/capability_scores"):
+    for row in scope.rows_of(_SCORES):
         scores[row["node_id"]].append(row)
     query = scope.asked("capabilities/criteria", {"most_criteria": MOST_CRITERIA})
     for row in scope.reader.rows(query):

@@ -57,6 +57,12 @@ CRITICAL = Figure(
     "hollow dot is based on few tasks.",
     _CRITICAL_COLUMNS,
     gravest,
+    relation="severity_leaderboard",
+    derived="1 - critical_met_share as missed_share, 1 - critical_met_ci_high as missed_ci_low, "
+    "1 - critical_met_ci_low as missed_ci_high, critical_coverage < $bar as is_critical_below_bar, "
+    "mistake_coverage < $bar as is_mistake_below_bar, "
+    "least(critical_coverage, mistake_coverage) < $bar as is_below_bar",
+    order="mistake_share nulls last, critical_met_share desc nulls last, entry",
     listed=on_full_splits,
     breakdown="severity",
 )
@@ -138,12 +144,12 @@ def failing(rows: Rows) -> list[Plot]:
 def _breakdown(breakdown: Breakdown, name: str, label: str, plots: Draw, says: str) -> Figure:
     """A figure of the tasks or criteria under each label of a breakdown; its table lists what the charts show."""
     shown = columns(
-        "judging split label rank model mean_score ci_low ci_high raw_mean_score raw_ci_low raw_ci_high "
+        "judging split label rank model mean_score ci_low ci_high hidden_mean_score hidden_ci_low hidden_ci_high "
         "is_small n_tasks n_tasks_wanted coverage",
         label=label,
     )
     return Figure(
-        name, breakdown.title, says, shown, plots, query="categories/breakdowns", listed=on_full_splits,
+        name, breakdown.title, says, shown, plots, query="leaderboard", listed=on_full_splits,
         breakdown=breakdown.kind, given={"breakdown": breakdown.kind, "of_criteria": breakdown.of_criteria},
     )  # fmt: skip
 
@@ -171,6 +177,9 @@ FAILURES = Figure(
         *columns("n_failed n_decided", "Criteria"),
     ),
     failing,
+    relation="failure_rates",
+    renamed={"category": "label"},
+    order="round(avg(failure_rate) over (partition by judging, split, category), 9) desc, category, entry",
     listed=on_full_splits,
     breakdown="category",
 )

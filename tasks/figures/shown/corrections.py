@@ -1,8 +1,10 @@
 """What people and a strong judge correct: a cheap judge with a strong one behind it, and scores that labels debias."""
 
+from typing import Any
+
 from tasks.figures import charts
 from tasks.figures.charts import Plot, by_split, by_value, on_full_splits
-from tasks.figures.columns import Rows, columns, ends, interval
+from tasks.figures.columns import Column, Rows, columns, ends, interval
 from tasks.figures.figure import Figure, Page, score_word
 
 _ENDS = ("agreement_ci_low", "agreement_ci_high")
@@ -116,6 +118,29 @@ _TRUST = (
     "fewer than 15 tasks, or a few labels that outweigh the others, there is no figure."
 )
 
+_SCORES: dict[str, Any] = {
+    "relation": "debiased_scores",
+    "condition": "breakdown = $breakdown and score_name = if($breakdown = 'all', $score, $label_score)",
+    "order": "label nulls first, round(coalesce(debiased, judge_score), 9) desc, model",
+    "replaced": "nullif(label, '') as label, "
+    "if(no_figure is null and debiased is null, 'not computed yet', no_figure) as no_figure",
+}
+DIFFERENCES = Figure(
+    "debiased_differences",
+    "Differences corrected by labels",
+    "The difference of the first model from each of the others, before any clipping: by the judge, by labels alone, "
+    "and debiased.",
+    (
+        *columns("judging split first_model second_model"), Column("judge_difference", "Judge's own", "signed"),
+        Column("labels_alone_difference", "value", "signed", "Labels alone"),
+        *ends("labels_alone_ci", title="Labels alone"),
+        Column("debiased_difference", "value", "signed", "Debiased"), *ends("debiased_ci", title="Debiased"),
+        *columns("n_labels_first n_labels_second n_tasks no_figure"),
+    ),
+    given={"first": "", "others": []},
+)  # fmt: skip
+"""What `prbench diff --debiased` shows."""
+
 DEBIASED = Page(
     "debiased",
     "Debiased scores",
@@ -130,7 +155,7 @@ DEBIASED = Page(
             beside_each_other,
             empty=_EMPTY,
             listed=on_full_splits,
-            query="debiased/scores",
+            **_SCORES,
             given={"breakdown": "all"},
         ),
         Figure(
@@ -142,7 +167,7 @@ DEBIASED = Page(
             empty=_EMPTY,
             listed=on_full_splits,
             breakdown="category",
-            query="debiased/scores",
+            **_SCORES,
             given={"breakdown": "category"},
         ),
     ),

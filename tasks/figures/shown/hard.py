@@ -6,6 +6,7 @@ from tasks.figures import charts
 from tasks.figures.charts import Plot, by_judge_and_split, by_value, names_in_order
 from tasks.figures.columns import Rows, columns
 from tasks.figures.figure import Figure, Page
+from tasks.figures.shown.overview import WHOLE
 
 _MOST_AROUND = 8
 """Tasks on either side of the border that are drawn."""
@@ -91,11 +92,13 @@ _LEADERBOARD = Figure(
     "selected because the models of the panel score low on them, so a model that was not on the panel looks better "
     "than it is.",
     columns(
-        "judging split rank model mean_score ci_low ci_high raw_mean_score raw_ci_low raw_ci_high "
+        "judging split rank model mean_score ci_low ci_high hidden_mean_score hidden_ci_low hidden_ci_high "
         "rank_low rank_high mean_lower mean_upper is_small n_tasks n_tasks_wanted coverage met_share"
     ),
     partial(by_judge_and_split, draw=charts.intervals),
     empty=_NONE,
+    query="leaderboard",
+    given={"is_hard": True, **WHOLE},
 )
 _TASKS = Figure(
     "hard_tasks",

@@ -4,8 +4,9 @@ from functools import partial
 
 from tasks.figures import charts
 from tasks.figures.charts import Plot, by_value, names_in_order, range_of
-from tasks.figures.columns import Column, Row, Rows, columns
+from tasks.figures.columns import Column, Row, Rows, columns, interval
 from tasks.figures.figure import Figure, Page
+from tasks.figures.people import against_people
 from tasks.figures.shown.corrections import DECISIONS
 
 _MOST_PAIRS = 3
@@ -138,8 +139,14 @@ _AGREEMENT = Figure(
     "a kappa of 0 is agreement by chance. Lines are 95 % intervals for other tasks of the same kind. Partly met is a "
     "verdict of its own, unless it is read as binary; in the shares called met it counts half. A majority always tends "
     "to agree with its own members, so such pairs are in the table only.",
-    (*_PAIR, *_MEASURES, *columns("is_member")),
+    (*_PAIR, *columns("label"), *_MEASURES, *columns("is_member")),
     agreeing,
+    relation="agreement_figures",
+    condition="breakdown = $breakdown and ($graders = [] or list_has_any($graders::varchar[], [grader_a, grader_b]))",
+    # People first, and last the majorities beside their own voters, who agree with them by making.
+    order="label, is_member, 'imported' not in (kind_a, kind_b), n desc, grader_a, grader_b",
+    replaced="nullif(label, '') as label",
+    given={"breakdown": "all"},
     empty="No two graders have decided the same criteria. Configure a second judge, judge again, or import human "
     "labels.",
     reach="pooled",
@@ -159,6 +166,13 @@ _VARIANTS = Figure(
         ),
     ),
     by_variant,
+    relation="variant_agreement",
+    condition="breakdown = 'all'",
+    order="rubric <> 'original', rubric, grading, grader, reference",
+    # Sums in another order differ in the last digits.
+    replaced="replace(grading, '_', ' ') as grading, round(macro_f1_task_mean, 12) as macro_f1_task_mean, "
+    "round(macro_f1_task_mean_absent_as_0, 12) as macro_f1_task_mean_absent_as_0",
+    derived="n < 50 as is_few",
     is_optional=True,
     reach="pooled",
 )
@@ -187,8 +201,13 @@ _RELIABILITY = Figure(
     "Reliability",
     "Krippendorff's alpha: agreement beyond chance, of all graders together and of each judge with its own repeated "
     "verdicts. 1 is perfect agreement, 0 is chance.",
-    columns("grader_set n_graders alpha alpha_ci_low alpha_ci_high unanimous_share n n_tasks"),
+    columns("grader_set label n_graders alpha alpha_ci_low alpha_ci_high unanimous_share n n_tasks"),
     reliable,
+    relation="grader_reliability",
+    condition="breakdown = $breakdown",
+    order="label, grader_set",
+    replaced="nullif(label, '') as label",
+    given={"breakdown": "all"},
     reach="pooled",
 )
 _LENIENCY = Figure(
@@ -203,6 +222,8 @@ _LENIENCY = Figure(
         *columns("n"),
     ),
     lenient,
+    relation="judge_leniency",
+    order="leniency desc, grader",
     empty="No two graders have decided the same criteria.",
     reach="pooled",
 )
@@ -247,6 +268,34 @@ _FAILURES = Figure(
     ),
     failing,
 )
+
+PEOPLE = Figure(
+    "people_agreement",
+    "Agreement with people",
+    "How far each grader agrees with the pooled decisions of some people, so that who decided more counts more; beside "
+    "it the mean over the pairs, as in table 3 of the paper.",
+    (
+        *columns("grader label"), *interval("kappa", "Kappa", value="Value"),
+        *interval("macro_f1", "Macro-F1", value="Value"), *interval("agreement", "Same decision", "share", "Share"),
+        *columns("n_people n n_tasks macro_f1_task_mean kappa_pair_mean macro_f1_pair_mean is_small",
+                 n_people="People", macro_f1_task_mean="Mean over tasks: Macro-F1"),
+    ),
+    compute=lambda scope, given: against_people(scope.rows("people/people", given)),
+    given={"breakdown": "all", "people": []},
+)  # fmt: skip
+"""What `prbench judges --people` shows."""
+CRITERIA = Figure(
+    "criteria",
+    "Criteria worth a second look",
+    "Criteria that no complete response meets, that every one meets, that graders disagree on most, or whose points "
+    "correlate negatively with the rest of their task, so that their weight or sign may be wrong.",
+    columns(
+        "task_id criterion_id category weight met_share n_responses n_models rest_correlation rest_correlation_high "
+        "n_graded disagreement n_disagreeing n_reviews failed_checks judge judge_trial vintage title"
+    ),
+    given={"which": "suspect", "n_criteria": 20},
+)
+"""What `prbench criteria` shows."""
 
 JUDGES = Page(
     "judges",

@@ -4,8 +4,9 @@ from functools import partial
 
 from tasks.figures import charts
 from tasks.figures.charts import Plot, by_split, listed, on_full_splits, range_of
-from tasks.figures.columns import Rows, columns
+from tasks.figures.columns import Rows, columns, ends
 from tasks.figures.figure import Figure, Page
+from tasks.figures.shown.overview import WHOLE
 
 _UNKNOWN = "An unknown price is left out, not counted as 0."
 
@@ -137,9 +138,23 @@ _SCORE = columns(
     "judging split model mean_chars_alnum mean_completion_tokens mean_score ci_low ci_high is_small "
     "n_tasks n_tasks_wanted coverage"
 )
-_CORRELATIONS = columns(
-    "chars_correlation chars_ci_low chars_ci_high tokens_correlation tokens_ci_low tokens_ci_high is_small"
+_CORRELATIONS = (*columns("length_in rank_correlation"), *ends("ci"), *columns("is_small"))
+LENGTHS_AND_SCORES = Figure(
+    "length_correlations",
+    "Rank correlation between response length and score",
+    "Spearman's rank correlation of length and score, of each model over its tasks, and over the models.",
+    (*columns("judging split model"), *_CORRELATIONS, *columns("n vintage", n="Tasks or models")),
+    given={"level": None},
 )
+"""What `prbench lengths` shows: both in one table."""
+
+
+def by_model(rows: Rows) -> list[Plot]:
+    """A bar for each model."""
+    return by_split(
+        [row for row in rows if row["measure"] == "chars_alnum"], charts.bars, known="rank_correlation", name="model",
+        value="rank_correlation", title="Rank correlation of length and score",
+    )  # fmt: skip
 
 
 _FIFTHS = ("1 shortest", "2", "3", "4", "5 longest")
@@ -169,7 +184,9 @@ LENGTHS = Page(
             "digits count, since many responses are full of Markdown. Up and left is better: higher scores with less "
             "text.",
             _SCORE,
-            partial(
+            query="leaderboard",
+            given=WHOLE,
+            plots=partial(
                 by_split, draw=charts.scatter, known="mean_score", x="mean_chars_alnum", y="mean_score",
                 x_title="Mean letters and digits of a response", y_title="Mean score", low="ci_low", high="ci_high",
             ),
@@ -181,9 +198,11 @@ LENGTHS = Page(
             "Spearman's rank correlation of mean length and mean score over the models of one vintage: 1 means that "
             "models ordered by length are also ordered by score, 0 that the two are unrelated. With fewer than 10 "
             "models it is only a hint and has no interval.",
-            (*columns("judging split vintage n_chars"), *_CORRELATIONS),
+            (*columns("judging split vintage"), *_CORRELATIONS, *columns("n", n="Models")),
             empty="This needs at least three models of one vintage.",
             is_table=True,
+            query="length_correlations",
+            given={"level": "models"},
         ),
         Figure(
             "length_tasks",
@@ -191,12 +210,11 @@ LENGTHS = Page(
             "Spearman's rank correlation of length and score over the tasks of one model, which compares a model with "
             "itself. Tasks differ too: a question that needs a long response may be easier or harder than others. The "
             "table has 95 % intervals, but none for fewer than 10 tasks.",
-            (*columns("judging split model n_chars", n_chars="Tasks"), *_CORRELATIONS),
-            partial(
-                by_split, draw=charts.bars, known="chars_correlation", name="model", value="chars_correlation",
-                title="Rank correlation of length and score",
-            ),
+            (*columns("judging split model"), *_CORRELATIONS, *columns("n", n="Tasks")),
+            by_model,
             listed=on_full_splits,
+            query="length_correlations",
+            given={"level": "tasks"},
         ),
         Figure(
             "length_fifths",

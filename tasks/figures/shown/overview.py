@@ -9,11 +9,13 @@ from tasks.figures.columns import Column, Row, Rows, columns, ends
 from tasks.figures.figure import Figure, Page
 from tasks.figures.scope import task_address
 
+WHOLE = {"breakdown": "all", "of_criteria": False}
+"""What the query of leaderboards asks for where there is no breakdown."""
 _LEADERBOARD = (
     *columns(
-        "judging split rank model mean_score ci_low ci_high raw_mean_score raw_ci_low raw_ci_high "
-        "rank_low rank_high mean_lower mean_upper n_tasks n_tasks_full n_tasks_wanted n_tasks_ranked coverage n_trials "
-        "met_share mean_chars_alnum answers_usd",
+        "judging split label rank model mean_score ci_low ci_high is_small hidden_mean_score hidden_ci_low "
+        "hidden_ci_high rank_low rank_high mean_lower mean_upper n_tasks n_tasks_full n_tasks_wanted n_tasks_ranked "
+        "coverage is_below_bar n_trials met_share mean_chars_alnum answers_usd",
         mean_chars_alnum="Characters",
     ),
     Column("judging_usd", "judging", "usd", "Cost"),
@@ -42,22 +44,25 @@ def _sampling(row: Row, which: str) -> dict[str, Any]:
     return {"model": row["model_label"], "model_config_hash": row["model_config_hash"], "vintage": row[which]}
 
 
+LEADERBOARD = Figure(
+    "leaderboard",
+    "Leaderboard",
+    "Mean $score on each split, with its 95 % interval for other tasks of the same kind. A task's score is the "
+    "mean over its complete trials. Ranks compare models on the tasks for which every ranked model has a "
+    "complete trial, before a mean below 0 is clipped. Possible ranks are those that the intervals allow; a "
+    "model is tied with the leader if it could be first. `prbench diff` compares two models task by task, "
+    "which can find a difference between models that are tied here. A model without a score has no verdicts by "
+    "the judge. The $score of a response is $formula: $explained",
+    _LEADERBOARD,
+    given={"is_hard": None, **WHOLE},
+)
+
 OVERVIEW = Page(
     "index",
     "Overview",
     "Which model scores best, how certain that is, and what the scores are based on.",
     (
-        Figure(
-            "leaderboard",
-            "Leaderboard",
-            "Mean $score on each split, with its 95 % interval for other tasks of the same kind. A task's score is the "
-            "mean over its complete trials. Ranks compare models on the tasks for which every ranked model has a "
-            "complete trial, before a mean below 0 is clipped. Possible ranks are those that the intervals allow; a "
-            "model is tied with the leader if it could be first. `prbench diff` compares two models task by task, "
-            "which can find a difference between models that are tied here. A model without a score has no verdicts by "
-            "the judge. The $score of a response is $formula: $explained",
-            _LEADERBOARD,
-        ),
+        LEADERBOARD,
         Figure(
             "changes",
             "What changed",

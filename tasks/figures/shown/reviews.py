@@ -170,6 +170,8 @@ _REVIEWERS = Figure(
         *columns("n n_tasks"),
     ),
     is_table=True,
+    relation="reviewer_agreement",
+    order="review_check <> 'agree', review_check, reviewer_b is not null, reviewer_a, reviewer_b",
     reach="pooled",
 )  # fmt: skip
 _CHECKS = Figure(
@@ -197,6 +199,8 @@ _PREDICTIONS = Figure(
         *columns("is_small n_criteria n_failing n_tasks"),
     ),
     predicting,
+    relation="review_predictions",
+    order="outcome, reviewer, auc desc nulls last, review_check",
     empty="No reviewed criterion has verdicts of two graders, or both a person's and a model's review.",
     notes=too_few,
     reach="pooled",
@@ -207,12 +211,22 @@ _OBJECTIONS = Figure(
     "Criteria that a person disagrees with or that fail a check, those with the most objections first, with the "
     "reasons and what verdicts say of the same criterion: never or always met, graders disagree, or suspect, since its "
     "points correlate negatively with the rest of its task.",
-    (*columns("task_id title severity reviewer review_check explanation better_wording findings"),),
+    columns("task_id title severity reviewer review_check explanation better_wording findings"),
+    given={"n_criteria": None},
     is_table=True,
     listed=lambda rows: rows[:_MOST_LISTED],
     empty="No criterion has an objection.",
     reach="pooled",
 )
+
+FAILURES = Figure(
+    "review_failures",
+    "Failed reviews",
+    "Reviews by models that failed, by cause.",
+    columns("reviewer status n", n="Reviews"),
+    is_optional=True,
+)
+"""What `prbench reviews` shows beside the others."""
 
 REVIEWS = Page(
     "reviews",

@@ -1,20 +1,16 @@
 """A figure as a page shows it: its numbers asked for, written beside the pages, drawn, and as a table."""
 
-import csv
-import io
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from itertools import groupby
 from string import Template
-from typing import Any
 
 from altair.utils.schemapi import debug_mode
 from markupsafe import Markup, escape
 
 from tasks.figures.columns import Column, Row, Rows, cell, is_number, with_values
 from tasks.figures.figure import Figure, Page, words
+from tasks.figures.rendering import as_csv
 from tasks.figures.scope import Scope, task_address
 from tasks.report.drawing.charts import shows_anything, specification
 from tasks.report.rendering.site import Site, as_json, dated
@@ -61,30 +57,6 @@ def _shown(column: Column, row: Row) -> str:
     if column.kind != "task" or value is None:
         return cell(column, row)
     return Markup('<a href="{}">{}</a>').format(row.get("address") or task_address(value), value)
-
-
-def as_csv(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows as CSV, with full precision; a list is JSON, a moment is UTC in ISO 8601.
-
-    Text that a spreadsheet would run or rewrite has an apostrophe in front (`tasks.rules.text.cells`).
-    """
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([_plain(value) for value in row.values()] for row in rows)
-    return file.getvalue()
-
-
-def _plain(value: Any) -> Any:
-    match value:
-        case str():
-            return defused(value)
-        case list():
-            return json.dumps(value, ensure_ascii=False)
-        case datetime():
-            return value.astimezone(UTC).isoformat()
-        case _:
-            return value
 
 
 _TWO_LINES = 160

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tasks.figures.scope import Scope
+from tasks.figures.shown.overview import LEADERBOARD
 from tasks.llm.embedded import is_embedded
 from tasks.rules.text.numbers import counted
 from tasks.rules.verdict import TERNARY_AS_BINARY
@@ -161,7 +162,7 @@ def _quality(scope: Scope) -> Iterable[Notice]:
 
 
 def _coverage(scope: Scope) -> Iterable[Notice]:
-    rows = scope.rows("overview/leaderboard")
+    rows = scope.rows_of(LEADERBOARD)
     # People and imported verdicts cover what they cover; the bar is for judges that are asked for all.
     configured = {judge.label for judge in scope.job.settings.judges}
     called = [judging for judging in scope.judgings if judging["grading"] != TERNARY_AS_BINARY]

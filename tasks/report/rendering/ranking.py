@@ -15,6 +15,7 @@ from tasks.benchmarks.base import Reference
 from tasks.config.models import ORIGINAL, Judge
 from tasks.figures.columns import Row, Rows
 from tasks.figures.scope import Scope
+from tasks.figures.shown.overview import LEADERBOARD
 from tasks.rules.text.numbers import coverage_text, number, rank_notes
 from tasks.run.judgings import judge_target
 
@@ -52,7 +53,7 @@ class Ranking:
 def rankings(scope: Scope) -> list[Ranking]:
     """The ranking under each judging, the one first on which most rests."""
     by_judging: dict[str, list[Row]] = defaultdict(list)
-    for row in scope.rows("overview/leaderboard"):
+    for row in scope.rows_of(LEADERBOARD):
         by_judging[row["judging"]].append(row)
     labels = [entry["entry"] for entry in scope.entries]
     judges = {each["judging"]: each for each in scope.judgings}

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tasks.compare.people import against_people
 
 from tasks.aggregate import aggregate
 from tasks.benchmarks.researchrubrics import graded_rows
 from tasks.check import check
 from tasks.compare.differences import compare
-from tasks.compare.leaderboard import Choice, leaderboard
 from tasks.compare.pairs import Question
-from tasks.compare.people import against_people
 from tasks.config.job import Job
+from tasks.figures.leaderboard import Choice, leaderboard
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest

@@ -12,9 +12,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from tasks.compare.leaderboard import Choice, leaderboard
 from tasks.config.job import Job
 from tasks.exports.publishing import publish
+from tasks.figures.leaderboard import Choice, leaderboard
 from tasks.results import Results, open_results
 from tasks.rules.errors import UsageError
 from tasks.stores import place

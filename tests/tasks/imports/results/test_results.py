@@ -60,7 +60,7 @@ def test_what_hides_failures_is_marked_on_verdicts_and_boards(side_by_side: Side
 
 
 def test_the_report_and_the_leaderboard_say_whose_verdicts_may_hide_failures(side_by_side: SideBySide) -> None:
-    from flows.cli.leaderboard_table import notes_on
+    from flows.cli.leaderboard_notes import notes_on
 
     job = side_by_side.job
     with Warehouse(job.warehouse).reader() as reader:

@@ -9,8 +9,9 @@ import duckdb
 
 from tasks.config.job import DataRevision
 from tasks.figures.figure import Figure
+from tasks.figures.rendering import as_csv
 from tasks.figures.scope import Scope, open_scope
-from tasks.report.rendering.drawn import as_csv, drawn
+from tasks.report.rendering.drawn import drawn
 from tasks.report.rendering.site import Site
 from tests.builders import REVISION, job_on, written
 from warehouse import Warehouse

@@ -11,10 +11,10 @@ import pytest
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.figures.figure import formula, score_word, words
+from tasks.figures.rendering import as_csv
 from tasks.figures.scope import Scope, open_scope
 from tasks.figures.shown import PAGES
 from tasks.figures.shown.judges import JUDGES as JUDGES_PAGE
-from tasks.report.rendering.drawn import as_csv
 from tasks.rules.records import ScoreDefinition
 from tests.tasks.report.drilldown.drilled import data
 from tests.tasks.report.made_up.editions import rows_of

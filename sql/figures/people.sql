@@ -1,3 +1,4 @@
+-- name: people
 -- What each grader and each person decided on the same criteria, by task;
 -- people with each other, each pair once.
 with sides as (

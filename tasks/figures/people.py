@@ -1,7 +1,7 @@
 """How far graders agree with people: the decisions of all people pooled, and beside it the mean of the pairs."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import sql
 from tasks.rules.statistics.agreement import agreement_intervals, kappa, macro_f1, raw_agreement
 from tasks.rules.statistics.intervals import few_to_rest_on
-from warehouse import Reader
 
 Row = dict[str, Any]
 _MEASURES = {"kappa": kappa, "macro_f1": macro_f1, "agreement": raw_agreement}
@@ -20,13 +18,12 @@ _LABELS = 3
 """Decisions that there are: unmet, partial, met."""
 
 
-def against_people(reader: Reader, parameters: Mapping[str, Any]) -> list[Row]:
+def against_people(counts: Sequence[Row]) -> list[Row]:
     """One row a grader and label: measures of all its decisions beside people's, so that who decided more counts more.
 
     Args:
-        parameters: benchmark, revision, breakdown, the people, and the graders to show (all if empty).
+        counts: what graders and people decided on the same criteria (`sql/figures/people.sql`).
     """
-    counts = reader.rows(sql.read("questions/compare/people"), parameters)
     found = [
         {"grader": grader, "label": label} | _figures(list(rows))
         for (grader, label), rows in groupby(counts, key=itemgetter("grader", "label"))
