@@ -11,7 +11,6 @@ from typing import Any
 from tasks.figures.columns import MISSING, Column, Rows, cell, is_number, with_values
 from tasks.rules.text.cells import defused
 
-
 _ENDS = (("low", "high"), ("lower", "upper"))
 """How the names of columns end that share a cell of a terminal."""
 
