@@ -97,7 +97,9 @@ def say_missing(*parts: "Rows") -> None:
 
 @command(place=(), output=("json", "verbose"))
 def figures(context: Context) -> int:
-    """List all figures: what the report, and commands that show results, are made of.
+    """List all figures.
+
+    The report, and the commands that show results, are made of them.
 
     Examples:
       prbench figures

@@ -2,8 +2,8 @@
 -- How many criteria of each category changed between a condition and its
 -- baseline, on each split and under each judge, and what they are worth.
 with counted as (
-    select judgings.judging, members.split, shown_sets.is_hard,
-        entries.entry as model,
+    select criteria.judging, members.split, shown_sets.is_hard,
+        criteria.entry as model,
         criteria.shared_model, criteria.condition, criteria.position,
         criteria.category as label,
         count(*) as n_compared,
@@ -13,14 +13,10 @@ with counted as (
         coalesce(exact_sum(if(points > 0, points, null)), 0) as points_gained,
         coalesce(exact_sum(if(points < 0, points, null)), 0) as points_lost,
         exact_sum(points) as points_net
-    from condition_criteria as criteria
+    from scoped_condition_criteria as criteria
     inner join staging.task_set_members as members using (benchmark, dataset_revision, task_id)
     inner join shown_sets
         on members.split = shown_sets.split and members.is_own_hard = shown_sets.is_own_hard
-    inner join entries using (model, model_config_hash, vintage)
-    inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
-    where criteria.benchmark = $benchmark
-        and criteria.dataset_revision = $revision
     group by all
 )
 
@@ -32,15 +28,10 @@ order by judging <> $main, judging, is_hard, split, shared_model, position, labe
 -- The criteria that gain most points under a condition, and those that lose
 -- most, for each comparison under each judge.
 with changed as (
-    select judgings.judging,
-        entries.entry as model,
-        criteria.model as model_label,
-        criteria.* exclude (model, judge, judge_config_hash, template_hash, grading, judge_trial)
-    from condition_criteria as criteria
+    select entry as model, model as model_label, * exclude (entry, model)
+    from scoped_condition_criteria
     semi join shown_members using (task_id)
-    inner join entries using (model, model_config_hash, vintage)
-    inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
-    where criteria.benchmark = $benchmark and criteria.dataset_revision = $revision and points <> 0
+    where points <> 0
 ),
 
 placed as (

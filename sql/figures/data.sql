@@ -1,8 +1,13 @@
--- name: criterion_counts
--- How many criteria of each split stand under each label of a kind, those of
--- refused tasks too; severities in their order. A criterion with several labels
--- counts under each, so shares can add up to more than all.
+-- name: label_counts
+-- How many tasks or criteria of each split stand under each label of a kind,
+-- those of refused tasks too; numbers and severities in their order. What has
+-- several labels counts under each, so shares can add up to more than all.
 with own as (
+    select task_id, null as criterion_id, list(label order by label) as labels
+    from labelled_tasks
+    where benchmark = $benchmark and dataset_revision = $revision and kind = $breakdown
+    group by task_id
+    union all
     select task_id, criterion_id, list(label order by label) as labels
     from criterion_labels
     where benchmark = $benchmark and dataset_revision = $revision and kind = $breakdown
@@ -10,45 +15,66 @@ with own as (
 ),
 
 members as (
-    select split_members.split,
+    select split_members.split, tasks.task_id,
+        null as criterion_id,
+        case $breakdown
+            when 'topic' then [tasks.topic]
+            when 'expert' then [tasks.expert]
+            when 'turns' then [tasks.turns::varchar]
+            when 'n_criteria' then [tasks.n_criteria::varchar]
+            when 'decision_type' then tasks.decision_types
+            when 'economic_pathway' then tasks.economic_pathways
+            else own.labels
+        end as labels
+    from split_members
+    inner join tasks using (benchmark, dataset_revision, task_id)
+    left join own on tasks.task_id = own.task_id and own.criterion_id is null
+    where benchmark = $benchmark and dataset_revision = $revision and not $of_criteria
+    union all
+    select split_members.split, criteria.task_id, criteria.criterion_id,
         case $breakdown
             when 'category' then [criteria.category]
             when 'severity' then [criteria.severity]
+            when 'weight' then [format('{:g}', criteria.weight)]
             else own.labels
-        end as labels,
-        count(*) over (partition by split_members.split) as n_criteria_split
+        end as labels
     from split_members
-    inner join shown_splits using (split)
     inner join criteria using (benchmark, dataset_revision, task_id)
-    left join own using (task_id, criterion_id)
-    where split_members.benchmark = $benchmark and split_members.dataset_revision = $revision
+    left join own on criteria.task_id = own.task_id and criteria.criterion_id = own.criterion_id
+    where benchmark = $benchmark and dataset_revision = $revision and $of_criteria
 ),
 
 labelled as (
-    select split, n_criteria_split, unnest(if(len(labels) > 0, labels, ['(none)'])) as label
-    from members
-),
-
-ranked as (
-    select severity as label, max_weight
-    from severities
-    where benchmark = $benchmark and $breakdown = 'severity'
+    select split, member, n_of_split,
+        unnest(if(len(labels) > 0, labels, ['(none)'])) as label
+    from (
+        select split, labels, (task_id, criterion_id) as member,
+            count(*) over (partition by split) as n_of_split
+        from members
+    )
 ),
 
 counted as (
-    select split,
+    select split, is_hard,
         coalesce(label, '(none)') as label,
-        count(*) as n_criteria,
-        count(*) / any_value(n_criteria_split) as share
+        count(distinct member) as n,
+        n / any_value(n_of_split) as share
     from labelled
+    inner join shown_splits using (split)
     group by all
 )
 
-select split, is_hard, label, n_criteria, share
+select counted.split, counted.is_hard, counted.label,
+    if($of_criteria, null, n) as n_tasks,
+    if($of_criteria, n, null) as n_criteria,
+    counted.share
 from counted
-inner join shown_splits using (split)
-left join ranked using (label)
-order by is_hard, split, max_weight desc nulls last, n_criteria desc, label;
+left join severities
+    on severities.benchmark = $benchmark
+        and $breakdown = 'severity'
+        and counted.label = severities.severity
+order by is_hard, split, max_weight desc nulls last, try_cast(label as double) nulls last, n desc,
+    label;
 
 -- name: splits
 -- The size of each split as ingested, refused tasks too. Quartiles are
@@ -91,70 +117,3 @@ from members
 inner join shown_splits using (split)
 group by split, is_hard
 order by is_hard, split;
-
--- name: task_counts
--- How many tasks of each split stand under each label, refused tasks too. A
--- task with several labels counts under each, so shares can add up to more than
--- all.
-with own as (
-    select task_id, list(label order by label) as labels
-    from labelled_tasks
-    where benchmark = $benchmark and dataset_revision = $revision and kind = $breakdown
-    group by task_id
-),
-
-members as (
-    select split_members.split, tasks.task_id,
-        case $breakdown
-            when 'topic' then [tasks.topic]
-            when 'expert' then [tasks.expert]
-            when 'turns' then [tasks.turns::varchar]
-            when 'n_criteria' then [tasks.n_criteria::varchar]
-            when 'decision_type' then tasks.decision_types
-            when 'economic_pathway' then tasks.economic_pathways
-            else own.labels
-        end as labels,
-        count(*) over (partition by split_members.split) as n_tasks_split
-    from split_members
-    inner join shown_splits using (split)
-    inner join tasks using (benchmark, dataset_revision, task_id)
-    left join own using (task_id)
-    where split_members.benchmark = $benchmark and split_members.dataset_revision = $revision
-),
-
-labelled as (
-    select split, n_tasks_split, task_id, unnest(if(len(labels) > 0, labels, ['(none)'])) as label
-    from members
-),
-
-counted as (
-    select split,
-        coalesce(label, '(none)') as label,
-        count(distinct task_id) as n_tasks,
-        count(distinct task_id) / any_value(n_tasks_split) as share
-    from labelled
-    group by all
-)
-
-select split, is_hard, label, n_tasks, share
-from counted
-inner join shown_splits using (split)
-order by is_hard, split, try_cast(label as integer) nulls last, n_tasks desc, label;
-
--- name: weights
--- How many criteria of each split have each weight, those of refused tasks too;
--- NULL is a weight that is no number.
-with counted as (
-    select split_members.split, criteria.weight, count(*) as n_criteria
-    from split_members
-    inner join shown_splits using (split)
-    inner join criteria using (benchmark, dataset_revision, task_id)
-    where split_members.benchmark = $benchmark and split_members.dataset_revision = $revision
-    group by all
-)
-
-select split, is_hard, weight, n_criteria,
-    n_criteria / sum(n_criteria) over (partition by split) as share
-from counted
-inner join shown_splits using (split)
-order by is_hard, split, weight nulls last;

@@ -3,22 +3,18 @@
 -- of their scores (equation 1, not clipped) in each group, beside the mean over
 -- all five. Only answers that are decided in full count.
 with answers as (
-    select judgings.judging, split, shown_sets.is_hard,
-        entries.entry as model,
+    select judging, split, shown_sets.is_hard,
+        entry as model,
         task_id, chars_alnum, value,
         ntile(5) over (
-            partition by judgings.judging, split, entries.entry
+            partition by judging, split, entry
             order by chars_alnum, response_id
         ) as fifth,
-        favg(value) over (partition by judgings.judging, split, entries.entry) as whole_mean
-    from response_lengths
+        favg(value) over (partition by judging, split, entry) as whole_mean
+    from scoped_response_lengths
     inner join staging.task_set_members using (benchmark, dataset_revision, task_id)
     inner join shown_sets using (split, is_own_hard)
-    inner join entries using (model, model_config_hash, vintage)
-    inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
-    where benchmark = $benchmark
-        and dataset_revision = $revision
-        and score_name = $score
+    where score_name = $score
         and is_complete
         and chars_alnum is not null
 )

@@ -146,15 +146,12 @@ where criteria.benchmark = $benchmark and criteria.dataset_revision = $revision;
 -- One row: what a model's answers on a split cost, and what judging them did;
 -- without a judging those that nobody has judged.
 with judged as (
-    select judgings.judging, split,
-        entries.entry as model,
+    select judging, split,
+        entry as model,
         answer_usd,
         if(is_judging_usd_unknown, null, judging_usd) as judging_usd
-    from staging.judged_answers
-    inner join shown_splits using (split)
-    inner join entries using (model, model_config_hash, vintage)
-    inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
-    where benchmark = $benchmark and dataset_revision = $revision and not is_own_hard
+    from scoped_judged_answers
+    where not is_own_hard
 ),
 
 unjudged as (

@@ -57,8 +57,8 @@ REFUSALS = Figure(
 )
 
 
-_N_CRITERIA = "n_criteria"
-"""What tasks are counted by and is no label."""
+_NO_LABELS = {"n_criteria", "weight"}
+"""What tasks and criteria are counted by and is no label."""
 _SPLITS = (
     *columns("split"),
     *columns(
@@ -83,11 +83,11 @@ of_criteria = partial(_shares, "label", "Share of the criteria", wrapped=True)
 """The same of its criteria."""
 
 
-def over_numbers(column: str, what: str, title: str) -> Callable[[Rows], list[Plot]]:
+def over_numbers(what: str, title: str) -> Callable[[Rows], list[Plot]]:
     """A function that draws upright bars over numbers in their order; a number that is missing has no bar."""
 
     def plots(rows: Rows) -> list[Plot]:
-        numbered = [{**row, "number": _number(row[column])} for row in rows]
+        numbered = [{**row, "number": _number(row["label"])} for row in rows]
         known = [row for row in numbered if row["number"] is not None]
         ordered = sorted(known, key=lambda row: (row["is_hard"], row["split"], row["number"]))
         return _shares("number", title, ordered, is_upright=True, name_title=what)
@@ -108,8 +108,8 @@ def _counts(breakdown: Breakdown, name: str, label: str, plots: Callable[[Rows],
     what = "criteria" if breakdown.of_criteria else "tasks"
     return Figure(
         name, breakdown.title, says, columns(f"split label n_{what} share", label=label), plots,
-        query="data/criterion_counts" if breakdown.of_criteria else "data/task_counts",
-        given={"breakdown": breakdown.kind}, breakdown="" if breakdown.kind == _N_CRITERIA else breakdown.kind,
+        query="data/label_counts", given={"breakdown": breakdown.kind, "of_criteria": breakdown.of_criteria},
+        breakdown="" if breakdown.kind in _NO_LABELS else breakdown.kind,
     )  # fmt: skip
 
 
@@ -158,20 +158,18 @@ DATA = Page(
         ),
         _counts(
             Breakdown("turns", "User turns", of_criteria=False), "task_turns", "User turns",
-            over_numbers("label", "User turns", "Share of the tasks"),
+            over_numbers("User turns", "Share of the tasks"),
             "The number of user turns in a conversation; only the response to the last one is judged.",
         ),
         _counts(
-            Breakdown(_N_CRITERIA, "Criteria per task", of_criteria=False), "task_criteria", "Criteria",
-            over_numbers("label", "Criteria of a task", "Share of the tasks"), "The number of criteria of a task.",
+            Breakdown("n_criteria", "Criteria per task", of_criteria=False), "task_criteria", "Criteria",
+            over_numbers("Criteria of a task", "Share of the tasks"), "The number of criteria of a task.",
         ),
-        Figure(
-            "weights",
-            "Weights",
+        _counts(
+            Breakdown("weight", "Weights", of_criteria=True), "weights", "Weight",
+            over_numbers("Weight", "Share of the criteria"),
             "The share of criteria with each weight. Criteria below 0 are mistakes that cost points; those above 0 "
             "earn points.",
-            columns("split weight n_criteria share"),
-            over_numbers("weight", "Weight", "Share of the criteria"),
         ),
         _counts(
             Breakdown("severity", "Severities", of_criteria=True), "criterion_severities", "Severity", of_criteria,

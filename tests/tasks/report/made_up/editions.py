@@ -11,6 +11,7 @@ from tasks.config.job import DataRevision
 from tasks.figures.figure import Figure
 from tasks.figures.rendering import as_csv
 from tasks.figures.scope import Scope, open_scope
+from tasks.report.drawing.charts import drawn as drawn_chart
 from tasks.report.rendering.drawn import drawn
 from tasks.report.rendering.site import Site
 from tests.builders import REVISION, job_on, written
@@ -48,4 +49,4 @@ def check_sources(figure: Figure, edition: Scope, folder: Path) -> None:
     assert len(list(csv.reader(io.StringIO(written)))) == 1 + len(rows)
     assert {column.name for column in figure.columns} <= set(columns)
     for plot in figure.plots(rows) if figure.plots else []:
-        plot.chart.to_dict()  # raises where it is no valid chart
+        drawn_chart(plot.chart).to_dict()  # raises where it is no valid chart

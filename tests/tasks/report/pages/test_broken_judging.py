@@ -11,7 +11,7 @@ from flows.nightly import changes
 from flows.report import write_report
 from tasks.config.job import Job
 from tasks.figures.scope import Scope, open_scope
-from tasks.figures.shown.overview import OVERVIEW
+from tasks.figures.shown.overview import LEADERBOARD, OVERVIEW
 from tasks.report.rendering.notices import Notice, facts, notices
 from tasks.rules.text.cells import as_before
 from tests.builders import at, row
@@ -91,7 +91,7 @@ def test_a_model_that_nobody_has_judged_stands_beside_those_that_somebody_has(tm
 
     assert [each["entry"] for each in edition.entries] == ["m1 base", "m1 2026-10-01", "m2"]
     assert "Not judged yet, so without scores: m1 2026-10-01, m2." in texts(edition, "warn")
-    assert [(each["model"], each["mean_score"] is None) for each in edition.rows("overview/leaderboard")] == [
+    assert [(each["model"], each["mean_score"] is None) for each in edition.rows_of(LEADERBOARD)] == [
         ("m1 base", False), ("m2", True),
     ]  # fmt: skip
     stored = edition.reader.rows(

@@ -108,7 +108,7 @@ def test_a_mean_below_0_stands_unclipped_beside_the_0_and_no_other_does(tmp_path
     })  # fmt: skip
 
     found = {
-        each["model"]: (each["mean_score"], each["raw_mean_score"]) for each in rows_of(FIGURES["topics"], edition)
+        each["model"]: (each["mean_score"], each["hidden_mean_score"]) for each in rows_of(FIGURES["topics"], edition)
     }
     assert found == {"bad": (0.0, -2.0), "good": (1.0, None)}
 

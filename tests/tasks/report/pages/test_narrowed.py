@@ -9,6 +9,7 @@ import pytest
 
 from flows.report import write_report
 from tasks.config.job import Job
+from tasks.figures.registry import FIGURES
 from tasks.figures.scope import Scope, open_scope
 from tasks.figures.shown import PAGES
 from tasks.report.rendering.notices import notices
@@ -104,8 +105,8 @@ def test_an_own_hard_selection_is_shown_if_all_that_it_chose_from_belongs_to_the
 ) -> None:
     edition = open_scope(narrowed(world_job, *splits), reader)
 
-    own = {row["split"] for row in edition.rows("overview/leaderboard") if row["is_own_hard"]}
-    assert sorted(own) == sorted({row["split"] for row in edition.rows("hard/hard_leaderboard")}) == boards
+    own = {row["split"] for row in edition.rows_of(FIGURES["leaderboard"]) if row["is_own_hard"]}
+    assert sorted(own) == sorted({row["split"] for row in edition.rows_of(FIGURES["hard_leaderboard"])}) == boards
     assert {f"{row['field']} (own hard)" for row in edition.rows("hard/hard_selections")} == set(boards)
     assert {f"{row['field']} (own hard)" for row in edition.rows("hard/tasks")} == set(boards)
 
