@@ -93,7 +93,7 @@ def leading_to(wanted: Collection[str], given: Collection[str] = ()) -> list[Mod
 def read(name: str) -> str:
     """The text of `<name>.sql` below this folder, or of the query of that name in a file of several.
 
-    `read("report/judges/drift")` is the query `drift` of `report/judges.sql`.
+    `read("figures/judges/judge_drift")` is the query `judge_drift` of `figures/judges.sql`.
     """
     path = FOLDER / f"{name}.sql"
     if not path.exists():

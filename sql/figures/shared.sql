@@ -3,12 +3,12 @@
 
 -- name: entries
 -- One row: a sampling of a configured model that is shown, under its label.
-select *
+select columns(*)::varchar
 from $entries as given (model, model_config_hash, vintage, entry);
 
 -- name: judgings
 -- One row: a judging that is shown, under its label.
-select *
+select columns(* exclude (judge_trial))::varchar, judge_trial::bigint as judge_trial
 from $judgings as given (judge, judge_config_hash, template_hash, grading, judge_trial, judging);
 
 -- name: changes

@@ -21,7 +21,7 @@ NOISE = {"judge": 0.25, "p1": 0.1, "p2": 0.1, "p3": 0.6, "p4": 0.0}
 GIVEN = {"benchmark": "prbench", "revision": REVISION, "breakdown": "all", "people": list(SIZES), "graders": []}
 
 
-def pooled(reader: Reader, **other: Any) -> list[dict[str, Any]]:
+def found_by(reader: Reader, **other: Any) -> list[dict[str, Any]]:
     return against_people(reader.rows(filled("people/people", GIVEN | other)))
 
 
@@ -72,7 +72,7 @@ def test_the_decisions_of_all_people_are_pooled_so_that_one_of_a_single_criterio
     of_pairs = [pairs_of(decided["judge"], decided[person]) for person in SIZES]
     pooled = [pair for pairs in of_pairs for pair in pairs]
     mine, theirs = zip(*pooled, strict=True)
-    (found,) = [row for row in pooled(reader) if row["grader"] == "judge"]
+    (found,) = [row for row in found_by(reader) if row["grader"] == "judge"]
 
     assert (250, 4, 4, 60) == tuple(found[name] for name in ("n", "n_people", "n_pairs", "n_tasks"))
     assert found["macro_f1"] == pytest.approx(f1_score(mine, theirs, average="macro"))
@@ -88,7 +88,7 @@ def test_people_with_each_other_are_pooled_too_and_each_pair_counts_once(reader:
     names = list(SIZES)
     of_pairs = [pairs_of(decided[a], decided[b]) for a in names for b in names if a < b]
     mine, theirs = zip(*(pair for pairs in of_pairs for pair in pairs), strict=True)
-    (found,) = [row for row in pooled(reader) if row["grader"] == "(people with each other)"]
+    (found,) = [row for row in found_by(reader) if row["grader"] == "(people with each other)"]
 
     assert (120 + 2 * 9 + 3 * 1, 4, 6) == tuple(found[name] for name in ("n", "n_people", "n_pairs"))
     assert found["macro_f1"] == pytest.approx(f1_score(mine, theirs, average="macro"))
@@ -104,7 +104,7 @@ def test_every_measure_has_an_interval_over_tasks_around_it(reader: Reader) -> N
 
 def test_one_judge_can_be_asked_for_and_one_person_among_them(reader: Reader) -> None:
     assert ["judge"] == [row["grader"] for row in against_people(reader, GIVEN | {"graders": ["judge"]})]
-    (found,) = pooled(reader, graders=["p2"])
+    (found,) = found_by(reader, graders=["p2"])
     assert ("(people with each other)", 120 + 9 + 1, 3, 4) == tuple(
         found[name] for name in ("grader", "n", "n_pairs", "n_people")
     )
