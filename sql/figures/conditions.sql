@@ -46,7 +46,8 @@ placed as (
 select judging, model, shared_model, condition, points,
     title as criterion,
     category as label,
-    baseline_value, value, baseline_by_trial, by_trial, task_id, criterion_id, model_label, model_config_hash, baseline_model,
+    baseline_value, value, baseline_by_trial, by_trial, task_id, criterion_id, model_label,
+    model_config_hash, baseline_model,
     baseline_config_hash, vintage
 from placed
 where place <= $n_criteria

@@ -2,15 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from tasks.benchmarks.base import Benchmark
 from tasks.figures.charts import Plot
 from tasks.figures.columns import Column, Rows
 from tasks.rules.records import ScoreDefinition
-
-if TYPE_CHECKING:
-    from tasks.figures.scope import Scope
 
 Reach = Literal["tasks", "pooled", "warehouse"]
 """What a figure is of: the tasks of the report; pooled over all tasks, so that a report of some splits leaves it out;
@@ -61,7 +58,7 @@ class Figure:
     renamed: Mapping[str, str] = field(default_factory=dict)
     replaced: str = ""
     derived: str = ""
-    compute: "Callable[[Scope, Mapping[str, Any]], list[dict[str, Any]]] | None" = None
+    compute: Callable[[Any, Mapping[str, Any]], list[dict[str, Any]]] | None = None
     given: Mapping[str, Any] = field(default_factory=dict)
     listed: Callable[[Rows], Rows] | None = None
     notes: Callable[[Rows], Sequence[str]] | None = None
