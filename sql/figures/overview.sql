@@ -23,64 +23,46 @@ order by entry;
 -- name: changed_tasks
 -- The tasks behind each significant change: for each model and judge the ten
 -- that went furthest the same way.
-with significant as (
+with paired as (
     select distinct model, model_config_hash, judge, judge_config_hash, template_hash, grading,
-        judge_trial, earlier, later
-    from changes
+        judge_trial, earlier, later, task_id,
+        earlier_value as earlier_score,
+        later_value as later_score
+    from change_values
+    semi join shown_tasks using (task_id)
     where p_adjusted <= 0.05
 ),
 
-valued as (
-    select * from task_scores
-    semi join shown_tasks using (task_id)
-    where benchmark = $benchmark
-        and dataset_revision = $revision
-        and score_name = $score
-        and value is not null
-),
-
-paired as (
-    select significant.*, task_id,
-        first_side.value as earlier_score,
-        second_side.value as later_score,
-        second_side.value - first_side.value as difference,
-        avg(second_side.value - first_side.value) over (
+placed as (
+    select *,
+        later_score - earlier_score as difference,
+        avg(later_score - earlier_score) over (
             partition by model, model_config_hash, judge, judge_config_hash,
                 template_hash, grading, judge_trial
         ) as mean_difference
-    from significant
-    inner join valued as second_side
-        using (
-            model, model_config_hash, judge, judge_config_hash, template_hash, grading, judge_trial
-        )
-    inner join valued as first_side
-        using (
-            model, model_config_hash, judge, judge_config_hash, template_hash, grading, judge_trial,
-            task_id
-        )
-    where second_side.vintage = significant.later and first_side.vintage = significant.earlier
+    from paired
 )
 
 select judgings.judging,
     entries.entry as model,
-    paired.task_id, tasks.field, tasks.topic, paired.earlier, paired.later, paired.earlier_score,
-    paired.later_score, paired.difference,
-    paired.model as model_label,
-    paired.model_config_hash
-from paired
+    placed.task_id, tasks.field, tasks.topic, placed.earlier, placed.later, placed.earlier_score,
+    placed.later_score, placed.difference,
+    placed.model as model_label,
+    placed.model_config_hash
+from placed
 inner join tasks
-    on paired.task_id = tasks.task_id
+    on placed.task_id = tasks.task_id
         and tasks.benchmark = $benchmark
         and tasks.dataset_revision = $revision
 inner join entries
-    on paired.model = entries.model
-        and paired.model_config_hash = entries.model_config_hash
-        and paired.later = entries.vintage
+    on placed.model = entries.model
+        and placed.model_config_hash = entries.model_config_hash
+        and placed.later = entries.vintage
 inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
 qualify
     row_number() over (
         partition by judging, entry
-        order by difference * sign(mean_difference) desc, paired.task_id
+        order by difference * sign(mean_difference) desc, placed.task_id
     ) <= 10
 order by judging <> $main, judging, model, difference * sign(mean_difference) desc, task_id;
 
@@ -89,39 +71,18 @@ order by judging <> $main, judging, model, difference * sign(mean_difference) de
 -- over the tasks with a complete trial in both. Interval and p-value (corrected
 -- for all rows) come from resampling tasks: `prbench diff EARLIER LATER --model
 -- MODEL`.
-with valued as (
-    select * from task_scores
-    where benchmark = $benchmark
-        and dataset_revision = $revision
-        and score_name = $score
-        and value is not null
-),
-
-members as (
-    select split, task_id
-    from staging.task_set_members
-    where benchmark = $benchmark and dataset_revision = $revision and not is_own_hard
-),
-
-paired as (
-    select changes.*,
-        round(exact_avg(first_side.value), 12) as earlier_mean,
-        round(exact_avg(second_side.value), 12) as later_mean,
-        round(exact_avg(second_side.value - first_side.value), 12) as difference,
+with paired as (
+    select
+        changed.* exclude (task_id, earlier_value, later_value),
+        round(exact_avg(earlier_value), 12) as earlier_mean,
+        round(exact_avg(later_value), 12) as later_mean,
+        round(exact_avg(later_value - earlier_value), 12) as difference,
         count(*) as n_tasks
-    from changes
-    inner join members using (split)
-    inner join valued as second_side
-        using (
-            model, model_config_hash, judge, judge_config_hash, template_hash, grading, judge_trial,
-            task_id
-        )
-    inner join valued as first_side
-        using (
-            model, model_config_hash, judge, judge_config_hash, template_hash, grading, judge_trial,
-            task_id
-        )
-    where second_side.vintage = changes.later and first_side.vintage = changes.earlier
+    from change_values as changed
+    inner join staging.task_set_members as members using (split, task_id)
+    where members.benchmark = $benchmark
+        and members.dataset_revision = $revision
+        and not members.is_own_hard
     group by all
 )
 

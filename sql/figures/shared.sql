@@ -19,6 +19,29 @@ from $changes as given (
     earlier, later, split, ci_low, ci_high, p_adjusted
 );
 
+-- name: change_values
+-- One row: a task's value in both samplings of a change.
+with valued as (
+    select * from task_scores
+    where benchmark = $benchmark
+        and dataset_revision = $revision
+        and score_name = $score
+        and value is not null
+)
+
+select changes.*, task_id,
+    first_side.value as earlier_value,
+    second_side.value as later_value
+from changes
+inner join valued as second_side
+    using (model, model_config_hash, judge, judge_config_hash, template_hash, grading, judge_trial)
+inner join valued as first_side
+    using (
+        model, model_config_hash, judge, judge_config_hash, template_hash, grading, judge_trial,
+        task_id
+    )
+where second_side.vintage = changes.later and first_side.vintage = changes.earlier;
+
 -- name: shown_splits
 -- One row: a split that the report is of.
 select distinct split, list_contains($hard_splits::varchar[], split) as is_hard
