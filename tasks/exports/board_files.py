@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import sql
 from tasks.config.job import Job
 from tasks.exports.tables import meaning_of_column
 from tasks.rules.errors import PipelineError, UsageError
@@ -20,29 +21,6 @@ SUFFIXES = (".csv", ".xlsx")
 _OF_DATA = ("benchmark", "dataset_revision")
 """Columns in front of a leaderboard's own, since a file goes where nobody knows what it is about."""
 _MARTS = ("leaderboard", "severity_leaderboard", "breakdown_leaderboard")
-_HERE = {
-    "rank": "Place among the models that are ranked together, from 1.",
-    "rank_low": "Best rank that the intervals allow.",
-    "rank_high": "Worst rank that the intervals allow.",
-    "mean_score": "Mean score over the tasks; where the score is clipped, a mean below 0 is 0.",
-    "is_below_bar": "Whether coverage is below the configured minimum: the figures rest on a part of the split.",
-    "is_critical_below_bar": "Whether the coverage of the highest severity is below the configured minimum.",
-    "is_mistake_below_bar": "Whether the coverage of the gravest detrimental severity is below the configured minimum.",
-    "judging": "The judge, by a name that is unique here.",
-    "model": "The model, by a name that is unique here.",
-    "model_label": "Label of the model.",
-    "is_hard": "Whether the tasks are a hard part of others.",
-    "hidden_mean_score": "Mean score before clipping, where clipping changes it or its interval.",
-    "hidden_ci_low": "Lower end of the interval before clipping, where clipping changes it.",
-    "hidden_ci_high": "Upper end of the interval before clipping, where clipping changes it.",
-    "answers_usd": "Cost of the responses in US dollars; NULL where the cost of one is unknown.",
-    "judging_usd": "Cost of the verdicts in US dollars; NULL where the cost of one is unknown.",
-    "missed_share": "Share of the criteria of the highest severity that are not met.",
-    "missed_ci_low": "Lower end of the 95 % interval of that share.",
-    "missed_ci_high": "Upper end of the 95 % interval of that share.",
-    "selections": "Ids of the hard selections whose tasks the figures rest on.",
-}
-"""Columns that only this leaderboard has, or of which there is less to say than in the warehouse."""
 _WIDEST, _CREATED = 60, datetime(2026, 1, 1)
 """Width of a column in characters; the same time in every file, so that the same rows give the same bytes."""
 
@@ -101,7 +79,7 @@ def refuse_other_suffix(file: Path) -> None:
 def _meaning(column: str, by: str | None) -> str:
     if column == "label" and by:
         return f"Label of the breakdown by {column.replace('_', ' ')}; a task with several labels counts for each."
-    return _HERE.get(column) or meaning_of_column(column, _MARTS) or ""
+    return sql.schema()["meanings"].get(column) or meaning_of_column(column, _MARTS) or ""
 
 
 def _csv(rows: Sequence[Sequence[Any]]) -> bytes:
