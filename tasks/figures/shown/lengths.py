@@ -190,7 +190,7 @@ LENGTHS = Page(
                 by_split, draw=charts.scatter, known="mean_score", x="mean_chars_alnum", y="mean_score",
                 x_title="Mean letters and digits of a response", y_title="Mean score", low="ci_low", high="ci_high",
             ),
-            listed=on_full_splits,
+            listed=lambda rows: on_full_splits([row for row in rows if row["is_judged"]]),
         ),
         Figure(
             "length_models",
