@@ -138,6 +138,7 @@ def figure(
       prbench figure leaderboard --by category --format csv
       prbench figure critical -o critical.xlsx
     """
+    from tasks.figures.leaderboard import Choice, chosen
     from tasks.figures.registry import figure_of
     from tasks.figures.scope import open_scope
     from tasks.rules.errors import UsageError
@@ -146,22 +147,26 @@ def figure(
     shows, job = figure_of(name), context.stored_job()
     if by is not None and "breakdown" not in shows.given:
         raise UsageError(f"--by {by}: {name} cannot be broken down")
-    chosen = file_format or ("json" if context.as_json else _ENDINGS.get(output.suffix if output else "", "table"))
-    if chosen in {"parquet", "xlsx"} and output is None and (chosen == "xlsx" or sys.stdout.isatty()):
-        raise UsageError(f"--format {chosen}: cannot be shown; write it to a file with -o")
+    shape = file_format or ("json" if context.as_json else _ENDINGS.get(output.suffix if output else "", "table"))
+    if shape == "parquet" and shows.compute:
+        raise UsageError(f"--format parquet: {name} is no query; choose another format")
+    if shape in {"parquet", "xlsx"} and output is None and (shape == "xlsx" or sys.stdout.isatty()):
+        raise UsageError(f"--format {shape}: cannot be shown; write it to a file with -o")
     with Warehouse(job.warehouse).reader() as reader:
         scope = open_scope(job, reader, context.arguments.vintage, is_hard=is_hard, score=score)
-        given = {"breakdown": by} if by else {}
-        if chosen == "parquet":
+        given: dict[str, Any] = {"is_hard": True} if is_hard and "is_hard" in shows.given else {}
+        if by:
+            is_board = "of_criteria" in shows.given
+            given |= chosen(scope, Choice(by=by, is_hard=is_hard))[1] if is_board else {"breakdown": by}
+        if shape == "parquet" and shows.compute is None:
             from flows.cli.sql import write_parquet
             from tasks.console import exact
 
-            write_parquet(
-                Warehouse(job.warehouse).database, scope.query_of(shows, given), output or exact(sys.stdout).buffer
-            )
+            query, database = scope.query_of(shows, given), Warehouse(job.warehouse).database
+            write_parquet(database, query, output or exact(sys.stdout).buffer)
             return 0
         rows = scope.rows_of(shows, given)
-    _write(job, shows, rows, chosen, output)
+    _write(job, shows, rows, shape, output)
     return 0
 
 
@@ -178,7 +183,7 @@ def _write(job: "Job", shows: "Figure", rows: "Rows", file_format: str, output: 
 
         assert output is not None, "refused before"
         table = Table(list(rows[0]), [tuple(row.values()) for row in rows])
-        click.echo(write_board(job, table, output, name=shows.name).line)
+        click.echo(write_board(job, table, output, name=shows.name, relation=shows.relation).line)
     elif file_format == "csv":
         click.echo(as_csv(list(rows[0]), rows), nl=False)
     elif file_format == "markdown":

@@ -10,6 +10,7 @@ from typing import Any
 import sql
 from tasks.config.job import Job
 from tasks.exports.tables import meaning_of_column
+from tasks.figures.columns import usual_heading
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.records import Table
 from tasks.rules.text.cells import may_run, not_run
@@ -31,7 +32,9 @@ _OPTIONS = {
 }  # fmt: skip
 
 
-def write_board(job: Job, table: Table, file: Path, by: str | None = None, name: str = "leaderboard") -> StageReport:
+def write_board(
+    job: Job, table: Table, file: Path, by: str | None = None, name: str = "leaderboard", relation: str = ""
+) -> StageReport:
     """Write a figure as CSV, with a second file for its columns, or as Excel, with a second sheet.
 
     Args:
@@ -40,6 +43,7 @@ def write_board(job: Job, table: Table, file: Path, by: str | None = None, name:
         file: ends in .csv or .xlsx; what is there is replaced.
         by: the breakdown whose labels it has.
         name: the figure's.
+        relation: where its rows are from, if that is one relation.
 
     Raises:
         UsageError: the file has another ending, or there is no row.
@@ -50,7 +54,7 @@ def write_board(job: Job, table: Table, file: Path, by: str | None = None, name:
         raise UsageError(f"{file}: no model has a verdict in this selection; see `prbench status`")
     columns = [*_OF_DATA, *table.columns]
     rows = [(job.settings.benchmark, job.data.revision, *row) for row in table.rows]
-    explained = [(name, _meaning(name, by)) for name in columns]
+    explained = [(column, _meaning(column, by, (relation, name, *_MARTS))) for column in columns]
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         if file.suffix == ".csv":
@@ -76,10 +80,10 @@ def refuse_other_suffix(file: Path) -> None:
         raise UsageError(f"{file}: the file must end in {' or '.join(SUFFIXES)}")
 
 
-def _meaning(column: str, by: str | None) -> str:
+def _meaning(column: str, by: str | None, marts: Sequence[str]) -> str:
     if column == "label" and by:
         return f"Label of the breakdown by {column.replace('_', ' ')}; a task with several labels counts for each."
-    return sql.schema()["meanings"].get(column) or meaning_of_column(column, _MARTS) or ""
+    return sql.schema()["meanings"].get(column) or meaning_of_column(column, marts) or usual_heading(column)
 
 
 def _csv(rows: Sequence[Sequence[Any]]) -> bytes:

@@ -65,6 +65,11 @@ def _usual() -> dict[str, tuple[Kind, str]]:
     return {name: (kind, heading) for kind, headings in by_kind.items() for name, heading in headings.items()}
 
 
+def usual_heading(name: str) -> str:
+    """The usual heading of a column; empty where it has none."""
+    return _usual().get(name, ("text", ""))[1]
+
+
 def interval(name: str, title: str, kind: Kind = "score", value: str = "value") -> tuple[Column, ...]:
     """A value under a common heading with the ends of its interval."""
     return (Column(name, value, kind, title), *ends(f"{name}_ci", kind, title))

@@ -3,6 +3,7 @@
 from itertools import pairwise
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from tasks.rules.text.numbers import number
@@ -162,3 +163,16 @@ def test_people_who_label_are_a_judge_only_where_they_are_named(
 
     assert "expert" not in judges
     assert "expert" in named
+
+
+def test_a_figure_is_what_the_command_shows_in_any_format(asked: Asked, tmp_path: Path) -> None:
+    names = [each["figure"] for each in asked.json("figures")]
+    assert {"leaderboard", "judge_agreement", "critical", "criteria"} <= set(names)
+    for more in ([], ["--by", "category"]):
+        assert asked.json("figure", "leaderboard", *more) == asked.json("leaderboard", *more)
+    rows = asked.json("figure", "judge_leniency")
+    for name, read in (("leniency.csv", pd.read_csv), ("leniency.xlsx", pd.read_excel), ("l.parquet", pd.read_parquet)):
+        asked("figure", "judge_leniency", "-o", str(tmp_path / name))
+        assert list(read(tmp_path / name)["leniency"]) == pytest.approx([row["leniency"] for row in rows])
+    assert f"| {rows[0]['grader']} | " in asked("figure", "judge_leniency", "--format", "markdown")
+    assert "judge_leniency cannot be broken down" in asked.refusal("figure", "judge_leniency", "--by", "category")
