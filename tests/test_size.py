@@ -10,17 +10,17 @@ from pathlib import Path
 from tests.test_architecture import ROOT, tracked_files
 
 BUDGETS = {
-    "expectations": 191, "flows": 1743, "flows/cli": 2629, "flows/report_server": 737, "flows/run": 484,
+    "expectations": 191, "flows": 1743, "flows/cli": 2634, "flows/report_server": 737, "flows/run": 484,
     "flows/server": 349, "sql": 206, "sql/cookbook": 468, "sql/figures": 1696, "sql/marts": 785,
     "sql/questions": 2459, "sql/report": 383, "sql/staging": 1712, "sql/steps": 378, "sql/warehouse": 89,
     "tasks": 177, "tasks/aggregate": 465, "tasks/alerts": 413, "tasks/analyses": 777, "tasks/benchmarks": 764,
     "tasks/cascade": 171, "tasks/certify": 650, "tasks/check": 148, "tasks/compare": 717, "tasks/config": 574,
-    "tasks/console": 147, "tasks/dataset": 418, "tasks/drift": 191, "tasks/exports": 1419, "tasks/figures": 2437,
+    "tasks/console": 147, "tasks/dataset": 418, "tasks/drift": 191, "tasks/exports": 1401, "tasks/figures": 2439,
     "tasks/hard_subset": 298, "tasks/imports": 2267, "tasks/judge": 633, "tasks/llm": 3245, "tasks/maintain": 465,
     "tasks/plan": 500, "tasks/prompts": 31, "tasks/report": 4015, "tasks/results": 212, "tasks/rules": 2208,
-    "tasks/run": 1206, "tasks/sample": 83, "tasks/stopping": 186, "tasks/stores": 210, "tests": 380,
-    "tests/benchmarks": 2292, "tests/expectations": 138, "tests/faults": 2334, "tests/flows": 7287,
-    "tests/golden": 177, "tests/mutants": 251, "tests/tasks": 25878, "tests/warehouse": 1909, "warehouse": 2283,
+    "tasks/run": 1206, "tasks/sample": 83, "tasks/stopping": 186, "tasks/stores": 210, "tests": 381,
+    "tests/benchmarks": 2292, "tests/expectations": 138, "tests/faults": 2334, "tests/flows": 7299,
+    "tests/golden": 177, "tests/mutants": 251, "tests/tasks": 25879, "tests/warehouse": 1909, "warehouse": 2283,
     "warehouse/samples": 4,
 }  # fmt: skip
 """Folder of two levels -> its code lines at most: comments, docstrings and blank lines cost nothing, a line of more
