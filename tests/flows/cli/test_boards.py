@@ -165,8 +165,8 @@ def test_people_who_label_are_a_judge_only_where_they_are_named(
     assert "expert" in named
 
 
-def test_a_figure_is_what_the_command_shows_in_any_format(asked: Asked, tmp_path: Path) -> None:
-    names = [each["figure"] for each in asked.json("figures")]
+def test_a_figure_is_what_the_command_shows_in_any_format(asked: Asked, run: Run, tmp_path: Path) -> None:
+    names = [each["figure"] for each in run.json("figures")]
     assert {"leaderboard", "judge_agreement", "critical", "criteria"} <= set(names)
     for more in ([], ["--by", "category"]):
         assert asked.json("figure", "leaderboard", *more) == asked.json("leaderboard", *more)
