@@ -19,7 +19,7 @@ BUDGETS = {
     "tasks/hard_subset": 298, "tasks/imports": 2267, "tasks/judge": 633, "tasks/llm": 3245, "tasks/maintain": 465,
     "tasks/plan": 500, "tasks/prompts": 31, "tasks/report": 4015, "tasks/results": 212, "tasks/rules": 2208,
     "tasks/run": 1206, "tasks/sample": 83, "tasks/stopping": 186, "tasks/stores": 210, "tests": 381,
-    "tests/benchmarks": 2292, "tests/expectations": 138, "tests/faults": 2334, "tests/flows": 7299,
+    "tests/benchmarks": 2292, "tests/expectations": 138, "tests/faults": 2334, "tests/flows": 7301,
     "tests/golden": 177, "tests/mutants": 251, "tests/tasks": 25879, "tests/warehouse": 1909, "warehouse": 2283,
     "warehouse/samples": 4,
 }  # fmt: skip

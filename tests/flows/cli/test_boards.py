@@ -168,8 +168,11 @@ def test_people_who_label_are_a_judge_only_where_they_are_named(
 def test_a_figure_is_what_the_command_shows_in_any_format(asked: Asked, run: Run, tmp_path: Path) -> None:
     names = [each["figure"] for each in run.json("figures")]
     assert {"leaderboard", "judge_agreement", "critical", "criteria"} <= set(names)
-    for more in ([], ["--by", "category"]):
-        assert asked.json("figure", "leaderboard", *more) == asked.json("leaderboard", *more)
+    by_category = ["leaderboard", "--by", "category"]
+    assert asked.json("figure", *by_category) == asked.json(*by_category)
+    # Without a breakdown the figure has the own hard selections too, as in the report.
+    board = asked.json("figure", "leaderboard")
+    assert [row for row in board if not row["is_own_hard"]] == asked.json("leaderboard")
     rows = asked.json("figure", "judge_leniency")
     for name, read in (("leniency.csv", pd.read_csv), ("leniency.xlsx", pd.read_excel), ("l.parquet", pd.read_parquet)):
         asked("figure", "judge_leniency", "-o", str(tmp_path / name))
