@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.test_architecture import ROOT, tracked_files
 
 BUDGETS = {
-    "expectations": 191, "flows": 1743, "flows/cli": 2634, "flows/report_server": 737, "flows/run": 484,
+    "expectations": 191, "flows": 1743, "flows/cli": 2638, "flows/report_server": 737, "flows/run": 484,
     "flows/server": 349, "sql": 206, "sql/cookbook": 468, "sql/figures": 1696, "sql/marts": 785,
     "sql/questions": 2459, "sql/report": 383, "sql/staging": 1712, "sql/steps": 378, "sql/warehouse": 89,
     "tasks": 177, "tasks/aggregate": 465, "tasks/alerts": 413, "tasks/analyses": 777, "tasks/benchmarks": 764,

@@ -99,13 +99,18 @@ def reviews(context: Context, n_criteria: int) -> int:
       prbench reviews -n 50
       prbench reviews --json
     """
-    found = shown(context, context.stored_job(checked=()), {
+    from tasks.benchmarks import load_benchmark
+
+    job = context.stored_job(checked=())
+    found = shown(context, job, {
         "agreement": ("review_agreement", {}), "reviewers": ("reviewer_agreement", {}), "checks": ("review_checks", {}),
         "failures": ("review_failures", {}), "predictions": ("review_predictions", {}),
         "criteria": ("review_objections", {"n_criteria": n_criteria}),
     }, nothing="No criterion has been reviewed yet.")  # fmt: skip
     if found:
         say_missing(found["agreement"], found["predictions"])
+        if reference := load_benchmark(job.settings.benchmark).review_reference:
+            click.echo(f"The benchmark's paper: {reference.value:.3f} ({reference.source})")
     return 0
 
 
