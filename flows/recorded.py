@@ -30,9 +30,9 @@ from prefect.states import Crashed
 
 import sql
 from flows.run.outcomes import BELOW_BAR, DONE, ENDINGS, INTERRUPTED, KILLED, RUNNING, is_crash, outcome_of
-from tasks.compare.leaderboard import Choice, leaderboard
 from tasks.config.job import Job
 from tasks.console import Tally, notice
+from tasks.figures.leaderboard import Choice, leaderboard
 from tasks.llm.senders.pool import SenderPool
 from tasks.maintain import run_cost
 from tasks.rules.errors import PipelineError

@@ -33,10 +33,11 @@ TASKS_LEVELS = (
         "hard_subset",
         "analyses",
         "cascade",
-        "report",
         "stopping",
     },
     {"compare", "drift", "alerts", "imports", "maintain", "plan"},
+    {"figures"},
+    {"report"},
     {"exports"},
     {"certify", "results"},
 )
@@ -51,7 +52,7 @@ ITSELF = ""
 LEVELS: dict[str, tuple[set[str], ...]] = {
     "tasks": (*TASKS_LEVELS, {ITSELF}),
     "tasks.llm": ({ITSELF}, {"ledger"}, {"calls"}, {"senders"}),
-    "tasks.report": ({"content"}, {"drawing"}, {"pages", "rendering"}, {"drilldown"}, {ITSELF}),
+    "tasks.report": ({"drawing"}, {"rendering"}, {"drilldown"}, {ITSELF}),
 }
 """Part -> its folders, lowest first: each uses only lower ones."""
 

@@ -4,17 +4,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from flows.cli.figures import Records, answer, repetition, say_small, show_figures
+from flows.cli.figures import say_missing, show_figure, shown
 from flows.cli.flow_runner import finish, refuse_early, run_flow
 from flows.cli.options import CALLS, RUNS, SHOWS, Context, command
 from flows.cli.output import show_json, show_nothing
-from tasks.rules.text.characters import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from tasks.benchmarks.base import ReviewReference
     from tasks.config.job import Job
+    from tasks.figures.columns import Rows
 
 
 @command("split", "limit", *CALLS, output=RUNS)
@@ -82,10 +81,6 @@ def _run(context: Context, name: str, refuse_unready: "Callable[[Job], None]") -
     return finish(context, run_flow(context, name))
 
 
-_QUESTIONS = ("agreement", "reviewers", "checks", "failures", "predictions", "criteria")
-"""The parts of the answer, each a query below sql/questions/compare/reviews/."""
-
-
 @command(output=SHOWS)
 @click.option("-n", "n_criteria", type=click.IntRange(min=1), default=10, show_default=True, metavar="N",
               help="Number of criteria with objections to show.")  # fmt: skip
@@ -107,73 +102,16 @@ def reviews(context: Context, n_criteria: int) -> int:
     from tasks.benchmarks import load_benchmark
 
     job = context.stored_job(checked=())
-    found = {
-        name: answer(job, f"reviews/{name}", {"n_criteria": n_criteria} if name == "criteria" else {})
-        for name in _QUESTIONS
-    }
-    if context.as_json:
-        show_json(found)
-    elif found["checks"] or found["failures"]:
-        _show_reviews(found, load_benchmark(job.settings.benchmark).review_reference)
-    else:
-        show_nothing(job, "No criterion has been reviewed yet.")
+    found = shown(context, job, {
+        "agreement": ("review_agreement", {}), "reviewers": ("reviewer_agreement", {}), "checks": ("review_checks", {}),
+        "failures": ("review_failures", {}), "predictions": ("review_predictions", {}),
+        "criteria": ("review_objections", {"n_criteria": n_criteria}),
+    }, nothing="No criterion has been reviewed yet.")  # fmt: skip
+    if found:
+        say_missing(found["agreement"], found["predictions"])
+        if reference := load_benchmark(job.settings.benchmark).review_reference:
+            click.echo(f"The benchmark's paper: {reference.value:.3f} ({reference.source})")
     return 0
-
-
-def _show_reviews(found: dict[str, Records], reference: "ReviewReference | None") -> None:
-    populations = {row["population_id"]: row["n_population"] for row in found["agreement"]}
-    for population_id, n_population in populations.items():
-        rows = [row for row in found["agreement"] if row["population_id"] == population_id]
-        show_figures(f"Agreement of people with criteria, estimated for {n_population} criteria", rows, {
-            "by": "breakdown", "label": "label", "agree": ("agreeing_share", "ci_low", "ci_high"),
-            "unweighted": "unweighted_share", "criteria": "n_criteria", "reviews": "n_reviews", "tasks": "n_tasks",
-        })  # fmt: skip
-    if populations and reference:
-        click.echo(f"The benchmark's paper: {reference.value:.3f} ({reference.source})")
-    show_figures("Reviewers of the same criteria", found["reviewers"], {
-        "check": "review_check", "first": "reviewer_a", "second": "reviewer_b",
-        "agreement": "agreement±",
-        "kappa": "kappa±",
-        "Krippendorff's alpha": "alpha±", "criteria": "n", "tasks": "n_tasks",
-    })  # fmt: skip
-    show_figures("Criteria that pass", found["checks"], {
-        "reviewer": "reviewer", "kind": "kind", "check": "review_check", "pass": "pass_share", "criteria": "n_criteria",
-        "tasks": "n_tasks", "repetitions": "n_trials",
-    })  # fmt: skip
-    for row in found["failures"]:
-        click.echo(f"{row['reviewer']}: {row['n']} reviews failed ({row['status']})")
-    _show_predictions(found["predictions"])
-    show_figures(f"Criteria with the most objections, the first {len(found['criteria'])}", found["criteria"], {
-        "task": "task_id", "criterion": "criterion_id", "category": "category", "weight": "weight",
-        "people": "n_people", "checks": "n_checks", "reasons": "reasons", "better wording": "better_wording",
-        "title": "title",
-    })  # fmt: skip
-    _show_notes(found)
-
-
-def _show_predictions(predictions: Records) -> None:
-    known = [row for row in predictions if row["auc"] is not None]
-    show_figures("What checks predict: the rate of disagreement where the check fails and where it passes", known, {
-        "disagreement of": "outcome", "reviewer": "reviewer", "check": "review_check", "fails": "failing_rate",
-        "passes": "passing_rate", "difference": "difference±",
-        "odds ratio": "odds_ratio±",
-        "AUC": "auc±",
-        "criteria": "n_criteria", "failing": "n_failing", "tasks": "n_tasks",
-    })  # fmt: skip
-    if known:
-        click.echo("Each interval is a 95 % interval by itself; with many checks, some exclude 0 by chance.")
-    if predictions and len(known) < len(predictions):
-        click.echo("Where a figure is missing, too few criteria fail the check (or pass it), or are disagreed on.")
-
-
-def _show_notes(found: dict[str, Records]) -> None:
-    from tasks.rules.statistics.intervals import FEWEST_OTHERS
-
-    if any(row["is_small"] is None for row in (*found["agreement"], *found["predictions"])):
-        click.echo("Some figures are missing; `prbench aggregate` computes them.")
-    if any(row["ci_low"] is None for row in found["agreement"]):
-        click.echo(f"No interval: fewer than {FEWEST_OTHERS} tasks differ from the most common value.")
-    say_small([*found["agreement"], *found["reviewers"]])
 
 
 @command("judge", output=SHOWS)
@@ -193,34 +131,48 @@ def weaknesses(context: Context, model: str, than: str | None, n_examples: int) 
       prbench weaknesses gpt-5-high --than claude-opus
       prbench weaknesses gpt-5-high --judge o4-mini --json
     """
+    from tasks.figures.registry import figure_of
+    from tasks.figures.scope import open_scope
+    from warehouse import Warehouse
+
     job = context.stored_job(checked=("judge",))
-    given = {"model": model, "judges": list(context.arguments.judges)}
-    _refuse_unknown(job, (model, *([than] if than else [])))
-    found = answer(job, "capabilities/weaknesses", {**given, "than": than})
-    nodes = sorted({row["node_id"] for row in found})
-    lost = answer(job, "capabilities/examples", {**given, "nodes": nodes, "n_examples": n_examples})
-    compared = answer(job, "capabilities/compared", given)
-    by_node = {node: [row for row in lost if row["node_id"] == node] for node in nodes}
+    with Warehouse(job.warehouse).reader() as reader:
+        # People who label count here too.
+        found_by = reader.select("weaknesses", "distinct judge", benchmark=job.settings.benchmark, model=model)
+        judges = job.named_judges or tuple(row["judge"] for row in found_by)
+        scope = open_scope(job.model_copy(update={"named_judges": judges}), reader)
+        key = {"benchmark": scope.benchmark.name, "dataset_revision": scope.revision}
+        known = [row["model"] for row in reader.select("capability_scores", "distinct model", **key)]
+        _refuse_unknown(known, (model, *([than] if than else [])))
+        found = scope.rows_of(figure_of("weaknesses"), {"model": model, "than": than})
+        nodes = sorted({row["node_id"] for row in found})
+        asked = {"model": model, "nodes": nodes, "n_examples": n_examples}
+        examples = scope.rows_of(figure_of("weakness_examples"), asked)
+        compared = scope.rows_of(figure_of("weakness_candidates"), {"model": model})
     if context.as_json:
         show_json({
-            "weaknesses": [{**row, "examples": by_node[row["node_id"]]} for row in found], "compared": compared,
+            "weaknesses": [
+                {**row, "examples": [each for each in examples if each["node_id"] == row["node_id"]]} for row in found
+            ],
+            "compared": compared,
         })  # fmt: skip
         return 0
-    n_candidates = sum(row["n_candidates"] for row in compared if row["compared_model"] == than)
     beside = _beside(than)
     if found:
-        _show_weaknesses(f"Where {model} does worse {beside}", found, by_node)
+        show_figure(figure_of("weaknesses"), found, f"Where {model} does worse {beside}")
+        names = {row["node_id"]: row["capability"] for row in found}
+        show_figure(figure_of("weakness_examples"), [{**row, "node_id": names[row["node_id"]]} for row in examples])
     else:
+        n_candidates = sum(row["n_candidates"] for row in compared if row["compared_model"] == than)
         found_only = f"; {n_candidates} found on one half of the tasks, none confirmed" if n_candidates else ""
         show_nothing(job, f"{model} does not do worse {beside} in any capability, as far as is known{found_only}.")
     _show_others(model, than, compared)
     return 0
 
 
-def _refuse_unknown(job: "Job", models: tuple[str, ...]) -> None:
+def _refuse_unknown(known: "Sequence[str]", models: tuple[str, ...]) -> None:
     from tasks.rules.errors import UsageError
 
-    known = [row["model"] for row in answer(job, "capabilities/models", {})]
     if not known:
         raise UsageError("no scores in capabilities are stored yet; `prbench capabilities` makes them")
     if len(set(models)) < len(models):
@@ -230,23 +182,7 @@ def _refuse_unknown(job: "Job", models: tuple[str, ...]) -> None:
             raise UsageError(f"{model}: no such model; with scores in capabilities: {', '.join(known)}")
 
 
-def _show_weaknesses(title: str, found: Records, by_node: dict[str, Records]) -> None:
-    found = [{**row, "p_confirmed": f"{row['p_confirmed']:.2g}"} for row in found]
-    show_figures(title, found, {
-        "capability": "name", "within": "parent_name", "field": "field", "score": "value", "beside": "compared_value",
-        "difference": "gap±", "p corrected": "p_confirmed", "tasks": "n_tasks",
-        "judge": "judge", **repetition(found),
-    })  # fmt: skip
-    for node, criteria in by_node.items():
-        if criteria:
-            name = next(row["name"] for row in found if row["node_id"] == node)
-            click.echo(f"\nNot handled rightly in {visible(name or '(no name)')}:")
-        for row in criteria:
-            click.echo(f"  {visible(row['task_id'])}  {row['weight']:+g}  {visible(' '.join(row['title'].split()))}")
-    say_small(found)
-
-
-def _show_others(model: str, than: str | None, compared: Records) -> None:
+def _show_others(model: str, than: str | None, compared: "Rows") -> None:
     for row in compared:
         other = row["compared_model"]
         if row["n_confirmed"] and other != than:

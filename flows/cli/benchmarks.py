@@ -1,6 +1,5 @@
 """The command `benchmarks`: all benchmarks, and what each one declares."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,23 +109,15 @@ def _declared(benchmark: "Benchmark") -> dict[str, Any]:
 
 
 def _formula(score: "ScoreDefinition") -> str:
-    """The formula of a score, with the meaning of its letters."""
-    above = _sum([(1.0, "p"), (score.numerator_negative, "N")])
-    below = _sum([(score.denominator_positive, "P"), (score.denominator_negative, "N")])
-    used = [meaning for meaning in _LETTERS if meaning[0] in above + below]
+    """The formula of a score, with the meaning of its words."""
+    from tasks.figures.figure import formula
+
+    fraction = formula(score)
+    used = [meaning for meaning in _WORDS if meaning.partition(" ")[0] in fraction]
     clipped = "; a model's mean is at least 0" if score.clips_mean else ""
-    return f"{above} / {below} with {', '.join(used)}{clipped}"
+    return f"{fraction} with {', '.join(used)}{clipped}"
 
 
-_LETTERS = ("p = sum of weight x verdict", "P = sum of positive weights", "N = sum of negative weights")
-
-
-def _sum(terms: Sequence[tuple[float, str]]) -> str:
-    """`(p - N)`, or `P` where nothing is added to it."""
-    text = ""
-    for factor, letter in terms:
-        if factor:
-            sign = "-" if factor < 0 else "+"
-            size = "" if abs(factor) == 1 else f"{abs(factor):g} "
-            text += f" {sign} {size}{letter}" if text else f"{'-' if factor < 0 else ''}{size}{letter}"
-    return f"({text})" if " " in text else text
+_WORDS = (
+    "points = sum of weight x verdict", "positive = sum of positive weights", "negative = sum of negative weights",
+)  # fmt: skip

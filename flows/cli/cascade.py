@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from flows.cli.figures import is_small, say_small, show_figures
+from flows.cli.figures import show_columns
 from flows.cli.options import SHOWS, Context, command
 from flows.cli.output import show_json
 
@@ -14,16 +14,6 @@ if TYPE_CHECKING:
     from tasks.rules.cascades.evaluation import Bound, Evaluation, Figures
 
 _MEASURES = ("agreement", "kappa", "ranking")
-_COLUMNS: dict[str, str | tuple[str, str, str]] = {
-    "rule": "rule", "escalated": "share±",
-    "USD for 1,000 verdicts": "cost_usd±",
-    "strong calls for 1,000": "strong_calls", "cheap calls for 1,000": "cheap_calls",
-    "agreement": "agreement±",
-    "kappa": "kappa±",
-    "tau of ranking": "tau±",
-    "largest change of a score": "change±", "of": "changed",
-    "responses ranked": "n_responses",
-}  # fmt: skip
 
 
 class _BoundType(click.ParamType[tuple[str, float]]):
@@ -145,20 +135,26 @@ def _show(found: "CascadeAnswer", cheap: str, strong: str, *, is_all: bool) -> N
     rows = [_row(each, each.held_out) for each in shown]
     measure = "agreement" if found.bound is None else found.bound.measure
     title = "All rules" if is_all else f"Rules that no other rule beats in cost and {measure}"
-    show_figures(f"{title}: figures on the tasks that were held out", _one_decimal(rows), _COLUMNS)
+    _table(rows, f"{title}: figures on the tasks that were held out")
     click.echo(f"{cheap} first, then {strong}; figures are against {strong} alone.")
     for line in _notes(found, cheap, strong):
         click.echo(line)
-    say_small({"is_small": is_small(row) or row["tau_is_small"]} for row in rows)
     if found.picked is not None and found.bound is not None:
         _show_picked(found, found.picked, found.bound, cheap, strong)
     else:
         click.echo("`--bound agreement=0.95` picks the cheapest rule within a bound.")
 
 
-def _one_decimal(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    calls = ("strong_calls", "cheap_calls")
-    return [row | {name: None if row[name] is None else f"{row[name]:,.0f}" for name in calls} for row in rows]
+def _table(rows: Sequence[dict[str, Any]], title: str) -> None:
+    from tasks.figures.columns import Column, columns, interval
+
+    show_columns((
+        *columns("rule"), *interval("share", "Escalated", "share", "share"),
+        *interval("cost_usd", "USD for 1,000 verdicts", "usd"), *columns("strong_calls cheap_calls"),
+        *interval("agreement", "Agreement"), *interval("kappa", "Kappa"), *interval("tau", "Tau of the ranking"),
+        *interval("change", "Largest change of a score", "signed"), Column("changed", "of", "text"),
+        *columns("n_responses is_small", n_responses="Responses ranked"),
+    ), rows, title)  # fmt: skip
 
 
 def _notes(found: "CascadeAnswer", cheap: str, strong: str) -> list[str]:
@@ -192,8 +188,8 @@ def _show_picked(found: "CascadeAnswer", picked: "Evaluation", bound: "Bound", c
     if picked.candidate.when is None:
         click.echo(f"No rule keeps {kept}, by the low end of its interval, and costs less than {strong} alone.")
         return
-    show_figures(f"Picked: the cheapest rule with {kept}; figures on the tasks that were held out",
-                 _one_decimal([_row(picked, picked.held_out)]), _COLUMNS)  # fmt: skip
+    title = f"Picked: the cheapest rule with {kept}; figures on the tasks that were held out"
+    _table([_row(picked, picked.held_out)], title)
     configuration = _yaml(found, cheap, strong)
     if configuration is None:
         click.echo(f"{cheap} alone keeps the bound; no cascade is needed.")

@@ -1,12 +1,11 @@
-"""The commands `diff`, `conditions`, `judges`, `criteria` and `lengths`."""
+"""The commands `diff`, `judges`, `criteria` and `lengths`."""
 
 import click
 from click.core import ParameterSource
 
-from flows.cli.figures import Records, answer, repetition, say_small, show_figures
+from flows.cli.figures import shown
 from flows.cli.options import SHOWS, Context, command
-from flows.cli.output import show_json, show_nothing, shows_records
-from tasks.rules.text.numbers import SMALL_MARK
+from flows.cli.output import show_json
 
 _KINDS = ("model", "judge", "template", "run", "vintage", "revision")
 
@@ -65,43 +64,6 @@ def diff(
     return 0
 
 
-@command("split", "model", "judge", "vintage", "hard", "score", output=SHOWS, texts={
-    "score": "Score to use.  [default: the benchmark's primary score, and by category its score for single categories]",
-    "model": "Only this model: the name that its conditions share, or a label (repeatable).",
-    "vintage": "Only this vintage, or `all`.  [default: the latest of each comparison]",
-})  # fmt: skip
-@click.option("--flips", "n_flips", type=click.IntRange(min=0), default=3, show_default=True, metavar="N",
-              help="Number of criteria to show that gain most points, and that lose most, for each "
-              "comparison.")  # fmt: skip
-def conditions(context: Context, is_hard: bool, score: str | None, n_flips: int) -> int:
-    """Compare a model with and without tools or effort.
-
-    `conditions` in the configuration says which labels are one model, and which of them is the baseline. Each other
-    condition is compared with it on the tasks that are complete on both sides: the difference of the scores with its
-    interval and a paired test, over the whole rubric and by category. Length, cost and the criteria that changed are
-    shown too.
-
-    Examples:
-      prbench conditions
-      prbench conditions --model gpt-5 --flips 10
-      prbench conditions --split finance_hard --json
-    """
-    from flows.cli.compare_tables import conditions_as_json, show_conditions
-    from tasks.compare.conditions import conditions as compared
-    from warehouse import Warehouse
-
-    job = context.stored_job(checked=("split", "judge", "vintage"))
-    with Warehouse(job.warehouse).reader() as reader:
-        answer = compared(
-            reader, job, score=score, is_hard=is_hard, vintage=context.arguments.vintage, n_criteria=n_flips
-        )
-    if context.as_json:
-        show_json(conditions_as_json(answer))
-    else:
-        show_conditions(job, answer)
-    return 0
-
-
 _BREAKDOWNS = ("category", "severity", "field", "model", "length")
 _WITH_SETS = {None, "category", "severity"}
 """Breakdowns by which the agreement of whole sets of graders is measured."""
@@ -127,63 +89,24 @@ def judges(context: Context, by: str | None, people: tuple[str, ...]) -> int:
       prbench judges --people expert-1 --people expert-2
       prbench judges --json
     """
+    from tasks.run.stored_data import refuse_unknown_graders
+
+    job, given = context.stored_job(checked=()), {"breakdown": by or "all", "graders": list(context.arguments.judges)}
+    refuse_unknown_graders(job, judge=given["graders"], people=people)
+    job = job.model_copy(update={"named_judges": None})  # graders are no judges only
     if people:
-        return _show_agreement_with_people(context, by, people)
-    breakdown, job = {"breakdown": by or "all"}, context.stored_job(checked=())
-    pairs = answer(job, "judges", breakdown | {"graders": list(context.arguments.judges)})
-    sets = answer(job, "reliability", breakdown) if by in _WITH_SETS else []
-    leniency = [] if by else answer(job, "leniency", {})
-    if context.as_json:
-        show_json({"pairs": pairs, "sets": sets, "leniency": leniency})
-    elif pairs:
-        _show(by, pairs, sets, leniency)
-    else:
-        show_nothing(job, "No criterion has been decided by two graders yet.")
-    return 0
-
-
-def _show(by: str | None, pairs: Records, sets: Records, leniency: Records) -> None:
-    label = {by: "label"} if by else {}
-    apart = [pair for pair in pairs if not pair["is_member"]]
-    show_figures("Pairs of graders (--json also has each majority with its own voters)", apart, {
-        "first": "grader_a", "second": "grader_b", **label, "kappa": "kappa±",
-        "macro-F1": "macro_f1", "task mean of macro-F1": "macro_f1_task_mean", "agreement": "agreement",
-        "criteria": "n", "tasks": "n_tasks", "met by first": "met_share_a", "met by second": "met_share_b",
-    })  # fmt: skip
-    show_figures("Sets of graders", sets, {
-        "set": "grader_set", **label, "graders": "n_graders",
-        "Krippendorff's alpha": "alpha±", "unanimous": "unanimous_share",
-        "voters": "n_voters", "effective votes": "effective_votes±", "criteria": "n",
-    })  # fmt: skip
-    for note in sorted({each["effective_votes_note"] for each in sets} - {None}):
-        click.echo(f"Effective votes: {note}.")
-    show_figures("Leniency: share of criteria met, minus that of the other graders", leniency, {
-        "grader": "grader", "kind": "kind", "leniency": "leniency", "met": "met_share",
-        "met by others": "others_met_share", "criteria": "n",
-    })  # fmt: skip
-    if any(pair["agreement"] is None for pair in apart):
-        click.echo("Some figures are missing; `prbench aggregate` computes them.")
-    say_small(apart)
-
-
-def _show_agreement_with_people(context: Context, by: str | None, people: tuple[str, ...]) -> int:
-    from tasks.compare.people import against_people
-
-    parameters = {"breakdown": by or "all", "people": list(people), "graders": list(context.arguments.judges)}
-    job = context.stored_job(checked=())
-    records = answer(job, "people", parameters, read=against_people)
-    both = f"{' or '.join(people)} and another grader"
-    if not shows_records(job, records, context.as_json, f"No criterion has been decided by {both} yet."):
+        both = f"{' or '.join(people)} and another grader"
+        nothing = f"No criterion has been decided by {both} yet."
+        shown(context, job, ("people_agreement", {**given, "people": list(people)}), nothing=nothing)
         return 0
-    label = {by: "label"} if by else {}
-    show_figures(f"Agreement with {', '.join(people)}, their decisions pooled", records, {
-        "grader": "grader", **label, "kappa": "kappa±",
-        "macro-F1": "macro_f1±",
-        "agreement": "agreement±", "people": "n_people", "criteria": "n",
-        "tasks": "n_tasks", "task mean of macro-F1": "macro_f1_task_mean",
-        "pair mean of kappa": "kappa_pair_mean", "pair mean of macro-F1": "macro_f1_pair_mean",
-    })  # fmt: skip
-    say_small(records)
+    parts = {"pairs": ("judge_agreement", given)}
+    if by in _WITH_SETS:
+        parts["sets"] = ("judge_reliability", {"breakdown": given["breakdown"]})
+    if not by:
+        parts["leniency"] = ("judge_leniency", {})
+    found = shown(context, job, parts, nothing="No criterion has been decided by two graders yet.")
+    if any(pair["agreement"] is None for pair in found.get("pairs", ())):
+        click.echo("Some figures are missing; `prbench aggregate` computes them.")
     return 0
 
 
@@ -211,24 +134,12 @@ def criteria(context: Context, which: str, n_criteria: int) -> int:
       prbench criteria never-met -n 50 --json
       prbench criteria disagreed
     """
-    given = context.arguments
-    parameters = {"which": which, "n_criteria": n_criteria, "judges": list(given.judges), "vintage": given.vintage}
-    job = context.stored_job()
-    records = answer(job, "criteria", parameters)
-    if not shows_records(job, records, context.as_json, f"{_CRITERIA[which]}: none."):
-        return 0
-    # What graders differ on is about all of them; the other figures are about one judging each, which is named.
-    figures = {"graded by several": "n_graded"} if which == "disagreed" else {
-        "met": "met_share", "responses": "n_responses", "models": "n_models", "correlation": "rest_correlation",
-        "upper limit": "rest_correlation_high",
-    }  # fmt: skip
-    judging = {} if which == "disagreed" else {"judge": "judge", **repetition(records)}
-    show_figures(_CRITERIA[which], records, {
-        "task": "task_id", "criterion": "criterion_id", "category": "category", "weight": "weight", **figures,
-        "disagreement": "disagreement", "people disagreeing": "n_disagreeing", "reviewed by": "n_reviews",
-        "failed checks": "failed_checks", **judging, "title": "title",
-    })  # fmt: skip
-    if which == "suspect" and not any((r["rest_correlation_high"] or 0) < 0 for r in records):
+    title = _CRITERIA[which]
+    rows = shown(
+        context, context.stored_job(), ("criteria", {"which": which, "n_criteria": n_criteria}),
+        nothing=f"{title}: none.", vintage=context.arguments.vintage, title=title,
+    ).get("", ())  # fmt: skip
+    if which == "suspect" and rows and not any((row["rest_correlation_high"] or 0) < 0 for row in rows):
         click.echo("All of these may be due to chance: none has an upper limit below 0, which needs at least 4 models.")
     return 0
 
@@ -244,19 +155,8 @@ def lengths(context: Context, is_hard: bool, score: str | None) -> int:
       prbench lengths
       prbench lengths --hard --model gpt-5-high
     """
-    given, job = context.arguments, context.stored_job()
-    parameters = {
-        "splits": list(job.settings.dataset.splits), "models": list(given.models),
-        "judges": list(given.judges), "vintage": given.vintage, "is_hard": is_hard,
-    }  # fmt: skip
-    records = answer(job, "lengths", parameters, score=score)
-    if not shows_records(job, records, context.as_json, "No model has a complete task in this selection yet."):
-        return 0
-    show_figures("Rank correlation between response length and score", records, {
-        "split": "split", "model": "model", "length": "measure",
-        "correlation": ("rank_correlation", "ci_low", "ci_high"), "tasks or models": "n",
-        "judge": "judge", **repetition(records), "vintage": "vintage",
-    })  # fmt: skip
-    if any(record["is_small"] and record["rank_correlation"] is not None for record in records):
-        click.echo(f"{SMALL_MARK} fewer than 50 tasks or models; fewer than 10 have no interval")
+    shown(
+        context, context.stored_job(), ("length_correlations", {}), vintage=context.arguments.vintage or "all",
+        nothing="No model has a complete task in this selection yet.", is_hard=is_hard, score=score,
+    )  # fmt: skip
     return 0

@@ -1,104 +1,193 @@
-"""Stored figures: queries on them, and tables with their intervals."""
+"""Figures on the command line: what commands show, a list of all figures, and any one in any format."""
 
-from collections.abc import Callable, Iterable, Mapping
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from flows.cli.output import show_records
-from tasks.rules.text.numbers import SMALL_MARK
+from flows.cli.options import Context, command
+from flows.cli.output import FORMATS, show, show_json, show_nothing, show_table
 
 if TYPE_CHECKING:
     from tasks.config.job import Job
-    from warehouse import Reader
+    from tasks.figures.columns import Column, Rows
+    from tasks.figures.figure import Figure
 
-_GRADERS = {"graders": "judge", "people": "people"}
-"""Lists of graders that questions take, with the option that they come from."""
-Records = list[dict[str, Any]]
+_ENDINGS = {
+    ".csv": "csv",
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".parquet": "parquet",
+    ".md": "markdown",
+    ".xlsx": "xlsx",
+}
+Part = tuple[str, Mapping[str, Any]]
+"""A figure that a command shows: its name, and what its query asks for."""
 
 
-def answer(
-    job: "Job",
-    question: str,
-    parameters: Mapping[str, Any],
-    read: "Callable[[Reader, Mapping[str, Any]], Records] | None" = None,
-    **names: str | None,
-) -> Records:
-    """The answer to a question on the job's data-set revision, or what `read` makes of it.
+def shown(
+    context: Context, job: "Job", parts: Mapping[str, Part] | Part, *, nothing: str, vintage: str | None = None,
+    title: str = "", **narrowed: Any,
+) -> "dict[str, Rows]":  # fmt: skip
+    """Show figures on stored data, as tables or as JSON, or say that there is nothing.
 
-    With a keyword `score` (None: the primary one) the question gets the score's name.
+    Args:
+        context: of the command.
+        job: whose benchmark, data-set revision, splits, models and judges are shown.
+        parts: the figures, by their names in the JSON; of a single one it is the rows alone.
+        nothing: what is said where no figure has a row.
+        vintage: which sampling of each model; None: the latest.
+        title: of a single figure, where it has another one here.
+        narrowed: whether own hard subsets are shown instead of splits (`is_hard`), and a `score`.
+
+    Returns:
+        The rows by part, if tables of them were shown.
 
     Raises:
         UsageError: the benchmark has no such score, or nothing stored has a name that was given.
     """
-    from tasks.benchmarks import load_benchmark
-    from tasks.compare.figures import query_of
-    from tasks.compare.pairs import score_or
+    from tasks.figures.registry import figure_of
+    from tasks.figures.scope import open_scope
     from warehouse import Warehouse
 
-    benchmark, data = load_benchmark(job.settings.benchmark), job.data
-    given = {**parameters, "benchmark": benchmark.name, "revision": data.revision}
-    if "score" in names:
-        given["score"] = score_or(benchmark.primary_score, names["score"], benchmark).score_name
+    by_key = parts if isinstance(parts, Mapping) else {"": parts}
     with Warehouse(job.warehouse).reader() as reader:
-        _refuse_unknown(reader, given)
-        return read(reader, given) if read else reader.rows(query_of(question), given)
+        scope = open_scope(job, reader, vintage, **narrowed)
+        found: dict[str, Rows] = {key: scope.rows_of(figure_of(name), given) for key, (name, given) in by_key.items()}
+    if context.as_json:
+        show_json(found.get("", found))
+    elif not any(found.values()):
+        show_nothing(job, nothing)
+    else:
+        for key, (name, _) in by_key.items():
+            show_figure(figure_of(name), found[key], title)
+        return found
+    return {}
 
 
-def _refuse_unknown(reader: "Reader", given: Mapping[str, Any]) -> None:
-    """Refuse an unknown name."""
-    from tasks.rules.errors import UsageError
-
-    for names, option in _GRADERS.items():
-        if not given.get(names):
-            continue
-        known = [row["grader"] for row in reader.select("graders", "distinct grader", benchmark=given["benchmark"])]
-        unknown = [name for name in given[names] if name not in known]
-        if unknown and known:
-            raise UsageError(f"--{option} {unknown[0]}: not found; known: {', '.join(map(str, known))}")
+def show_figure(figure: "Figure", rows: "Rows", title: str = "") -> None:
+    """Show the table of a figure."""
+    listed = figure.listed(rows) if figure.listed else rows
+    show_columns(figure.columns, listed, title or figure.title)
+    for note in figure.notes(rows) if figure.notes and rows else ():
+        click.echo(note)
 
 
-def show_figures(title: str, records: Records, columns: Mapping[str, str | tuple[str, str, str]]) -> None:
-    """A table of some columns under other headings; `x±` is a figure with its interval, as three names are.
+def show_columns(columns: "Sequence[Column]", rows: "Rows", title: str | None = None) -> None:
+    """Show some columns of rows; a judge that all rows have is named below them."""
+    from tasks.figures.rendering import as_text
 
-    Columns without any value are left out.
-    """
-    if not records:
+    if not rows:
         return
-    show_records([{name: _cell(each, column) for name, column in columns.items()} for each in records], title)
+    judgings = {row["judging"] for row in rows} if "judging" in rows[0] else set()
+    table = as_text([each for each in columns if each.name != "judging" or len(judgings) > 1], rows)
+    boards = [(row.get("judging"), row.get("split")) for row in rows]
+    show_table(table.headings, table.cells, title=title, n_least=table.n_least, groups=boards, right=table.are_numbers)
+    if len(judgings) == 1:
+        click.echo(f"Judge: {judgings.pop()}")
 
 
-def _cell(record: Mapping[str, Any], column: str | tuple[str, str, str]) -> Any:
-    if isinstance(column, str) and column[-1] == "±":
-        name = column[:-1]
-        column = (name, f"{name}_ci_low", f"{name}_ci_high")
-    if isinstance(column, str):
-        value = record[column]
-        if column.endswith("_hash"):
-            return value[:8]
-        return f"{value:.3f}" if isinstance(value, float) and column != "weight" else value
-    value, low, high = (record[name] for name in column)
-    if value is None:
-        return None
-    small = SMALL_MARK if is_small(record) or record.get(f"{column[0]}_is_small") else ""
-    return f"{value:.3f}{small}" if low is None else f"{value:.3f} ({low:.3f} to {high:.3f}){small}"
+def say_missing(*parts: "Rows") -> None:
+    """Say so where an interval is not computed yet."""
+    if any("is_small" in row and row["is_small"] is None for rows in parts for row in rows):
+        click.echo("Some figures are missing; `prbench aggregate` computes them.")
 
 
-def is_small(record: Mapping[str, Any]) -> bool:
-    """Whether a figure is based on too few tasks, as it says itself or else by their number."""
-    from tasks.rules.statistics.intervals import SMALL
+@command(place=(), output=("json", "verbose"))
+def figures(context: Context) -> int:
+    """List all figures.
 
-    return bool(record.get("is_small", record.get("n_tasks", SMALL) < SMALL))
+    The report, and the commands that show results, are made of them.
+
+    Examples:
+      prbench figures
+      prbench figure judge_agreement --format csv
+    """
+    from tasks.figures.registry import FIGURES
+
+    rows = [
+        {
+            "figure": figure.name, "shows": figure.title, "source": figure.relation or figure.query or "its own query",
+            "parameters": [f"{name}={value}" for name, value in figure.given.items()],
+        }
+        for figure in FIGURES.values()
+    ]  # fmt: skip
+    show(list(rows[0]), [list(row.values()) for row in rows], "json" if context.as_json else "table")
+    return 0
 
 
-def say_small(records: Iterable[Mapping[str, Any]]) -> None:
-    """Explain the mark of intervals that may be too narrow, if any record has one."""
-    from tasks.rules.statistics.intervals import SMALL
+@command("split", "model", "judge", "vintage-shown", "hard", "score", output=("json", "verbose"))
+@click.argument("name", metavar="FIGURE")
+@click.option("--by", metavar="BREAKDOWN", help="Break it down, if the figure can be.")
+@click.option("--format", "file_format", type=click.Choice([*FORMATS, "xlsx"]),
+              help="Format.  [default: by the ending of the file, else table]")  # fmt: skip
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Write to this file.")  # fmt: skip
+def figure(
+    context: Context, name: str, is_hard: bool, score: str | None, by: str | None, file_format: str | None,
+    output: Path | None,
+) -> int:  # fmt: skip
+    """Show one figure, in any format.
 
-    if any(map(is_small, records)):
-        click.echo(f"{SMALL_MARK} fewer than {SMALL} tasks, or few that differ: the interval may be too narrow")
+    `prbench figures` lists all of them. Rows and columns are those of the file beside the figure in the report.
+
+    Examples:
+      prbench figure judge_agreement
+      prbench figure leaderboard --by category --format csv
+      prbench figure critical -o critical.xlsx
+    """
+    from tasks.figures.leaderboard import Choice, chosen
+    from tasks.figures.registry import figure_of
+    from tasks.figures.scope import open_scope
+    from tasks.rules.errors import UsageError
+    from warehouse import Warehouse
+
+    shows, job = figure_of(name), context.stored_job()
+    if by is not None and "breakdown" not in shows.given:
+        raise UsageError(f"--by {by}: {name} cannot be broken down")
+    shape = file_format or ("json" if context.as_json else _ENDINGS.get(output.suffix if output else "", "table"))
+    if shape == "parquet" and shows.compute:
+        raise UsageError(f"--format parquet: {name} is no query; choose another format")
+    if shape in {"parquet", "xlsx"} and output is None and (shape == "xlsx" or sys.stdout.isatty()):
+        raise UsageError(f"--format {shape}: cannot be shown; write it to a file with -o")
+    with Warehouse(job.warehouse).reader() as reader:
+        scope = open_scope(job, reader, context.arguments.vintage, is_hard=is_hard, score=score)
+        given: dict[str, Any] = {"is_hard": True} if is_hard and "is_hard" in shows.given else {}
+        if by:
+            is_board = "of_criteria" in shows.given
+            given |= chosen(scope, Choice(by=by, is_hard=is_hard))[1] if is_board else {"breakdown": by}
+        if shape == "parquet" and shows.compute is None:
+            from flows.cli.sql import write_parquet
+            from tasks.console import exact
+
+            query, database = scope.query_of(shows, given), Warehouse(job.warehouse).database
+            write_parquet(database, query, output or exact(sys.stdout).buffer)
+            return 0
+        rows = scope.rows_of(shows, given)
+    _write(job, shows, rows, shape, output)
+    return 0
 
 
-def repetition(records: Records) -> dict[str, str]:
-    """The column of the judge's repetition, if there is more than the first."""
-    return {"judge trial": "judge_trial"} if any(record["judge_trial"] != 1 for record in records) else {}
+def _write(job: "Job", shows: "Figure", rows: "Rows", file_format: str, output: Path | None) -> None:
+    from tasks.figures.rendering import as_csv, as_text
+
+    if not rows:
+        show_nothing(job, shows.empty)
+    elif file_format == "table" and output is None:
+        show_figure(shows, rows)
+    elif file_format == "xlsx" or (file_format == "csv" and output is not None):
+        from tasks.exports.board_files import write_board
+        from tasks.rules.records import Table
+
+        assert output is not None, "refused before"
+        table = Table(list(rows[0]), [tuple(row.values()) for row in rows])
+        click.echo(write_board(job, table, output, name=shows.name, relation=shows.relation).line)
+    elif file_format == "csv":
+        click.echo(as_csv(list(rows[0]), rows), nl=False)
+    elif file_format == "markdown":
+        table_ = as_text(shows.columns, rows)
+        show(table_.headings, table_.cells, file_format, output)
+    else:
+        show(list(rows[0]), [list(row.values()) for row in rows], file_format, output)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from flows.cli.options import SHOWS, Context, command
-from flows.cli.output import show_json, show_nothing, show_table
+from flows.cli.output import show_json, show_nothing
 
 if TYPE_CHECKING:
     from tasks.config.job import Job
@@ -54,8 +54,8 @@ def leaderboard(
       prbench leaderboard -o board.xlsx     with a sheet of explanations
       prbench leaderboard --debiased      scores that people's labels correct
     """
-    from tasks.compare.leaderboard import Choice
-    from tasks.compare.leaderboard import leaderboard as ranked
+    from tasks.figures.leaderboard import Choice
+    from tasks.figures.leaderboard import leaderboard as ranked
     from tasks.rules.errors import UsageError
 
     given = {
@@ -87,8 +87,8 @@ def leaderboard(
 
 def leaderboard_of(job: "Job", vintage: str | None) -> "Table":
     """Return the leaderboard of a job on its splits."""
-    from tasks.compare.leaderboard import Choice
-    from tasks.compare.leaderboard import leaderboard as ranked
+    from tasks.figures.leaderboard import Choice
+    from tasks.figures.leaderboard import leaderboard as ranked
 
     return ranked(job, Choice(vintage))
 
@@ -98,9 +98,11 @@ def show_leaderboard(job: "Job", table: "Table") -> None:
     if not table.rows:
         show_nothing(job, "No model has a verdict in this selection yet.")
         return
-    from flows.cli.leaderboard_table import for_people, groups_of, notes_on
+    from flows.cli.figures import show_columns
+    from flows.cli.leaderboard_notes import notes_on
+    from tasks.figures.shown.categories import CRITICAL
+    from tasks.figures.shown.overview import LEADERBOARD
 
-    columns, rows, n_least = for_people(table)
-    show_table(columns, rows, n_least=n_least, groups=groups_of(table))
+    show_columns((CRITICAL if "mistake_share" in table.columns else LEADERBOARD).columns, table.records)
     for line in notes_on(job, table.records):
         click.echo(line)

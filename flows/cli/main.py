@@ -13,8 +13,10 @@ import click
 from flows.cli.analyse import annotate, capabilities, review, reviews, weaknesses
 from flows.cli.benchmarks import benchmarks
 from flows.cli.cascade import cascade
-from flows.cli.compare import conditions, criteria, diff, judges, lengths
+from flows.cli.compare import criteria, diff, judges, lengths
+from flows.cli.conditions import conditions
 from flows.cli.export import export
+from flows.cli.figures import figure, figures
 from flows.cli.help import Group
 from flows.cli.imports import import_
 from flows.cli.keep import backup, certify, compact, publish, remove, restore, verify
@@ -32,14 +34,15 @@ _MOST_OPEN_FILES = 10_240
 EXIT_DAMAGED = 3
 """The exit code of a command that did its work and found damaged data."""
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
-    "Run": (run, plan, nightly, backfill, ingest, assemble, sample, derive, judge, aggregate, select_hard),
-    "Look": (leaderboard, status, report, sql, benchmarks),
-    "Compare": (diff, conditions, judges, cascade, criteria, lengths),
+    "Most used": (run, plan, status, leaderboard, diff, report, sql, doctor, serve, export, import_),
+    "Run": (nightly, backfill, ingest, assemble, sample, derive, judge, aggregate, select_hard),
+    "Look": (figures, figure, benchmarks),
+    "Compare": (conditions, judges, cascade, criteria, lengths),
     "Analyse": (annotate, capabilities, weaknesses, review, reviews),
-    "Keep": (import_, export, publish, certify, verify, remove, compact, backup, restore),
-    "Operate": (doctor, check, serve),
+    "Keep": (publish, certify, verify, remove, compact, backup, restore),
+    "Operate": (check,),
 }
-"""All commands, grouped by purpose."""
+"""All commands: those that are used most, the others by purpose."""
 
 
 @click.group(

@@ -109,7 +109,7 @@ class Context:
 
         `checked` are the options whose names must be known.
         """
-        from tasks.compare.leaderboard import EVERY
+        from tasks.figures.scope import EVERY
         from tasks.run.stored_data import on_stored_data
 
         given = self.arguments

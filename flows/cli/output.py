@@ -3,7 +3,7 @@
 import json
 import math
 import sys
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,22 +62,6 @@ def show_nothing(job: "Job", sentence: str) -> None:
     click.echo(f"{sentence} {stored_in_words(job)}")
 
 
-def shows_records(job: "Job", records: Sequence[Mapping[str, Any]], as_json: bool, if_empty: str) -> bool:
-    """Show records as JSON, or say that there are none; return whether a table of them remains to be shown."""
-    if as_json:
-        show_json(records)
-    elif not records:
-        show_nothing(job, if_empty)
-    return bool(records) and not as_json
-
-
-def show_records(records: Sequence[Mapping[str, Any]], title: str, *, needed: str = "", groups: Rows = ()) -> None:
-    """Rows whose keys are headings, without columns that have no value; columns up to `needed` are never left out."""
-    columns = [name for name in records[0] if any(record[name] is not None for record in records)]
-    n_least = columns.index(needed) + 1 if needed else None
-    show_table(columns, [[r[name] for name in columns] for r in records], title=title, n_least=n_least, groups=groups)
-
-
 def in_words(columns: Sequence[str]) -> list[str]:
     """Column names as headings."""
     return [_HEADINGS.get(column, column.removeprefix("n_").replace("_", " ")) for column in columns]
@@ -126,9 +110,9 @@ _WITHOUT_LIMIT = 10**6
 
 def show_table(
     columns: Sequence[str], rows: Rows, *, title: str | None = None, n_least: int | None = None,
-    groups: Sequence[Any] = (),
+    groups: Sequence[Any] = (), right: Sequence[bool] = (),
 ) -> None:  # fmt: skip
-    """Show a table for people: numbers on the right.
+    """Show a table for people: numbers, and columns of texts that `right` names, on the right.
 
     On a terminal that is too narrow, columns after the first `n_least` are left out, and named. If that is not enough,
     or `n_least` is None, each row becomes a block with one line for each column.
@@ -140,7 +124,7 @@ def show_table(
     console = VisibleConsole()
     columns, title = [visible(column) for column in columns], visible(title or "") or None
     cells = [list(map(cell_text, row)) for row in rows]
-    are_numbers = [
+    are_numbers = list(right) or [
         bool(rows) and all(isinstance(row[index], int | float | None) for row in rows) for index in range(len(columns))
     ]
     ends = {row for row, (group, following) in enumerate(pairwise(groups)) if group != following}

@@ -12,7 +12,7 @@ from tasks.compare.differences import Difference, Flip, Flips, compare, flips_of
 from tasks.compare.pairs import Kind, Side, comparable, question_of
 from tasks.compare.sentences import decision, notes_on, sentence, table_of, where_in
 from tasks.config.job import Job
-from tasks.report.content.edition import task_address
+from tasks.figures.scope import task_address
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted, number, true_minus
 from warehouse import Reader, Warehouse, WarehouseError

@@ -14,9 +14,10 @@ from flows.execution import job_of_run
 from flows.run.outcomes import KILLED, RUNNING
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
+from tasks.figures.queries import JUDGING
+from tasks.figures.scope import labelled_judgings
 from tasks.maintain import run_cost
 from tasks.measures import SCORE
-from tasks.report.content.edition import JUDGING, labelled_judgings
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.run.coverage import Covered, coverage
 from warehouse import Reader, Warehouse, WarehouseError

@@ -21,8 +21,8 @@ from flows.server.server_process import HOST, is_from_here
 from tasks.config.job import Job
 from tasks.console import notice
 from tasks.dataset.foreign_files import open_inside
+from tasks.figures.shown import COMPARE, LIVE
 from tasks.report.build import served_page
-from tasks.report.pages import COMPARE, LIVE
 from tasks.report.rendering.site import ASSETS, refuse_other
 from tasks.rules.errors import PipelineError, UsageError
 

@@ -11,9 +11,9 @@ from pydantic_core import ErrorDetails
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import ANY_FIELD, Benchmark
 from tasks.check import expectations_of, policies_of
-from tasks.compare.leaderboard import EVERY
 from tasks.config.job import Job
 from tasks.config.settings import EARLIER_NIGHTS, EVERY_PAIR, Settings
+from tasks.figures.scope import EVERY
 from tasks.rules.errors import UsageError
 from tasks.rules.text.characters import did_you_mean
 from tasks.rules.variants import AUGMENTED

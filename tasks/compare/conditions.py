@@ -1,25 +1,16 @@
-"""One model under several conditions: what differs from its baseline, and which criteria changed."""
+"""Conditions of models, as they are configured now: what of them is compared, and tests that are not stored yet."""
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import sql
 from tasks.aggregate.conditions import Definitions, stored_conditions, unknown_labels
-from tasks.benchmarks import load_benchmark
-from tasks.compare.figures import query_of
-from tasks.compare.pairs import score_or
 from tasks.config.job import Job
-from tasks.measures import CONDITION, Row
+from tasks.measures import CONDITION
 from tasks.rules.errors import UsageError
 from warehouse import Reader
 
-_TABLE = ("split", "judge", "judge_trial", "grading", "judge_config_hash", "template_hash", "vintage")
-"""What the comparisons of one table have in common; those under one breakdown are corrected together (Holm)."""
-_PAIR = ("shared_model", "condition")
 _STEPS = (
     "condition_members", "condition_pairs", "condition_values", "condition_figures", "condition_task_values",
     "condition_answers",
@@ -28,92 +19,12 @@ _STEPS = (
 _VIEWS = ("condition_differences", "condition_criteria")
 
 
-@dataclass(frozen=True)
-class Changes:
-    """What became of the criteria that both sides decided, in one comparison.
-
-    Attributes:
-        categories: by category the criteria compared, changed, gained and lost, and the points of these.
-        gained: the criteria that raise the score by most points, the best first.
-        lost: those that lower it by most, the worst first.
-    """
-
-    shared_model: str
-    condition: str
-    categories: tuple[Row, ...]
-    gained: tuple[Row, ...]
-    lost: tuple[Row, ...]
-
-
-@dataclass(frozen=True)
-class ConditionTable:
-    """The comparisons on one task set under one judging in one vintage.
-
-    Attributes:
-        key: `split`, `judge` and the like.
-        whole: a row of `condition_differences` for each comparison over the whole rubric.
-        categories: the same for each category.
-        changes: the criteria that changed, one for each comparison.
-    """
-
-    key: Row
-    whole: tuple[Row, ...]
-    categories: tuple[Row, ...]
-    changes: tuple[Changes, ...]
-
-
-@dataclass(frozen=True)
-class ConditionsAnswer:
-    """All tables, with the scores that they show and the conditions that cannot be compared yet."""
-
-    definitions: Definitions
-    score: str
-    label_score: str
-    tables: tuple[ConditionTable, ...]
-    absent: tuple[tuple[str, str, str], ...]
-
-
-def conditions(
-    reader: Reader, job: Job, *, score: str | None, is_hard: bool, vintage: str | None, n_criteria: int
-) -> ConditionsAnswer:
-    """Each condition of each model beside its baseline, on the job's data-set revision.
-
-    The configured conditions count, or the stored ones if the configuration has none. Tests that are not stored yet
-    are computed; nothing is written.
+def definitions_of(reader: Reader, job: Job) -> Definitions:
+    """The configured conditions, or the stored ones if the configuration has none.
 
     Raises:
-        UsageError: there are no conditions, a label is unknown, or the benchmark has no such score.
+        UsageError: there are no conditions, or a label is unknown.
     """
-    definitions = _definitions(reader, job)
-    models = job.named_models or ()
-    known = sorted({*definitions, *(label for labels in definitions.values() for label in labels.values())})
-    if unknown := sorted(set(models) - set(known)):
-        raise UsageError(f"--model {unknown[0]}: no condition has it; known: {', '.join(known)}")
-    benchmark = load_benchmark(job.settings.benchmark)
-    fitting = (benchmark.primary_score, benchmark.criteria_score)
-    whole, by_label = (score_or(each, score, benchmark).score_name for each in fitting)
-    steps, given = _steps(reader, benchmark.name, definitions)
-    rows = reader.rows(
-        sql.with_steps(query_of("conditions"), steps),
-        {
-            **given, "benchmark": benchmark.name, "revision": job.data.revision, "is_hard": is_hard,
-            "splits": list(job.settings.dataset.splits), "models": list(models),
-            "judges": list(job.named_judges or ()), "vintage": vintage, "score": whole, "label_score": by_label,
-        },
-    )  # fmt: skip
-    tables = []
-    for key, of_key in groupby(rows, key=itemgetter(*_TABLE)):
-        table = list(of_key)
-        parts = {name: tuple(row for row in table if row["breakdown"] == name) for name in ("all", "category")}
-        named = dict(zip(_TABLE, key, strict=True))
-        asked = {**given, **named, "benchmark": benchmark.name, "revision": job.data.revision, "is_hard": is_hard}
-        found = reader.rows(sql.with_steps(sql.read("questions/compare/conditions/criteria"), steps), asked)
-        changes = tuple(_changes(row, found, n_criteria) for row in parts["all"])
-        tables.append(ConditionTable(named, parts["all"], parts["category"], changes))
-    return ConditionsAnswer(definitions, whole, by_label, tuple(tables), tuple(_absent(definitions, models, tables)))
-
-
-def _definitions(reader: Reader, job: Job) -> Definitions:
     if "conditions" not in job.settings.model_fields_set:
         definitions = stored_conditions(reader, job.settings.benchmark)
     else:
@@ -125,11 +36,24 @@ def _definitions(reader: Reader, job: Job) -> Definitions:
             "no conditions are configured or stored: say under `conditions` which labels are one model, such as "
             "`conditions: {gpt-5: {baseline: gpt-5-plain, web search: gpt-5-search}}`"
         )
+    known = sorted({*definitions, *(label for labels in definitions.values() for label in labels.values())})
+    if unknown := sorted(set(job.named_models or ()) - set(known)):
+        raise UsageError(f"--model {unknown[0]}: no condition has it; known: {', '.join(known)}")
     return definitions
 
 
-def _steps(reader: Reader, benchmark: str, definitions: Definitions) -> tuple[dict[str, str], dict[str, Any]]:
-    """First steps that put these definitions, and tests that are not stored yet, in place of the stored ones."""
+def labels_of(definitions: Definitions, models: Sequence[str]) -> tuple[str, ...]:
+    """The labels that are meant by names that conditions share, or by labels."""
+    return tuple(label for name in models for label in definitions.get(name, {"": name}).values())
+
+
+def current_steps(
+    reader: Reader, benchmark: str, definitions: Definitions
+) -> tuple[Mapping[str, str], Mapping[str, Any]]:
+    """First steps that put these definitions, and tests that are not stored yet, in place of the stored ones.
+
+    With them come the values that they ask for; nothing is written.
+    """
     records = [
         {"shared_model": name, "condition_names": list(labels), "condition_models": list(labels.values())}
         for name, labels in definitions.items()
@@ -147,31 +71,11 @@ def _steps(reader: Reader, benchmark: str, definitions: Definitions) -> tuple[di
     return {**steps, **views}, {**given, "fresh": json.dumps(fresh)}
 
 
-def _changes(row: Row, criteria: Sequence[Row], n_criteria: int) -> Changes:
-    own = [each for each in criteria if all(each[name] == row[name] for name in _PAIR)]
-    by_category = groupby(sorted(own, key=itemgetter("category")), key=itemgetter("category"))
-    # They come with the largest loss first.
-    lost = [each for each in own if each["points"] < 0]
-    gained = sorted((each for each in own if each["points"] > 0), key=lambda each: -each["points"])
-    counted = tuple(_counted(name, list(of_category)) for name, of_category in by_category)
-    model, condition = (row[name] for name in _PAIR)
-    return Changes(model, condition, counted, tuple(gained[:n_criteria]), tuple(lost[:n_criteria]))
-
-
-def _counted(category: str, criteria: Sequence[Row]) -> Row:
-    gains = [each["points"] for each in criteria if each["points"] > 0]
-    losses = [each["points"] for each in criteria if each["points"] < 0]
-    return {
-        "category": category, "n_compared": len(criteria), "n_changed": sum(each["is_changed"] for each in criteria),
-        "n_gained": len(gains), "n_lost": len(losses), "points_gained": sum(gains), "points_lost": sum(losses),
-    }  # fmt: skip
-
-
-def _absent(
-    definitions: Definitions, models: Sequence[str], tables: Sequence[ConditionTable]
+def not_compared(
+    definitions: Definitions, models: Sequence[str], rows: Iterable[Mapping[str, Any]]
 ) -> Iterable[tuple[str, str, str]]:
-    """The conditions (shared name, condition, label) of which no table has a comparison."""
-    compared = {(row["shared_model"], row["condition"]) for table in tables for row in table.whole}
+    """The conditions (shared name, condition, label) of which there is no comparison."""
+    compared = {(row["shared_model"], row["condition"]) for row in rows}
     for name, labels in definitions.items():
         for condition, label in list(labels.items())[1:]:
             is_asked_for = not models or name in models or label in models

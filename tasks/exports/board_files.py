@@ -1,4 +1,4 @@
-"""A leaderboard as a file for spreadsheets, with a line that explains each column."""
+"""A figure as a file for spreadsheets, with a line that explains each column."""
 
 import csv
 import io
@@ -7,8 +7,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import sql
 from tasks.config.job import Job
 from tasks.exports.tables import meaning_of_column
+from tasks.figures.columns import usual_heading
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.records import Table
 from tasks.rules.text.cells import may_run, not_run
@@ -20,17 +22,6 @@ SUFFIXES = (".csv", ".xlsx")
 _OF_DATA = ("benchmark", "dataset_revision")
 """Columns in front of a leaderboard's own, since a file goes where nobody knows what it is about."""
 _MARTS = ("leaderboard", "severity_leaderboard", "breakdown_leaderboard")
-_HERE = {
-    "rank": "Place among the models that are ranked together, from 1.",
-    "rank_low": "Best rank that the intervals allow.",
-    "rank_high": "Worst rank that the intervals allow.",
-    "mean_score": "Mean score over the tasks; where the score is clipped, a mean below 0 is 0.",
-    "is_below_bar": "Whether coverage is below the configured minimum: the figures rest on a part of the split.",
-    "is_critical_below_bar": "Whether the coverage of the highest severity is below the configured minimum.",
-    "is_mistake_below_bar": "Whether the coverage of the gravest detrimental severity is below the configured minimum.",
-    "selections": "Ids of the hard selections whose tasks the figures rest on.",
-}
-"""Columns that only this leaderboard has, or of which there is less to say than in the warehouse."""
 _WIDEST, _CREATED = 60, datetime(2026, 1, 1)
 """Width of a column in characters; the same time in every file, so that the same rows give the same bytes."""
 
@@ -41,14 +32,18 @@ _OPTIONS = {
 }  # fmt: skip
 
 
-def write_board(job: Job, table: Table, file: Path, by: str | None = None) -> StageReport:
-    """Write a leaderboard as CSV, with a second file for its columns, or as Excel, with a second sheet.
+def write_board(
+    job: Job, table: Table, file: Path, by: str | None = None, name: str = "leaderboard", relation: str = ""
+) -> StageReport:
+    """Write a figure as CSV, with a second file for its columns, or as Excel, with a second sheet.
 
     Args:
         job: what the leaderboard is about.
         table: its columns and rows.
         file: ends in .csv or .xlsx; what is there is replaced.
         by: the breakdown whose labels it has.
+        name: the figure's.
+        relation: where its rows are from, if that is one relation.
 
     Raises:
         UsageError: the file has another ending, or there is no row.
@@ -59,7 +54,7 @@ def write_board(job: Job, table: Table, file: Path, by: str | None = None) -> St
         raise UsageError(f"{file}: no model has a verdict in this selection; see `prbench status`")
     columns = [*_OF_DATA, *table.columns]
     rows = [(job.settings.benchmark, job.data.revision, *row) for row in table.rows]
-    explained = [(name, _meaning(name, by)) for name in columns]
+    explained = [(column, _meaning(column, by, (relation, name, *_MARTS))) for column in columns]
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         if file.suffix == ".csv":
@@ -67,12 +62,12 @@ def write_board(job: Job, table: Table, file: Path, by: str | None = None) -> St
             write_atomically(beside, _csv([("column", "meaning"), *explained]))
             write_atomically(file, _csv([columns, *rows]))
         else:
-            write_atomically(file, _workbook(columns, rows, explained))
+            write_atomically(file, _workbook(name, columns, rows, explained))
     except OSError as error:
         raise PipelineError(f"{file}: cannot be written ({error.strerror}); choose another place") from error
     where = f"in {beside}" if file.suffix == ".csv" else "on the second sheet"
     notes = [f"{counted(len(rows), 'row')} in {file}", f"its columns are explained {where}"]
-    return StageReport("leaderboard", rows=len(rows), notes=notes)
+    return StageReport(name, rows=len(rows), notes=notes)
 
 
 def refuse_other_suffix(file: Path) -> None:
@@ -85,10 +80,10 @@ def refuse_other_suffix(file: Path) -> None:
         raise UsageError(f"{file}: the file must end in {' or '.join(SUFFIXES)}")
 
 
-def _meaning(column: str, by: str | None) -> str:
-    if column == by:
+def _meaning(column: str, by: str | None, marts: Sequence[str]) -> str:
+    if column == "label" and by:
         return f"Label of the breakdown by {column.replace('_', ' ')}; a task with several labels counts for each."
-    return _HERE.get(column) or meaning_of_column(column, _MARTS) or ""
+    return sql.schema()["meanings"].get(column) or meaning_of_column(column, marts) or usual_heading(column)
 
 
 def _csv(rows: Sequence[Sequence[Any]]) -> bytes:
@@ -110,16 +105,17 @@ def _cell(value: Any) -> Any:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
 
 
-def _workbook(columns: Sequence[str], rows: Sequence[Sequence[Any]], explained: Sequence[Sequence[str]]) -> bytes:
+def _workbook(
+    name: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], explained: Sequence[Sequence[str]]
+) -> bytes:
     import xlsxwriter
 
     content = io.BytesIO()
     with xlsxwriter.Workbook(content, _OPTIONS) as workbook:
         workbook.set_properties({"created": _CREATED})
-        for name, titles, of_sheet in (
-            ("leaderboard", columns, rows), ("columns", ("column", "meaning"), explained),
-        ):  # fmt: skip
-            _write_sheet(workbook, name, titles, of_sheet)
+        # Excel takes names of sheets up to 31 characters.
+        _write_sheet(workbook, name[:31], columns, rows)
+        _write_sheet(workbook, "columns", ("column", "meaning"), explained)
     return content.getvalue()
 
 
@@ -134,6 +130,6 @@ def _write_sheet(workbook: Any, name: str, titles: Sequence[str], rows: Sequence
             # A text is never a formula, also after it was edited.
             sheet.write(place, column, value, marked if isinstance(value, str) and may_run(value) else None)
         widest = max(len(str(each)) for each in (title, *(row[column] for row in rows)) if each is not None)
-        sheet.set_column(column, column, min(widest + 1, _WIDEST if name == "leaderboard" else 2 * _WIDEST))
+        sheet.set_column(column, column, min(widest + 1, 2 * _WIDEST if name == "columns" else _WIDEST))
     sheet.freeze_panes(1, 0)
     sheet.autofilter(0, 0, len(rows), len(titles) - 1)

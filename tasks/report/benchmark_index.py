@@ -8,8 +8,9 @@ from typing import Any
 from markupsafe import Markup
 
 from tasks.benchmarks import benchmark_names, load_benchmark
-from tasks.report.content.edition import filled
-from tasks.report.content.figures import columns, score_word
+from tasks.figures.columns import columns
+from tasks.figures.figure import score_word
+from tasks.figures.queries import filled
 from tasks.report.rendering.drawn import table
 from tasks.report.rendering.site import Site, copy_assets, render
 from tasks.rules.text.numbers import counted

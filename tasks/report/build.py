@@ -9,14 +9,15 @@ from typing import Any
 
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
+from tasks.figures.figure import Page
+from tasks.figures.scope import Scope, open_scope
+from tasks.figures.shown import COMPARE, PAGES
+from tasks.figures.shown.capabilities import CAPABILITIES, SCORE_COLUMNS, trees
+from tasks.figures.shown.overview import OVERVIEW
 from tasks.report.benchmark_index import REVISION, benchmarks_of, write_benchmark_index
-from tasks.report.content.edition import Edition, open_edition
-from tasks.report.content.figures import Page
 from tasks.report.drilldown.writing import NAVIGATED, write_drilldown
-from tasks.report.pages import COMPARE, PAGES
-from tasks.report.pages.capabilities import CAPABILITIES, SCORE_COLUMNS, trees
-from tasks.report.pages.overview import OVERVIEW, facts, notices
 from tasks.report.rendering.drawn import figures_of, table
+from tasks.report.rendering.notices import facts, notices
 from tasks.report.rendering.ranking import Ranking, rankings, shown
 from tasks.report.rendering.site import CHARTS_SCRIPT, SERVED_POLICY, Site, as_json, copy_assets, render
 from warehouse import Warehouse
@@ -49,7 +50,7 @@ def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[
     warehouse = Warehouse(job.warehouse)
     living = warehouse.living_runs()  # before the state: a run that ends after it was opened is running in it
     with warehouse.reader() as reader:
-        edition = open_edition(job, reader, vintage, changes, living)
+        edition = open_scope(job, reader, vintage, changes, living)
         name = edition.benchmark.name
         Site(folder)  # refused before anything is written into it
         site = Site(folder / name)
@@ -73,7 +74,7 @@ def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[
         return written
 
 
-def _rendered(page: Page, edition: Edition, site: Site, common: Mapping[str, Any], ranked: Sequence[Ranking]) -> str:
+def _rendered(page: Page, edition: Scope, site: Site, common: Mapping[str, Any], ranked: Sequence[Ranking]) -> str:
     """A page's HTML; what it loads is written."""
     figures = figures_of(page, edition, site)
     more: Mapping[str, Any] = {}
@@ -84,7 +85,7 @@ def _rendered(page: Page, edition: Edition, site: Site, common: Mapping[str, Any
     return render(page.template, report=common, page=page, title=page.title, figures=figures, **more)
 
 
-def _common(edition: Edition, ranked: Sequence[Ranking], pages: Sequence[Page]) -> Mapping[str, Any]:
+def _common(edition: Scope, ranked: Sequence[Ranking], pages: Sequence[Page]) -> Mapping[str, Any]:
     """What every page says; `orders` has by judging the models, the best first."""
     as_of = edition.reader.value("select max(coalesce(ended_at, started_at)) from runs")
     state = f" State of {as_of.astimezone(UTC):%Y-%m-%d %H:%M} UTC." if as_of else ""

@@ -1,6 +1,5 @@
 """Rows as data frames."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
 
 _OF_MODEL_RUN = ("model", "vintage", "judge", "judge_trial", "grading")
 """What a side of a comparison is, beside its name."""
-_LEADERBOARDS = ("leaderboard", "hard_leaderboard", "breakdown_leaderboard")
 _DIFFERENCE = (
     ("text", "first second split score"),
     ("number", "first_mean second_mean difference ci_low ci_high p_value p_adjusted smallest_detectable"),
@@ -51,15 +49,6 @@ def frame_of(records: list[dict[str, Any]], schema: "pa.Schema", kind: str) -> A
     import pyarrow as pa
 
     return _as(pa.Table.from_pylist(records, schema=schema), kind)
-
-
-def leaderboard_schema(reader: "Reader", columns: Sequence[str]) -> "pa.Schema":
-    """The types of a leaderboard's columns: those of the published tables; the label of a breakdown is a text."""
-    import pyarrow as pa
-
-    of_tables = [reader.arrow(f"from {name} limit 0").schema for name in _LEADERBOARDS]
-    known = {"is_below_bar": pa.bool_()} | {field.name: field.type for schema in of_tables for field in schema}
-    return pa.schema([(name, known.get(name, pa.string())) for name in columns])
 
 
 def difference_schema() -> "pa.Schema":

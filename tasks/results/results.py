@@ -92,14 +92,14 @@ class Results:
         Raises:
             UsageError: there is no such score, breakdown, model, judge or vintage.
         """
-        from tasks.compare.leaderboard import EVERY, Choice, leaderboard
+        from tasks.figures.leaderboard import Choice, chosen
+        from tasks.figures.scope import EVERY, open_scope
 
-        vintages = () if vintage in {None, EVERY} else (vintage,)
-        choice = Choice(vintage=vintage, score=score, by=by, is_hard=is_hard)
-        table = leaderboard(self._narrowed(models, judges, vintages), choice)
+        job = self._narrowed(models, judges, () if vintage in {None, EVERY} else (vintage,))
         with self._reader() as reader:
-            schema = frames.leaderboard_schema(reader, table.columns)
-        return frames.frame_of([dict(zip(table.columns, row, strict=True)) for row in table.rows], schema, format)
+            scope = open_scope(job, reader, vintage, is_hard=is_hard, score=score)
+            figure, given = chosen(scope, Choice(by=by, is_hard=is_hard))
+            return frames.frame(reader, scope.query_of(figure, given), None, format)
 
     def diff(
         self, *names: str, of: str | None = None, score: str | None = None, vintage: str | None = None,

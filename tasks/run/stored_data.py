@@ -152,3 +152,18 @@ def _near(name: str, known: Iterable[str]) -> str:
         return f"did you mean {' or '.join(near)}?"
     more = f" and {len(listed) - _MOST_NAMED} more" if len(listed) > _MOST_NAMED else ""
     return f"known: {', '.join(listed[:_MOST_NAMED]) or 'none'}{more}"
+
+
+def refuse_unknown_graders(job: Job, **named: Sequence[str]) -> None:
+    """Refuse a name that no stored grader has, a judge, a person or a majority; `named` has them by their option.
+
+    Raises:
+        UsageError: one is unknown.
+    """
+    with Warehouse(job.warehouse).reader() as reader:
+        graders = reader.select("graders", "distinct grader", benchmark=job.settings.benchmark)
+    known = [row["grader"] for row in graders]
+    for option, names in named.items():
+        unknown = [name for name in names if name not in known]
+        if unknown and known:
+            raise UsageError(f"--{option} {unknown[0]}: not found; known: {', '.join(map(str, known))}")

@@ -60,7 +60,7 @@ def test_every_command_has_help_with_an_example_and_is_in_no_document_under_anot
         "leaderboard", "diff", "judges", "criteria", "lengths", "sql", "doctor", "plan", "nightly", "backfill", "serve",
         "compact", "export", "backup", "restore", "report", "derive", "benchmarks", "remove",
         "publish", "conditions", "annotate", "capabilities", "weaknesses", "review", "reviews", "certify", "verify",
-        "cascade",
+        "cascade", "figures", "figure",
     }  # fmt: skip
     for name, subcommand in cli.commands.items():
         assert subcommand.help, name

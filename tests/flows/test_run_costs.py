@@ -10,11 +10,11 @@ from flows import recorded
 from flows.execution import mark_killed, run_row
 from flows.run.outcomes import RUNNING
 from tasks.config.job import Job
+from tasks.figures.queries import filled
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply
 from tasks.maintain.spending import latest_runs, spent, store_spend, total_cost_usd
-from tasks.report.content.edition import filled
 from tests.builders import at, row, rows_in
 from tests.flows.cli.test_keeping import folder, job, write
 from warehouse import Warehouse

@@ -61,15 +61,18 @@ def test_every_model_comes_after_those_that_it_depends_on() -> None:
     ]
 
 
-PAGES = sorted(path.stem for path in (sql.FOLDER / "report").glob("*.sql"))
-QUERIES = [f"report/{page}/{name}" for page in PAGES for name in sql.queries(f"report/{page}")]
+FILES = sorted(
+    f"{folder}/{path.stem}" for folder in ("figures", "report") for path in (sql.FOLDER / folder).glob("*.sql")
+)
+QUERIES = [f"{file}/{name}" for file in FILES for name in sql.queries(file)]
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_a_query_of_the_report_reads_tables_models_and_shared_steps_and_nothing_else(name: str) -> None:
+def test_a_query_of_a_figure_reads_tables_models_and_shared_steps_and_nothing_else(name: str) -> None:
     query = re.sub(r"\b(from|join) \$\w+", r"\1 given", sql.read(name))
+    scoped = {f"scoped_{model.removeprefix('staging.')}" for model in MODELS}
 
-    assert set() == tables_in(query) - {*TABLES, *MODELS, *sql.queries("report/shared"), "given"}
+    assert set() == tables_in(query) - {*TABLES, *MODELS, *sql.queries("figures/shared"), *scoped, "given"}
 
 
 def test_no_line_of_sql_is_longer_than_100_columns() -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 import altair as alt
 
-from tasks.report.content.figures import Rows
-from tasks.report.drawing.plots import names_in_order, range_of
+from tasks.figures.charts import Chart, names_in_order, range_of
+from tasks.figures.columns import Rows
 
 _ROW_HEIGHT = 22
 """Pixels for a line of a chart that has one line a model."""
@@ -366,3 +366,61 @@ def _across(base: alt.Chart, column: str, what: str, nights: alt.Scale) -> alt.C
         ),
     )  # fmt: skip
     return line
+
+
+_PLACES = ("inside", "outside")
+
+
+def certainty(rows: Rows) -> alt.TopLevelMixin:
+    """A dot for each task: how hard it is, and how surely it is selected."""
+    placed = [{**row, "place": _PLACES[not row["is_selected"]]} for row in rows]
+    base = chart_of(placed, "place", "task_id", "topic", "mean_score", "inclusion_probability", "rank")
+    bounds = [base.mark_rule(strokeDash=[4, 3], color="gray").encode(y=alt.datum(share)) for share in (0.05, 0.95)]
+    dots = base.mark_point(filled=True, size=45, opacity=0.75).encode(
+        x=alt.X("mean_score:Q", title="Mean score over the panel", scale=alt.Scale(zero=False, padding=10)),
+        y=alt.Y("inclusion_probability:Q", title="Selected by share of panels", axis=alt.Axis(format=".0%")),
+        color=hue("place", _PLACES),
+        shape=sign("place", _PLACES),
+        tooltip=[
+            alt.Tooltip("task_id:N", title="task"), alt.Tooltip("topic:N", title="topic"),
+            *number_tips({"rank": "rank", "mean_score": "mean score"}),
+            *number_tips({"inclusion_probability": "selected by"}, percent=True),
+        ],
+    )  # fmt: skip
+    return alt.layer(*bounds, dots).properties(height=240)
+
+
+_DRAWN = {each.__name__: each for each in (intervals, bars, scatter, heat, over_time, control, certainty)}
+
+
+def drawn(chart: Chart) -> alt.TopLevelMixin:
+    """A chart as it is declared."""
+    found: alt.TopLevelMixin = _DRAWN[chart.kind](chart.rows, **chart.how)
+    return found
+
+
+def specification(chart: Chart) -> dict[str, Any]:
+    """A chart as JSON, as wide as its place.
+
+    `usermeta` says what decides how high it is, and what it cannot be drawn without (see `assets/charts.js`).
+    """
+    with alt.data_transformers.enable(consolidate_datasets=False):  # the rows stay at one known place, `data.values`
+        found = drawn(chart).to_dict(validate=False) | {"autosize": {"type": "fit-x", "contains": "padding"}}
+    return found | {"usermeta": {**found.get("usermeta", {}), "needed": _needed(found)}}
+
+
+def _needed(found: Mapping[str, Any]) -> list[list[str]]:
+    """The columns of each axis of numbers, and of the shade: a chart without a value in any of them shows nothing."""
+    columns: dict[str, set[str]] = {"x": set(), "y": set(), "color": set()}
+    for layer in (found, *found.get("layer", ())):
+        for channel, of_channel in columns.items():
+            definition = layer.get("encoding", {}).get(channel, {})
+            if definition.get("type") == "quantitative" and "field" in definition:
+                of_channel.add(definition["field"])
+    return [sorted(of_channel) for of_channel in columns.values() if of_channel]
+
+
+def shows_anything(found: Mapping[str, Any]) -> bool:
+    """Whether a chart has a value for each of its axes."""
+    rows = found["data"]["values"]
+    return all(any(row.get(column) is not None for row in rows for column in of) for of in found["usermeta"]["needed"])

@@ -16,7 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import sql
-from tasks.report.content.edition import task_key
+from tasks.figures.scope import task_key
 from tasks.report.drilldown.markdown import as_html
 from tasks.report.drilldown.packing import data_file, write_packed
 from tasks.report.drilldown.replies import Replies, ledger_state, read_replies
@@ -58,7 +58,7 @@ def _missing(blocks: Iterable[Block], site: Site) -> list[Block]:
 @cache
 def _program() -> str:
     """Return a hash that changes with this package, the queries behind its rows, and the libraries that make them."""
-    queries = (sql.FOLDER / f"report/{name}.sql" for name in ("drilldown", "shared"))
+    queries = (sql.FOLDER / f"{name}.sql" for name in ("report/drilldown", "figures/shared"))
     sources = [*Path(__file__).parent.glob("*.py"), *queries]
     texts = [path.read_text(encoding="utf-8") for path in sorted(sources)]
     libraries = [version("pyromark"), version("nh3"), version("duckdb"), version("isal")]

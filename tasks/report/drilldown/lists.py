@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.report.content.edition import task_key
-from tasks.report.content.figures import Breakdown
+from tasks.figures.figure import Breakdown
+from tasks.figures.scope import task_key
 from tasks.report.drilldown.packing import INDEX, write_data
 from tasks.report.drilldown.replies import templates_of
 from tasks.report.drilldown.subjects import STATUSES, UNKNOWN, Block, Row, Subjects

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tasks.report.content.edition import JUDGING, SAMPLING, Edition, Rows, entry_key, judging_key
+from tasks.figures.queries import JUDGING, SAMPLING, Rows
+from tasks.figures.scope import Scope, entry_key, judging_key
 from tasks.rules.verdict import TERNARY_AS_BINARY
 
 Row = Mapping[str, Any]
@@ -33,7 +34,7 @@ class Block(NamedTuple):
 class Subjects:
     """The entries and judgings of an edition, and earlier samplings of its models, each with its name (`key`)."""
 
-    edition: Edition
+    edition: Scope
     entries: tuple[Row, ...]
     judgings: tuple[Row, ...]
     blocks: tuple[Block, ...] = ()
@@ -61,7 +62,7 @@ class Subjects:
         return self.edition.reader.table(self.edition.asked(name, {**self.given, **given}))[1]
 
 
-def subjects_of(edition: Edition, also: Sequence[Row] = ()) -> Subjects:
+def subjects_of(edition: Scope, also: Sequence[Row] = ()) -> Subjects:
     """The subjects of an edition; `also` are earlier samplings, which pages offer for comparison only."""
     known = {entry_key(entry): entry for entry in edition.entries}
     further = {entry_key(entry): entry for entry in also if entry_key(entry) not in known}

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tasks.report.content.edition import Edition
-from tasks.report.content.figures import Page
+from tasks.figures.figure import Page
+from tasks.figures.scope import Scope
 from tasks.report.drilldown.blocks import write_blocks
 from tasks.report.drilldown.lists import tasks_of, write_lists
 from tasks.report.drilldown.subjects import subjects_of
@@ -30,7 +30,7 @@ NAVIGATED = (TASKS, VERDICTS)
 
 
 def write_drilldown(
-    edition: Edition, site: Site, common: Mapping[str, Any], also: Sequence[Mapping[str, Any]] = ()
+    edition: Scope, site: Site, common: Mapping[str, Any], also: Sequence[Mapping[str, Any]] = ()
 ) -> None:
     """Write the tasks, their answers and verdicts, and the pages that show them; what did not change is kept.
 

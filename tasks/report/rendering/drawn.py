@@ -1,27 +1,20 @@
 """A figure as a page shows it: its numbers asked for, written beside the pages, drawn, and as a table."""
 
-import csv
-import io
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from itertools import groupby
 from string import Template
-from typing import Any
 
 from altair.utils.schemapi import debug_mode
 from markupsafe import Markup, escape
 
-from tasks.report.content.edition import Edition, task_address
-from tasks.report.content.figures import Column, Figure, Page, Row, Rows, words
-from tasks.report.drawing.plots import shows_anything, specification
+from tasks.figures.columns import Column, Row, Rows, cell, is_number, with_values
+from tasks.figures.figure import Figure, Page, words
+from tasks.figures.rendering import as_csv
+from tasks.figures.scope import Scope, task_address
+from tasks.report.drawing.charts import shows_anything, specification
 from tasks.report.rendering.site import Site, as_json, dated
 from tasks.rules.text.cells import defused
-from tasks.rules.text.numbers import coverage_text, number
-
-_MISSING = "–"
-_DECIMALS = {"score": 3, "signed": 3, "number": 2, "p": 4, "usd": 2, "price": 4, "count": 0, "share": 1, "coverage": 1}
 
 
 def table(name: str, columns: Sequence[Column], rows: Rows) -> Markup:
@@ -32,7 +25,7 @@ def table(name: str, columns: Sequence[Column], rows: Rows) -> Markup:
         columns: what is shown, in this order; neighbours with the same group get a common heading.
         rows: the figure's rows, or some of them.
     """
-    shown = [column for column in columns if any(row.get(column.name) is not None for row in rows)] or list(columns)
+    shown = with_values(columns, rows)
     n_headings = 2 if any(column.group for column in shown) else 1
     upper, lower = list[Markup](), list[Markup]()
     begun: list[tuple[Column, str]] = []  # each column with the beginning of its cells
@@ -41,7 +34,7 @@ def table(name: str, columns: Sequence[Column], rows: Rows) -> Markup:
         if group:
             upper.append(_HEADING.format(group_id, "center", "colgroup", 1, len(mine), group))
         for column in mine:
-            own_id, alignment = f"{name}-{column.name}", "right" if _is_number(column, rows) else "left"
+            own_id, alignment = f"{name}-{column.name}", "right" if is_number(column, rows) else "left"
             heading = _HEADING.format(own_id, alignment, "col", 1 if group else n_headings, 1, column.title)
             (lower if group else upper).append(heading)
             headings = escape(f"{group_id} {own_id}" if group else own_id)
@@ -58,70 +51,12 @@ _ROW = Markup("<tr>{}</tr>\n")
 _HEADING = Markup('<th id="{}" class="{}" scope="{}" rowspan="{}" colspan="{}">{}</th>')
 
 
-def _is_number(column: Column, rows: Rows) -> bool:
-    values = [row.get(column.name) for row in rows if row.get(column.name) is not None]
-    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
-
-
 def _shown(column: Column, row: Row) -> str:
-    """A value as people read it; what is HTML already is marked so."""
+    """A value as a page shows it; what is HTML already is marked so."""
     value = row.get(column.name)
-    if value is None or (column.kind == "yes" and not value):
-        return _MISSING
-    if column.kind == "yes":
-        return "yes"
-    if column.kind == "task":
-        return Markup('<a href="{}">{}</a>').format(row.get("address") or task_address(value), value)
-    return _figure(column.kind, value) if column.kind in _DECIMALS else _text(value)
-
-
-def _figure(kind: str, value: float) -> str:
-    if kind == "coverage":
-        return coverage_text(value)
-    if kind == "share":
-        return _number(100 * value, _DECIMALS[kind]) + "%"
-    digits = _number(value, _DECIMALS[kind])
-    if kind in {"usd", "price"}:
-        return f"−${digits[1:]}" if digits.startswith("−") else f"${digits}"
-    is_positive = value > 0 and digits.strip("0.") != ""
-    return f"+{digits}" if kind == "signed" and is_positive else digits
-
-
-def _number(value: float, decimals: int) -> str:
-    """Digits in groups of three."""
-    return number(value, f"z,.{decimals}f")
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    return str(value)
-
-
-def as_csv(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows as CSV, with full precision; a list is JSON, a moment is UTC in ISO 8601.
-
-    Text that a spreadsheet would run or rewrite has an apostrophe in front (`tasks.rules.text.cells`).
-    """
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([_plain(value) for value in row.values()] for row in rows)
-    return file.getvalue()
-
-
-def _plain(value: Any) -> Any:
-    match value:
-        case str():
-            return defused(value)
-        case list():
-            return json.dumps(value, ensure_ascii=False)
-        case datetime():
-            return value.astimezone(UTC).isoformat()
-        case _:
-            return value
+    if column.kind != "task" or value is None:
+        return cell(column, row)
+    return Markup('<a href="{}">{}</a>').format(row.get("address") or task_address(value), value)
 
 
 _TWO_LINES = 160
@@ -151,44 +86,44 @@ class Drawn:
         return len(self.says) > _TWO_LINES
 
 
-def figures_of(page: Page, edition: Edition, site: Site) -> list[Drawn]:
-    """Draw the figures of a page that the edition has something for."""
-    figures = [figure for figure in page.figures if not figure.breakdown or figure.breakdown in edition.kinds]
-    if title := edition.category_title:  # what the benchmark calls its categories
+def figures_of(page: Page, scope: Scope, site: Site) -> list[Drawn]:
+    """Draw the figures of a page that the scope has something for."""
+    figures = [figure for figure in page.figures if not figure.breakdown or figure.breakdown in scope.kinds]
+    if title := scope.category_title:  # what the benchmark calls its categories
         figures = [
             replace(figure, title=f"{figure.title} ({title})") if figure.breakdown == "category" else figure
             for figure in figures
         ]
-    own = [page.own(breakdown) for breakdown in edition.own_breakdowns] if page.own else []
-    found = (drawn(figure, edition, site) for figure in (*figures, *own))
+    own = [page.own(breakdown) for breakdown in scope.own_breakdowns] if page.own else []
+    found = (drawn(figure, scope, site) for figure in (*figures, *own))
     return [each for each in found if each is not None]
 
 
-def drawn(figure: Figure, edition: Edition, site: Site) -> Drawn | None:
+def drawn(figure: Figure, scope: Scope, site: Site) -> Drawn | None:
     """Ask for a figure's numbers, write them and their SQL beside the pages, and draw them.
 
     None where the figure is left out, since it has no rows; in a report of some splits one that is pooled over all
     tasks only says that it is not there.
     """
-    says = Template(figure.says).substitute(words(edition.benchmark))
-    if source := edition.benchmark.figure_sources.get(figure.name):
+    says = Template(figure.says).substitute(words(scope.benchmark))
+    if source := scope.benchmark.figure_sources.get(figure.name):
         says += f" See {source}."
-    if edition.narrowed_to and figure.reach == "pooled":
-        empty = f"Measured over all splits at once, but this report shows only {edition.narrowed_to}."
+    if scope.narrowed_to and figure.reach == "pooled":
+        empty = f"Measured over all splits at once, but this report shows only {scope.narrowed_to}."
         nothing = Drawn(replace(figure, empty=empty), says, "", 0, [], [], 0, Markup(""))
         return None if figure.is_optional else nothing
-    query = edition.asked(figure.query or figure.name, figure.given)
-    columns, values = edition.reader.table(query)
+    query = scope.query_of(figure)
+    columns, values = scope.reader.table(query)
     rows: Rows = [dict(zip(columns, row, strict=True)) for row in values]
     if figure.is_optional and not rows:
         return None
     site.write(f"figures/{figure.name}.csv", as_csv(columns, rows))
     site.write(f"figures/{figure.name}.sql", f"{query};\n")
     plots, notes = _charts(figure, rows)
-    if rows and figure.breakdown in edition.annotated:
-        notes.append(edition.annotated[figure.breakdown])
-    if edition.narrowed_to and figure.reach == "warehouse":
-        notes.append(f"This covers the whole warehouse, not only {edition.narrowed_to}.")
+    if rows and figure.breakdown in scope.annotated:
+        notes.append(scope.annotated[figure.breakdown])
+    if scope.narrowed_to and figure.reach == "warehouse":
+        notes.append(f"This covers the whole warehouse, not only {scope.narrowed_to}.")
     listed = figure.listed(rows) if figure.listed else rows
     return Drawn(
         figure, says, query, len(rows), plots, notes, len(listed),

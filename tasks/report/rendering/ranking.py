@@ -13,8 +13,9 @@ from typing import Any
 
 from tasks.benchmarks.base import Reference
 from tasks.config.models import ORIGINAL, Judge
-from tasks.report.content.edition import Edition
-from tasks.report.content.figures import Row, Rows
+from tasks.figures.columns import Row, Rows
+from tasks.figures.scope import Scope
+from tasks.figures.shown.overview import LEADERBOARD
 from tasks.rules.text.numbers import coverage_text, number, rank_notes
 from tasks.run.judgings import judge_target
 
@@ -49,20 +50,20 @@ class Ranking:
     order: Sequence[str]
 
 
-def rankings(edition: Edition) -> list[Ranking]:
+def rankings(scope: Scope) -> list[Ranking]:
     """The ranking under each judging, the one first on which most rests."""
     by_judging: dict[str, list[Row]] = defaultdict(list)
-    for row in edition.rows("overview/leaderboard"):
+    for row in scope.rows_of(LEADERBOARD):
         by_judging[row["judging"]].append(row)
-    labels = [entry["entry"] for entry in edition.entries]
-    judges = {each["judging"]: each for each in edition.judgings}
-    hard = set(edition.given_members["hard_splits"])
+    labels = [entry["entry"] for entry in scope.entries]
+    judges = {each["judging"]: each for each in scope.judgings}
+    hard = set(scope.given_members["hard_splits"])
     # Of only some models, or of several vintages of one, ranks are of another whole.
-    n_models = len({entry["model"] for entry in edition.entries})
-    is_part = bool(edition.job.named_models) or n_models < len(edition.entries)
+    n_models = len({entry["model"] for entry in scope.entries})
+    is_part = bool(scope.job.named_models) or n_models < len(scope.entries)
     found = []
     for judging, rows in by_judging.items():
-        references = _references(edition, judges[judging])
+        references = _references(scope, judges[judging])
         boards = [
             Board(split, of_split, [] if is_own else [each for each in references if is_of(each, split, of_split)])
             for (split, is_own), of_split in by_split(rows).items()
@@ -140,12 +141,12 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
-def _references(edition: Edition, judging: Row) -> list[Reference]:
+def _references(scope: Scope, judging: Row) -> list[Reference]:
     """What the paper measured with this very judge, graded as the benchmark does by default, in its first trial."""
-    if judging["grading"] != edition.benchmark.grading or judging["judge_trial"] != 1:
+    if judging["grading"] != scope.benchmark.grading or judging["judge_trial"] != 1:
         return []
-    called = called_names(judging["judge_config_hash"], edition.job.settings.judges)
-    return [each for each in edition.benchmark.references if each.judge in called]
+    called = called_names(judging["judge_config_hash"], scope.job.settings.judges)
+    return [each for each in scope.benchmark.references if each.judge in called]
 
 
 def called_names(config_hash: str, judges: Iterable[Judge]) -> set[str]:

@@ -61,7 +61,7 @@ def test_a_sheet_goes_out_comes_back_is_measured_shown_and_retracted(command: Co
     command("aggregate", "-q")
     found = command.json("reviews")
 
-    (share,) = [row for row in found["agreement"] if row["breakdown"] == "all"]
+    (share,) = [row for row in found["agreement"] if row["label"] == "these reviews"]
     agreed = [(place % 10 != 0) / 2 + (place % 7 != 0) / 2 for place in range(59)]
     assert share["agreeing_share"] == pytest.approx(sum(agreed) / 59)
     assert (share["n_criteria"], share["n_reviews"], share["n_population"]) == (59, 118, n_criteria)

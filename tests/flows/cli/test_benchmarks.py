@@ -173,8 +173,8 @@ def test_one_benchmark_is_shown_whole(world: World) -> None:
     found = json.loads(world.run("benchmarks", "prbench", "--json"))
     formulas = {each["score"]: each["formula"] for each in found["scores"]}
 
-    assert formulas["score"].startswith("p / P with p = sum of weight x verdict, P = sum of positive weights; a mo")
-    assert formulas["min_normalized"].startswith("(p - N) / (P - N) with p")
+    assert formulas["score"].startswith("points / positive with points = sum of weight x verdict, positive = sum ")
+    assert formulas["min_normalized"].startswith("(points − negative) / (positive − negative) with points")
     assert {"check": "criteria_per_task", "policy": "quarantine", "meaning": "a task has 10 to 30 criteria"} in (
         found["checks"]
     )

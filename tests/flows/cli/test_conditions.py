@@ -59,16 +59,13 @@ def test_criteria_that_changed_are_counted_by_category_and_the_weightiest_are_li
 ) -> None:
     found = run.json("conditions", *configured(file, warehouse), "--flips", "2")
 
-    changes = {each["condition"]: each for each in found["tables"][0]["changes"]}
-    assert changes["web search"]["categories"] == [
-        {"category": "Accuracy", "n_compared": 30, "n_changed": 15, "n_gained": 15, "n_lost": 0,
-         "points_gained": 150.0, "points_lost": 0},
-        {"category": "Risk", "n_compared": 30, "n_changed": 5, "n_gained": 0, "n_lost": 5,
-         "points_gained": 0, "points_lost": -50.0},
-    ]  # fmt: skip
-    assert [each["task_id"] for each in changes["web search"]["gained"]] == ["task-00", "task-01"]
-    assert [each["points"] for each in changes["web search"]["lost"]] == [-10.0, -10.0]
-    assert (changes["same"]["gained"], changes["same"]["lost"]) == ([], [])
+    names = ("label", "n_compared", "n_changed", "n_gained", "n_lost", "points_gained", "points_lost")
+    changes = [tuple(each[name] for name in names) for each in found["changes"] if each["condition"] == "web search"]
+    assert changes == [("Accuracy", 30, 15, 15, 0, 150.0, 0), ("Risk", 30, 5, 0, 5, 0, -50.0)]
+    criteria = [each for each in found["criteria"] if each["condition"] == "web search"]
+    assert [each["task_id"] for each in criteria if each["points"] > 0] == ["task-00", "task-01"]
+    assert [each["points"] for each in criteria if each["points"] < 0] == [-10.0, -10.0]
+    assert "same" not in {each["condition"] for each in found["criteria"]}
 
 
 def test_what_is_stored_by_an_aggregation_is_what_the_command_computes_itself(
@@ -82,13 +79,10 @@ def test_what_is_stored_by_an_aggregation_is_what_the_command_computes_itself(
     assert run.json("conditions", *options) == before
     # Without the configuration the stored conditions count.
     stored = run.json("conditions", "--warehouse", copied)
-    assert {each["condition"] for each in stored["tables"][0]["differences"]} == {
-        "web search", "few", "same", "shifted",
-    }  # fmt: skip
+    assert {each["condition"] for each in stored["differences"]} == {"web search", "few", "same", "shifted"}
     # A configuration that changed since counts at once.
     options = configured(file, copied, {"gpt": {"baseline": "search", "none": "plain"}})
-    (table,) = run.json("conditions", *options)["tables"]
-    (row,) = [each for each in table["differences"] if each["breakdown"] == "all"]
+    (row,) = run.json("conditions", *options)["differences"]
     assert row["difference"] == pytest.approx(-(15 * 0.5 - 5 * 0.5) / N_TASKS)
 
 

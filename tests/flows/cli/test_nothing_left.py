@@ -18,10 +18,11 @@ NEEDED = {
     "export inspect": ["logs"], "export datasets": ["set"],
     "export tables": ["folder"], "export labelling": ["sheet.csv"], "backup": ["folder"], "restore": ["nosuch"],
     "publish": ["folder"], "certify": ["figures.zip"], "verify": ["nosuch.zip"],
-    "diff": ["a", "b"], "cascade": ["a", "b"], "weaknesses": ["a"], "criteria": ["never-met"], "sql": ["select 1"],
+    "diff": ["a", "b"], "cascade": ["a", "b"], "weaknesses": ["a"], "criteria": ["never-met"],
+    "figure": ["leaderboard"], "sql": ["select 1"],
 }  # fmt: skip
 """What a command needs beside options."""
-WORKS_ALONE = {"run", "plan", "nightly", "backfill", "ingest", "benchmarks", "doctor", "serve"}
+WORKS_ALONE = {"run", "plan", "nightly", "backfill", "ingest", "benchmarks", "figures", "doctor", "serve"}
 """Commands that can be the first in a folder."""
 
 

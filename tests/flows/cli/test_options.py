@@ -43,6 +43,8 @@ DOES = {
     "report": ACTS | ANY_PLACE | COMPARED | {"--out", "--serve", "--live", "--port"},
     "sql": SHOWS | WAREHOUSE | {"--file", "--describe", "--cookbook", "--show", "--format", "--output"},
     "benchmarks": SHOWS,
+    "figures": SHOWS,
+    "figure": SHOWS | ANY_PLACE | COMPARED | {"--hard", "--score", "--by", "--format", "--output"},
     "diff": SHOWS | ANY_PLACE | COMPARED | {"--of", "--hard", "--score", "--flips", "--debiased"},
     "conditions": SHOWS | ANY_PLACE | COMPARED | {"--hard", "--score", "--flips"},
     "judges": SHOWS | ANY_PLACE | {"--judge", "--by", "--people"},

@@ -144,7 +144,7 @@ def test_status_and_leaderboard_mean_the_same_by_coverage(world: Path, run: Run)
 def test_the_whole_of_a_hard_split_is_not_called_full(world: Path, run: Run) -> None:
     by_subset = ["leaderboard", "--by", "subset", "--warehouse", str(world / "data")]
     where = ["--config", str(world / "prbench.yaml")]
-    assert {row["subset"] for row in run.json(*by_subset, *where)} == {"official hard"}
+    assert {row["label"] for row in run.json(*by_subset, *where)} == {"official hard"}
     shown = run(*by_subset, *where)
     assert "official hard: all tasks of a split that the data set itself calls hard" in shown
     assert "No hard subset of your own is selected yet; `prbench select-hard` does it." in shown

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from flows.report_server.server import Made, makers_of, serve_report, server_of
-from tasks.report.pages import COMPARE
+from tasks.figures.shown import COMPARE
 from tasks.report.rendering.site import render
 from tasks.rules.errors import UsageError
 from tests.builders import at, job_on, row

@@ -14,10 +14,11 @@ from tasks.aggregate import aggregate
 from tasks.benchmarks.researchrubrics import graded_rows
 from tasks.check import check
 from tasks.compare.differences import compare
-from tasks.compare.leaderboard import Choice, leaderboard
 from tasks.compare.pairs import Question
-from tasks.compare.people import against_people
 from tasks.config.job import Job
+from tasks.figures.leaderboard import Choice, leaderboard
+from tasks.figures.people import against_people
+from tasks.figures.queries import filled
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
@@ -289,8 +290,8 @@ def test_people_of_three_steps_are_held_against_judges_of_two(world: World, tmp_
     with Warehouse(world.folder / "w").reader() as opened:
         asked = {"benchmark": "researchrubrics", "breakdown": "all", "people": ["person"]}
         revision = opened.value("select any_value(dataset_revision) from tasks")
-        rows = against_people(opened, {**asked, "revision": revision, "graders": []})
-        two = against_people(opened, {**asked, "revision": revision, "graders": ["two"]})
+        rows = against_people(opened.rows(filled("people/people", {**asked, "revision": revision, "graders": []})))
+        two = against_people(opened.rows(filled("people/people", {**asked, "revision": revision, "graders": ["two"]})))
 
     assert {"two", "three", "three (as binary)"} <= {row["grader"] for row in rows}
     assert [("two", TASKS * CRITERIA)] == [(row["grader"], row["n"]) for row in two]

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from tasks.benchmarks import load_benchmark
-from tasks.compare.leaderboard import Choice, leaderboard
 from tasks.config.job import Job
 from tasks.exports.board_files import write_board
+from tasks.figures.leaderboard import Choice, leaderboard
 from tasks.rules.errors import UsageError
 from tasks.rules.records import Table
 from tasks.rules.text.cells import may_run, not_run

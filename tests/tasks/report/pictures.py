@@ -8,8 +8,8 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page
 
 from flows.report import write_report
+from tasks.figures.shown import PAGES
 from tasks.report.drilldown.writing import NAVIGATED, TASK
-from tasks.report.pages import PAGES
 from tests.tasks.report.browser import DESKTOP, PHONE, Visit, browsing, visiting
 from tests.tasks.report.made_up.world import report_world
 

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 from tasks.bundles.stores import place
-from tasks.compare.leaderboard import Choice, leaderboard
 from tasks.config.job import Job
 from tasks.exports.publishing import publish
+from tasks.figures.leaderboard import Choice, leaderboard
 from tasks.results import Results, open_results
 from tasks.rules.errors import UsageError
 from tests.builders import admitted, job_on, one_line, written
@@ -115,7 +115,7 @@ def test_columns_have_their_types_where_no_value_is_known_and_where_there_is_no_
         types = dict(board.schema)
         assert types["ci_low"] == types["mean_score"] == types["cost_usd"] == pl.Float64
         assert (types["rank"], types["is_below_bar"], types["model"]) == (pl.Int64, pl.Boolean, pl.String)
-    assert results.leaderboard(by="topic").schema["topic"] == pl.String
+    assert results.leaderboard(by="topic").schema["label"] == pl.String
     few = results.diff("alder-large", "birch-2", judges=["lawyers"])
     assert few["ci_low"].null_count() == len(few)
     assert few.schema["ci_low"] == few.schema["p_adjusted"] == pl.Float64

@@ -7,11 +7,11 @@ import polars as pl
 import pytest
 
 from tasks.config.job import Job
+from tasks.figures.scope import open_scope
 from tasks.imports.files import retract
 from tasks.imports.results.importing import import_results
 from tasks.ingest import ingest
-from tasks.report.content.edition import open_edition
-from tasks.report.pages.overview import notices
+from tasks.report.rendering.notices import notices
 from tests.builders import SHARED_DATA, job_on, rows_in
 from tests.tasks.imports.results.conftest import LOGS, SideBySide, notes_of, unpacked
 from tests.tasks.imports.results.made_files import example, m42, published, simple_evals, simple_evals_html
@@ -60,11 +60,11 @@ def test_what_hides_failures_is_marked_on_verdicts_and_boards(side_by_side: Side
 
 
 def test_the_report_and_the_leaderboard_say_whose_verdicts_may_hide_failures(side_by_side: SideBySide) -> None:
-    from flows.cli.leaderboard_table import notes_on
+    from flows.cli.leaderboard_notes import notes_on
 
     job = side_by_side.job
     with Warehouse(job.warehouse).reader() as reader:
-        notes = [each.text for each in notices(open_edition(job, reader))]
+        notes = [each.text for each in notices(open_scope(job, reader))]
     board = rows_in(job, "select * from leaderboard where is_primary")
 
     said = "Verdicts of strict on brief, thorough were imported from a tool that stores failed judge calls as decisions"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.config.job import Job
-from tasks.report.content.edition import Edition, open_edition
+from tasks.figures.scope import Scope, open_scope
 from tasks.report.drilldown.writing import NAVIGATED, write_drilldown
 from tasks.report.rendering.site import Site, copy_assets
 from tests.builders import admitted, criterion, job_on, response, row, verdict, write_jsonl
@@ -25,13 +25,13 @@ _EARLIER = """
 def drill(job: Job, folder: Path) -> None:
     """Write the drill-down alone, with every earlier sampling beside the latest ones."""
     with Warehouse(job.warehouse).reader() as reader:
-        site, edition = Site(folder), open_edition(job, reader)
+        site, edition = Site(folder), open_scope(job, reader)
         copy_assets(site)
         write_drilldown(edition, site, common(edition), earlier(reader, edition))
         site.finish()
 
 
-def common(edition: Edition) -> dict[str, Any]:
+def common(edition: Scope) -> dict[str, Any]:
     """What every page says."""
     return {
         "heading": "A report", "pages": NAVIGATED, "main": edition.main, "footer": "",
@@ -40,7 +40,7 @@ def common(edition: Edition) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def earlier(reader: Reader, edition: Edition) -> list[Row]:
+def earlier(reader: Reader, edition: Scope) -> list[Row]:
     """Every sampling that has verdicts and is none of the edition's."""
     known = {(each["model"], each["model_config_hash"], each["vintage"]) for each in edition.entries}
     return [

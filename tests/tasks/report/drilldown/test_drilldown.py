@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tasks.config.job import Job
-from tasks.report.content.edition import criterion_key, entry_key, judging_key, task_key
+from tasks.figures.scope import criterion_key, entry_key, judging_key, task_key
 from tests.tasks.report.drilldown.drilled import Row, data, files
 from tests.tasks.report.made_up.contenders import DROPPING, NIGHTS
 from tests.tasks.report.made_up.texts import CANARY

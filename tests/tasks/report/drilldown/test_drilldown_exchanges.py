@@ -9,11 +9,11 @@ from playwright.sync_api import Browser
 
 from tasks.benchmarks.prbench import BENCHMARK
 from tasks.config.job import Job
+from tasks.figures.scope import entry_key, task_key
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply
 from tasks.prompts import load_template
-from tasks.report.content.edition import entry_key, task_key
 from tasks.rules.conversation import judge_prompt
 from tasks.rules.errors import PipelineError
 from tasks.rules.verdict import reminder

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Locator
 
 from tasks.config.job import Job
-from tasks.report.content.edition import task_key
+from tasks.figures.scope import task_key
 from tests.tasks.report.browser import PHONE, Visit, visiting
 from tests.tasks.report.drilldown.drilled import answered, data, drill, held, store, tiny_job
 from warehouse import Warehouse

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from tasks.config.job import Job
-from tasks.report.content.edition import criterion_key, entry_key, task_address, task_key
+from tasks.figures.scope import criterion_key, entry_key, task_address, task_key
 from tasks.report.drilldown import blocks
 from tasks.report.rendering.site import Site
 from tests.tasks.report.drilldown.drilled import answered, data, drill, files, held, store, tiny_job

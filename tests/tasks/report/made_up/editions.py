@@ -8,9 +8,11 @@ from typing import Any
 import duckdb
 
 from tasks.config.job import DataRevision
-from tasks.report.content.edition import Edition, open_edition
-from tasks.report.content.figures import Figure
-from tasks.report.rendering.drawn import as_csv, drawn
+from tasks.figures.figure import Figure
+from tasks.figures.rendering import as_csv
+from tasks.figures.scope import Scope, open_scope
+from tasks.report.drawing.charts import drawn as drawn_chart
+from tasks.report.rendering.drawn import drawn
 from tasks.report.rendering.site import Site
 from tests.builders import REVISION, job_on, written
 from warehouse import Warehouse
@@ -18,20 +20,20 @@ from warehouse import Warehouse
 Row = dict[str, Any]
 
 
-def edition_of(folder: Path, rows: dict[str, list[dict[str, Any]]], vintage: str | None = None) -> Edition:
+def edition_of(folder: Path, rows: dict[str, list[dict[str, Any]]], vintage: str | None = None) -> Scope:
     """Store rows by table in a fresh warehouse, publish, and open the edition of their revision."""
     warehouse = written(folder, rows)
     warehouse.publish()
     data = DataRevision(name="sample", revision=REVISION, splits=("sample",))
-    return open_edition(job_on("sample", folder).looking_up(lambda: data), warehouse.reader(), vintage)
+    return open_scope(job_on("sample", folder).looking_up(lambda: data), warehouse.reader(), vintage)
 
 
-def rows_of(figure: Figure, edition: Edition) -> list[dict[str, Any]]:
+def rows_of(figure: Figure, edition: Scope) -> list[dict[str, Any]]:
     """The numbers of a figure."""
-    return edition.reader.rows(edition.asked(figure.query or figure.name, figure.given))
+    return edition.reader.rows(edition.query_of(figure))
 
 
-def check_sources(figure: Figure, edition: Edition, folder: Path) -> None:
+def check_sources(figure: Figure, edition: Scope, folder: Path) -> None:
     """The SQL that is offered runs as it stands, in any client, and gives the CSV; charts and table can be drawn."""
     assert drawn(figure, edition, Site(folder)) is not None
     text = (folder / "figures" / f"{figure.name}.sql").read_text(encoding="utf-8")
@@ -47,4 +49,4 @@ def check_sources(figure: Figure, edition: Edition, folder: Path) -> None:
     assert len(list(csv.reader(io.StringIO(written)))) == 1 + len(rows)
     assert {column.name for column in figure.columns} <= set(columns)
     for plot in figure.plots(rows) if figure.plots else []:
-        plot.chart.to_dict()  # raises where it is no valid chart
+        drawn_chart(plot.chart).to_dict()  # raises where it is no valid chart

@@ -6,12 +6,12 @@ import pytest
 
 from flows.nightly import changes
 from tasks.config.job import Job
-from tasks.report.content.edition import Edition, open_edition
+from tasks.figures.scope import Scope, open_scope
 from warehouse import Warehouse
 
 
 @pytest.fixture(scope="module")
-def edition(world_job: Job) -> Iterator[Edition]:
+def edition(world_job: Job) -> Iterator[Scope]:
     """What its report is about, with what changed since earlier nights."""
     with Warehouse(world_job.warehouse).reader() as reader:
-        yield open_edition(world_job, reader, None, changes(world_job))
+        yield open_scope(world_job, reader, None, changes(world_job))

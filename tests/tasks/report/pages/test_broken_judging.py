@@ -10,8 +10,9 @@ from playwright.sync_api import Browser
 from flows.nightly import changes
 from flows.report import write_report
 from tasks.config.job import Job
-from tasks.report.content.edition import Edition, open_edition
-from tasks.report.pages.overview import OVERVIEW, Notice, facts, notices
+from tasks.figures.scope import Scope, open_scope
+from tasks.figures.shown.overview import LEADERBOARD, OVERVIEW
+from tasks.report.rendering.notices import Notice, facts, notices
 from tasks.rules.text.cells import as_before
 from tests.builders import at, row
 from tests.tasks.report.browser import visiting
@@ -23,11 +24,11 @@ pytestmark = pytest.mark.slow
 TASKS = ("t1", "t2", "t3")
 
 
-def edition_of(job: Job, **more: Any) -> Edition:
-    return open_edition(job, Warehouse(job.warehouse).reader(), **more)
+def edition_of(job: Job, **more: Any) -> Scope:
+    return open_scope(job, Warehouse(job.warehouse).reader(), **more)
 
 
-def texts(edition: Edition, level: str) -> list[str]:
+def texts(edition: Scope, level: str) -> list[str]:
     return [each.text for each in notices(edition) if each.level == level]
 
 
@@ -90,7 +91,7 @@ def test_a_model_that_nobody_has_judged_stands_beside_those_that_somebody_has(tm
 
     assert [each["entry"] for each in edition.entries] == ["m1 base", "m1 2026-10-01", "m2"]
     assert "Not judged yet, so without scores: m1 2026-10-01, m2." in texts(edition, "warn")
-    assert [(each["model"], each["mean_score"] is None) for each in edition.rows("overview/leaderboard")] == [
+    assert [(each["model"], each["mean_score"] is None) for each in edition.rows_of(LEADERBOARD)] == [
         ("m1 base", False), ("m2", True),
     ]  # fmt: skip
     stored = edition.reader.rows(

@@ -10,9 +10,10 @@ import pytest
 from markupsafe import Markup
 from playwright.sync_api import Browser
 
-from tasks.report.content.figures import Figure, Page, Plot
-from tasks.report.drawing import charts
-from tasks.report.drawing.plots import specification
+from tasks.figures import charts
+from tasks.figures.charts import Plot
+from tasks.figures.figure import Figure, Page
+from tasks.report.drawing.charts import specification
 from tasks.report.rendering.drawn import Drawn
 from tasks.report.rendering.site import CHARTS_SCRIPT, Site, as_json, copy_assets, render
 from tests.tasks.report.browser import Visit, visiting

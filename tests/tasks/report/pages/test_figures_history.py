@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from tasks.figures.charts import Plot
+from tasks.figures.scope import Scope
+from tasks.figures.shown.history import HISTORY as PAGE
 from tasks.report.build import build
-from tasks.report.content.edition import Edition
-from tasks.report.content.figures import Plot
-from tasks.report.drawing.plots import specification
-from tasks.report.pages.history import HISTORY as PAGE
+from tasks.report.drawing.charts import specification
 from tests.builders import at, row
 from tests.tasks.report.made_up.editions import edition_of, rows_of
 from tests.tasks.report.made_up.samplings import DRIFT, FIRST, SCENARIOS, SECOND, Rows, Sampling, rows_by_table
@@ -115,7 +115,7 @@ def test_a_model_that_was_sampled_once_is_in_no_chart(plain: Rows) -> None:
     assert {each["label"] for each in _drawn(plot)} == {"ada"}
 
 
-def test_a_chart_has_one_split_and_one_judge_and_only_models_with_a_history(edition: Edition) -> None:
+def test_a_chart_has_one_split_and_one_judge_and_only_models_with_a_history(edition: Scope) -> None:
     plots = FIGURES["history"].plots(rows_of(FIGURES["history"], edition))  # type: ignore[misc]
 
     assert len(plots) == 4 * 2
@@ -148,7 +148,7 @@ def spent(run_id: str, purpose: str, model: str, cost_usd: float, calls: int, un
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Edition]:
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scope]:
     """A killed run and one that goes on, with what they stored, beside a finished one and one of another benchmark."""
     tables = rows_by_table([FIRST, SECOND])
     for each in tables["responses"]:
@@ -166,7 +166,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Edition]:
     edition.reader.close()
 
 
-def test_what_a_killed_run_made_is_counted_and_every_run_cost_what_its_calls_did(kept: Edition) -> None:
+def test_what_a_killed_run_made_is_counted_and_every_run_cost_what_its_calls_did(kept: Scope) -> None:
     rows = rows_of(FIGURES["runs"], kept)
 
     columns = ("run_id", "responses", "verdicts", "cost_usd", "unpriced_calls", "minutes")

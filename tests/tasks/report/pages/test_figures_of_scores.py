@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from tasks.config.job import Job
+from tasks.figures.scope import Scope, criterion_key, open_scope
+from tasks.figures.shown import PAGES
+from tasks.figures.shown.categories import CATEGORIES
+from tasks.figures.shown.conditions import CONDITIONS, with_addresses
 from tasks.report.build import build
-from tasks.report.content.edition import Edition, criterion_key, open_edition
-from tasks.report.drawing.plots import specification
-from tasks.report.pages import PAGES
-from tasks.report.pages.categories import CATEGORIES
-from tasks.report.pages.conditions import CONDITIONS, with_addresses
+from tasks.report.drawing.charts import specification
 from tests.builders import admitted, at, criterion, response, row, verdict
 from tests.tasks.aggregate.breakdowns_oracle import severity_rows
 from tests.tasks.report.made_up.contenders import CONTENDERS, IMPORTED_MODEL, JUDGES, PEOPLE
@@ -24,7 +24,7 @@ FIGURES = {figure.name: figure for page in PAGES for figure in page.figures}
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(FIGURES.keys() - {"cascade_decisions"}))  # of which the world has none
-def test_the_sql_runs_as_it_stands_and_gives_the_csv(name: str, edition: Edition, tmp_path: Path) -> None:
+def test_the_sql_runs_as_it_stands_and_gives_the_csv(name: str, edition: Scope, tmp_path: Path) -> None:
     check_sources(FIGURES[name], edition, tmp_path)
 
 
@@ -33,7 +33,7 @@ def test_the_sql_runs_as_it_stands_and_gives_the_csv(name: str, edition: Edition
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [figure.name for figure in CATEGORIES.figures])
-def test_no_chart_shows_two_judges_or_splits_or_a_hard_split_beside_its_full_one(name: str, edition: Edition) -> None:
+def test_no_chart_shows_two_judges_or_splits_or_a_hard_split_beside_its_full_one(name: str, edition: Scope) -> None:
     rows = rows_of(FIGURES[name], edition)
     plots = FIGURES[name].plots(rows)  # type: ignore[misc]
 
@@ -48,7 +48,7 @@ def test_no_chart_shows_two_judges_or_splits_or_a_hard_split_beside_its_full_one
     assert {each["split"] for each in listed} == {"finance", "legal"}
 
 
-def test_where_only_a_hard_split_is_evaluated_the_charts_show_it(edition: Edition) -> None:
+def test_where_only_a_hard_split_is_evaluated_the_charts_show_it(edition: Scope) -> None:
     rows = [each for each in rows_of(FIGURES["topics"], edition) if each["split"] == "finance_hard"]
 
     assert {"finance_hard"} == {plot.title.split(",")[0] for plot in FIGURES["topics"].plots(rows)}  # type: ignore[misc]
@@ -108,13 +108,13 @@ def test_a_mean_below_0_stands_unclipped_beside_the_0_and_no_other_does(tmp_path
     })  # fmt: skip
 
     found = {
-        each["model"]: (each["mean_score"], each["raw_mean_score"]) for each in rows_of(FIGURES["topics"], edition)
+        each["model"]: (each["mean_score"], each["hidden_mean_score"]) for each in rows_of(FIGURES["topics"], edition)
     }
     assert found == {"bad": (0.0, -2.0), "good": (1.0, None)}
 
 
 @pytest.mark.slow
-def test_a_criterion_leads_to_both_responses_side_by_side(edition: Edition) -> None:
+def test_a_criterion_leads_to_both_responses_side_by_side(edition: Scope) -> None:
     rows = with_addresses(rows_of(FIGURES["condition_criteria"], edition))
 
     assert rows
@@ -131,7 +131,7 @@ def test_a_criterion_leads_to_both_responses_side_by_side(edition: Edition) -> N
 def test_the_page_is_there_if_conditions_are_configured(world_job: Job, research_job: Job, tmp_path: Path) -> None:
     for job, is_there in ((world_job, True), (research_job, False)):
         with Warehouse(job.warehouse).reader() as reader:
-            assert open_edition(job, reader).has_rows(CONDITIONS.needs) == is_there
+            assert open_scope(job, reader).has_rows(CONDITIONS.needs) == is_there
     written = build(research_job, tmp_path / "site")
 
     assert not (written.index.parent / "conditions.html").exists()
@@ -147,7 +147,7 @@ UNPRICED = {IMPORTED_MODEL, *(each.label for each in CONTENDERS if each.usd_per_
 # cost
 
 
-def test_who_has_no_known_price_is_named_and_is_in_no_chart_of_cost(edition: Edition) -> None:
+def test_who_has_no_known_price_is_named_and_is_in_no_chart_of_cost(edition: Scope) -> None:
     rows = rows_of(FIGURES["costs"], edition)
 
     (note,) = FIGURES["costs"].notes(rows)  # type: ignore[misc]
@@ -283,13 +283,13 @@ def tables() -> dict[str, Rows]:
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Edition]:
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scope]:
     edition = edition_of(tmp_path_factory.mktemp("small"), tables())
     yield edition
     edition.reader.close()
 
 
-def test_every_task_has_its_rank_and_its_distance_from_the_border(small: Edition) -> None:
+def test_every_task_has_its_rank_and_its_distance_from_the_border(small: Scope) -> None:
     rows = [each for each in rows_of(FIGURES["hard_tasks"], small) if each["field"] == "Finance"]
 
     # t3 comes before t4, since what differs in its last digits only is a tie, and a tie goes by the id.
@@ -300,7 +300,7 @@ def test_every_task_has_its_rank_and_its_distance_from_the_border(small: Edition
     assert [each["is_official"] for each in rows] == [True, False, False, False, False, True]
 
 
-def test_what_is_not_known_of_a_selection_stays_missing(small: Edition) -> None:
+def test_what_is_not_known_of_a_selection_stays_missing(small: Scope) -> None:
     (member,) = (each for each in rows_of(FIGURES["hard_tasks"], small) if each["field"] == "Legal")
 
     assert (member["task_id"], member["rank"], member["is_selected"]) == ("l0", 1, True)
@@ -308,7 +308,7 @@ def test_what_is_not_known_of_a_selection_stays_missing(small: Edition) -> None:
     assert [member[name] for name in unknown] == [None] * 4
 
 
-def test_the_table_lists_members_and_those_outside_that_chance_decided_on(small: Edition) -> None:
+def test_the_table_lists_members_and_those_outside_that_chance_decided_on(small: Scope) -> None:
     rows = rows_of(FIGURES["hard_tasks"], small)
 
     listed = FIGURES["hard_tasks"].listed(rows)  # type: ignore[misc]
@@ -323,14 +323,14 @@ def test_around_the_border_are_the_last_inside_and_the_first_outside() -> None:
     assert [(each["field"], each["rank"]) for each in found] == [(f, i) for f in ("A", "B") for i in range(12, 28)]
 
 
-def test_a_field_without_a_known_border_has_no_chart_of_it(small: Edition) -> None:
+def test_a_field_without_a_known_border_has_no_chart_of_it(small: Scope) -> None:
     rows = rows_of(FIGURES["hard_tasks"], small)
 
     assert ["Finance"] == [plot.title for plot in FIGURES["hard_border"].plots(rows)]  # type: ignore[misc]
     assert ["Finance"] == [plot.title for plot in FIGURES["hard_tasks"].plots(rows)]  # type: ignore[misc]
 
 
-def test_a_chart_of_the_board_has_one_judge(edition: Edition) -> None:
+def test_a_chart_of_the_board_has_one_judge(edition: Scope) -> None:
     rows = rows_of(FIGURES["hard_leaderboard"], edition)
 
     plots = FIGURES["hard_leaderboard"].plots(rows)  # type: ignore[misc]

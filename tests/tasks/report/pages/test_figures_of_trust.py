@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from tasks.benchmarks.prbench import SEVERITIES
+from tasks.figures.scope import Scope, open_scope
+from tasks.figures.shown import COMPARE, PAGES
+from tasks.figures.shown.corrections import DECISIONS
+from tasks.figures.shown.data import DATA
+from tasks.figures.shown.reviews import REVIEWS, predicting, too_few
 from tasks.ingest import ingest
 from tasks.report.build import served_page
-from tasks.report.content.edition import Edition, open_edition
-from tasks.report.drawing.plots import specification
-from tasks.report.pages import COMPARE, PAGES
-from tasks.report.pages.corrections import DECISIONS
-from tasks.report.pages.data import DATA
-from tasks.report.pages.reviews import REVIEWS, predicting, too_few
+from tasks.report.drawing.charts import specification
 from tasks.report.rendering.drawn import drawn
 from tasks.report.rendering.site import Site, render
 from tests.builders import SHARED_DATA, admitted, at, criterion, job_on, response, row, verdict
@@ -30,7 +30,7 @@ FIGURES = {figure.name: figure for page in PAGES for figure in page.figures}
 REAL = SHARED_DATA / "prbench" / "finance_hard.parquet"
 
 
-def test_severities_stand_in_their_order(edition: Edition) -> None:
+def test_severities_stand_in_their_order(edition: Scope) -> None:
     rows = [each for each in rows_of(FIGURES["criterion_severities"], edition) if each["split"] == "finance"]
 
     assert list(SEVERITIES) == [each["label"] for each in rows]
@@ -69,8 +69,8 @@ def test_a_weight_that_is_no_number_is_counted_and_has_no_bar(tmp_path: Path) ->
 
     rows = rows_of(FIGURES["weights"], edition)
 
-    assert [(each["weight"], each["n_criteria"], each["share"]) for each in rows] == [
-        (-3.0, 1, 0.25), (10.0, 2, 0.5), (None, 1, 0.25),
+    assert [(each["label"], each["n_criteria"], each["share"]) for each in rows] == [
+        ("-3", 1, 0.25), ("10", 2, 0.5), ("(none)", 1, 0.25),
     ]  # fmt: skip
     (plot,) = FIGURES["weights"].plots(rows)  # type: ignore[misc]
     bars = specification(plot.chart)["data"]["values"]
@@ -109,7 +109,7 @@ def test_the_last_run_of_each_suite_counts_and_failures_come_first_the_gravest_b
     assert "ingest 2026-01-01 00:00 UTC" in notes[1]
 
 
-def test_an_expectation_is_told_in_the_words_of_its_rule(edition: Edition) -> None:
+def test_an_expectation_is_told_in_the_words_of_its_rule(edition: Scope) -> None:
     words = {each["check_name"]: each["meaning"] for each in rows_of(FIGURES["quality"], edition)}
 
     assert words["weight_in_band"] == "a weight lies in the band of its class"
@@ -164,7 +164,7 @@ def test_the_real_hard_split_has_its_known_numbers(tmp_path: Path) -> None:
     job = job_on(REAL, tmp_path)
     ingest(job)
     with Warehouse(tmp_path).reader() as reader:
-        edition = open_edition(job, reader)
+        edition = open_scope(job, reader)
         (split,) = rows_of(FIGURES["splits"], edition)
         weights = rows_of(FIGURES["weights"], edition)
 
@@ -172,11 +172,11 @@ def test_the_real_hard_split_has_its_known_numbers(tmp_path: Path) -> None:
     assert tuple(split[name] for name in columns) == (300, 5085, 7, 30, 10, 10)
     assert split["multi_turn_share"] == pytest.approx(136 / 300)
     assert split["with_negative_share"] == pytest.approx(143 / 300)
-    assert sum(each["n_criteria"] for each in weights if each["weight"] < 0) == 364
-    assert {each["weight"] for each in weights} <= {*range(-10, 0), *range(1, 11)}
+    assert sum(each["n_criteria"] for each in weights if each["label"].startswith("-")) == 364
+    assert {float(each["label"]) for each in weights} <= {*range(-10, 0), *range(1, 11)}
 
 
-def test_pairs_with_people_come_first_and_voters_beside_their_majority_last(edition: Edition) -> None:
+def test_pairs_with_people_come_first_and_voters_beside_their_majority_last(edition: Scope) -> None:
     rows = rows_of(FIGURES["judge_agreement"], edition)
 
     order = [(each["is_member"], PEOPLE not in (each["grader_a"], each["grader_b"])) for each in rows]
@@ -187,7 +187,7 @@ def test_pairs_with_people_come_first_and_voters_beside_their_majority_last(edit
 
 
 @pytest.fixture
-def alike(tmp_path: Path) -> Edition:
+def alike(tmp_path: Path) -> Scope:
     """Two graders who call everything met, of a judge with two repetitions; of one model."""
     criteria = [criterion("t1", i, 5.0) for i in range(4)]
     answer = response("t1")
@@ -203,7 +203,7 @@ def alike(tmp_path: Path) -> Edition:
     })  # fmt: skip
 
 
-def test_a_kappa_that_is_not_defined_stays_missing(alike: Edition) -> None:
+def test_a_kappa_that_is_not_defined_stays_missing(alike: Scope) -> None:
     rows = rows_of(FIGURES["judge_agreement"], alike)
 
     pairs = [(each["grader_a"], each["grader_b"], each["n"]) for each in rows]
@@ -211,7 +211,7 @@ def test_a_kappa_that_is_not_defined_stays_missing(alike: Edition) -> None:
     assert all(each["kappa"] is None for each in rows)
 
 
-def test_a_failed_verdict_is_no_decision_in_a_cell(alike: Edition) -> None:
+def test_a_failed_verdict_is_no_decision_in_a_cell(alike: Scope) -> None:
     rows = rows_of(FIGURES["judge_confusion"], alike)
 
     assert [(each["says_a"], each["says_b"], each["n"], each["share"]) for each in rows] == [("met", "met", 4, 1.0)] * 2

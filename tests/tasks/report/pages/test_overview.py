@@ -9,8 +9,8 @@ import pytest
 from flows.nightly import changes
 from flows.report import write_report
 from tasks.config.job import Job
-from tasks.report.content.edition import Edition, open_edition
-from tasks.report.pages.overview import Notice, notices
+from tasks.figures.scope import Scope, open_scope
+from tasks.report.rendering.notices import Notice, notices
 from tests.builders import job_on
 from tests.tasks.report.drilldown.drilled import files, tiny_job
 from tests.tasks.report.made_up.contenders import DROPPING, NIGHTS
@@ -26,8 +26,8 @@ def reader(world_job: Job) -> Any:
 
 
 @pytest.fixture(scope="module")
-def edition(world_job: Job, reader: Reader) -> Edition:
-    return open_edition(world_job, reader, None, changes(world_job))
+def edition(world_job: Job, reader: Reader) -> Scope:
+    return open_scope(world_job, reader, None, changes(world_job))
 
 
 def test_the_intervals_of_what_changed_are_drawn(world_site: Path) -> None:
@@ -41,7 +41,7 @@ def test_the_intervals_of_what_changed_are_drawn(world_site: Path) -> None:
 
 @pytest.mark.parametrize("night", [NIGHTS[2], NIGHTS[3]])
 def test_a_named_sampling_is_compared_with_the_one_before_it(world_job: Job, reader: Reader, night: str) -> None:
-    found = open_edition(world_job, reader, night, changes(world_job, night)).rows("overview/changes")
+    found = open_scope(world_job, reader, night, changes(world_job, night)).rows("overview/changes")
 
     # On the second night the judge had drifted, so what came before that is what the third one is compared with.
     before = {NIGHTS[2]: NIGHTS[1], NIGHTS[3]: NIGHTS[1]}[night]
@@ -60,7 +60,7 @@ def test_what_changed_is_computed_whichever_samplings_are_shown(
     assert write_report(world_job, None, vintage) == (vintage, [{"of": asked}])
 
 
-def test_the_fall_is_the_first_thing_that_one_reads_and_the_steady_model_is_not_named(edition: Edition) -> None:
+def test_the_fall_is_the_first_thing_that_one_reads_and_the_steady_model_is_not_named(edition: Scope) -> None:
     found = notices(edition)
 
     assert found[0].level == "bad"
@@ -72,17 +72,17 @@ def test_the_fall_is_the_first_thing_that_one_reads_and_the_steady_model_is_not_
     "expected",
     ["Coverage below 99%", "dogwood-open", "criteria_per_task (1 of 49); 1 task refused and left out of all scores."],
 )
-def test_what_is_wrong_with_the_figures_is_said(edition: Edition, expected: str) -> None:
+def test_what_is_wrong_with_the_figures_is_said(edition: Scope, expected: str) -> None:
     assert any(expected in each.text for each in notices(edition))
 
 
-def test_an_embedded_judge_is_the_gravest_notice(world_job: Job, edition: Edition) -> None:
+def test_an_embedded_judge_is_the_gravest_notice(world_job: Job, edition: Scope) -> None:
     judges = tuple(
         judge.model_copy(update={"name": "embedded/smollm2-135m-instruct", "label": judge.label})
         for judge in world_job.settings.judges
     )
     settings = world_job.settings.model_copy(update={"judges": judges})
-    embedded = Edition(
+    embedded = Scope(
         world_job.model_copy(update={"settings": settings}), edition.benchmark, edition.revision, edition.reader,
         edition.entries, edition.judgings,
     )  # fmt: skip

@@ -7,8 +7,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
 
 from tasks.config.job import Job
+from tasks.figures.shown import PAGES
 from tasks.report.drilldown.writing import NAVIGATED, TASK
-from tasks.report.pages import PAGES
 from tests.tasks.report.browser import DESKTOP, PHONE, Visit, visiting
 from tests.tasks.report.made_up.attacks import ATTACKS
 from warehouse import Warehouse

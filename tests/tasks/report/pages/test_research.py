@@ -10,11 +10,11 @@ import pytest
 
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
-from tasks.report.content.edition import Edition, open_edition
-from tasks.report.content.figures import formula, score_word, words
-from tasks.report.pages import PAGES
-from tasks.report.pages.judges import JUDGES as JUDGES_PAGE
-from tasks.report.rendering.drawn import as_csv
+from tasks.figures.figure import formula, score_word, words
+from tasks.figures.rendering import as_csv
+from tasks.figures.scope import Scope, open_scope
+from tasks.figures.shown import PAGES
+from tasks.figures.shown.judges import JUDGES as JUDGES_PAGE
 from tasks.rules.records import ScoreDefinition
 from tests.tasks.report.drilldown.drilled import data
 from tests.tasks.report.made_up.editions import rows_of
@@ -28,9 +28,9 @@ OTHERS_WORDS = re.compile(r"topic|pathway|decision type|equation 2|figure \d+ of
 
 
 @pytest.fixture(scope="module")
-def edition(research_job: Job) -> Iterator[Edition]:
+def edition(research_job: Job) -> Iterator[Scope]:
     with Warehouse(research_job.warehouse).reader() as reader:
-        yield open_edition(research_job, reader)
+        yield open_scope(research_job, reader)
 
 
 def said(site: Path, page: str) -> dict[str, tuple[str, str]]:
@@ -58,7 +58,7 @@ def test_figures_are_of_the_labels_that_the_data_has_and_no_others(research_site
     assert said(research_site, "categories")["breakdown_necessity"][0] == "Mandatory or optional"
 
 
-def test_the_sql_of_every_figure_runs_as_it_stands_and_gives_the_csv(edition: Edition, research_site: Path) -> None:
+def test_the_sql_of_every_figure_runs_as_it_stands_and_gives_the_csv(edition: Scope, research_site: Path) -> None:
     with_rows = 0
     for path in sorted((research_site / "figures").glob("*.sql")):
         columns, values = edition.reader.table(path.read_text(encoding="utf-8"))
@@ -109,7 +109,7 @@ def test_a_formula_is_that_of_the_declared_factors(score: ScoreDefinition, expec
     assert formula(score) == expected
 
 
-def test_a_score_reads_as_one_whatever_it_is_called(edition: Edition) -> None:
+def test_a_score_reads_as_one_whatever_it_is_called(edition: Scope) -> None:
     assert [score_word(name) for name in ("score", "paper_score", "compliance")] == [
         "score", "paper score", "compliance score",
     ]  # fmt: skip
@@ -120,7 +120,7 @@ def test_a_score_reads_as_one_whatever_it_is_called(edition: Edition) -> None:
 # what they say
 
 
-def test_a_reading_is_no_call_that_could_fail(edition: Edition) -> None:
+def test_a_reading_is_no_call_that_could_fail(edition: Scope) -> None:
     figure = next(each for each in JUDGES_PAGE.figures if each.name == "judge_failures")
 
     assert {each["grader"] for each in rows_of(figure, edition)} == {*JUDGES, PERSON}

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tasks.report.content.figures import Column, Kind
+from tasks.figures.columns import Column, Kind
 from tasks.report.rendering.drawn import table
 
 

@@ -1,0 +1,84 @@
+-- name: criteria
+-- The criteria of each leaf of the trees, those that the models shown handle
+-- worst first, under the main judge; at most $most_criteria of a leaf.
+with handled as (
+    select shown_verdicts.task_id, shown_verdicts.criterion_id, avg(shown_verdicts.value) as value
+    from shown_verdicts
+    where judging = $main and not is_older
+    group by shown_verdicts.task_id, shown_verdicts.criterion_id
+)
+
+select members.node_id, members.task_id, members.criterion_id, criteria.title, criteria.weight,
+    if(criteria.weight < 0, 1 - handled.value, handled.value) as handled
+from capability_members as members
+inner join capability_nodes as nodes
+    on members.tree_id = nodes.tree_id and members.node_id = nodes.node_id
+inner join criteria
+    on members.benchmark = criteria.benchmark
+        and members.dataset_revision = criteria.dataset_revision
+        and members.task_id = criteria.task_id
+        and members.criterion_id = criteria.criterion_id
+left join handled
+    on members.task_id = handled.task_id and members.criterion_id = handled.criterion_id
+where members.benchmark = $benchmark and members.dataset_revision = $revision and members.is_leaf
+qualify
+    row_number() over (
+        partition by members.node_id
+        order by handled nulls last, members.task_id, members.criterion_id
+    )
+    <= $most_criteria
+order by members.node_id, handled nulls last, members.task_id, members.criterion_id;
+
+-- name: nodes
+-- The nodes of the trees of capabilities, parents before their children.
+select node_id, parent_id, field, level, coalesce(name, '(no name)') as name, n_criteria, n_tasks
+from capability_nodes
+where benchmark = $benchmark and dataset_revision = $revision
+order by field, position;
+
+-- name: weakness_candidates
+-- How many nodes a model was found weak in and how many of these are confirmed,
+-- by what it is compared with.
+select compared_model,
+    count(*) as n_candidates,
+    count(*) filter (is_confirmed) as n_confirmed
+from weakness_candidates
+semi join capability_analyses using (analysis_id)
+where benchmark = $benchmark
+    and dataset_revision = $revision
+    and model = $model
+    and ($judges = [] or list_contains($judges::varchar[], judge))
+    and grading <> 'ternary_as_binary'
+group by compared_model
+order by compared_model;
+
+-- name: weakness_examples
+-- The criteria in some nodes of the trees that a model handled wrongly in every
+-- trial in which they are decided, the heaviest first.
+with judged as (
+    select judged.task_id, judged.criterion_id, avg(judged.value) as value
+    from staging.judged_criteria as judged
+    inner join staging.model_runs using (model_run_id)
+    where model_runs.benchmark = $benchmark
+        and model_runs.dataset_revision = $revision
+        and model_runs.model = $model
+        and model_runs.is_latest
+        and ($judges = [] or list_contains($judges::varchar[], model_runs.judge))
+    group by judged.task_id, judged.criterion_id
+)
+
+select members.node_id, members.task_id, members.criterion_id, criteria.title, criteria.weight
+from capability_members as members
+inner join capability_trees using (benchmark, dataset_revision, tree_id)
+inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
+inner join judged using (task_id, criterion_id)
+where members.benchmark = $benchmark
+    and members.dataset_revision = $revision
+    and list_contains($nodes::varchar[], members.node_id)
+    and if(criteria.weight < 0, 1 - judged.value, judged.value) = 0
+qualify
+    row_number() over (
+        partition by members.node_id
+        order by abs(criteria.weight) desc, members.task_id, members.criterion_id
+    ) <= $n_examples
+order by members.node_id, abs(criteria.weight) desc, members.task_id, members.criterion_id;

@@ -1,0 +1,102 @@
+-- name: answer_tokens
+-- What an answer takes: tokens as the provider reported them (NULL where it
+-- reported none), length and time, the mean over a model's answers on each
+-- split. Failed answers are counted; only usable ones have a length.
+select task_set_members.split, shown_splits.is_hard,
+    shown_answers.entry as model,
+    avg(prompt_tokens) as prompt_tokens,
+    sum(cached_tokens) / sum(prompt_tokens) filter (cached_tokens is not null) as cached_share,
+    avg(completion_tokens) as completion_tokens,
+    avg(reasoning_tokens) as reasoning_tokens,
+    avg(chars_alnum) filter (status = 'ok') as mean_chars_alnum,
+    round(exact_avg(latency_s), 6) as latency_s,
+    count(*) as n_answers,
+    count(*) filter (status <> 'ok') as n_failed
+from shown_answers
+inner join staging.task_set_members using (benchmark, dataset_revision, task_id)
+inner join shown_splits using (split)
+where not task_set_members.is_own_hard
+group by task_set_members.split, shown_splits.is_hard, shown_answers.entry
+order by is_hard, split, completion_tokens desc nulls last, model;
+
+-- name: costs
+-- What an answer costs and what judging it costs, in US dollars, beside the
+-- score: of each model on each split, under each judge. Means are over the
+-- answers whose cost is known; a sum is NULL as soon as one cost is unknown.
+-- Answers that nobody has judged have no judge and no score.
+with scored as (
+    select judging, split, entry as model, mean_score, ci_low, ci_high, coverage
+    from scoped_displayed_scores
+    where score_name = $score and breakdown = 'all' and is_judged and not is_own_hard
+),
+
+final as (
+    select judging, split, model, scored.mean_score, scored.ci_low, scored.ci_high, scored.coverage,
+        costs.answer_usd, costs.judging_usd,
+        costs.answer_usd + costs.judging_usd as task_usd,
+        costs.all_answers_usd, costs.n_answers, costs.n_unpriced_answers
+    from scored
+    left join answer_costs as costs using (judging, split, model)
+    union all by name
+    select judging, split, model, answer_usd, all_answers_usd, n_answers, n_unpriced_answers
+    from answer_costs
+    where judging is null
+)
+
+select judging, split, shown_splits.is_hard, final.* exclude (judging, split)
+from final
+inner join shown_splits using (split)
+order by coalesce(judging <> $main, true), judging nulls last, is_hard, split,
+    answer_usd nulls last, model;
+
+-- name: judge_costs
+-- What each judge's verdicts on the answers of this report took and cost. Means
+-- are over the verdicts of which the provider reported it; a sum is NULL as
+-- soon as one cost is unknown. Imported verdicts are not here: nobody called.
+with made as (
+    select judgings.judging, verdicts.response_id, verdicts.value, verdicts.attempts,
+        verdicts.prompt_tokens, verdicts.cached_tokens, verdicts.completion_tokens,
+        verdicts.cost_usd
+    from verdicts
+    semi join shown_tasks on verdicts.task_id = shown_tasks.task_id
+    inner join shown_answers using (response_id)
+    inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    where verdicts.benchmark = $benchmark
+        and verdicts.dataset_revision = $revision
+        and verdicts.source = 'judged'
+)
+
+select
+    judging as judged_by,
+    count(*) as n_verdicts,
+    count(*) filter (value is null) as n_failed,
+    count(distinct response_id) as n_answers,
+    avg(attempts) as attempts,
+    avg(prompt_tokens) as prompt_tokens,
+    sum(cached_tokens) / sum(prompt_tokens) filter (cached_tokens is not null) as cached_share,
+    avg(completion_tokens) as completion_tokens,
+    round(1000 * exact_avg(cost_usd), 9) as thousand_usd,
+    case when count(*) = count(cost_usd) then round(exact_sum(cost_usd), 9) end as cost_usd,
+    count(*) - count(cost_usd) as n_unpriced
+from made
+group by judging
+order by judging <> $main, judging;
+
+-- name: spend
+-- What all calls of all runs in this warehouse came to, discarded ones too, by
+-- what they were made for and by model. Calls whose cost nobody knows are
+-- counted and are not in the cost; where they leave nothing, it is NULL.
+select purpose, called_model,
+    sum(calls) as calls,
+    sum(failed_calls) as failed_calls,
+    sum(prompt_tokens) as prompt_tokens,
+    sum(cached_tokens) / sum(prompt_tokens) filter (cached_tokens is not null) as cached_share,
+    sum(completion_tokens) as completion_tokens,
+    round(known_cost(exact_sum(cost_usd), sum(unpriced_calls)), 9) as cost_usd,
+    sum(unpriced_calls) as unpriced_calls,
+    count(distinct run_id) as n_runs,
+    min(day) as first_day,
+    max(day) as last_day
+from run_costs
+group by purpose, called_model
+order by cost_usd desc nulls last, purpose, called_model;

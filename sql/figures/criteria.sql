@@ -1,0 +1,62 @@
+-- name: criteria
+-- Criteria worth a second look: a row for each judge that says so, those of one
+-- criterion together.
+with found as (
+    select *,
+        case $which
+            when 'disagreed' then -disagreement
+            when 'suspect' then coalesce(rest_correlation_high, 1)
+            else -abs(weight)
+        end as first_key,
+        if($which = 'suspect', rest_correlation, 0) as second_key
+    from criterion_statistics
+    where benchmark = $benchmark
+        and dataset_revision = $revision
+        and counts_as_judge($judges, benchmark, dataset_revision, judge, judge_config_hash)
+        and ($vintage::varchar is null or vintage = $vintage)
+        -- As they were asked for: the binary reading of three steps would name
+        -- each twice.
+        and grading <> 'ternary_as_binary'
+        and case $which
+            when 'never-met' then met_share = 0
+            when 'always-met' then met_share = 1
+            when 'disagreed' then disagreement > 0
+            when 'suspect' then rest_correlation < 0
+        end
+    -- What graders differ on is the same under every judging.
+    qualify
+        $which <> 'disagreed'
+        or row_number() over (
+            partition by task_id, criterion_id
+            order by judge, judge_trial, vintage, template_hash, judge_config_hash
+        ) = 1
+),
+
+reviews as (
+    select task_id, criterion_id,
+        nullif(count(*) filter (review_check = 'agree'), 0) as n_reviews,
+        -- NULL where no person reviewed it.
+        sum(1 - value) filter (review_check = 'agree')::bigint as n_disagreeing,
+        string_agg(distinct review_check, ', ' order by review_check) filter (
+            review_check <> 'agree' and value = 0
+        ) as failed_checks
+    from staging.current_reviews
+    where benchmark = $benchmark and dataset_revision = $revision
+    group by all
+),
+
+best as (
+    select task_id, criterion_id, min(row(first_key, second_key)) as best_keys
+    from found
+    group by all
+    order by best_keys, task_id, criterion_id
+    limit $n_criteria
+)
+
+select task_id, criterion_id, category, weight, met_share, n_models_met, n_models, n_responses,
+    rest_correlation, rest_correlation_high, disagreement, n_graded, n_reviews, n_disagreeing,
+    failed_checks, judge, judge_trial, vintage, title
+from found
+inner join best using (task_id, criterion_id)
+left join reviews using (task_id, criterion_id)
+order by best_keys, task_id, criterion_id, first_key, second_key, judge, judge_trial, vintage;

@@ -1,0 +1,119 @@
+-- name: label_counts
+-- How many tasks or criteria of each split stand under each label of a kind,
+-- those of refused tasks too; numbers and severities in their order. What has
+-- several labels counts under each, so shares can add up to more than all.
+with own as (
+    select task_id, null as criterion_id, list(label order by label) as labels
+    from labelled_tasks
+    where benchmark = $benchmark and dataset_revision = $revision and kind = $breakdown
+    group by task_id
+    union all
+    select task_id, criterion_id, list(label order by label) as labels
+    from criterion_labels
+    where benchmark = $benchmark and dataset_revision = $revision and kind = $breakdown
+    group by task_id, criterion_id
+),
+
+members as (
+    select split_members.split, tasks.task_id,
+        null as criterion_id,
+        case $breakdown
+            when 'topic' then [tasks.topic]
+            when 'expert' then [tasks.expert]
+            when 'turns' then [tasks.turns::varchar]
+            when 'n_criteria' then [tasks.n_criteria::varchar]
+            when 'decision_type' then tasks.decision_types
+            when 'economic_pathway' then tasks.economic_pathways
+            else own.labels
+        end as labels
+    from split_members
+    inner join tasks using (benchmark, dataset_revision, task_id)
+    left join own on tasks.task_id = own.task_id and own.criterion_id is null
+    where benchmark = $benchmark and dataset_revision = $revision and not $of_criteria
+    union all
+    select split_members.split, criteria.task_id, criteria.criterion_id,
+        case $breakdown
+            when 'category' then [criteria.category]
+            when 'severity' then [criteria.severity]
+            when 'weight' then [format('{:g}', criteria.weight)]
+            else own.labels
+        end as labels
+    from split_members
+    inner join criteria using (benchmark, dataset_revision, task_id)
+    left join own on criteria.task_id = own.task_id and criteria.criterion_id = own.criterion_id
+    where benchmark = $benchmark and dataset_revision = $revision and $of_criteria
+),
+
+labelled as (
+    select split, member, n_of_split,
+        unnest(if(len(labels) > 0, labels, ['(none)'])) as label
+    from (
+        select split, labels, (task_id, criterion_id) as member,
+            count(*) over (partition by split) as n_of_split
+        from members
+    )
+),
+
+counted as (
+    select split, is_hard,
+        coalesce(label, '(none)') as label,
+        count(distinct member) as n,
+        n / any_value(n_of_split) as share
+    from labelled
+    inner join shown_splits using (split)
+    group by all
+)
+
+select counted.split, counted.is_hard, counted.label,
+    if($of_criteria, null, n) as n_tasks,
+    if($of_criteria, n, null) as n_criteria,
+    counted.share
+from counted
+left join severities
+    on severities.benchmark = $benchmark
+        and $breakdown = 'severity'
+        and counted.label = severities.severity
+order by is_hard, split, max_weight desc nulls last, try_cast(label as double) nulls last, n desc,
+    label;
+
+-- name: splits
+-- The size of each split as ingested, refused tasks too. Quartiles are
+-- interpolated.
+with refused as (
+    select distinct benchmark, dataset_revision, task_id
+    from quarantine
+),
+
+members as (
+    select split_members.split, tasks.expert, tasks.turns, tasks.has_reference_texts,
+        tasks.n_criteria, tasks.negative_weight,
+        refused.task_id is not null as is_refused
+    from split_members
+    inner join shown_splits using (split)
+    inner join tasks using (benchmark, dataset_revision, task_id)
+    left join refused using (benchmark, dataset_revision, task_id)
+    where split_members.benchmark = $benchmark and split_members.dataset_revision = $revision
+)
+
+select split,
+    count(*) as n_tasks,
+    count(*) filter (is_refused) as n_refused,
+    avg((expert = 'Expert')::integer) as expert_share,
+    min(n_criteria) as criteria_min,
+    quantile_cont(n_criteria, 0.25) as criteria_25,
+    quantile_cont(n_criteria, 0.5) as criteria_50,
+    quantile_cont(n_criteria, 0.75) as criteria_75,
+    max(n_criteria) as criteria_max,
+    sum(n_criteria) as n_criteria,
+    avg((negative_weight < 0)::integer) as with_negative_share,
+    min(turns) as turns_min,
+    quantile_cont(turns, 0.25) as turns_25,
+    quantile_cont(turns, 0.5) as turns_50,
+    quantile_cont(turns, 0.75) as turns_75,
+    max(turns) as turns_max,
+    avg((turns > 1)::integer) as multi_turn_share,
+    count(*) filter (has_reference_texts) as n_with_references
+from members
+inner join shown_splits using (split)
+group by split, is_hard
+order by is_hard, split;

@@ -1,0 +1,36 @@
+-- name: debiased_differences
+-- The difference of the first model from each of the others beside what labels
+-- make of it, the second minus the first.
+with turned as (
+    select
+        *,
+        if(model_a = $first, 1, -1) as sign,
+        if(model_a = $first, model_b, model_a) as second_model
+    from debiased_differences
+    inner join shown_sets using (split, is_own_hard)
+    inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    where benchmark = $benchmark
+        and dataset_revision = $revision
+        and score_name = $score
+        and breakdown = 'all'
+        and ($vintage::varchar is null or vintage = $vintage)
+        and $first in (model_a, model_b)
+        and list_contains($others::varchar[], second_model)
+)
+
+select judging, split,
+    $first as first_model,
+    second_model, judge, judge_config_hash, template_hash, grading, judge_trial, vintage,
+    score_name,
+    sign * judge_difference as judge_difference,
+    sign * labels_alone_difference as labels_alone_difference,
+    if(sign = 1, labels_alone_ci_low, -labels_alone_ci_high) as labels_alone_ci_low,
+    if(sign = 1, labels_alone_ci_high, -labels_alone_ci_low) as labels_alone_ci_high,
+    sign * debiased_difference as debiased_difference,
+    if(sign = 1, debiased_ci_low, -debiased_ci_high) as debiased_ci_low,
+    if(sign = 1, debiased_ci_high, -debiased_ci_low) as debiased_ci_high,
+    if(sign = 1, n_labels_a, n_labels_b) as n_labels_first,
+    if(sign = 1, n_labels_b, n_labels_a) as n_labels_second,
+    n_tasks, no_figure
+from turned
+order by split, list_position($others::varchar[], second_model), judging <> $main, judging, vintage;

@@ -1,0 +1,208 @@
+-- name: hard_overlaps
+-- What the hard selection of each field shares with others: those without one
+-- model, the official one, earlier ones.
+with own as (
+    select field, selection_id, task_id
+    from hard_subset
+    where benchmark = $benchmark
+        and dataset_revision = $revision
+        and list_contains($selections::varchar[], selection_id)
+),
+
+others as (
+    select hard_subset.field, hard_subset.selection_id, hard_subset.task_id,
+        max(hard_subset.selected_at) over (partition by hard_subset.selection_id) as selected_at,
+        count(*) over (partition by hard_subset.selection_id) as n_compared,
+        hard_subset.n_models
+    from hard_subset
+    anti join own using (selection_id)
+    where benchmark = $benchmark and dataset_revision = $revision
+),
+
+earlier as (
+    select others.field,
+        'earlier' as kind,
+        strftime(timezone('UTC', others.selected_at), '%Y-%m-%d %H:%M')
+        || ' (' || others.n_models || ' models)' as compared_with,
+        others.n_compared,
+        count(own.task_id) as n_shared
+    from others
+    left join own using (field, task_id)
+    group by others.selection_id, others.field, others.selected_at,
+        others.n_models, others.n_compared
+),
+
+sizes as (
+    select field, selection_id, count(*) as n_selected from own group by all
+),
+
+stored as (
+    select hard_overlaps.field, hard_overlaps.kind, hard_overlaps.compared_with,
+        hard_overlaps.n_compared, hard_overlaps.n_shared
+    from hard_overlaps
+    semi join sizes using (selection_id)
+),
+
+final as (
+    from stored
+    union all by name
+    from earlier
+)
+
+select final.field, final.kind, final.compared_with, sizes.n_selected, final.n_compared,
+    final.n_shared,
+    final.n_shared / sizes.n_selected as shared_share,
+    final.n_shared / (sizes.n_selected + final.n_compared - final.n_shared) as jaccard
+from final
+inner join sizes using (field)
+order by final.field, final.kind <> 'official', final.kind <> 'earlier',
+    shared_share, final.compared_with;
+
+-- name: hard_selections
+-- The hard selection of each field that counts: how large, how sure, where its
+-- border is, and which models chose it.
+with own as (
+    select field, selection_id,
+        any_value(panel) as panel,
+        any_value(n_models) as n_models,
+        max(selected_at) as selected_at,
+        count(*) as n_selected,
+        max(mean_score) as highest_inside
+    from hard_subset
+    where benchmark = $benchmark
+        and dataset_revision = $revision
+        and list_contains($selections::varchar[], selection_id)
+    group by field, selection_id
+),
+
+around as (
+    select selection_id,
+        count(*) as n_chosen_from,
+        min(mean_score) filter (not is_selected) as lowest_outside,
+        count(*) filter (is_border) as n_border,
+        count(*) filter (is_border and is_selected) as n_border_inside,
+        avg(inclusion_probability order by task_id) filter (is_selected) as mean_inclusion
+    from hard_stability
+    group by selection_id
+),
+
+admitted as (
+    select field, count(*) as n_tasks
+    from tasks
+    semi join shown_tasks using (task_id)
+    where benchmark = $benchmark and dataset_revision = $revision and is_admitted
+    group by field
+)
+
+select own.field, own.n_selected, around.n_chosen_from, admitted.n_tasks, own.highest_inside,
+    around.lowest_outside,
+    around.lowest_outside - own.highest_inside as gap,
+    around.n_border, around.n_border_inside, around.mean_inclusion, own.n_models, own.panel,
+    timezone('UTC', own.selected_at) as selected_at,
+    own.selection_id
+from own
+left join around using (selection_id)
+left join admitted using (field)
+order by own.field;
+
+-- name: tasks
+-- Every task that the hard selection of its field chose from, hardest first:
+-- inside or outside, how far from the border, and how often resampled panels of
+-- models select it.
+with selected as (
+    select field, selection_id, task_id, rank, mean_score
+    from hard_subset
+    where benchmark = $benchmark
+        and dataset_revision = $revision
+        and list_contains($selections::varchar[], selection_id)
+),
+
+selections as (
+    select field, selection_id, count(*) as n_selected
+    from selected
+    group by field, selection_id
+),
+
+stability as (
+    select field, selection_id, task_id, mean_score, inclusion_probability, is_border
+    from hard_stability
+    semi join selections using (selection_id)
+),
+
+known as (
+    -- Of a selection from before stability was measured there are the members
+    -- alone.
+    select field, selection_id, task_id,
+        coalesce(selected.mean_score, stability.mean_score) as mean_score,
+        selected.rank,
+        selected.rank is not null as is_selected,
+        inclusion_probability, is_border
+    from selected
+    full join stability using (field, selection_id, task_id)
+),
+
+placed as (
+    select
+        known.* exclude (rank),
+        coalesce(
+            known.rank,
+            n_selected
+            + row_number() over (
+                partition by selection_id, is_selected
+                -- A tie goes by task, and what is equal may differ in the last
+                -- digits.
+                order by round(mean_score, 12), task_id
+            )
+        ) as rank,
+        (
+            max(mean_score) filter (is_selected) over same
+            + min(mean_score) filter (not is_selected) over same
+        ) / 2 as border
+    from known
+    inner join selections using (field, selection_id)
+    window same as (partition by selection_id)
+),
+
+official as (
+    select distinct task_id
+    from split_members
+    where benchmark = $benchmark
+        and dataset_revision = $revision
+        and list_contains($hard_splits::varchar[], split)
+),
+
+final as (
+    select placed.*, tasks.topic, tasks.expert, tasks.turns,
+        official.task_id is not null as is_member
+    from placed
+    inner join tasks
+        on tasks.benchmark = $benchmark
+            and tasks.dataset_revision = $revision
+            and placed.task_id = tasks.task_id
+    left join official on placed.task_id = official.task_id
+)
+
+select field, rank, task_id, topic, expert, turns, mean_score,
+    mean_score - border as from_border,
+    is_selected, inclusion_probability, is_border,
+    -- NULL where no official hard split of the field is stored.
+    if(bool_or(is_member) over (partition by field), is_member, null) as is_official
+from final
+order by field, rank;
+
+-- name: hard_topics
+-- Which topics are hard: the share of a topic's tasks that the hard selection
+-- of the field took, of those to choose from.
+select known.field,
+    coalesce(tasks.topic, '(none)') as topic,
+    count(*) filter (known.is_selected) as n_selected,
+    count(*) as n_chosen_from,
+    n_selected / n_chosen_from as selected_share,
+    avg(known.mean_score order by known.task_id) as mean_score
+from hard_stability as known
+inner join tasks using (benchmark, dataset_revision, task_id)
+where benchmark = $benchmark
+    and dataset_revision = $revision
+    and list_contains($selections::varchar[], known.selection_id)
+group by known.field, coalesce(tasks.topic, '(none)')
+order by known.field, selected_share desc, topic;

@@ -1,0 +1,187 @@
+-- name: judge_breakdowns
+-- How far each two graders agree under one label: of a criterion, its task, the
+-- model that answered, or the answer.
+with pairs as (
+    select benchmark, dataset_revision, grader_a, grader_b,
+        row_number() over (
+            order by 'imported' not in (kind_a, kind_b), n desc, grader_a, grader_b
+        ) as place
+    from judge_agreement
+    where benchmark = $benchmark and dataset_revision = $revision and not is_member
+)
+
+select place, grader_a, grader_b, breakdown,
+    replace(label, ' letters and digits', '') as label,
+    kappa, kappa_ci_low, kappa_ci_high, macro_f1, macro_f1_ci_low, macro_f1_ci_high, agreement,
+    agreement_ci_low, agreement_ci_high, met_share_a, met_share_b, n, n_tasks,
+    n < 50 as is_few
+from breakdown_agreement
+inner join pairs using (benchmark, dataset_revision, grader_a, grader_b)
+order by place, breakdown, label;
+
+-- name: judge_confusion
+-- Which decisions of two graders meet on the same criteria, of all samplings.
+with counted as (
+    select grader_a, grader_b, kind_a, kind_b, value_a, value_b, sum(n)::bigint as n
+    from staging.agreement_counts
+    where benchmark = $benchmark
+        and dataset_revision = $revision
+        and breakdown = 'all'
+        and not is_member
+    group by all
+),
+
+pairs as (
+    select grader_a, grader_b,
+        'imported' in (kind_a, kind_b) as has_people,
+        sum(n)::bigint as n_of_pair
+    from counted
+    group by all
+),
+
+decisions as (
+    select distinct grader_a, grader_b, unnest([value_a, value_b]) as value
+    from counted
+),
+
+-- Decisions that never meet are counted too: 0 times.
+cells as (
+    select pairs.*, one.value as value_a, other.value as value_b
+    from pairs
+    inner join decisions as one using (grader_a, grader_b)
+    inner join decisions as other using (grader_a, grader_b)
+)
+
+select cells.grader_a, cells.grader_b,
+    case value_a when 1 then 'met' when 0 then 'not met' else 'partly met' end as says_a,
+    case value_b when 1 then 'met' when 0 then 'not met' else 'partly met' end as says_b,
+    coalesce(counted.n, 0) as n,
+    coalesce(counted.n, 0) / cells.n_of_pair as share
+from cells
+left join counted using (grader_a, grader_b, value_a, value_b)
+order by not has_people, n_of_pair desc, grader_a, grader_b, value_a desc, value_b desc;
+
+-- name: judge_drift
+-- How each judge decides on its control set night by night, beside its first
+-- verdicts and what was to be expected.
+select
+    coalesce(judgings.judging, drift.judge)
+    || if(
+        count(distinct set_id) over (partition by coalesce(judgings.judging, drift.judge)) > 1,
+        ' set ' || set_id[:8],
+        ''
+    ) as grader,
+    night, agreement, centre, lower_limit, min_agreement, is_out_of_control, cause, kappa,
+    met_share, first_met_share,
+    met_share - first_met_share as met_change,
+    n_members, n_decided, n_failed, n_lost
+from judge_drift as drift
+left join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+where benchmark = $benchmark and dataset_revision = $revision
+order by grader, night;
+
+-- name: judge_failures
+-- What came out of the judges' calls: decisions, and failures by cause, on the
+-- answers of the models that are shown.
+with counted as (
+    select
+        judgings.judging as grader,
+        verdicts.status,
+        count(*) as n,
+        count(*) filter (verdicts.value is null) as n_failed,
+        sum(verdicts.attempts)::bigint as attempts
+    from staging.graded_verdicts as verdicts
+    semi join shown_tasks on verdicts.task_id = shown_tasks.task_id
+    inner join shown_answers using (response_id)
+    inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    where verdicts.benchmark = $benchmark
+        and verdicts.dataset_revision = $revision
+        -- What is read in another way is no call of its own.
+        and verdicts.grading <> 'ternary_as_binary'
+    group by judgings.judging, verdicts.status
+)
+
+select grader, status,
+    n_failed > 0 as is_failure,
+    n,
+    n / sum(n) over (partition by grader) as share,
+    sum(n) over (partition by grader)::bigint as n_verdicts,
+    attempts
+from counted
+order by grader <> $main, grader, is_failure, n desc, status;
+
+-- name: judge_favours
+-- Whom each grader favours: the score that it gives a model's answers minus the
+-- score that the others give the same answers, and how far that is from what it
+-- gives on average over the tasks of all models.
+with marked as (
+    select
+        shown_answers.entry as model,
+        graders.grader, scores.response_id, scores.task_id,
+        -- Three steps are compared with three, two with two.
+        scores.grading = 'ternary' as is_ternary,
+        scores.value
+    from scores
+    semi join shown_tasks on scores.task_id = shown_tasks.task_id
+    inner join shown_answers using (response_id)
+    inner join graders
+        on
+            graders.grader_id = hash(
+                scores.judge, scores.judge_config_hash, scores.template_hash, scores.grading,
+                scores.judge_trial
+            )
+    where scores.benchmark = $benchmark
+        and scores.dataset_revision = $revision
+        and scores.score_name = $score
+        and scores.is_complete
+        and graders.benchmark = $benchmark
+        and graders.judge_trial = 1
+),
+
+-- Sums are in an order, so that the last digits of the same data are the same.
+totals as (
+    select response_id, is_ternary, sum(value order by value) as total, count(*) as n_graders
+    from marked
+    group by response_id, is_ternary
+    having count(*) > 1
+),
+
+by_task as (
+    select grader, model, task_id,
+        count(*) as n_responses,
+        avg(value order by response_id) as own_value,
+        avg((total - value) / (n_graders - 1) order by response_id) as others_value
+    from marked
+    inner join totals using (response_id, is_ternary)
+    group by grader, model, task_id
+),
+
+by_model as (
+    select grader, model,
+        avg(own_value order by task_id) as own_mean,
+        avg(others_value order by task_id) as others_mean,
+        own_mean - others_mean as difference,
+        count(*) as n_tasks,
+        sum(n_responses)::bigint as n_responses
+    from by_task
+    group by grader, model
+),
+
+by_grader as (
+    select grader,
+        count(*) as n_models,
+        -- By tasks, so that a model with a single one moves nobody.
+        sum(difference * n_tasks order by model) / sum(n_tasks) as mean_difference
+    from by_model
+    group by grader
+)
+
+select grader, model, own_mean, others_mean, difference,
+    -- Of a single model there is nothing to be partial to.
+    if(n_models > 1, difference - mean_difference, null) as favour,
+    n_tasks,
+    n_tasks < 50 as is_small,
+    n_responses
+from by_model
+inner join by_grader using (grader)
+order by grader, favour desc nulls last, model;

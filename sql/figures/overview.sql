@@ -1,0 +1,228 @@
+-- name: answered
+-- How many answers each model gave on the report's tasks, how many of them
+-- nobody can use, and how many were judged.
+with judged as (
+    select distinct verdicts.response_id
+    from verdicts
+    semi join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    where verdicts.benchmark = $benchmark and verdicts.dataset_revision = $revision
+)
+
+select
+    entry as model,
+    count(*) as n_answers,
+    count(*) filter (status <> 'ok') as n_failed,
+    list(distinct status order by status) filter (status <> 'ok') as causes,
+    count(judged.response_id) as n_judged
+from shown_answers
+semi join shown_tasks on shown_answers.task_id = shown_tasks.task_id
+left join judged using (response_id)
+group by entry
+order by entry;
+
+-- name: changed_tasks
+-- The tasks behind each significant change: for each model and judge the ten
+-- that went furthest the same way.
+with paired as (
+    select distinct model, model_config_hash, judge, judge_config_hash, template_hash, grading,
+        judge_trial, earlier, later, task_id,
+        earlier_value as earlier_score,
+        later_value as later_score
+    from change_values
+    semi join shown_tasks using (task_id)
+    where p_adjusted <= 0.05
+),
+
+placed as (
+    select *,
+        later_score - earlier_score as difference,
+        avg(later_score - earlier_score) over (
+            partition by model, model_config_hash, judge, judge_config_hash,
+                template_hash, grading, judge_trial
+        ) as mean_difference
+    from paired
+)
+
+select judgings.judging,
+    entries.entry as model,
+    placed.task_id, tasks.field, tasks.topic, placed.earlier, placed.later, placed.earlier_score,
+    placed.later_score, placed.difference,
+    placed.model as model_label,
+    placed.model_config_hash
+from placed
+inner join tasks
+    on placed.task_id = tasks.task_id
+        and tasks.benchmark = $benchmark
+        and tasks.dataset_revision = $revision
+inner join entries
+    on placed.model = entries.model
+        and placed.model_config_hash = entries.model_config_hash
+        and placed.later = entries.vintage
+inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+qualify
+    row_number() over (
+        partition by judging, entry
+        order by difference * sign(mean_difference) desc, placed.task_id
+    ) <= 10
+order by judging <> $main, judging, model, difference * sign(mean_difference) desc, task_id;
+
+-- name: changes
+-- What changed in each model's latest sampling since its last comparable one,
+-- over the tasks with a complete trial in both. Interval and p-value (corrected
+-- for all rows) come from resampling tasks: `prbench diff EARLIER LATER --model
+-- MODEL`.
+with paired as (
+    select
+        changed.* exclude (task_id, earlier_value, later_value),
+        round(exact_avg(earlier_value), 12) as earlier_mean,
+        round(exact_avg(later_value), 12) as later_mean,
+        round(exact_avg(later_value - earlier_value), 12) as difference,
+        count(*) as n_tasks
+    from change_values as changed
+    inner join staging.task_set_members as members using (split, task_id)
+    where members.benchmark = $benchmark
+        and members.dataset_revision = $revision
+        and not members.is_own_hard
+    group by all
+)
+
+select judgings.judging,
+    entries.entry as model,
+    paired.split, paired.earlier, paired.later, paired.earlier_mean, paired.later_mean,
+    paired.difference, paired.ci_low, paired.ci_high, paired.p_adjusted,
+    coalesce(paired.p_adjusted <= 0.05, false) as is_significant,
+    paired.n_tasks
+from paired
+inner join entries
+    on paired.model = entries.model
+        and paired.model_config_hash = entries.model_config_hash
+        and paired.later = entries.vintage
+inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+order by judging <> $main, judging, split, p_adjusted nulls last, model;
+
+-- name: drifted
+-- Judges that were out of control in their last night.
+select judge, night, agreement, lower_limit
+from judge_drift
+where benchmark = $benchmark and dataset_revision = $revision
+qualify night = max(night) over (partition by judge) and is_out_of_control
+order by judge;
+
+-- name: facts
+-- The size of what was evaluated, in one row.
+with of_report as (
+    select shown_answers.response_id, shown_answers.source, shown_answers.status,
+        shown_answers.cost_usd
+    from shown_answers
+    semi join shown_tasks on shown_answers.task_id = shown_tasks.task_id
+),
+
+answered as (
+    select
+        count(*) as n_responses,
+        count(*) filter (status <> 'ok') as n_responses_failed,
+        count(*) filter (cost_usd is null and source = 'sampled') as n_responses_unpriced,
+        exact_sum(cost_usd) as responses_usd
+    from of_report
+),
+
+decided as (
+    select
+        count(*) as n_verdicts,
+        count(*) filter (verdicts.value is null) as n_failed,
+        exact_sum(verdicts.cost_usd) as verdicts_usd,
+        count(*) filter (
+            verdicts.cost_usd is null and verdicts.source = 'judged'
+        ) as n_verdicts_unpriced
+    from verdicts
+    inner join of_report using (response_id)
+    inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+),
+
+of_tasks as (
+    select
+        count(*) filter (is_admitted) as n_tasks,
+        count(*) filter (not is_admitted) as n_refused,
+        sum(n_criteria) filter (is_admitted) as n_criteria
+    from tasks
+    semi join shown_tasks on tasks.task_id = shown_tasks.task_id
+    where benchmark = $benchmark and dataset_revision = $revision
+)
+
+select of_tasks.*, answered.*, decided.*
+from of_tasks, answered, decided;
+
+-- name: hiding
+-- The models and judges whose verdicts come from a tool that stores failed
+-- judge calls as decisions, or of which that is not known.
+select distinct
+    entry as model,
+    judge,
+    may_hide_failures is not null as is_known
+from scoped_leaderboard_rows
+where is_judged and coalesce(may_hide_failures, true)
+order by judge, is_known desc, model;
+
+-- name: last_checks
+-- What the last run of each suite of checks found that does not hold.
+select suite, check_name, expectation, severity, n_evaluated, n_failed
+from checks
+where benchmark = $benchmark and dataset_revision = $revision
+qualify created_at = max(created_at) over (partition by suite) and not success
+order by severity <> 'quarantine', suite, check_name, expectation;
+
+-- name: leaderboard
+-- The leaderboard, whole or under each label of a breakdown, on each split and
+-- own hard selection, under each judge; with what the answers cost, and what
+-- judging them did. A cost that is not known makes a sum unknown, not smaller.
+-- Without a vintage the latest ones are ranked together; labels with the best
+-- means come first. The criteria under a label may all have negative weights,
+-- so they get a score that is defined for those too.
+with costs as (
+    select entry, judging, split, is_own_hard,
+        case
+            when count(*) = count(answer_usd) then round(exact_sum(answer_usd), 9)
+        end as answers_usd,
+        case
+            when not bool_or(is_judging_usd_unknown)
+                then round(exact_sum(coalesce(judging_usd, 0)), 9)
+        end as judging_usd
+    from scoped_judged_answers
+    where $breakdown = 'all'
+    group by entry, judging, split, is_own_hard
+),
+
+ranked as (
+    select *, $vintage::varchar is null and is_latest as is_of_latest
+    from scoped_displayed_scores
+    where breakdown = $breakdown and score_name = if($of_criteria, $label_score, $score)
+)
+
+select judging, split, is_own_hard, is_hard,
+    case
+        when $breakdown <> 'subset' or label <> 'full' then nullif(label, '')
+        when list_contains($hard_splits::varchar[], split) then 'official hard'
+        else label
+    end as label,
+    if(is_of_latest, latest_rank, rank) as rank,
+    if(is_of_latest, latest_rank_low, rank_low) as rank_low,
+    if(is_of_latest, latest_rank_high, rank_high) as rank_high,
+    entry as model,
+    mean_score, ci_low, ci_high, is_small, raw_mean_score, raw_ci_low, raw_ci_high,
+    hidden_mean_score, hidden_ci_low, hidden_ci_high, trials_mean, trials_ci_low, trials_ci_high,
+    mean_lower, mean_upper, n_tasks, n_tasks_full, n_tasks_wanted, n_tasks_annotated, is_complete,
+    if(is_of_latest, n_tasks_latest_ranked, n_tasks_ranked) as n_tasks_ranked,
+    coverage,
+    coverage < $bar and n_tasks_skipped is null as is_below_bar,
+    n_tasks_skipped, unbiased_mean_score, is_judged, may_hide_failures, n_trials, met_share,
+    met_ci_low, met_ci_high, mean_chars_alnum, mean_completion_tokens, costs.answers_usd,
+    costs.judging_usd, cost_usd, score_name,
+    ranked.model as model_label,
+    model_config_hash, vintage, judge, judge_trial, grading, judge_config_hash, template_hash
+from ranked
+left join costs using (entry, judging, split, is_own_hard)
+order by judging <> $main, judging, is_own_hard, is_hard, split,
+    try_cast(label as integer) nulls last,
+    -- What is equal but for rounding is a tie.
+    round(avg(mean_score) over (partition by judging, split, ranked.label), 9) desc nulls last,
+    label, rank nulls last, model;

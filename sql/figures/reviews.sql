@@ -1,0 +1,113 @@
+-- name: review_agreement
+-- The share of criteria that people agree with, estimated for all criteria that
+-- a sample was drawn from, beside the share that the benchmark's paper gives.
+with own as (
+    select
+        case breakdown
+            when 'all' then 'All criteria'
+            when 'category' then 'Category'
+            else 'Severity'
+        end as breakdown,
+        case breakdown when 'all' then 'these reviews' else label end as label,
+        agreeing_share, ci_low, ci_high, is_small, unweighted_share, n_criteria, n_reviews, n_tasks,
+        n_population, population_id
+    from review_agreement
+    where benchmark = $benchmark and dataset_revision = $revision
+),
+
+paper as (
+    select distinct
+        'All criteria' as breakdown,
+        'the benchmark''s paper' as label,
+        $reviewed_share::double as agreeing_share,
+        false as is_small,
+        population_id
+    from own
+    where $reviewed_share::double is not null
+),
+
+final as (
+    select * from own
+    union all by name
+    select * from paper
+)
+
+select *
+from final
+order by max(n_population) over (partition by population_id) desc, population_id,
+    array_position(['All criteria', 'Category', 'Severity'], breakdown), n_criteria is null,
+    agreeing_share, label;
+
+-- name: review_checks
+-- How many criteria pass each check of each reviewer.
+select reviewer,
+    case source when 'imported' then 'person' else 'model' end as kind,
+    review_check,
+    avg(value) as pass_share,
+    count(distinct (task_id, criterion_id)) as n_criteria,
+    count(distinct task_id) as n_tasks,
+    count(distinct review_trial) as n_trials
+from staging.current_reviews
+where benchmark = $benchmark and dataset_revision = $revision
+group by all
+order by kind desc, reviewer, pass_share, review_check;
+
+-- name: review_objections
+-- A row for each criterion and reviewer with an objection in a check, with what
+-- verdicts say of the criterion; those with the most objections come first.
+with objections as (
+    select task_id, criterion_id, title, category, severity, weight, source, reviewer, review_check,
+        arg_min(explanation, (value, review_trial)) as explanation,
+        arg_min(better_wording, (value, review_trial)) as better_wording
+    from staging.current_reviews
+    where benchmark = $benchmark and dataset_revision = $revision
+    group by all
+    having min(value) = 0
+),
+
+found as (
+    select task_id, criterion_id,
+        concat_ws(
+            ', ',
+            case when bool_or(met_share = 0) then 'never met' end,
+            case when bool_or(met_share = 1) then 'always met' end,
+            case when max(disagreement) > 0 then 'graders disagree' end,
+            case when bool_or(rest_correlation_high < 0) then 'suspect' end
+        ) as findings
+    from criterion_statistics
+    where benchmark = $benchmark and dataset_revision = $revision and grading <> 'ternary_as_binary'
+    group by all
+),
+
+counted as (
+    select *,
+        count(*) filter (source = 'imported') over same as n_people,
+        count(*) over same as n_objections
+    from objections
+    window same as (partition by task_id, criterion_id)
+),
+
+placed as (
+    select *,
+        dense_rank() over (
+            order by n_people desc, n_objections desc, abs(weight) desc, task_id, criterion_id
+        ) as place
+    from counted
+)
+
+select task_id, criterion_id, title, category, severity, weight, n_people, n_objections, reviewer,
+    case review_check when 'agree' then 'disagrees' else review_check end as review_check,
+    explanation, better_wording,
+    nullif(findings, '') as findings
+from placed
+left join found using (task_id, criterion_id)
+where $n_criteria::integer is null or place <= $n_criteria
+order by place, source, reviewer, placed.review_check;
+
+-- name: review_failures
+-- Reviews that failed, by reviewer and cause.
+select reviewer, status, count(*) as n
+from criterion_reviews
+where benchmark = $benchmark and dataset_revision = $revision and review_check is null
+group by all
+order by reviewer, status;

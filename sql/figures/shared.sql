@@ -1,0 +1,298 @@
+-- The first steps of queries of the report: a query that reads one of them
+-- begins with it, and with those that it reads itself.
+
+-- name: entries
+-- One row: a sampling of a configured model that is shown, under its label.
+select columns(*)::varchar
+from $entries as given (model, model_config_hash, vintage, entry);
+
+-- name: judgings
+-- One row: a judging that is shown, under its label.
+select columns(* exclude (judge_trial))::varchar, judge_trial::bigint as judge_trial
+from $judgings as given (judge, judge_config_hash, template_hash, grading, judge_trial, judging);
+
+-- name: changes
+-- One row: a latest sampling beside the earlier one that it is compared with.
+select *
+from $changes as given (
+    model, model_config_hash, judge, judge_config_hash, template_hash, grading, judge_trial,
+    earlier, later, split, ci_low, ci_high, p_adjusted
+);
+
+-- name: change_values
+-- One row: a task's value in both samplings of a change.
+with valued as (
+    select * from task_scores
+    where benchmark = $benchmark
+        and dataset_revision = $revision
+        and score_name = $score
+        and value is not null
+)
+
+select changes.*, task_id,
+    first_side.value as earlier_value,
+    second_side.value as later_value
+from changes
+inner join valued as second_side
+    using (model, model_config_hash, judge, judge_config_hash, template_hash, grading, judge_trial)
+inner join valued as first_side
+    using (
+        model, model_config_hash, judge, judge_config_hash, template_hash, grading, judge_trial,
+        task_id
+    )
+where second_side.vintage = changes.later and first_side.vintage = changes.earlier;
+
+-- name: shown_splits
+-- One row: a split that the report is of.
+select distinct split, list_contains($hard_splits::varchar[], split) as is_hard
+from split_members
+where benchmark = $benchmark
+    and dataset_revision = $revision
+    and (len($splits::varchar[]) = 0 or list_contains($splits::varchar[], split));
+
+-- name: shown_sets
+-- One row: a set of tasks that is shown: a split, or an own hard selection. Both
+-- are where $is_hard is NULL.
+select split, false as is_own_hard, is_hard from shown_splits where not coalesce($is_hard, false)
+union all
+select unnest($own_hard_splits::varchar[]), true, true where coalesce($is_hard, true);
+
+-- name: shown_members
+-- One row: a task of a set of tasks that is shown.
+select members.task_id
+from staging.task_set_members as members
+inner join shown_sets using (split, is_own_hard)
+where members.benchmark = $benchmark and members.dataset_revision = $revision;
+
+-- name: shown_tasks
+-- One row: a task that the report is of.
+select distinct task_id
+from split_members
+inner join shown_splits using (split)
+where benchmark = $benchmark and dataset_revision = $revision;
+
+-- name: drilled_tasks
+-- One row: a task that has a page, and the block of tasks that shares its data
+-- files: always the same one, whatever tasks there are beside it.
+select task_id, (md5_number(task_id) % 64)::integer as block
+from tasks
+semi join shown_tasks using (task_id)
+where benchmark = $benchmark and dataset_revision = $revision and is_admitted;
+
+-- name: shown_answers
+-- One row: an answer of a model that is shown; `is_older` where it was given to
+-- the task's conversation before that was changed.
+select entries.entry,
+    coalesce(responses.conversation_id <> tasks.conversation_id, false) as is_older,
+    responses.*
+from responses
+inner join entries using (model, model_config_hash, vintage)
+left join tasks
+    on responses.benchmark = tasks.benchmark
+        and responses.dataset_revision = tasks.dataset_revision
+        and responses.task_id = tasks.task_id
+where responses.benchmark = $benchmark and responses.dataset_revision = $revision;
+
+-- name: wanted_answers
+-- One row: an entry and a task of the blocks whose data files are to be made.
+select wanted.entry, drilled_tasks.task_id
+from $wanted as wanted (entry, block)
+inner join drilled_tasks using (block);
+
+-- name: shown_verdicts
+-- One row: a verdict on an answer and by a judging that are shown, on a
+-- criterion as it stands today, in one of the ways it can be read.
+select judgings.judging, shown_answers.entry, shown_answers.is_older, criteria.position, verdicts.*
+from staging.graded_verdicts as verdicts
+inner join shown_answers using (response_id)
+inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+inner join criteria
+    on verdicts.benchmark = criteria.benchmark
+        and verdicts.dataset_revision = criteria.dataset_revision
+        and verdicts.task_id = criteria.task_id
+        and verdicts.criterion_id = criteria.criterion_id
+        and verdicts.criterion_hash = criteria.content_hash
+where verdicts.benchmark = $benchmark and verdicts.dataset_revision = $revision;
+
+-- name: shown_grounds
+-- One row: a verdict that is shown, with what it rests on where that is not the
+-- criterion's own words and the whole answer: `asked` are the words that were
+-- asked, `chunks` what was found in the chunks of an answer that is too long
+-- for its judge.
+with found as (
+    select task_id, verdict_id,
+        list({
+            round: "round",
+            chunk: chunk_number,
+            of: n_chunks,
+            status: status,
+            found: evidence
+        } order by "round", chunk_number) as chunks
+    from evidence
+    where benchmark = $benchmark and dataset_revision = $revision
+    group by task_id, verdict_id
+)
+
+select verdicts.*, variants.title as asked, found.chunks
+from shown_verdicts as verdicts
+left join criterion_variants as variants
+    on verdicts.benchmark = variants.benchmark
+        and verdicts.dataset_revision = variants.dataset_revision
+        and verdicts.task_id = variants.task_id
+        and verdicts.criterion_id = variants.original_id
+        and verdicts.criterion_hash = variants.original_hash
+        and verdicts.rubric = variants.rubric
+left join found on verdicts.task_id = found.task_id and verdicts.verdict_id = found.verdict_id;
+
+-- name: shown_points
+-- One row: what a shown answer adds up to under a judging, with bounds where
+-- something is undecided.
+select response_scores.task_id, entries.entry, response_id, response_scores.trial, judgings.judging,
+    response_scores.value, response_scores.value_lower, response_scores.value_upper,
+    response_points.points, response_points.undecided_negative, response_points.undecided_positive,
+    response_points.positive, response_points.n_met, response_points.n_decided,
+    response_points.n_wanted
+from staging.response_scores
+inner join staging.response_points using (model_run_id, response_id, breakdown, label)
+inner join staging.model_runs using (model_run_id)
+inner join entries using (model, model_config_hash, vintage)
+inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+where response_scores.breakdown = 'all'
+    and response_scores.score_name = $score
+    and model_runs.benchmark = $benchmark
+    and model_runs.dataset_revision = $revision;
+
+-- name: labelled_criteria
+-- One row: a criterion, with its labels of the kinds that only some benchmarks
+-- have.
+with further as (
+    select task_id, criterion_id,
+        list({'kind': kind, 'label': label} order by kind, label) as labels
+    from criterion_labels
+    where benchmark = $benchmark and dataset_revision = $revision
+    group by task_id, criterion_id
+)
+
+select criteria.*, coalesce(further.labels, []) as labels
+from criteria
+left join further
+    on criteria.task_id = further.task_id and criteria.criterion_id = further.criterion_id
+where criteria.benchmark = $benchmark and criteria.dataset_revision = $revision;
+
+-- name: answer_costs
+-- One row: what a model's answers on a split cost, and what judging them did;
+-- without a judging those that nobody has judged.
+with judged as (
+    select judging, split,
+        entry as model,
+        answer_usd,
+        if(is_judging_usd_unknown, null, judging_usd) as judging_usd
+    from scoped_judged_answers
+    where not is_own_hard
+),
+
+unjudged as (
+    select task_set_members.split,
+        shown_answers.entry as model,
+        shown_answers.cost_usd as answer_usd
+    from shown_answers
+    inner join staging.task_set_members using (benchmark, dataset_revision, task_id)
+    inner join shown_splits using (split)
+    anti join judged on shown_answers.entry = judged.model
+    where not task_set_members.is_own_hard
+),
+
+costs as (
+    select judging, split, model,
+        round(exact_avg(answer_usd), 12) as answer_usd,
+        round(exact_avg(judging_usd), 12) as judging_usd,
+        case
+            when count(*) = count(answer_usd) then round(exact_sum(answer_usd), 9)
+        end as all_answers_usd,
+        count(*) as n_answers,
+        count(*) - count(answer_usd) as n_unpriced_answers
+    from (from judged union all by name from unjudged)
+    group by all
+)
+
+select * from costs;
+
+-- name: sampled_scores
+-- One row: a model's score in one sampling under one judging, with its place in
+-- the order of samplings.
+with judging_starts as (
+    select judge, judge_config_hash, template_hash, grading, judge_trial,
+        min(created_at) as first_judged_at
+    from verdicts
+    where benchmark = $benchmark
+    group by all
+),
+
+-- Nights in which the judge decided otherwise than it does; their scores are no
+-- measure.
+drifted as (
+    select distinct dataset_revision,
+        night as vintage,
+        judge, judge_config_hash, template_hash, grading
+    from judge_drift
+    where benchmark = $benchmark and is_out_of_control
+),
+
+figures as (
+    select displayed.*, judging_starts.first_judged_at,
+        drifted.judge is not null as is_drifted,
+        -- The same for all who judged the sampling, whichever of its answers
+        -- they judged.
+        min(first_answered_at) over (
+            partition by model, model_config_hash, dataset_revision, vintage
+        ) as answered_at
+    from staging.displayed_scores as displayed
+    inner join judging_starts using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    left join drifted
+        using (dataset_revision, vintage, judge, judge_config_hash, template_hash, grading)
+    where benchmark = $benchmark
+        and score_name = $score
+        and breakdown = 'all'
+        and not is_own_hard
+        -- A sampling without a single complete task is no measure, and neither
+        -- a step nor a break.
+        and mean_score is not null
+        and (len($splits::varchar[]) = 0 or list_contains($splits::varchar[], split))
+),
+
+placed as (
+    select *,
+        dense_rank() over (
+            partition by split, model, judge, judge_trial
+            order by answered_at, dataset_revision, model_config_hash, vintage
+        ) as place
+    from figures
+)
+
+select * from placed;
+
+-- name: judge_handovers
+-- One row: a judge that began after another had ended, and so took over from
+-- it.
+with spans as (
+    select split, model, judge, judge_trial, min(answered_at) as since, max(answered_at) as until
+    from sampled_scores
+    where judge_config_hash <> 'imported'
+    group by all
+),
+
+-- A judge that begins after another has ended has taken over from it.
+taken_over as (
+    select
+        later.* exclude (until),
+        arg_max(earlier.judge, (earlier.until, earlier.judge)) as previous_judge
+    from spans as later
+    inner join spans as earlier
+        on later.split = earlier.split
+            and later.model = earlier.model
+            and later.judge_trial = earlier.judge_trial
+            and earlier.until < later.since
+    group by all
+)
+
+select * from taken_over;

@@ -1,0 +1,104 @@
+"""Charts as they are declared: which rows of a figure each shows, and how; a chart for each split and judge.
+
+`tasks.report.drawing` draws them. Declaring one takes no chart library, which commands would wait for.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from tasks.figures.columns import Row, Rows
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart: the name of the function that draws it (`tasks.report.drawing.charts`), its rows, and how."""
+
+    kind: str
+    rows: Rows
+    how: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Plot:
+    """One chart of a figure, with the heading that distinguishes it from the others beside it."""
+
+    title: str
+    chart: Chart
+
+
+Draw = Callable[..., Chart]
+"""Makes a chart of rows, and of what else it is told by name."""
+
+
+def _chart(kind: str, rows: Rows, **how: Any) -> Chart:
+    return Chart(kind, rows, how)
+
+
+intervals, bars, scatter, heat, over_time, control, certainty = (
+    partial(_chart, kind) for kind in ("intervals", "bars", "scatter", "heat", "over_time", "control", "certainty")
+)
+
+
+def on_full_splits(rows: Rows) -> Rows:
+    """The rows on full splits, of which hard splits are a part; all rows where there are only hard ones."""
+    return [row for row in rows if not row["is_hard"]] or rows
+
+
+def by_value(rows: Rows, column: str, draw: Draw, **how: Any) -> list[Plot]:
+    """A chart for each value of a column, in the order of the rows."""
+    values = names_in_order(rows, column)
+    return [Plot(value, draw([row for row in rows if row[column] == value], **how)) for value in values]
+
+
+def by_split(rows: Rows, draw: Draw, what: str = "", known: str = "", **how: Any) -> list[Plot]:
+    """A chart for each full split, and for each judge where there are several (`by_judge_and_split`).
+
+    Rows without a value in the column `known` are left out.
+    """
+    found = [row for row in rows if row[known] is not None] if known else rows
+    return by_judge_and_split(on_full_splits(found), draw, what, **how)
+
+
+def by_judge_and_split(rows: Rows, draw: Draw, what: str = "", judge: str = "judging", **how: Any) -> list[Plot]:
+    """A chart for each split, and for each judge where there are several: judges are never mixed in one.
+
+    A chart whose judge is not chosen on the page is hidden there.
+
+    Args:
+        rows: with `split`, and a column for the judge where judges matter.
+        draw: makes a chart of the rows of one split and judge, and of `how`.
+        what: what the charts show, where a split has several.
+        judge: the column of the judge.
+        how: how it is drawn, by name.
+    """
+    groups: dict[tuple[Any, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row.get(judge), row["split"]), []).append(row)
+    has_several = len({judging for judging, _ in groups}) > 1
+    return [
+        Plot(
+            (f"{what}, {split}" if what else split) + (f", judged by {judging}" if has_several else ""),
+            draw(of_group, **how),
+        )
+        for (judging, split), of_group in groups.items()
+    ]
+
+
+def names_in_order(rows: Rows, column: str) -> list[Any]:
+    """The values of a column, each once, in the order of the rows."""
+    return list(dict.fromkeys(row[column] for row in rows))
+
+
+def range_of(rows: Rows, *columns: str) -> Sequence[float]:
+    """The lowest and the highest value of some columns; 0 and 1 where there is none."""
+    values = [row[column] for row in rows for column in columns if row[column] is not None]
+    return (min(values), max(values)) if values else (0.0, 1.0)
+
+
+def listed(names: Iterable[str], most: int = 8) -> str:
+    """Names for a sentence, and how many more there are."""
+    found = list(dict.fromkeys(names))
+    more = f" and {len(found) - most} more" if len(found) > most else ""
+    return ", ".join(found[:most]) + more

@@ -1,0 +1,125 @@
+"""Columns of a figure: their titles and kinds, which stand in `sql/schema.yml`, and values as people read them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, Literal
+
+import sql
+from tasks.rules.text.numbers import coverage_text, number
+
+Row = Mapping[str, Any]
+Rows = Sequence[Row]
+Kind = Literal[
+    "text", "count", "number", "score", "signed", "share", "coverage", "usd", "price", "p", "time", "yes", "task"
+]  # fmt: skip
+"""How a column's values are written: a score with three decimals, a share in percent, a coverage rounded down, `yes`
+for what is true.
+
+`usd` is a sum, `price` what a single thing costs, with more decimals; `task` is a task's id, which leads to its page,
+or to the row's `address`, where it has one.
+"""
+MISSING = "–"
+_DECIMALS = {"score": 3, "signed": 3, "number": 2, "p": 4, "usd": 2, "price": 4, "count": 0, "share": 1, "coverage": 1}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a figure's table: its name in the rows, its heading, how it is written, and its group's heading."""
+
+    name: str
+    title: str
+    kind: Kind = "text"
+    group: str = ""
+
+    @property
+    def heading(self) -> str:
+        """The heading with that of its group."""
+        return f"{self.group}: {self.title}" if self.group else self.title
+
+
+def columns(names: str, group: str = "", **headings: str) -> tuple[Column, ...]:
+    """Columns by their names, which spaces separate.
+
+    Args:
+        names: as the rows have them.
+        group: the common heading of all of them, where it is not the usual one.
+        headings: by name, those that differ here from the usual ones.
+
+    Raises:
+        KeyError: a column has no usual heading.
+    """
+    found = []
+    for name in names.split():
+        kind, usual = _usual()[name]
+        above, _, title = headings.get(name, usual).rpartition(": ")
+        found.append(Column(name, title, kind, group or above))
+    return tuple(found)
+
+
+@cache
+def _usual() -> dict[str, tuple[Kind, str]]:
+    """The kind and the heading of each column; a group's heading stands before a colon."""
+    by_kind: Mapping[Kind, Mapping[str, str]] = sql.schema()["titles"]
+    return {name: (kind, heading) for kind, headings in by_kind.items() for name, heading in headings.items()}
+
+
+def usual_heading(name: str) -> str:
+    """The usual heading of a column; empty where it has none."""
+    return _usual().get(name, ("text", ""))[1]
+
+
+def interval(name: str, title: str, kind: Kind = "score", value: str = "value") -> tuple[Column, ...]:
+    """A value under a common heading with the ends of its interval."""
+    return (Column(name, value, kind, title), *ends(f"{name}_ci", kind, title))
+
+
+def ends(name: str, kind: Kind = "signed", title: str = "95 % interval") -> tuple[Column, ...]:
+    """The two ends of an interval under a common heading."""
+    return (Column(f"{name}_low", "from", kind, title), Column(f"{name}_high", "to", kind, title))
+
+
+def with_values(shown: Sequence[Column], rows: Rows) -> list[Column]:
+    """The columns with a value in any row; all of them where there is none."""
+    return [column for column in shown if any(row.get(column.name) is not None for row in rows)] or list(shown)
+
+
+def is_number(column: Column, rows: Rows) -> bool:
+    """Whether all values of a column are numbers."""
+    values = [row.get(column.name) for row in rows if row.get(column.name) is not None]
+    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+
+
+def cell(column: Column, row: Row) -> str:
+    """A value as people read it, on pages and in terminals."""
+    value = row.get(column.name)
+    if value is None or (column.kind == "yes" and not value):
+        return MISSING
+    if column.kind == "yes":
+        return "yes"
+    # What a figure is made of in Python may be a text already.
+    return _figure(column.kind, value) if column.kind in _DECIMALS and not isinstance(value, str) else _text(value)
+
+
+def _figure(kind: str, value: float) -> str:
+    if kind == "coverage":
+        return coverage_text(value)
+    if kind == "share":
+        return _number(100 * value, _DECIMALS[kind]) + "%"
+    digits = _number(value, _DECIMALS[kind])
+    if kind in {"usd", "price"}:
+        return f"−${digits[1:]}" if digits.startswith("−") else f"${digits}"
+    is_positive = value > 0 and digits.strip("0.") != ""
+    return f"+{digits}" if kind == "signed" and is_positive else digits
+
+
+def _number(value: float, decimals: int) -> str:
+    """Digits in groups of three."""
+    return number(value, f"z,.{decimals}f")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

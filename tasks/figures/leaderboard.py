@@ -1,0 +1,98 @@
+"""The leaderboards of a job: which rows, of which figure."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from tasks.benchmarks.base import Benchmark
+from tasks.config.job import Job
+from tasks.figures.figure import Figure
+from tasks.figures.queries import JUDGING
+from tasks.figures.scope import Scope, open_scope
+from tasks.figures.shown.categories import CRITICAL
+from tasks.figures.shown.overview import LEADERBOARD
+from tasks.rules.errors import UsageError
+from tasks.rules.records import Table
+from warehouse import Warehouse
+
+_OF_RUBRICS = {"category", "severity"}
+"""Breakdowns of every rubric; others are of the tasks, or of labels that are stored with what they are of."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which leaderboard: a vintage (None: the latest of each model; `all`), a score (None: the fitting one), a
+    breakdown, and which tasks.
+
+    `selection` is the id of a hard selection, or its beginning, or `latest`; `is_hard` the latest of each field.
+    """  # noqa: D205 - what is chosen from takes two lines
+
+    vintage: str | None = None
+    score: str | None = None
+    by: str | None = None
+    is_hard: bool = False
+    is_severity: bool = False
+    selection: str | None = None
+
+
+def leaderboard(job: Job, choice: Choice) -> Table:
+    """The chosen leaderboard on the job's data-set revision.
+
+    Raises:
+        UsageError: the benchmark has no such score or breakdown, or the warehouse no such selection.
+    """
+    with Warehouse(job.warehouse).reader() as reader:
+        scope = open_scope(job, reader, choice.vintage, is_hard=choice.is_hard, score=choice.score)
+        if choice.selection is not None:
+            return _on_selection(scope, choice.selection)
+        figure, given = chosen(scope, choice)
+        return Table(*reader.table(scope.query_of(figure, given)))
+
+
+def chosen(scope: Scope, choice: Choice) -> tuple[Figure, dict[str, Any]]:
+    """The figure that a leaderboard is, and what its query asks for.
+
+    Raises:
+        UsageError: the benchmark has no such breakdown.
+    """
+    benchmark, breakdown = scope.benchmark, choice.by or "all"
+    _refuse_other_benchmarks(benchmark, choice)
+    if choice.is_severity:
+        return CRITICAL, {}
+    key = {"benchmark": benchmark.name, "dataset_revision": scope.revision, "kind": breakdown}
+    of_criteria = breakdown in _OF_RUBRICS or bool(scope.reader.select("criterion_labels", "distinct kind", **key))
+    return LEADERBOARD, {"breakdown": breakdown, "of_criteria": of_criteria, "is_hard": choice.is_hard}
+
+
+def _refuse_other_benchmarks(benchmark: Benchmark, choice: Choice) -> None:
+    """Refuse what is asked about other benchmarks than this."""
+    common = (breakdown for breakdown in benchmark.common_breakdowns if breakdown != "severity" or benchmark.severities)
+    breakdowns = [*common, *benchmark.own_breakdowns]
+    if choice.by is not None and choice.by not in breakdowns:
+        raise UsageError(f"--by {choice.by}: no such breakdown; {benchmark.name} has {', '.join(breakdowns)}")
+    if choice.is_severity and not benchmark.severities:
+        raise UsageError(f"--risk: {benchmark.name} has no weight classes that would say what is critical")
+
+
+def _on_selection(scope: Scope, selection: str) -> Table:
+    """Any split on any hard selection: the tasks that they share, with intervals drawn now."""
+    from tasks.hard_subset.selection_scores import scores_on
+
+    key = {"benchmark": scope.benchmark.name, "dataset_revision": scope.revision}
+    of_data_set = "from hard_subset where benchmark = $benchmark and dataset_revision = $dataset_revision"
+    rows = scope.reader.rows(f"select selection_id {of_data_set} group by all order by max(selected_at) desc", key)
+    known = [row["selection_id"] for row in rows]
+    found = [name for name in known if name.startswith(selection)]
+    if selection == "latest":
+        found = [row["selection_id"] for row in scope.reader.select("staging.latest_selections", **key)]
+    if not found or (len(found) > 1 and selection != "latest"):
+        what = f"fits {len(found)} selections" if found else "is no selection"
+        raise UsageError(f"--selection {selection}: {what} of this data set; there are {', '.join(known) or 'none'}")
+    given = {name: scope.values[name] for name in ("splits", "models", "judges", "vintage", "score")}
+    records = scores_on(scope.reader, {**given, "selections": found}, scope.values["bar"])
+    labels = {tuple(each[name] for name in JUDGING): each["judging"] for each in scope.judgings}
+    named = [
+        {"judging": labels.get(tuple(record[name] for name in JUDGING), record["judge"]), **record}
+        | {"score_name": given["score"], "selections": found}
+        for record in records
+    ]
+    return Table(list(named[0]) if named else [], [tuple(record.values()) for record in named])

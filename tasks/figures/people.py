@@ -1,0 +1,75 @@
+"""How far graders agree with people: the decisions of all people pooled, and beside it the mean of the pairs."""
+
+import math
+from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.rules.statistics.agreement import agreement_intervals, kappa, macro_f1, raw_agreement
+from tasks.rules.statistics.intervals import few_to_rest_on
+
+Row = dict[str, Any]
+_MEASURES = {"kappa": kappa, "macro_f1": macro_f1, "agreement": raw_agreement}
+_LABELS = 3
+"""Decisions that there are: unmet, partial, met."""
+
+
+def against_people(counts: Sequence[Row]) -> list[Row]:
+    """One row a grader and label: measures of all its decisions beside people's, so that who decided more counts more.
+
+    Args:
+        counts: what graders and people decided on the same criteria (`sql/figures/people.sql`).
+    """
+    found = [
+        {"grader": grader, "label": label} | _figures(list(rows))
+        for (grader, label), rows in groupby(counts, key=itemgetter("grader", "label"))
+    ]
+    return sorted(found, key=lambda row: (row["label"], row["kappa"] is None, -(row["kappa"] or 0.0), row["grader"]))
+
+
+def _figures(counts: Sequence[Row]) -> Row:
+    tasks = _tables(counts, "task_id")
+    pairs = _tables(counts, "pair_grader", "person")
+    if len(pairs) > 1 and counts[0]["grader"] != counts[0]["pair_grader"]:
+        # Of two people neither is the first, so several pairs count in both orders.
+        tasks = (tasks + tasks.swapaxes(1, 2)) / 2.0
+    pooled = tasks.sum(axis=0)
+    intervals = agreement_intervals(tasks[:, None], *_MEASURES.values())
+    found: Row = {}
+    for (name, measure), ((low, high),) in zip(_MEASURES.items(), intervals, strict=True):
+        found |= {name: _known(measure(pooled)), f"{name}_ci_low": _known(low), f"{name}_ci_high": _known(high)}
+    people = {row["person"] for row in counts}
+    people |= {row["pair_grader"] for row in counts if row["pair_grader"] != row["grader"]}
+    of_tasks = macro_f1(tasks)
+    n_used = ((tasks.sum(axis=1) + tasks.sum(axis=2)) > 0).sum(axis=1)
+    return found | {
+        "macro_f1_task_mean": float(of_tasks.mean()),
+        "macro_f1_task_mean_absent_as_0": float((of_tasks * n_used / counts[0]["n_classes"]).mean()),
+        **{f"{name}_pair_mean": _mean(measure(pairs)) for name, measure in _MEASURES.items()}, "n_people": len(people),
+        "n_pairs": len(pairs), "n_tasks": len(tasks), "n": int(pooled.sum()),
+        "is_small": bool(few_to_rest_on(raw_agreement(tasks)[:, None])[0]),
+    }  # fmt: skip
+
+
+def _tables(counts: Sequence[Row], *names: str) -> NDArray[np.float64]:
+    """How often which decisions meet, a table for each task, or each pair: shape (n, labels, labels)."""
+    keys = [tuple(row[name] for name in names) for row in counts]
+    places = {key: place for place, key in enumerate(sorted(set(keys)))}
+    tables = np.zeros((len(places), _LABELS, _LABELS))
+    for key, row in zip(keys, counts, strict=True):
+        tables[places[key], int(2 * row["a"]), int(2 * row["b"])] += row["n"]
+    return tables
+
+
+def _mean(values: NDArray[np.float64]) -> float | None:
+    """The mean of those that are defined."""
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if len(defined) else None
+
+
+def _known(value: Any) -> float | None:
+    return None if math.isnan(value) else float(value)

@@ -1,0 +1,164 @@
+"""Queries of figures: the text that runs, with the steps that it reads and the values that it asks for written in."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Self
+
+import sql
+from tasks.figures.figure import Figure
+from warehouse import TABLES, quoted
+
+SAMPLING = ("model", "model_config_hash", "vintage")
+JUDGING = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A small table that a query reads: `from $name as alias (column, ...)`."""
+
+    rows: tuple[tuple[Any, ...], ...]
+    width: int
+
+    @classmethod
+    def of(cls, records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Self:
+        """Some columns of records, in this order."""
+        return cls(tuple(tuple(record[column] for column in columns) for record in records), len(columns))
+
+    @property
+    def literal(self) -> str:
+        """The table as SQL text; without rows it still has to have its columns."""
+        if not self.rows:
+            return f"(select {', '.join(['null'] * self.width)} where false)"
+        return "(values\n    " + ",\n    ".join(f"({_listed(row)})" for row in self.rows) + "\n)"
+
+
+def filled(
+    query: str,
+    values: Mapping[str, Any],
+    columns_of: Callable[[str], Sequence[str]] | None = None,
+    steps: Mapping[str, str] | None = None,
+) -> str:
+    """A query, with the steps that it reads in front and a literal for each `$name`.
+
+    Args:
+        query: its text, or its name: `<file>/<name>` below `sql/figures/` or `sql/report/`, or that of a figure alone.
+        values: by name what queries may ask for.
+        columns_of: gives the columns of a relation, for steps `scoped_<relation>`.
+        steps: are read in the place of models of their names.
+
+    Raises:
+        KeyError: the query asks for something that is not given.
+    """
+    text = _stored(query) if re.fullmatch(r"[\w/]+", query) else query
+    text = sql.with_steps(text, {**(steps or {}), **_steps(text, columns_of)})
+    return re.sub(r"\$([a-z_]+)", lambda found: literal(values[found[1]]), text)
+
+
+def _stored(name: str) -> str:
+    if "/" not in name:
+        return _by_name()[name]
+    folder = "figures" if (sql.FOLDER / f"figures/{name.partition('/')[0]}.sql").exists() else "report"
+    return sql.read(f"{folder}/{name}")
+
+
+@cache
+def _by_name() -> dict[str, str]:
+    """The queries of figures; those of the scope and the shared steps may have the same names."""
+    files = sorted(path.stem for path in (sql.FOLDER / "figures").glob("*.sql") if path.stem not in {"shared", "scope"})
+    return {name: query for file in files for name, query in sql.queries(f"figures/{file}").items()}
+
+
+def _steps(query: str, columns_of: Callable[[str], Sequence[str]] | None) -> dict[str, str]:
+    """The steps that a query reads, each after those that it reads itself: name -> text."""
+    shared = sql.queries("figures/shared")
+    found: dict[str, str] = {}
+    for step in re.findall(r"\b(?:from|join) (\w+)", query):
+        if columns_of is not None and step.startswith(_SCOPED):
+            text = _scoped(step.removeprefix(_SCOPED), columns_of)
+        elif step in shared:
+            text = shared[step]
+        else:
+            continue
+        found |= {**_steps(text, columns_of), step: text}
+    return found
+
+
+_SCOPED = "scoped_"
+"""What a query reads as `scoped_<relation>` are the rows of a relation that are in the scope, with their labels."""
+_KEYS = (
+    (("split", "is_own_hard"), "shown_sets", "is_hard"),
+    (SAMPLING, "entries", "entry"),
+    (JUDGING, "judgings", "judging"),
+)
+"""Columns of a relation that decide whether a row is in the scope: with the step that says so, and its label."""
+_INTERNAL = {"benchmark", "dataset_revision", "figure_id", "basis", "task_set_id", "model_run_id", "ranking_id"}
+"""Columns that are the same in all rows of a figure, or new after each publishing."""
+
+
+def _scoped(name: str, columns_of: Callable[[str], Sequence[str]]) -> str:
+    """The rows of a relation on the tasks, of the models and by the judges in the scope: a step of a query.
+
+    Whatever of `is_hard`, `entry` and `judging` the relation's keys decide stands before its columns.
+    """
+    relation = name if any(each.name == name for each in sql.models()) or name in TABLES else f"{sql.STAGING}.{name}"
+    columns = set(columns_of(relation))
+    deciding = [(keys, step, label) for keys, step, label in _KEYS if columns.issuperset(keys)]
+    return "\n".join([
+        f"select {', '.join([*(f'{step}.{label}' for _, step, label in deciding), 'scoped.*'])}",
+        f"from {relation} as scoped",
+        *(f"inner join {step} using ({', '.join(keys)})" for keys, step, _ in deciding),
+        "where scoped.benchmark = $benchmark and scoped.dataset_revision = $revision",
+    ])  # fmt: skip
+
+
+def of_relation(figure: Figure, columns: Sequence[str]) -> str:
+    """The query of a figure that has all columns of a relation, `model` and `judging` by their labels in the scope.
+
+    Args:
+        figure: one with a relation.
+        columns: those of the relation with its labels, `scoped_<relation>`.
+    """
+    first = [name for name in ("judging", "split", "is_hard") if name in columns]
+    labels = {"entry": "model", "model": "model_label"} if "entry" in columns else {}
+    renamed = {**labels, **figure.renamed}
+    left_out = ", ".join([*first, *renamed, *(name for name in columns if name in _INTERNAL)])
+    shown = [
+        *first,
+        *(f"{name} as {new}" for name, new in renamed.items()),
+        f"* exclude ({left_out})" + (f" replace ({figure.replaced})" if figure.replaced else ""),
+    ]
+    order = ["judging <> $main", "judging"] if "judging" in columns else []
+    order += ["is_hard", "split"] if "is_hard" in columns else []
+    lines = [
+        f"select {', '.join(shown)}",
+        f"from {_SCOPED}{figure.relation}",
+        f"order by {', '.join([*order, figure.order])}",
+    ]
+    if figure.derived:
+        lines[0] += f",\n    {figure.derived}"
+    if figure.condition:
+        lines.insert(2, f"where {figure.condition}")
+    return "\n".join(lines)
+
+
+def literal(value: Any) -> str:
+    """A value as SQL text."""
+    match value:
+        case None:
+            return "null"
+        case bool() | int():
+            return str(value).lower()
+        case float():  # with an exponent: without one it would be a decimal, which charts do not take for a number
+            return f"{value!r}" if "e" in repr(value) else f"{value!r}e0"
+        case Rows():
+            return value.literal
+        case list() | tuple():
+            return f"[{_listed(value)}]"
+        case _:
+            return quoted(value)
+
+
+def _listed(values: Any) -> str:
+    return ", ".join(map(literal, values))

@@ -1,0 +1,75 @@
+"""A figure as text: a table for a terminal, and CSV; pages draw theirs in `tasks.report.rendering`."""
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from tasks.figures.columns import MISSING, Column, Rows, cell, is_number, with_values
+from tasks.rules.text.cells import defused
+
+_ENDS = (("low", "high"), ("lower", "upper"))
+"""How the names of columns end that share a cell of a terminal."""
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """Headings, cells, and which columns are numbers; the first `n_least` columns tell what the rows are."""
+
+    headings: list[str]
+    cells: list[list[str]]
+    are_numbers: list[bool]
+    n_least: int
+
+
+def as_text(columns: Sequence[Column], rows: Rows) -> TextTable:
+    """The table of a figure for a terminal: the cells of a page, both ends of an interval in one."""
+    parts: list[list[Column]] = []
+    for column in with_values(columns, rows):
+        if parts and any(column.name == parts[-1][-1].name.removesuffix(low) + high for low, high in _ENDS):
+            parts[-1].append(column)
+        else:
+            parts.append([column])
+    intervals = [place for place, part in enumerate(parts) if len(part) > 1]
+    return TextTable(
+        [_heading(part) for part in parts],
+        [[_cell(part, row) for part in parts] for row in rows],
+        [all(is_number(column, rows) for column in part) for part in parts],
+        1 + (intervals[0] if intervals else len(parts) - 1),
+    )
+
+
+def _heading(part: Sequence[Column]) -> str:
+    return part[0].heading if len(part) == 1 else part[0].group or f"{part[0].title} to {part[1].title}"
+
+
+def _cell(part: Sequence[Column], row: Mapping[str, Any]) -> str:
+    ends = list(dict.fromkeys(cell(column, row) for column in part))
+    return " to ".join(ends) if ends[0] != MISSING else ends[-1]
+
+
+def as_csv(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows as CSV, with full precision; a list is JSON, a moment is UTC in ISO 8601.
+
+    Text that a spreadsheet would run or rewrite has an apostrophe in front (`tasks.rules.text.cells`).
+    """
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([_plain(value) for value in row.values()] for row in rows)
+    return file.getvalue()
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case str():
+            return defused(value)
+        case list():
+            return json.dumps(value, ensure_ascii=False)
+        case datetime():
+            return value.astimezone(UTC).isoformat()
+        case _:
+            return value

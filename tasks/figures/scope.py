@@ -1,0 +1,308 @@
+"""What a report is about: the models, judges and splits whose figures it shows, their names, and what queries ask for.
+
+Names in files and addresses are digests, which hold nothing of any text. A name depends on nothing but what it names,
+so it stays the same when other tasks or models are added. Values are written into queries, so that what is shown is
+what ran.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import count
+from typing import Any
+from urllib.parse import urlencode
+
+from expectations.suites import all_expectations
+from tasks.benchmarks import load_benchmark
+from tasks.benchmarks.base import Benchmark
+from tasks.compare.pairs import score_or
+from tasks.config.job import Job
+from tasks.figures.figure import Breakdown, Figure
+from tasks.figures.queries import JUDGING, SAMPLING, Rows, filled, of_relation
+from tasks.rules.identity import digest
+from tasks.rules.verdict import TERNARY_AS_BINARY
+from tasks.run.judgings import first_judging
+from warehouse import Reader
+
+_HEX = 16
+
+
+EVERY = "all"
+"""Asks for the rows of all vintages."""
+
+
+def task_key(task_id: str) -> str:
+    """The name of a task."""
+    return digest("task", task_id)[:_HEX]
+
+
+def entry_key(entry: Mapping[str, Any]) -> str:
+    """The name of one sampling of a configured model."""
+    return digest("entry", *(entry[column] for column in SAMPLING))[:_HEX]
+
+
+def judging_key(judging: Mapping[str, Any]) -> str:
+    """The name of a judging."""
+    return digest("judging", *(judging[column] for column in JUDGING))[:_HEX]
+
+
+def criterion_key(criterion_id: str) -> str:
+    """The name of a criterion within its task: the beginning of what SQL calls `sha256(criterion_id)`."""
+    return hashlib.sha256(criterion_id.encode()).hexdigest()[:_HEX]
+
+
+def task_address(
+    task_id: str,
+    first: Mapping[str, Any] | None = None,
+    second: Mapping[str, Any] | None = None,
+    criterion_id: str | None = None,
+) -> str:
+    """The address, from another page, of a task with the answers of an entry or two, at one of its criteria."""
+    parts = {
+        "task": task_key(task_id),
+        "a": entry_key(first) if first else None,
+        "b": entry_key(second) if second else None,
+        "criterion": criterion_key(criterion_id) if criterion_id is not None else None,
+    }
+    return "task.html#" + urlencode({name: part for name, part in parts.items() if part})
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A job's data-set revision as one published state shows it.
+
+    An *entry* is one sampling of one configured model (the latest, unless others are asked for); a *judging* is a judge
+    with its configuration, template, grading and repetition. Both go by labels that are unique in the report; the
+    judging that most rests on is `main`. `changes` are comparisons of latest vintages with earlier ones that somebody
+    else has drawn. `living` are the runs whose processes lived just before the state was opened. `is_hard` is whether
+    figures are about the own hard selections instead of the splits, `score` a score that is asked for. `steps` are read
+    in the place of models of their names, with the values that they ask for.
+    """
+
+    job: Job
+    benchmark: Benchmark
+    revision: str
+    reader: Reader
+    entries: tuple[Mapping[str, Any], ...]
+    judgings: tuple[Mapping[str, Any], ...]
+    changes: tuple[Mapping[str, Any], ...] = ()
+    living: tuple[str, ...] = ()
+    vintage: str | None = None
+    is_hard: bool = False
+    score: str | None = None
+    steps: Mapping[str, str] = field(default_factory=dict)
+    steps_given: Mapping[str, Any] = field(default_factory=dict)
+
+    def has_rows(self, table: str) -> bool:
+        """Whether a table has rows on the benchmark and the revision."""
+        query = f"select 1 from {table} where benchmark = ? and dataset_revision = ? limit 1"
+        return bool(self.reader.rows(query, [self.benchmark.name, self.revision]))
+
+    @cached_property
+    def values(self) -> dict[str, Any]:
+        """What the queries below `sql/report/` may ask for, by name."""
+        expectations = all_expectations(self.benchmark.invariants)
+        return {
+            "score": self.score or self.benchmark.primary_score.score_name,
+            "label_score": self.score or self.benchmark.criteria_score.score_name,
+            **self.given_members,
+            "is_hard": self.is_hard,
+            "vintage": self.vintage,
+            "models": list(self.job.named_models or ()),
+            "judges": list(self.job.named_judges or ()),
+            "graders": [],
+            "selections": [each["selection_id"] for each in self.selections],
+            "own_hard_splits": [each["split"] for each in self.selections],
+            "bar": self.job.settings.coverage.min,
+            "main": self.main,
+            "reviewed_share": self.benchmark.review_reference and self.benchmark.review_reference.value,
+            "run": self.job.run_id,
+            "living": list(self.living),
+            "entries": Rows.of(self.entries, (*SAMPLING, "entry")),
+            "judgings": Rows.of(self.judgings, (*JUDGING, "judging")),
+            "changes": Rows.of(self.changes, _CHANGE),
+            "expectations": Rows(tuple((each.check, each.text, each.meaning) for each in expectations), 3),
+        }
+
+    @cached_property
+    def given_members(self) -> dict[str, Any]:
+        """What says which tasks the report is of."""
+        return _members(self.job, self.benchmark, self.revision)
+
+    @cached_property
+    def selections(self) -> tuple[Mapping[str, Any], ...]:
+        """The own hard selections that are shown: those of which every task belongs to the report."""
+        return tuple(self.reader.rows(filled("scope/selections", self.given_members)))
+
+    @cached_property
+    def narrowed_to(self) -> str:
+        """The splits whose tasks alone the report is of, for a sentence; empty where it is of all tasks."""
+        splits = self.job.settings.dataset.splits
+        (left_out,) = self.reader.rows(filled("scope/left_out", self.given_members)) if splits else ({"n_tasks": 0},)
+        return f"split{'s' if len(splits) > 1 else ''} {', '.join(splits)}" if left_out["n_tasks"] else ""
+
+    @cached_property
+    def kinds(self) -> set[str]:
+        """The kinds of labels that tasks or criteria have here."""
+        return {row["kind"] for row in self._kinds}
+
+    @cached_property
+    def annotated(self) -> dict[str, str]:
+        """Kind -> whose labels of that kind are not the data set's, in a sentence."""
+        return {
+            row["kind"]: f"The labels of {row['n_annotated']} of {row['n_tasks']} tasks come from a model "
+            f"({', '.join(row['annotators'])}), because the data set gives none."
+            for row in self.rows("scope/annotated")
+        }
+
+    @cached_property
+    def own_breakdowns(self) -> tuple[Breakdown, ...]:
+        """Of the kinds that the benchmark alone has those of which there is a label, in its order."""
+        own = {row["kind"]: row for row in self._kinds if row["is_own"] and not row["is_category"]}
+        titles = self.benchmark.own_breakdowns
+        return tuple(Breakdown(kind, title, own[kind]["of_criteria"]) for kind, title in titles.items() if kind in own)
+
+    @cached_property
+    def category_title(self) -> str | None:
+        """What the benchmark calls the categories of criteria, where it says so."""
+        found = (self.benchmark.breakdowns.get(row["kind"]) for row in self._kinds if row["is_category"])
+        return next(found, None)
+
+    @cached_property
+    def _kinds(self) -> list[dict[str, Any]]:
+        return self.rows("scope/kinds")
+
+    @cached_property
+    def main(self) -> str | None:
+        """The judging that is shown first."""
+        first = first_judging(self.job, self.benchmark, self.judgings)
+        return first["judging"] if first else None
+
+    def asked(self, query: str, given: Mapping[str, Any] | None = None) -> str:
+        """A query (`filled`) in this scope; `given` is what it asks for beside what all may ask for."""
+        return filled(query, {**self.values, **self.steps_given, **(given or {})}, self._columns_of, self.steps)
+
+    def query_of(self, figure: Figure, given: Mapping[str, Any] | None = None) -> str:
+        """The query of a figure in this scope; `given` replaces what the figure gives it."""
+        values = {**figure.given, **(given or {})}
+        if not figure.relation:
+            return self.asked(figure.query or figure.name, values)
+        columns = self.reader.table(self.asked(f"from scoped_{figure.relation} limit 0"))[0]
+        return self.asked(of_relation(figure, columns), values)
+
+    def rows_of(self, figure: Figure, given: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+        """The rows of a figure in this scope; `given` replaces what the figure gives its query."""
+        if figure.compute is not None:
+            return figure.compute(self, {**self.values, **figure.given, **(given or {})})
+        return self.reader.rows(self.query_of(figure, given))
+
+    def rows(self, query: str, given: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+        """The rows of a query in this scope."""
+        return self.reader.rows(self.asked(query, given))
+
+    def _columns_of(self, relation: str) -> list[str]:
+        return self.reader.table(f"from {relation} limit 0")[0]
+
+
+_CHANGE = (
+    "model", "model_config_hash", *JUDGING, "first_vintage", "second_vintage", "split", "ci_low", "ci_high",
+    "p_adjusted",
+)  # fmt: skip
+
+
+def open_scope(
+    job: Job,
+    reader: Reader,
+    vintage: str | None = None,
+    changes: Sequence[Mapping[str, Any]] = (),
+    living: Sequence[str] = (),
+    *,
+    is_hard: bool = False,
+    score: str | None = None,
+    steps: tuple[Mapping[str, str], Mapping[str, Any]] = ({}, {}),
+) -> Scope:
+    """The scope of a job: each model's latest vintage, or the one that is asked for, or `all`.
+
+    The latest is that of the judging that is shown first: another grader may have seen earlier ones alone.
+    """
+    benchmark, data = load_benchmark(job.settings.benchmark), job.data
+    named = score_or(benchmark.primary_score, score, benchmark).score_name
+    given = _members(job, benchmark, data.revision) | {
+        "models": list(job.named_models or ()),
+        "judges": list(job.named_judges or ()),
+        "vintage": vintage,
+    }
+    judged = labelled_judgings(reader.rows(filled("scope/judgings", given)))
+    first = first_judging(job, benchmark, judged)
+    given |= {"judgings": Rows.of(judged, (*JUDGING, "judging")), "main": first and first["judging"]}
+    entries = reader.rows(filled("scope/entries", given))
+    return Scope(
+        job=job,
+        benchmark=benchmark,
+        revision=data.revision,
+        reader=reader,
+        changes=tuple(changes),
+        living=tuple(living),
+        vintage=vintage,
+        is_hard=is_hard,
+        score=named if score else None,
+        steps=steps[0],
+        steps_given=steps[1],
+        entries=tuple(_labelled(entries, "entry", "model", (("vintage", "{}"), ("model_config_hash", "{:.8}")))),
+        judgings=tuple(judged),
+    )
+
+
+def labelled_judgings(judgings: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Judgings with a label each, `judging`: the judge's name, and what else distinguishes judgings of one judge.
+
+    Args:
+        judgings: rows with `judge`, `judge_config_hash`, `template_hash`, `grading` and `judge_trial`, each once.
+    """
+    named = [
+        # Verdicts that are read in another way than they were given go by a name that says so.
+        {**row, "named": row["judge"] + (" (as binary)" if row["grading"] == TERNARY_AS_BINARY else "")}
+        for row in judgings
+    ]
+    return _labelled(named, "judging", "named", (
+        ("judge_trial", "#{}"), ("grading", "{}"), ("template_hash", "template {:.8}"),
+        ("judge_config_hash", "configuration {:.8}"),
+    ))  # fmt: skip
+
+
+def _members(job: Job, benchmark: Benchmark, revision: str) -> dict[str, Any]:
+    """The data set, the splits of it that are asked for (all if empty), and those that are hard."""
+    return {
+        "benchmark": benchmark.name,
+        "revision": revision,
+        "splits": list(job.settings.dataset.splits),
+        "hard_splits": sorted(benchmark.hard_splits.values()),
+    }
+
+
+def _labelled(
+    rows: Sequence[Mapping[str, Any]], label: str, name: str, parts: Iterable[tuple[str, str]]
+) -> list[dict[str, Any]]:
+    """Rows with a label each: the name, and of the parts as many as it takes to distinguish rows of one name."""
+    labelled = [dict(row) | {label: row[name]} for row in rows]
+    for part, shape in parts:
+        counts = Counter(row[label] for row in labelled)
+        values = Counter((row[label], row[part]) for row in labelled)
+        for row in labelled:
+            # A judge's first repetition goes by the judge's name.
+            if values[row[label], row[part]] < counts[row[label]] and (part, row[part]) != ("judge_trial", 1):
+                row[label] = f"{row[label]} {shape.format(str(row[part] or 'none'))}"
+    return _numbered(labelled, label)
+
+
+def _numbered(rows: list[dict[str, Any]], label: str) -> list[dict[str, Any]]:
+    """The rows with a number behind a label that is taken: what distinguishes one may be the name of another."""
+    taken: set[str] = set()
+    for row in rows:
+        own = row[label]
+        free = (f"{own} ({number})" for number in count(2))
+        row[label] = own if own not in taken else next(each for each in free if each not in taken)
+        taken.add(row[label])
+    return rows

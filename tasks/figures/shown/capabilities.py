@@ -1,0 +1,95 @@
+"""The page of capabilities: confirmed weaknesses, and the trees, level by level, with scores and criteria."""
+
+from collections import defaultdict
+from typing import Any
+
+from tasks.figures.columns import Column, columns, ends
+from tasks.figures.figure import Figure, Page
+from tasks.figures.scope import Scope, task_address
+
+MOST_CRITERIA = 25
+"""So many criteria of a leaf are listed; all of them are in the table `capability_members`."""
+_SCORE = (Column("value", "Score", "score"), *columns("ci_low ci_high n_tasks n_criteria n_decided is_small"))
+_WEAKNESSES = Figure(
+    "weaknesses",
+    "Where models are weak",
+    "Capabilities in which a model does significantly worse than in its other criteria, or than another model: found "
+    "on one half of the tasks, and confirmed on the other, which the difference, its 95 % interval and p are of. "
+    "The score is the min-normalised score of the criteria of a capability, the mean over tasks. p is corrected for "
+    "all candidates of the model, so at most 5 % of models without any weakness would be listed here.",
+    (
+        *columns("judging model capability field compared_with"), Column("value", "here", "score", "Score"),
+        *columns("compared_value"), Column("gap", "Difference", "signed"), *ends("gap_ci"),
+        *columns("p_confirmed n_tasks is_small parent_name"),
+    ),
+    relation="weaknesses",
+    condition="grading <> 'ternary_as_binary' and ($model::varchar is null or model = $model and "
+    "compared_model is not distinct from $than::varchar)",
+    order="compared_model is not null, entry, compared_model, gap, node_id",
+    derived="coalesce(name, '(no name)') as capability, "
+    "coalesce(compared_model, 'its other criteria') as compared_with, "
+    "(select any_value(name) from capability_nodes as parents where parents.tree_id = scoped_weaknesses.tree_id and "
+    "parents.node_id = scoped_weaknesses.parent_id) as parent_name",
+    given={"model": None, "than": None},
+    empty="No weakness is confirmed.",
+    is_table=True,
+    reach="pooled",
+)  # fmt: skip
+_SCORES = Figure(
+    "capability_scores",
+    "All scores",
+    "The score of each model in each node of the trees, with 95 % intervals over tasks.",
+    (*columns("judging field level capability model"), *_SCORE),
+    relation="capability_scores",
+    derived="coalesce(name, '(no name)') as capability",
+    order="field, level, capability, node_id, value desc, entry",
+    listed=lambda rows: [row for row in rows if row["level"] <= 1],
+    reach="pooled",
+)  # fmt: skip
+CANDIDATES = Figure(
+    "weakness_candidates",
+    "Candidates for weaknesses",
+    "In how many capabilities a model was found weak on one half of the tasks, and in how many that was confirmed.",
+    columns("compared_model n_candidates n_confirmed"),
+    given={"model": ""},
+)
+EXAMPLES = Figure(
+    "weakness_examples",
+    "Not handled rightly",
+    "The criteria in some nodes of the trees that a model handled wrongly in every trial, the heaviest first.",
+    columns("node_id task_id weight title"),
+    given={"model": "", "nodes": [], "n_examples": 2},
+)
+"""What `prbench weaknesses` shows beside the weaknesses."""
+CAPABILITIES = Page(
+    "capabilities",
+    "Capabilities",
+    "What the criteria ask of a model, in a tree of capabilities that a model described and named, and how well each "
+    "model does in each of them.",
+    (_WEAKNESSES, _SCORES),
+    template="capabilities/page.html",
+    needs="capability_trees",
+)
+SCORE_COLUMNS = (*columns("judging model"), *_SCORE)
+"""The table of a node."""
+
+
+def trees(scope: Scope) -> list[dict[str, Any]]:
+    """The roots, with all that is under them; none in a report of some splits, since trees are of all tasks."""
+    if scope.narrowed_to:
+        return []
+    scores: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    criteria: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in scope.rows_of(_SCORES):
+        scores[row["node_id"]].append(row)
+    query = scope.asked("capabilities/criteria", {"most_criteria": MOST_CRITERIA})
+    for row in scope.reader.rows(query):
+        address = task_address(row["task_id"], criterion_id=row["criterion_id"])
+        criteria[row["node_id"]].append({**row, "address": address})
+    nodes: dict[str, dict[str, Any]] = {}
+    roots: list[dict[str, Any]] = []
+    for row in scope.rows("capabilities/nodes"):
+        own = {"scores": scores[row["node_id"]], "criteria": criteria[row["node_id"]]}
+        node = nodes[row["node_id"]] = {"row": row, "children": [], **own}
+        (roots if row["parent_id"] is None else nodes[row["parent_id"]]["children"]).append(node)
+    return roots

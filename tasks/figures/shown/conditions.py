@@ -1,0 +1,223 @@
+"""Comparisons of a model: under conditions, beside the same model without; and those that end when they are settled."""
+
+from typing import Any
+
+from tasks.figures import charts
+from tasks.figures.charts import Plot, by_split, by_value, names_in_order, on_full_splits
+from tasks.figures.columns import Column, Kind, Rows, columns, ends
+from tasks.figures.figure import Figure, Page, score_word
+from tasks.figures.scope import task_address
+
+_TRUST = (
+    "The 95 % interval is for other tasks of the same kind, not for another run: one trial does not show how much a "
+    "repetition would differ. A difference is significant if its p-value, corrected for all comparisons of this figure "
+    "on one split under one judge (Holm), is at most 0.05; the interval is not corrected. The smallest detectable "
+    "difference is what one comparison finds with a power of 80 %. A hollow dot marks fewer than 50 tasks, or fewer "
+    "than 10 that differ: its interval may be too narrow."
+)
+_EMPTY = (
+    "No condition and its baseline have been judged here by the same judge in the same vintage. `conditions` in the "
+    "configuration says which labels are one model."
+)
+_COMPARISON = columns("judging split shared_model condition")
+_DIFFERENCE = (
+    *columns("difference baseline"), *ends("ci"),
+    *columns(
+        "no_interval p_value p_holm n_comparisons is_significant smallest_detectable is_small baseline_mean_score "
+        "mean_score n_tasks n_tasks_wanted n_trials",
+        mean_score="Mean score: condition",
+    ),
+)  # fmt: skip
+
+
+_DIFFERENCES: dict[str, Any] = {
+    "relation": "condition_differences",
+    # Nothing is said of a split that neither side was asked. Categories have a score that is defined for negative
+    # weights alone too.
+    "condition": "n_answers + baseline_n_answers > 0 and breakdown = $breakdown "
+    "and score_name = if($breakdown = 'all', $score, $label_score)",
+    "order": "shared_model, position, label",
+    "replaced": "nullif(label, '') as label, coalesce(is_small, false) as is_small, "
+    "coalesce(is_significant, false) as is_significant",
+    "derived": """shared_model || ': ' || condition as name,
+    mean_chars_alnum / nullif(baseline_mean_chars_alnum, 0) as chars_ratio,
+    mean_completion_tokens / nullif(baseline_mean_completion_tokens, 0) as tokens_ratio,
+    mean_cost_usd / nullif(baseline_mean_cost_usd, 0) as usd_ratio,
+    mean_latency_s / nullif(baseline_mean_latency_s, 0) as latency_ratio,
+    case
+        when ci_low is not null then null
+        when n_tasks = 0 then 'no task is complete on both sides'
+        when p_value is not null then 'nearly all tasks change alike'
+        when n_differing is null then 'not computed yet'
+        when n_differing > 0 or difference <> 0 then 'too few tasks differ'
+        else 'no task differs'
+    end as no_interval""",
+}
+
+
+def _both(name: str, kind: Kind, title: str, ratio: str = "") -> tuple[Column, ...]:
+    """The columns of a figure under the baseline and under the condition, and of the second by the first."""
+    found = (Column(f"baseline_{name}", "baseline", kind, title), Column(name, "condition", kind, title))
+    return (*found, Column(ratio, "factor", "number", title)) if ratio else found
+
+
+def whole(rows: Rows) -> list[Plot]:
+    """A chart for each split: a dot with its interval for each condition, beside the line where nothing differs."""
+    return by_split(
+        rows, charts.intervals, value="difference", label="name", title=_axis(rows), zero=True, hollow="is_small"
+    )
+
+
+def by_category(rows: Rows) -> list[Plot]:
+    """A chart for each split: under each category a dot with its interval for each condition."""
+    return by_split(
+        rows, charts.intervals, label="label", value="difference", title=_axis(rows), hollow="is_small", name="name",
+        labels=sorted(names_in_order(rows, "label")), names=names_in_order(rows, "name"), zero=True,
+    )  # fmt: skip
+
+
+def _axis(rows: Rows) -> str:
+    return f"Difference ({score_word(rows[0]['score_name'])})"
+
+
+def with_addresses(rows: Rows) -> list[dict[str, Any]]:
+    """The rows with the address of a page that sets both responses side by side, at the criterion."""
+    found = []
+    for row in rows:
+        baseline = _entry(row, row["baseline_model"], row["baseline_config_hash"])
+        own = _entry(row, row["model_label"], row["model_config_hash"])
+        found.append({**row, "address": task_address(row["task_id"], baseline, own, row["criterion_id"])})
+    return found
+
+
+def _entry(row: Any, model: str, config_hash: str) -> dict[str, Any]:
+    return {"model": model, "model_config_hash": config_hash, "vintage": row["vintage"]}
+
+
+CONDITIONS = Page(
+    "conditions",
+    "Conditions",
+    "What tools, effort or a system prompt change: each model under several conditions, beside the same model under "
+    "its baseline.",
+    (
+        Figure(
+            "conditions",
+            "Difference from the baseline",
+            "Mean $score under a condition minus that under the baseline, on the tasks with a complete trial on both "
+            f"sides, before any clipping. To the right the condition is better. {_TRUST}",
+            (*_COMPARISON, *_DIFFERENCE),
+            whole,
+            empty=_EMPTY,
+            listed=on_full_splits,
+            **_DIFFERENCES,
+            given={"breakdown": "all"},
+        ),
+        Figure(
+            "condition_categories",
+            "Difference by category",
+            "The same over the criteria of one category ($criteria_score: $criteria_formula). "
+            f"{_TRUST}",
+            (*_COMPARISON, *columns("label", label="Category"), *_DIFFERENCE),
+            by_category,
+            empty=_EMPTY,
+            listed=on_full_splits,
+            breakdown="category",
+            **_DIFFERENCES,
+            given={"breakdown": "category"},
+        ),
+        Figure(
+            "condition_responses",
+            "Length, cost and time",
+            "Means of a response over the tasks with a usable response on both sides; tokens, cost and seconds only "
+            "where they are known on both. The factor is the mean under the condition divided by that under the "
+            "baseline.",
+            (
+                *_COMPARISON,
+                *columns("baseline"),
+                *_both("mean_chars_alnum", "count", "Letters and digits", "chars_ratio"),
+                *_both("mean_completion_tokens", "count", "Tokens", "tokens_ratio"),
+                *_both("mean_cost_usd", "price", "Cost of a response", "usd_ratio"),
+                *_both("mean_latency_s", "number", "Seconds", "latency_ratio"),
+                *_both("n_failed", "count", "Failed"),
+                *_both("n_answers", "count", "Responses"),
+            ),
+            empty=_EMPTY,
+            is_table=True,
+            listed=on_full_splits,
+            **_DIFFERENCES,
+            given={"breakdown": "all"},
+        ),
+        Figure(
+            "condition_changes",
+            "Criteria that changed",
+            "Of the criteria that were decided on both sides, those whose verdict differs, or whose mean over the "
+            "trials does. A criterion gains points if its change raises the score: one with a positive weight that is "
+            "now met, or one with a negative weight that is no longer met. Points are its weight times the change.",
+            (
+                *_COMPARISON,
+                *columns(
+                    "label n_compared n_changed n_gained points_gained n_lost points_lost points_net",
+                    label="Category", n_compared="Criteria: compared", n_lost="Loss: criteria",
+                ),
+            ),
+            is_table=True,
+            listed=on_full_splits,
+        ),
+        Figure(
+            "condition_criteria",
+            "Criteria that gain or lose most",
+            "For each comparison the ten criteria that gain most points, and the ten that lose most. A task's link "
+            "shows both responses side by side at the criterion.",
+            (
+                *columns("judging shared_model condition points criterion"),
+                *columns("label baseline_value", label="Category"),
+                Column("value", "condition", "number", "Met"),
+                *columns("task_id"),
+            ),
+            empty="No criterion changed.",
+            is_table=True,
+            given={"n_criteria": 10},
+            listed=with_addresses,
+        ),
+    ),
+    needs="condition_differences",
+)  # fmt: skip
+
+
+def last_looks(rows: Rows) -> list[Plot]:
+    """The differences with their intervals, a chart for each judge."""
+    known = [row for row in rows if row["difference"] is not None]
+    return by_value(
+        known, "judge", charts.intervals, value="difference", label="comparison", title="Difference", zero=True
+    )
+
+
+STOPPING = Page(
+    "stopping",
+    "Stopping",
+    "Comparisons that end their evaluation when they are settled: after how many tasks, and what they found.",
+    (
+        Figure(
+            "stopped_comparisons",
+            "Last look at each comparison",
+            "Mean $score of the first model minus that of the other, on the tasks evaluated by then, in random order. "
+            "The interval holds at every look together, for all comparisons with the configured chance of any false "
+            "decision. A comparison is `different` if its interval leaves out 0, and `equal` if it lies within the "
+            "least difference; of a night, `dropped` if it lies below minus the least difference. `open` is what all "
+            "tasks did not settle. A difference that ended its own evaluation is too large on average; the one "
+            "without the bias of stopping is not.",
+            (
+                *columns("model compared_with judge decision difference"), *ends("ci", title="Interval at every look"),
+                *columns(
+                    "unbiased_difference n_tasks n_tasks_evaluated n_tasks_planned least_difference comparison_alpha "
+                    "looked_at",
+                    n_tasks="Tasks: With both",
+                ),
+            ),
+            last_looks,
+            is_table=True,
+        ),
+    ),
+    needs="stopping_looks",
+    has_judging=False,
+)  # fmt: skip

@@ -1,0 +1,185 @@
+"""Data: what the models are asked, how it is weighed, and whether it is in order."""
+
+from collections.abc import Callable
+from datetime import UTC
+from functools import partial
+from typing import Any
+
+from tasks.figures import charts
+from tasks.figures.charts import Plot, by_split, on_full_splits, range_of
+from tasks.figures.columns import Column, Rows, columns
+from tasks.figures.figure import Breakdown, Figure, Page
+from tasks.rules.text.numbers import counted
+
+_MOST_REFUSALS = 200
+"""Rows in the table; where there are more they have one cause, which these show."""
+
+
+def _summary(rows: Rows) -> list[str]:
+    n_failed = sum(row["outcome"] == "failed" for row in rows)
+    all_passed = f"All {counted(len(rows), 'check')} passed."
+    found = f"{n_failed} of {counted(len(rows), 'check')} failed; they come first." if n_failed else all_passed
+    last = {row["suite"]: row["created_at"].astimezone(UTC) for row in rows}
+    return [found, f"Checked: {', '.join(f'{suite} {at:%Y-%m-%d %H:%M} UTC' for suite, at in last.items())}."]
+
+
+def _reasons(rows: Rows) -> list[str]:
+    tasks = {row["task_id"] for row in rows}
+    checks = dict.fromkeys(row["check_name"] for row in rows)
+    found = [f"{sum(row['check_name'] == check for row in rows)} by {check}" for check in checks]
+    return [f"{counted(len(tasks), 'task')} refused: {', '.join(found)}."]
+
+
+QUALITY = Figure(
+    "quality",
+    "Data quality",
+    "Every check of the last run of each suite. The policy says what happens when a check fails: quarantine refuses "
+    "the task, warn only reports it, fail stops the run.",
+    (
+        *columns("outcome policy check_name meaning table_name"),
+        *columns("n_evaluated n_failed", "Rows"),
+        *columns("some_keys n_more suite"),
+    ),
+    empty="No check has been run yet; `prbench check` runs them.",
+    is_table=True,
+    notes=_summary,
+    reach="warehouse",
+)
+REFUSALS = Figure(
+    "refusals",
+    "Refused tasks",
+    "Tasks that failed a check with the policy quarantine or fail. They are not sampled and have no scores.",
+    (*columns("check_name"), Column("task_id", "Task"), *columns("splits policy detail")),
+    empty="No task was refused.",
+    is_table=True,
+    listed=lambda rows: rows[:_MOST_REFUSALS],
+    notes=_reasons,
+)
+
+
+_NO_LABELS = {"n_criteria", "weight"}
+"""What tasks and criteria are counted by and is no label."""
+_SPLITS = (
+    *columns("split"),
+    *columns(
+        "n_tasks n_refused expert_share multi_turn_share with_negative_share n_with_references", "Tasks", n_tasks="All"
+    ),
+    *columns("n_criteria", "Criteria", n_criteria="All"),
+    *columns(
+        "criteria_min criteria_25 criteria_50 criteria_75 criteria_max turns_min turns_25 turns_50 turns_75 turns_max"
+    ),
+)
+
+
+def _shares(label: str, title: str, rows: Rows, **how: Any) -> list[Plot]:
+    """A chart for each split: a bar for each label, as long as its share; all splits on one scale."""
+    domain = (0.0, range_of(on_full_splits(rows), "share")[1])
+    return by_split(rows, charts.bars, name=label, value="share", title=title, percent=True, domain=domain, **how)
+
+
+of_tasks = partial(_shares, "label", "Share of the tasks", wrapped=True)
+"""Lying bars: the share of a split's tasks under each label."""
+of_criteria = partial(_shares, "label", "Share of the criteria", wrapped=True)
+"""The same of its criteria."""
+
+
+def over_numbers(what: str, title: str) -> Callable[[Rows], list[Plot]]:
+    """A function that draws upright bars over numbers in their order; a number that is missing has no bar."""
+
+    def plots(rows: Rows) -> list[Plot]:
+        numbered = [{**row, "number": _number(row["label"])} for row in rows]
+        known = [row for row in numbered if row["number"] is not None]
+        ordered = sorted(known, key=lambda row: (row["is_hard"], row["split"], row["number"]))
+        return _shares("number", title, ordered, is_upright=True, name_title=what)
+
+    return plots
+
+
+def _number(value: Any) -> float | None:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return int(number) if number.is_integer() else number
+
+
+def _counts(breakdown: Breakdown, name: str, label: str, plots: Callable[[Rows], list[Plot]], says: str) -> Figure:
+    """A distribution over tasks or criteria."""
+    what = "criteria" if breakdown.of_criteria else "tasks"
+    return Figure(
+        name, breakdown.title, says, columns(f"split label n_{what} share", label=label), plots,
+        query="data/label_counts", given={"breakdown": breakdown.kind, "of_criteria": breakdown.of_criteria},
+        breakdown="" if breakdown.kind in _NO_LABELS else breakdown.kind,
+    )  # fmt: skip
+
+
+def own_counts(breakdown: Breakdown) -> Figure:
+    """The distribution of a kind of label that the benchmark alone has."""
+    what, draw = ("criteria", of_criteria) if breakdown.of_criteria else ("tasks", of_tasks)
+    says = f"The share of each split's {what} with each label; those with several labels count under each."
+    return _counts(breakdown, f"labels_{breakdown.kind}", breakdown.title, draw, says)
+
+
+DATA = Page(
+    "data",
+    "Data",
+    "What the models are asked, how criteria are weighted, and which data checks failed. Refused tasks are counted "
+    "too.",
+    (
+        Figure(
+            "splits",
+            "Splits",
+            "The size and shape of each split: how many tasks and criteria it has, and how many tasks come from "
+            "experts or have several user turns, negative criteria or reference texts. A hard split is a part of its "
+            "full split, so never add up the two.",
+            _SPLITS,
+            is_table=True,
+        ),
+        QUALITY,
+        REFUSALS,
+        _counts(
+            Breakdown("topic", "Topics", of_criteria=False), "task_topics", "Topic", of_tasks,
+            "The share of each split's tasks on each topic.",
+        ),
+        _counts(
+            Breakdown("decision_type", "Decision types", of_criteria=False), "task_decision_types", "Decision type",
+            of_tasks,
+            "The kind of decision that the task asks about. A task may have several labels, so shares can add up to "
+            "more than 100 %.",
+        ),
+        _counts(
+            Breakdown("economic_pathway", "Economic pathways", of_criteria=False), "task_economic_pathways",
+            "Economic pathway", of_tasks,
+            "The economic consequence of the decision. A task may have several labels.",
+        ),
+        _counts(
+            Breakdown("expert", "Who asks", of_criteria=False), "task_experts", "Who asks", of_tasks,
+            "The share of tasks that are asked as an expert would ask them.",
+        ),
+        _counts(
+            Breakdown("turns", "User turns", of_criteria=False), "task_turns", "User turns",
+            over_numbers("User turns", "Share of the tasks"),
+            "The number of user turns in a conversation; only the response to the last one is judged.",
+        ),
+        _counts(
+            Breakdown("n_criteria", "Criteria per task", of_criteria=False), "task_criteria", "Criteria",
+            over_numbers("Criteria of a task", "Share of the tasks"), "The number of criteria of a task.",
+        ),
+        _counts(
+            Breakdown("weight", "Weights", of_criteria=True), "weights", "Weight",
+            over_numbers("Weight", "Share of the criteria"),
+            "The share of criteria with each weight. Criteria below 0 are mistakes that cost points; those above 0 "
+            "earn points.",
+        ),
+        _counts(
+            Breakdown("severity", "Severities", of_criteria=True), "criterion_severities", "Severity", of_criteria,
+            "The share of criteria of each severity (weight class), most severe at both ends.",
+        ),
+        _counts(
+            Breakdown("category", "Rubric categories", of_criteria=True), "criterion_categories", "Category",
+            of_criteria, "What the criteria ask for.",
+        ),
+    ),
+    template="data.html",
+    own=own_counts,
+)  # fmt: skip

@@ -1,0 +1,159 @@
+"""The hard subset: which tasks the models find hardest, how surely, and how the models do on them."""
+
+from functools import partial
+
+from tasks.figures import charts
+from tasks.figures.charts import Plot, by_judge_and_split, by_value, names_in_order
+from tasks.figures.columns import Rows, columns
+from tasks.figures.figure import Figure, Page
+from tasks.figures.shown.overview import WHOLE
+
+_MOST_AROUND = 8
+"""Tasks on either side of the border that are drawn."""
+_PLACES = ("inside", "outside")
+_OTHERS = {"official": "", "earlier": "selected ", "leave_one_out": "without "}
+
+
+def panels_of_models(rows: Rows) -> list[str]:
+    """Which models chose."""
+    return [f"{row['field']} was chosen with the panel {', '.join(row['panel'])}." for row in rows]
+
+
+def certainty(rows: Rows) -> list[Plot]:
+    """A dot for each task, a chart for each field: how hard it is, and how surely it is selected."""
+    return by_value([row for row in rows if row["inclusion_probability"] is not None], "field", charts.certainty)
+
+
+def members_and_border(rows: Rows) -> Rows:
+    """The tasks that are selected, and those outside that could have been."""
+    return [row for row in rows if row["is_selected"] or row["is_border"]]
+
+
+def around_border(rows: Rows) -> Rows:
+    """The last tasks inside and the first ones outside."""
+    found = []
+    for field in names_in_order(rows, "field"):
+        inside = [row for row in rows if row["field"] == field and row["is_selected"]]
+        outside = [row for row in rows if row["field"] == field and not row["is_selected"]]
+        found += [*inside[-_MOST_AROUND:], *outside[:_MOST_AROUND]]
+    return found
+
+
+def border(rows: Rows) -> list[Plot]:
+    """A bar for each task around the border, to the left where it is inside."""
+    near = [
+        {**row, "place": _PLACES[not row["is_selected"]]}
+        for row in around_border(rows)
+        if row["from_border"] is not None
+    ]
+    return by_value(
+        near, "field", charts.bars, name="task_id", value="from_border", colour="place",
+        title="Distance of the mean score from the border",
+    )  # fmt: skip
+
+
+def overlaps(rows: Rows) -> list[Plot]:
+    """A bar for each other selection, a chart for each field."""
+    named = [{**row, "other": f"{_OTHERS[row['kind']]}{row['compared_with']}"} for row in rows]
+    return by_value(
+        named, "field", charts.bars, name="other", value="shared_share", title="Share in both", percent=True
+    )
+
+
+_NONE = (
+    "No hard subset of these tasks has been selected. prbench select-hard and prbench run select one. A report of some "
+    "splits shows a selection only if all its tasks, and all it chose from, are in those splits."
+)
+_TASK = columns(
+    "field rank task_id topic mean_score from_border is_selected inclusion_probability is_border is_official",
+    mean_score="Mean score",
+)
+
+_SELECTIONS = Figure(
+    "hard_selections",
+    "Selection",
+    "The latest selection: the tasks of a field with the lowest mean score over a panel of models, by the judge that "
+    "is configured first. It chooses from the tasks with a complete trial of every model of the panel. The border lies "
+    "between the easiest selected task and the hardest task that was not selected. Chance decides on a task if between "
+    "5 and 95 % of resampled panels select it.",
+    (
+        *columns("field"),
+        *columns("n_selected n_chosen_from n_tasks", "Selected", n_tasks="admitted"),
+        *columns("highest_inside lowest_outside gap n_border_inside n_border mean_inclusion n_models selected_at"),
+    ),
+    empty=_NONE,
+    is_table=True,
+    notes=panels_of_models,
+)
+_LEADERBOARD = Figure(
+    "hard_leaderboard",
+    "Leaderboard on the hard subset",
+    "Mean $score on the selected tasks, with its 95 % interval for other tasks of the same kind. The tasks were "
+    "selected because the models of the panel score low on them, so a model that was not on the panel looks better "
+    "than it is.",
+    columns(
+        "judging split rank model mean_score ci_low ci_high hidden_mean_score hidden_ci_low hidden_ci_high "
+        "rank_low rank_high mean_lower mean_upper is_small n_tasks n_tasks_wanted coverage met_share"
+    ),
+    partial(by_judge_and_split, draw=charts.intervals),
+    empty=_NONE,
+    query="leaderboard",
+    given={"is_hard": True, **WHOLE},
+)
+_TASKS = Figure(
+    "hard_tasks",
+    "How certain the selection is",
+    "Each dot is a task: its mean score, and the share of 10,000 resampled panels (models, and trials within them) "
+    "that select it. Above the upper dashed line almost every panel selects a task, below the lower one almost none; "
+    "in between, other models might have selected otherwise. The table lists the selected tasks, and those left out by "
+    "chance.",
+    _TASK,
+    certainty,
+    empty=_NONE,
+    listed=members_and_border,
+    query="hard/tasks",
+)
+_BORDER = Figure(
+    "hard_border",
+    "The border",
+    "The selected tasks next to the border and the next ones outside, by the distance of their mean score from the "
+    "border. Where bars are short, the order of the tasks means little.",
+    _TASK,
+    border,
+    empty=_NONE,
+    query="hard/tasks",
+    listed=around_border,
+)
+_TOPICS = Figure(
+    "hard_topics",
+    "Which topics are hard",
+    "The share of each topic's tasks that were selected, of those that could be. Small topics vary a lot.",
+    columns("field topic selected_share n_selected n_chosen_from mean_score", mean_score="Mean score"),
+    partial(
+        by_value, column="field", draw=charts.bars, name="topic", value="selected_share", title="Share selected",
+        percent=True, wrapped=True,
+    ),
+    breakdown="topic",
+    empty="There is no hard subset, or the tasks that it was chosen from are not stored.",
+)  # fmt: skip
+_OVERLAPS = Figure(
+    "hard_overlaps",
+    "What it shares with other selections",
+    "The share of the selected tasks that are also in another selection: the data set's own hard split (only its tasks "
+    "that could have been selected), earlier selections, and the selection by the panel without one of its models. If "
+    "leaving out one model changes much, the subset depends more on that model than on the tasks.",
+    (
+        *columns("field kind compared_with shared_share"),
+        *columns("n_shared n_selected n_compared", "Tasks", n_selected="here"),
+        *columns("jaccard"),
+    ),
+    overlaps,
+    empty="There is no other selection to compare with.",
+)
+
+HARD = Page(
+    "hard",
+    "Hard subset",
+    "The tasks with the lowest scores: how certain the selection is, who chose it, and how models do on it.",
+    (_SELECTIONS, _LEADERBOARD, _TASKS, _BORDER, _TOPICS, _OVERLAPS),
+)

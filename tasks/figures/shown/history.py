@@ -1,0 +1,90 @@
+"""History: how each model's score went on, what was changed on the way, and what the runs made and cost."""
+
+from typing import Any
+
+from tasks.figures import charts
+from tasks.figures.charts import Plot, by_judge_and_split
+from tasks.figures.columns import Rows, columns
+from tasks.figures.figure import Figure, Page
+
+_MOST_POINTS = 10
+"""Samplings of a model that the table lists; the CSV has all."""
+_MOST_RUNS = 200
+
+
+def going_on(rows: Rows) -> list[Plot]:
+    """A chart for each split and judge, with the models that were sampled, or judged, more than once."""
+    return by_judge_and_split([row for row in rows if row["n_points"] > 1], charts.over_time, judge="judged_by")
+
+
+def latest_points(rows: Rows) -> Rows:
+    """The last samplings of each model on each split under each judge."""
+    left: dict[Any, int] = {}
+    found = []
+    for row in reversed(rows):
+        key = row["split"], row["judged_by"], row["label"]
+        left[key] = left.get(key, 0) + 1
+        if left[key] <= _MOST_POINTS:
+            found.append(row)
+    return found[::-1]
+
+
+def by_night(rows: Rows) -> list[Plot]:
+    """A bar for each night, divided by what the calls were made for."""
+    priced = [row for row in rows if row["cost_usd"] is not None]
+    chart = charts.bars(priced, name="night", value="cost_usd", title="US dollars", colour="purpose", is_upright=True)
+    return [Plot("", chart)] if priced else []
+
+
+_HISTORY = Figure(
+    "history",
+    "Score over time",
+    "Mean score of each model from vintage to vintage, with its 95 % interval for other tasks of the same kind. "
+    "Points on one line are comparable. A line ends where the data set, model configuration, judge, template or "
+    "grading changed; a dashed line says what changed, and a step across it is not a change of the model. A red "
+    "triangle is a night in which the judge had drifted (page Judges). A model with only one judged vintage has no "
+    "line; it is in the table. The complete tasks may differ from night to night; the overview says which changes are "
+    "significant.",
+    columns(
+        "judged_by split label answered_at vintage mean_score ci_low ci_high raw_mean_score raw_ci_low "
+        "raw_ci_high change changed is_drifted n_tasks n_tasks_wanted coverage revision configuration "
+        "judge_configuration template grading",
+        judged_by="Judge",
+        label="Model",
+    ),
+    going_on,
+    listed=latest_points,
+)
+_COSTS = Figure(
+    "night_costs",
+    "Cost of each night",
+    "Cost of each night's calls in US dollars, discarded attempts included, by purpose: responses, verdicts, and "
+    "verdicts on the control sets. Calls of unknown price are not included; the table counts them.",
+    (
+        *columns("night purpose cost_usd calls failed_calls unpriced_calls"),
+        *columns(
+            "prompt_tokens cached_tokens completion_tokens", "Tokens", prompt_tokens="in", completion_tokens="out"
+        ),
+    ),
+    by_night,
+    empty="No night has made a call yet; prbench nightly and prbench serve run nights.",
+    reach="warehouse",
+)
+_RUNS = Figure(
+    "runs",
+    "Runs",
+    "All runs, latest first, and how each ended: below_bar means done, but with data quality or coverage below the "
+    "configured minimum. The run that writes the report is not listed. The cost includes discarded attempts, but not "
+    "calls of unknown price.",
+    columns("started_at night command outcome responses verdicts calls cost_usd unpriced_calls minutes run_id"),
+    is_table=True,
+    listed=lambda rows: rows[:_MOST_RUNS],
+    reach="warehouse",
+)
+
+HISTORY = Page(
+    "history",
+    "History",
+    "How each model's score changed over time, what else changed, and what the runs produced and cost.",
+    (_HISTORY, _COSTS, _RUNS),
+)

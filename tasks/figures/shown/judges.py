@@ -1,0 +1,311 @@
+"""Judges: how far they agree with people, with each other and with themselves, and whether they stay as they are."""
+
+from functools import partial
+
+from tasks.figures import charts
+from tasks.figures.charts import Plot, by_value, names_in_order, range_of
+from tasks.figures.columns import Column, Row, Rows, columns, interval
+from tasks.figures.figure import Figure, Page
+from tasks.figures.people import against_people
+from tasks.figures.shown.corrections import DECISIONS
+
+_MOST_PAIRS = 3
+"""Pairs of graders that are drawn where all of them would be too many to distinguish."""
+_CHARTED = {
+    "category": "By category of the criterion",
+    "severity": "By severity of the criterion",
+    "model": "By model",
+    "length": "By letters and digits of the response",
+    "field": "By field of the task",
+}
+_DECISIONS = ("met", "partly met", "not met")
+
+
+def agreeing(rows: Rows) -> list[Plot]:
+    """Kappa of each grader with each other as a map, and both measures with their intervals."""
+    pairs = [{**row, "pair": _pair(row)} for row in rows if not row["is_member"]]
+    if not pairs:
+        return []
+    domain = (min(0.0, *range_of(pairs, "kappa_ci_low", "macro_f1_ci_low", "kappa")), 1.0)
+    plots = [
+        Plot(title, charts.intervals(
+            pairs, label="pair", value=measure, low=f"{measure}_ci_low", high=f"{measure}_ci_high", title=title,
+            domain=domain,
+        ))
+        for measure, title in (("kappa", "Kappa"), ("macro_f1", "Macro-F1"))
+    ]  # fmt: skip
+    sides = (("grader_a", "grader_b"), ("grader_b", "grader_a"))
+    cells = [{**row, "one": row[one], "other": row[other]} for row in pairs for one, other in sides]
+    graders = sorted({cell["one"] for cell in cells})
+    if len(graders) < 3:
+        return plots
+    heat = charts.heat(
+        cells, x="other", y="one", value="kappa", title="Kappa", domain=(0, 1), across=graders, down=graders,
+        tips={"n": "criteria"},
+    )  # fmt: skip
+    return [Plot("Kappa of each pair", heat), *plots]
+
+
+def by_variant(rows: Rows) -> list[Plot]:
+    """For each variant of the rubric and each grading the macro-F1 of every judge with every person."""
+    drawn = [
+        {**row, "pair": f"{row['grader']} – {row['reference']}", "variant": f"{row['rubric']}, {row['grading']}"}
+        for row in rows
+    ]
+    low, _ = range_of(drawn, "macro_f1_ci_low", "macro_f1")
+    chart = charts.intervals(
+        drawn, label="variant", value="macro_f1", low="macro_f1_ci_low", high="macro_f1_ci_high", title="Macro-F1",
+        name="pair", names=names_in_order(drawn, "pair"), hollow="is_few", domain=(min(low, 0.0), 1.0),
+    )  # fmt: skip
+    return [Plot("", chart)]
+
+
+def confusing(rows: Rows) -> list[Plot]:
+    """Which decisions meet, as a map for each of the first pairs."""
+    titled = [{**row, "pair": f"{row['grader_a']} (rows) and {row['grader_b']} (columns)"} for row in rows]
+    drawn = names_in_order(titled, "pair")[:_MOST_PAIRS]
+    return by_value(
+        [row for row in titled if row["pair"] in drawn], "pair", charts.heat, x="says_b", y="says_a", value="share",
+        title="share", domain=(0, 1), across=_DECISIONS, down=_DECISIONS, tips={"n": "criteria"}, percent=True,
+    )  # fmt: skip
+
+
+def by_label(rows: Rows) -> list[Plot]:
+    """Under each label kappa with its interval for each of the first pairs, a chart for each kind of label."""
+    drawn = [{**row, "pair": _pair(row)} for row in rows if row["place"] <= _MOST_PAIRS]
+    low, _ = range_of(drawn, "kappa_ci_low", "kappa")
+    return [
+        Plot(title, charts.intervals(
+            of_breakdown, label="label", value="kappa", low="kappa_ci_low", high="kappa_ci_high", title="Kappa",
+            labels=sorted({row["label"] for row in of_breakdown}), name="pair", names=names_in_order(drawn, "pair"),
+            hollow="is_few", domain=(min(low, 0.0), 1.0),
+        ))
+        for breakdown, title in _CHARTED.items()
+        if (of_breakdown := [row for row in drawn if row["breakdown"] == breakdown])
+    ]  # fmt: skip
+
+
+def reliable(rows: Rows) -> list[Plot]:
+    """Alpha with its interval for each set of graders."""
+    low, _ = range_of(rows, "alpha_ci_low", "alpha")
+    chart = charts.intervals(
+        rows, label="grader_set", value="alpha", low="alpha_ci_low", high="alpha_ci_high",
+        title="Krippendorff's alpha", domain=(min(low, 0.0), 1.0),
+    )  # fmt: skip
+    return [Plot("", chart)]
+
+
+def lenient(rows: Rows) -> list[Plot]:
+    """A bar for each grader, to the right where it is more lenient than the others."""
+    title = "Says met more often than others, by"
+    return [Plot("", charts.bars(rows, name="grader", value="leniency", title=title, percent=True))]
+
+
+def favouring(rows: Rows) -> list[Plot]:
+    """A map of models and graders."""
+    known = [row for row in rows if row["favour"] is not None]
+    most = max((abs(row["favour"]) for row in known), default=0.0) or 1.0
+    chart = charts.heat(
+        known, x="grader", y="model", value="favour", title="Favour", diverging=True, domain=(-most, 0, most),
+        across=sorted({row["grader"] for row in known}), down=sorted({row["model"] for row in known}),
+        marked="is_small", tips={"difference": "difference", "n_tasks": "tasks"},
+    )  # fmt: skip
+    return [Plot("", chart)] if known else []
+
+
+def failing(rows: Rows) -> list[Plot]:
+    """A bar for each judge that failed, divided by cause."""
+    failed = [row for row in rows if row["is_failure"]]
+    chart = charts.bars(failed, name="grader", value="n", title="Failed verdicts", colour="status", whole=True)
+    return [Plot("", chart)] if failed else []
+
+
+def _pair(row: Row) -> str:
+    return f"{row['grader_a']} – {row['grader_b']}"
+
+
+_PAIR = columns("grader_a grader_b")
+_MEASURES = (
+    *columns("macro_f1 macro_f1_ci_low macro_f1_ci_high", "Macro-F1", macro_f1="Value"),
+    *columns("kappa kappa_ci_low kappa_ci_high", "Kappa", kappa="Value"),
+    *columns("agreement agreement_ci_low agreement_ci_high", "Same decision"),
+    *columns("met_share_a met_share_b n n_tasks"),
+)
+
+_AGREEMENT = Figure(
+    "judge_agreement",
+    "Agreement of graders",
+    "How often two graders agree on the criteria that both decided, over the responses of all vintages: 1 is always; "
+    "a kappa of 0 is agreement by chance. Lines are 95 % intervals for other tasks of the same kind. Partly met is a "
+    "verdict of its own, unless it is read as binary; in the shares called met it counts half. A majority always tends "
+    "to agree with its own members, so such pairs are in the table only.",
+    (*_PAIR, *columns("label"), *_MEASURES, *columns("is_member")),
+    agreeing,
+    relation="agreement_figures",
+    condition="breakdown = $breakdown and ($graders = [] or list_has_any($graders::varchar[], [grader_a, grader_b]))",
+    # People first, and last the majorities beside their own voters, who agree with them by making.
+    order="label, is_member, 'imported' not in (kind_a, kind_b), n desc, grader_a, grader_b",
+    replaced="nullif(label, '') as label",
+    given={"breakdown": "all"},
+    empty="No two graders have decided the same criteria. Configure a second judge, judge again, or import human "
+    "labels.",
+    reach="pooled",
+)
+_VARIANTS = Figure(
+    "variant_agreement",
+    "Agreement with people, by rubric and grading",
+    "Macro-F1 of each grader against imported verdicts (usually people's), for each wording of the rubric and each "
+    "grading, with 95 % intervals. The charts pool all criteria. The table also has the mean over tasks, once with "
+    "only the verdicts that occur in a task, and once with absent ones as 0, as in the published code. It is harder to "
+    "agree on three steps than on two, so do not compare gradings. A hollow dot is based on fewer than 50 criteria.",
+    (
+        *columns("rubric grading grader reference"),
+        *columns("macro_f1 macro_f1_ci_low macro_f1_ci_high", "Macro-F1, all criteria", macro_f1="Value"),
+        *columns(
+            "macro_f1_task_mean macro_f1_task_mean_absent_as_0 kappa agreement n n_tasks", agreement="Same decision"
+        ),
+    ),
+    by_variant,
+    relation="variant_agreement",
+    condition="breakdown = 'all'",
+    order="rubric <> 'original', rubric, grading, grader, reference",
+    # Sums in another order differ in the last digits.
+    replaced="replace(grading, '_', ' ') as grading, round(macro_f1_task_mean, 12) as macro_f1_task_mean, "
+    "round(macro_f1_task_mean_absent_as_0, 12) as macro_f1_task_mean_absent_as_0",
+    derived="n < 50 as is_few",
+    is_optional=True,
+    reach="pooled",
+)
+_CONFUSION = Figure(
+    "judge_confusion",
+    "Verdicts of two graders compared",
+    "The verdicts of two graders on the same criteria. On the diagonal they agree; a high share off the diagonal is a "
+    "bias: one grader says met where the other does not. Pairs with people come first.",
+    (*_PAIR, *columns("says_a says_b n share")),
+    confusing,
+    empty="No two graders have decided the same criteria.",
+    reach="pooled",
+)
+_BREAKDOWNS = Figure(
+    "judge_breakdowns",
+    "Agreement by label",
+    "Kappa of the same graders for one label at a time, with 95 % intervals. A hollow dot is based on fewer than 50 "
+    "criteria. The charts show pairs with people first, then those with most criteria; the table has all pairs.",
+    (*_PAIR, *columns("breakdown label"), *_MEASURES),
+    by_label,
+    empty="No two graders have decided the same criteria.",
+    reach="pooled",
+)
+_RELIABILITY = Figure(
+    "judge_reliability",
+    "Reliability",
+    "Krippendorff's alpha: agreement beyond chance, of all graders together, of each judge with its own repeated "
+    "verdicts, and of the members of each majority. 1 is perfect agreement, 0 is chance. Effective votes: voters whose "
+    "errors go together are worth fewer votes than their number.",
+    columns(
+        "grader_set label n_graders alpha alpha_ci_low alpha_ci_high unanimous_share n_voters effective_votes "
+        "effective_votes_ci_low effective_votes_ci_high effective_votes_is_small effective_votes_note n n_tasks"
+    ),
+    reliable,
+    relation="grader_reliability",
+    condition="breakdown = $breakdown",
+    order="label, grader_set",
+    replaced="nullif(label, '') as label",
+    given={"breakdown": "all"},
+    reach="pooled",
+)
+_LENIENCY = Figure(
+    "judge_leniency",
+    "Leniency",
+    "How much more often a grader says met than the others do on the same criteria, in percentage points: more lenient "
+    "to the right, more severe to the left. Criteria with a negative weight are included: there, met means that the "
+    "response makes the mistake.",
+    (
+        *columns("grader kind leniency"),
+        *columns("met_share others_met_share", "Called met", met_share="by it"),
+        *columns("n"),
+    ),
+    lenient,
+    relation="judge_leniency",
+    order="leniency desc, grader",
+    empty="No two graders have decided the same criteria.",
+    reach="pooled",
+)
+_FAVOURS = Figure(
+    "judge_favours",
+    "Judge bias by model",
+    "The score that a grader gives a model's responses minus the score that the other graders give them, compared with "
+    "the grader's average difference over all models: +0.05 is five points more than its leniency explains. Only "
+    "responses that both sides decided in full, of each model's latest vintage. An asterisk marks fewer than 50 "
+    "tasks. Check judges of the same family as a model with care.",
+    (
+        *columns("grader model favour difference"),
+        *columns("own_mean others_mean", "Mean score"),
+        *columns("n_tasks is_small n_responses"),
+    ),
+    favouring,
+    empty="No response has been decided in full by two graders.",
+)
+_DRIFT = Figure(
+    "judge_drift",
+    "Drift over nights",
+    "Every night each judge judges the same old responses again (its control set). The chart shows the share of "
+    "verdicts that are the same as the first ones. Below the control limit, which earlier nights determine, or below "
+    "the configured minimum, the judge has drifted (red), and the scores of that night are not comparable.",
+    (
+        *columns("grader night agreement centre lower_limit min_agreement cause kappa", agreement="Agreement"),
+        *columns("first_met_share met_share", "Called met", met_share="now"),
+        *columns("n_members n_decided n_failed n_lost"),
+    ),
+    partial(by_value, column="grader", draw=charts.control),
+    empty="No night has judged a control set yet; prbench nightly does.",
+    reach="warehouse",
+)
+_FAILURES = Figure(
+    "judge_failures",
+    "Failures by cause",
+    "Failed verdicts on the responses of this report, by cause. A failed verdict is undecided: it is never counted as "
+    "not met, and its response has no score.",
+    (
+        *columns("grader status is_failure n share n_verdicts", n="Verdicts", n_verdicts="of"),
+        Column("attempts", "Calls", "count"),
+    ),
+    failing,
+)
+
+PEOPLE = Figure(
+    "people_agreement",
+    "Agreement with people",
+    "How far each grader agrees with the pooled decisions of some people, so that who decided more counts more; beside "
+    "it the mean over the pairs, as in table 3 of the paper.",
+    (
+        *columns("grader label"), *interval("kappa", "Kappa", value="Value"),
+        *interval("macro_f1", "Macro-F1", value="Value"), *interval("agreement", "Same decision", "share", "Share"),
+        *columns("n_people n n_tasks macro_f1_task_mean kappa_pair_mean macro_f1_pair_mean is_small",
+                 n_people="People", macro_f1_task_mean="Mean over tasks: Macro-F1"),
+    ),
+    compute=lambda scope, given: against_people(scope.rows("people/people", given)),
+    given={"breakdown": "all", "people": []},
+)  # fmt: skip
+"""What `prbench judges --people` shows."""
+CRITERIA = Figure(
+    "criteria",
+    "Criteria worth a second look",
+    "Criteria that no complete response meets, that every one meets, that graders disagree on most, or whose points "
+    "correlate negatively with the rest of their task, so that their weight or sign may be wrong.",
+    columns(
+        "task_id criterion_id category weight met_share n_responses n_models rest_correlation rest_correlation_high "
+        "n_graded disagreement n_disagreeing n_reviews failed_checks judge judge_trial vintage title"
+    ),
+    given={"which": "suspect", "n_criteria": 20},
+)
+"""What `prbench criteria` shows."""
+
+JUDGES = Page(
+    "judges",
+    "Judges",
+    "Whether the judges can be trusted: how far they agree with people, with each other and with themselves, where "
+    "they disagree, and whether they drift.",
+    (_AGREEMENT, _VARIANTS, _CONFUSION, _BREAKDOWNS, _RELIABILITY, _LENIENCY, _FAVOURS, DECISIONS, _DRIFT, _FAILURES),
+    has_judging=False,
+)

@@ -1,0 +1,238 @@
+"""Length and cost: whether longer answers score higher, and what a score costs; no unknown price is shown as 0."""
+
+from functools import partial
+
+from tasks.figures import charts
+from tasks.figures.charts import Plot, by_split, listed, on_full_splits, range_of
+from tasks.figures.columns import Rows, columns, ends
+from tasks.figures.figure import Figure, Page
+from tasks.figures.shown.overview import WHOLE
+
+_UNKNOWN = "An unknown price is left out, not counted as 0."
+
+
+def score_by_cost(rows: Rows) -> list[Plot]:
+    """For each split a chart of score and cost, and one of what an answer and its judging cost."""
+    # A bar that lacks a part would look cheap.
+    priced = [row for row in rows if row["task_usd"] is not None]
+    parts = [
+        {**row, "part": part, "usd": row[column]}
+        for row in priced
+        for part, column in (("response", "answer_usd"), ("judging", "judging_usd"))
+    ]
+    return [
+        *by_split(
+            [row for row in rows if row["answer_usd"]], charts.scatter, "Score", "mean_score", x="answer_usd",
+            y="mean_score", x_title="US dollars per response, log scale", y_title="Mean score", low="ci_low",
+            high="ci_high", usd=True,
+        ),
+        *by_split(
+            parts, charts.bars, "One response and its judging", name="model", value="usd", title="US dollars per task",
+            colour="part",
+        ),
+    ]  # fmt: skip
+
+
+def missing_prices(rows: Rows) -> list[str]:
+    """Which models the chart of score and cost does not show, and why, and whose means leave answers out."""
+    known = {row["model"] for row in rows if row["answer_usd"] is not None}
+    unknown = [row["model"] for row in rows if row["model"] not in known]
+    free = [row["model"] for row in rows if row["answer_usd"] == 0]
+    partly = [row for row in rows if row["answer_usd"] is not None and row["n_unpriced_answers"]]
+    notes = [f"Not in these charts, because their price is unknown: {listed(unknown)}."] if unknown else []
+    if free:
+        why = "because they are free and a logarithmic axis has no 0"
+        notes.append(f"Not in the chart of score and cost, {why}: {listed(free)}.")
+    return notes + [
+        f"The cost of {model} is the mean over the responses of known cost; the cost of some is unknown."
+        for model in dict.fromkeys(row["model"] for row in partly)
+    ]
+
+
+def cached(rows: Rows) -> list[Plot]:
+    """What a thousand verdicts of each judge cost, and how much of its prompts came from the cache."""
+    charted = (
+        ("1,000 verdicts", "thousand_usd", "US dollars", False),
+        ("Prompts from the provider's cache", "cached_share", "Share of the prompt tokens", True),
+    )
+    return [
+        Plot(title, charts.bars(known, name="judged_by", value=column, title=axis, percent=percent))
+        for title, column, axis, percent in charted
+        if (known := [row for row in rows if row[column] is not None])
+    ]
+
+
+def spent(rows: Rows) -> list[Plot]:
+    """A bar for each model that was called, in the colours of what for."""
+    priced = [row for row in rows if row["cost_usd"]]
+    chart = charts.bars(priced, name="called_model", value="cost_usd", title="US dollars", colour="purpose")
+    return [Plot("", chart)] if priced else []
+
+
+def unpriced(rows: Rows) -> list[str]:
+    """Whose calls are not, or not all, in the cost."""
+    names = [row["called_model"] for row in rows if row["unpriced_calls"]]
+    return [f"Calls of unknown cost are not in the sums: some or all calls of {listed(names)}."] if names else []
+
+
+COSTS = Figure(
+    "costs",
+    "Score by cost",
+    "Cost of one response, on a logarithmic axis, against the mean score with its 95 % interval: up and left is "
+    f"better. Below it, the cost of judging is added. {_UNKNOWN}",
+    columns(
+        "judging split model mean_score ci_low ci_high coverage answer_usd judging_usd task_usd n_answers "
+        "n_unpriced_answers all_answers_usd"
+    ),
+    score_by_cost,
+    listed=on_full_splits,
+    notes=missing_prices,
+)
+TOKENS = Figure(
+    "answer_tokens",
+    "Tokens per response",
+    "Mean tokens of a response as the provider reported them, thinking included. The table also has prompt tokens, "
+    "length and time.",
+    (
+        *columns("split model"),
+        *columns("prompt_tokens cached_share completion_tokens reasoning_tokens", "Tokens"),
+        *columns("mean_chars_alnum latency_s n_answers n_failed"),
+    ),
+    partial(
+        by_split, draw=charts.bars, known="completion_tokens", name="model", value="completion_tokens",
+        title="Mean tokens of a response",
+    ),
+    listed=on_full_splits,
+)  # fmt: skip
+JUDGE_COSTS = Figure(
+    "judge_costs",
+    "Cost of judging",
+    "For each judge, the verdicts on the responses of this report: cost, tokens, and the share of prompt tokens that "
+    f"came from the provider's cache, which is cheaper. {_UNKNOWN}",
+    (
+        *columns("judged_by n_verdicts n_failed n_answers attempts"),
+        *columns("prompt_tokens cached_share completion_tokens", "Tokens of a verdict"),
+        *columns("thousand_usd cost_usd n_unpriced", "Cost", cost_usd="All"),
+    ),
+    cached,
+    empty="No verdict was made by a call; imported verdicts have no cost.",
+    is_table=True,
+)
+SPEND = Figure(
+    "spend",
+    "Cost of all calls",
+    "Every call of every run in this warehouse, by model and purpose. It includes other data sets and discarded "
+    "attempts.",
+    (
+        *columns("purpose called_model calls failed_calls"),
+        *columns("prompt_tokens cached_share completion_tokens", "Tokens"),
+        *columns("cost_usd unpriced_calls n_runs first_day last_day"),
+    ),
+    spent,
+    notes=unpriced,
+    reach="warehouse",
+)
+
+
+_SCORE = columns(
+    "judging split model mean_chars_alnum mean_completion_tokens mean_score ci_low ci_high is_small "
+    "n_tasks n_tasks_wanted coverage"
+)
+_CORRELATIONS = (*columns("length_in rank_correlation"), *ends("ci"), *columns("is_small"))
+LENGTHS_AND_SCORES = Figure(
+    "length_correlations",
+    "Rank correlation between response length and score",
+    "Spearman's rank correlation of length and score, of each model over its tasks, and over the models.",
+    (*columns("judging split model"), *_CORRELATIONS, *columns("n vintage", n="Tasks or models")),
+    given={"level": None},
+)
+"""What `prbench lengths` shows: both in one table."""
+
+
+def by_model(rows: Rows) -> list[Plot]:
+    """A bar for each model."""
+    return by_split(
+        [row for row in rows if row["measure"] == "chars_alnum"], charts.bars, known="rank_correlation", name="model",
+        value="rank_correlation", title="Rank correlation of length and score",
+    )  # fmt: skip
+
+
+_FIFTHS = ("1 shortest", "2", "3", "4", "5 longest")
+
+
+def by_fifth(rows: Rows) -> list[Plot]:
+    """A map for each split: a line for each model, a column for each fifth of its answers."""
+    named = [{**row, "part": _FIFTHS[row["fifth"] - 1]} for row in rows]
+    most = max((abs(bound) for bound in range_of(on_full_splits(rows), "difference")), default=0.0)
+
+    return by_split(
+        named, charts.heat, x="part", y="model", value="difference", title="Difference from the model's mean",
+        diverging=True, marked="is_small", domain=(-most, 0, most), across=_FIFTHS,
+        tips={"mean_value": "Mean score", "n_answers": "Responses", "max_chars_alnum": "Letters and digits up to"},
+    )  # fmt: skip
+
+
+LENGTHS = Page(
+    "length-and-cost",
+    "Length and cost",
+    "Whether longer responses score higher, between models and within each model, and what a score costs.",
+    (
+        Figure(
+            "length_score",
+            "Score by length",
+            "Mean length of a model's responses against its mean score, with the 95 % interval. Only letters and "
+            "digits count, since many responses are full of Markdown. Up and left is better: higher scores with less "
+            "text.",
+            _SCORE,
+            query="leaderboard",
+            given=WHOLE,
+            plots=partial(
+                by_split, draw=charts.scatter, known="mean_score", x="mean_chars_alnum", y="mean_score",
+                x_title="Mean letters and digits of a response", y_title="Mean score", low="ci_low", high="ci_high",
+            ),
+            listed=lambda rows: on_full_splits([row for row in rows if row["is_judged"]]),
+        ),
+        Figure(
+            "length_models",
+            "Do models that write more score higher?",
+            "Spearman's rank correlation of mean length and mean score over the models of one vintage: 1 means that "
+            "models ordered by length are also ordered by score, 0 that the two are unrelated. With fewer than 10 "
+            "models it is only a hint and has no interval.",
+            (*columns("judging split vintage"), *_CORRELATIONS, *columns("n", n="Models")),
+            empty="This needs at least three models of one vintage.",
+            is_table=True,
+            query="length_correlations",
+            given={"level": "models"},
+        ),
+        Figure(
+            "length_tasks",
+            "Do a model's longer responses score higher?",
+            "Spearman's rank correlation of length and score over the tasks of one model, which compares a model with "
+            "itself. Tasks differ too: a question that needs a long response may be easier or harder than others. The "
+            "table has 95 % intervals, but none for fewer than 10 tasks.",
+            (*columns("judging split model"), *_CORRELATIONS, *columns("n", n="Tasks")),
+            by_model,
+            listed=on_full_splits,
+            query="length_correlations",
+            given={"level": "tasks"},
+        ),
+        Figure(
+            "length_fifths",
+            "Score by length within a model",
+            "Each model's responses in five parts of equal size, from shortest to longest: how much the mean $score of "
+            "a part differs from the mean of all its responses. In a line that goes from orange to blue, longer "
+            "responses score higher. An asterisk marks a part with responses to fewer than 50 tasks.",
+            columns(
+                "judging split model fifth min_chars_alnum max_chars_alnum mean_value own_mean difference "
+                "n_answers n_tasks",
+                own_mean="Model's mean",
+            ),
+            by_fifth,
+            listed=on_full_splits,
+        ),
+        COSTS,
+        TOKENS,
+        JUDGE_COSTS,
+        SPEND,
+    ),
+)  # fmt: skip

@@ -1,0 +1,90 @@
+"""The overview: who leads, how surely, and what changed."""
+
+from functools import partial
+from typing import Any
+
+from tasks.figures import charts
+from tasks.figures.charts import by_value
+from tasks.figures.columns import Column, Row, Rows, columns, ends
+from tasks.figures.figure import Figure, Page
+from tasks.figures.scope import task_address
+
+WHOLE = {"breakdown": "all", "of_criteria": False}
+"""What the query of leaderboards asks for where there is no breakdown."""
+_LEADERBOARD = (
+    *columns(
+        "judging split label rank model mean_score ci_low ci_high is_small hidden_mean_score hidden_ci_low "
+        "hidden_ci_high rank_low rank_high mean_lower mean_upper n_tasks n_tasks_full n_tasks_wanted n_tasks_ranked "
+        "coverage is_below_bar n_trials met_share mean_chars_alnum answers_usd",
+        mean_chars_alnum="Characters",
+    ),
+    Column("judging_usd", "judging", "usd", "Cost"),
+)
+
+
+_CHANGES = (
+    *columns("judging model split difference"),
+    *ends("ci"),
+    *columns("p_adjusted is_significant earlier later earlier_mean later_mean n_tasks"),
+)
+
+
+_CHANGED_TASKS = columns("judging model task_id difference topic earlier later earlier_score later_score")
+
+
+def side_by_side(rows: Rows) -> list[dict[str, Any]]:
+    """The rows with the address of a page that sets the answers of then and now side by side."""
+    return [
+        dict(row) | {"address": task_address(row["task_id"], _sampling(row, "earlier"), _sampling(row, "later"))}
+        for row in rows
+    ]
+
+
+def _sampling(row: Row, which: str) -> dict[str, Any]:
+    return {"model": row["model_label"], "model_config_hash": row["model_config_hash"], "vintage": row[which]}
+
+
+LEADERBOARD = Figure(
+    "leaderboard",
+    "Leaderboard",
+    "Mean $score on each split, with its 95 % interval for other tasks of the same kind. A task's score is the "
+    "mean over its complete trials. Ranks compare models on the tasks for which every ranked model has a "
+    "complete trial, before a mean below 0 is clipped. Possible ranks are those that the intervals allow; a "
+    "model is tied with the leader if it could be first. `prbench diff` compares two models task by task, "
+    "which can find a difference between models that are tied here. A model without a score has no verdicts by "
+    "the judge. The $score of a response is $formula: $explained",
+    _LEADERBOARD,
+    given={"is_hard": None, **WHOLE},
+)
+
+OVERVIEW = Page(
+    "index",
+    "Overview",
+    "Which model scores best, how certain that is, and what the scores are based on.",
+    (
+        LEADERBOARD,
+        Figure(
+            "changes",
+            "What changed",
+            "Each model's latest vintage (or the one that this report shows) compared with its previous comparable "
+            "one, by the same judge, on the tasks with a complete trial in both. A difference is significant if its "
+            "p-value, corrected for all rows (Holm), is at most 0.05; the interval is not corrected.",
+            _CHANGES,
+            partial(by_value, column="split", draw=charts.intervals, value="difference", title="Difference", zero=True),
+            empty="No model has two vintages to compare. That takes two vintages that the same judge decided in the "
+            "same way, with tasks that have a complete trial in both.",
+            is_table=True,
+        ),
+        Figure(
+            "changed_tasks",
+            "Where it changed",
+            "The tasks behind each significant change: for each model the ten that changed most in the same direction. "
+            "A task's link shows the earlier and the latest responses side by side, with flipped verdicts marked.",
+            _CHANGED_TASKS,
+            empty="There is no significant change.",
+            is_table=True,
+            listed=side_by_side,
+        ),
+    ),
+    template="index.html",
+)

@@ -1,0 +1,239 @@
+"""What models and people say of tasks and rubrics: labels of tasks, and reviews of criteria."""
+
+from tasks.figures import charts
+from tasks.figures.charts import Plot, by_value, names_in_order, range_of
+from tasks.figures.columns import Column, Rows, columns, ends, interval
+from tasks.figures.figure import Figure, Page
+
+_PAIR = columns("kind annotator compared_with", kind="Kind of label")
+_TRUST = (
+    "Lines are 95 % intervals for other tasks of the same kind; there is none where fewer than 5 tasks differ. A "
+    "hollow dot rests on fewer than 50 tasks. "
+    "Agreement with the released labels says how far the annotated ones can be trusted where none are released."
+)
+
+
+_MEASURES = tuple(
+    column for name in ("precision", "recall", "f1", "jaccard") for column in interval(name, name.capitalize())
+)
+_NUMBERS = columns("n_annotated n_compared_with n_both n_tasks")
+
+
+def by_kind(rows: Rows) -> list[Plot]:
+    """For each kind of label a chart: under each label or average a dot with its interval for each comparison."""
+    return by_value(
+        rows, "kind", charts.intervals, label="label", value="f1", low="f1_ci_low", high="f1_ci_high", title="F1",
+        hollow="is_small", name="comparison", names=names_in_order(rows, "comparison"), domain=(0.0, 1.0),
+    )  # fmt: skip
+
+
+ANNOTATIONS = Page(
+    "annotations",
+    "Annotations",
+    "The labels that models gave tasks (prbench annotate), and how far they agree with released labels and with each "
+    "other.",
+    (
+        Figure(
+            "annotators",
+            "Annotators",
+            "How many tasks each annotator labelled. Breakdowns use the annotators' labels for tasks to which the data "
+            "set gives none of the kind.",
+            (
+                *columns(
+                    "kind annotator n_tasks n_annotations n_failed n_released n_used cost_usd", kind="Kind of label"
+                ),
+            ),
+            is_table=True,
+            reach="pooled",
+        ),
+        Figure(
+            "annotation_agreement",
+            "Agreement on average",
+            "F1 of the annotator's labels beside the released ones, or beside another annotator's. The micro average "
+            f"pools all labels, the macro average is the mean over labels. {_TRUST}",
+            (*_PAIR, Column("label", "Average"), *_MEASURES, *_NUMBERS),
+            by_kind,
+            reach="pooled",
+            query="annotations/agreement",
+            given={"is_average": True},
+        ),
+        Figure(
+            "annotation_labels",
+            "Agreement on each label",
+            f"The same for each label. {_TRUST}",
+            (*_PAIR, Column("label", "Label"), *_MEASURES, *_NUMBERS),
+            by_kind,
+            reach="pooled",
+            query="annotations/agreement",
+            given={"is_average": False},
+        ),
+    ),
+    has_judging=False,
+    needs="task_annotations",
+)
+
+
+_MOST_LISTED = 100
+_OUTCOMES = {
+    "graders": "Disagreement of graders on the criterion",
+    "people": "Disagreement of people with the criterion",
+}
+
+
+def agreeing(rows: Rows) -> list[Plot]:
+    """The share of agreement with its interval, over all criteria and under each label."""
+    first = [row for row in rows if row["population_id"] == rows[0]["population_id"]]
+    low, _ = range_of(first, "ci_low", "agreeing_share")
+    return by_value(
+        first, "breakdown", charts.intervals, label="label", value="agreeing_share", hollow="is_small", percent=True,
+        title="Criteria that people agree with", domain=(min(low, 0.8), 1.0),
+    )  # fmt: skip
+
+
+def populations(rows: Rows) -> list[str]:
+    """What the shares are estimated for, and which of them are drawn."""
+    sizes = {row["population_id"]: row["n_population"] for row in rows if row["n_population"] is not None}
+    listed = " and ".join(f"{size:,} criteria" for size in sizes.values())
+    more = "; the charts show the first" if len(sizes) > 1 else ""
+    return [f"Estimated for {listed}{more}."] if sizes else []
+
+
+def passing(rows: Rows) -> list[Plot]:
+    """A map of reviewers and checks."""
+    by_models = [row for row in rows if row["kind"] == "model"]
+    if not by_models:
+        return []
+    chart = charts.heat(
+        by_models, x="review_check", y="reviewer", value="pass_share", title="Share that passes", domain=(0, 1),
+        across=sorted({row["review_check"] for row in by_models}), down=names_in_order(by_models, "reviewer"),
+        tips={"n_criteria": "criteria"}, percent=True,
+    )  # fmt: skip
+    return [Plot("Checks by models", chart)]
+
+
+def predicting(rows: Rows) -> list[Plot]:
+    """For each kind of disagreement the difference of its rates, a dot for each reviewer and check."""
+    known = [row for row in rows if row["difference"] is not None]
+    low, high = range_of(known, "difference_ci_low", "difference_ci_high", "difference")
+    found = {title: [row for row in known if row["outcome"] == name] for name, title in _OUTCOMES.items()}
+    return [
+        Plot(title, charts.intervals(
+            of_outcome, label="review_check", value="difference", low="difference_ci_low", high="difference_ci_high",
+            title="Rate where the check fails, minus where it passes", name="reviewer", hollow="is_small",
+            labels=sorted({row["review_check"] for row in of_outcome}), names=names_in_order(known, "reviewer"),
+            domain=(min(low, 0.0), max(high, 0.0)),
+        ))
+        for title, of_outcome in found.items()
+        if of_outcome
+    ]  # fmt: skip
+
+
+def too_few(rows: Rows) -> list[str]:
+    """How many checks have no figure, and why."""
+    n_unknown = sum(row["auc"] is None for row in rows)
+    if not n_unknown:
+        return []
+    return [
+        f"No figure for {n_unknown} of {len(rows)}: fewer than 5 tasks have a criterion that fails the check (or "
+        "passes it), or fewer than 5 criteria are disagreed on (or agreed on)."
+    ]
+
+
+_AGREEMENT = Figure(
+    "review_agreement",
+    "Agreement of people with criteria",
+    "The share of criteria that people call well-constructed, accurate and relevant to the task, estimated for all "
+    "criteria that the samples were drawn from: a criterion counts by one over its probability of being sampled, and "
+    "with several reviewers by the share of them who agree. Lines are 95 % intervals for other tasks of the same kind. "
+    "A hollow dot is based on fewer than 50 tasks, or on few that differ; below 5 there is no interval.",
+    (
+        *columns("breakdown label agreeing_share"),
+        *ends("ci", "share"),
+        *columns("unweighted_share is_small n_criteria n_reviews n_tasks n_population"),
+    ),
+    agreeing,
+    empty="No person has reviewed a sampled criterion. prbench export review writes a sheet.",
+    notes=populations,
+    reach="pooled",
+)
+_REVIEWERS = Figure(
+    "reviewer_agreement",
+    "Agreement of reviewers",
+    "How often reviewers of the same criteria decide alike in a check: two of them, or all together. Kappa and alpha "
+    "are agreement beyond chance: 1 is always, 0 is chance. #2 marks a second repetition.",
+    (
+        *columns("review_check reviewer_a reviewer_b"),
+        *columns("agreement agreement_ci_low agreement_ci_high", "Same decision"),
+        *columns("kappa kappa_ci_low kappa_ci_high", "Kappa", kappa="Value"),
+        *columns("alpha alpha_ci_low alpha_ci_high", "Krippendorff's alpha", alpha="Value", alpha_ci_low="from",
+                 alpha_ci_high="to"),
+        *columns("n n_tasks"),
+    ),
+    is_table=True,
+    relation="reviewer_agreement",
+    order="review_check <> 'agree', review_check, reviewer_b is not null, reviewer_a, reviewer_b",
+    reach="pooled",
+)  # fmt: skip
+_CHECKS = Figure(
+    "review_checks",
+    "Criteria that pass",
+    "The share of reviewed criteria that pass each check of each reviewer. Models check how a criterion is written: "
+    "whether it is atomic (asks for one thing), objective, self-contained, consistent with the rest of its rubric, and "
+    "not given away by the request.",
+    (*columns("reviewer kind review_check pass_share n_criteria n_tasks n_trials", n_trials="Repetitions"),),
+    passing,
+    reach="pooled",
+)
+_PREDICTIONS = Figure(
+    "review_predictions",
+    "What checks predict",
+    "How often graders disagree on criteria that fail a check, minus how often on those that pass it; the same for "
+    "people who disagree with a criterion. Right of 0 the check finds what causes disagreement. An AUC of 0.5 is "
+    "chance, 1 a check that finds every disagreement and nothing else. Lines are 95 % intervals over tasks, each by "
+    "itself: of many checks some exclude 0 by chance. A hollow dot is based on few tasks or few criteria.",
+    (
+        *columns("outcome reviewer review_check failing_rate passing_rate difference", outcome="Disagreement of"),
+        *ends("difference_ci"),
+        *interval("odds_ratio", "Odds ratio", value="Value"),
+        *interval("auc", "AUC", value="Value"),
+        *columns("is_small n_criteria n_failing n_tasks"),
+    ),
+    predicting,
+    relation="review_predictions",
+    order="outcome, reviewer, auc desc nulls last, review_check",
+    empty="No reviewed criterion has verdicts of two graders, or both a person's and a model's review.",
+    notes=too_few,
+    reach="pooled",
+)
+_OBJECTIONS = Figure(
+    "review_objections",
+    "Criteria with objections",
+    "Criteria that a person disagrees with or that fail a check, those with the most objections first, with the "
+    "reasons and what verdicts say of the same criterion: never or always met, graders disagree, or suspect, since its "
+    "points correlate negatively with the rest of its task.",
+    columns("task_id title severity reviewer review_check explanation better_wording findings"),
+    given={"n_criteria": None},
+    is_table=True,
+    listed=lambda rows: rows[:_MOST_LISTED],
+    empty="No criterion has an objection.",
+    reach="pooled",
+)
+
+FAILURES = Figure(
+    "review_failures",
+    "Failed reviews",
+    "Reviews by models that failed, by cause.",
+    columns("reviewer status n", n="Reviews"),
+    is_optional=True,
+)
+"""What `prbench reviews` shows beside the others."""
+
+REVIEWS = Page(
+    "reviews",
+    "Reviews",
+    "How good the rubrics are: whether people agree with their criteria, which criteria fail the checks of models, and "
+    "whether such criteria cause disagreement.",
+    (_AGREEMENT, _REVIEWERS, _CHECKS, _PREDICTIONS, _OBJECTIONS),
+    has_judging=False,
+    needs="criterion_reviews",
+)

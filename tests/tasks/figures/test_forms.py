@@ -1,0 +1,121 @@
+"""Every figure has the same cells on a page, in a terminal, in JSON, CSV and Excel, and as a data frame."""
+
+import csv
+import html
+import io
+import json
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+
+from flows.cli.output import show
+from tasks.config.job import Job
+from tasks.exports.board_files import write_board
+from tasks.figures.columns import MISSING, with_values
+from tasks.figures.registry import FIGURES, figure_of
+from tasks.figures.rendering import as_csv, as_text
+from tasks.figures.scope import Scope, open_scope
+from tasks.report.rendering.drawn import table
+from tasks.rules.errors import UsageError
+from tasks.rules.records import Table
+from tasks.rules.text.cells import as_before
+from warehouse import Warehouse
+
+pytestmark = pytest.mark.slow
+GIVEN: dict[str, dict[str, Any]] = {
+    "people_agreement": {"people": ["lawyers"]},
+    "weakness_candidates": {"model": "alder-large"},
+    "debiased_differences": {"first": "alder-large", "others": ["birch-2", "cedar-mini"]},
+}
+"""What figures need that show nothing by themselves."""
+
+
+@pytest.fixture(scope="module")
+def scope(world_job: Job) -> Iterator[Scope]:
+    with ExitStack() as stack:
+        yield open_scope(world_job, stack.enter_context(Warehouse(world_job.warehouse).reader()))
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_has_the_same_cells_in_six_forms(
+    name: str, scope: Scope, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    figure, given = FIGURES[name], GIVEN.get(name, {})
+    rows = scope.rows_of(figure, given)
+    if not rows:
+        return
+    names = list(rows[0])
+
+    # For people: each cell of the page stands in the terminal, where both ends of an interval share one.
+    page = re.findall(r"<td [^>]*>(.*?)</td>", str(table(name, figure.columns, rows)), re.DOTALL)
+    on_page = [html.unescape(re.sub(r"<[^>]+>", "", each)) for each in page]
+    n_columns = len(with_values(figure.columns, rows))
+    terminal = as_text(figure.columns, rows)
+    assert len(on_page) == n_columns * len(rows)
+    assert len(terminal.cells) == len(rows)
+    for place, cells in enumerate(terminal.cells):
+        expected = on_page[place * n_columns : (place + 1) * n_columns]
+        assert {each for each in expected if each != MISSING} <= {
+            *cells,
+            *(part for c in cells for part in c.split(" to ")),
+        }
+
+    # For machines: all columns, under the same names, with the same values.
+    show(names, [list(row.values()) for row in rows], "json")
+    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(rows, default=str))
+    heading, *lines = csv.reader(io.StringIO(as_csv(names, rows)))
+    assert heading == names
+    assert [[as_before(each) for each in line] for line in lines] == [
+        [plain(value) for value in row.values()] for row in rows
+    ]
+    write_board(scope.job, Table(names, [tuple(row.values()) for row in rows]), tmp_path / "figure.xlsx", name=name)
+    book = openpyxl.load_workbook(tmp_path / "figure.xlsx")
+    (top, *below) = book.worksheets[0].iter_rows(values_only=True)
+    assert list(top[2:]) == names
+    assert [[alike(each) for each in line[2:]] for line in below] == [
+        [alike(each) for each in row.values()] for row in rows
+    ]
+    if figure.compute is None:
+        frame = scope.reader.arrow(scope.query_of(figure, given))
+        assert [{key: plain(value) for key, value in row.items()} for row in frame.to_pylist()] == [
+            {key: plain(value) for key, value in row.items()} for row in rows
+        ]
+
+
+def plain(value: Any) -> str:
+    """A value as CSV has it, before a spreadsheet's mark."""
+    match value:
+        case None:
+            return ""
+        case list():
+            return json.dumps(value, ensure_ascii=False)
+        case datetime():
+            return value.astimezone(UTC).isoformat()
+        case _:
+            return str(value)
+
+
+def alike(value: Any) -> Any:
+    """A value as far as a spreadsheet keeps it: about 15 digits, no time zone, no lists and no empty text."""
+    match value:
+        case bool():
+            return value
+        case int() | float():
+            return round(value, 9)
+        case list():
+            return ", ".join(map(str, value)) or None
+        case datetime():
+            return value.replace(tzinfo=None, microsecond=0)
+        case _:
+            return value or None
+
+
+def test_an_unknown_figure_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(UsageError, match=r"there is no figure leaderbord .did you mean `leaderboard`"):
+        figure_of("leaderbord")

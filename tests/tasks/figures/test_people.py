@@ -1,0 +1,110 @@
+"""Agreement with people: pooled over their decisions, against figures from the raw pairs of decisions."""
+
+import random
+from collections.abc import Callable
+from statistics import fmean
+from typing import Any
+
+import pytest
+from sklearn.metrics import cohen_kappa_score, f1_score
+
+from tasks.figures.people import against_people
+from tasks.figures.queries import filled
+from tests.builders import REVISION, admitted, criterion, response, verdict
+from warehouse import Reader
+
+N_TASKS, N_CRITERIA = 60, 2
+Rows = dict[str, list[dict[str, Any]]]
+Cell = tuple[int, int]
+SIZES = {"p1": 120, "p2": 120, "p3": 9, "p4": 1}
+NOISE = {"judge": 0.25, "p1": 0.1, "p2": 0.1, "p3": 0.6, "p4": 0.0}
+GIVEN = {"benchmark": "prbench", "revision": REVISION, "breakdown": "all", "people": list(SIZES), "graders": []}
+
+
+def found_by(reader: Reader, **other: Any) -> list[dict[str, Any]]:
+    return against_people(reader.rows(filled("people/people", GIVEN | other)))
+
+
+def decisions() -> dict[str, dict[Cell, float]]:
+    """What each grader decided; two people on all 120 criteria, one on nine, and one on a single one."""
+    dice = random.Random(4)
+    cells = [(task, place) for task in range(N_TASKS) for place in range(N_CRITERIA)]
+    truth = {cell: float(dice.random() < 0.6) for cell in cells}
+    return {
+        grader: {
+            cell: 1.0 - truth[cell] if dice.random() < noise else truth[cell]
+            for cell in cells[: SIZES.get(grader, 120)]
+        }
+        for grader, noise in NOISE.items()
+    }
+
+
+def rows_of(decided: dict[str, dict[Cell, float]]) -> Rows:
+    names = [f"t{task:02d}" for task in range(N_TASKS)]
+    answers = [response(name) for name in names]
+    rubrics = [[criterion(name, place, 5) for place in range(N_CRITERIA)] for name in names]
+    tables: Rows = dict(admitted(names))
+    for task_row in tables["task_rows"]:
+        task_row["n_criteria"] = N_CRITERIA
+    tables |= {"responses": answers, "criteria": [each for rubric in rubrics for each in rubric]}
+    tables["verdicts"] = [
+        verdict(
+            answers[task], rubrics[task][place], value, judge=grader,
+            source="judged" if grader == "judge" else "imported",
+        )
+        for grader, of_grader in decided.items()
+        for (task, place), value in of_grader.items()
+    ]  # fmt: skip
+    return tables
+
+
+def pairs_of(first: dict[Cell, float], second: dict[Cell, float]) -> list[tuple[float, float]]:
+    return [(first[cell], second[cell]) for cell in first if cell in second]
+
+
+@pytest.fixture
+def reader(published: Callable[[Rows], Reader]) -> Reader:
+    return published(rows_of(decisions()))
+
+
+def test_the_decisions_of_all_people_are_pooled_so_that_one_of_a_single_criterion_hardly_counts(reader: Reader) -> None:
+    decided = decisions()
+    of_pairs = [pairs_of(decided["judge"], decided[person]) for person in SIZES]
+    pooled = [pair for pairs in of_pairs for pair in pairs]
+    mine, theirs = zip(*pooled, strict=True)
+    (found,) = [row for row in found_by(reader) if row["grader"] == "judge"]
+
+    assert (250, 4, 4, 60) == tuple(found[name] for name in ("n", "n_people", "n_pairs", "n_tasks"))
+    assert found["macro_f1"] == pytest.approx(f1_score(mine, theirs, average="macro"))
+    assert found["kappa"] == pytest.approx(cohen_kappa_score(mine, theirs))
+    assert found["agreement"] == pytest.approx(fmean(a == b for a, b in pooled))
+    each = [f1_score(*zip(*pairs, strict=True), average="macro") for pairs in of_pairs]
+    assert found["macro_f1_pair_mean"] == pytest.approx(fmean(each))
+    assert abs(found["macro_f1_pair_mean"] - found["macro_f1"]) > 0.05
+
+
+def test_people_with_each_other_are_pooled_too_and_each_pair_counts_once(reader: Reader) -> None:
+    decided = decisions()
+    names = list(SIZES)
+    of_pairs = [pairs_of(decided[a], decided[b]) for a in names for b in names if a < b]
+    mine, theirs = zip(*(pair for pairs in of_pairs for pair in pairs), strict=True)
+    (found,) = [row for row in found_by(reader) if row["grader"] == "(people with each other)"]
+
+    assert (120 + 2 * 9 + 3 * 1, 4, 6) == tuple(found[name] for name in ("n", "n_people", "n_pairs"))
+    assert found["macro_f1"] == pytest.approx(f1_score(mine, theirs, average="macro"))
+    assert found["kappa"] == pytest.approx(cohen_kappa_score(mine + theirs, theirs + mine))
+
+
+def test_every_measure_has_an_interval_over_tasks_around_it(reader: Reader) -> None:
+    for row in found_by(reader):
+        for name in ("kappa", "macro_f1", "agreement"):
+            assert row[f"{name}_ci_low"] < row[name] < row[f"{name}_ci_high"]
+        assert not row["is_small"]
+
+
+def test_one_judge_can_be_asked_for_and_one_person_among_them(reader: Reader) -> None:
+    assert ["judge"] == [row["grader"] for row in found_by(reader, graders=["judge"])]
+    (found,) = found_by(reader, graders=["p2"])
+    assert ("(people with each other)", 120 + 9 + 1, 3, 4) == tuple(
+        found[name] for name in ("grader", "n", "n_pairs", "n_people")
+    )

@@ -1,0 +1,64 @@
+"""What is written into a query arrives in the database as it was, whatever it is."""
+
+from collections import Counter
+
+import duckdb
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sql
+from tasks.figures.queries import Rows, filled, literal
+from tasks.figures.shown import PAGES
+from tests.tasks.report.made_up.attacks import ATTACKS
+
+# DuckDB keeps no NUL in a string; the contracts store none.
+texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
+finite = st.floats(allow_nan=False, allow_infinity=False)
+values = st.one_of(texts, st.sampled_from(ATTACKS), st.integers(-(2**31), 2**31), finite, st.booleans(), st.none())
+connection = duckdb.connect()
+
+
+@given(values)
+def test_a_literal_is_read_as_the_value(value: object) -> None:
+    ((found,),) = connection.execute(f"select {literal(value)}").fetchall()
+
+    assert (type(found), found) == (type(value), value)
+
+
+@given(st.lists(texts, min_size=1))
+def test_a_list_is_read_as_the_list(listed: list[str]) -> None:
+    assert connection.execute(f"select {literal(listed)}").fetchall() == [(listed,)]
+
+
+@given(st.lists(st.tuples(texts, texts), min_size=1, max_size=5))
+def test_rows_are_joined_as_a_table(rows: list[tuple[str, str]]) -> None:
+    found = connection.execute(f"from {literal(Rows(tuple(rows), 2))} as given (a, b)").fetchall()
+
+    assert found == rows
+
+
+def test_no_rows_are_a_table_without_rows() -> None:
+    relation = connection.execute(f"select a, b from {literal(Rows((), 2))} as given (a, b)")
+
+    assert [column[0] for column in relation.description or []] == ["a", "b"]
+    assert relation.fetchall() == []
+
+
+def test_a_query_that_asks_for_what_is_not_given_is_refused() -> None:
+    with pytest.raises(KeyError, match="revision"):
+        filled("overview/last_checks", {"benchmark": "prbench"})
+
+
+def test_a_value_that_looks_like_a_place_is_not_filled_again() -> None:
+    text = filled("overview/last_checks", {"benchmark": "$revision", "revision": "$benchmark"})
+
+    assert "benchmark = '$revision' and dataset_revision = '$benchmark'" in text
+
+
+def test_a_figure_has_the_only_query_of_its_name() -> None:
+    files = [path.stem for path in (sql.FOLDER / "figures").glob("*.sql") if path.stem not in {"shared", "scope"}]
+    names = Counter(name for file in files for name in sql.queries(f"figures/{file}"))
+    figures = [figure for page in PAGES for figure in page.figures if not figure.relation]
+
+    assert [] == [figure.name for figure in figures if not figure.query and names[figure.name] != 1]

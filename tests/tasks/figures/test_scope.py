@@ -1,0 +1,110 @@
+"""What a report is about, and under which names."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flows.report import write_report
+from tasks.config.job import Job
+from tasks.figures.scope import _labelled, open_scope
+from tests.builders import row
+from tests.tasks.report.made_up.contenders import NIGHTS
+from tests.tasks.report.made_up.editions import edition_of
+from tests.tasks.report.made_up.samplings import PEOPLE, Sampling, rows_by_table
+from warehouse import Warehouse
+
+IMPORTED = {**PEOPLE, "source": "imported"}
+PARTS = (("vintage", "{}"), ("model_config_hash", "{:.8}"))
+few = st.sampled_from(["a", "a base", "base", "b", "a (2)", "", "none"])
+rows = st.lists(st.tuples(few, few, few), unique=True, max_size=8)
+
+
+@given(rows)
+def test_labels_are_unique_and_begin_with_the_name(found: list[tuple[str, str, str]]) -> None:
+    given_rows = [dict(zip(("model", "vintage", "model_config_hash"), row, strict=True)) for row in found]
+
+    labelled = _labelled(given_rows, "entry", "model", PARTS)
+
+    labels = [row["entry"] for row in labelled]
+    assert len(set(labels)) == len(labels)
+    assert all(row["entry"].startswith(row["model"]) for row in labelled)
+    assert [{name: row[name] for name in given_rows[0]} for row in labelled] == given_rows if given_rows else True
+
+
+def test_samplings_and_configurations_of_one_model_are_told_apart_by_what_differs() -> None:
+    found = [
+        {"model": "gpt", "vintage": vintage, "model_config_hash": configuration}
+        for vintage, configuration in [("base", "0123456789ab"), ("night", "0123456789ab"), ("night", "ba9876543210")]
+    ]
+
+    assert [row["entry"] for row in _labelled(found, "entry", "model", PARTS)] == [
+        "gpt base", "gpt night 01234567", "gpt night ba987654",
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("vintage", "nights"), [(None, {"base", NIGHTS[-1]}), ("all", {"base", *NIGHTS})])
+def test_the_latest_samplings_are_shown_unless_asked(world_job: Job, vintage: str | None, nights: set[str]) -> None:
+    with Warehouse(world_job.warehouse).reader() as reader:
+        edition = open_scope(world_job, reader, vintage)
+
+    assert {entry["vintage"] for entry in edition.entries} == nights
+    assert edition.main == world_job.settings.judges[0].label
+
+
+def test_after_a_new_template_the_judge_as_configured_comes_first(world_job: Job) -> None:
+    with Warehouse(world_job.warehouse).reader() as reader:
+        edition = open_scope(world_job, reader)
+        (now,) = [each for each in edition.judgings if each["judging"] == edition.main]
+        # What was judged more under an earlier template stands before it.
+        before = {**now, "template_hash": "an earlier one", "judging": "strict-judge template an earli"}
+        changed = replace(edition, judgings=(before, *edition.judgings))
+
+        assert changed.main == edition.main == "strict-judge"
+
+
+@pytest.mark.long
+def test_a_report_of_one_model_names_no_other(world_job: Job, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("narrow")
+    write_report(world_job.model_copy(update={"named_models": ("elm-chat",)}), folder)
+
+    board = (folder / "prbench/figures/leaderboard.csv").read_text(encoding="utf-8")
+    assert "elm-chat" in board
+    assert "birch-2" not in board
+
+
+def resampled(judge: str, *vintages: str, **other: Any) -> list[Sampling]:
+    """What a judge decided on a model that was sampled in several vintages, a day apart, worse each time."""
+    days = {"base": 0, "n1": 86_400, "n2": 2 * 86_400}
+    return [Sampling(each, days[each], (1, 1, 1, each == "base"), "cedar", judge, other=other) for each in vintages]
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        (resampled("eva", "base", **IMPORTED), ({"judge"}, {"n1"})),
+        # Nobody else is known to label; what another judge saw last is no vintage of the first one's board.
+        (resampled("elsewhere", "base", **IMPORTED), ({"judge", "elsewhere"}, {"n1"})),
+        (resampled("second", "base"), ({"judge", "second"}, {"n1"})),
+        (resampled("second", "n2"), ({"judge", "second"}, {"n1", "n2"})),
+    ],
+    ids=["people who label", "an imported judge", "a judge that saw less", "a judge that saw more"],
+)
+def test_the_latest_vintage_is_that_of_the_first_judge_and_people_who_label_are_no_judges(
+    tmp_path: Path, others: list[Sampling], expected: tuple[set[str], set[str]]
+) -> None:
+    tables = rows_by_table([*resampled("judge", "base", "n1"), *others])
+    edition = edition_of(tmp_path, {**tables, "labellers": [row("labellers", judge="eva", import_batch="a-sheet")]})
+
+    assert expected == ({each["judge"] for each in edition.judgings}, {each["vintage"] for each in edition.entries})
+
+
+def test_people_who_label_are_shown_where_nobody_else_judged(tmp_path: Path) -> None:
+    tables = rows_by_table(resampled("eva", "base", **IMPORTED))
+    edition = edition_of(tmp_path, {**tables, "labellers": [row("labellers", judge="eva", import_batch="a-sheet")]})
+
+    assert [("eva", "cedar")] == [(edition.main, entry["entry"]) for entry in edition.entries]
