@@ -76,11 +76,6 @@ class Drifted:
     cause: str
 
     @property
-    def met_change(self) -> float:
-        """How much more often it calls the same criteria met than at first: above 0 it has become more lenient."""
-        return self.met_share - self.first_met_share
-
-    @property
     def line(self) -> str:
         """What was found, in one line."""
         below = f"the configured {self.min_agreement:.1%}" if self.cause == BAR else f"the limit {self.lower_limit:.1%}"

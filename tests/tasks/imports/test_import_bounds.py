@@ -1,7 +1,6 @@
 """What an import reads lies in its folder, is a regular file, and does not unpack to far more than its size."""
 
 import os
-import shutil
 import socket
 import struct
 import tracemalloc
@@ -39,13 +38,6 @@ def ingested(tmp_path_factory: pytest.TempPathFactory) -> Job:
     job = job_on(write_jsonl(folder / "finance.jsonl", [good_row("t1"), good_row("t2")]), folder / "warehouse")
     ingest(job)
     return job
-
-
-@pytest.fixture
-def job(ingested: Job, tmp_path: Path) -> Job:
-    """The same on a copy of the warehouse, to add to."""
-    copy = Path(shutil.copytree(ingested.warehouse, tmp_path / "warehouse"))
-    return ingested.model_copy(update={"warehouse": copy, "is_quiet": True})
 
 
 @pytest.fixture

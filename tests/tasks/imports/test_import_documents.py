@@ -1,7 +1,6 @@
 """Responses that are documents: named in a table, or by the names of a folder's files."""
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,13 +29,6 @@ def ingested(tmp_path_factory: pytest.TempPathFactory) -> Job:
     job = job_on(write_jsonl(folder / "finance.jsonl", rows), folder / "warehouse")
     ingest(job)
     return job
-
-
-@pytest.fixture
-def job(ingested: Job, tmp_path: Path) -> Job:
-    """The same on a copy of the warehouse, to add to."""
-    copy = Path(shutil.copytree(ingested.warehouse, tmp_path / "warehouse"))
-    return ingested.model_copy(update={"warehouse": copy, "is_quiet": True})
 
 
 @pytest.fixture

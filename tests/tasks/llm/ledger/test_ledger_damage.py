@@ -148,20 +148,26 @@ def test_every_call_in_what_is_left_of_a_cut_file_is_recovered(
     assert f"{len(after)} calls were recovered" in said
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_damage_to_the_log_of_a_killed_run_is_told_and_what_came_before_it_is_kept(
-    seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    running, killed = tmp_path / "running", tmp_path / "killed"
+def killed_in_a_run(folder: Path, n_calls: int) -> tuple[Path, Path]:
+    """The folder of a ledger with some calls, and a copy of it as a kill would have left it."""
+    running, killed = folder / "running", folder / "killed"
 
     async def fill() -> None:
         ledger = Ledger(running)
-        for number in range(60):
+        for number in range(n_calls):
             await ledger.record(entry(number))
         shutil.copytree(running, killed)
         ledger.close()
 
     asyncio.run(fill())
+    return running, killed
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_damage_to_the_log_of_a_killed_run_is_told_and_what_came_before_it_is_kept(
+    seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    running, killed = killed_in_a_run(tmp_path, 60)
     path, log = killed / "calls.sqlite", killed / "calls.sqlite-wal"
     assert log.stat().st_size > 50 * PAGE
     hit(log, seed, 1 + seed, first=0 if seed else 40)
@@ -175,16 +181,7 @@ def test_damage_to_the_log_of_a_killed_run_is_told_and_what_came_before_it_is_ke
 
 
 def test_a_log_that_ends_in_a_cut_off_commit_is_no_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    running, killed = tmp_path / "running", tmp_path / "killed"
-
-    async def fill() -> None:
-        ledger = Ledger(running)
-        for number in range(30):
-            await ledger.record(entry(number))
-        shutil.copytree(running, killed)
-        ledger.close()
-
-    asyncio.run(fill())
+    _, killed = killed_in_a_run(tmp_path, 30)
     log = killed / "calls.sqlite-wal"
     with log.open("r+b") as file:
         file.truncate(log.stat().st_size - 1000)
