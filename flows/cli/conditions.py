@@ -24,7 +24,7 @@ _FIGURES = {
 @command("split", "model", "judge", "vintage", "hard", "score", output=SHOWS, texts={
     "score": "Score to use.  [default: the benchmark's primary score, and by category its score for single categories]",
     "model": "Only this model: the name that its conditions share, or a label (repeatable).",
-    "vintage": "Only this vintage, or `all`.  [default: the latest of each comparison]",
+    "vintage": "Only this vintage, or `all`.  [default: the latest of each model]",
 })  # fmt: skip
 @click.option("--flips", "n_flips", type=click.IntRange(min=0), default=3, show_default=True, metavar="N",
               help="Number of criteria to show that gain most points, and that lose most, for each "
