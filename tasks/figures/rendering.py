@@ -26,13 +26,19 @@ class TextTable:
 
 
 def as_text(columns: Sequence[Column], rows: Rows) -> TextTable:
-    """The table of a figure for a terminal: the cells of a page, both ends of an interval in one."""
+    """The table of a figure for a terminal: the cells of a page, an interval in one.
+
+    Both ends of an interval share a cell, and so does the value that stands before them under the same heading.
+    """
     parts: list[list[Column]] = []
     for column in with_values(columns, rows):
-        if parts and any(column.name == parts[-1][-1].name.removesuffix(low) + high for low, high in _ENDS):
-            parts[-1].append(column)
-        else:
+        if not parts or not any(column.name == parts[-1][-1].name.removesuffix(low) + high for low, high in _ENDS):
             parts.append([column])
+            continue
+        parts[-1].append(column)
+        if len(parts) > 1 and len(parts[-2]) == 1 and column.group and parts[-2][0].group == column.group:
+            interval = parts.pop()
+            parts[-1] += interval
     intervals = [place for place, part in enumerate(parts) if len(part) > 1]
     return TextTable(
         [_heading(part) for part in parts],
@@ -47,8 +53,13 @@ def _heading(part: Sequence[Column]) -> str:
 
 
 def _cell(part: Sequence[Column], row: Mapping[str, Any]) -> str:
-    ends = list(dict.fromkeys(cell(column, row) for column in part))
-    return " to ".join(ends) if ends[0] != MISSING else ends[-1]
+    *value, low, high = [MISSING, *(cell(column, row) for column in part)][-3:]
+    if len(part) == 1:
+        return high
+    span = " to ".join(dict.fromkeys([low, high])) if low != MISSING else high
+    if len(part) == 2:
+        return span
+    return value[0] if span == MISSING else f"{value[0]} ({span})"
 
 
 def as_csv(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:

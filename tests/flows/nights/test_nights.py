@@ -83,7 +83,7 @@ def test_nights_without_a_change_alarm_nobody(nights: Nights) -> None:
 def test_the_leaderboard_ranks_the_latest_vintages_together_and_shows_all_when_asked(nights: Nights) -> None:
     def shown(*options: str) -> list[tuple[str, str, int]]:
         rows = nights.world.command.json("leaderboard", "--warehouse", "data", *options)
-        return [(row["model"], row["vintage"], row["rank"]) for row in rows]
+        return [(row["model_label"], row["vintage"], row["rank"]) for row in rows]
 
     assert shown() == [("pinned", "base", 1), ("fresh", "2026-11-04", 2)]
     assert shown("--vintage", "2026-11-02") == [("fresh", "2026-11-02", 1)]

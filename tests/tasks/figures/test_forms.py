@@ -63,7 +63,7 @@ def test_a_figure_has_the_same_cells_in_six_forms(
         expected = on_page[place * n_columns : (place + 1) * n_columns]
         assert {each for each in expected if each != MISSING} <= {
             *cells,
-            *(part for c in cells for part in c.split(" to ")),
+            *(part for c in cells for part in re.split(r" to | \(|\)", c)),
         }
 
     # For machines: all columns, under the same names, with the same values.
