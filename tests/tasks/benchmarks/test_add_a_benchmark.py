@@ -151,9 +151,9 @@ def test_leaderboards_are_cut_by_what_it_declares(world: World, capsys: pytest.C
         model: fmean(scores_of(model, row, about="decisions")["from_worst"] for row in ROWS) for model in (EVEN, ODD)
     }
 
-    assert by_meeting == pytest.approx({(row["meeting"], row["model"]): row["mean_score"] for row in rows})
+    assert by_meeting == pytest.approx({(row["label"], row["model"]): row["mean_score"] for row in rows})
     assert decisions == pytest.approx(
-        {row["model"]: row["mean_score"] for row in parts if row["category"] == "decisions"}
+        {row["model"]: row["mean_score"] for row in parts if row["label"] == "decisions"}
     )
 
 
