@@ -152,9 +152,7 @@ def test_leaderboards_are_cut_by_what_it_declares(world: World, capsys: pytest.C
     }
 
     assert by_meeting == pytest.approx({(row["label"], row["model"]): row["mean_score"] for row in rows})
-    assert decisions == pytest.approx(
-        {row["model"]: row["mean_score"] for row in parts if row["label"] == "decisions"}
-    )
+    assert decisions == pytest.approx({row["model"]: row["mean_score"] for row in parts if row["label"] == "decisions"})
 
 
 def test_weight_classes_say_what_is_critical(world: World, capsys: pytest.CaptureFixture[str]) -> None:
