@@ -15,12 +15,12 @@ BUDGETS = {
     2156, "sql/report": 376, "sql/staging": 1858, "sql/steps": 391, "sql/warehouse": 89, "tasks": 177,
     "tasks/aggregate": 92, "tasks/alerts": 413, "tasks/analyses": 787, "tasks/benchmarks": 764, "tasks/bundles":
     404, "tasks/cascade": 171, "tasks/certify": 545, "tasks/check": 148, "tasks/compare": 729, "tasks/config": 574,
-    "tasks/console": 147, "tasks/dataset": 418, "tasks/drift": 202, "tasks/exports": 1314, "tasks/figures": 2443,
+    "tasks/console": 147, "tasks/dataset": 418, "tasks/drift": 202, "tasks/exports": 1314, "tasks/figures": 2451,
     "tasks/hard_subset": 298, "tasks/imports": 2267, "tasks/judge": 633, "tasks/llm": 3245, "tasks/maintain": 377,
     "tasks/measures": 359, "tasks/plan": 500, "tasks/prompts": 31, "tasks/report": 3774, "tasks/results": 212,
     "tasks/rules": 2221, "tasks/run": 1206, "tasks/sample": 83, "tasks/stopping": 186, "tests": 381,
     "tests/benchmarks": 2291, "tests/expectations": 138, "tests/faults": 2334, "tests/flows": 7361, "tests/golden":
-    207, "tests/mutants": 252, "tests/tasks": 26119, "tests/warehouse": 1915, "warehouse": 2240,
+    207, "tests/mutants": 252, "tests/tasks": 26117, "tests/warehouse": 1915, "warehouse": 2240,
     "warehouse/samples": 4,
 }  # fmt: skip
 """Folder of two levels -> its code lines at most: comments, docstrings and blank lines cost nothing, a line of more
