@@ -5,7 +5,7 @@ from typing import Any
 
 from tasks.config.job import Job
 from tasks.llm.embedded import is_embedded
-from tasks.rules.text.numbers import rank_notes
+from tasks.rules.text.numbers import rank_notes, some
 
 Record = dict[str, Any]
 OFFICIAL_HARD = "official hard"
@@ -130,4 +130,4 @@ def _on_intervals(records: Sequence[Record]) -> list[str]:
 
 
 def _models(records: Sequence[Record], is_one_judge: bool) -> str:
-    return ", ".join(sorted({r["model"] if is_one_judge else f"{r['model']} ({r['judge']})" for r in records}))
+    return some(sorted(r["model"] if is_one_judge else f"{r['model']} ({r['judge']})" for r in records))

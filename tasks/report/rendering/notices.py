@@ -8,7 +8,7 @@ from typing import Any, Literal
 from tasks.figures.scope import Scope
 from tasks.figures.shown.overview import LEADERBOARD
 from tasks.llm.embedded import is_embedded
-from tasks.rules.text.numbers import counted
+from tasks.rules.text.numbers import counted, some
 from tasks.rules.verdict import TERNARY_AS_BINARY
 
 
@@ -30,8 +30,6 @@ def facts(scope: Scope) -> list[tuple[str, str, str]]:
     ]
 
 
-_NAMED = 4
-"""So many names stand in a notice; of the others it says how many they are."""
 _GRAVE_SHARE = 0.1
 """Where more than this of the answers or verdicts failed, what is left may not be like what is lost."""
 Level = Literal["bad", "warn", "good"]
@@ -64,7 +62,7 @@ def _embedded(scope: Scope) -> Iterable[Notice]:
     settings = scope.job.settings
     judges = {judging["judge"] for judging in scope.judgings}
     if found := [judge.label for judge in settings.judges if is_embedded(judge.name) and judge.label in judges]:
-        text = f"{_some(found)} is the embedded model, far too small to judge: scores only show that all works."
+        text = f"{some(found)} is the embedded model, far too small to judge: scores only show that all works."
         yield Notice("bad", text, "judges.html")
 
 
@@ -78,7 +76,7 @@ def _answers(scope: Scope) -> Iterable[Notice]:
         text = "No response has been judged yet, so there are no scores; run `prbench judge`."
         yield Notice("bad", text, "tasks.html")
     elif unjudged:
-        yield Notice("warn", f"Not judged yet, so without scores: {_some(unjudged)}.", "tasks.html")
+        yield Notice("warn", f"Not judged yet, so without scores: {some(unjudged)}.", "tasks.html")
     for row in rows:
         if row["n_failed"] > _GRAVE_SHARE * row["n_answers"]:
             lost = _of(row["n_failed"], row["n_answers"], "response")
@@ -112,7 +110,7 @@ def _hiding(scope: Scope) -> Iterable[Notice]:
             if is_known
             else ", and it is not known whether failed judge calls count as decisions"
         )
-        yield Notice("warn", f"Verdicts of {judge} on {_some(models)} were imported{said}.", "judges.html")
+        yield Notice("warn", f"Verdicts of {judge} on {some(models)} were imported{said}.", "judges.html")
 
 
 def _narrowed(scope: Scope) -> Iterable[Notice]:
@@ -143,7 +141,7 @@ def _changed(scope: Scope) -> Iterable[Notice]:
                 f"(corrected p {_p(row['p_adjusted'])}, {counted(row['n_tasks'], 'task')})"
             )
     for (model, verb, earlier), found in splits.items():
-        text = f"{model} {verb} since {earlier} {_some(found)}."
+        text = f"{model} {verb} since {earlier} {some(found)}."
         yield Notice("bad" if verb == "fell" else "good", text, "#changes")
 
 
@@ -155,7 +153,7 @@ def _quality(scope: Scope) -> Iterable[Notice]:
     for level, policy in kinds:
         rows = [row for row in failed if (row["severity"] == "warn") == (level == "warn")]
         if names := [f"{row['check_name']} ({row['n_failed']} of {row['n_evaluated']})" for row in rows]:
-            text = f"Failed data checks ({policy}), {counted(len(names), 'check')}: {_some(names)}"
+            text = f"Failed data checks ({policy}), {counted(len(names), 'check')}: {some(names)}"
             yield Notice(level, f"{text}; {refused}." if refused and level == "bad" else f"{text}.", "data.html")
         elif refused and level == "bad":
             yield Notice("warn", f"{refused}.", "data.html")
@@ -169,17 +167,15 @@ def _coverage(scope: Scope) -> Iterable[Notice]:
     asked = {judging["judging"] for judging in called if judging["judge"] in configured} or {scope.main}
     judged = [row for row in rows if row["coverage"] and not row["is_own_hard"]]  # of the others `_answers` speaks
     if low := [row for row in judged if row["is_below_bar"] and row["judging"] in asked]:
-        names = dict.fromkeys(f"{row['model']} by {row['judging']}" for row in low)
+        names = some(f"{row['model']} by {row['judging']}" for row in low)
         bar = f"{scope.job.settings.coverage.min:.0%}"
-        text = f"Coverage below {bar}, so the scores are based on only part of a split: {_some(list(names))}."
+        text = f"Coverage below {bar}, so the scores are based on only part of a split: {names}."
         yield Notice("warn", text, "#leaderboard")
     if parts := [row for row in rows if row["n_tasks_skipped"]]:
-        names = dict.fromkeys(
-            f"{row['model']} ({row['n_tasks']} of {counted(row['n_tasks_wanted'], 'task')})" for row in parts
-        )
+        names = some(f"{row['model']} ({row['n_tasks']} of {counted(row['n_tasks_wanted'], 'task')})" for row in parts)
         text = (
             "Scores on a random part of the tasks, since all comparisons of the model are settled; their intervals "
-            f"allow for that: {_some(list(names))}."
+            f"allow for that: {names}."
         )
         yield Notice("warn", text, "#leaderboard")
     if any(row["n_tasks"] > 1 and row["is_small"] is None for row in rows):
@@ -187,13 +183,8 @@ def _coverage(scope: Scope) -> Iterable[Notice]:
         yield Notice("warn", text, "#leaderboard")
 
 
-def _some(names: list[str]) -> str:
-    more = [f"and {len(names) - _NAMED} more"] if len(names) > _NAMED else []
-    return ", ".join([*names[:_NAMED], *more])
-
-
 def _words(statuses: Iterable[str]) -> str:
-    return _some([status.replace("_", " ") for status in statuses])
+    return some([status.replace("_", " ") for status in statuses])
 
 
 def _of(n: int, n_all: int, what: str) -> str:

@@ -32,7 +32,7 @@ def true_minus(text: str) -> str:
 
 
 _NAMED = 4
-"""So many models are named; of the others a note says how many they are."""
+"""So many names stand in a note; of the others it says how many they are."""
 Rows = Sequence[Mapping[str, Any]]
 
 
@@ -53,12 +53,12 @@ def rank_notes(boards: Sequence[Rows]) -> Iterator[str]:
         if row["rank"] is None and row["mean_score"] is not None
     ]
     if compared or below:
-        of = f" ({_some(compared)})" if compared else ""
-        so = f", so a higher score can stand below: {_some(below)}" if below else ""
+        of = f" ({some(compared)})" if compared else ""
+        so = f", so a higher score can stand below: {some(below)}" if below else ""
         yield f"Ranks compare only the tasks with a complete trial for every ranked model{of}{so}."
     if unranked:
         yield (
-            f"No rank: {_some(unranked)}. Ranked is who has a score on at least half as many tasks as the model with "
+            f"No rank: {some(unranked)}. Ranked is who has a score on at least half as many tasks as the model with "
             "the most, and on tasks that all ranked models have."
         )
 
@@ -69,7 +69,8 @@ def _is_below_lower(row: Mapping[str, Any], board: Rows) -> bool:
     return any(each["mean_score"] < row["mean_score"] for each in above)
 
 
-def _some(names: Iterable[str]) -> str:
+def some(names: Iterable[str]) -> str:
+    """Return the first of some names, each once, and how many more there are."""
     listed = list(dict.fromkeys(names))
     more = [f"and {len(listed) - _NAMED} more"] if len(listed) > _NAMED else []
     return ", ".join([*listed[:_NAMED], *more])

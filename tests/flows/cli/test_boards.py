@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from flows.cli.leaderboard_notes import notes_on
 from tasks.rules.text.numbers import number
 from tests import builders
 from tests.builders import admitted, criterion, response, verdict, written
@@ -69,6 +70,13 @@ def test_a_figure_below_the_bar_and_a_small_one_are_marked_and_explained(asked: 
     assert "Few tasks: fewer than 50 tasks, or few that differ: the interval may be too narrow." in shown
 
 
+def test_a_note_names_a_few_models_and_counts_the_others(tmp_path: Path) -> None:
+    rows = [{"judge": "j", "model": f"m{number}", "is_judged": False, "is_small": False} for number in range(9)]
+    assert notes_on(builders.job_on("sample", tmp_path), rows) == [
+        "Not judged on a split by this judge: m0, m1, m2, m3, and 5 more"
+    ]
+
+
 def test_what_clipping_hides_who_has_no_verdict_and_which_ranks_are_possible_is_shown(
     uneven: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -80,7 +88,7 @@ def test_what_clipping_hides_who_has_no_verdict_and_which_ranks_are_possible_is_
 
     assert (below["mean_score"], below["ci_low"], below["ci_high"]) == (0, 0, 0)
     mean, low, high = (number(below[f"raw_{name}"]) for name in ("mean_score", "ci_low", "ci_high"))
-    assert all(f" {cell} │" in line["below"] for cell in (mean, f"{low} to {high}"))
+    assert f" {mean} ({low} to {high}) │" in line["below"]
     assert "A mean below 0 is shown as 0; ranks and `prbench diff` compare the unclipped means." in shown
     assert [(1, 1, 1), (2, 2, 3), (2, 2, 3), (None, None, None)] == [
         tuple(rows[model][name] for name in ("rank", "rank_low", "rank_high"))

@@ -28,7 +28,7 @@ def test_each_model_has_its_score_by_the_judge_by_labels_alone_and_debiased(aske
     assert rows[0]["labels_alone"] == pytest.approx(expected.alone)
     assert rows[0]["judge_score"] == pytest.approx(expected.judge_score)
     said = asked("leaderboard", "--debiased")
-    assert f"{expected.debiased:.3f} │ {rows[0]['debiased_ci_low']:.3f} to" in said
+    assert f"{expected.debiased:.3f} ({rows[0]['debiased_ci_low']:.3f} to" in said
 
 
 @pytest.mark.slow
