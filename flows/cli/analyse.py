@@ -108,7 +108,7 @@ def reviews(context: Context, n_criteria: int) -> int:
         "criteria": ("review_objections", {"n_criteria": n_criteria}),
     }, nothing="No criterion has been reviewed yet.")  # fmt: skip
     if found:
-        say_missing(found["agreement"], found["predictions"])
+        say_missing(row["is_small"] is None for row in (*found["agreement"], *found["predictions"]))
         if reference := load_benchmark(job.settings.benchmark).review_reference:
             click.echo(f"The benchmark's paper: {reference.value:.3f} ({reference.source})")
     return 0

@@ -3,7 +3,7 @@
 import click
 from click.core import ParameterSource
 
-from flows.cli.figures import shown
+from flows.cli.figures import say_missing, shown
 from flows.cli.options import SHOWS, Context, command
 from flows.cli.output import show_json
 
@@ -105,8 +105,7 @@ def judges(context: Context, by: str | None, people: tuple[str, ...]) -> int:
     if not by:
         parts["leniency"] = ("judge_leniency", {})
     found = shown(context, job, parts, nothing="No criterion has been decided by two graders yet.")
-    if any(pair["agreement"] is None for pair in found.get("pairs", ())):
-        click.echo("Some figures are missing; `prbench aggregate` computes them.")
+    say_missing(pair["agreement"] is None for pair in found.get("pairs", ()))
     return 0
 
 

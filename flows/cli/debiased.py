@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import click
 
-from flows.cli.figures import Part, shown
+from flows.cli.figures import Part, say_missing, shown
 from flows.cli.options import Context
 
 _HOW = "`prbench export labelling sheet.csv --for {}` writes a sheet of verdicts to label"
@@ -43,6 +43,8 @@ def _show(
     if unknown is not None:
         raise UsageError(f"{unknown}: --debiased compares models; no such model; known: {', '.join(known) or 'none'}")
     found = shown(context, job, part, nothing=nothing, vintage=context.arguments.vintage, score=score, is_hard=is_hard)
+    value = "debiased_difference" if names else "debiased"
+    say_missing(row[value] is None and row["no_figure"] is None for row in found.get("", ()))
     if without := [row for row in found.get("", ()) if row["no_figure"]]:
         label = min(row.get("label") or "" for row in without)
         wanted = f'"{label}"' if label else "leaderboard"

@@ -11,6 +11,8 @@ from flows.cli.options import Context, command
 from flows.cli.output import FORMATS, show, show_json, show_nothing, show_table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tasks.config.job import Job
     from tasks.figures.columns import Column, Rows
     from tasks.figures.figure import Figure
@@ -89,9 +91,9 @@ def show_columns(columns: "Sequence[Column]", rows: "Rows", title: str | None = 
         click.echo(f"Judge: {judgings.pop()}")
 
 
-def say_missing(*parts: "Rows") -> None:
-    """Say so where an interval is not computed yet."""
-    if any("is_small" in row and row["is_small"] is None for rows in parts for row in rows):
+def say_missing(are_missing: "Iterable[bool]") -> None:
+    """Say so where a figure is not computed yet."""
+    if any(are_missing):
         click.echo("Some figures are missing; `prbench aggregate` computes them.")
 
 
@@ -158,7 +160,7 @@ def figure(
         if by:
             is_board = "of_criteria" in shows.given
             given |= chosen(scope, Choice(by=by, is_hard=is_hard))[1] if is_board else {"breakdown": by}
-        if shape == "parquet" and shows.compute is None:
+        if shape == "parquet":
             from flows.cli.sql import write_parquet
             from tasks.console import exact
 
