@@ -106,7 +106,7 @@ async def _asked(job: Job, analysis: Analysis, what: str, retry_failed: bool) ->
 
     def is_missing() -> bool:
         with Warehouse(job.warehouse).reader() as reader:
-            return any(analysis.missing(job, reader, retry_failed=retry_failed).values())
+            return analysis.lacks_items(job, reader, retry_failed=retry_failed)
 
     if not await asyncio.to_thread(is_missing):
         return []

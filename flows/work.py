@@ -92,8 +92,7 @@ def _has_no_report(job: Job, _: Reader, __: bool) -> bool:
 def _has_items(analysis: Analysis) -> Question:
     """Whether analysts are to be asked about something, or are configured otherwise than when they were last asked."""
     return lambda job, reader, retry_failed: (
-        any(analysis.missing(job, reader, retry_failed=retry_failed).values())
-        or bool(analysis.changed_analysts(job, reader))
+        analysis.lacks_items(job, reader, retry_failed=retry_failed) or bool(analysis.changed_analysts(job, reader))
     )
 
 
@@ -105,7 +104,7 @@ def _has_capabilities(job: Job, reader: Reader, retry_failed: bool) -> bool:
     """Whether something is to be described, named, grouped or measured; the flow refuses a job that is not ready."""
     refuse_unready(job)
     return (
-        any(any(each.missing(job, reader, retry_failed=retry_failed).values()) for each in (PHRASES, EMBEDDINGS, NAMES))
+        any(each.lacks_items(job, reader, retry_failed=retry_failed) for each in (PHRASES, EMBEDDINGS, NAMES))
         or any(trees_to_grow(job, reader))
         or bool(nodes_to_name(job, reader))
         or any(stale_analyses(reader, wanted_tasks(job, reader).key))

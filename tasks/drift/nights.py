@@ -47,7 +47,8 @@ async def judge_control_set(job: Job) -> StageReport:
     if job.night is None or job.settings.drift.verdicts == 0:
         return report
     warehouse = Warehouse(job.warehouse)
-    wanted, missing, conversations = await asyncio.to_thread(_plan, job, job.night)
+    with warehouse.reader() as reader:
+        wanted, missing, conversations = await asyncio.to_thread(_plan, job, job.night, reader)
     totals = Counter(member["model"] for each in missing for member in each.members)
     if totals:
         with progress(report.stage, totals, is_quiet=job.is_quiet):
@@ -68,21 +69,18 @@ def lacks_verdicts(job: Job, reader: Reader) -> bool:
     """Return whether a night lacks a control set, or verdicts on one, failed ones that may pass included."""
     if job.night is None or job.settings.drift.verdicts == 0:
         return False
-    return lacks_control_set(job, wanted_tasks(job, reader), reader) or any(
-        each.members or each.newly_lost for each in _plan(job, job.night)[1]
-    )
+    wanted, missing, _ = _plan(job, job.night, reader)
+    return lacks_control_set(job, wanted, reader) or any(each.members or each.newly_lost for each in missing)
 
 
-def _plan(job: Job, night: str) -> tuple[WantedTasks, list[_Missing], dict[str, Conversation]]:
+def _plan(job: Job, night: str, reader: Reader) -> tuple[WantedTasks, list[_Missing], dict[str, Conversation]]:
     """The wanted tasks, what each control set lacks, and the conversations of the members to judge."""
-    with Warehouse(job.warehouse).reader() as reader:
-        wanted = wanted_tasks(job, reader)
-        found = []
-        for judging, set_id in control_sets(job, wanted, reader):
-            if set_id is not None:
-                parameters = {"set_id": set_id, "night": night, "again": [*PASSING, LOST]}
-                found.append((set_id, judging, reader.rows(sql.read("questions/drift/members"), parameters)))
-        conversations = conversations_of(reader, wanted, (row["task_id"] for _, _, rows in found for row in rows))
+    wanted, found = wanted_tasks(job, reader), []
+    for judging, set_id in control_sets(job, wanted, reader):
+        if set_id is not None:
+            parameters = {"set_id": set_id, "night": night, "again": [*PASSING, LOST]}
+            found.append((set_id, judging, reader.rows(sql.read("questions/drift/members"), parameters)))
+    conversations = conversations_of(reader, wanted, (row["task_id"] for _, _, rows in found for row in rows))
     return wanted, [_missing(*each, conversations) for each in found], conversations
 
 

@@ -1,6 +1,5 @@
 """How far graders agree with people: the decisions of all people pooled, and beside it the mean of the pairs."""
 
-import math
 from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.rules.statistics.agreement import agreement_intervals, kappa, macro_f1, raw_agreement
-from tasks.rules.statistics.intervals import few_to_rest_on
+from tasks.rules.statistics.intervals import few_to_rest_on, known
 
 Row = dict[str, Any]
 _MEASURES = {"kappa": kappa, "macro_f1": macro_f1, "agreement": raw_agreement}
@@ -41,7 +40,7 @@ def _figures(counts: Sequence[Row]) -> Row:
     intervals = agreement_intervals(tasks[:, None], *_MEASURES.values())
     found: Row = {}
     for (name, measure), ((low, high),) in zip(_MEASURES.items(), intervals, strict=True):
-        found |= {name: _known(measure(pooled)), f"{name}_ci_low": _known(low), f"{name}_ci_high": _known(high)}
+        found |= {name: known(measure(pooled)), f"{name}_ci_low": known(low), f"{name}_ci_high": known(high)}
     people = {row["person"] for row in counts}
     people |= {row["pair_grader"] for row in counts if row["pair_grader"] != row["grader"]}
     of_tasks = macro_f1(tasks)
@@ -69,7 +68,3 @@ def _mean(values: NDArray[np.float64]) -> float | None:
     """The mean of those that are defined."""
     defined = values[~np.isnan(values)]
     return float(defined.mean()) if len(defined) else None
-
-
-def _known(value: Any) -> float | None:
-    return None if math.isnan(value) else float(value)

@@ -53,11 +53,12 @@ def _heading(part: Sequence[Column]) -> str:
 
 
 def _cell(part: Sequence[Column], row: Mapping[str, Any]) -> str:
-    *value, low, high = [MISSING, *(cell(column, row) for column in part)][-3:]
-    if len(part) == 1:
-        return high
-    span = " to ".join(dict.fromkeys([low, high])) if low != MISSING else high
-    if len(part) == 2:
+    cells = [cell(column, row) for column in part]
+    if len(cells) == 1:
+        return cells[0]
+    *value, low, high = cells
+    span = high if low in {MISSING, high} else f"{low} to {high}"
+    if not value:
         return span
     return value[0] if span == MISSING else f"{value[0]} ({span})"
 

@@ -102,7 +102,7 @@ class Scope:
 
     @cached_property
     def values(self) -> dict[str, Any]:
-        """What the queries below `sql/report/` may ask for, by name."""
+        """What the queries below `sql/figures/` may ask for, by name."""
         expectations = all_expectations(self.benchmark.invariants)
         return {
             "score": self.score or self.benchmark.primary_score.score_name,

@@ -148,6 +148,10 @@ class Analysis:
             for analyst in self.analysts(job)
         }
 
+    def lacks_items(self, job: Job, reader: Reader, *, retry_failed: bool = False) -> bool:
+        """Whether an analyst is to be asked about anything."""
+        return any(self.missing(job, reader, retry_failed=retry_failed).values())
+
     def changed_analysts(self, job: Job, reader: Reader) -> list[dict[str, Any]]:
         """The rows of `analysts` for those that are configured otherwise than when they were last asked."""
         key = {"benchmark": job.settings.benchmark, "purpose": self.stage}

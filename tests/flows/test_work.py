@@ -106,16 +106,9 @@ def test_each_stage_of_a_run_has_work_until_it_was_done_and_so_has_the_run(tmp_p
 @pytest.mark.slow
 def test_a_night_that_has_ended_has_work_while_a_control_set_lacks_verdicts(tmp_path: Path) -> None:
     with FaultServer() as server:
-        at = {"name": "hosted_vllm/m", "api_base": server.api_base}
-        settings = {"models": [{**at, "label": "a"}], "judges": [{**at, "label": "judge"}]}
-        job = job_on(
-            "sample",
-            tmp_path / "data",
-            **settings,
-            limits={"attempts": 1},
-            drift={"verdicts": 5},
-            report={"enabled": False},
-        )
+        at = {"name": "hosted_vllm/m", "api_base": server.api_base, "label": "a"}
+        settings = {"limits": {"attempts": 1}, "drift": {"verdicts": 5}, "report": {"enabled": False}}
+        job = job_on("sample", tmp_path / "data", models=[at], judges=[at], **settings)
         for _, work in STEPS:
             work(job)
         night = job.model_copy(update={"night": "2026-11-22"})
