@@ -22,7 +22,7 @@ from tasks.rules.conversation import judge_prompt
 from tasks.run.judgings import Judging
 from tasks.run.run_context import open_run_context
 from tasks.run.writing import StageReport
-from tests.builders import admitted, criterion, job_on, response, row, written
+from tests.kit import admitted, criterion, job_on, response, row, written
 
 T = TypeVar("T")
 CRITERIA = 17

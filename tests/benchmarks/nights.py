@@ -32,10 +32,10 @@ from tasks.maintain import upkeep
 from tasks.run.run_context import LEDGER
 from tasks.run.writing import StageReport
 from tests.benchmarks.bench import table
-from tests.builders import good_row, job_on, write_jsonl
 from tests.faults.answers import Answer, is_judging, well_behaved
 from tests.faults.content import Request
 from tests.faults.server import FaultServer
+from tests.kit import good_row, job_on, write_jsonl
 from tests.tasks.dataset.rows import hub_criterion
 from tests.tasks.run.runs import judged, prepared, sampled
 from warehouse import Warehouse

@@ -18,7 +18,7 @@ from tasks.report.build import build
 from tests.benchmarks.bench import Clock, Figures, in_process_of_its_own, table
 from tests.benchmarks.figures import Figure, keeping_parser, report
 from tests.benchmarks.synthetic import REVISION, Size, add_night, made_up
-from tests.builders import job_on
+from tests.kit import job_on
 from tests.tasks.report.browser import browsing, chromium, visiting
 from warehouse import Warehouse
 

@@ -30,7 +30,7 @@ from tasks.sample import plan_samples
 from tests.benchmarks.bench import in_process_of_its_own, table
 from tests.benchmarks.figures import Figure, keeping_parser, report
 from tests.benchmarks.synthetic import copy_rows
-from tests.builders import good_row
+from tests.kit import good_row
 from tests.tasks.dataset.rows import hub_criterion
 from tests.tasks.run.runs import prepared
 from warehouse import Warehouse

@@ -15,7 +15,7 @@ from tasks.aggregate import aggregate
 from tests.benchmarks.bench import Clock, in_process_of_its_own, table
 from tests.benchmarks.figures import Figure, keeping_parser, report
 from tests.benchmarks.synthetic import Size, made_up
-from tests.builders import job_on
+from tests.kit import job_on
 from tests.warehouse.parts import forget_parts
 from warehouse import Warehouse
 

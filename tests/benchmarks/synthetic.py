@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 
 from tasks.benchmarks.prbench import SCORES, SEVERITIES
-from tests.builders import row
+from tests.kit import row
 from warehouse import Warehouse
 from warehouse.columns import COLUMNS
 from warehouse.tables import TABLES

@@ -19,7 +19,7 @@ from flows.recorded import UNRECORDED
 from flows.server.project_server import Server
 from tests.faults.server import FaultServer
 from tests.flows.prefect_server import serving_prefect
-from tests.sharing import shared_folder
+from tests.kit import shared_folder
 
 PROJECT = Path(__file__).parents[2]
 PRBENCH = Path(sys.executable).with_name("prbench")

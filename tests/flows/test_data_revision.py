@@ -15,8 +15,8 @@ from tasks.compare.pairs import question_of
 from tasks.config.job import DataRevision, Job
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
-from tests.builders import good_row, write_jsonl
 from tests.flows.conftest import Run
+from tests.kit import good_row, write_jsonl
 
 
 def job_of(folder: Path, dataset: str) -> Job:

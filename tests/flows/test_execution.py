@@ -13,8 +13,8 @@ from flows.cli.main import main
 from flows.execution import execute
 from tasks.llm.ledger.ledger import Ledger
 from tasks.run.writing import StageReport
-from tests.builders import job_on, rows_in
 from tests.flows.conftest import Run
+from tests.kit import job_on, rows_in
 from warehouse import Warehouse
 
 

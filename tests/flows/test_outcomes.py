@@ -10,7 +10,7 @@ import pytest
 from flows.recorded import about, artifact_key, message_of, state_of, tags_of, warehouse_name
 from flows.run.outcomes import ENDINGS, outcome_of
 from tasks.run.writing import StageReport
-from tests.builders import job_on
+from tests.kit import job_on
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,9 @@ from tasks.aggregate import aggregate
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.report.build import Written
-from tests.builders import job_on
 from tests.flows.conftest import PROJECT, Command
 from tests.flows.prefect_server import browser
+from tests.kit import job_on
 from tests.tasks.run.runs import prepared
 
 pytestmark = pytest.mark.slow

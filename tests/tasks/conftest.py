@@ -11,8 +11,8 @@ from tasks.bundles.stores import Store
 from tasks.check import check
 from tasks.ingest import ingest
 from tasks.run.writing import StageReport
-from tests.builders import admitted, criterion, job_on, response, verdict, write_jsonl, written
 from tests.faults.server import FaultServer
+from tests.kit import admitted, criterion, job_on, response, verdict, write_jsonl, written
 from tests.tasks.aggregate.scores_oracle import World, random_world
 from tests.tasks.bundles.memory import memory_store
 from tests.tasks.check.bad_rows import all_rows

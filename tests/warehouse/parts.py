@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sql
-from tests.builders import rows_in
+from tests.kit import rows_in
 from warehouse import Warehouse
 from warehouse.listing import begin
 from warehouse.parts import PartStore

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.builders import response, row
+from tests.kit import response, row
 from tests.warehouse.conftest import Start
 from tests.warehouse.parts import named, published, put, standing, stored, without_models
 from warehouse import Warehouse, compaction

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import sql
-from tests.builders import SHARED_DATA, row, rows_in
+from tests.kit import SHARED_DATA, row, rows_in
 from warehouse import Reader, Warehouse
 from warehouse.columns import COLUMNS
 from warehouse.tables import TABLES

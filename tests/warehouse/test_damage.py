@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.builders import response, row, rows_in, verdict
+from tests.kit import response, row, rows_in, verdict
 from tests.warehouse.parts import without_marts, without_models
 from warehouse import Warehouse, WarehouseError
 from warehouse.columns import COLUMNS

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import strategies as st
 
-from tests.builders import at, response, row
+from tests.kit import at, response, row
 from tests.warehouse.parts import Row, as_facts, published, put, standing, stored, without_models
 from warehouse import Warehouse
 from warehouse.build import build

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sql
-from tests.builders import at, response, row, rows_in
+from tests.kit import at, response, row, rows_in
 from tests.warehouse.conftest import Start
 from tests.warehouse.parts import named
 from warehouse import Warehouse, WarehouseError
@@ -259,7 +259,7 @@ def test_a_reader_sees_one_consistent_state_at_any_instant(warehouse: Warehouse,
 
 PUBLISH_OWN = """
 import sys
-from tests.builders import row
+from tests.kit import row
 from warehouse import Warehouse
 
 warehouse = Warehouse(sys.argv[1])

@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from tests.builders import row
+from tests.kit import row
 from warehouse import Warehouse
 
 

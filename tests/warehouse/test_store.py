@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from tests.builders import at, one_line, response, row
+from tests.kit import at, one_line, response, row
 from tests.warehouse.conftest import Start
 from warehouse import Warehouse, WarehouseError
 from warehouse.tables import TABLES
@@ -97,7 +97,7 @@ def test_a_disk_that_refuses_is_told_in_one_line(tmp_path: Path) -> None:
 
 WRITE_FOR_EVER = """
 import os, sys
-from tests.builders import response
+from tests.kit import response
 from warehouse import Warehouse
 
 warehouse = Warehouse(sys.argv[1])

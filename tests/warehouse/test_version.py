@@ -3,7 +3,7 @@
 import duckdb
 import pytest
 
-from tests.builders import row
+from tests.kit import row
 from tests.warehouse.parts import published, put
 from warehouse import Warehouse, WarehouseError, WarehouseOutdated, refuse_other_version
 from warehouse.files import read_sealed, write_sealed

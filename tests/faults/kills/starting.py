@@ -149,7 +149,7 @@ def _prepared() -> Path:
     from tasks.assemble import assemble
     from tasks.check import check
     from tasks.ingest import ingest
-    from tests.builders import job_on
+    from tests.kit import job_on
 
     folder = Path(tempfile.mkdtemp(prefix="prepared-"))
     atexit.register(shutil.rmtree, folder)

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders import rows_in
 from tests.faults.answers import Answer, Behaviour, is_judging, well_behaved
 from tests.faults.content import Request
 from tests.faults.kills import Run, Stages, configured, recorded, started_stages, tables
 from tests.faults.server import FaultServer
+from tests.kit import rows_in
 from tests.warehouse.parts import forget_parts
 from warehouse import Warehouse
 

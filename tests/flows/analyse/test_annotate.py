@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from tasks.benchmarks import load_benchmark
-from tests.builders import SHARED_DATA
 from tests.faults.answers import Answer
 from tests.faults.content import Request, prompt_of
 from tests.faults.server import FaultServer
 from tests.flows.conftest import Command
+from tests.kit import SHARED_DATA
 
 pytestmark = pytest.mark.slow
 REAL = SHARED_DATA / "prbench" / "finance_hard.parquet"

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from tasks.aggregate import aggregate
-from tests.builders import job_on, written
 from tests.flows.conftest import Run
+from tests.kit import job_on, written
 
 
 def stored(folder: Path, tables: Mapping[str, list[dict[str, Any]]]) -> Path:

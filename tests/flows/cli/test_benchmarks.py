@@ -20,7 +20,7 @@ from tasks.benchmarks import OWN_FOLDERS, benchmark_names, load_benchmark
 from tasks.config.job import Job
 from tasks.dataset.source import source_of
 from tasks.rules.errors import UsageError
-from tests.builders import one_line
+from tests.kit import one_line
 from tests.tasks.aggregate.test_cookbook import small_world
 from warehouse import Warehouse
 

@@ -8,10 +8,10 @@ import pytest
 
 from flows.cli.leaderboard_notes import notes_on
 from tasks.rules.text.numbers import number
-from tests import builders
-from tests.builders import admitted, criterion, response, verdict, written
+from tests import kit
 from tests.flows.cli.asking import Asked, stored
 from tests.flows.conftest import Run
+from tests.kit import admitted, criterion, response, verdict, written
 from tests.tasks.aggregate.test_cookbook import small_world
 from tests.tasks.compare.comparisons import judged, tasks_of, together
 
@@ -33,7 +33,7 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for each in tables["responses"]:
         each |= {"model_config_hash": "imported", "source": "imported"}
     tables["verdicts"] = [each for each in tables["verdicts"] if each["verdict_id"] not in gone]
-    tables["labellers"] = [builders.row("labellers", judge="expert", import_batch="a-sheet")]
+    tables["labellers"] = [kit.row("labellers", judge="expert", import_batch="a-sheet")]
     return stored(tmp_path_factory.mktemp("labelled"), tables)
 
 
@@ -72,7 +72,7 @@ def test_a_figure_below_the_bar_and_a_small_one_are_marked_and_explained(asked: 
 
 def test_a_note_names_a_few_models_and_counts_the_others(tmp_path: Path) -> None:
     rows = [{"judge": "j", "model": f"m{number}", "is_judged": False, "is_small": False} for number in range(9)]
-    assert notes_on(builders.job_on("sample", tmp_path), rows) == [
+    assert notes_on(kit.job_on("sample", tmp_path), rows) == [
         "Not judged on a split by this judge: m0, m1, m2, m3, and 5 more"
     ]
 

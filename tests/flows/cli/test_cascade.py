@@ -9,8 +9,8 @@ import yaml
 
 from flows.cli.main import main
 from flows.run.validation import sound_settings
-from tests.builders import rows_in, write_jsonl
 from tests.flows.conftest import Run
+from tests.kit import rows_in, write_jsonl
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow

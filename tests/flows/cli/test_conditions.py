@@ -12,8 +12,8 @@ from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from tasks.aggregate import aggregate
 from tasks.rules.errors import UsageError
-from tests.builders import written
 from tests.flows.conftest import Run
+from tests.kit import written
 from tests.tasks.compare.comparisons import Rubric, judged, own_hard, tasks_of, together
 
 N_TASKS = 30

@@ -8,8 +8,8 @@ import pytest
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from tasks.rules.errors import UsageError
-from tests.builders import row
 from tests.flows.conftest import Run
+from tests.kit import row
 from warehouse import Warehouse
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders import written
 from tests.flows.conftest import Run
+from tests.kit import written
 from tests.tasks.compare.comparisons import ALL_MET, RUBRICS, judged, tasks_of, together
 
 N_TASKS = 40

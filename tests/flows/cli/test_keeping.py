@@ -20,9 +20,9 @@ from tasks.llm.ledger.ledger import Ledger, spend_in
 from tasks.llm.replies import Reply
 from tasks.maintain.spending import latest_runs, spent
 from tasks.run.writing import StageReport
-from tests.builders import at, job_on, response, row, written
 from tests.faults.server import Answer, FaultServer
 from tests.flows.conftest import Run
+from tests.kit import at, job_on, response, row, written
 from tests.tasks.llm.conftest import failed
 from warehouse import Warehouse
 from warehouse.files import write_sealed

@@ -17,8 +17,8 @@ import pytest
 import sql
 from flows.cli.output import show_table
 from sql.cookbook import recipes
-from tests.builders import row
 from tests.flows.conftest import PRBENCH, PROJECT, Run
+from tests.kit import row
 from warehouse import Warehouse
 from warehouse.columns import COLUMNS
 from warehouse.tables import TABLES

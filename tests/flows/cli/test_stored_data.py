@@ -7,8 +7,8 @@ import yaml
 
 from tasks.aggregate import aggregate
 from tasks.rules.identity import IMPORTED
-from tests.builders import admitted, criterion, job_on, response, row, verdict, written
 from tests.flows.conftest import Run
+from tests.kit import admitted, criterion, job_on, response, row, verdict, written
 from warehouse import Warehouse
 
 TASKS = ["t0", "t1", "t2", "t3"]

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from flows.cli.main import main
-from tests.builders import rows_in
 from tests.faults.kills.starting import PRBENCH
 from tests.flows.conftest import PROJECT, Run
+from tests.kit import rows_in
 from tests.tasks.bundles.s3 import SECRET, bucket
 from warehouse import Warehouse
 

@@ -21,8 +21,8 @@ from tasks.alerts.findings import Alert
 from tasks.alerts.message import Message, Night
 from tasks.console import Tally, advance, guard_log_records, notice, progress, shown_visibly
 from tasks.rules.text.characters import visible
-from tests.builders import row
 from tests.flows.conftest import PRBENCH, Run
+from tests.kit import row
 from warehouse import Warehouse
 
 TITLE = "\x1b]0;owned\x07"

@@ -16,7 +16,7 @@ from flows.run.config import load_job
 from flows.run.validation import refuse_unknown_models
 from tasks.config.job import Job
 from tasks.rules.errors import UsageError
-from tests.builders import at, job_on, rows_in
+from tests.kit import at, job_on, rows_in
 
 SECRET = "a-secret-in-the-address"
 

@@ -10,7 +10,7 @@ from flows.cli.output import cell_text
 from flows.report_server.compare_page import asked_in, comparison
 from tasks.compare.sentences import table_of
 from tasks.config.job import DataRevision, Job
-from tests.builders import REVISION, at, job_on, row
+from tests.kit import REVISION, at, job_on, row
 from tests.tasks.compare.comparisons import ALL_MET, MIXED, RUBRICS, WORSE_IN_RISK, ask, filled, judged, tasks_of
 from warehouse import Reader
 

@@ -12,7 +12,7 @@ from flows.cli.main import main
 from flows.report_server.compare_page import Comparison, comparison
 from tasks.config.job import Job
 from tasks.report.build import Written
-from tests.builders import job_on
+from tests.kit import job_on
 from tests.tasks.compare.comparisons import ALL_MET, RUBRICS, WORSE_IN_RISK, filled, judged, tasks_of
 
 

@@ -11,7 +11,7 @@ from flows.execution import job_of_run, run_row
 from flows.report_server.live import LiveView
 from flows.run.outcomes import DONE, RUNNING
 from tasks.config.job import DataRevision, Job
-from tests.builders import REVISION, at, job_on, written
+from tests.kit import REVISION, at, job_on, written
 from tests.tasks.compare.comparisons import RUBRICS, tasks_of
 from warehouse import Warehouse
 

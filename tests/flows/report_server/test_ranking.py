@@ -5,7 +5,7 @@ from pathlib import Path
 from flows.report_server.live import ranking_so_far
 from tasks.aggregate import aggregate
 from tasks.config.job import DataRevision
-from tests.builders import REVISION, job_on, written
+from tests.kit import REVISION, job_on, written
 from tests.tasks.compare.comparisons import Rows, filled, judged, tasks_of, together
 
 RUBRICS = {f"t{n}": [(4, "Accuracy"), (n + 1, "Risk"), (3, "Clarity")] for n in range(7)}

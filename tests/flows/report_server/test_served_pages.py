@@ -14,7 +14,7 @@ from flows.report_server.server import Made, makers_of, serve_report, server_of
 from tasks.figures.shown import COMPARE
 from tasks.report.rendering.site import render
 from tasks.rules.errors import UsageError
-from tests.builders import at, job_on, row
+from tests.kit import at, job_on, row
 from tests.tasks.compare.comparisons import ALL_MET, RUBRICS, WORSE_IN_RISK, filled, judged, tasks_of
 
 EVIL = "<script>attacked</script>"

@@ -10,7 +10,7 @@ import pytest
 
 from flows.cli.doctor_checks import examine
 from flows.server.prefect_check import check_server
-from tests.builders import job_on
+from tests.kit import job_on
 
 pytestmark = pytest.mark.slow
 

@@ -16,7 +16,7 @@ from flows.server import project_server
 from flows.server.project_server import NoServerError, own_server, secret_path, server_of, settings_files
 from flows.server.server_process import ADDRESS, USERS
 from tasks.config.job import Job
-from tests.builders import job_on
+from tests.kit import job_on
 
 
 @pytest.fixture

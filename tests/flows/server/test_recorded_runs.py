@@ -22,11 +22,10 @@ from flows.server.server_process import ADDRESS
 from tasks.config.job import Job
 from tasks.rules.errors import PipelineError
 from tasks.run.writing import StageReport
-from tests.builders import job_on
 from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
 from tests.flows.conftest import PRBENCH
 from tests.flows.prefect_server import browser, take_database
-from tests.sharing import shared_folder
+from tests.kit import job_on, shared_folder
 
 pytestmark = pytest.mark.slow
 

@@ -20,12 +20,11 @@ import pytest
 from flows import deployments
 from flows import serving as serving_module
 from flows.server.project_server import FOLDER, _retention
-from tests.builders import job_on
 from tests.faults.server import FaultServer, is_judging
 from tests.flows.conftest import PRBENCH, Command
 from tests.flows.nights.night_world import N_CRITERIA, N_TASKS, NightWorld, Weather, night_world
 from tests.flows.prefect_server import browser, take_database
-from tests.sharing import shared_folder
+from tests.kit import job_on, shared_folder
 
 pytestmark = pytest.mark.slow
 _ENDED = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}

@@ -7,7 +7,7 @@ import pytest
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from tasks.rules.errors import UsageError
-from tests.builders import one_line
+from tests.kit import one_line
 
 _TWO = "models: [{name: openai/a, label: a}, {name: openai/b, label: b}]\njudges: [{name: openai/j}]\n"
 _NIGHTLY = "models: [{name: openai/a, label: a, resample: nightly}]\njudges: [{name: openai/j}]\n"

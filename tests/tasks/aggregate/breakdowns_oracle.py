@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from tasks.benchmarks.prbench import SEVERITIES
-from tests.builders import admitted, at, criterion, response, row, verdict
+from tests.kit import admitted, at, criterion, response, row, verdict
 from tests.tasks.aggregate.scores_oracle import EQUATIONS
 
 MODELS = {"ada": (1, 2, 3), "bell": (1, 2), "curie": (1, 2)}

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tests.builders import admitted, criterion, response, row, verdict
+from tests.kit import admitted, criterion, response, row, verdict
 
 Row = dict[str, Any]
 Cell = tuple[str, str, int, int]

@@ -10,7 +10,7 @@ from unittest.mock import patch
 from tasks.aggregate import aggregate
 from tasks.rules.statistics.agreement import agreement_intervals
 from tasks.rules.statistics.intervals import draws
-from tests.builders import admitted, criterion, job_on, response, verdict, written
+from tests.kit import admitted, criterion, job_on, response, verdict, written
 from warehouse import Warehouse
 
 Rows = dict[str, list[dict[str, Any]]]

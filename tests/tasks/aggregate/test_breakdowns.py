@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from scipy import stats
 
-from tests.builders import rows_in
+from tests.kit import rows_in
 from tests.tasks.aggregate.breakdowns_oracle import (
     BEST,
     COLUMNS,

@@ -12,7 +12,7 @@ import pytest
 from flows.work import has_work
 from tasks.aggregate import aggregate
 from tasks.rules.statistics.comparison import holm
-from tests.builders import at, job_on, rows_in, written
+from tests.kit import at, job_on, rows_in, written
 from tests.tasks.aggregate.made import aggregated
 from tests.tasks.compare.comparisons import Rubric, judged, tasks_of, together
 from warehouse import Warehouse

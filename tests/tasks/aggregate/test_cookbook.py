@@ -8,7 +8,7 @@ import pytest
 
 from sql.cookbook import recipes
 from tasks.benchmarks.prbench import SEVERITIES
-from tests.builders import EPOCH, admitted, criterion, response, row, verdict
+from tests.kit import EPOCH, admitted, criterion, response, row, verdict
 from tests.tasks.aggregate.made import aggregated
 from warehouse import Reader
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.builders import admitted, criterion, response, row, verdict, written
+from tests.kit import admitted, criterion, response, row, verdict, written
 from tests.tasks.aggregate.made import are_close
 from warehouse import Reader
 

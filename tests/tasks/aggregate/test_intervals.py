@@ -21,7 +21,7 @@ from tasks.rules.statistics.intervals import (
     mean_intervals,
     ratio_intervals,
 )
-from tests.builders import job_on, written
+from tests.kit import job_on, written
 from tests.tasks.aggregate.breakdowns_oracle import EVERY_ROW, TASK_SETS, Key, Oracle, World, breakdowns_world, rows_of
 from tests.tasks.aggregate.made import aggregated, answered, are_close, rubric_of
 from tests.warehouse.parts import forget_parts

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import admitted, at, criterion, response, verdict
+from tests.kit import admitted, at, criterion, response, verdict
 from tests.tasks.conftest import Rows
 from warehouse import Reader
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tasks.alerts.findings import Alert, failure
 from tasks.alerts.message import Message, Night, escaped
-from tests.builders import job_on
+from tests.kit import job_on
 from tests.tasks.alerts.conftest import DRIFT, DROP, NIGHT
 
 

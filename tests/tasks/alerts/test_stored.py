@@ -8,7 +8,7 @@ from tasks.alerts.message import Night
 from tasks.alerts.sending import Delivery
 from tasks.alerts.stored import delivered, store
 from tasks.run.writing import StageReport
-from tests.builders import job_on, rows_in
+from tests.kit import job_on, rows_in
 from tests.tasks.alerts.conftest import DRIFT, DROP
 from warehouse import Warehouse
 

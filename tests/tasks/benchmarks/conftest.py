@@ -7,7 +7,7 @@ import pytest
 from tasks.benchmarks.prbench import parse_row
 from tasks.dataset.rows import read_rows
 from tasks.rules.records import Task
-from tests.builders import SHARED_DATA
+from tests.kit import SHARED_DATA
 
 
 def real(name: str) -> Path:

@@ -19,8 +19,8 @@ from tasks.dataset.source import with_revision
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.rules.errors import PipelineError
-from tests.builders import job_on, rows_in, write_jsonl
 from tests.faults.server import FaultServer
+from tests.kit import job_on, rows_in, write_jsonl
 from tests.tasks.run.runs import judged, prepared, sampled
 from warehouse import Reader, Warehouse
 

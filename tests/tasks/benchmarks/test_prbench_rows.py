@@ -11,7 +11,7 @@ from tasks.benchmarks.base import RowError
 from tasks.benchmarks.prbench import BENCHMARK, SEVERITIES, parse_row
 from tasks.rules.conversation import build_messages
 from tasks.rules.records import Criterion
-from tests.builders import good_row
+from tests.kit import good_row
 from tests.tasks.dataset.rows import HUB_SCHEMA, hub_criterion, hub_row
 
 WEIGHT_FIELDS = [f"{severity.replace(' ', '_')}_weight" for severity in SEVERITIES]

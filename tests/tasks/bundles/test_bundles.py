@@ -20,7 +20,7 @@ from tasks.bundles.bundle import (
     write_bundle,
 )
 from tasks.bundles.stores import Folder, Store, place
-from tests.builders import one_line
+from tests.kit import one_line
 from tests.tasks.bundles.manifests import sealed
 from tests.tasks.bundles.s3 import bucket
 

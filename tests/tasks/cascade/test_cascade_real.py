@@ -17,7 +17,7 @@ from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
 from tasks.rules.cascades.evaluation import Bound, Evaluation, for_choosing
-from tests.builders import SHARED_DATA, job_on, write_jsonl
+from tests.kit import SHARED_DATA, job_on, write_jsonl
 from warehouse import Warehouse
 
 TASKS, RESPONSES, VERDICTS = (

@@ -19,7 +19,7 @@ from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
 from tasks.rules.identity import response_id, verdict_id
 from tasks.rules.statistics.intervals import draws
-from tests.builders import job_on, row
+from tests.kit import job_on, row
 from tests.tasks.bundles.manifests import sealed
 
 # Fixtures are found by their names in this module.

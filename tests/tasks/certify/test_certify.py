@@ -20,7 +20,7 @@ from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.statistics.intervals import draws
-from tests.builders import job_on, row, write_jsonl, written
+from tests.kit import job_on, row, write_jsonl, written
 from tests.tasks.aggregate.scores_oracle import random_world
 from tests.tasks.certify.checker import check
 from tests.tasks.certify.conftest import (

@@ -12,7 +12,7 @@ from tasks.certify.verifying import verify
 from tasks.config.job import Job
 from tasks.exports.tables import export_tables
 from tasks.rules.errors import PipelineError
-from tests.builders import write_jsonl
+from tests.kit import write_jsonl
 from tests.tasks.certify.conftest import ANSWERS, SAMPLE
 
 Rows = list[dict[str, Any]]

@@ -17,7 +17,7 @@ from tasks.bundles.bundle import Damaged
 from tasks.certify.certifying import LEADERBOARDS
 from tasks.certify.verifying import verify
 from tasks.rules.errors import UsageError
-from tests.builders import one_line
+from tests.kit import one_line
 from tests.tasks.certify.checker import Figures, check, check_ids, read
 from tests.tasks.certify.conftest import ANSWERS, RESEARCH_RESAMPLES, Members, forged, members_of, with_row, zipped
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.builders import good_row, good_rubric
+from tests.kit import good_row, good_rubric
 from tests.tasks.dataset.rows import hub_criterion
 
 Row = dict[str, Any]

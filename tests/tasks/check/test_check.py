@@ -10,7 +10,7 @@ from tasks.check import check
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.run.writing import StageReport
-from tests.builders import job_on, rows_in, write_jsonl
+from tests.kit import job_on, rows_in, write_jsonl
 from tests.tasks.check.bad_rows import ADMITTED, EXPECTED, WARNED, spoiled
 from warehouse import Warehouse
 

@@ -7,7 +7,7 @@ from typing import Any
 import sql
 from expectations.run import run_suite
 from expectations.suites import all_expectations
-from tests.builders import REVISION, admitted, criterion, response, row, verdict
+from tests.kit import REVISION, admitted, criterion, response, row, verdict
 from tests.tasks.check.test_check import WHITE_SPACE
 from warehouse import Reader
 

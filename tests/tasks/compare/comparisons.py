@@ -8,7 +8,7 @@ from typing import Any
 
 from tasks.compare.differences import Answer, Flips, compare, flips_of
 from tasks.compare.pairs import Question
-from tests.builders import REVISION, admitted, criterion, response, row, verdict, written
+from tests.kit import REVISION, admitted, criterion, response, row, verdict, written
 from warehouse import Reader
 
 Rubric = Sequence[tuple[int, str]]

@@ -9,7 +9,7 @@ import pytest
 
 from tasks.compare.differences import with_explanations
 from tasks.rules.errors import PipelineError, UsageError
-from tests.builders import at, criterion
+from tests.kit import at, criterion
 from tests.tasks.compare.comparisons import (
     ALL_MET,
     MIXED,

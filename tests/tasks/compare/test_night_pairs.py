@@ -3,7 +3,7 @@
 from typing import Any
 
 import sql
-from tests.builders import REVISION, admitted, at, criterion, response, row, verdict
+from tests.kit import REVISION, admitted, at, criterion, response, row, verdict
 from tests.tasks.conftest import Fill
 
 CRITERIA = [criterion("t", i, 5.0) for i in range(10)]

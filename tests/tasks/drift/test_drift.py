@@ -18,8 +18,8 @@ from tasks.drift.control_sets import choose_control_set, drifted
 from tasks.drift.nights import judge_control_set
 from tasks.rules.statistics.control import Drifted
 from tasks.run.writing import StageReport
-from tests.builders import job_on, rows_in
 from tests.faults.server import Answer, FaultServer, Request, is_judging, meets, well_behaved
+from tests.kit import job_on, rows_in
 from tests.tasks.run.runs import judged, prepared, sampled
 from tests.warehouse.parts import forget_parts
 from warehouse import Warehouse

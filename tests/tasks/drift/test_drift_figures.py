@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sklearn.metrics import accuracy_score, cohen_kappa_score
 
-from tests.builders import row
+from tests.kit import row
 from tests.tasks.conftest import Fill
 
 VALUES = {0.0: "unmet", 0.5: "partial", 1.0: "met"}

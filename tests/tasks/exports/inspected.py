@@ -7,7 +7,7 @@ from zipfile import ZipFile
 
 from tasks.aggregate import aggregate
 from tasks.config.job import Job
-from tests.builders import admitted, at, criterion, job_on, response, row, verdict, write_jsonl, written
+from tests.kit import admitted, at, criterion, job_on, response, row, verdict, write_jsonl, written
 
 TASKS = [f"t{number}" for number in range(8)]
 HARD = TASKS[:3]

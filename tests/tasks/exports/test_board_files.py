@@ -16,7 +16,7 @@ from tasks.figures.leaderboard import Choice, leaderboard
 from tasks.rules.errors import UsageError
 from tasks.rules.records import Table
 from tasks.rules.text.cells import may_run, not_run
-from tests.builders import job_on
+from tests.kit import job_on
 from tests.tasks.exports.inspected import job_of_world
 
 FORMULA = '=HYPERLINK("http://x","y")'

@@ -15,7 +15,7 @@ from tasks.exports.data_set import USUAL, export_data_sets
 from tasks.exports.tables import meaning_of_table
 from tasks.ingest import ingest
 from tasks.rules.errors import UsageError
-from tests.builders import job_on, row, rows_in
+from tests.kit import job_on, row, rows_in
 from tests.tasks.exports.inspected import CANARY, TASKS, job_of_world
 from warehouse import TABLES, Warehouse
 

@@ -17,7 +17,7 @@ from tasks.exports.importing import import_tables, opened_export, read_export
 from tasks.exports.tables import export_tables
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
-from tests.builders import (
+from tests.kit import (
     admitted,
     at,
     criterion,

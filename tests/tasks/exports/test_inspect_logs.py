@@ -11,8 +11,8 @@ from tasks.aggregate import aggregate
 from tasks.config.job import Job
 from tasks.exports.inspect_logs import explanation_of, export_inspect
 from tasks.rules.errors import UsageError
-from tests import builders
-from tests.builders import at, criterion, response, rows_in, verdict
+from tests import kit
+from tests.kit import at, criterion, response, rows_in, verdict
 from tests.tasks.exports.inspected import CANARY, HARD, TASKS, WEIGHTS, documents_of, job_of_world, values_of
 from warehouse import Warehouse
 
@@ -220,7 +220,7 @@ def test_people_who_label_have_a_log_only_where_they_are_named(tmp_path: Path) -
     given = {"judge": "eva", "judge_config_hash": "imported", "source": "imported"}
     label = verdict(response("t1", "good"), criterion("t1", 0, 10), 1.0, **given, dataset_revision=job.data.revision)
     Warehouse(job.warehouse).write("verdicts", [label])
-    Warehouse(job.warehouse).write("labellers", [builders.row("labellers", judge="eva", import_batch="a-sheet")])
+    Warehouse(job.warehouse).write("labellers", [kit.row("labellers", judge="eva", import_batch="a-sheet")])
     aggregate(job)
     export_inspect(job, tmp_path / "logs")
     export_inspect(job.model_copy(update={"named_judges": ("eva",)}), tmp_path / "named")

@@ -15,7 +15,7 @@ from tasks.config.job import Job
 from tasks.exports.importing import import_tables, opened_export
 from tasks.exports.publishing import publish, read_pointer
 from tasks.rules.errors import PipelineError
-from tests.builders import admitted, job_on, response, written
+from tests.kit import admitted, job_on, response, written
 from tests.tasks.bundles.memory import Cut
 from warehouse import TABLES, Warehouse
 

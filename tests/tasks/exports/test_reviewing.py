@@ -14,7 +14,7 @@ from tasks.imports.files import retract
 from tasks.imports.reviews import import_reviews
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
-from tests.builders import good_row, job_on, rows_in, write_jsonl
+from tests.kit import good_row, job_on, rows_in, write_jsonl
 from tests.tasks.exports.test_labelling import saved, sheet
 
 csv.field_size_limit(2**31 - 1)

@@ -10,7 +10,7 @@ from sklearn.metrics import cohen_kappa_score, f1_score
 
 from tasks.figures.people import against_people
 from tasks.figures.queries import filled
-from tests.builders import REVISION, admitted, criterion, response, verdict
+from tests.kit import REVISION, admitted, criterion, response, verdict
 from warehouse import Reader
 
 N_TASKS, N_CRITERIA = 60, 2

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from flows.report import write_report
 from tasks.config.job import Job
 from tasks.figures.scope import _labelled, open_scope
-from tests.builders import row
+from tests.kit import row
 from tests.tasks.report.made_up.contenders import NIGHTS
 from tests.tasks.report.made_up.editions import edition_of
 from tests.tasks.report.made_up.samplings import PEOPLE, Sampling, rows_by_table

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tasks.config.job import Job
-from tests.builders import admitted, criterion, job_on, response, row, verdict, write_jsonl, written
+from tests.kit import admitted, criterion, job_on, response, row, verdict, write_jsonl, written
 from warehouse import Warehouse
 
 N_CRITERIA = 10

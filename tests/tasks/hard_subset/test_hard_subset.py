@@ -9,7 +9,7 @@ from tasks.config.job import Job
 from tasks.hard_subset.select import select_hard
 from tasks.rules.errors import PipelineError
 from tasks.run.writing import StageReport
-from tests.builders import rows_in
+from tests.kit import rows_in
 from tests.tasks.hard_subset.hard_world import (
     OFFICIAL,
     PARTIAL,

@@ -22,7 +22,7 @@ from tasks.imports.docx import to_markdown as docx_to_markdown
 from tasks.imports.pdf import lines_of, markdown_of
 from tasks.imports.pdf import to_markdown as pdf_to_markdown
 from tasks.rules.errors import UsageError
-from tests.builders import one_line
+from tests.kit import one_line
 from tests.tasks.imports.made_documents import (
     add_formula,
     add_link,

@@ -27,7 +27,7 @@ from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
 from tasks.maintain.backup import backup, restore
 from tasks.rules.errors import PipelineError
-from tests.builders import good_row, job_on, one_line, rows_in, write_jsonl
+from tests.kit import good_row, job_on, one_line, rows_in, write_jsonl
 
 SECRET = "root:x:0:0"
 

@@ -16,7 +16,7 @@ from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError
-from tests.builders import good_row, good_rubric, job_on, one_line, rows_in, write_jsonl
+from tests.kit import good_row, good_rubric, job_on, one_line, rows_in, write_jsonl
 
 Given = dict[str, Any]
 Write = Callable[[list[Given]], Path]

@@ -14,7 +14,7 @@ from tasks.check import check
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
-from tests.builders import SHARED_DATA, job_on, rows_in
+from tests.kit import SHARED_DATA, job_on, rows_in
 
 FILES = {name: SHARED_DATA / "prbench" / file for name, file in {
     "tasks": "finance_hard.parquet",

@@ -9,8 +9,8 @@ from tasks.imports.files import retract
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.rules.errors import UsageError
-from tests.builders import good_row, job_on, rows_in, write_jsonl
 from tests.faults.server import FaultServer
+from tests.kit import good_row, job_on, rows_in, write_jsonl
 from tests.tasks.run.runs import judged, prepared
 
 pytestmark = pytest.mark.slow

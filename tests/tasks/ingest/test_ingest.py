@@ -19,7 +19,7 @@ from tasks.dataset.source import with_revision
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.records import Task
-from tests.builders import good_row, good_rubric, job_on, one_line, rows_in, write_jsonl
+from tests.kit import good_row, good_rubric, job_on, one_line, rows_in, write_jsonl
 from tests.tasks.benchmarks.research import research_row
 from tests.tasks.dataset.rows import HUB_SCHEMA
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from tasks.config.job import Job
-from tests.builders import job_on
 from tests.faults.content import prompt_of
 from tests.faults.server import Answer, Request, is_judging, meets, well_behaved
+from tests.kit import job_on
 from tests.tasks.run.runs import judged, prepared, sampled
 
 STRONG: dict[str, Any] = {"name": "hosted_vllm/strong", "label": "strong"}

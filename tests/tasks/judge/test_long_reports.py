@@ -30,9 +30,9 @@ from tasks.plan.plan import plan
 from tasks.rules.identity import template_hash
 from tasks.run.judgings import judgings
 from tasks.run.writing import PartWriter, StageReport
-from tests.builders import job_on, row, rows_in, write_jsonl
 from tests.faults.content import criterion_of, prompt_of
 from tests.faults.server import Answer, FaultServer, Request
+from tests.kit import job_on, row, rows_in, write_jsonl
 from tests.tasks.benchmarks.research import research_row
 from tests.tasks.run.runs import judged, prepared
 from warehouse import Warehouse

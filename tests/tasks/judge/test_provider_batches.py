@@ -9,8 +9,8 @@ import pytest
 from tasks.config.job import Job
 from tasks.config.settings import Limits
 from tasks.llm.calls.batches import Submissions
-from tests.builders import job_on, rows_in
 from tests.faults.server import Answer, Behaviour, FaultServer, Request, is_judging, well_behaved
+from tests.kit import job_on, rows_in
 from tests.tasks.run.runs import judged, prepared, sampled
 
 pytestmark = pytest.mark.slow

@@ -10,8 +10,8 @@ from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.plan.plan import former_template_notices, plan
 from tasks.run.judgings import Judging, judgings
-from tests.builders import job_on
 from tests.faults.server import FaultServer
+from tests.kit import job_on
 from tests.tasks.run.runs import judged, prepared, sampled
 from warehouse import Warehouse
 

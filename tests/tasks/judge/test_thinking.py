@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tasks.config.job import Job
-from tests.builders import job_on
 from tests.faults.server import Answer, FaultServer, Request, well_behaved
+from tests.kit import job_on
 from tests.tasks.run.runs import judged, prepared, sampled
 from warehouse import Warehouse
 

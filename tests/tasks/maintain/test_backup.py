@@ -18,8 +18,8 @@ import pytest
 from tasks.config.job import Job
 from tasks.maintain.backup import backup, restore
 from tasks.rules.errors import UsageError
-from tests.builders import job_on, response, rows_in
 from tests.faults.server import FaultServer
+from tests.kit import job_on, response, rows_in
 from tests.tasks.run.runs import judged, prepared, sampled
 from warehouse import Warehouse
 
@@ -260,7 +260,7 @@ KILLING = """
 import json, os, shutil, signal, sys
 from pathlib import Path
 from tasks.maintain.backup import backup, restore
-from tests.builders import job_on
+from tests.kit import job_on
 
 what, warehouse, folder, places = sys.argv[1], *map(Path, sys.argv[2:])
 

@@ -14,7 +14,7 @@ from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply
 from tasks.maintain import backup, restore
 from tasks.rules.errors import PipelineError, UsageError
-from tests.builders import job_on
+from tests.kit import job_on
 from tests.tasks.bundles.manifests import sealed
 from tests.tasks.bundles.memory import Cut
 from tests.tasks.maintain.test_backup import add_part, into

@@ -13,8 +13,8 @@ from tasks.exports.tables import export_tables
 from tasks.maintain.backup import backup, restore
 from tasks.maintain.upkeep import Choice, remove, tidy
 from tasks.rules.errors import UsageError
-from tests.builders import good_row, job_on, rows_in, write_jsonl
 from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
+from tests.kit import good_row, job_on, rows_in, write_jsonl
 from tests.tasks.run.runs import judged, prepared, sampled
 from warehouse import Warehouse, WarehouseBusy, WarehouseError
 

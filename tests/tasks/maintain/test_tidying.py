@@ -12,7 +12,7 @@ from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Ledger, spend_in
 from tasks.llm.replies import Reply
 from tasks.maintain.upkeep import tidy
-from tests.builders import job_on, response
+from tests.kit import job_on, response
 from warehouse import Warehouse
 
 LONG_AGO_S = datetime(2026, 1, 1, tzinfo=UTC).timestamp()

@@ -8,7 +8,7 @@ import pytest
 
 from tasks.measures import MEASURES
 from tasks.measures.measure import Columns, Measure, Result, Results, Row
-from tests.builders import rows_in
+from tests.kit import rows_in
 from tests.tasks.aggregate.made import aggregated, answered, rubric_of
 from warehouse import Warehouse
 

@@ -7,7 +7,7 @@ import pytest
 from tasks.llm.request import Prices
 from tasks.plan.estimate import COUNTED, PerCall, in_all, planned_calls
 from tasks.plan.plan import is_prepared, plan, prepare
-from tests.builders import job_on
+from tests.kit import job_on
 
 PRICES = Prices(1.0, 0.5, 10.0)
 

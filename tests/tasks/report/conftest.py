@@ -10,7 +10,7 @@ from playwright.sync_api import Browser
 from flows.report import write_report
 from tasks.config.job import Job
 from tasks.dataset.source import with_revision
-from tests.sharing import shared_folder
+from tests.kit import shared_folder
 from tests.tasks.report.browser import browsing
 from tests.tasks.report.drilldown.drilled import drill
 from tests.tasks.report.made_up.research import research_job as research_job_in

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser
 
 from tasks.config.job import Job
 from tasks.report.benchmark_index import REVISION, write_benchmark_index
-from tests.builders import admitted, criterion, job_on
+from tests.kit import admitted, criterion, job_on
 from tests.tasks.report.browser import PHONE, Visit, visiting
 from tests.tasks.report.drilldown.drilled import files
 from tests.tasks.report.made_up.editions import edition_of

@@ -18,7 +18,7 @@ from tasks.exports.publishing import publish
 from tasks.figures.leaderboard import Choice, leaderboard
 from tasks.results import Results, open_results
 from tasks.rules.errors import UsageError
-from tests.builders import admitted, job_on, one_line, written
+from tests.kit import admitted, job_on, one_line, written
 from warehouse import DATABASE, WarehouseError
 
 KINDS = {"polars": pl.DataFrame, "arrow": pa.Table, "pandas": pd.DataFrame}

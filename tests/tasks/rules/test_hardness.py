@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.rules.hardness import HardSubsetError, Selected, select_hardest, wanted_size
-from tests.builders import one_line
+from tests.kit import one_line
 
 SCORES = st.dictionaries(
     st.text("abc", min_size=1, max_size=4),

@@ -12,7 +12,7 @@ from tasks.config.settings import Settings
 from tasks.rules.errors import UsageError
 from tasks.run.judgings import Judging, judgings
 from tasks.run.keys import callees
-from tests.builders import job_on
+from tests.kit import job_on
 
 CHEAP = {"name": "openai/gpt-4.1-mini", "label": "cheap", "trials": 2, "logprobs": True}
 STRONG = {"name": "openai/o4-mini", "label": "strong"}

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tasks.llm.ledger.ledger import Ledger
-from tests.builders import job_on
 from tests.faults.server import FaultServer
+from tests.kit import job_on
 from tests.tasks.run.runs import judged, prepared, sampled
 from warehouse import Warehouse
 

@@ -21,7 +21,7 @@ from tasks.run.judgings import target_of
 from tasks.run.keys import CALLED_ROLES
 from tasks.run.run_context import open_run_context, refuse_unready
 from tasks.run.stages import STAGES
-from tests.builders import admitted, criterion, job_on, response, row
+from tests.kit import admitted, criterion, job_on, response, row
 from warehouse import Warehouse, take_notices
 
 PROJECT = Path(__file__).parents[3]

@@ -11,8 +11,8 @@ from tasks.config.models import Model
 from tasks.plan.plan import plan
 from tasks.rules.errors import UsageError
 from tasks.run.judgings import target_of
-from tests.builders import job_on
 from tests.faults.server import FaultServer
+from tests.kit import job_on
 from tests.tasks.run.runs import judged, prepared, sampled
 from warehouse import Warehouse
 

@@ -11,7 +11,7 @@ import pytest
 from tasks.config.job import Job
 from tasks.imports.results.importing import import_results
 from tasks.ingest import ingest
-from tests.builders import job_on, row, rows_in
+from tests.kit import job_on, row, rows_in
 from tests.tasks.imports.results.made_files import published
 from warehouse import Warehouse
 

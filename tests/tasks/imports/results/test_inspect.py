@@ -15,7 +15,7 @@ from tasks.imports.results.importing import import_results
 from tasks.imports.results.inspect_log import decisions_of
 from tasks.imports.results.making import after
 from tasks.imports.results.sources import Archive
-from tests.builders import rows_in
+from tests.kit import rows_in
 from tests.tasks.exports.inspected import documents_of
 from tests.tasks.imports.results.conftest import LOGS, SideBySide, notes_of
 from tests.tasks.imports.results.made_files import published

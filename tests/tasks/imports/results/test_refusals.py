@@ -15,7 +15,7 @@ from tasks.imports.results.formats import FORMATS
 from tasks.imports.results.importing import import_results
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError
-from tests.builders import job_on, write_jsonl
+from tests.kit import job_on, write_jsonl
 from tests.tasks.imports.results.conftest import LOGS, notes_of, unpacked
 from tests.tasks.imports.results.made_files import example, m42, published, simple_evals, simple_evals_html
 from tests.tasks.imports.results.workload import rows

@@ -12,7 +12,7 @@ from tasks.imports.files import retract
 from tasks.imports.results.importing import import_results
 from tasks.ingest import ingest
 from tasks.report.rendering.notices import notices
-from tests.builders import SHARED_DATA, job_on, rows_in
+from tests.kit import SHARED_DATA, job_on, rows_in
 from tests.tasks.imports.results.conftest import LOGS, SideBySide, notes_of, unpacked
 from tests.tasks.imports.results.made_files import example, m42, published, simple_evals, simple_evals_html
 from tests.tasks.imports.results.workload import MODELS, UNANSWERED, answer, rows, true_score, weights_of

@@ -18,7 +18,7 @@ from tasks.imports.results.records import Decision, marked
 from tasks.imports.results.sources import Source
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import criterion_hash
-from tests.builders import rows_in
+from tests.kit import rows_in
 from tests.tasks.imports.results.conftest import LOGS, notes_of, unpacked
 from tests.tasks.imports.results.made_files import published
 

@@ -16,9 +16,9 @@ from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply
 from tasks.llm.request import Prices
 from tasks.run.run_context import LEDGER, open_run_context
-from tests.builders import job_on
 from tests.faults.answers import Behaviour
 from tests.faults.server import Answer, FaultServer
+from tests.kit import job_on
 from tests.tasks.llm.conftest import Calling, call_to, failed, then
 
 pytestmark = pytest.mark.usefixtures("hurried")

@@ -16,9 +16,9 @@ from tasks.llm.limiter import AdmissionRequest, Limiter, Outcome, TimeIsUp
 from tasks.llm.replies import Reply
 from tasks.run.run_context import open_run_context
 from tasks.run.writing import StageReport
-from tests.builders import job_on
 from tests.faults.answers import Behaviour
 from tests.faults.server import Answer, FaultServer
+from tests.kit import job_on
 from tests.tasks.llm.conftest import call_to, failed
 
 Serve = Callable[[Behaviour | Answer], FaultServer]

@@ -18,7 +18,7 @@ from tasks.rules.conversation import judge_prompt
 from tasks.rules.errors import PipelineError
 from tasks.rules.verdict import reminder
 from tasks.run.judgings import hash_of_template
-from tests.builders import admitted, job_on, row, write_jsonl
+from tests.kit import admitted, job_on, row, write_jsonl
 from tests.tasks.report.browser import Visit, visiting
 from tests.tasks.report.drilldown.drilled import answered, data, drill, rubric, store
 

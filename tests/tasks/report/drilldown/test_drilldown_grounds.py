@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from tasks.figures.scope import task_key
-from tests.builders import criterion, response, row, verdict
+from tests.kit import criterion, response, row, verdict
 from tests.tasks.report.browser import visiting
 from tests.tasks.report.drilldown.drilled import data, drill, store, tiny_job
 

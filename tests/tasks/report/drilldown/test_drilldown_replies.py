@@ -14,7 +14,7 @@ from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import KeptReply, Ledger, LedgerReader
 from tasks.llm.ledger.pruning import prune
 from tasks.llm.replies import Reply
-from tests.builders import at
+from tests.kit import at
 from tests.tasks.report.drilldown.drilled import Row, answered, data, drill, files, store, tiny_job
 
 pytestmark = pytest.mark.slow

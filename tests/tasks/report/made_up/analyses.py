@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from tests.builders import at, row
+from tests.kit import at, row
 from tests.tasks.report.made_up.attacks import Taint
 from tests.tasks.report.made_up.results import Asked, Row
 

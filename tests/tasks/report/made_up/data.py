@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tasks.benchmarks.prbench import BENCHMARK
 from tasks.config.job import Job
-from tests.builders import job_on, write_jsonl
+from tests.kit import job_on, write_jsonl
 from tests.tasks.report.made_up.attacks import Taint
 from tests.tasks.report.made_up.contenders import CONTENDERS, JUDGES, NIGHTS, difficulty, run_of
 from tests.tasks.report.made_up.operations import N_CONTROL

@@ -14,7 +14,7 @@ from tasks.figures.scope import Scope, open_scope
 from tasks.report.drawing.charts import drawn as drawn_chart
 from tasks.report.rendering.drawn import drawn
 from tasks.report.rendering.site import Site
-from tests.builders import REVISION, job_on, written
+from tests.kit import REVISION, job_on, written
 from warehouse import Warehouse
 
 Row = dict[str, Any]

@@ -14,7 +14,7 @@ from tasks.config.settings import Settings
 from tasks.rules.identity import digest
 from tasks.rules.records import Criterion, Task
 from tasks.rules.statistics.control import METHOD, Night, limits
-from tests.builders import row
+from tests.kit import row
 from tests.tasks.report.made_up.attacks import Taint
 from tests.tasks.report.made_up.contenders import DRIFT_NIGHT, NIGHTS, run_of
 from tests.tasks.report.made_up.results import BASE_RUN, CAUSES, IMPORT_RUN, Row

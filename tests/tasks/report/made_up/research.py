@@ -20,7 +20,7 @@ from tasks.rules.records import Criterion, Task
 from tasks.rules.text.characters import count_alphanumeric
 from tasks.run.judgings import judgings
 from tasks.run.missing_work import model_hashes
-from tests.builders import at, job_on, row, write_jsonl, written
+from tests.kit import at, job_on, row, write_jsonl, written
 from tests.tasks.aggregate.made import few_resamples
 from tests.tasks.report.drilldown.drilled import tiny_job
 from tests.tasks.report.made_up.attacks import Taint

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tests.builders import REVISION, admitted, at, criterion, response, row, verdict
+from tests.kit import REVISION, admitted, at, criterion, response, row, verdict
 
 TASKS = ("t0", "t1")
 Rows = list[dict[str, Any]]

@@ -25,7 +25,7 @@ from tasks.ingest import ingest
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED
 from tasks.run.judgings import judgings
 from tasks.run.missing_work import model_hashes
-from tests.builders import written
+from tests.kit import written
 from tests.tasks.aggregate.made import few_resamples
 from tests.tasks.report.made_up.analyses import (
     annotation_rows,

@@ -14,7 +14,7 @@ from tasks.figures.scope import Scope, open_scope
 from tasks.figures.shown.overview import LEADERBOARD, OVERVIEW
 from tasks.report.rendering.notices import Notice, facts, notices
 from tasks.rules.text.cells import as_before
-from tests.builders import at, row
+from tests.kit import at, row
 from tests.tasks.report.browser import visiting
 from tests.tasks.report.drilldown.drilled import answered, data, store, tiny_job
 from warehouse import Warehouse

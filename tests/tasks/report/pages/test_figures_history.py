@@ -15,7 +15,7 @@ from tasks.figures.scope import Scope
 from tasks.figures.shown.history import HISTORY as PAGE
 from tasks.report.build import build
 from tasks.report.drawing.charts import specification
-from tests.builders import at, row
+from tests.kit import at, row
 from tests.tasks.report.made_up.editions import edition_of, rows_of
 from tests.tasks.report.made_up.samplings import DRIFT, FIRST, SCENARIOS, SECOND, Rows, Sampling, rows_by_table
 from warehouse import Reader, Warehouse

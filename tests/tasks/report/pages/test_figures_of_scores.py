@@ -13,7 +13,7 @@ from tasks.figures.shown.categories import CATEGORIES
 from tasks.figures.shown.conditions import CONDITIONS, with_addresses
 from tasks.report.build import build
 from tasks.report.drawing.charts import specification
-from tests.builders import admitted, at, criterion, response, row, verdict
+from tests.kit import admitted, at, criterion, response, row, verdict
 from tests.tasks.aggregate.breakdowns_oracle import severity_rows
 from tests.tasks.report.made_up.contenders import CONTENDERS, IMPORTED_MODEL, JUDGES, PEOPLE
 from tests.tasks.report.made_up.editions import Row, check_sources, edition_of, rows_of

@@ -18,7 +18,7 @@ from tasks.report.build import served_page
 from tasks.report.drawing.charts import specification
 from tasks.report.rendering.drawn import drawn
 from tasks.report.rendering.site import Site, render
-from tests.builders import SHARED_DATA, admitted, at, criterion, job_on, response, row, verdict
+from tests.kit import SHARED_DATA, admitted, at, criterion, job_on, response, row, verdict
 from tests.tasks.report.made_up.attacks import ATTACKS
 from tests.tasks.report.made_up.contenders import PEOPLE
 from tests.tasks.report.made_up.editions import Row, check_sources, edition_of, rows_of

@@ -11,7 +11,7 @@ from flows.report import write_report
 from tasks.config.job import Job
 from tasks.figures.scope import Scope, open_scope
 from tasks.report.rendering.notices import Notice, notices
-from tests.builders import job_on
+from tests.kit import job_on
 from tests.tasks.report.drilldown.drilled import files, tiny_job
 from tests.tasks.report.made_up.contenders import DROPPING, NIGHTS
 from tests.tasks.report.made_up.editions import edition_of

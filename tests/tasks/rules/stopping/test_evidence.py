@@ -15,7 +15,7 @@ from tests.benchmarks.stopping_evidence import (
     savings,
     until_settled,
 )
-from tests.builders import SHARED_DATA
+from tests.kit import SHARED_DATA
 
 REAL = SHARED_DATA / "prbench"
 MOST = 0.05 + 3 * (0.05 * 0.95 / 1_000) ** 0.5

@@ -1,12 +1,15 @@
 """Rows for tests: complete by the contract, with made-up content, and only what a test is about spelled out."""
 
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tasks.benchmarks.prbench import SCORES
 from tasks.config.job import Job
@@ -143,3 +146,9 @@ def job_on(source: Path | str, warehouse: Path, run_id: str = "a-run", **setting
     """A job without models on a data set, in a warehouse."""
     given = Settings.model_validate({"dataset": {"source": str(source)}, **settings})
     return with_revision(Job(settings=given, warehouse=warehouse, run_id=run_id, is_quiet=True))
+
+
+def shared_folder(factory: pytest.TempPathFactory) -> Path:
+    """A folder that all processes of this run of the tests have in common."""
+    own = factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
