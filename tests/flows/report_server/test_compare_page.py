@@ -10,8 +10,8 @@ from flows.cli.output import cell_text
 from flows.report_server.compare_page import asked_in, comparison
 from tasks.compare.sentences import table_of
 from tasks.config.job import DataRevision, Job
-from tests.kit import REVISION, at, job_on, row
-from tests.tasks.compare.comparisons import ALL_MET, MIXED, RUBRICS, WORSE_IN_RISK, ask, filled, judged, tasks_of
+from tests.kit import REVISION, at, job_on, reading, row
+from tests.tasks.compare.comparisons import ALL_MET, MIXED, RUBRICS, WORSE_IN_RISK, ask, judged, tasks_of
 from warehouse import Reader
 
 NIGHT = {"vintage": "2026-10-02", "created_at": at(5)}
@@ -25,7 +25,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
                 night=NIGHT["vintage"] if name == "later" else None)
             for n, name in enumerate(("a-run", "later", "idle", "old-run"))]  # fmt: skip
     old = {"of_response": {"dataset_revision": OLDER}, "judge": "old-judge"}
-    with filled(
+    with reading(
         folder,
         tasks_of(RUBRICS),
         judged(ALL_MET, "a"),

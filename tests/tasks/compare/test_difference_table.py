@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from tasks.compare.sentences import decision, table_of
-from tests.tasks.compare.comparisons import apart, ask, filled, judged, tasks_of
+from tests.kit import reading
+from tests.tasks.compare.comparisons import apart, ask, judged, tasks_of
 from warehouse import Reader
 
 RUBRICS = {f"t{number:02d}": [(10, "Accuracy"), (10, "Risk")] for number in range(20)}
@@ -18,7 +19,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
     good = {task: [1, 0.0] for task in names}
     mixed = good | {task: [0, 0.0] for task in names[:6]} | {task: [1, 1.0] for task in names[6:8]}
     again = {names[0]: [0, 0.0]}
-    with filled(
+    with reading(
         tmp_path_factory.mktemp("table"), tasks_of(RUBRICS),
         judged(good, "good", rubrics=RUBRICS), judged(again, "good", rubrics=RUBRICS, trial=2),
         judged(mixed, "mixed", rubrics=RUBRICS), judged(good | {names[1]: [0, 0.0]}, "odd", rubrics=RUBRICS),

@@ -13,8 +13,7 @@ from typing import Any
 from tasks.config.job import Job
 from tests.faults.content import prompt_of
 from tests.faults.server import Answer, Request, is_judging, meets, well_behaved
-from tests.kit import job_on
-from tests.tasks.run.runs import judged, prepared, sampled
+from tests.kit import job_on, judged, prepared, sampled
 
 STRONG: dict[str, Any] = {"name": "hosted_vllm/strong", "label": "strong"}
 CHEAP: dict[str, Any] = {"name": "hosted_vllm/cheap", "label": "cheap", "trials": 2, "logprobs": True}

@@ -21,9 +21,8 @@ from tasks.rules.cascades.evaluation import evaluate
 from tasks.rules.cascades.rules import Candidate, When
 from tests.faults.answers import slowed
 from tests.faults.server import Answer, FaultServer, Request, is_judging
-from tests.kit import rows_in
+from tests.kit import judged, rows_in, sampled
 from tests.tasks.judge.cascaded import CHEAP, CONCURRENCY, STRONG, cascade, job_at, two_judges, two_sound_judges
-from tests.tasks.run.runs import judged, sampled
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow

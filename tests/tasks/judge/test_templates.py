@@ -11,8 +11,7 @@ from tasks.config.job import Job
 from tasks.plan.plan import former_template_notices, plan
 from tasks.run.judgings import Judging, judgings
 from tests.faults.server import FaultServer
-from tests.kit import job_on
-from tests.tasks.run.runs import judged, prepared, sampled
+from tests.kit import job_on, judged, prepared, sampled
 from warehouse import Warehouse
 
 FORMER = [

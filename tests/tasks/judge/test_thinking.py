@@ -8,8 +8,7 @@ import pytest
 
 from tasks.config.job import Job
 from tests.faults.server import Answer, FaultServer, Request, well_behaved
-from tests.kit import job_on
-from tests.tasks.run.runs import judged, prepared, sampled
+from tests.kit import job_on, judged, prepared, sampled
 from warehouse import Warehouse
 
 

@@ -99,7 +99,7 @@ def test_an_empty_warehouse_has_a_report_that_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_report_of_a_warehouse_with_tasks_alone_can_be_written(tmp_path: Path) -> None:
-    from tests.tasks.run.runs import prepared
+    from tests.kit import prepared
 
     job = prepared(job_on("sample", tmp_path / "warehouse"))
 
