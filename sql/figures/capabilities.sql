@@ -65,8 +65,8 @@ with weak as (
 
 judged as (
     select judged.task_id, judged.criterion_id, avg(judged.value) as value
-    from staging.judged_criteria as judged
-    inner join staging.model_runs using (model_run_id)
+    from intermediate.judged_criteria as judged
+    inner join intermediate.model_runs using (model_run_id)
     where model_runs.benchmark = $benchmark
         and model_runs.dataset_revision = $revision
         and model_runs.model = $model
