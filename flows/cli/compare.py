@@ -3,7 +3,7 @@
 import click
 from click.core import ParameterSource
 
-from flows.cli.figures import say_missing, shown
+from flows.cli.figures import say_missing, show_figure, shown
 from flows.cli.options import SHOWS, Context, command
 from flows.cli.output import show_json
 
@@ -47,9 +47,10 @@ def diff(
         if option := next((option for option, is_given in given.items() if is_given), None):
             raise click.UsageError(f"{option} does not apply to --debiased, which compares models; leave it out")
         return show_debiased_differences(context, names, score=score, is_hard=is_hard)
-    from flows.cli.compare_tables import diff_as_json, show_diff
     from tasks.compare.differences import compare
     from tasks.compare.pairs import question_of
+    from tasks.compare.rows import apart, rows_of
+    from tasks.figures.shown.comparisons import CHANGED_CATEGORIES, CHANGED_TASKS, DIFF, FLIPS, VERDICTS
     from warehouse import Warehouse
 
     # Revisions that are compared need not be the configured one.
@@ -57,13 +58,21 @@ def diff(
     question = question_of(job, names, kind, score=score, is_hard=is_hard, vintage=context.arguments.vintage)
     with Warehouse(job.warehouse).reader() as reader:
         answer = compare(reader, question)
-        if context.as_json:
-            show_json(diff_as_json(reader, answer, n_flips))
-        else:
-            show_diff(reader, answer, n_flips)
+        is_whole = context.as_json or len(answer.differences) <= _MOST_DETAILED
+        found = apart(reader, answer, answer.differences if is_whole else answer.differences[:1], n_flips)
+    if context.as_json:
+        show_json({"comparisons": rows_of(answer), **found})
+        return 0
+    show_figure(DIFF, rows_of(answer))
+    for figure, part in zip((VERDICTS, CHANGED_CATEGORIES, CHANGED_TASKS, FLIPS), found.values(), strict=True):
+        show_figure(figure, part)
+    if not is_whole:
+        click.echo(f"--json shows the flips of the other {len(answer.differences) - 1} comparisons.")
     return 0
 
 
+_MOST_DETAILED = 2
+"""Up to so many differences are all taken apart; of more, only the first."""
 _BREAKDOWNS = ("category", "severity", "field", "model", "length")
 _WITH_SETS = {None, "category", "severity"}
 """Breakdowns by which the agreement of whole sets of graders is measured."""

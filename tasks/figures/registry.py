@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from tasks.figures.figure import Figure
-from tasks.figures.shown import PAGES
+from tasks.figures.shown import COMPARE, PAGES
 from tasks.figures.shown.capabilities import CANDIDATES, EXAMPLES
 from tasks.figures.shown.corrections import DIFFERENCES
 from tasks.figures.shown.judges import CRITERIA, PEOPLE
@@ -15,7 +15,7 @@ from tasks.rules.text.characters import did_you_mean
 FIGURES: Mapping[str, Figure] = {
     figure.name: figure
     for figure in (
-        *(figure for page in PAGES for figure in page.figures),
+        *(figure for page in (*PAGES, COMPARE) for figure in page.figures),
         PEOPLE, CRITERIA, LENGTHS_AND_SCORES, FAILURES, DIFFERENCES, CANDIDATES, EXAMPLES,
     )
 }  # fmt: skip
