@@ -1,6 +1,7 @@
 """The page that compares: what its form offers, and the figures of what is chosen, those of `prbench diff`."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC
 from pathlib import Path
@@ -10,12 +11,13 @@ from urllib.parse import urlencode
 from tasks.benchmarks import load_benchmark
 from tasks.compare.differences import compare
 from tasks.compare.pairs import Kind, Side, comparable, question_of
-from tasks.compare.rows import Row, apart, rows_of
+from tasks.compare.rows import apart, rows_of, with_verdicts
 from tasks.config.job import Job
 from tasks.figures.columns import Column, columns
 from tasks.figures.figure import Figure
+from tasks.figures.queries import SAMPLING
 from tasks.figures.scope import task_address
-from tasks.figures.shown.comparisons import CHANGED_CATEGORIES, CHANGED_TASKS, DIFF, FLIPS, VERDICTS
+from tasks.figures.shown.comparisons import CATEGORIES, DIFF, FLIPS, TASKS
 from tasks.report.rendering.drawn import Drawn, served
 from tasks.rules.errors import PipelineError, UsageError
 from warehouse import Reader, Warehouse, WarehouseError
@@ -37,6 +39,7 @@ KINDS: dict[Kind, tuple[str, str]] = {
 """What can be compared: as the page calls it, and what is meant."""
 _NARROWED = {"model": "Model", "judge": "Judge", "vintage": "Vintage"}
 _SIDES = ("first", "second")
+_LABELS = {*_SIDES, "where", "split"}
 _ALL = ("", "all")
 CHANGES = {"": "all", "lost": "lower the score", "gained": "raise the score"}
 """Which flipped criteria are listed."""
@@ -58,13 +61,14 @@ class Field:
 class Comparison:
     """What the page shows: the choices, and figures if anything is chosen, or why there are none.
 
-    `kinds` are what can be compared, each with its title and what it means; `all_flips` is the address of a page that
-    lists all of so many, where not all of them are listed.
+    `kinds` are what can be compared, each with its title and what it means; `about` is which difference the figures
+    below the first take apart; `all_flips` is the address of a page that lists all of so many, where not all are.
     """
 
     kind: Kind
     fields: Sequence[Field] = ()
     figures: Sequence[Drawn] = ()
+    about: str = ""
     all_flips: tuple[str, int] | None = None
     trouble: str | None = None
     kinds: Mapping[Kind, tuple[str, str]] = field(default_factory=lambda: KINDS)
@@ -87,8 +91,8 @@ def comparison(job: Job, given: Mapping[str, str], folder: Path) -> Comparison:
             fields = fields_of(job, reader, kind, given)
             if not all(given.get(side) for side in _SIDES):
                 return Comparison(kind, fields)
-            figures, all_flips = _figures(job, reader, kind, given, has_pages=(folder / "task.html").is_file())
-            return Comparison(kind, fields, figures, all_flips)
+            has_pages = (folder / "task.html").is_file()
+            return Comparison(kind, fields, **_figures(job, reader, kind, given, has_pages=has_pages))
     except (PipelineError, UsageError, WarehouseError) as error:
         return Comparison(kind, fields, trouble=str(error))
 
@@ -164,7 +168,7 @@ def _likely(job: Job, kind: Kind, groups: _Groups, names: Sequence[str]) -> dict
 def _splits(job: Job, reader: Reader) -> list[tuple[str, str]]:
     """The splits to choose from, none where there is one; first, as an empty value, those of `prbench diff`."""
     members = reader.select(
-        "staging.task_set_members", "distinct split", benchmark=job.settings.benchmark,
+        "intermediate.task_set_members", "distinct split", benchmark=job.settings.benchmark,
         dataset_revision=job.data.revision, is_own_hard=False,
     )  # fmt: skip
     stored = [row["split"] for row in members]
@@ -177,43 +181,45 @@ def _splits(job: Job, reader: Reader) -> list[tuple[str, str]]:
     return [("", f"{', '.join(configured)} (as configured)"), *((split, split) for split in others)]
 
 
-def _figures(
-    job: Job, reader: Reader, kind: Kind, given: Mapping[str, str], *, has_pages: bool
-) -> tuple[list[Drawn], tuple[str, int] | None]:
-    """The figures of a comparison, and where all flips are listed, with their number."""
+def _figures(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str], *, has_pages: bool) -> dict[str, Any]:
+    """The figures of a comparison, what those below the first are about, and where all flips are listed."""
     names, vintage = [given[side] for side in _SIDES], given.get("vintage") if kind != "vintage" else None
     narrowed = _narrowed(job, {name: value for name, value in given.items() if name != kind})
     answer = compare(reader, question_of(narrowed, names, kind, score=None, is_hard=False, vintage=vintage or None))
     asked = given.get("show", "")
-    place = min(
-        int(asked) if asked.isascii() and asked.isdecimal() and len(asked) < 5 else 0, len(answer.differences) - 1
-    )
-    chosen = answer.differences[place]
+    place = min(int(asked) if re.fullmatch("[0-9]{1,4}", asked) else 0, len(answer.differences) - 1)
+    found = apart(reader, answer, [answer.differences[place]])
     differences = [row | {"address": _link(given, show=str(n))} for n, row in enumerate(rows_of(answer))]
-    found = apart(reader, answer, [chosen])
-    signs = {"lost": -1, "gained": 1}
-    listed = [flip for flip in found["flips"] if flip["effect"] * signs.get(given.get("change", ""), 0) >= 0]
+    chosen = differences[place] = with_verdicts(differences[place], found["verdicts"][0])
+    sign = {"lost": -1, "gained": 1}.get(given.get("change", ""), 0)
+    listed = [flip for flip in found["flips"] if sign * flip["effect"] >= 0]
     flips = listed if given.get("whole") == "yes" else listed[:_MOST_FLIPS]
-    samplings = [{name: row[f"{side}_{name}"] for name in ("model", "model_config_hash", "vintage")}
-                 for row in [differences[place]] for side in _SIDES]  # fmt: skip
-    second = samplings[1] if samplings[1] != samplings[0] else None
+    first, second = ({name: chosen[f"{side}_{name}"] for name in SAMPLING} for side in _SIDES)
     for flip in flips:
-        flip["address"] = task_address(flip["task_id"], samplings[0], second, flip["criterion_id"])
+        flip["address"] = task_address(
+            flip["task_id"], first, second if second != first else None, flip["criterion_id"]
+        )
         flip |= {f"{side}_explanations": " / ".join(flip[f"{side}_explanations"]) for side in _SIDES}
-    parts: list[tuple[Figure, list[Row]]] = [
-        (_kinds(DIFF, {"split": "task"} if len(differences) > 1 else {}), differences), (VERDICTS, found["verdicts"]),
-        (_kinds(FLIPS, {} if has_pages else {"task_id": "text"}, columns("first_explanations second_explanations")),
-         flips),
-        (CHANGED_CATEGORIES, found["categories"]), (_kinds(CHANGED_TASKS, {"task_id": "text"}), found["tasks"]),
-    ]  # fmt: skip
-    more = (_link(given, show=str(place), whole="yes"), len(listed)) if len(flips) < len(listed) else None
+    as_text, reasons = {"task_id": "text"}, columns("first_explanations second_explanations")
+    parts = (
+        (_adapted(DIFF, {"split": "task"} if len(differences) > 1 else {}), differences),
+        (_adapted(FLIPS, {} if has_pages else as_text, _LABELS, reasons), flips),
+        (_adapted(CATEGORIES, {}, _LABELS), found["categories"]), (_adapted(TASKS, as_text, _LABELS), found["tasks"]),
+    )  # fmt: skip
     benchmark = load_benchmark(job.settings.benchmark)
-    return [served(figure, rows, benchmark) for figure, rows in parts], more
+    return {
+        "figures": [served(figure, rows, benchmark) for figure, rows in parts],
+        "about": f"From {chosen['first']} to {chosen['second']} on "
+        + ", ".join(chosen[name] for name in ("split", "where") if chosen[name]),
+        "all_flips": (_link(given, show=str(place), whole="yes"), len(listed)) if len(flips) < len(listed) else None,
+    }
 
 
-def _kinds(figure: Figure, kinds: Mapping[str, Any], more: tuple[Column, ...] = ()) -> Figure:
-    """A figure with columns that are written in another way here, and with further ones."""
-    shown = [replace(column, kind=kinds.get(column.name, column.kind)) for column in figure.columns]
+def _adapted(
+    figure: Figure, kinds: Mapping[str, Any], without: Collection[str] = (), more: Sequence[Column] = ()
+) -> Figure:
+    """A figure with columns that are written in another way here, without some, and with further ones."""
+    shown = (replace(each, kind=kinds.get(each.name, each.kind)) for each in figure.columns if each.name not in without)
     return replace(figure, columns=(*shown, *more))
 
 

@@ -105,7 +105,7 @@ def compare(reader: Reader, question: Question) -> Answer:
 def _on_random_parts(reader: Reader, found: Iterable[Pair]) -> list[str]:
     """Which sides rest on a random part of the tasks that was chosen by what it showed."""
     names = {side.model_run.model_run_id: side.model_run.model for pair in found for side in (pair.first, pair.second)}
-    rows = reader.rows(sql.read("questions/stopping/stopped_model_runs"), {"model_runs": sorted(names)})
+    rows = reader.rows(sql.read("queries/stopping/stopped_model_runs"), {"model_runs": sorted(names)})
     stopped = sorted({names[row["model_run_id"]] for row in rows})
     if not stopped:
         return []
@@ -129,7 +129,7 @@ def _values(reader: Reader, question: Question, found: Iterable[Pair]) -> tuple[
     }  # fmt: skip
     values: _BySplit = defaultdict(lambda: defaultdict(dict))
     answered: _AnsweredBySplit = defaultdict(lambda: defaultdict(set))
-    for row in reader.rows(sql.read("questions/compare/values"), parameters):
+    for row in reader.rows(sql.read("queries/compare/values"), parameters):
         values[row["split"]][row["model_run_id"]][row["task_id"]] = row["value"]
         if row["is_answered"]:
             answered[row["split"]][row["model_run_id"]].add(row["task_id"])
@@ -141,7 +141,9 @@ def _values(reader: Reader, question: Question, found: Iterable[Pair]) -> tuple[
 def _no_tasks(reader: Reader, question: Question) -> PipelineError:
     if question.is_hard:
         return PipelineError("nothing to compare: no hard subset is selected yet; run `prbench select-hard` first")
-    rows = reader.select("staging.task_set_members", "distinct split", benchmark=question.benchmark, is_own_hard=False)
+    rows = reader.select(
+        "intermediate.task_set_members", "distinct split", benchmark=question.benchmark, is_own_hard=False
+    )
     if not rows or not question.splits:
         return PipelineError("nothing to compare: no task is admitted here; run `prbench check` to see why")
     known = ", ".join(row["split"] for row in rows)

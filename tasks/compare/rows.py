@@ -7,13 +7,11 @@ from typing import Any
 import polars as pl
 
 import sql
-from tasks.compare.differences import Answer, Difference
-from tasks.compare.sentences import decision, sentence, where_in
+from tasks.compare.differences import Answer, Difference, short
+from tasks.compare.sentences import decision, notes_on_all, notes_on_verdicts, sentence, where_in, why_no_interval
 from warehouse import Reader
 
 Row = dict[str, Any]
-_OF_MODEL_RUN = ("model", "model_config_hash", "vintage", "judge", "judge_trial", "grading")
-"""What a side of a comparison is, beside its name."""
 
 
 def rows_of(answer: Answer) -> list[Row]:
@@ -21,17 +19,23 @@ def rows_of(answer: Answer) -> list[Row]:
     return [
         _labels(answer, each) | {
             "score": answer.score, "first_mean": each.first_mean, "second_mean": each.second_mean,
-            **asdict(each.paired), "n_tasks_wanted": each.n_wanted, "p_adjusted": each.p_adjusted,
-            "is_significant": each.is_significant, "sentence": sentence(answer, each),
-            "notes": [*answer.notes, *each.notes],
+            **asdict(each.paired), "no_interval": why_no_interval(each), "n_tasks_wanted": each.n_wanted,
+            "p_adjusted": each.p_adjusted, "is_significant": each.is_significant, "sentence": sentence(answer, each),
+            "notes": list(each.notes), "notes_on_all": notes_on_all(answer),
             **{
-                f"{place}_{name}": getattr(side.model_run, name)
+                f"{place}_{name}": value
                 for place, side in (("first", each.pair.first), ("second", each.pair.second))
-                for name in _OF_MODEL_RUN
+                for name, value in asdict(side.model_run).items()
+                if name != "model_run_id"
             },
         }
         for each in answer.differences
     ]  # fmt: skip
+
+
+def with_verdicts(row: Row, verdicts: Row) -> Row:
+    """The row of a difference with its verdicts as counted (`apart`)."""
+    return row | verdicts | {"notes": [*row["notes"], *notes_on_verdicts(verdicts, row["difference"])]}
 
 
 def apart(
@@ -41,6 +45,10 @@ def apart(
 
     A flip is a criterion that both sides decided, and not alike; values are means over the trials that are complete,
     `effect` is what the change is worth to the task's score. `n_flips` is how many are given of each difference.
+
+    Of the criteria of tasks that both sides answered, `n_compared` are compared: those that stand in both rubrics, of
+    tasks that are complete on both sides. `explained` is the part of the difference that flips make; all of it unless
+    the rubrics differ.
     """
     found: dict[str, list[Row]] = {"verdicts": [], "categories": [], "tasks": [], "flips": []}
     cells_of: dict[tuple[int, int], pl.DataFrame] = {}
@@ -49,7 +57,7 @@ def apart(
         if ids not in cells_of:
             # Differences of one pair follow each other; the cells of more than one are not kept.
             parameters = {"first": ids[0], "second": ids[1], "score": answer.score}
-            cells_of = {ids: pl.DataFrame(reader.arrow(sql.read("questions/compare/flips"), parameters))}
+            cells_of = {ids: pl.DataFrame(reader.arrow(sql.read("queries/compare/flips"), parameters))}
         labels = _labels(answer, difference)
         for name, rows in _parts(difference, cells_of[ids], n_flips).items():
             found[name] += [labels | row for row in rows]
@@ -57,12 +65,10 @@ def apart(
 
 
 def _labels(answer: Answer, difference: Difference) -> Row:
-    """What distinguishes a difference from others; `context` is what both sides have in common, where it varies."""
-    pair = difference.pair
-    return {
-        "kind": answer.kind, "first": pair.first.name, "second": pair.second.name,
-        "context": where_in(answer, difference).removeprefix(", ") or None, "split": difference.split,
-    }  # fmt: skip
+    """What distinguishes a difference from others; `where` is what both sides have in common, where it varies."""
+    first, second = (short(answer.kind, side) for side in (difference.pair.first, difference.pair.second))
+    where = where_in(answer, difference).removeprefix(", ") or None
+    return {"kind": answer.kind, "first": first, "second": second, "where": where, "split": difference.split}
 
 
 _SIGNS = ((pl.col("effect") > 0).sum().alias("n_gained"), (pl.col("effect") < 0).sum().alias("n_lost"))
@@ -83,16 +89,16 @@ def _parts(difference: Difference, cells: pl.DataFrame, n_flips: int | None) -> 
     of_tasks = tasks.join(flips.group_by("task_id").agg(_SIGNS), on="task_id", how="left").with_columns(
         pl.col("n_gained", "n_lost").fill_null(0), difference=pl.col("second_score") - pl.col("first_score")
     )
-    verdicts = flips.select(_SIGNS).row(0, named=True) | {
-        "n_flips": len(flips), "n_criteria": len(answered), "n_compared": len(compared),
-        "n_undecided": len(shared) - len(decided), "n_left_out": len(decided) - len(compared),
-        "n_in_one": len(answered) - len(shared), "explained": flips["effect"].sum() / len(tasks),
-        "difference": difference.difference,
+    verdicts = {
+        "n_flips": len(flips), "n_flips_lost": flips.select(_SIGNS)["n_lost"].item(), "n_criteria": len(answered),
+        "n_compared": len(compared), "n_undecided": len(shared) - len(decided),
+        "n_left_out": len(decided) - len(compared), "n_in_one": len(answered) - len(shared),
+        "explained": flips["effect"].sum() / len(tasks),
     }  # fmt: skip
     shown = flips.drop("is_in_both").head(len(flips) if n_flips is None else n_flips).to_dicts()
     return {
         "verdicts": [verdicts],
-        "categories": categories.sort("contribution", "category").to_dicts(),
+        "categories": categories.sort("contribution", "category").to_dicts() if len(flips) else [],
         "tasks": of_tasks.sort("difference", "task_id").to_dicts(),
         "flips": [
             flip | {f"{side}_decision": decision(flip[f"{side}_by_trial"]) for side in ("first", "second")}

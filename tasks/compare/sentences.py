@@ -1,15 +1,16 @@
 """Differences in words."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from tasks.compare.differences import Answer, Difference, short
 from tasks.compare.pairs import COLUMN_OF, Side
 from tasks.rules.statistics.comparison import ALPHA, task_differences
-from tasks.rules.statistics.intervals import FEWEST_OTHERS
-from tasks.rules.text.numbers import counted
+from tasks.rules.statistics.intervals import FEW_OTHERS, FEWEST_OTHERS, SMALL
+from tasks.rules.text.numbers import SMALL_MARK, counted
 
 CONTEXT = {
     "model": "model", "judge": "judge", "judge_trial": "judge trial", "template_hash": "template", "vintage": "vintage",
@@ -33,7 +34,7 @@ def sentence(answer: Answer, difference: Difference) -> str:
     evidence = _evidence(answer, difference, difference.p_adjusted)
     if difference.is_significant:
         return f"{second} is {size} than {first} {where} ({evidence}): significant"
-    no_difference = f"No significant difference between {first} and {second} {where} ({second} is {size}; {evidence})"
+    no_difference = f"no significant difference between {first} and {second} {where} ({second} is {size}; {evidence})"
     smallest = difference.paired.smallest_detectable
     if smallest is None:
         return no_difference
@@ -69,6 +70,49 @@ def _too_few(difference: Difference) -> str:
     if n_tasks <= FEWEST_OTHERS:
         return f"only {counted(n_tasks, 'task')}"
     return f"only {n_unequal(difference)} of {n_tasks} tasks differ"
+
+
+def why_no_interval(difference: Difference) -> str | None:
+    """Why a difference has no interval; None where it has one."""
+    paired = difference.paired
+    if paired.ci_low is not None:
+        return None
+    if paired.p_value is not None:
+        return "nearly all tasks change alike"
+    return "too few tasks differ" if n_unequal(difference) else "no task differs"
+
+
+def notes_on_all(answer: Answer) -> list[str]:
+    """Notes on intervals and p-values, and those that hold for all differences."""
+    notes = []
+    if any(each.paired.ci_low is not None and each.paired.is_small for each in answer.differences):
+        few = f"fewer than {SMALL} tasks, or fewer than {FEW_OTHERS} that differ"
+        notes.append(f"{SMALL_MARK} {few}: the interval may be too narrow")
+    if any(each.paired.p_value is None for each in answer.differences):
+        notes.append(f"No interval and no test: fewer than {FEWEST_OTHERS} tasks differ.")
+    if len(answer.differences) > 1:
+        notes.append(
+            "Intervals, p and smallest detectable differences are for each comparison alone; “p corrected” "
+            "takes all of them into account (Holm)."
+        )
+    return [*notes, *answer.notes]
+
+
+def notes_on_verdicts(counts: Mapping[str, Any], difference: float) -> Iterator[str]:
+    """Notes on what could not be compared, and what the flips do not explain."""
+    causes = {
+        "undecided on one side": counts["n_undecided"],
+        "decided, but in incomplete tasks": counts["n_left_out"],
+        "in the rubric of one side only": counts["n_in_one"],
+    }
+    if missing := sum(causes.values()):
+        listed = ", ".join(f"{number} {cause}" for cause, number in causes.items() if number)
+        yield f"{missing} of {counted(counts['n_criteria'], 'criterion', 'criteria')} could not be compared: {listed}."
+    if f"{counts['explained']:+.3f}" != f"{difference:+.3f}":
+        yield (
+            f"The flips explain {counts['explained']:+.3f} of {difference:+.3f}; the rest is due to rubrics that "
+            "changed between the two."
+        )
 
 
 def distinguishing(answer: Answer) -> list[str]:

@@ -41,29 +41,30 @@ SMALLEST = (2.2622 + 0.8834) * (2.5 / 39 / 40) ** 0.5
 SAID = {
     # Thirty tasks gain a half, ten lose one.
     "good risky": (
-        "risky is 0.250 higher than good on finance (95 % interval +0.", "): significant", "+0.375", "−0.125",
-        "│ good  │ risky  │ finance │      40 │              30 │              10 │", "task-00 needs point 0",
+        "risky is 0.250 higher than good on finance (95 % interval +0.",
+        "): significant; 40 of 80 criteria flipped, 10 of them lower the score", "+0.375", "−0.125",
+        "task-00 needs point 0",
         "below 50 an interval is unreliable",
     ),
     "good mixed": (
-        "No significant difference between good and mixed on finance (mixed is 0.000 higher; 95 % interval −0.",
+        "no significant difference between good and mixed on finance (mixed is 0.000 higher; 95 % interval -0.",
         f"smallest detectable difference {SMALLEST:.3f} (with a power of 80 %)",
-        "Few tasks: fewer than 50 tasks, or fewer than 10 that differ; the interval may be too narrow.",
+        "° fewer than 50 tasks, or fewer than 10 that differ: the interval may be too narrow",
     ),
     "good fallen": (
         "fallen is 0.500 lower than good on finance (no interval, since nearly all tasks change by the same amount, "
-        "p < 0.001): significant",
+        "p < 0.001): significant", "nearly all tasks change alike",
     ),
     "good risky mixed": (
         "(uncorrected 95 % interval +0.", "Intervals, p and smallest detectable differences are for each comparison ",
         "; uncorrected smallest detectable difference 0.",
     ),
     "good twin": (
-        "twin and good have the same score on finance: no task differs (40 tasks)", "│       0 │",
+        "twin and good have the same score on finance: no task differs (40 tasks)", "0 of 80 criteria flipped",
     ),
     "good undecided": (
-        "│    39 │        40 │", "Not compared: Undecided",
-        "│                78 │           80 │                       1 │",
+        "│    39 │        40 │",
+        "2 of 80 criteria could not be compared: 1 undecided on one side, 1 decided, but in incomplete tasks.",
     ),
 }  # fmt: skip
 
@@ -78,6 +79,8 @@ def test_a_difference_is_told_in_sentences_with_what_it_is_made_of(asked: Run, n
 def test_where_too_few_tasks_differ_that_is_said_and_neither_interval_nor_test_is_given(asked: Run) -> None:
     said = asked("diff", "good", "odd", "twin")
     assert "odd is 0.000 higher than good on finance, but this cannot be tested: only 2 of 40 tasks differ" in said
+    assert "too few tasks differ" in next(line for line in said.splitlines() if "│ odd" in line)
+    assert "no task differs" in next(line for line in said.splitlines() if "│ twin" in line)
     assert "No interval and no test: fewer than 5 tasks differ." in said
     for found in asked.json("diff", "good", "odd", "twin")["comparisons"]:
         nothing = ("ci_low", "ci_high", "p_value", "p_adjusted", "smallest_detectable", "is_significant")
@@ -88,8 +91,15 @@ def test_of_many_comparisons_all_are_in_the_table_and_the_first_is_taken_apart(a
     said = asked("diff", "good", "risky", "mixed", "fallen", "--flips", "3")
     assert "Corrected p" in said
     assert "corrected for 3 comparisons" in said
-    assert sum("needs point" in line for line in said.splitlines()) == 3
-    assert "--json shows the flips of the other 2 comparisons." in said
+    flips = said.partition("Flipped criteria")[2]
+    assert flips.count("│ good  │ risky") == 3
+    assert "│ mixed" not in flips
+    assert "Only of the first; --json shows the other 2 comparisons too." in said
+    found = asked.json("diff", "good", "risky", "mixed", "fallen", "--flips", "3")
+    assert {row["second"] for row in found["flips"]} == {"risky", "mixed", "fallen"}
+    assert asked.json("figure", "diff_flips", *(f"names={name}" for name in ("good", "risky")), "n_flips=3") == [
+        row for row in found["flips"] if row["second"] == "risky"
+    ]
 
 
 @pytest.mark.parametrize(

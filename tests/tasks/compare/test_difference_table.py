@@ -35,7 +35,7 @@ def test_an_interval_of_few_tasks_is_marked_and_what_is_missing_or_corrected_is_
     assert (mixed["is_small"], mixed["is_significant"]) == (True, False)
     assert (odd["ci_low"], odd["p_value"], odd["p_adjusted"], odd["is_significant"]) == (None, None, None, None)
     assert DIFF.notes is not None
-    assert [note.split(" ")[0] for note in DIFF.notes(rows)] == ["no", "odd", "Few", "No", "Intervals,", "Based"]
+    assert [note.split(" ")[0] for note in DIFF.notes(rows)] == ["no", "odd", "°", "No", "Intervals,", "Based"]
     assert "Difference" in as_text(DIFF.columns, rows).headings
 
 
