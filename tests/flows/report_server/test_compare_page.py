@@ -66,7 +66,7 @@ def cells(drawn: Drawn) -> list[list[str]]:
 def test_every_flipped_criterion_is_listed_with_its_effect_and_both_explanations(job: Job) -> None:
     flips = cells(shown(job, of="model", first="a", second="b")["diff_flips"])
 
-    assert [row[2:] for row in flips[:2]] == [
+    assert [row[-7:] for row in flips[:2]] == [
         ["−10.00", "not met", "met", "−1.111", "t4", "why in a: 0.0", "why in b: 1"],
         ["7.00", "met", "not met", "−0.467", "t3", "why in a: 1.0", "why in b: 0"],
     ]
@@ -87,10 +87,14 @@ def test_only_losses_or_gains_are_listed_when_they_are_asked_for(job: Job) -> No
 def test_of_several_differences_each_leads_to_what_it_consists_of(job: Job) -> None:
     judges = {"of": "judge", "first": "a-judge", "second": "second-judge"}
 
-    found = [shown(job, **judges, show=str(number)) for number in range(2)]
+    (listed, of_a), (_, of_b) = [
+        (found.figures[0].table, found.about)
+        for found in (comparison(job, judges | {"show": str(number)}, Path("nowhere")) for number in range(2))
+    ]
 
-    assert [cells(each["diff_tasks"]) for each in found] == []
-    assert re.findall(r'href="([^"]*)"', found[0]["diff"].table)[1].endswith("show=1")
+    assert of_a == "From a-judge to second-judge on finance, model a"
+    assert of_b == "From a-judge to second-judge on finance, model b"
+    assert re.findall(r'href="([^"]*)"', listed)[1].endswith("show=1")
 
 
 def test_runs_are_compared_as_the_command_does_and_offered_with_their_time_latest_first(job: Job) -> None:
@@ -99,7 +103,7 @@ def test_runs_are_compared_as_the_command_does_and_offered_with_their_time_lates
     assert [*found.fields[0].options] == [
         ("later", "2026-01-01 00:00:01 night 2026-10-02"), ("a-run", "2026-01-01 00:00:00 prbench run"),
     ]  # fmt: skip
-    assert [each.figure.name for each in found.figures if each.n_rows] == [each.name for each in COMPARE.figures]
+    assert {each.figure.name for each in found.figures if each.n_rows} == {each.name for each in COMPARE.figures}
 
 
 @pytest.mark.parametrize(("kind", "offered"), [
@@ -114,10 +118,10 @@ def test_only_what_has_something_to_be_compared_with_in_the_revision_is_offered(
 
 
 def test_the_table_and_its_notes_are_those_of_the_command(job: Job, reader: Reader) -> None:
-    answer = ask(reader, "a", "b")
+    answer = ask(reader, "a", "b", judges=("a-judge",))
     rows = [*map(with_verdicts, rows_of(answer), apart(reader, answer, answer.differences)["verdicts"])]
 
-    difference = shown(job, of="model", first="a", second="b")["diff"]
+    difference = shown(job, of="model", first="a", second="b", judge="a-judge")["diff"]
 
     assert cells(difference) == as_text(DIFF.columns, rows).cells
     assert DIFF.notes is not None
