@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, Literal
 
 from tasks.benchmarks.base import Benchmark
+from tasks.config.job import Job
 from tasks.figures.charts import Plot
 from tasks.figures.columns import Column, Rows
 from tasks.rules.records import ScoreDefinition
@@ -65,6 +67,11 @@ class Figure:
     breakdown: str = ""
     is_optional: bool = False
     reach: Reach = "tasks"
+
+    def of_job(self, job: Job, **given: Any) -> list[dict[str, Any]]:
+        """The rows of a figure that takes nothing but the job from its scope, whatever is published."""
+        assert self.compute is not None
+        return self.compute(SimpleNamespace(job=job), {**self.given, **given})
 
 
 def not_computed(*names: str) -> Callable[[Rows], list[str]]:
