@@ -76,7 +76,7 @@ def present(
         nothing: says that there are no rows at all; None: each figure says that itself.
     """
     if context.as_json:
-        of_figures = [note for key, each in figures.items() for note in notes_of(each, found[key])]
+        of_figures = [note for key, each in figures.items() for note in each.notes_on(found[key])]
         show_json(found[""] if "" in found else {**found, "notes": list(dict.fromkeys([*of_figures, *said]))})
     elif nothing is None or any(found.values()):
         shown = set[str]()
@@ -85,7 +85,7 @@ def present(
             if not rows and not figure.is_optional:
                 click.echo(f"{figure.title}: {figure.empty}")
             show_columns(figure.columns, figure.listed(rows) if figure.listed and not is_all else rows, figure.title)
-            for note in (note for note in dict.fromkeys(notes_of(figure, rows)) if note not in shown):
+            for note in (note for note in dict.fromkeys(figure.notes_on(rows)) if note not in shown):
                 click.echo(note)
                 shown.add(note)
     else:
@@ -93,11 +93,6 @@ def present(
     if not context.as_json:
         for note in said:
             click.echo(note)
-
-
-def notes_of(figure: "Figure", rows: "Rows") -> Sequence[str]:
-    """The sentences below a figure."""
-    return figure.notes(rows) if figure.notes and rows else ()
 
 
 def show_columns(columns: "Sequence[Column]", rows: "Rows", title: str | None = None) -> None:

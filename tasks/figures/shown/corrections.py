@@ -58,12 +58,12 @@ _RULES = (
     *interval("escalated_share", "Escalated share", "share"),
     *interval("thousand_usd", "USD for 1,000 verdicts", "usd"),
     *columns("strong_calls cheap_calls"),
-    *interval("agreement", "Agreement"),
+    *interval("agreement", "Agreement", few="is_small"),
     *interval("kappa", "Kappa"),
     *interval("macro_f1", "Macro-F1"),
     *interval("ranking_tau", "Tau of the ranking"),
     *interval("score_change", "Largest change of a mean score", "signed"),
-    *columns("changed_model n_ranked_responses is_on_front is_small n_paired n_tasks"),
+    *columns("changed_model n_ranked_responses is_on_front n_paired n_tasks"),
 )
 CASCADES = Page(
     "cascades",
