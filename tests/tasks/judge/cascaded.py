@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.config.job import Job
-from tests.faults.content import prompt_of
+from tests.faults.answers import prompt_of
 from tests.faults.server import Answer, Request, is_judging, meets, well_behaved
 from tests.kit import job_on
 from tests.tasks.run.runs import judged, prepared, sampled

@@ -20,7 +20,7 @@ from tasks.drift.control_sets import choose_control_set
 from tasks.drift.nights import judge_control_set
 from tasks.imports.files import retract
 from tasks.imports.responses import import_responses
-from tasks.judge.criteria import LongAnswer
+from tasks.judge.criteria import ResponseJudge
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.prices import count_tokens
 from tasks.llm.replies import Reply
@@ -30,7 +30,7 @@ from tasks.plan.plan import plan
 from tasks.rules.identity import template_hash
 from tasks.run.judgings import judgings
 from tasks.run.writing import PartWriter, StageReport
-from tests.faults.content import criterion_of, prompt_of
+from tests.faults.answers import criterion_of, prompt_of
 from tests.faults.server import Answer, FaultServer, Request
 from tests.kit import job_on, row, rows_in, write_jsonl
 from tests.tasks.benchmarks.research import research_row
@@ -305,15 +305,15 @@ def test_no_verdict_is_on_disk_before_its_evidence(tmp_path: Path) -> None:
 
 
 def test_a_run_that_ends_before_its_rows_are_on_disk_pays_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    conclude, calls = LongAnswer._conclude, iter(range(4))
+    conclude, calls = ResponseJudge._conclude, iter(range(4))
 
-    async def dies(search: LongAnswer, *arguments: Any) -> None:
+    async def dies(judge: ResponseJudge, *criteria: Any, **more: Any) -> None:
         if next(calls, None) is None:
             raise RuntimeError("killed")
-        await conclude(search, *arguments)
+        await conclude(judge, *criteria, **more)
 
     with monkeypatch.context() as patched:
-        patched.setattr(LongAnswer, "_conclude", dies)
+        patched.setattr(ResponseJudge, "_conclude", dies)
         patched.setattr(PartWriter, "flush", lambda _: None)
         with pytest.raises(ExceptionGroup):
             world.judged()
