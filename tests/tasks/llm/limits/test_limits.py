@@ -308,11 +308,11 @@ def test_a_clock_that_is_set_forward_stops_at_the_next_call(monkeypatch: pytest.
 
 
 def test_a_call_under_way_is_recorded_and_a_retry_is_not_begun(tmp_path: Path, serve: Serve) -> None:
-    slow, broken = serve(Answer("x", delay_s=0.6)), serve(replace(failed(503), delay_s=0.25))
+    slow, broken = serve(Answer("x", delay_s=3.0)), serve(replace(failed(503), delay_s=1.8))
 
     async def run() -> list[Reply]:
-        stop_at_s = time.time() + 0.4
         ledger = Ledger(tmp_path)
+        stop_at_s = time.time() + 2.0
         tries = Tries(attempts=5, stop_at_s=stop_at_s)
         gateway = Gateway(limiter_until(stop_at_s, concurrency=2), ledger, "a-run", tries)
         replies = await asyncio.gather(gateway.complete(call_to(slow)), gateway.complete(call_to(broken)))
