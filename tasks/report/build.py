@@ -19,7 +19,7 @@ from tasks.report.drilldown.writing import NAVIGATED, write_drilldown
 from tasks.report.rendering.drawn import figures_of, table
 from tasks.report.rendering.notices import facts, notices
 from tasks.report.rendering.ranking import Ranking, rankings, shown
-from tasks.report.rendering.site import CHARTS_SCRIPT, SERVED_POLICY, Site, as_json, copy_assets, render
+from tasks.report.rendering.site import SERVED_POLICY, Site, as_json, copy_assets, render
 from warehouse import Warehouse
 
 
@@ -97,7 +97,6 @@ def _common(edition: Scope, ranked: Sequence[Ranking], pages: Sequence[Page]) ->
         "judgings": [judging["judging"] for judging in edition.judgings],
         "main": edition.main,
         "orders": as_json({each.judging: each.order for each in ranked}),
-        "charts_script": CHARTS_SCRIPT,
         "has_others": len(benchmarks_of(edition.reader, edition.benchmark.name)) > 1,
         "footer": f"Data set {edition.revision}{narrowed}.{state}",
     }

@@ -1,6 +1,6 @@
 """What judges were sent and what they answered: the templates of prompts, and the replies that the ledger keeps.
 
-A page fills a template itself (`assets/answers.js`), so that a prompt needs no room. Replies are read for the files
+A page fills a template itself (`assets/prompts.js`), so that a prompt needs no room. Replies are read for the files
 that are made again and for no others; when the ledger deletes replies, the names of files change that could hold some,
 so that the report has none that the ledger has not.
 """

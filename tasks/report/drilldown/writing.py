@@ -14,13 +14,13 @@ TASKS = Page(
     "tasks",
     "Tasks",
     "Every task with the score of each model. A task's page has its conversation, the responses, and every verdict.",
-    template="tasks.html",
+    template="list.html",
 )
 VERDICTS = Page(
     "verdicts",
     "Verdicts",
     "Every verdict on the chosen models: which judge decided what on which criterion, and which verdicts failed.",
-    template="verdicts.html",
+    template="list.html",
 )
 TASK = Page(
     "task", "Task", "The conversation, the responses, and every judge's verdicts on them.", template="task.html"

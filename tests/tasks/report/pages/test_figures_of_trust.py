@@ -132,7 +132,7 @@ def test_failing_keys_are_text_whatever_stands_in_them(tmp_path: Path) -> None:
         figure = drawn(FIGURES[name], edition, Site(tmp_path / "site"))
         html = render(
             DATA.template, page=DATA, title="Data", figures=[figure],
-            report={"heading": "h", "pages": [DATA], "footer": "f", "charts_script": "c"},
+            report={"heading": "h", "pages": [DATA], "footer": "f"},
         )  # fmt: skip
         assert "&lt;script&gt;window.attacked=&#39;script&#39;&lt;/script&gt;" in html
         assert not re.search(r"<script>|<(img|svg|iframe|a href=.?javascript)|<[^>]*\son\w+=", html)
