@@ -134,7 +134,7 @@ const judged = {
       .map(({ label }) => tag(label, { title })));
     const facts = make("p", { class: "line" }, make("strong", {}, written.weight(criterion.weight)),
       [criterion.severity, criterion.category].filter(Boolean).map((label) => tag(label)), labels,
-      flips ? tag("⇄ flipped", { class: "tag flip" }) : null, disputes ? tag("≠ judges disagree", { class: "tag flip" }) : null);
+      flips ? tag("⇄ flipped", { class: "tag flip" }) : null, disputes ? tag("≠ judges disagree", { class: "tag flip dispute" }) : null);
     const title = make("th", { colspan: 1 + sides.length, scope: "rowgroup" }, make("p", { class: "title" }, criterion.title), facts);
     return make("tbody", { class: isMarked && !asked.judging ? "marked" : null, tabindex: -1 },
       make("tr", { class: "criterion" }, title),
