@@ -149,8 +149,8 @@ BENCHMARK = Benchmark(
         "weight_range": {"lowest": -10, "highest": 10},
         "positive_criterion": {},
         "criteria_per_task": {"fewest": 1},
-        **dict.fromkeys(("category_known", "labels_known", "unique_task_id", "unique_criterion_id"), {}),
-        **dict.fromkeys(("title_not_empty", "turns_contiguous", "prompt_not_empty"), {}),
+        **{key: {} for key in ("category_known", "labels_known", "unique_task_id", "unique_criterion_id")},
+        **{key: {} for key in ("title_not_empty", "turns_contiguous", "prompt_not_empty")},
     },
     # Achieved points over positive points, and the mean over examples is what is clipped.
     scores=(ScoreDefinition("score", 0.0, 1.0, 0.0, clips_mean=True, is_primary=True),),

@@ -202,8 +202,8 @@ INVARIANTS: Mapping[str, Mapping[str, Any]] = {
     "positive_criterion": {},
     "criteria_per_task": {"fewest": 10, "most": 30},
     "weight_class_known": {"classes": list(SEVERITIES)},
-    **dict.fromkeys(("weight_in_band", "category_known", "labels_known"), {}),
-    **dict.fromkeys(("unique_task_id", "unique_criterion_id", "title_not_empty"), {}),
+    **{key: {} for key in ("weight_in_band", "category_known", "labels_known")},
+    **{key: {} for key in ("unique_task_id", "unique_criterion_id", "title_not_empty")},
     "turns_contiguous": {"alternate": True, "are_stated": True},
     "prompt_not_empty": {},
 }

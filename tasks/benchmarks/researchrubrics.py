@@ -190,8 +190,8 @@ BENCHMARK = Benchmark(
         "weight_range": {"lowest": -5, "highest": 5},
         "positive_criterion": {},
         "criteria_per_task": {"fewest": 20, "most": 60},
-        **dict.fromkeys(("category_known", "labels_known", "unique_task_id", "unique_criterion_id"), {}),
-        **dict.fromkeys(("title_once", "title_not_empty", "prompt_not_empty"), {}),
+        **{key: {} for key in ("category_known", "labels_known", "unique_task_id", "unique_criterion_id")},
+        **{key: {} for key in ("title_once", "title_not_empty", "prompt_not_empty")},
     },
     scores=(
         # What the published code computes.
