@@ -4,8 +4,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from tasks.compare.differences import Answer, Difference, short
 from tasks.compare.pairs import COLUMN_OF, Side
 from tasks.rules.statistics.comparison import ALPHA, task_differences
@@ -60,8 +58,8 @@ def _n_tested(answer: Answer) -> int:
 
 def n_unequal(difference: Difference) -> int:
     """How many tasks have different scores on the two sides."""
-    first, second = zip(*((task.first, task.second) for task in difference.tasks), strict=True)
-    return int((task_differences(np.array(first), np.array(second)) != 0).sum())
+    first, second = (difference.tasks[side].to_numpy() for side in ("first_score", "second_score"))
+    return int((task_differences(first, second) != 0).sum())
 
 
 def _too_few(difference: Difference) -> str:

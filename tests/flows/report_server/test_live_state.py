@@ -49,7 +49,7 @@ def test_a_run_that_has_published_nothing_has_begun(job: Job) -> None:
     with Warehouse(job.warehouse).living("r1"):
         live = LiveView(job).now()
 
-    assert [(run.run_id, run.started_at) for run in live.in_progress] == [("r1", None)]
+    assert [(run.run_id, run.row) for run in live.in_progress] == [("r1", {})]
     assert live.published_at is None
 
 
@@ -93,10 +93,11 @@ def test_a_run_has_the_coverage_of_what_it_wants_itself_under_its_own_cap(job: J
         store(limited, RUNNING)
         (run,) = LiveView(job).now().in_progress
 
-    assert [(bar.judge, bar.model, bar.wanted, bar.done) for bar in run.bars] == [
-        (None, "m", 2 * 2, 0), ("j", "m", 2 * (4 + 2), 0),
+    assert [(cell.judge, cell.model, cell.trial, cell.due, cell.done) for cell in run.cells] == [
+        (None, "m", 1, 2, 0), (None, "m", 2, 2, 0), ("j", "m", 1, 4 + 2, 0), ("j", "m", 2, 4 + 2, 0),
     ]  # fmt: skip
-    assert run.max_usd == 4
+    assert run.job is not None
+    assert run.job.settings.limits.max_usd == 4
 
 
 def test_a_run_of_a_data_set_that_is_not_ingested_says_why_its_coverage_is_not_known(job: Job) -> None:

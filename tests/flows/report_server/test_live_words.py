@@ -8,16 +8,20 @@ from typing import Any
 
 import pytest
 
-from flows.report_server.live import Bar, Live, RunState
+from flows.report_server.live import Live, RunState
 from flows.report_server.live_page import words
+from tasks.benchmarks import load_benchmark
+from tasks.run.coverage import Covered
+from tests.kit import job_on
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
-BAR = Bar(200, 120, Counter(timeout=3, refused=1), "a", None)
+PRBENCH = load_benchmark("prbench")
+CELL = Covered("a", "base", 1, None, None, 200, 200, 120, failures=Counter(timeout=3, refused=1))
+ROW = {"started_at": NOW - timedelta(hours=1, minutes=2), "ended_at": None, "command": "prbench run", "night": None}
 
 
 def run(**values: Any) -> RunState:
-    given = {"started_at": NOW - timedelta(hours=1, minutes=2), "command": "prbench run", "benchmark": "prbench"}
-    return RunState("r1", **{"is_living": True, **given, **values})
+    return RunState("r1", **{"row": ROW, **values})
 
 
 def facts(shown: dict[str, Any]) -> dict[str, tuple[str, str]]:
@@ -25,27 +29,26 @@ def facts(shown: dict[str, Any]) -> dict[str, tuple[str, str]]:
 
 
 def test_without_any_run_the_page_says_so(tmp_path: Path) -> None:
-    shown = words(Live(NOW), tmp_path / "index.html")
+    shown = words(Live(NOW), tmp_path / "index.html", PRBENCH)
 
     assert shown["headline"] == "No run is in progress, and no run is stored here yet."
     assert shown["published"] == "Nothing is published yet."
-    assert (shown["runs"], shown["last"], shown["ranking"]) == ([], None, [])
+    assert (shown["runs"], shown["last"], shown["figures"]) == ([], None, [])
 
 
 def test_several_runs_are_all_shown_and_one_without_a_row_has_just_begun(tmp_path: Path) -> None:
-    shown = words(Live(NOW, NOW, [run(), RunState("r2", True)]), tmp_path / "index.html")
+    shown = words(Live(NOW, NOW, [run(), RunState("r2")]), tmp_path / "index.html", PRBENCH)
 
     assert shown["headline"] == "2 runs are in progress."
-    assert [each["has_begun"] for each in shown["runs"]] == [False, True]
-    assert shown["is_preliminary"]
+    assert [bool(each["facts"]) for each in shown["runs"]] == [True, False]
 
 
 def test_a_run_says_what_is_done_what_failed_of_which_cause_and_what_it_cost_under_which_cap(tmp_path: Path) -> None:
     calls = [{"purpose": "sample", "called_model": "x/a", "calls": 130, "failed_calls": 7, "unpriced_calls": 2,
               "cost_usd": 1.5}]  # fmt: skip
-    going = run(bars=[BAR], calls=calls, cost_usd=1.5, n_unpriced=2, max_usd=5.0)
+    going = run(cells=[CELL], calls=calls, job=job_on("sample", tmp_path, limits={"max_usd": 5.0}))
 
-    (shown,) = words(Live(NOW, NOW, [going]), tmp_path / "index.html")["runs"]
+    (shown,) = words(Live(NOW, NOW, [going]), tmp_path / "index.html", PRBENCH)["runs"]
 
     assert facts(shown) == {
         "Coverage": ("60.0%", "120 of 200 responses and verdicts, those of earlier runs included"),
@@ -54,15 +57,20 @@ def test_a_run_says_what_is_done_what_failed_of_which_cause_and_what_it_cost_und
         "Calls so far": ("130", "7 failed attempts"),
         "Time": ("1 h 2 min", "started 2026-11-23 10:58 UTC"),
     }
-    (bar,) = shown["bars"]
-    assert bar["pieces"] == [("done", "0.000%", "60.000%"), ("failed", "60.000%", "2.000%")]
+    coverage, of_calls = shown["figures"]
+    assert (coverage.figure.name, coverage.n_rows, of_calls.figure.name, of_calls.n_rows) == (
+        "status-r1",
+        1,
+        "calls-r1",
+        1,
+    )
 
 
 @pytest.mark.parametrize(("minutes", "is_old"), [(4, False), (6, True)])
 def test_results_that_are_too_old_to_be_live_are_called_so(tmp_path: Path, minutes: int, is_old: bool) -> None:
     live = Live(NOW, NOW - timedelta(minutes=minutes), [run()])
 
-    assert words(live, tmp_path / "index.html")["is_old"] is is_old
+    assert words(live, tmp_path / "index.html", PRBENCH)["is_old"] is is_old
 
 
 @pytest.mark.parametrize(("written_h", "report"), [(None, None), (2, "2026-11-23 10:00 UTC")])
@@ -74,9 +82,10 @@ def test_a_run_that_ended_has_its_outcome_and_a_link_to_its_report_if_there_is_o
         index.touch()
         moment = (NOW - timedelta(hours=written_h)).timestamp()
         os.utime(index, (moment, moment))
-    ended = run(is_living=False, outcome="stopped_at_budget", ended_at=NOW - timedelta(seconds=75))
+    at = {"ended_at": NOW - timedelta(seconds=75)}
+    ended = run(is_living=False, outcome="stopped_at_budget", row=ROW | at)
 
-    last = words(Live(NOW, NOW, last=ended), index)["last"]
+    last = words(Live(NOW, NOW, last=ended), index, PRBENCH)["last"]
 
     assert (last["outcome"], last["level"]) == ("Stopped at the budget (1 min 15 s ago)", "warn")
     assert last["report"] == report
@@ -85,27 +94,7 @@ def test_a_run_that_ended_has_its_outcome_and_a_link_to_its_report_if_there_is_o
 def test_how_long_a_killed_run_took_is_not_known(tmp_path: Path) -> None:
     killed = run(is_living=False, outcome="killed")
 
-    last = words(Live(NOW, NOW, last=killed), tmp_path / "index.html")["last"]
+    last = words(Live(NOW, NOW, last=killed), tmp_path / "index.html", PRBENCH)["last"]
 
     assert last["outcome"] == "Killed"
     assert facts(last)["Time"] == ("–", "started 2026-11-23 10:58 UTC")
-
-
-def ranked(**values: Any) -> dict[str, Any]:
-    return {
-        "split": "finance", "judging": "j", "rank": 1, "model": "m", "vintage": "base", "mean_score": -0.5,
-        "ci_low": -0.75, "ci_high": 0.25, "is_small": False, "n_tasks": 60,
-        "n_tasks_ranked": 60, "n_tasks_wanted": 60, "coverage": 1.0,
-    } | values  # fmt: skip
-
-
-def test_an_interval_that_may_be_too_narrow_is_marked_and_only_then_the_mark_is_explained(tmp_path: Path) -> None:
-    sure, unsure = (
-        words(Live(NOW, NOW, ranking=[ranked(is_small=is_small)]), tmp_path / "index.html")
-        for is_small in (False, True)
-    )
-
-    ((heading, (row,)),) = sure["ranking"]
-    assert (heading, row["interval"], sure["small_note"]) == ("finance, judged by j", "−0.750 to 0.250", "")
-    assert unsure["ranking"][0][1][0]["interval"] == "−0.750 to 0.250°"
-    assert "the interval may be too narrow" in unsure["small_note"]

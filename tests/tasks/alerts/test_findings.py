@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tasks.alerts.findings import Alert, Comparison, alerts_of_reports, drifts, drops, failure, skipped
+from tasks.alerts.findings import Alert, alerts_of_reports, drifts, drops, failure, skipped
 from tasks.rules.statistics.control import Drifted
 from tasks.run.writing import StageReport
 
@@ -19,11 +19,11 @@ FELL = {
 }  # fmt: skip
 
 
-def comparison(**changes: Any) -> Comparison:
-    return Comparison(**{**FELL, **changes})
+def comparison(**changes: Any) -> dict[str, Any]:
+    return {**FELL, **changes}
 
 
-def alerted(comparisons: list[Comparison], least_drop: float = 0.01, alpha: float = 0.05) -> list[str]:
+def alerted(comparisons: list[dict[str, Any]], least_drop: float = 0.01, alpha: float = 0.05) -> list[str]:
     return [alert.subject for alert in drops(comparisons, least_drop=least_drop, alpha=alpha)]
 
 

@@ -56,7 +56,7 @@ def test_two_models_differ_by_what_the_verdicts_say(three_models: Reader) -> Non
     assert found.difference == pytest.approx(float(mean(expected)))
     # Four tasks are too few for an interval or a test.
     assert (found.paired.ci_low, found.paired.p_value, found.is_significant) == (None, None, None)
-    assert [task.task_id for task in found.tasks] == list(RUBRICS)
+    assert [*found.tasks["task_id"]] == list(RUBRICS)
 
 
 def test_a_planted_regression_stands_in_its_category(three_models: Reader) -> None:
@@ -107,7 +107,7 @@ def test_every_split_is_a_comparison_and_so_is_the_own_hard_selection(three_mode
     assert [(d.split, d.paired.n_tasks) for d in every] == [("finance", 4), ("legal", 1)]
     assert (every[1].paired.p_value, every[1].is_significant) == (None, None)
     [hard] = ask(three_models, "a", "b", is_hard=True).differences
-    assert (hard.split, [t.task_id for t in hard.tasks]) == ("Finance (own hard)", ["t1", "t4"])
+    assert (hard.split, [*hard.tasks["task_id"]]) == ("Finance (own hard)", ["t1", "t4"])
 
 
 def test_an_undecided_criterion_is_never_a_flip_and_its_task_counts_for_neither(published: Fill) -> None:
@@ -364,7 +364,7 @@ def test_runs_are_compared_on_the_tasks_of_which_both_made_a_verdict(sittings: R
     [found], [flips] = answer.differences, apart(sittings, answer)
     both = ("t2", "t3")
     of_both = changes({t: ALL_MET[t] for t in both}, {t: MIXED[t] for t in both})
-    assert (answer.kind, [t.task_id for t in found.tasks], found.n_wanted) == ("run", ["t2", "t3"], 2)
+    assert (answer.kind, [*found.tasks["task_id"]], found.n_wanted) == ("run", ["t2", "t3"], 2)
     assert found.difference == pytest.approx(float(mean(of_both)))
     assert {flip["task_id"] for flip in flips["flips"]} == {"t3"}
     with pytest.raises(PipelineError, match="nothing to compare: finance: no task is complete for both"):
