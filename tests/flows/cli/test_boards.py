@@ -67,7 +67,7 @@ def test_a_figure_below_the_bar_and_a_small_one_are_marked_and_explained(asked: 
     below = [row["model"] for row in asked.json("leaderboard", "--judge", "expert") if row["is_below_bar"]]
     assert below == ["dirac"]  # two of its verdicts failed
     assert "Below the coverage bar of 99%, so based on only part of the split: dirac" in shown
-    assert "Few tasks: fewer than 50 tasks, or few that differ: the interval may be too narrow." in shown
+    assert "* Few tasks: fewer than 50, or fewer than 10 that differ; the interval may be too narrow." in shown
 
 
 def test_a_note_names_a_few_models_and_counts_the_others(tmp_path: Path) -> None:
