@@ -17,7 +17,7 @@ from tasks.alerts.sending import Delivery, deliver, ping
 from tasks.alerts.stored import delivered, store
 from tasks.benchmarks import load_benchmark
 from tasks.compare.differences import compare
-from tasks.compare.pairs import Question
+from tasks.compare.pairs import question_of
 from tasks.compare.rows import rows_of
 from tasks.config.job import Job
 from tasks.console import notice
@@ -188,7 +188,7 @@ def comparisons(job: Job) -> list[dict[str, Any]]:
             if row["last_vintage"] is None:
                 notice(f"{row['model']}, judged by {row['judge']}: no earlier night to compare with")
             else:
-                found += map(_comparison, _of_judging(job, reader, data.revision, parameters | row))
+                found += map(_comparison, _of_judging(job, reader, parameters | row))
     return found
 
 
@@ -209,7 +209,7 @@ def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
             for row in pairs:
                 if row["last_vintage"] is not None and all(row[name] == latest[name] for name in _JUDGING):
                     given = parameters | {"night": latest["vintage"]} | row
-                    found += _of_judging(job, reader, data.revision, given)
+                    found += _of_judging(job, reader, given)
     adjusted = holm([each["p_value"] for each in found])
     return [
         {name: each[f"second_{name}"] for name in _JUDGING}
@@ -219,15 +219,11 @@ def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
     ]
 
 
-def _of_judging(job: Job, reader: Reader, revision: str, row: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _of_judging(job: Job, reader: Reader, row: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The differences of one model's vintage (`night`) to the one before under one judging, by split."""
-    benchmark = load_benchmark(job.settings.benchmark)
-    score = benchmark.primary_score
-    question = Question(
-        benchmark=benchmark.name, names=(row["last_vintage"], row["night"]), kind="vintage", revision=revision,
-        splits=job.settings.dataset.splits, score=score.score_name, clips_mean=score.clips_mean,
-        models=(row["model"],), judges=(row["judge"],),
-    )  # fmt: skip
+    of_judging = job.model_copy(update={"named_models": (row["model"],), "named_judges": (row["judge"],)})
+    nights = (row["last_vintage"], row["night"])
+    question = question_of(of_judging, nights, "vintage", score=None, is_hard=False, vintage=None)
     try:
         found = rows_of(compare(reader, question))
     except PipelineError as error:
