@@ -57,14 +57,14 @@ def _new_intervals(scope: Scope) -> dict[tuple[Any, ...], Row]:
     """The intervals of whole scores that are not stored, by what they are of, clipped as the mean is."""
     score = scope.benchmark.primary_score.score_name
     fresh = SCORE.fresh(scope.reader, breakdown="all", score_name=score)
-    measured = {row["figure_id"]: row for row in fresh if row["measure"] == SCORE.name and row["ci_low"] is not None}
+    measured = {row["figure_id"]: row for row in fresh if row["measure"] == SCORE.name}
     figures = scope.reader.select(
         "intermediate.mean_scores", f"figure_id, mean_floor, model as model_label, {', '.join(_SCORED)}",
         benchmark=scope.benchmark.name, dataset_revision=scope.revision, figure_id=[*measured],
     )  # fmt: skip
     return {
-        _scored(figure): {end: max(row[end], figure["mean_floor"]) for end in ("ci_low", "ci_high")}
-        | {"is_small": row["is_small"]}
+        _scored(figure): {"is_small": row["is_small"]}
+        | {end: max(row[end], figure["mean_floor"]) for end in ("ci_low", "ci_high") if row[end] is not None}
         for figure in figures
         for row in [measured[figure["figure_id"]]]
     }

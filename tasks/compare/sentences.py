@@ -7,8 +7,8 @@ from typing import Any
 from tasks.compare.differences import Answer, Difference, short
 from tasks.compare.pairs import COLUMN_OF, Side
 from tasks.rules.statistics.comparison import ALPHA, task_differences
-from tasks.rules.statistics.intervals import FEW_OTHERS, FEWEST_OTHERS, SMALL
-from tasks.rules.text.numbers import SMALL_MARK, counted
+from tasks.rules.statistics.intervals import FEWEST_OTHERS
+from tasks.rules.text.numbers import counted
 
 CONTEXT = {
     "model": "model", "judge": "judge", "judge_trial": "judge trial", "template_hash": "template", "vintage": "vintage",
@@ -32,7 +32,7 @@ def sentence(answer: Answer, difference: Difference) -> str:
     evidence = _evidence(answer, difference, difference.p_adjusted)
     if difference.is_significant:
         return f"{second} is {size} than {first} {where} ({evidence}): significant"
-    no_difference = f"no significant difference between {first} and {second} {where} ({second} is {size}; {evidence})"
+    no_difference = f"No significant difference between {first} and {second} {where} ({second} is {size}; {evidence})"
     smallest = difference.paired.smallest_detectable
     if smallest is None:
         return no_difference
@@ -83,9 +83,6 @@ def why_no_interval(difference: Difference) -> str | None:
 def notes_on_all(answer: Answer) -> list[str]:
     """Notes on intervals and p-values, and those that hold for all differences."""
     notes = []
-    if any(each.paired.ci_low is not None and each.paired.is_small for each in answer.differences):
-        few = f"fewer than {SMALL} tasks, or fewer than {FEW_OTHERS} that differ"
-        notes.append(f"{SMALL_MARK} {few}: the interval may be too narrow")
     if any(each.paired.p_value is None for each in answer.differences):
         notes.append(f"No interval and no test: fewer than {FEWEST_OTHERS} tasks differ.")
     if len(answer.differences) > 1:

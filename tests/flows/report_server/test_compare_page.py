@@ -18,8 +18,8 @@ from tasks.figures.rendering import as_text
 from tasks.figures.shown.comparisons import COMPARE, DIFF
 from tasks.report.build import Written
 from tasks.report.rendering.drawn import Drawn
-from tests.kit import REVISION, at, job_on, row
-from tests.tasks.compare.comparisons import ALL_MET, MIXED, RUBRICS, WORSE_IN_RISK, ask, filled, judged, tasks_of
+from tests.kit import REVISION, at, job_on, reading, row
+from tests.tasks.compare.comparisons import ALL_MET, MIXED, RUBRICS, WORSE_IN_RISK, ask, judged, tasks_of
 from warehouse import Reader
 
 NIGHT = {"vintage": "2026-10-02", "created_at": at(5)}
@@ -33,7 +33,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
                 night=NIGHT["vintage"] if name == "later" else None)
             for n, name in enumerate(("a-run", "later", "idle", "old-run"))]  # fmt: skip
     old = {"of_response": {"dataset_revision": OLDER}, "judge": "old-judge"}
-    with filled(
+    with reading(
         folder,
         tasks_of(RUBRICS),
         judged(ALL_MET, "a"),
@@ -129,8 +129,7 @@ def test_the_table_and_its_notes_are_those_of_the_command(job: Job, reader: Read
     difference = shown(job, of="model", first="a", second="b", judge="a-judge")["diff"]
 
     assert cells(difference) == as_text(DIFF.columns, rows).cells
-    assert DIFF.notes is not None
-    assert [*difference.notes] == [*DIFF.notes(rows)]
+    assert [*difference.notes] == [*DIFF.notes_on(rows)]
     assert "No interval and no test: fewer than 5 tasks differ." in difference.notes
 
 
@@ -195,7 +194,7 @@ def folder(tmp_path: Path) -> Path:
     rows = tasks_of(RUBRICS, revision=of_sample["dataset_revision"])
     legal = [each | {"split": "legal"} for each in rows["split_members"] if each["task_id"] in {"t2", "t3"}]
     (tmp_path / "prbench.yaml").write_text(yaml.safe_dump({"dataset": {"source": "sample", "splits": ["finance"]}}))
-    with filled(
+    with reading(
         tmp_path / "data", rows, {"split_members": legal},
         judged(ALL_MET, "a", of_response=of_sample), judged(WORSE_IN_RISK, "b", of_response=of_sample),
     ):  # fmt: skip
@@ -225,7 +224,7 @@ def by_diff(folder: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -
 def by_page(found: Comparison) -> list[tuple[str, str]]:
     rows = re.findall(r"<tr><td.*?</tr>", found.figures[0].table)
     cells = ([re.sub("<[^>]+>", "", cell) for cell in re.findall(r"<td.*?</td>", row)] for row in rows)
-    return [(split, difference.replace("−", "-")) for _, _, split, difference, *_ in cells]
+    return [(split, difference.strip("*").replace("−", "-")) for _, _, split, difference, *_ in cells]
 
 
 def test_the_page_compares_the_configured_splits_and_any_other_that_is_chosen_as_the_command_does(

@@ -18,8 +18,8 @@ from tasks.aggregate import aggregate
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import DataRevision, Job
 from tasks.run.coverage import Covered
-from tests.kit import REVISION, at, job_on, written
-from tests.tasks.compare.comparisons import RUBRICS, Rows, filled, judged, tasks_of, together
+from tests.kit import REVISION, Rows, at, job_on, reading, together, written
+from tests.tasks.compare.comparisons import RUBRICS, judged, tasks_of
 from warehouse import Reader, Warehouse
 
 MODELS = {
@@ -272,7 +272,7 @@ def test_a_judge_with_two_templates_is_named_by_its_template_too(tmp_path: Path)
     )
     again = judged({"t1": [1, 0, 0]}, "a", rubrics=SMALL_RUBRICS, template_hash="another-template")
     parts = (tasks_of(SMALL_RUBRICS), answers("a", 2), {"verdicts": again["verdicts"]})
-    with filled(job.warehouse, *parts) as reader:
+    with reading(job.warehouse, *parts) as reader:
         rows = ranking_so_far(job, reader)
 
     assert sorted((row["judging"], row["n_tasks"]) for row in rows) == [

@@ -2,7 +2,6 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,9 @@ from tasks.check import check
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.run.writing import StageReport
-from tests.kit import REVISION, admitted, criterion, job_on, response, row, rows_in, verdict, write_jsonl
+from tests.kit import REVISION, Fill, admitted, criterion, job_on, response, row, rows_in, verdict, write_jsonl
 from tests.tasks.check.bad_rows import ADMITTED, EXPECTED, WARNED, spoiled
-from warehouse import Reader, Warehouse
+from warehouse import Warehouse
 
 Checked = tuple[Path, StageReport]
 QUARANTINING = sorted({name for names in EXPECTED.values() for name in names})
@@ -234,8 +233,6 @@ def test_nothing_about_the_sample_fails_or_warns(sample: Checked) -> None:
     assert ([], False) == (sample[1].warnings, sample[1].is_below_bar)
 
 
-Rows = dict[str, list[dict[str, Any]]]
-Fill = Callable[[Rows], Reader]
 ASKED = {"benchmark": "prbench", "revision": REVISION}
 TASK = admitted(["t"], n_criteria=2) | {"criteria": [criterion("t", 0, 5), criterion("t", 1, 5)]}
 

@@ -13,7 +13,7 @@ from tasks.compare.sentences import decision
 from tasks.figures.rendering import as_text
 from tasks.figures.shown.comparisons import DIFF
 from tasks.rules.errors import PipelineError, UsageError
-from tests.kit import REVISION, admitted, at, criterion, response, row, verdict
+from tests.kit import REVISION, Fill, admitted, at, criterion, reading, response, row, together, verdict
 from tests.tasks.compare.comparisons import (
     ALL_MET,
     MIXED,
@@ -23,15 +23,12 @@ from tests.tasks.compare.comparisons import (
     apart,
     ask,
     changes,
-    filled,
     judged,
     mean,
     own_hard,
     score,
     tasks_of,
-    together,
 )
-from tests.tasks.conftest import Fill
 from warehouse import Reader
 
 
@@ -39,7 +36,7 @@ from warehouse import Reader
 def three_models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
     """Models a, b and c, all complete; an own hard selection of t1 and t4; t2 stands in a second split too."""
     legal = [member | {"split": "legal"} for member in tasks_of({"t2": RUBRICS["t2"]})["split_members"]]
-    with filled(
+    with reading(
         tmp_path_factory.mktemp("three"),
         tasks_of(RUBRICS),
         {"split_members": legal},
@@ -191,7 +188,7 @@ def sittings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
     """Models sampled and judged on several occasions; each test names those that it is about."""
     old, new = ({"model_config_hash": name, "created_at": at(when)} for name, when in (("old", 1), ("new", 2)))
     later, tonight = {"vintage": "later"}, {"vintage": "tonight"}
-    with filled(
+    with reading(
         tmp_path_factory.mktemp("sittings"),
         tasks_of(RUBRICS),
         # Two vintages of two models, one of a third.
@@ -392,7 +389,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
     names = list(TWO_CRITERIA)
     good = {task: [1, 0.0] for task in names}
     mixed = good | {task: [0, 0.0] for task in names[:6]} | {task: [1, 1.0] for task in names[6:8]}
-    with filled(
+    with reading(
         tmp_path_factory.mktemp("table"), tasks_of(TWO_CRITERIA), judged(good, "good", rubrics=TWO_CRITERIA),
         judged(mixed, "mixed", rubrics=TWO_CRITERIA), judged(good | {names[1]: [0, 0.0]}, "odd", rubrics=TWO_CRITERIA),
     ) as reader:  # fmt: skip
@@ -406,8 +403,7 @@ def test_an_interval_of_few_tasks_is_marked_and_what_is_missing_or_corrected_is_
     assert mixed["ci_low"] < mixed["difference"] == -0.1 < mixed["ci_high"]
     assert (mixed["is_small"], mixed["is_significant"]) == (True, False)
     assert (odd["ci_low"], odd["p_value"], odd["p_adjusted"], odd["is_significant"]) == (None, None, None, None)
-    assert DIFF.notes is not None
-    assert [note.split(" ")[0] for note in DIFF.notes(rows)] == ["no", "odd", "°", "No", "Intervals,", "Based"]
+    assert [note.split(" ")[0] for note in DIFF.notes_on(rows)] == ["No", "odd", "No", "Intervals,", "Based", "*"]
     assert "Difference" in as_text(DIFF.columns, rows).headings
 
 
