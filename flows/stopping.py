@@ -12,8 +12,7 @@ from tasks.config.job import Job
 from tasks.config.settings import EARLIER_NIGHTS
 from tasks.console import notice
 from tasks.judge.judge import plan_verdicts
-from tasks.run.missing_work import WantedTasks, wanted_tasks
-from tasks.run.stopped_work import EARLIER, Progress, StoppingPlan, stopping_plan
+from tasks.run.missing_work import EARLIER, Progress, StoppingPlan, WantedTasks, stopping_plan, wanted_tasks
 from tasks.run.writing import StageReport
 from tasks.sample import plan_samples
 from tasks.stopping import Block, describe, has_scores, looks_after, next_block, store_scores, unfinished_looks

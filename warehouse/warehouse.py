@@ -14,9 +14,8 @@ from warehouse.listing import FILE, Listing, Loss, Names, begin, read_list, refu
 from warehouse.locks import Locks
 from warehouse.owner import Tell
 from warehouse.parts import PartStore, names_in
-from warehouse.publish import publish
+from warehouse.publish import damage_of, listing_of, publish
 from warehouse.reader import DATABASE, Reader, is_damaged, stamp, stamp_of, what_is_published
-from warehouse.repair import damage_of, listing_of
 
 _REST = 20
 """Publishing now and then takes at most one part in so many of the time."""

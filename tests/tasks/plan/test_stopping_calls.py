@@ -5,7 +5,7 @@ import numpy as np
 from tasks.plan.estimate import Planned
 from tasks.plan.stopping import ORDERS, _calls, _simulated
 from tasks.rules.stopping import DIFFERENT, Rule
-from tasks.run.stopped_work import Compared, Comparison, Progress
+from tasks.run.missing_work import Compared, Comparison, Progress
 
 ORDER = tuple(f"t{place:03}" for place in range(100))
 CLEAR = {task: 0.3 + 0.01 * (place % 7) for place, task in enumerate(ORDER)}
