@@ -1,7 +1,7 @@
 """Coverage: of what a job wants, what is there, what failed and what is missing."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -91,29 +91,15 @@ class _Asked(NamedTuple):
         return self.reader.rows(sql.read(f"questions/run/{question}"), {**self.wanted.key, **given})
 
 
-class _Cells(NamedTuple):
-    """How many responses and verdicts of a model are wanted in a trial, and how many of them are due."""
-
-    n_tasks: int
-    n_criteria: int
-    n_tasks_due: int
-    n_criteria_due: int
+_Wanted = dict[tuple[str, int], tuple[tuple[int, int], tuple[int, int]]]
+"""By model and trial: how many responses and verdicts are wanted, and how many of them are due."""
 
 
-_Wanted = dict[tuple[str, int], _Cells]
-"""By model and trial."""
-
-
-@dataclass(frozen=True)
-class _Counted:
+class _Counted(NamedTuple):
     """What counts for a model label: the configuration hashes of its responses, and their vintage."""
 
     config_hashes: tuple[str, ...]
     vintage: str
-
-    def holds(self, row: dict[str, Any]) -> bool:
-        """Whether a row of figures is about such responses."""
-        return row["model_config_hash"] in self.config_hashes and row["vintage"] == self.vintage
 
 
 def _models(asked: _Asked) -> dict[str, _Counted]:
@@ -151,13 +137,13 @@ def _wanted(asked: _Asked, models: dict[str, _Counted]) -> _Wanted:
     ]
     size = len(tasks), sum(row["n_criteria"] for row in tasks)
     sampled = [model.label for model in job.settings.models if not model.is_imported]
-    n_wanted = {(label, trial): _Cells(*size, *size) for label in sampled for trial in job.trials}
+    n_wanted: _Wanted = {(label, trial): (size, size) for label in sampled for trial in job.trials}
     for vintage, row in given:
         if row["model"] in models and models[row["model"]].vintage == vintage:
-            n_wanted.setdefault((row["model"], row["trial"]), _Cells(*size, row["n_tasks"], row["n_criteria"]))
+            n_wanted.setdefault((row["model"], row["trial"]), (size, (row["n_tasks"], row["n_criteria"])))
     for model in job.settings.models:
         for trial in job.trials:
-            n_wanted.setdefault((model.label, trial), _Cells(*size, 0, 0))
+            n_wanted.setdefault((model.label, trial), (size, (0, 0)))
     return n_wanted
 
 
@@ -166,20 +152,34 @@ def _covered(
 ) -> list[Covered]:
     """The cells of responses, or those of the verdicts of a judging."""
     judge, judge_trial = (None, None) if judging is None else (judging["judge"], judging["judge_trial"])
-    cells = {}
-    for (model, trial), of in n_wanted.items():
-        wanted, due = (of.n_tasks, of.n_tasks_due) if judging is None else (of.n_criteria, of.n_criteria_due)
-        cells[model, trial] = Covered(model, models[model].vintage, trial, judge, judge_trial, wanted, due)
+    of = 0 if judging is None else 1
+    cells = {
+        (model, trial): Covered(model, models[model].vintage, trial, judge, judge_trial, wanted[of], due[of])
+        for (model, trial), (wanted, due) in n_wanted.items()
+    }
     of_wanted = {"vintages": asked.vintages, "tasks": list(asked.wanted.task_ids), **(judging or {})}
     for row in asked.rows("response_coverage" if judging is None else "verdict_coverage", **of_wanted):
         cell = cells.get((row["model"], row["trial"]))
-        if cell is None or not models[row["model"]].holds(row) or row["status"] == "not_judged":
+        if cell is None or row["status"] == "not_judged" or row["vintage"] != cell.vintage:
+            continue
+        if row["model_config_hash"] not in models[cell.model].config_hashes:
             continue
         if row["status"] in {OK, *DECIDED}:
             cell.done += row["n"]
         else:
             cell.failures[row["status"]] += row["n"]
-    _skip(asked, models, cells.values(), judging)
+    # What no comparison needs counts as skipped, and not as wanted: tasks without a response, or without verdicts.
+    for cell in cells.values():
+        if tasks := asked.wanted.left_out.get(cell.model):
+            given = {
+                "model": cell.model, "vintage": cell.vintage, "trial": cell.trial, "tasks": sorted(tasks),
+                "hashes": list(models[cell.model].config_hashes), **(judging or {}),
+            }  # fmt: skip
+            question = "skipped_responses" if judging is None else "skipped_verdicts"
+            query = sql.read(f"questions/stopping/{question}")
+            cell.skipped = asked.reader.value(query, asked.wanted.key | given)
+            cell.wanted -= cell.skipped
+            cell.due -= cell.skipped
     return list(cells.values())
 
 
@@ -191,24 +191,3 @@ def _verdicts(asked: _Asked, models: dict[str, _Counted], n_wanted: _Wanted) -> 
     found = [(each, cell) for each in configured + others for cell in _covered(asked, models, n_wanted, each)]
     # What was judged elsewhere is shown, not wanted.
     return [cell for each, cell in found if each in configured or cell.missing < cell.wanted]
-
-
-def _skip(
-    asked: _Asked, models: dict[str, _Counted], cells: Iterable[Covered], judging: Mapping[str, Any] | None
-) -> None:
-    """Count what no comparison needs as skipped, and not as wanted: tasks without a response, or without verdicts."""
-    left_out = asked.wanted.left_out
-    if not left_out:
-        return
-    question = "skipped_responses" if judging is None else "skipped_verdicts"
-    for cell in cells:
-        if cell.model not in left_out:
-            continue
-        counted = models[cell.model]
-        given = {
-            "model": cell.model, "vintage": counted.vintage, "trial": cell.trial,
-            "hashes": list(counted.config_hashes), "tasks": sorted(left_out[cell.model]), **(judging or {}),
-        }  # fmt: skip
-        cell.skipped = asked.reader.rows(sql.read(f"questions/stopping/{question}"), asked.wanted.key | given)[0]["n"]
-        cell.wanted -= cell.skipped
-        cell.due -= cell.skipped

@@ -75,8 +75,7 @@ def callees(job: Job, roles: Collection[str] = ANALYST_ROLES) -> Iterator[Callee
 
 def callees_here(job: Job, roles: Collection[str]) -> Iterator[Callee]:
     """Those that are called from this machine; what a cluster calls finds its keys there, but batches start here."""
-    calls = job.settings.calls
-    is_here = calls.where == "here" or calls.address == "local"
+    is_here = job.settings.calls.where == "here" or job.settings.calls.address == "local"
     return (callee for callee in callees(job, roles) if is_here or callee.is_batched)
 
 
@@ -89,19 +88,14 @@ def refuse_without_key(job: Job, roles: Collection[str] = CALLED_ROLES, *, retry
     Raises:
         UsageError: there is one.
     """
-    lacking = [
-        (each, key) for each in callees_here(job, roles) if each.role in roles and (key := missing_key(each.target))
-    ]
-    if not lacking:
-        return
-    try:
-        called = _called(job, [each for each, _ in lacking], roles, retry_failed=retry_failed)
-    except WarehouseError:
-        return
-    named = [f"{each}: {key} is not set" for each, key in lacking if each in called]
-    if named:
-        more = f" (and {len(named) - 1} more)" if len(named) > 1 else ""
-        raise UsageError(f"{named[0]}; export the key of the provider{more}")
+    keys = [(each, missing_key(each.target)) for each in callees_here(job, roles) if each.role in roles]
+    lacking = [(each, key) for each, key in keys if key]
+    with suppress(WarehouseError):
+        called = _called(job, [each for each, _ in lacking], roles, retry_failed=retry_failed) if lacking else []
+        named = [f"{each}: {key} is not set" for each, key in lacking if each in called]
+        if named:
+            more = f" (and {len(named) - 1} more)" if len(named) > 1 else ""
+            raise UsageError(f"{named[0]}; export the key of the provider{more}")
 
 
 def has_calls(job: Job, roles: Collection[str] = CALLED_ROLES, *, retry_failed: bool = False) -> bool:
@@ -152,27 +146,25 @@ _FOLDER = "living"
 async def states_written(job: Job, pool: SenderPool) -> AsyncIterator[None]:
     """Write the file now and then, while the block runs."""
     file, is_over = _file(job.warehouse, job.run_id), asyncio.Event()
-    writing = asyncio.create_task(_write(file, pool, is_over))
+
+    async def write() -> None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        while not is_over.is_set():
+            content = json.dumps([asdict(state) for state in pool.states]).encode()
+            await asyncio.to_thread(write_atomically, file, content)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(is_over.wait(), _EVERY_S)
+
+    writing = asyncio.create_task(write())
     try:
         yield
     finally:
         is_over.set()
-        await writing
-        file.unlink(missing_ok=True)
-
-
-async def _write(file: Path, pool: SenderPool, is_over: asyncio.Event) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    while not is_over.is_set():
-        content = json.dumps([asdict(state) for state in pool.states]).encode()
         try:
-            await asyncio.to_thread(write_atomically, file, content)
+            await writing
         except OSError as error:
-            notice(f"`prbench status` does not show the senders of this run: {error}")
-            return
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_EVERY_S):
-                await is_over.wait()
+            notice(f"`prbench status` did not show the senders of this run: {error}")
+        file.unlink(missing_ok=True)
 
 
 def sender_states(warehouse: Warehouse) -> list[dict[str, Any]]:
@@ -200,19 +192,18 @@ class RunContext:
     """What a run needs for its calls: its ledger, its limits and budget, and a gateway for each role."""
 
     def __init__(self, job: Job) -> None:
-        limits = job.settings.limits
+        limits, stop_at_s = job.settings.limits, None if job.stop_at is None else job.stop_at.timestamp()
         self.budget = Budget(limits.max_usd, limits.max_tokens)
-        self.limiters: dict[str, Limiter] = {}
         rates_of = {role: limits.rates(role) for role in ("sample", "judge")}
         fitted = {most: _fitted(most) for most in {rates.concurrency or 1 for rates in rates_of.values()}}
-        for role, rates in rates_of.items():
-            self.limiters[role] = Limiter(
-                fitted[rates.concurrency or 1], self.budget, rates.rpm, rates.tpm, limits.outage_s, _stop_at_s(job)
-            )
-        self.limiters = {stage: self.limiters.get(stage, self.limiters["judge"]) for stage in STAGES}
+        sample, judge = self.own_limiters = [
+            Limiter(fitted[rates.concurrency or 1], self.budget, rates.rpm, rates.tpm, limits.outage_s, stop_at_s)
+            for rates in rates_of.values()
+        ]
+        self.limiters = {stage: sample if stage == "sample" else judge for stage in STAGES}
         self._held = _held_back(job)
         self.ledger = Ledger(job.warehouse / LEDGER, Warehouse(job.warehouse).why_lost)
-        tries = Tries(limits.attempts, limits.deadline_s, _stop_at_s(job))
+        tries = Tries(limits.attempts, limits.deadline_s, stop_at_s)
         self.senders = _senders(job)
         self._gateways = {
             role: Gateway(self.limiters[role], self.ledger, job.run_id, tries, role, self.senders or send)
@@ -319,10 +310,6 @@ def used_by(job: Job) -> Totals:
     return _used.get(job.run_id, Totals())
 
 
-def _stop_at_s(job: Job) -> float | None:
-    return None if job.stop_at is None else job.stop_at.timestamp()
-
-
 def run_context_of(job: Job) -> RunContext:
     """The context of a run, inside `open_run_context`."""
     return _open[job.run_id]
@@ -353,8 +340,7 @@ async def open_run_context(
             yield context
     finally:
         del _open[job.run_id]
-        limiters = (context.limiters[role] for role in ("sample", "judge"))
-        _used[job.run_id] = sum((limiter.totals for limiter in limiters), used_by(job))
+        _used[job.run_id] = sum((limiter.totals for limiter in context.own_limiters), used_by(job))
         await context.close()
 
 

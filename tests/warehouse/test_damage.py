@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from tests.kit import response, row, rows_in, verdict
-from tests.warehouse.parts import without_marts, without_models
+from tests.warehouse.parts import without_marts
 from warehouse import Warehouse, WarehouseError
 from warehouse.columns import COLUMNS
 from warehouse.files import is_database_whole, is_whole, take_notices, write_sealed
@@ -24,11 +24,6 @@ from warehouse.tables import TABLES
 pytestmark = pytest.mark.slow
 
 Rows = dict[str, list[tuple[Any, ...]]]
-
-
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    without_models(monkeypatch)
 
 
 def flip(path: Path, place: int | None = None, *, bit: int = 0) -> None:
@@ -188,17 +183,6 @@ def test_no_flipped_bit_in_a_part_read_for_the_first_time_is_published(warehouse
     assert not rows_of(warehouse)["verdicts"]
     (line,) = told(warehouse)
     assert part.name in line
-
-
-def test_parts_with_swapped_names_are_damaged(warehouse: Warehouse, quick: None) -> None:
-    before = filled(warehouse)
-    first, second = (part.path for part in warehouse.store.standing("verdicts")[:2])
-    first.rename(first.with_suffix(".x"))
-    second.rename(first)
-    first.with_suffix(".x").rename(second)
-    warehouse.verify()
-
-    assert before == rows_of(warehouse) == anew(warehouse)
 
 
 def test_rows_that_came_after_a_damaged_part_stand_before_its_restored_ones(warehouse: Warehouse, quick: None) -> None:
