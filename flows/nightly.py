@@ -63,7 +63,10 @@ def run_night(
             try:
                 held.enter_context(Warehouse(job.warehouse).only_one(f"night-{job.settings.benchmark}", wait=must_wait))
             except WarehouseBusy as busy:
-                return _skip_busy(job, busy)
+                if not is_in_progress(job):
+                    return skip_night(job, str(busy).partition(";")[0])
+                notice(f"skipped: the night of {job.night} is already in progress")
+                return Execution(job, SKIPPED)
             alerts += _of_killed(job)
             execution = execute_flow(
                 job, "night", is_verbose=is_verbose, replace_lost=replace_lost, retry_failed=retry_failed
@@ -77,17 +80,12 @@ def run_night(
         raise
     execution.alerts = [alert.as_json for alert in alerts]
     _send(job, alerts)
-    if execution.outcome in _ENDED and not any_failed(execution.reports):
-        _ping(job)
+    has_ended = execution.outcome in _ENDED and not any_failed(execution.reports)
+    if has_ended and (pinged := ping(job.settings.alerts)) is not None:
+        _store(job, [], [pinged])
+        if pinged.status == "failed":
+            notice(f"the dead-man's switch could not be called: {pinged.error}")
     return execution
-
-
-def _skip_busy(job: Job, busy: WarehouseBusy) -> Execution:
-    """Skip a night because another one, or a run of the same one, is in progress."""
-    if is_in_progress(job):
-        notice(f"skipped: the night of {job.night} is already in progress")
-        return Execution(job, SKIPPED)
-    return skip_night(job, str(busy).partition(";")[0])
 
 
 def skip_night(job: Job, why: str) -> Execution:
@@ -161,36 +159,23 @@ def _store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery]) ->
         notice(f"alerts are not stored: {explained(error)[1]}")
 
 
-def _ping(job: Job) -> None:
-    pinged = ping(job.settings.alerts)
-    if pinged is not None:
-        _store(job, [], [pinged])
-        if pinged.status == "failed":
-            notice(f"the dead-man's switch could not be called: {pinged.error}")
-
-
 _JUDGING = ("model", "model_config_hash", "judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
 """Columns that are equal on both sides of a comparison."""
 
 
 def comparisons(job: Job) -> list[Comparison]:
     """A comparison for each model of the night, split, and configured judge; none in the first night."""
-    benchmark, data = load_benchmark(job.settings.benchmark), job.data
     models = {model.label for model in job.settings.models if model.resample == "nightly"}
-    judges = {judge.label for judge in job.settings.judges}
-    parameters = {"benchmark": benchmark.name, "revision": data.revision, "night": job.night}
+    judges, score = {judge.label for judge in job.settings.judges}, load_benchmark(job.settings.benchmark).primary_score
     found: list[Comparison] = []
     with Warehouse(job.warehouse).reader() as reader:
-        for row in reader.rows(sql.read("questions/nightly/pairs"), parameters):
+        for row in _pairs(job, reader, job.night):
             if row["model"] not in models or row["judge"] not in judges:
                 continue
             if row["last_vintage"] is None:
                 notice(f"{row['model']}, judged by {row['judge']}: no earlier night to compare with")
             else:
-                score = benchmark.primary_score.score_name
-                found += (
-                    _comparison(score, each) for each in _of_judging(job, reader, data.revision, parameters | row)
-                )
+                found += (_comparison(score.score_name, each) for each in _of_judging(job, reader, row))
     return found
 
 
@@ -202,18 +187,25 @@ def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
     A row has the compared model runs, the split, and the interval and p-value of the difference (Holm-corrected
     over all rows). A model with one vintage has no row.
     """
-    benchmark, data = load_benchmark(job.settings.benchmark), job.data
-    parameters = {"benchmark": benchmark.name, "revision": data.revision}
     found: list[tuple[Mapping[str, Any], Difference]] = []
     with Warehouse(job.warehouse).reader() as reader:
-        for latest in reader.rows(sql.read("questions/nightly/latest_samplings"), parameters | {"vintage": vintage}):
-            pairs = reader.rows(sql.read("questions/nightly/pairs"), parameters | {"night": latest["vintage"]})
-            for row in pairs:
+        samplings = sql.read("questions/nightly/latest_samplings")
+        for latest in reader.rows(samplings, _key(job) | {"vintage": vintage}):
+            for row in _pairs(job, reader, latest["vintage"]):
                 if row["last_vintage"] is not None and all(row[name] == latest[name] for name in _JUDGING):
-                    given = parameters | {"night": latest["vintage"]} | row
-                    found += ((given, each) for each in _of_judging(job, reader, data.revision, given))
+                    found += ((row, each) for each in _of_judging(job, reader, row))
     adjusted = holm([each.paired.p_value for _, each in found])
     return [_change(row, each, p) for (row, each), p in zip(found, adjusted, strict=True)]
+
+
+def _key(job: Job) -> dict[str, Any]:
+    return {"benchmark": job.settings.benchmark, "revision": job.data.revision}
+
+
+def _pairs(job: Job, reader: Reader, night: str | None) -> list[dict[str, Any]]:
+    """The model runs of a vintage (`night`), each with the vintage before that it is compared with."""
+    given = _key(job) | {"night": night}
+    return [given | row for row in reader.rows(sql.read("questions/nightly/pairs"), given)]
 
 
 def _change(row: Mapping[str, Any], found: Difference, p_adjusted: float | None) -> dict[str, Any]:
@@ -223,14 +215,13 @@ def _change(row: Mapping[str, Any], found: Difference, p_adjusted: float | None)
     }  # fmt: skip
 
 
-def _of_judging(job: Job, reader: Reader, revision: str, row: Mapping[str, Any]) -> list[Difference]:
+def _of_judging(job: Job, reader: Reader, row: Mapping[str, Any]) -> list[Difference]:
     """The differences of one model's vintage (`night`) to the one before under one judging, by split."""
-    benchmark = load_benchmark(job.settings.benchmark)
-    score = benchmark.primary_score
+    score = load_benchmark(job.settings.benchmark).primary_score
     question = Question(
-        benchmark=benchmark.name, names=(row["last_vintage"], row["night"]), kind="vintage", revision=revision,
-        splits=job.settings.dataset.splits, score=score.score_name, clips_mean=score.clips_mean,
-        models=(row["model"],), judges=(row["judge"],),
+        benchmark=row["benchmark"], names=(row["last_vintage"], row["night"]), kind="vintage",
+        revision=row["revision"], splits=job.settings.dataset.splits, score=score.score_name,
+        clips_mean=score.clips_mean, models=(row["model"],), judges=(row["judge"],),
     )  # fmt: skip
     try:
         found = compare(reader, question).differences
