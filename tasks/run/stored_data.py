@@ -30,66 +30,57 @@ def on_stored_data(job: Job, named: Mapping[str, Sequence[str]]) -> Job:
     if not warehouse.database.exists():
         return job
     with warehouse.reader() as reader:
-        found, remark = _on_stored_revision(job, reader, named.get("split", ()))
+        found, remark = _on_stored_revision(job, _stored(reader), tuple(named.get("split", ())))
         _refuse_unknown(found, reader, named)
     if remark:
         notice(remark)
     return found
 
 
-def _on_stored_revision(job: Job, reader: Reader, splits: Sequence[str]) -> tuple[Job, str]:
+def _stored(reader: Reader) -> list[dict[str, Any]]:
+    return reader.rows(sql.read("questions/run/stored_revisions"))
+
+
+def _on_stored_revision(job: Job, stored: list[dict[str, Any]], splits: tuple[str, ...]) -> tuple[Job, str]:
     """The job, and what is to be said about it."""
-    benchmark = job.settings.benchmark
+    benchmark, folder = job.settings.benchmark, job.warehouse
+    own = [row for row in stored if row["benchmark"] == benchmark]
     wrong: PipelineError | None = None
     try:
         configured = job.data
-        query = "select count(*) from split_members where benchmark = ? and dataset_revision = ?"
-        if reader.value(query, [benchmark, configured.revision]):
-            return (job, "") if splits else _on_answered_revision(job, reader)
         sought = f"{configured.name} (revision {configured.revision[:_SHOWN]})"
+        if any(row["dataset_revision"] == configured.revision for row in own):
+            # A sample that has no responses, as after `prbench plan`, does not hide the only data that has some: it is
+            # what is configured where nobody chose a data set. While a run is in progress, they may be on their way.
+            answered = [row for row in own if row["n_responses"]]
+            if (
+                splits or job.settings.dataset.source != "sample" or Warehouse(folder).living_runs()
+                or len(answered) != 1 or answered[0]["dataset_revision"] == configured.revision
+            ):  # fmt: skip
+                return job, ""
+            shown = f"showing the only revision of {benchmark} with responses there, {_in_words(answered[0])}"
+            return _on(job, answered[0], ()), f"{folder} has no response to {configured.name}; {shown}"
     except PipelineError as error:
         wrong, sought = error, f"the configured data set ({error})"
-    stored = reader.rows(sql.read("questions/run/stored_revisions"))
-    own = [row for row in stored if row["benchmark"] == benchmark]
-    lacking = f"{job.warehouse} has nothing of {sought}"
+    lacking = f"{folder} has nothing of {sought}"
     if len(own) == 1:
         remark = f"{lacking}; showing the only revision of {benchmark} there, {_in_words(own[0])}"
-        return _on(job, own[0], tuple(splits)), remark
+        return _on(job, own[0], splits), remark
     if own:
         raise UsageError(
             f"{lacking}; it has {_listed(own)}: name the data set of one of them in the configuration (--config)"
         )
     if stored:
-        raise UsageError(
-            f"{job.warehouse} has nothing of {benchmark}; it has {_listed(stored)}: choose another --benchmark"
-        )
+        raise UsageError(f"{folder} has nothing of {benchmark}; it has {_listed(stored)}: choose another --benchmark")
     if wrong is not None:
         raise wrong
     return job, ""
 
 
-def _on_answered_revision(job: Job, reader: Reader) -> tuple[Job, str]:
-    """The job; a sample that has no responses, as after `prbench plan`, does not hide the only data that has some.
-
-    The sample is what is configured where nobody chose a data set. While a run is in progress, it may be on its way.
-    """
-    if job.settings.dataset.source != "sample" or Warehouse(job.warehouse).living_runs():
-        return job, ""
-    benchmark = job.settings.benchmark
-    stored = reader.rows(sql.read("questions/run/stored_revisions"))
-    answered = [row for row in stored if row["benchmark"] == benchmark and row["n_responses"]]
-    if len(answered) != 1 or answered[0]["dataset_revision"] == job.data.revision:
-        return job, ""
-    lacking = f"{job.warehouse} has no response to {job.data.name}"
-    shown = f"showing the only revision of {benchmark} with responses there, {_in_words(answered[0])}"
-    return _on(job, answered[0], ()), f"{lacking}; {shown}"
-
-
 def stored_in_words(job: Job) -> str:
     """What is stored of a job's benchmark, in a sentence that says which revision the job is about."""
     with Warehouse(job.warehouse).reader() as reader:
-        stored = reader.rows(sql.read("questions/run/stored_revisions"))
-    own = [_in_words(row) for row in stored if row["benchmark"] == job.settings.benchmark]
+        own = [_in_words(row) for row in _stored(reader) if row["benchmark"] == job.settings.benchmark]
     about = f"This is about revision {job.data.revision[:_SHOWN]}"
     return f"{about}; stored of {job.settings.benchmark}: {'; '.join(own) or 'nothing'}."
 
@@ -140,9 +131,9 @@ def _refuse_unknown(job: Job, reader: Reader, named: Mapping[str, Sequence[str]]
     for row in reader.rows(sql.read("questions/run/stored_names"), key):
         known.setdefault(row["option"], []).append(row["name"])
     for option, names in named.items():
-        unknown = [name for name in names if name not in known.get(option, ())]
-        if unknown:
-            raise UsageError(f"--{option} {unknown[0]}: not found; {_near(unknown[0], known.get(option, ()))}")
+        for name in names:
+            if name not in known.get(option, ()):
+                raise UsageError(f"--{option} {name}: not found; {_near(name, known.get(option, ()))}")
 
 
 def _near(name: str, known: Iterable[str]) -> str:
@@ -164,6 +155,6 @@ def refuse_unknown_graders(job: Job, **named: Sequence[str]) -> None:
         graders = reader.select("graders", "distinct grader", benchmark=job.settings.benchmark)
     known = [row["grader"] for row in graders]
     for option, names in named.items():
-        unknown = [name for name in names if name not in known]
-        if unknown and known:
-            raise UsageError(f"--{option} {unknown[0]}: not found; known: {', '.join(map(str, known))}")
+        for name in names:
+            if known and name not in known:
+                raise UsageError(f"--{option} {name}: not found; known: {', '.join(map(str, known))}")
