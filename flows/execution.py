@@ -297,7 +297,7 @@ def _made(job: Job, reports: Sequence[StageReport], outcome: str) -> dict[str, A
     if outcome in {outcomes.INTERRUPTED, outcomes.FAILED} or outcomes.any_failed(reports):
         Warehouse(job.warehouse).publish()
         with Warehouse(job.warehouse).reader() as reader:
-            made = reader.rows(sql.read("questions/run/rows_of_run"), {"run_id": job.run_id})[0]
+            made = reader.rows(sql.read("queries/run/rows_of_run"), {"run_id": job.run_id})[0]
     return {**made, "cost_usd": total_cost_usd(job, job.run_id)}
 
 

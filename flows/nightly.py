@@ -189,7 +189,7 @@ def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
     """
     found: list[tuple[Mapping[str, Any], Difference]] = []
     with Warehouse(job.warehouse).reader() as reader:
-        samplings = sql.read("questions/nightly/latest_samplings")
+        samplings = sql.read("queries/nightly/latest_samplings")
         for latest in reader.rows(samplings, _key(job) | {"vintage": vintage}):
             for row in _pairs(job, reader, latest["vintage"]):
                 if row["last_vintage"] is not None and all(row[name] == latest[name] for name in _JUDGING):
@@ -205,7 +205,7 @@ def _key(job: Job) -> dict[str, Any]:
 def _pairs(job: Job, reader: Reader, night: str | None) -> list[dict[str, Any]]:
     """The model runs of a vintage (`night`), each with the vintage before that it is compared with."""
     given = _key(job) | {"night": night}
-    return [given | row for row in reader.rows(sql.read("questions/nightly/pairs"), given)]
+    return [given | row for row in reader.rows(sql.read("queries/nightly/pairs"), given)]
 
 
 def _change(row: Mapping[str, Any], found: Difference, p_adjusted: float | None) -> dict[str, Any]:

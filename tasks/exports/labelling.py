@@ -145,7 +145,7 @@ def _usable(
     job: Job, reader: Reader, wanted: WantedTasks, file: Path, *, is_any_vintage: bool = False
 ) -> list[dict[str, Any]]:
     """The responses that a person can be asked about."""
-    usable = reader.rows(sql.read("questions/exports/labelling_responses"), {
+    usable = reader.rows(sql.read("queries/exports/labelling_responses"), {
         "benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "is_any_vintage": is_any_vintage,
         "vintage": job.vintage, "night": job.night, "task_ids": list(wanted.task_ids),
         "nightly_models": [each.label for each in job.settings.models if job.vintage_of(each) != job.vintage],
@@ -165,7 +165,7 @@ def _rows(reader: Reader, wanted: WantedTasks, response_ids: Sequence[str]) -> l
     """The criteria of some responses, in the order of these."""
     places = {response_id: place for place, response_id in enumerate(response_ids)}
     given = {"benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "response_ids": [*response_ids]}
-    rows = reader.rows(sql.read("questions/exports/labelling_rows"), given)
+    rows = reader.rows(sql.read("queries/exports/labelling_rows"), given)
     return sorted(rows, key=lambda row: places[row["response_id"]])
 
 

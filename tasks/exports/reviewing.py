@@ -92,7 +92,7 @@ def export_review(
 
 def _population(reader: Reader, wanted: WantedTasks) -> list[Row]:
     given = {**wanted.key, "task_ids": list(wanted.task_ids)}
-    population = reader.rows(sql.read("questions/exports/review_population"), given)
+    population = reader.rows(sql.read("queries/exports/review_population"), given)
     if not population:
         raise UsageError("no admitted task with a criterion in the chosen splits; see `prbench check`")
     return population

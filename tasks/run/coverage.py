@@ -88,7 +88,7 @@ class _Asked(NamedTuple):
 
     def rows(self, question: str, **given: Any) -> list[dict[str, Any]]:
         """The answer to a question about the wanted data set."""
-        return self.reader.rows(sql.read(f"questions/run/{question}"), {**self.wanted.key, **given})
+        return self.reader.rows(sql.read(f"queries/run/{question}"), {**self.wanted.key, **given})
 
 
 _Wanted = dict[tuple[str, int], tuple[tuple[int, int], tuple[int, int]]]
@@ -176,7 +176,7 @@ def _covered(
                 "hashes": list(models[cell.model].config_hashes), **(judging or {}),
             }  # fmt: skip
             question = "skipped_responses" if judging is None else "skipped_verdicts"
-            query = sql.read(f"questions/stopping/{question}")
+            query = sql.read(f"queries/stopping/{question}")
             cell.skipped = asked.reader.value(query, asked.wanted.key | given)
             cell.wanted -= cell.skipped
             cell.due -= cell.skipped

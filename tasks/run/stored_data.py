@@ -38,7 +38,7 @@ def on_stored_data(job: Job, named: Mapping[str, Sequence[str]]) -> Job:
 
 
 def _stored(reader: Reader) -> list[dict[str, Any]]:
-    return reader.rows(sql.read("questions/run/stored_revisions"))
+    return reader.rows(sql.read("queries/run/stored_revisions"))
 
 
 def _on_stored_revision(job: Job, stored: list[dict[str, Any]], splits: tuple[str, ...]) -> tuple[Job, str]:
@@ -89,7 +89,7 @@ def nothing_of_vintage(job: Job, option: str, label: str) -> str | None:
     """A sentence that says that no response of a vintage is stored of the job's data, and what is; None if one is."""
     key = {"benchmark": job.settings.benchmark, "revision": job.data.revision}
     with Warehouse(job.warehouse).reader() as reader:
-        names = reader.rows(sql.read("questions/run/stored_names"), key)
+        names = reader.rows(sql.read("queries/run/stored_names"), key)
         known = [row["name"] for row in names if row["option"] == "vintage"]
         if label in known:
             return None
@@ -128,7 +128,7 @@ def _refuse_unknown(job: Job, reader: Reader, named: Mapping[str, Sequence[str]]
         "model": [model.label for model in job.settings.models],
         "judge": [judge.label for judge in job.settings.judges],
     }
-    for row in reader.rows(sql.read("questions/run/stored_names"), key):
+    for row in reader.rows(sql.read("queries/run/stored_names"), key):
         known.setdefault(row["option"], []).append(row["name"])
     for option, names in named.items():
         for name in names:
