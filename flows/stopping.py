@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import sql
 from tasks.config.job import Job
 from tasks.config.settings import EARLIER_NIGHTS
 from tasks.console import notice
@@ -135,5 +134,6 @@ def last_looks(job: Job) -> list[dict[str, Any]]:
         plan = stopping_plan(job, wanted.benchmark, wanted.dataset_revision, wanted.task_ids, reader)
         if plan is None:
             return []
-        given = {"stopping_id": plan.stopping_id, "compared_vintage": EARLIER}
-        return reader.rows(sql.read("queries/stopping/looks_of_night"), given)
+        of_night = {"stopping_id": plan.stopping_id, "compared_vintage": EARLIER}
+        looks = reader.select("stopping_looks", order="model, block", **of_night)
+    return list({look["model"]: look for look in looks}.values())

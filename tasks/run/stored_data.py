@@ -6,6 +6,7 @@ from typing import Any
 
 import sql
 from tasks.config.job import DataRevision, Job
+from tasks.config.models import Endpoint
 from tasks.console import notice
 from tasks.rules.errors import PipelineError, UsageError
 from warehouse import Reader, Warehouse
@@ -87,15 +88,14 @@ def stored_in_words(job: Job) -> str:
 
 def nothing_of_vintage(job: Job, option: str, label: str) -> str | None:
     """A sentence that says that no response of a vintage is stored of the job's data, and what is; None if one is."""
-    key = {"benchmark": job.settings.benchmark, "revision": job.data.revision}
+    key = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
     with Warehouse(job.warehouse).reader() as reader:
-        names = reader.rows(sql.read("queries/run/stored_names"), key)
-        known = [row["name"] for row in names if row["option"] == "vintage"]
+        known = _names(reader, "vintage", key)
         if label in known:
             return None
         query = "select distinct benchmark, dataset_revision as revision from responses where vintage = ? order by all"
         elsewhere = [f"{row['benchmark']} {row['revision'][:_SHOWN]}" for row in reader.rows(query, [label])]
-    here = f"{key['benchmark']} {key['revision'][:_SHOWN]} has no responses of this vintage"
+    here = f"{key['benchmark']} {key['dataset_revision'][:_SHOWN]} has no responses of this vintage"
     there = f"stored for {'; '.join(elsewhere)}" if elsewhere else _near(label, known)
     return f"--{option} {label}: {here}; {there}"
 
@@ -123,17 +123,26 @@ def _refuse_unknown(job: Job, reader: Reader, named: Mapping[str, Sequence[str]]
     """Refuse a name that neither the configuration nor anything stored of the revision has."""
     if not any(named.values()):
         return
-    key = {"benchmark": job.settings.benchmark, "revision": job.data.revision}
-    known: dict[str, list[str]] = {
-        "model": [model.label for model in job.settings.models],
-        "judge": [judge.label for judge in job.settings.judges],
-    }
-    for row in reader.rows(sql.read("queries/run/stored_names"), key):
-        known.setdefault(row["option"], []).append(row["name"])
+    key = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
+    configured: dict[str, Sequence[Endpoint]] = {"model": job.settings.models, "judge": job.settings.judges}
     for option, names in named.items():
+        known = [each.label for each in configured.get(option, ())]
+        if set(names) - set(known):
+            known += _names(reader, option, key)
         for name in names:
-            if name not in known.get(option, ()):
-                raise UsageError(f"--{option} {name}: not found; {_near(name, known.get(option, ()))}")
+            if name not in known:
+                raise UsageError(f"--{option} {name}: not found; {_near(name, known)}")
+
+
+_STORED = {
+    "split": "split_members", "model": "responses", "vintage": "responses", "judge": "intermediate.model_runs",
+}  # fmt: skip
+"""Option -> the relation with the column that it chooses."""
+
+
+def _names(reader: Reader, option: str, key: Mapping[str, str]) -> list[str]:
+    """The names of a kind that something stored of a revision has."""
+    return [row[option] for row in reader.select(_STORED[option], f"distinct {option}", **key)]
 
 
 def _near(name: str, known: Iterable[str]) -> str:
