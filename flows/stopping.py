@@ -129,11 +129,10 @@ def last_looks(job: Job) -> list[dict[str, Any]]:
     stopping = job.settings.stopping
     if stopping is None or stopping.pairs != EARLIER_NIGHTS:
         return []
+    _, plan, _ = _plan(job)
+    if plan is None:
+        return []
     with Warehouse(job.warehouse).reader() as reader:
-        wanted = wanted_tasks(job, reader)
-        plan = stopping_plan(job, wanted.benchmark, wanted.dataset_revision, wanted.task_ids, reader)
-        if plan is None:
-            return []
         of_night = {"stopping_id": plan.stopping_id, "compared_vintage": EARLIER}
         looks = reader.select("stopping_looks", order="model, block", **of_night)
     return list({look["model"]: look for look in looks}.values())
