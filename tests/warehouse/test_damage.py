@@ -212,16 +212,19 @@ def test_a_failed_row_comes_back_behind_a_decision_of_an_earlier_part(warehouse:
 # merged parts and manifests
 
 
-def test_a_damaged_merged_part_is_restored(warehouse: Warehouse, quick: None) -> None:
+@pytest.mark.parametrize("n_compactions", [0, 2])
+def test_a_part_that_is_damaged_before_a_compaction_is_restored(
+    warehouse: Warehouse, quick: None, n_compactions: int
+) -> None:
     before = filled(warehouse)
+    for _ in range(n_compactions):
+        warehouse.compact(grace_s=0)
+    victim = warehouse.store.standing("verdicts")[0]
+    flip(victim.path)
     warehouse.compact(grace_s=0)
-    warehouse.compact(grace_s=0)
-    (merged,) = warehouse.store.standing("verdicts")
-    flip(merged.path)
-    warehouse.verify()
 
+    assert any(victim.name in line for line in told(warehouse))
     assert before == rows_of(warehouse) == anew(warehouse)
-    assert any(merged.name in line for line in told(warehouse))
 
 
 def test_a_merged_part_that_is_the_last_of_those_it_replaced_is_restored(warehouse: Warehouse, quick: None) -> None:
@@ -237,16 +240,6 @@ def test_a_merged_part_that_is_the_last_of_those_it_replaced_is_restored(warehou
 
     assert before == rows_of(warehouse) == anew(warehouse)
     assert [] == warehouse.losses()
-
-
-def test_compaction_does_not_carry_damage_on(warehouse: Warehouse, quick: None) -> None:
-    before = filled(warehouse)
-    victim = warehouse.store.standing("verdicts")[0]
-    flip(victim.path)
-    warehouse.compact(grace_s=0)
-
-    assert any(victim.name in line for line in told(warehouse))
-    assert before == rows_of(warehouse) == anew(warehouse)
 
 
 @pytest.mark.parametrize("what", ["a flipped bit", "deleted"])
