@@ -8,6 +8,7 @@ from string import Template
 from altair.utils.schemapi import debug_mode
 from markupsafe import Markup, escape
 
+from tasks.benchmarks.base import Benchmark
 from tasks.figures.columns import Column, Row, Rows, cell, is_number, with_values
 from tasks.figures.figure import Figure, Page, words
 from tasks.figures.rendering import as_csv
@@ -132,13 +133,22 @@ def drawn(figure: Figure, scope: Scope, site: Site) -> Drawn | None:
     )  # fmt: skip
 
 
+def served(figure: Figure, rows: Rows, benchmark: Benchmark) -> Drawn:
+    """A figure with rows that are given, for a page that has no files beside it."""
+    listed = figure.listed(rows) if figure.listed else rows
+    notes = figure.notes_on(rows)
+    shown = table(figure.name, figure.columns, listed) if listed else Markup("")
+    says = Template(figure.says).substitute(words(benchmark))
+    return Drawn(figure, says, "", len(listed), [], notes, len(listed), shown)
+
+
 def _charts(figure: Figure, rows: Rows) -> tuple[list[tuple[str, Markup]], list[str]]:
     """A figure's charts, each with its title, and the notes on them; one without a value is only named."""
     if not rows:
         return [], []
     with debug_mode(False):  # Altair checks no part of a chart, which takes as long as all else; the tests do it
         charts = [(plot.title, specification(plot.chart)) for plot in (figure.plots(rows) if figure.plots else [])]
-    notes = list(figure.notes(rows)) if figure.notes else []
+    notes = figure.notes_on(rows)
     if blank := [title or figure.title for title, chart in charts if not shows_anything(chart)]:
         notes.append(f"Not drawn, because no value is known: {', '.join(blank)}.")
     return [(title, as_json(chart)) for title, chart in charts if shows_anything(chart)], notes

@@ -1,6 +1,7 @@
 """Which splits the page that compares is about: those of `prbench diff`, and any other that is stored."""
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,8 @@ from flows.cli.main import main
 from flows.report_server.compare_page import Comparison, comparison
 from tasks.config.job import Job
 from tasks.report.build import Written
-from tests.kit import job_on
-from tests.tasks.compare.comparisons import ALL_MET, RUBRICS, WORSE_IN_RISK, filled, judged, tasks_of
+from tests.kit import job_on, reading
+from tests.tasks.compare.comparisons import ALL_MET, RUBRICS, WORSE_IN_RISK, judged, tasks_of
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def folder(tmp_path: Path) -> Path:
     rows = tasks_of(RUBRICS, revision=of_sample["dataset_revision"])
     legal = [each | {"split": "legal"} for each in rows["split_members"] if each["task_id"] in {"t2", "t3"}]
     (tmp_path / "prbench.yaml").write_text(yaml.safe_dump({"dataset": {"source": "sample", "splits": ["finance"]}}))
-    with filled(
+    with reading(
         tmp_path / "data", rows, {"split_members": legal},
         judged(ALL_MET, "a", of_response=of_sample), judged(WORSE_IN_RISK, "b", of_response=of_sample),
     ):  # fmt: skip
@@ -51,10 +52,9 @@ def by_diff(folder: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -
 
 
 def by_page(found: Comparison) -> list[tuple[str, str]]:
-    assert found.result is not None
-    columns = found.result["columns"]
-    rows = [dict(zip(columns, cells, strict=True)) for cells, _ in found.result["rows"]]
-    return [(row["Split"], row["Difference"].replace("−", "-")) for row in rows]
+    rows = re.findall(r"<tr><td.*?</tr>", found.figures[0].table)
+    cells = ([re.sub("<[^>]+>", "", cell) for cell in re.findall(r"<td.*?</td>", row)] for row in rows)
+    return [(split, difference.replace("−", "-")) for _, _, split, difference, *_ in cells]
 
 
 def test_the_page_compares_the_configured_splits_and_any_other_that_is_chosen_as_the_command_does(
@@ -69,6 +69,6 @@ def test_the_page_compares_the_configured_splits_and_any_other_that_is_chosen_as
     assert [split for split, _ in by_page(as_configured)] == ["finance"]
     assert by_page(other) == by_diff(folder, capsys, "--split", "legal")
     assert [split for split, _ in by_page(other)] == ["legal"]
-    assert [field.options for field in other.fields if field.name == "split"] == [
+    assert [[*field.options] for field in other.fields if field.name == "split"] == [
         [("", "finance (as configured)"), ("legal", "legal")]
     ]
