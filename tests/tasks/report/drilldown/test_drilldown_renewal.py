@@ -54,8 +54,6 @@ def written(job: Job, site: Path) -> set[str]:
     return {name for name in parts(site) if (site / f"data/{name}.js").stat().st_mtime_ns != before.get(name)}
 
 
-
-
 def test_a_second_build_makes_nothing_and_touches_no_file(job: Job, site: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in (site / "data").iterdir()}
 
