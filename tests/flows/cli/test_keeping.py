@@ -83,6 +83,7 @@ def test_since_narrows_spend_to_days(folder: Path, job: Job) -> None:
 
 @pytest.mark.parametrize(("since", "n_days"), [("2d", 1), ("48h", 1), ("7d", 2), ("2026-11-01T06:30+02:00", 2)])
 def test_a_moment_is_named_as_a_span_or_a_date(folder: Path, asked: Run, since: str, n_days: int) -> None:
+    write(folder, runs=[row("runs", run_id="r")])
     today = datetime.now(UTC)
     record(folder, "a", "r", today - timedelta(days=4))
     record(folder, "b", "r", today)
@@ -126,7 +127,7 @@ def test_status_shows_what_is_asked_for_as_tables_and_as_json(folder: Path, aske
 
     assert "prbench run" in text
     assert "2026-11-22" in text
-    assert {"spend", "runs", "disk"} == document.keys()
+    assert {"spend", "runs", "disk", "notes"} == document.keys()
     assert "2026-01-01 00:00:01+00:00" == document["runs"][0]["started_at"]
     whole = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     assert {"database", "ledger", "table runs"} <= {used["what"] for used in document["disk"]}
