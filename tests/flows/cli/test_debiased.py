@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.flows.cli.asking import Asked, stored
+from tests.flows.conftest import asking
+from tests.kit import stored
 from tests.tasks.aggregate.debiased_oracle import CATEGORIES, LabelledWorld, without_labels_on
 
 
@@ -13,7 +14,7 @@ def test_a_model_and_a_category_without_labels_are_said_to_have_none_and_the_adv
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tables = without_labels_on(LabelledWorld(seed=5).tables(), {"bob"}, {0, 2, 4})
-    asked = Asked(stored(tmp_path, tables), capsys)
+    asked = asking(stored(tmp_path, tables), capsys)
 
     said = asked("leaderboard", "--debiased", "--model", "bob")
     assert all(part in said for part in ("bob", "no label", "--for leaderboard"))

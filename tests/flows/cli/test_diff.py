@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.flows.conftest import Run
-from tests.kit import written
-from tests.tasks.compare.comparisons import ALL_MET, RUBRICS, judged, tasks_of, together
+from tests.kit import together, written
+from tests.tasks.compare.comparisons import ALL_MET, RUBRICS, judged, tasks_of
 
 N_TASKS = 40
 MANY = {f"task-{number:02d}": [(10, "Accuracy"), (10, "Risk")] for number in range(N_TASKS)}
@@ -47,9 +47,9 @@ SAID = {
         "below 50 an interval is unreliable",
     ),
     "good mixed": (
-        "no significant difference between good and mixed on finance (mixed is 0.000 higher; 95 % interval -0.",
+        "No significant difference between good and mixed on finance (mixed is 0.000 higher; 95 % interval −0.",
         f"smallest detectable difference {SMALLEST:.3f} (with a power of 80 %)",
-        "° fewer than 50 tasks, or fewer than 10 that differ: the interval may be too narrow",
+        "* Few tasks: fewer than 50, or fewer than 10 that differ; the interval may be too narrow.",
     ),
     "good fallen": (
         "fallen is 0.500 lower than good on finance (no interval, since nearly all tasks change by the same amount, "
