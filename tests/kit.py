@@ -12,10 +12,13 @@ from typing import Any
 import pytest
 
 from tasks.benchmarks.prbench import SCORES
+from tasks.bundles.stores import Store
 from tasks.config.job import Job
 from tasks.config.settings import Settings
 from tasks.dataset.source import with_revision
+from tasks.exports.tables import import_tables, opened_export
 from tasks.rules.identity import criterion_hash
+from tasks.run.writing import StageReport
 from tests.tasks.dataset.rows import hub_criterion, hub_row
 from warehouse import Warehouse
 from warehouse.tables import TABLES
@@ -134,6 +137,12 @@ def rows_in(place: Path | Job, query: str, *parameters: Any) -> list[dict[str, A
     """The rows that a query finds in the published state of a warehouse, or of a job's."""
     with Warehouse(place if isinstance(place, Path) else place.warehouse).reader() as reader:
         return reader.rows(query, list(parameters) or None)
+
+
+def imported(job: Job, source: Path | Store) -> StageReport:
+    """Take in an export or a publication."""
+    with opened_export(source) as export:
+        return import_tables(job, export)
 
 
 def one_line(reason: str = "") -> str:

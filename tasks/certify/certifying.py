@@ -15,7 +15,7 @@ from tasks.bundles.bundle import MANIFEST, Bundle, Damaged, file_at, read_bundle
 from tasks.bundles.stores import Folder
 from tasks.config.job import Job
 from tasks.measures import SCORE
-from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.errors import PipelineError, UsageError, disk_errors
 from tasks.rules.statistics.intervals import METHOD, RESAMPLES, SEED
 from warehouse import TABLES, Reader, Warehouse, quoted
 
@@ -178,13 +178,12 @@ def _write(file: Path, folder: Path, n_rows: dict[str, int], about: dict[str, An
     files = {file_at(folder / name, name): folder / name for name in names}
     write_bundle(Folder(folder), "certificate", files, {**about, "n_rows": n_rows})
     beside = file.with_name(f".{file.name}.tmp")
-    try:
-        digest = write_archive(beside, folder, [MANIFEST, *names])
-        beside.replace(file)
-    except OSError as error:
-        raise PipelineError(f"{file}: cannot be written ({error.strerror}); free some space") from error
-    finally:
-        beside.unlink(missing_ok=True)
+    with disk_errors(file):
+        try:
+            digest = write_archive(beside, folder, [MANIFEST, *names])
+            beside.replace(file)
+        finally:
+            beside.unlink(missing_ok=True)
     return digest
 
 

@@ -17,7 +17,7 @@ from tasks.certify.certifying import member_of
 from tasks.config.settings import Dataset
 from tasks.dataset.rows import SUFFIXES, SourceError, read_rows
 from tasks.dataset.source import open_source
-from tasks.exports.importing import read_export
+from tasks.exports.tables import opened_export
 from tasks.imports.files import given_rows, in_known_shape, number_of, refuse_unreadable, required_text, vintage_in
 from tasks.rules.conversation import build_messages
 from tasks.rules.errors import UsageError
@@ -251,12 +251,12 @@ def _of_tables(where: str, tables: Mapping[str, Iterable[Row]]) -> Iterator[Give
 
 
 def _of_export(path: Path, benchmark: str, revision: str) -> dict[str, Iterable[Row]]:
-    key = (benchmark, revision)
-    files = {table.name: [path / name for name in table.files] for table in read_export(path).tables}
-    return {
-        name: [
-            row for file in files.get(name, ()) for row in read_rows(file)
-            if (row["benchmark"], row["dataset_revision"]) == key
-        ]
-        for name in _STORED
-    }  # fmt: skip
+    with opened_export(path) as export:
+        return {
+            name: [
+                row for table in export.tables if table.name == name for file in table.files
+                for row in read_rows(export.folder / file)
+                if (row["benchmark"], row["dataset_revision"]) == (benchmark, revision)
+            ]
+            for name in _STORED
+        }  # fmt: skip

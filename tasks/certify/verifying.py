@@ -10,11 +10,10 @@ from typing import Any
 
 from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.bundles.archive import verified_digest
-from tasks.bundles.bundle import KINDS, Damaged, read_bundle, verify_bundle
+from tasks.bundles.bundle import KINDS, Damaged, published_in, read_bundle, verify_bundle
 from tasks.bundles.stores import Folder, Store
 from tasks.certify import certifying
 from tasks.certify.texts import Ids, Texts, check_ids, check_texts
-from tasks.exports.publishing import published_in
 from tasks.measures import SCORE, TRIALS
 from tasks.rules.errors import UsageError
 from tasks.run.writing import StageReport

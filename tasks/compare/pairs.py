@@ -13,6 +13,7 @@ from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.records import ScoreDefinition
+from tasks.rules.text.numbers import some
 from warehouse import Reader
 
 Kind = Literal["model", "judge", "template", "run", "vintage", "revision"]
@@ -24,7 +25,6 @@ COLUMN_OF = {
 """The column of `staging.model_runs` that each kind of name stands in; a run stands in none."""
 _SHORTEST = 6
 _BY_PREFIX: frozenset[Kind] = frozenset({"template", "run", "revision"})
-_MOST_NAMED = 8
 Known = Mapping[Kind, Sequence[str]]
 _IDENTITY = (
     "dataset_revision", "model", "model_config_hash", "vintage", "judge", "judge_config_hash", "template_hash",
@@ -197,9 +197,7 @@ def _unknown(name: str, known: Known) -> str:
     kind = next((kind for kind, names in known.items() if names), None)
     if kind is None:
         return message
-    shown = list(known[kind])[:_MOST_NAMED]
-    more = f" and {len(known[kind]) - len(shown)} more" if len(known[kind]) > len(shown) else ""
-    return f"{message}; {kind}s: {', '.join(shown)}{more}"
+    return f"{message}; {kind}s: {some(known[kind], 8)}"
 
 
 def _either(kinds: Sequence[Kind]) -> str:

@@ -20,7 +20,7 @@ from tasks.exports.tables import (
     refuse_filled,
     write_tables,
 )
-from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.errors import UsageError, disk_errors
 from tasks.rules.identity import digest
 from tasks.rules.text.numbers import counted
 from tasks.run.writing import StageReport
@@ -87,7 +87,7 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
         chosen = [name for name in asked if _has_rows(reader, name, key)]
         if not chosen:
             raise UsageError(f"{folder}: no row of {benchmark.name} in these tables; see `prbench status`")
-        try:
+        with disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
             written = write_tables(reader, folder, chosen, benchmark.name, revision=data.revision, root="")
             arrow = {table.name: _copied(folder, written, table, licence) for table in written.tables}
@@ -99,8 +99,6 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
                 shown="verdicts" if "verdicts" in chosen else chosen[0],
             )  # fmt: skip
             (folder / NAME).write_text(card + "\n".join(_described(written, arrow)), encoding="utf-8")
-        except OSError as error:
-            raise PipelineError(f"{folder}: cannot be written ({error.strerror}); free some space") from error
     size = f"{written.n_bytes() / 1e6:.1f} MB of Parquet, {sum(arrow.values()) / 1e6:.1f} MB of Arrow"
     notes = [f"{counted(written.n_rows, 'row')} of {counted(len(chosen), 'table')} in {folder} ({size})"]
     if empty := [name for name in asked if name not in chosen]:

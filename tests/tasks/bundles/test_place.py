@@ -5,7 +5,6 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import fsspec
 import pytest
 
 from flows.cli.main import main
@@ -73,17 +72,8 @@ def test_an_address_that_leads_nowhere_is_refused_in_one_line(
 
 def test_a_store_without_its_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gcsfs", None)
-    with pytest.raises(UsageError, match=r"gs://b/x: the library for gs:// is not installed; run `uv pip install gc"):
+    with pytest.raises(UsageError, match=r"gs://b/x: .* is not installed; .*gcsfs.* \(s3://: `uv sync --extra s3`\)"):
         place("gs://b/x")
-
-    def missing(name: str) -> None:
-        raise ImportError(f"no library for {name}")
-
-    monkeypatch.setattr(fsspec, "get_filesystem_class", missing)
-    with pytest.raises(UsageError, match=r"s3://b/x: the library for s3:// is not installed; run `uv sync --extra s3`"):
-        place("s3://b/x")
-    with pytest.raises(UsageError, match=r"sftp://host/x: the library for sftp:// is not installed; no library for"):
-        place("sftp://host/x")
 
 
 def test_what_a_library_raises_is_one_line_without_secrets(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,7 @@ from tasks.aggregate import aggregate
 from tasks.bundles.bundle import file_at
 from tasks.bundles.stores import Store
 from tasks.config.job import Job
-from tasks.exports.importing import import_tables, opened_export, read_export
-from tasks.exports.tables import export_tables
+from tasks.exports.tables import export_tables, opened_export
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tests.kit import (
@@ -22,6 +21,7 @@ from tests.kit import (
     at,
     criterion,
     good_row,
+    imported,
     job_on,
     one_line,
     response,
@@ -82,7 +82,7 @@ def rewritten(folder: Path, **changes: Any) -> None:
 def test_an_empty_warehouse_that_imports_an_export_has_the_same_leaderboard_with_its_intervals(
     filled: Job, exported: Path, empty: Job
 ) -> None:
-    import_tables(empty, read_export(exported))
+    imported(empty, exported)
 
     for wanted, found in zip(rows_in(filled, LEADERBOARD), rows_in(empty, LEADERBOARD), strict=True):
         # The order of rows, and so the last digit of a sum, is not kept.
@@ -91,7 +91,7 @@ def test_an_empty_warehouse_that_imports_an_export_has_the_same_leaderboard_with
 
 
 def test_every_row_comes_along_except_canaries_and_runs_that_go_on(filled: Job, exported: Path, empty: Job) -> None:
-    report = import_tables(empty, read_export(exported))
+    report = imported(empty, exported)
 
     for table in ("task_rows", "criteria", "responses", "verdicts", "measures", "checks"):
         query = f"select * from {table} order by all"
@@ -105,16 +105,16 @@ def test_what_an_export_of_november_holds_of_measures_is_left_out_without_a_warn
     names = {"measures": "intervals"}
     tables = [each | {"name": names.get(each["name"], each["name"])} for each in file_list_of(copy)["tables"]]
     rewritten(copy, tables=tables)
-    report = import_tables(empty, read_export(copy))
+    report = imported(empty, copy)
 
     assert ([], []) == (report.warnings, rows_in(empty, "from measures"))
 
 
 def test_importing_again_takes_nothing(exported: Path, empty: Job) -> None:
-    import_tables(empty, read_export(exported))
+    imported(empty, exported)
     before = sorted(empty.warehouse.rglob("*.parquet"))
 
-    assert 0 == import_tables(empty, read_export(exported)).rows
+    assert 0 == imported(empty, exported).rows
     assert before == sorted(empty.warehouse.rglob("*.parquet"))
 
 
@@ -124,7 +124,7 @@ def test_tasks_without_their_canary_are_as_usable_and_ingesting_brings_it_back(t
     here, there = job_on(source, tmp_path / "here"), job_on(source, tmp_path / "there")
     ingest(here)
     export_tables(here, tmp_path / "exported")
-    import_tables(there, read_export(tmp_path / "exported"))
+    imported(there, tmp_path / "exported")
 
     assert b"secret" not in b"".join(path.read_bytes() for path in (tmp_path / "exported").iterdir())
     ingest(there)
@@ -147,7 +147,7 @@ def test_a_computed_table_is_exported_on_demand_and_not_imported(filled: Job, em
 
     assert {"leaderboard": True, "task_rows": False} == derived
     assert pq.read_table(tmp_path / "out" / "leaderboard.parquet").num_rows == len(rows_in(filled, LEADERBOARD))
-    import_tables(empty, read_export(tmp_path / "out"))
+    imported(empty, tmp_path / "out")
     assert [] == rows_in(empty, LEADERBOARD)
     assert rows_in(empty, "from task_rows order by all") == rows_in(filled, "from task_rows order by all")
 
@@ -209,7 +209,7 @@ def test_rows_that_are_here_stay_but_a_decided_one_takes_the_place_of_a_failed_o
     }
     job, other = warehouse_with(tmp_path / "here", **here), warehouse_with(tmp_path / "other", **given)
     export_tables(other, tmp_path / "exported")
-    report = import_tables(job, read_export(tmp_path / "exported"))
+    report = imported(job, tmp_path / "exported")
 
     assert 1 == report.rows
     assert [{"text": "As here."}] == rows_in(job, "select text from responses")
@@ -222,7 +222,7 @@ def test_checks_of_a_revision_that_was_checked_here_stay_as_they_are(tmp_path: P
     checks = [{**admitted([])["checks"][0], "run_id": "later", "created_at": at(9)}]
     here, other = warehouse_with(tmp_path / "a"), warehouse_with(tmp_path / "b", checks=checks, refusals=[refusal])
     export_tables(other, tmp_path / "exported")
-    import_tables(here, read_export(tmp_path / "exported"))
+    imported(here, tmp_path / "exported")
 
     assert [] == rows_in(here, "from refusals")
     assert [{"is_admitted": True}] == rows_in(here, "select is_admitted from tasks")
@@ -236,7 +236,7 @@ def test_what_was_retracted_here_stays_away(tmp_path: Path) -> None:
     here = warehouse_with(tmp_path / "here", responses=brought, retractions=taken_back)
     export_tables(other, tmp_path / "exported")
 
-    assert 0 == import_tables(here, read_export(tmp_path / "exported")).rows
+    assert 0 == imported(here, tmp_path / "exported").rows
     assert [] == rows_in(here, "from responses")
 
 
@@ -248,7 +248,7 @@ def test_columns_that_an_earlier_export_lacks_are_null(copy: Path, empty: Job) -
     next(each for each in listed["tables"] if each["name"] == "task_rows")["columns"].pop("expert")
     files = [asdict(file_at(copy / each["name"], each["name"])) for each in listed["files"]]
     rewritten(copy, tables=listed["tables"], files=files)
-    import_tables(empty, read_export(copy))
+    imported(empty, copy)
 
     assert [{"n": 12, "expert": None}] == rows_in(empty, "select count(*) as n, any_value(expert) as expert from tasks")
 
@@ -280,7 +280,7 @@ def test_a_damaged_export_is_refused_in_one_line_and_nothing_is_taken(copy: Path
     damage(copy)
 
     with pytest.raises(PipelineError, match=one_line(reason)):
-        import_tables(empty, read_export(copy))
+        imported(empty, copy)
 
     assert [] == list(empty.warehouse.rglob("*.parquet"))
 
@@ -292,12 +292,10 @@ def test_an_export_in_a_store_is_the_one_in_a_folder_and_is_imported_from_there(
     filled: Job, exported: Path, empty: Job, store: Store
 ) -> None:
     export_tables(filled, store)
-    with opened_export(store, is_quiet=True) as export:
-        import_tables(empty, export)
+    imported(empty, store)
 
     assert {path.name: path.stat().st_size for path in exported.iterdir()} == store.files()
     assert rows_in(filled, "from verdicts order by all") == rows_in(empty, "from verdicts order by all")
-    assert not export.folder.exists()
     with pytest.raises(UsageError, match="is not empty; name a new prefix"):
         export_tables(filled, store)
 
@@ -307,5 +305,5 @@ def test_a_damaged_export_in_a_store_is_refused(exported: Path, store: Store) ->
     store.write("verdicts.parquet", b"?" + (store.read("verdicts.parquet") or b"")[1:])
 
     said = r"memory://bucket/prefix: verdicts\.parquet: missing, or not what was written"
-    with pytest.raises(PipelineError, match=said), opened_export(store, is_quiet=True):
+    with pytest.raises(PipelineError, match=said), opened_export(store):
         pass

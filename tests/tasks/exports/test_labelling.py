@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tasks.check import check
 from tasks.config.job import Job
-from tasks.exports.labelling import export_labelling, spread
+from tasks.exports.sheets import export_labelling, spread
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest

@@ -9,11 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import sql
-from tasks.bundles.bundle import read_bundle, verify_bundle
+from tasks.bundles.bundle import read_bundle, read_pointer, verify_bundle
 from tasks.bundles.stores import Store
 from tasks.config.job import Job
-from tasks.exports.importing import import_tables, opened_export
-from tasks.exports.publishing import publish, read_pointer
+from tasks.exports.publishing import publish
+from tasks.exports.tables import import_tables, opened_export
 from tasks.rules.errors import PipelineError
 from tests.kit import admitted, job_on, response, written
 from tests.tasks.bundles.memory import Cut

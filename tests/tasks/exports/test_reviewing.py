@@ -9,7 +9,7 @@ import pytest
 
 from tasks.check import check
 from tasks.config.job import Job
-from tasks.exports.reviewing import export_review
+from tasks.exports.sheets import export_review
 from tasks.imports.files import retract
 from tasks.imports.reviews import import_reviews
 from tasks.ingest import ingest

@@ -15,7 +15,6 @@ import pytest
 from tasks.certify.verifying import verify
 from tasks.config.job import Job
 from tasks.dataset.foreign_files import MOST_BYTES, NotInside, open_inside
-from tasks.exports.importing import import_tables, read_export
 from tasks.exports.tables import export_tables
 from tasks.imports.documents import convert
 from tasks.imports.files import refuse_early
@@ -27,7 +26,7 @@ from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
 from tasks.maintain.backup import backup, restore
 from tasks.rules.errors import PipelineError
-from tests.kit import good_row, job_on, one_line, rows_in, write_jsonl
+from tests.kit import good_row, imported, job_on, one_line, rows_in, write_jsonl
 
 SECRET = "root:x:0:0"
 
@@ -157,7 +156,7 @@ def test_a_document_is_opened_within_its_folder_when_it_is_converted(folder: Pat
 
 
 def read_in(job: Job, folder: Path) -> None:
-    import_tables(job, read_export(folder))
+    imported(job, folder)
 
 
 def test_an_export_or_backup_with_links_out_of_it_is_refused(job: Job, tmp_path: Path) -> None:

@@ -8,13 +8,12 @@ import pytest
 
 from flows.cli.main import main
 from tasks.config.job import Job
-from tasks.exports.importing import import_tables, read_export
 from tasks.exports.tables import export_tables
 from tasks.maintain.backup import backup, restore
 from tasks.maintain.upkeep import Choice, remove, tidy
 from tasks.rules.errors import UsageError
 from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
-from tests.kit import good_row, job_on, rows_in, write_jsonl
+from tests.kit import good_row, imported, job_on, rows_in, write_jsonl
 from tests.tasks.run.runs import judged, prepared, sampled
 from warehouse import Warehouse, WarehouseBusy, WarehouseError
 
@@ -125,9 +124,9 @@ def test_a_removed_answer_is_in_no_part_backup_or_export_and_its_space_comes_bac
 
     export_tables(job, tmp_path / "exported")
     other = job.model_copy(update={"warehouse": tmp_path / "other"})
-    import_tables(other, read_export(tmp_path / "exported"))
+    imported(other, tmp_path / "exported")
     assert rows_in(other, COUNTS) == [expected]
-    import_tables(job, read_export(tmp_path / "before"))
+    imported(job, tmp_path / "before")
     assert rows_in(job, COUNTS) == [expected]
 
     monkeypatch.setattr("warehouse.warehouse.compact", _without_grace)
