@@ -1,8 +1,9 @@
 """Certificates: the rows that figures rest on, without texts, with the figures and their SQL, in one file."""
 
+import json
 import platform
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -74,6 +75,12 @@ KEYS = {**{name: TABLES[name].key for name in ROWS if name in TABLES}, "tasks": 
 def member_of(name: str) -> str:
     """The name in the archive of a table's rows."""
     return f"{'figures' if name in LEADERBOARDS else 'rows'}/{name}.jsonl"
+
+
+def rows_of(path: Path) -> Iterator[Any]:
+    """The rows of a member."""
+    with path.open(encoding="utf-8") as file:
+        yield from map(json.loads, file)
 
 
 def write_rows(reader: Reader, names: Sequence[str], folder: Path, benchmark: str, revision: str) -> dict[str, int]:

@@ -1,7 +1,6 @@
 """Checking texts against the hashes of a certificate, and its ids against what they are hashes of."""
 
 import hashlib
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from typing import Any, NamedTuple
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark, RowError
 from tasks.benchmarks.rows import as_text
-from tasks.certify.certifying import member_of
+from tasks.certify.certifying import member_of, rows_of
 from tasks.config.settings import Dataset
 from tasks.dataset.rows import SUFFIXES, SourceError, read_rows
 from tasks.dataset.source import open_source
@@ -24,6 +23,7 @@ from tasks.rules.errors import UsageError
 from tasks.rules.identity import BASE_VINTAGE, conversation_id, criterion_hash, response_id, verdict_id
 from tasks.rules.records import Turn
 from tasks.rules.text.characters import shows_nothing
+from tasks.rules.text.numbers import some
 from warehouse import DATABASE, Reader
 
 Certified = dict[str, dict[tuple[Any, ...], set[Any]]]
@@ -37,7 +37,6 @@ CONVERSATION, CRITERION, RESPONSE = "conversation", "criterion", "response"
 OF_RESPONSE = ("task_id", "model", "trial", "vintage")
 _STORED = ("conversation_turns", "criteria", "responses")
 Row = Mapping[str, Any]
-_MOST_NAMED = 5
 _SEVERAL = {CONVERSATION: "conversations", CRITERION: "criteria", RESPONSE: "responses"}
 
 
@@ -66,8 +65,7 @@ class Texts:
         outcome = f"{len(self.differing)} differ" if self.differing else "all match"
         found = [f"texts: {counts or 'nothing'} checked; {outcome}"]
         if self.missing:
-            more = f" and {len(self.missing) - _MOST_NAMED} more" if len(self.missing) > _MOST_NAMED else ""
-            found.append(f"not given: {', '.join(self.missing[:_MOST_NAMED])}{more}")
+            found.append(f"not given: {some(self.missing)}")
         if self.n_others:
             found.append(f"{self.n_others} given texts are of tasks or models that are not certified")
         return found
@@ -127,13 +125,13 @@ def check_ids(folder: Path, benchmark: str, revision: str, texts: Mapping[str, s
     """Compute the ids of an unpacked certificate again; those of verdicts need the responses, given by their hashes."""
     differing: list[str] = []
     hashes: dict[str, str] = {}
-    for row in _rows(folder, "responses"):
+    for row in rows_of(folder / member_of("responses")):
         hashes[row["response_id"]] = row["text_sha256"]
         if row["response_id"] != response_id(benchmark, revision, *(row[name] for name in _RESPONSE)):
             named = _named(RESPONSE, tuple(row[name] for name in OF_RESPONSE))
             differing.append(f"{named} does not have the id of its task, conversation, model, trial and vintage")
     n_checked, n_unchecked = 0, 0
-    for row in _rows(folder, "verdicts"):
+    for row in rows_of(folder / member_of("verdicts")):
         text = texts.get(hashes.get(row["response_id"], ""))
         if text is None:
             n_unchecked += 1
@@ -147,20 +145,15 @@ def check_ids(folder: Path, benchmark: str, revision: str, texts: Mapping[str, s
 
 def _certified(folder: Path) -> Certified:
     found: Certified = {CONVERSATION: {}, CRITERION: {}, RESPONSE: {}}
-    for row in _rows(folder, "tasks"):
+    for row in rows_of(folder / member_of("tasks")):
         found[CONVERSATION][row["task_id"],] = {row["conversation_id"]}
-    for row in _rows(folder, "criteria"):
+    for row in rows_of(folder / member_of("criteria")):
         value = tuple(row[name] for name in ("criterion_id", "content_hash", "category", "weight", "severity"))
         found[CRITERION][row["task_id"], row["position"]] = {value}
-    for row in _rows(folder, "responses"):
+    for row in rows_of(folder / member_of("responses")):
         of = tuple(row[name] for name in OF_RESPONSE)
         found[RESPONSE].setdefault(of, set()).add(row["text_sha256"])
     return found
-
-
-def _rows(folder: Path, name: str) -> Iterator[dict[str, Any]]:
-    with (folder / member_of(name)).open(encoding="utf-8") as file:
-        yield from map(json.loads, file)
 
 
 def _named(kind: str, of: tuple[Any, ...]) -> str:

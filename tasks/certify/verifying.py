@@ -67,10 +67,8 @@ class Compared:
     differences: list[Difference]
 
 
-def compare(
-    leaderboard: str, certified: Iterable[str], recomputed: Iterable[str], *, is_same_sql: bool = True
-) -> Compared:
-    """Compare the rows of a leaderboard, each a JSON text; by other SQL they may have columns more than are certified.
+def compare(leaderboard: str, certified: Path, recomputed: Path, *, is_same_sql: bool) -> Compared:
+    """Compare the rows of a leaderboard, each a line; by other SQL they may have columns more than are certified.
 
     Raises:
         ValueError: a row is no JSON, or two rows are about the same.
@@ -93,10 +91,9 @@ def compare(
     return Compared(len(theirs), n_figures, found)
 
 
-def _by_key(lines: Iterable[str]) -> dict[tuple[Any, ...], Row]:
+def _by_key(path: Path) -> dict[tuple[Any, ...], Row]:
     rows: dict[tuple[Any, ...], Row] = {}
-    for line in lines:
-        row = json.loads(line)
+    for row in certifying.rows_of(path):
         if not isinstance(row, dict):
             raise TypeError("a row of a leaderboard is no object")
         key = tuple(json.dumps(row.get(column)) for column in KEY)
@@ -248,7 +245,10 @@ def _recomputed(
     derivation.add("measures", intervals)
     with derivation.reader() as reader:
         certifying.write_rows(reader, certifying.LEADERBOARDS, made, benchmark, revision)
-    return {name: _compared(folder, name, is_same_sql=is_same_sql) for name in certifying.LEADERBOARDS}, notes
+    members = {name: certifying.member_of(name) for name in certifying.LEADERBOARDS}
+    return {
+        name: compare(name, folder / member, made / member, is_same_sql=is_same_sql) for name, member in members.items()
+    }, notes
 
 
 def _refuse_unlike(reader: Reader) -> None:
@@ -275,11 +275,3 @@ def _refuse_odd_weights(reader: Reader, manifest: Mapping[str, Any]) -> list[str
     if n_odd and manifest["configuration"]["quality"]["policies"].get(_WEIGHTS) != "warn":
         raise ValueError(said)
     return [f"{said}; the certified configuration only warns of them"] if n_odd else []
-
-
-def _compared(folder: Path, name: str, *, is_same_sql: bool) -> Compared:
-    with (
-        (folder / certifying.member_of(name)).open(encoding="utf-8") as certified,
-        (folder / _RECOMPUTED / certifying.member_of(name)).open(encoding="utf-8") as recomputed,
-    ):
-        return compare(name, certified, recomputed, is_same_sql=is_same_sql)

@@ -12,8 +12,7 @@ from typing import Any
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, as_whole_number
 from tasks.imports.files import ImportRefused, number_of
 from tasks.imports.results import records
-from tasks.imports.results.records import MIN_NORMALIZED, PRIMARY, Answer, Decision, Grading, Log
-from tasks.imports.results.sources import Source, rows_of
+from tasks.imports.results.records import MIN_NORMALIZED, PRIMARY, Answer, Decision, Grading, Log, Source, rows_of
 from tasks.llm.replies import PROVIDER_ERROR
 from tasks.rules.verdict import PARSE_ERROR
 

@@ -12,8 +12,7 @@ from tasks.imports.files import ImportRefused, number_of
 from tasks.imports.results import records
 from tasks.imports.results.evalscope import is_evalscope, read_evalscope
 from tasks.imports.results.inspect_log import is_inspect, read_inspect
-from tasks.imports.results.records import MIN_NORMALIZED, PRIMARY, Answer, Decision, Grading, Log
-from tasks.imports.results.sources import Source
+from tasks.imports.results.records import MIN_NORMALIZED, PRIMARY, Answer, Decision, Grading, Log, Source
 from tasks.llm.replies import PROVIDER_ERROR
 from tasks.rules.errors import UsageError
 

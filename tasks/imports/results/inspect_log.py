@@ -8,8 +8,18 @@ from typing import Any
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text
 from tasks.imports.files import ImportRefused, number_of
 from tasks.imports.results import records
-from tasks.imports.results.records import MIN_NORMALIZED, PRIMARY, REFUSED, TRUNCATED, Answer, Decision, Grading, Log
-from tasks.imports.results.sources import Archive, Source
+from tasks.imports.results.records import (
+    MIN_NORMALIZED,
+    PRIMARY,
+    REFUSED,
+    TRUNCATED,
+    Answer,
+    Archive,
+    Decision,
+    Grading,
+    Log,
+    Source,
+)
 from tasks.llm.replies import CONTEXT_LENGTH, PROVIDER_ERROR, TIMEOUT
 from tasks.rules.text.characters import is_blank, one_line
 from tasks.rules.verdict import PARSE_ERROR

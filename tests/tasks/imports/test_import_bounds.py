@@ -20,7 +20,7 @@ from tasks.imports.documents import convert
 from tasks.imports.files import refuse_early
 from tasks.imports.responses import import_responses
 from tasks.imports.results.importing import import_results
-from tasks.imports.results.sources import Archive
+from tasks.imports.results.records import Archive
 from tasks.imports.reviews import import_reviews
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest

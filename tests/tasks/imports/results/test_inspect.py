@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from tasks.config.job import Job
 from tasks.exports.inspect_logs import export_inspect
-from tasks.imports.results.importing import import_results
+from tasks.imports.results.importing import after, import_results
 from tasks.imports.results.inspect_log import decisions_of
-from tasks.imports.results.making import after
-from tasks.imports.results.sources import Archive
+from tasks.imports.results.records import Archive
 from tests.kit import rows_in
 from tests.tasks.exports.inspected import documents_of
 from tests.tasks.imports.results.conftest import LOGS, SideBySide, notes_of

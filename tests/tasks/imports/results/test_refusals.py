@@ -75,7 +75,7 @@ def _without_references(document: dict[str, Any]) -> None:
 
 MISFITS: dict[str, tuple[Edit, str]] = {
     "another conversation": (_another_turn, f"task {LEG} has another conversation in this data set than in the log"),
-    "reference texts left out": (_without_references, "sample-fin-3 was asked without its reference texts"),
+    "reference texts left out": (_without_references, "than in the log (here it has reference texts, which some"),
     "an unknown criterion": (_another_text, f"task {LEG} has no criterion"),
     "an unknown grade": (_another_grade, "a grade is 'perhaps'"),
     "a grade less": (_a_grade_less, "12 rubric_texts, 11 grades"),
@@ -160,7 +160,7 @@ def test_what_is_no_log_is_refused_and_the_formats_are_named(finance: Job, tmp_p
 
 
 def test_each_log_is_recognised_by_its_content_and_by_one_format_alone(tmp_path: Path) -> None:
-    from tasks.imports.results.sources import Source
+    from tasks.imports.results.records import Source
 
     health = rows("healthbench")
     examples = [example("m", row) for row in health]

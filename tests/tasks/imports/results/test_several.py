@@ -12,10 +12,8 @@ from tasks.config.job import Job
 from tasks.imports.criteria import Wording
 from tasks.imports.files import NotHere
 from tasks.imports.results.evalscope import read_evalscope
-from tasks.imports.results.importing import import_results
-from tasks.imports.results.making import matched
-from tasks.imports.results.records import Decision, marked
-from tasks.imports.results.sources import Source
+from tasks.imports.results.importing import import_results, matched
+from tasks.imports.results.records import Decision, Source, marked
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import criterion_hash
 from tests.kit import rows_in
