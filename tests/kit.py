@@ -1,5 +1,6 @@
 """Rows for tests: complete by the contract, with made-up content, and only what a test is about spelled out."""
 
+import asyncio
 import json
 import os
 import re
@@ -17,6 +18,8 @@ from tasks.config.job import Job
 from tasks.config.settings import Settings
 from tasks.dataset.source import with_revision
 from tasks.exports.tables import import_tables, opened_export
+from tasks.llm.ledger.entries import Entry
+from tasks.llm.ledger.ledger import Ledger
 from tasks.rules.identity import criterion_hash
 from tasks.run.writing import StageReport
 from tests.tasks.dataset.rows import hub_criterion, hub_row
@@ -137,6 +140,18 @@ def rows_in(place: Path | Job, query: str, *parameters: Any) -> list[dict[str, A
     """The rows that a query finds in the published state of a warehouse, or of a job's."""
     with Warehouse(place if isinstance(place, Path) else place.warehouse).reader() as reader:
         return reader.rows(query, list(parameters) or None)
+
+
+def recorded(job: Job, *entries: Entry) -> None:
+    """Write finished calls into the ledger of a job's warehouse."""
+
+    async def write() -> None:
+        ledger = Ledger(job.warehouse / "ledger")
+        for entry in entries:
+            await ledger.record(entry)
+        ledger.close()
+
+    asyncio.run(write())
 
 
 def imported(job: Job, source: Path | Store) -> StageReport:

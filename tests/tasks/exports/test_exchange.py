@@ -1,6 +1,7 @@
 """Exporting a warehouse and importing it into another: the same rows, the same leaderboard, nothing half taken over."""
 
 import json
+import os
 import shutil
 from dataclasses import asdict
 from pathlib import Path
@@ -13,7 +14,7 @@ from tasks.aggregate import aggregate
 from tasks.bundles.bundle import file_at
 from tasks.bundles.stores import Store
 from tasks.config.job import Job
-from tasks.exports.tables import export_tables, opened_export
+from tasks.exports.tables import export_tables
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tests.kit import (
@@ -99,6 +100,9 @@ def test_every_row_comes_along_except_canaries_and_runs_that_go_on(filled: Job, 
     assert [{"canary": None}] == rows_in(empty, "select distinct canary from split_members")
     assert [{"run_id": "ended"}] == rows_in(empty, "select run_id from runs")
     assert report.rows == sum(table["n_rows"] for table in file_list_of(exported)["tables"])
+    parts = sorted(empty.warehouse.rglob("*.parquet"))
+    assert 0 == imported(empty, exported).rows
+    assert parts == sorted(empty.warehouse.rglob("*.parquet"))
 
 
 def test_what_an_export_of_november_holds_of_measures_is_left_out_without_a_warning(copy: Path, empty: Job) -> None:
@@ -108,14 +112,6 @@ def test_what_an_export_of_november_holds_of_measures_is_left_out_without_a_warn
     report = imported(empty, copy)
 
     assert ([], []) == (report.warnings, rows_in(empty, "from measures"))
-
-
-def test_importing_again_takes_nothing(exported: Path, empty: Job) -> None:
-    imported(empty, exported)
-    before = sorted(empty.warehouse.rglob("*.parquet"))
-
-    assert 0 == imported(empty, exported).rows
-    assert before == sorted(empty.warehouse.rglob("*.parquet"))
 
 
 @pytest.mark.slow
@@ -152,11 +148,14 @@ def test_a_computed_table_is_exported_on_demand_and_not_imported(filled: Job, em
     assert rows_in(empty, "from task_rows order by all") == rows_in(filled, "from task_rows order by all")
 
 
-def test_a_table_that_is_not_there_is_refused_before_anything_is_written(filled: Job, tmp_path: Path) -> None:
+def test_what_cannot_be_written_is_refused_before_anything_is(filled: Job, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--table verdict: no such table"):
         export_tables(filled, tmp_path / "out", ["verdict"])
-
-    assert not (tmp_path / "out").exists()
+    assert [] == list(tmp_path.iterdir())
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(UsageError, match="not an empty folder"):
+        export_tables(filled, tmp_path)
+    assert ["notes.txt"] == [path.name for path in tmp_path.iterdir()]
 
 
 def test_an_export_of_one_benchmark_has_its_rows_alone(tmp_path: Path) -> None:
@@ -174,14 +173,6 @@ def test_an_export_of_one_benchmark_has_its_rows_alone(tmp_path: Path) -> None:
     assert [("prbench", "t1"), ("prbench", "t2")] == sorted((each["benchmark"], each["task_id"]) for each in tasks)
     assert {None} == {each["canary"] for each in pq.read_table(tmp_path / "own/split_members.parquet").to_pylist()}
     assert 1 == pq.read_metadata(tmp_path / "own/runs.parquet").num_rows
-
-
-def test_a_folder_that_holds_something_is_left_as_it_is(filled: Job, tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("mine")
-
-    with pytest.raises(UsageError, match="not an empty folder"):
-        export_tables(filled, tmp_path)
-    assert ["notes.txt"] == [path.name for path in tmp_path.iterdir()]
 
 
 # what is here
@@ -256,21 +247,11 @@ def test_columns_that_an_earlier_export_lacks_are_null(copy: Path, empty: Job) -
 # damage
 
 
-def flip_a_byte(folder: Path) -> None:
-    content = bytearray((folder / "verdicts.parquet").read_bytes())
-    content[len(content) // 2] ^= 1
-    (folder / "verdicts.parquet").write_bytes(content)
-
-
 DAMAGE = {
     "no manifest": (lambda folder: (folder / "manifest.json").unlink(), "not a complete export"),
     "no tables": (lambda folder: rewritten(folder, tables=None), "cannot be read"),
     "a file that is not listed": (lambda folder: rewritten(folder, files=[]), "is of a table and not among the files"),
-    "a file gone": (
-        lambda folder: (folder / "verdicts.parquet").unlink(),
-        "verdicts.parquet: missing, or not",
-    ),
-    "a byte changed": (flip_a_byte, "verdicts.parquet: missing, or not what was written"),
+    "other bytes": (lambda folder: os.truncate(folder / "verdicts.parquet", 99), "missing, or not what was written"),
 }
 
 
@@ -298,12 +279,3 @@ def test_an_export_in_a_store_is_the_one_in_a_folder_and_is_imported_from_there(
     assert rows_in(filled, "from verdicts order by all") == rows_in(empty, "from verdicts order by all")
     with pytest.raises(UsageError, match="is not empty; name a new prefix"):
         export_tables(filled, store)
-
-
-def test_a_damaged_export_in_a_store_is_refused(exported: Path, store: Store) -> None:
-    store.put({path.name: path for path in exported.iterdir()}, is_quiet=True)
-    store.write("verdicts.parquet", b"?" + (store.read("verdicts.parquet") or b"")[1:])
-
-    said = r"memory://bucket/prefix: verdicts\.parquet: missing, or not what was written"
-    with pytest.raises(PipelineError, match=said), opened_export(store):
-        pass

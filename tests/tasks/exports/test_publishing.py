@@ -3,6 +3,7 @@
 import json
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,9 +14,8 @@ from tasks.bundles.bundle import read_bundle, read_pointer, verify_bundle
 from tasks.bundles.stores import Store
 from tasks.config.job import Job
 from tasks.exports.publishing import publish
-from tasks.exports.tables import import_tables, opened_export
 from tasks.rules.errors import PipelineError
-from tests.kit import admitted, job_on, response, written
+from tests.kit import admitted, imported, job_on, response, rows_in, written
 from tests.tasks.bundles.memory import Cut
 from warehouse import TABLES, Warehouse
 
@@ -55,7 +55,10 @@ def publications(store: Store) -> set[str]:
     return {name.split("/")[0] for name in store.below("publications").files()}
 
 
-def test_a_publication_has_the_database_and_every_public_table_as_its_manifest_says(job: Job, store: Store) -> None:
+def test_a_publication_has_the_database_and_every_public_table_as_its_manifest_says_and_is_imported_elsewhere(
+    job: Job, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = Cut(monkeypatch, n_files=1000).names
     report = publish(job, store)
     bundle, files = read_bundle(latest(store), "publication"), latest(store).files()
     verify_bundle(latest(store), bundle)
@@ -68,14 +71,13 @@ def test_a_publication_has_the_database_and_every_public_table_as_its_manifest_s
     assert bundle.meta["warehouse_version"] == json.loads((job.warehouse / "warehouse.json").read_text())["version"]
     assert "without a report: there is none" in report.line
     assert [] == list(job.warehouse.glob(".publication*"))
-
-
-@pytest.mark.slow
-def test_no_canary_is_in_a_published_table(job: Job, store: Store) -> None:
-    publish(job, store)
+    # A reader of a manifest finds all its files, and of the pointer all of a publication.
+    assert [f"{latest(store).root}/manifest.json", f"{store.root}/current.json"] == order[-2:]
     members = pq.read_table(pa.BufferReader(latest(store).read("tables/split_members/part-0.parquet")))
-
     assert [None, None] == members["canary"].to_pylist()
+    other = job_on("sample", tmp_path / "other")
+    imported(other, store)
+    assert rows_in(job, "from responses") == rows_in(other, "from responses")
 
 
 @pytest.mark.slow
@@ -91,18 +93,6 @@ def test_an_unchanged_state_is_not_published_again_and_a_new_one_beside_the_old(
     assert (2, 2) == (responses_in(store), len(publications(store)))
     assert files.keys() <= store.files().keys()
     assert first != named(store)
-
-
-@pytest.mark.slow
-def test_the_manifest_is_the_last_file_of_a_publication_and_the_pointer_comes_after_it(
-    job: Job, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    order = Cut(monkeypatch, n_files=1000).names
-    publish(job, store)
-
-    *files, last = order
-    assert f"{latest(store).root}/manifest.json" == files[-1]
-    assert f"{store.root}/current.json" == last
 
 
 @pytest.mark.parametrize("left", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(30, marks=pytest.mark.slow)])
@@ -131,21 +121,12 @@ def test_keep_removes_the_oldest_and_what_was_cut_off_and_never_what_the_pointer
     shelf = store.below("publications")
     shelf.write(f"{other}/manifest.json", b"{}")
     shelf.write(f"{cut_off}/prbench.duckdb", b"half")
+    begun = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-00000000"
+    shelf.write(f"{begun}/prbench.duckdb", b"half, and somebody is at work on it")
     shelf.write("notes/mine.txt", b"not a publication")
 
     assert "1 older publications removed" in publish(job, store, n_kept=1).line
-    assert {own, other, "notes"} == publications(store)
-
-
-@pytest.mark.slow
-def test_a_publication_that_somebody_else_is_at_work_on_is_not_removed(job: Job, store: Store) -> None:
-    publish(job, store)
-    begun = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-00000000"
-    store.write(f"publications/{begun}/prbench.duckdb", b"half")
-
-    publish(job, store, n_kept=1)
-
-    assert begun in publications(store)
+    assert {own, other, begun, "notes"} == publications(store)
 
 
 @pytest.mark.slow
@@ -159,24 +140,23 @@ def test_an_unchanged_state_is_published_again_where_files_of_its_publication_ar
     assert 1 == responses_in(store)
 
 
-@pytest.mark.parametrize("named", ["../elsewhere", "publications/../../elsewhere"])
-def test_a_pointer_that_leads_elsewhere_is_refused(named: str, job: Job, store: Store) -> None:
-    document = {"format": "prbench-publication", "version": 1, "content": "x", "published_at": "x"}
-    store.write("current.json", json.dumps({**document, "publication": named}).encode())
-
-    with pytest.raises(PipelineError, match="which is not a publication"):
-        publish(job, store)
-    with pytest.raises(PipelineError, match="which is not a publication"), opened_export(store, is_quiet=True):
-        pass
-    assert {"current.json"} == store.files().keys()
+POINTER = {"format": "prbench-publication", "version": 1, "content": "x", "published_at": "x"}
 
 
-def test_a_file_of_others_under_the_name_of_the_pointer_is_left_alone(job: Job, store: Store) -> None:
-    store.write("current.json", b'{"mine": true}')
+@pytest.mark.parametrize(("pointer", "said"), [
+    (POINTER | {"publication": "../elsewhere"}, "which is not a publication"),
+    (POINTER | {"publication": "publications/../../elsewhere"}, "which is not a publication"),
+    ({"mine": True}, "is not a prbench-publication"),
+])  # fmt: skip
+def test_a_pointer_that_leads_elsewhere_or_is_of_others_is_left_alone(
+    pointer: dict[str, Any], said: str, job: Job, store: Store
+) -> None:
+    store.write("current.json", json.dumps(pointer).encode())
 
-    with pytest.raises(PipelineError, match="is not a prbench-publication"):
-        publish(job, store)
-    assert b'{"mine": true}' == store.read("current.json")
+    for use in (lambda: publish(job, store), lambda: imported(job, store)):
+        with pytest.raises(PipelineError, match=said):
+            use()
+    assert (json.dumps(pointer).encode(), 1) == (store.read("current.json"), len(store.files()))
 
 
 @pytest.mark.slow
@@ -193,17 +173,6 @@ def test_a_folder_is_published_to_like_a_store_and_an_open_pointer_reads_the_old
     (only,) = (target / "publications").iterdir()
     assert json.loads((target / "current.json").read_text())["publication"] == f"publications/{only.name}"
     assert 2 == pq.read_table(only / "tables" / "responses").num_rows
-
-
-@pytest.mark.slow
-def test_another_warehouse_imports_what_was_published(job: Job, store: Store, tmp_path: Path) -> None:
-    publish(job, store)
-    other = job_on("sample", tmp_path / "other")
-    with opened_export(store, is_quiet=True) as export:
-        import_tables(other, export)
-
-    with Warehouse(job.warehouse).reader() as wanted, Warehouse(other.warehouse).reader() as found:
-        assert wanted.rows("from responses") == found.rows("from responses")
 
 
 @pytest.mark.slow

@@ -1,24 +1,21 @@
 """Backups in a store: what is restored from there is what a folder would give, and nothing half uploaded counts."""
 
-import asyncio
 import hashlib
 import json
 from pathlib import Path
 
 import pytest
 
-from tasks.bundles.stores import Store
+from tasks.bundles.stores import Folder, Store
 from tasks.config.job import Job
 from tasks.llm.ledger.entries import Entry
-from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply
 from tasks.maintain import backup, restore
 from tasks.rules.errors import PipelineError, UsageError
-from tests.kit import job_on
+from tests.kit import job_on, recorded, rows_in
 from tests.tasks.bundles.manifests import sealed
 from tests.tasks.bundles.memory import Cut
 from tests.tasks.maintain.test_backup import add_part, into
-from warehouse import Warehouse
 
 
 @pytest.fixture
@@ -27,12 +24,7 @@ def job(tmp_path: Path) -> Job:
     job = job_on("sample", tmp_path / "warehouse")
     add_part(job, "t1")
 
-    async def one() -> None:
-        ledger = Ledger(job.warehouse / "ledger")
-        await ledger.record(Entry("key", 1, "c", "a-run", "m", "", "{}", Reply("ok", "x"), True, purpose="judge"))
-        ledger.close()
-
-    asyncio.run(one())
+    recorded(job, Entry("key", 1, "c", "a-run", "m", "", "{}", Reply("ok", "x"), True, purpose="judge"))
     return job
 
 
@@ -43,8 +35,7 @@ def held(folder: Path) -> dict[str, str]:
 
 
 def n_responses(job: Job) -> int:
-    with Warehouse(job.warehouse).reader() as reader:
-        return int(reader.value("select count(*) from responses"))
+    return len(rows_in(job, "from responses"))
 
 
 def test_what_comes_back_from_a_store_is_what_comes_back_from_a_folder(job: Job, store: Store, tmp_path: Path) -> None:
@@ -119,9 +110,14 @@ def test_a_backup_of_november_is_restored_and_renewed(has_hash: bool, job: Job, 
     assert 2 == json.loads(record.read_bytes())["version"]
 
 
-def test_a_prefix_that_holds_something_else_is_left_as_it_is(job: Job, store: Store) -> None:
+def test_a_place_that_holds_something_else_or_lies_in_the_warehouse_is_left_as_it_is(
+    job: Job, store: Store, tmp_path: Path
+) -> None:
     store.write("notes.txt", b"mine")
-
-    with pytest.raises(UsageError, match="holds files that are not a backup; name an empty place"):
-        backup(job, store)
-    assert {"notes.txt": 4} == store.files()
+    Folder(tmp_path / "mine").write("notes.txt", b"mine")
+    for place in (store, tmp_path / "mine"):
+        with pytest.raises(UsageError, match="holds files that are not a backup; name an empty place"):
+            backup(job, place)
+    assert {"notes.txt": 4} == store.files() == Folder(tmp_path / "mine").files()
+    with pytest.raises(UsageError, match="is inside the warehouse"):
+        backup(job, job.warehouse / "backup")

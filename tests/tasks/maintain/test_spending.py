@@ -18,7 +18,7 @@ from tasks.llm.request import Call
 from tasks.maintain.spending import spend_of_all, store_spend
 from tasks.run.judgings import judge_target
 from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
-from tests.kit import criterion, job_on, rows_in
+from tests.kit import criterion, job_on, recorded, rows_in
 from tests.tasks.run.runs import judged, prepared, sampled
 from warehouse import Warehouse
 
@@ -45,13 +45,8 @@ def stored(job: Job) -> list[dict[str, Any]]:
 
 
 def record(job: Job, run_id: str, number: int) -> None:
-    async def write() -> None:
-        ledger = Ledger(job.warehouse / "ledger")
-        reply = Reply("ok", "x", prompt_tokens=1, completion_tokens=1, cost_usd=0.5)
-        await ledger.record(Entry(f"{run_id}-{number}", 1, "c", run_id, "m", "", "{}", reply, True, purpose="drift"))
-        ledger.close()
-
-    asyncio.run(write())
+    reply = Reply("ok", "x", prompt_tokens=1, completion_tokens=1, cost_usd=0.5)
+    recorded(job, Entry(f"{run_id}-{number}", 1, "c", run_id, "m", "", "{}", reply, True, purpose="drift"))
 
 
 def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(server: FaultServer, tmp_path: Path) -> None:
@@ -77,7 +72,9 @@ def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(server:
     assert store_spend(job) == 0
 
 
-def test_rows_are_written_for_every_run_and_only_when_they_are_news(server: FaultServer, tmp_path: Path) -> None:
+def test_rows_are_written_for_every_run_and_only_when_they_are_news_and_this_machine_may_read_them(
+    server: FaultServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     job = job_at(server, tmp_path)
     Warehouse(job.warehouse).write("criteria", [criterion("t", 0, 1.0)])
     Warehouse(job.warehouse).publish()
@@ -90,6 +87,13 @@ def test_rows_are_written_for_every_run_and_only_when_they_are_news(server: Faul
     assert store_spend(job) == 2
     known = [(row["run_id"], row["calls"], row["cost_usd"]) for row in stored(job)]
     assert known == [("killed", 2, 1.0), ("next", 1, 0.5)]
+    record(job, "next", 2)
+    assert [row["calls"] for row in spend_of_all(job)] == [2, 2]
+    with monkeypatch.context() as patched:
+        # Two machines that open one ledger damage it.
+        patched.setattr(Warehouse, "elsewhere", lambda _: "node7")
+        assert [row["calls"] for row in spend_of_all(job)] == [2, 1]
+        assert store_spend(job) == 0
     shutil.rmtree(job.warehouse / "ledger")
     record(job, "killed", 3)
     assert store_spend(job) == 0
@@ -132,18 +136,3 @@ def test_two_runs_submit_the_same_calls_in_one_batch_and_collect_it_once(server:
     assert sorted([len(one.replies), len(other.replies)]) == [0, 30]
     assert len(server.paid) == 30
     assert [(row["calls"], row["purpose"]) for row in spend_in(tmp_path / "ledger")] == [(30, "judge")]
-
-
-def test_while_another_machine_writes_its_ledger_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    job = job_on("sample", tmp_path)
-    Warehouse(job.warehouse).write("criteria", [criterion("t", 0, 1.0)])
-    Warehouse(job.warehouse).publish()
-    record(job, "r", 1)
-    store_spend(job)
-    Warehouse(job.warehouse).publish()
-    record(job, "r", 2)
-    assert [row["calls"] for row in spend_of_all(job)] == [2]
-    monkeypatch.setattr(Warehouse, "elsewhere", lambda _: "node7")
-
-    assert [row["calls"] for row in spend_of_all(job)] == [1]
-    assert store_spend(job) == 0
