@@ -304,7 +304,7 @@ def _made(job: Job, reports: Sequence[StageReport], outcome: str) -> dict[str, A
     if outcome in {outcomes.INTERRUPTED, outcomes.FAILED} or outcomes.any_failed(reports):
         warehouse.publish()
         with warehouse.reader() as reader:
-            rows_made = reader.rows(sql.read("questions/run/rows_of_run"), {"run_id": job.run_id})[0]
+            rows_made = reader.rows(sql.read("queries/run/rows_of_run"), {"run_id": job.run_id})[0]
     else:
         rows_made = {
             "responses_made": sum(report.rows for report in reports if report.stage == "sample"),

@@ -181,7 +181,7 @@ def comparisons(job: Job) -> list[Comparison]:
     parameters = {"benchmark": benchmark.name, "revision": data.revision, "night": job.night}
     found: list[Comparison] = []
     with Warehouse(job.warehouse).reader() as reader:
-        for row in reader.rows(sql.read("questions/nightly/pairs"), parameters):
+        for row in reader.rows(sql.read("queries/nightly/pairs"), parameters):
             if row["model"] not in models or row["judge"] not in judges:
                 continue
             if row["last_vintage"] is None:
@@ -206,8 +206,8 @@ def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
     parameters = {"benchmark": benchmark.name, "revision": data.revision}
     found: list[tuple[Mapping[str, Any], Difference]] = []
     with Warehouse(job.warehouse).reader() as reader:
-        for latest in reader.rows(sql.read("questions/nightly/latest_samplings"), parameters | {"vintage": vintage}):
-            pairs = reader.rows(sql.read("questions/nightly/pairs"), parameters | {"night": latest["vintage"]})
+        for latest in reader.rows(sql.read("queries/nightly/latest_samplings"), parameters | {"vintage": vintage}):
+            pairs = reader.rows(sql.read("queries/nightly/pairs"), parameters | {"night": latest["vintage"]})
             for row in pairs:
                 if row["last_vintage"] is not None and all(row[name] == latest[name] for name in _JUDGING):
                     given = parameters | {"night": latest["vintage"]} | row

@@ -320,7 +320,7 @@ async def show_results(job: Job) -> None:
     """Show the leaderboard, what the last checks found, and what this run's calls cost."""
     with Warehouse(job.warehouse).reader() as reader:
         parameters = {"benchmark": job.settings.benchmark, "revision": job.data.revision}
-        quality = reader.rows(sql.read("questions/check/last_checks"), parameters)
+        quality = reader.rows(sql.read("queries/check/last_checks"), parameters)
     cost = await asyncio.to_thread(run_cost, job, job.run_id)
     rows = ({name: row[name] for name in _BOARD} for row in leaderboard(job, Choice()).records[:_MOST_ROWS])
     await _show_table(job, "leaderboard", f"Leaderboard after run {job.run_id}", rows)

@@ -137,4 +137,4 @@ def last_looks(job: Job) -> list[dict[str, Any]]:
         if plan is None:
             return []
         given = {"stopping_id": plan.stopping_id, "compared_vintage": EARLIER}
-        return reader.rows(sql.read("questions/stopping/looks_of_night"), given)
+        return reader.rows(sql.read("queries/stopping/looks_of_night"), given)

@@ -1,8 +1,8 @@
 """The SQL of the project, found from this folder: the models, and the queries that stages and commands ask.
 
-A model is a file below `marts/` (what users query), `staging/` (what lies between, in a schema of that name) or
-`steps/` (temporary tables, there only while others are built), in a folder for its subject. Its header says what it is
-built as and what it depends on.
+A model is a file below `marts/` (what users query) or `intermediate/` (what lies between, in a schema of that name),
+in a folder for its subject. Its header says what it is built as and what it depends on; one without `built as` is a
+step, a temporary table that is there only while others are built.
 """
 
 import re
@@ -17,11 +17,9 @@ from typing import Any
 import yaml
 
 FOLDER = Path(__file__).parent
-STAGING = "staging"
+INTERMEDIATE = "intermediate"
 _COMMENT = re.compile(r"((?:--[^\n]*\n)*)(.*)", re.DOTALL)
 """The comment that a query begins with, and the query."""
-_SCHEMAS = {"marts": "", "staging": f"{STAGING}.", "steps": "temp."}
-"""What stands before the names of a folder's models in queries."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,11 @@ def schema() -> dict[str, Any]:
 @cache
 def models() -> list[Model]:
     """Every model, in the order in which they are built: each after those that it depends on."""
-    found = [_model(folder, path) for folder in _SCHEMAS for path in sorted((FOLDER / folder).rglob("*.sql"))]
+    found = [
+        _model(folder, path)
+        for folder in ("marts", "intermediate")
+        for path in sorted((FOLDER / folder).rglob("*.sql"))
+    ]
     by_name = {model.name: model for model in found}
     order = TopologicalSorter({name: [each for each in model.depends_on if each in by_name]
                                for name, model in by_name.items()})  # fmt: skip
@@ -120,13 +122,13 @@ def template(name: str, **places: str) -> str:
 def with_steps(query: str, steps: Mapping[str, str]) -> str:
     """A query with some others in front as its first steps (`with name as (...)`), in their order.
 
-    It and the later steps read a step in the place of the model of its name: `staging.<name>`.
+    It and the later steps read a step in the place of the model of its name: `intermediate.<name>`.
     """
     if not steps:
         return query
 
     def within(text: str) -> str:
-        return re.sub(rf"\b{STAGING}\.(\w+)", lambda found: found[1 if found[1] in steps else 0], text)
+        return re.sub(rf"\b{INTERMEDIATE}\.(\w+)", lambda found: found[1 if found[1] in steps else 0], text)
 
     heading, body = _COMMENT.fullmatch(within(query)).groups()  # type: ignore[union-attr]  # every text fits
     first = ",\n\n".join(f"{name} as (\n{textwrap.indent(within(text), '    ')}\n)" for name, text in steps.items())
@@ -150,9 +152,11 @@ def comment(query: str) -> str:
 def _model(folder: str, path: Path) -> Model:
     name, query = path.stem, read(path.relative_to(FOLDER).with_suffix("").as_posix())
     described: dict[str, Any] = schema()["marts"][name] if folder == "marts" else {"meaning": comment(query)}
+    kind = declared("built as", query) or "step"
+    schema_name = "" if folder == "marts" else "temp." if kind == "step" else f"{INTERMEDIATE}."
     return Model(
-        name=f"{_SCHEMAS[folder]}{name}",
-        kind=declared("built as", query) or "step",
+        name=f"{schema_name}{name}",
+        kind=kind,
         query=query,
         depends_on=tuple(declared("depends on", query).split(", ")),
         meaning=described["meaning"],

@@ -36,9 +36,9 @@ order by criteria.task_id, criteria.position;
 select
     response_id || '/' || model_run_id as key,
     count(*) - count(judged_criteria.verdict_id) as n_missing
-from staging.judged_criteria
-inner join staging.model_runs using (model_run_id)
-anti join staging.people_who_label as people
+from intermediate.judged_criteria
+inner join intermediate.model_runs using (model_run_id)
+anti join intermediate.people_who_label as people
     on model_runs.benchmark = people.benchmark
         and model_runs.dataset_revision = people.dataset_revision
         and model_runs.judge = people.judge
@@ -131,7 +131,7 @@ select
     criteria.position::double as criterion_position
 from verdicts
 left join responses using (response_id)
-left join staging.rubric_criteria as criteria
+left join intermediate.rubric_criteria as criteria
     on verdicts.benchmark = criteria.benchmark
         and verdicts.dataset_revision = criteria.dataset_revision
         and verdicts.task_id = criteria.task_id

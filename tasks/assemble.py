@@ -56,7 +56,7 @@ def complete_conversations(reader: Reader, wanted: WantedTasks, task_ids: Iterab
 def turns_to_assemble(reader: Reader, wanted: WantedTasks) -> list[dict[str, Any]]:
     """The user turns of the wanted tasks that have no messages yet."""
     parameters = {**wanted.key, "tasks": list(wanted.task_ids)}
-    return reader.rows(sql.read("questions/assemble/turns_to_assemble"), parameters)
+    return reader.rows(sql.read("queries/assemble/turns_to_assemble"), parameters)
 
 
 def _built(turns: Iterable[Mapping[str, Any]]) -> dict[str, Conversation]:

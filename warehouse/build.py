@@ -48,7 +48,7 @@ def _make(building: Path, stamp: str) -> None:
         for table in TABLES.values():
             connection.execute(f"create table {table.name} ({definition(table)})")
         connection.execute(sql.read("warehouse/macros"))
-        connection.execute(f"create schema {sql.STAGING}")
+        connection.execute(f"create schema {sql.INTERMEDIATE}")
         for model in sql.models():
             kind = {"step": "temp table"}.get(model.kind, model.kind)
             connection.execute(f"create {kind} {model.name} as {model.query}")

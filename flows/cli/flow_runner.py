@@ -69,7 +69,7 @@ def _cause(execution: "Execution") -> str:
         return "; ".join(stopped) if execution.job.is_quiet else "the models were stopped, see above"
     run_id = execution.job.run_id
     with Warehouse(execution.job.warehouse).reader() as reader:
-        rows = reader.rows(sql.read("questions/look/errors_of_run"), {"run_id": run_id})
+        rows = reader.rows(sql.read("queries/look/errors_of_run"), {"run_id": run_id})
     return str(rows[0]["error"])
 
 

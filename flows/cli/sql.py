@@ -119,7 +119,7 @@ def _describe(database: Path, name: str, file_format: str, output: Path | None) 
     if file_format == "table" and output is None:
         click.echo(f"{table}: {meaning}")
     named = {"named_table": f"select {quoted(table)} as name"}
-    _answer(database, with_steps(read("questions/look/columns"), named), file_format, output)
+    _answer(database, with_steps(read("queries/look/columns"), named), file_format, output)
 
 
 def _cookbook(context: Context, name: str, file_format: str, output: Path | None, *, is_shown: bool) -> None:
@@ -180,7 +180,7 @@ def _described(database: Path, name: str) -> tuple[str, str]:
     """
     from sql import read
 
-    found = {row[0].lower(): row for row in run_sql(database, read("questions/look/tables_and_views")).rows}
+    found = {row[0].lower(): row for row in run_sql(database, read("queries/look/tables_and_views")).rows}
     if name.lower() not in found:
         listed = [listed for listed, _ in listed_names() if listed in found]
         raise UsageError(f"there is no table or view {name}; {nearest(name, listed, also=found)}")
@@ -210,10 +210,10 @@ def tables_query() -> str:
     listed = enumerate(listed_names())
     rows = ", ".join(f"({quoted(name)}, {quoted(origin)}, {place})" for place, (name, origin) in listed)
     steps = {
-        "listed": read("questions/look/tables_and_views"),
+        "listed": read("queries/look/tables_and_views"),
         "origins": f"select * from (values {rows}) as given (name, origin, place)",
     }
-    return with_steps(read("questions/look/tables"), steps)
+    return with_steps(read("queries/look/tables"), steps)
 
 
 def nearest(name: str, listed: Iterable[str], *, also: Iterable[str] = ()) -> str:

@@ -172,7 +172,7 @@ def _likely(job: Job, kind: Kind, names: Sequence[str], fitting: set[str]) -> tu
 def _splits(job: Job, reader: Reader) -> list[tuple[str, str]]:
     """The splits to choose from, none where there is one; first, as an empty value, those of `prbench diff`."""
     members = reader.select(
-        "staging.task_set_members", "distinct split", benchmark=job.settings.benchmark,
+        "intermediate.task_set_members", "distinct split", benchmark=job.settings.benchmark,
         dataset_revision=job.data.revision, is_own_hard=False,
     )  # fmt: skip
     stored = [row["split"] for row in members]

@@ -82,7 +82,7 @@ def ranking_so_far(job: Job, reader: Reader) -> list[dict[str, Any]]:
     values they are computed here, by the same function.
     """
     score = load_benchmark(job.settings.benchmark).primary_score.score_name
-    rows = reader.rows(sql.read("questions/look/ranking_so_far"), {
+    rows = reader.rows(sql.read("queries/look/ranking_so_far"), {
         "benchmark": job.settings.benchmark,
         "revision": job.data.revision,
         "score": score,
@@ -199,7 +199,7 @@ class LiveView:
             return
         with self._warehouse.reader() as reader:
             found = _Published(stamp)
-            found.states = [self._state(row) for row in reader.rows(sql.read("questions/look/live_runs"))]
+            found.states = [self._state(row) for row in reader.rows(sql.read("queries/look/live_runs"))]
             try:
                 found.ranking = ranking_so_far(self._job, reader)
             except (PipelineError, UsageError) as error:

@@ -14,7 +14,7 @@ with counted as (
         coalesce(exact_sum(if(points < 0, points, null)), 0) as points_lost,
         exact_sum(points) as points_net
     from scoped_condition_criteria as criteria
-    inner join staging.task_set_members as members using (benchmark, dataset_revision, task_id)
+    inner join intermediate.task_set_members as members using (benchmark, dataset_revision, task_id)
     inner join shown_sets
         on members.split = shown_sets.split and members.is_own_hard = shown_sets.is_own_hard
     group by all

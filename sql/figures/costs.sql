@@ -13,7 +13,7 @@ select task_set_members.split, shown_splits.is_hard,
     count(*) as n_answers,
     count(*) filter (status <> 'ok') as n_failed
 from shown_answers
-inner join staging.task_set_members using (benchmark, dataset_revision, task_id)
+inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
 inner join shown_splits using (split)
 where not task_set_members.is_own_hard
 group by task_set_members.split, shown_splits.is_hard, shown_answers.entry

@@ -40,7 +40,7 @@ reviews as (
         string_agg(distinct review_check, ', ' order by review_check) filter (
             review_check <> 'agree' and value = 0
         ) as failed_checks
-    from staging.current_reviews
+    from intermediate.current_reviews
     where benchmark = $benchmark and dataset_revision = $revision
     group by all
 ),

@@ -36,7 +36,7 @@ select
     responses, verdicts, calls, cost_usd, unpriced_calls,
     epoch(ended_at - run_totals.started_at) / 60 as minutes,
     run_id, git_commit
-from staging.run_totals
+from intermediate.run_totals
 where coalesce(json_extract_string(config, '$.benchmark'), $benchmark) = $benchmark
     and (run_id <> $run or ended_at is not null)
 order by run_totals.started_at desc, run_id;

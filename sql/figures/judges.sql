@@ -23,7 +23,7 @@ order by place, breakdown, label;
 -- Which decisions of two graders meet on the same criteria, of all samplings.
 with counted as (
     select grader_a, grader_b, kind_a, kind_b, value_a, value_b, sum(n)::bigint as n
-    from staging.agreement_counts
+    from intermediate.agreement_counts
     where benchmark = $benchmark
         and dataset_revision = $revision
         and breakdown = 'all'
@@ -90,7 +90,7 @@ with counted as (
         count(*) as n,
         count(*) filter (verdicts.value is null) as n_failed,
         sum(verdicts.attempts)::bigint as attempts
-    from staging.graded_verdicts as verdicts
+    from intermediate.graded_verdicts as verdicts
     semi join shown_tasks on verdicts.task_id = shown_tasks.task_id
     inner join shown_answers using (response_id)
     inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)

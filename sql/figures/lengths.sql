@@ -12,7 +12,7 @@ with answers as (
         ) as fifth,
         favg(value) over (partition by judging, split, entry) as whole_mean
     from scoped_response_lengths
-    inner join staging.task_set_members using (benchmark, dataset_revision, task_id)
+    inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
     inner join shown_sets using (split, is_own_hard)
     where score_name = $score
         and is_complete

@@ -79,7 +79,7 @@ with paired as (
         round(exact_avg(later_value - earlier_value), 12) as difference,
         count(*) as n_tasks
     from change_values as changed
-    inner join staging.task_set_members as members using (split, task_id)
+    inner join intermediate.task_set_members as members using (split, task_id)
     where members.benchmark = $benchmark
         and members.dataset_revision = $revision
         and not members.is_own_hard

@@ -3,10 +3,10 @@
 -- people with each other, each pair once.
 with sides as (
     select *, grader_a as grader, grader_b as person, value_a as a, value_b as b
-    from staging.agreement_counts
+    from intermediate.agreement_counts
     union all by name
     select *, grader_b as grader, grader_a as person, value_b as a, value_a as b
-    from staging.agreement_counts
+    from intermediate.agreement_counts
 ),
 
 named as (

@@ -47,7 +47,7 @@ select reviewer,
     count(distinct (task_id, criterion_id)) as n_criteria,
     count(distinct task_id) as n_tasks,
     count(distinct review_trial) as n_trials
-from staging.current_reviews
+from intermediate.current_reviews
 where benchmark = $benchmark and dataset_revision = $revision
 group by all
 order by kind desc, reviewer, pass_share, review_check;
@@ -59,7 +59,7 @@ with objections as (
     select task_id, criterion_id, title, category, severity, weight, source, reviewer, review_check,
         arg_min(explanation, (value, review_trial)) as explanation,
         arg_min(better_wording, (value, review_trial)) as better_wording
-    from staging.current_reviews
+    from intermediate.current_reviews
     where benchmark = $benchmark and dataset_revision = $revision
     group by all
     having min(value) = 0

@@ -12,7 +12,7 @@ with given as (
 
 annotators as (
     select kind, list(distinct annotator order by annotator) as annotators
-    from staging.annotator_labels
+    from intermediate.annotator_labels
     where benchmark = $benchmark and dataset_revision = $revision
     group by kind
 )
@@ -154,12 +154,13 @@ where benchmark = $benchmark and dataset_revision = $revision;
 with considered as (
     select selection_id, field, task_id
     from hard_subset
-    inner join staging.latest_selections using (benchmark, dataset_revision, field, selection_id)
+    inner join intermediate.latest_selections
+        using (benchmark, dataset_revision, field, selection_id)
     where benchmark = $benchmark and dataset_revision = $revision
     union
     select selection_id, field, task_id
     from hard_stability
-    semi join staging.latest_selections using (selection_id)
+    semi join intermediate.latest_selections using (selection_id)
     where benchmark = $benchmark and dataset_revision = $revision
 )
 

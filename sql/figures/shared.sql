@@ -60,7 +60,7 @@ select unnest($own_hard_splits::varchar[]), true, true where coalesce($is_hard, 
 -- name: shown_members
 -- One row: a task of a set of tasks that is shown.
 select members.task_id
-from staging.task_set_members as members
+from intermediate.task_set_members as members
 inner join shown_sets using (split, is_own_hard)
 where members.benchmark = $benchmark and members.dataset_revision = $revision;
 
@@ -103,7 +103,7 @@ inner join drilled_tasks using (block);
 -- One row: a verdict on an answer and by a judging that are shown, on a
 -- criterion as it stands today, in one of the ways it can be read.
 select judgings.judging, shown_answers.entry, shown_answers.is_older, criteria.position, verdicts.*
-from staging.graded_verdicts as verdicts
+from intermediate.graded_verdicts as verdicts
 inner join shown_answers using (response_id)
 inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
 inner join criteria
@@ -152,9 +152,9 @@ select response_scores.task_id, entries.entry, response_id, response_scores.tria
     response_points.points, response_points.undecided_negative, response_points.undecided_positive,
     response_points.positive, response_points.n_met, response_points.n_decided,
     response_points.n_wanted
-from staging.response_scores
-inner join staging.response_points using (model_run_id, response_id, breakdown, label)
-inner join staging.model_runs using (model_run_id)
+from intermediate.response_scores
+inner join intermediate.response_points using (model_run_id, response_id, breakdown, label)
+inner join intermediate.model_runs using (model_run_id)
 inner join entries using (model, model_config_hash, vintage)
 inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
 where response_scores.breakdown = 'all'
@@ -196,7 +196,7 @@ unjudged as (
         shown_answers.entry as model,
         shown_answers.cost_usd as answer_usd
     from shown_answers
-    inner join staging.task_set_members using (benchmark, dataset_revision, task_id)
+    inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
     inner join shown_splits using (split)
     anti join judged on shown_answers.entry = judged.model
     where not task_set_members.is_own_hard
@@ -246,7 +246,7 @@ figures as (
         min(first_answered_at) over (
             partition by model, model_config_hash, dataset_revision, vintage
         ) as answered_at
-    from staging.displayed_scores as displayed
+    from intermediate.displayed_scores as displayed
     inner join judging_starts using (judge, judge_config_hash, template_hash, grading, judge_trial)
     left join drifted
         using (dataset_revision, vintage, judge, judge_config_hash, template_hash, grading)

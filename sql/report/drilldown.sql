@@ -134,8 +134,8 @@ lost as (
     select entries.entry, judgings.judging, wanted_responses.trial, wanted_responses.task_id,
         criteria.position,
         $lost as mark
-    from staging.wanted_responses
-    inner join staging.model_runs using (model_run_id, benchmark, dataset_revision)
+    from intermediate.wanted_responses
+    inner join intermediate.model_runs using (model_run_id, benchmark, dataset_revision)
     inner join entries using (model, model_config_hash, vintage)
     inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
     inner join criteria using (benchmark, dataset_revision, task_id)
@@ -361,7 +361,7 @@ further as (
 
 own_hard as (
     select distinct task_id
-    from staging.task_set_members
+    from intermediate.task_set_members
     where benchmark = $benchmark and dataset_revision = $revision and is_own_hard
 ),
 

@@ -8,6 +8,6 @@ case
         then list_contains(named::varchar[], grader)
     else (of_benchmark, of_revision, grader, config_hash) not in (
         select (benchmark, dataset_revision, judge, judge_config_hash)
-        from staging.people_who_label
+        from intermediate.people_who_label
     )
 end

@@ -180,7 +180,7 @@ def _stale(reader: Reader) -> Iterator[Row]:
 
 def _pairs(reader: Reader) -> Iterator[tuple[Row, Labels, Labels]]:
     """What is compared: the key of a comparison, and the labels of its two sources."""
-    found = reader.rows(sql.read("questions/analyses/labels_by_source"))
+    found = reader.rows(sql.read("queries/analyses/labels_by_source"))
     for (benchmark, revision, kind), of_kind in groupby(found, key=itemgetter("benchmark", "dataset_revision", "kind")):
         by_source = {
             source: {row["task_id"]: frozenset(row["labels"]) for row in rows}

@@ -81,7 +81,7 @@ def stale_analyses(reader: Reader, key: Mapping[str, str]) -> Iterator[Row]:
         (*(row[name] for name in _JUDGING), row["analysis_id"])
         for row in reader.select("capability_analyses", **key, method=METHOD)
     }
-    for row in reader.rows(sql.read("questions/capabilities/judgings"), key):
+    for row in reader.rows(sql.read("queries/capabilities/judgings"), key):
         names = [row[name] for name in _JUDGING]
         analysis_id = digest("capabilities", METHOD, dict(key), names, row["basis"])
         if (*names, analysis_id) not in done:
@@ -107,7 +107,7 @@ def _measured(
 ) -> tuple[list[Row], list[Row]]:
     """The rows of scores and of candidates under a judging."""
     of_judging = {"judging_id": judging["judging_id"], "is_latest": True}
-    models = reader.select("staging.model_runs", "model, model_config_hash, vintage", **of_judging)
+    models = reader.select("intermediate.model_runs", "model, model_config_hash, vintage", **of_judging)
     right = [_right(reader, key, judging, tree, len(models)) for tree in trees]
     measured: list[Row] = []
     candidates: list[Row] = []
@@ -122,7 +122,7 @@ def _right(reader: Reader, key: Mapping[str, str], judging: Row, tree: Grown, n_
     """How rightly each model handled each criterion of a tree (NaN: undecided), and the weights."""
     given = {**key, "tree_id": tree.tree_id, "judging_id": judging["judging_id"]}
     found = {name: np.ma.filled(column.astype(np.float64), np.nan)
-             for name, column in reader.arrays(sql.read("questions/capabilities/values"), given).items()}  # fmt: skip
+             for name, column in reader.arrays(sql.read("queries/capabilities/values"), given).items()}  # fmt: skip
     at = (found["model_run"].astype(np.int64), found["place"].astype(np.int64))
     values, weights = np.full((n_models, len(tree.tasks)), np.nan), np.zeros(len(tree.tasks))
     values[at], weights[at[1]] = found["value"], np.nan_to_num(found["weight"])

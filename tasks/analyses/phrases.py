@@ -130,7 +130,7 @@ def phrase_identity(job: Job) -> dict[str, str]:
 
 def stored_phrases(job: Job, reader: Reader, key: Mapping[str, str]) -> list[dict[str, Any]]:
     """All criteria that have a phrase by the configured model, by field, task and criterion."""
-    return reader.rows(sql.read("questions/capabilities/phrases"), {**key, **phrase_identity(job)})
+    return reader.rows(sql.read("queries/capabilities/phrases"), {**key, **phrase_identity(job)})
 
 
 def embedding_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst) -> list[Item]:
@@ -172,7 +172,7 @@ def naming_of(
     Requests are made in rounds. In each, the nodes that have no name of their own yet are asked about; of nodes that
     get the same name, the first keeps it. What is still the same after the last round is told apart by a phrase.
     """
-    nodes = reader.rows(sql.read("questions/capabilities/node_phrases"), {**key, **phrase_identity(job)})
+    nodes = reader.rows(sql.read("queries/capabilities/node_phrases"), {**key, **phrase_identity(job)})
     stored = {row["name_id"]: row for row in reader.select("capability_names", **key)}
     template = load_analysis_template(NAME_TEMPLATE)
     common = {**key, **made_by(analyst, template_hash(template))}

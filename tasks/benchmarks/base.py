@@ -15,7 +15,7 @@ BREAKDOWNS = (
     "category", "topic", "expert", "turns", "decision_type", "economic_pathway", "severity", "reference_texts",
     "subset",
 )  # fmt: skip
-"""What tasks and rubrics of every benchmark are divided by (`task_breakdowns` and `rubric_weights` in sql/staging/)."""
+"""What divides tasks and rubrics of every benchmark (`task_breakdowns` and `rubric_weights` of sql/intermediate)."""
 
 
 class RowError(ValueError):

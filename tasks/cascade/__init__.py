@@ -48,7 +48,7 @@ def stored_pair(reader: Reader, parameters: Mapping[str, Any]) -> StoredPair:
     Raises:
         UsageError: one of them has no verdicts, or they grade in different ways.
     """
-    found = reader.rows(sql.read("questions/cascade/judgings"), parameters)
+    found = reader.rows(sql.read("queries/cascade/judgings"), parameters)
     cheap, strong = (_judging_of(found, parameters[role]) for role in ("cheap", "strong"))
     if cheap[0]["grading"] != strong[0]["grading"]:
         each = f"{parameters['cheap']} is {cheap[0]['grading']}, {parameters['strong']} {strong[0]['grading']}"
@@ -60,7 +60,7 @@ def stored_pair(reader: Reader, parameters: Mapping[str, Any]) -> StoredPair:
         **{f"cheap_{name}": cheap[0][column] for name, column in _IDENTITY.items()},
         **{f"strong_{name}": strong[0][column] for name, column in _IDENTITY.items()},
     }  # fmt: skip
-    columns = reader.arrays(sql.read("questions/cascade/verdicts"), {**parameters, **given})
+    columns = reader.arrays(sql.read("queries/cascade/verdicts"), {**parameters, **given})
     notes = [
         f"{label} has verdicts under several configurations or templates; those of the one with most verdicts count"
         for label, rows in ((parameters["cheap"], cheap), (parameters["strong"], strong))

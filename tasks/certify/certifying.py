@@ -104,7 +104,7 @@ def query_of(name: str) -> str:
         made = (f"select run_id from {table} where {_OF_DATA_SET}" for table in _MADE)
         condition = f"run_id in ({' union '.join(made)})"
     elif name == "hard_subset":
-        latest = f"select (field, selection_id) from staging.latest_selections where {_OF_DATA_SET}"
+        latest = f"select (field, selection_id) from intermediate.latest_selections where {_OF_DATA_SET}"
         condition += f" and (field, selection_id) in ({latest})"
     elif name in LEADERBOARDS and name != "severity_leaderboard":
         columns += f" replace ({_time('first_answered_at')})"

@@ -15,7 +15,7 @@ _STEPS = (
     "condition_members", "condition_pairs", "condition_values", "condition_figures", "condition_task_values",
     "condition_answers",
 )  # fmt: skip
-"""The views of `sql/staging/conditions/` that read the definitions, each after those that it reads."""
+"""The views of `sql/intermediate/conditions/` that read the definitions, each after those that it reads."""
 _VIEWS = ("condition_differences", "condition_criteria")
 
 
@@ -58,26 +58,26 @@ def current_steps(
         {"shared_model": name, "condition_names": list(labels), "condition_models": list(labels.values())}
         for name, labels in definitions.items()
     ]
-    steps = {"condition_sets": sql.read("questions/compare/conditions/given")}
-    steps |= {name: sql.read(f"staging/conditions/{name}") for name in _STEPS}
+    steps = {"condition_sets": sql.read("queries/compare/conditions/given")}
+    steps |= {name: sql.read(f"intermediate/conditions/{name}") for name in _STEPS}
     given = {"conditions": json.dumps(records), "conditions_of": benchmark}
     fresh = [
         {name: value for name, value in row.items() if name not in {"note", "created_at"}}
         for row in CONDITION.fresh(reader, (steps, given), benchmark=benchmark)
     ]
-    steps["condition_tests"] = sql.read("questions/compare/conditions/measures")
-    steps["condition_measures"] = sql.read("staging/conditions/condition_measures")
+    steps["condition_tests"] = sql.read("queries/compare/conditions/measures")
+    steps["condition_measures"] = sql.read("intermediate/conditions/condition_measures")
     views = {name: sql.read(f"marts/conditions/{name}") for name in _VIEWS}
     return {**steps, **views}, {**given, "fresh": json.dumps(fresh)}
 
 
-def not_compared(
-    definitions: Definitions, models: Sequence[str], rows: Iterable[Mapping[str, Any]]
-) -> Iterable[tuple[str, str, str]]:
-    """The conditions (shared name, condition, label) of which there is no comparison."""
+def not_compared(definitions: Definitions, models: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """A sentence for each condition of which there is no comparison."""
     compared = {(row["shared_model"], row["condition"]) for row in rows}
-    for name, labels in definitions.items():
-        for condition, label in list(labels.items())[1:]:
-            is_asked_for = not models or name in models or label in models
-            if is_asked_for and (name, condition) not in compared:
-                yield name, condition, label
+    return [
+        f"{name}, {condition} ({label}): no verdicts in this selection under a judge that also judged its "
+        f"{baseline!r} ({of_baseline}) in the same vintage."
+        for name, ((baseline, of_baseline), *others) in ((name, labels.items()) for name, labels in definitions.items())
+        for condition, label in others
+        if (not models or name in models or label in models) and (name, condition) not in compared
+    ]

@@ -107,7 +107,7 @@ def compare(reader: Reader, question: Question) -> Answer:
 def _on_random_parts(reader: Reader, found: Iterable[Pair]) -> list[str]:
     """Which sides rest on a random part of the tasks that was chosen by what it showed."""
     names = {side.model_run.model_run_id: side.model_run.model for pair in found for side in (pair.first, pair.second)}
-    rows = reader.rows(sql.read("questions/stopping/stopped_model_runs"), {"model_runs": sorted(names)})
+    rows = reader.rows(sql.read("queries/stopping/stopped_model_runs"), {"model_runs": sorted(names)})
     stopped = sorted({names[row["model_run_id"]] for row in rows})
     if not stopped:
         return []
@@ -131,7 +131,7 @@ def _values(reader: Reader, question: Question, found: Iterable[Pair]) -> tuple[
     }  # fmt: skip
     values: _BySplit = defaultdict(lambda: defaultdict(dict))
     answered: _AnsweredBySplit = defaultdict(lambda: defaultdict(set))
-    for row in reader.rows(sql.read("questions/compare/values"), parameters):
+    for row in reader.rows(sql.read("queries/compare/values"), parameters):
         values[row["split"]][row["model_run_id"]][row["task_id"]] = row["value"]
         if row["is_answered"]:
             answered[row["split"]][row["model_run_id"]].add(row["task_id"])
@@ -143,7 +143,9 @@ def _values(reader: Reader, question: Question, found: Iterable[Pair]) -> tuple[
 def _no_tasks(reader: Reader, question: Question) -> PipelineError:
     if question.is_hard:
         return PipelineError("nothing to compare: no hard subset is selected yet; run `prbench select-hard` first")
-    rows = reader.select("staging.task_set_members", "distinct split", benchmark=question.benchmark, is_own_hard=False)
+    rows = reader.select(
+        "intermediate.task_set_members", "distinct split", benchmark=question.benchmark, is_own_hard=False
+    )
     if not rows or not question.splits:
         return PipelineError("nothing to compare: no task is admitted here; run `prbench check` to see why")
     known = ", ".join(row["split"] for row in rows)
@@ -270,7 +272,7 @@ def flips_of(reader: Reader, score: str, differences: Iterable[Difference]) -> l
         if ids not in cells_of:
             # Differences of one pair follow each other; the cells of more than one are not kept.
             parameters = {"first": ids[0], "second": ids[1], "score": score}
-            cells_of = {ids: reader.rows(sql.read("questions/compare/flips"), parameters)}
+            cells_of = {ids: reader.rows(sql.read("queries/compare/flips"), parameters)}
         found.append(_flips(difference, cells_of[ids]))
     return found
 
@@ -333,7 +335,7 @@ def with_explanations(reader: Reader, pair: Pair, flips: Sequence[Flip]) -> list
     ]
     reasons = {
         (row["side"], row["task_id"], row["criterion_id"]): tuple(row["explanations"])
-        for row in reader.rows(sql.read("questions/compare/explanations"), {"cells": cells})
+        for row in reader.rows(sql.read("queries/compare/explanations"), {"cells": cells})
     }
     return [
         replace(flip, explanations=(reasons.get((0, flip.task_id, flip.first_criterion_id), ()),

@@ -22,7 +22,7 @@ COLUMN_OF = {
     "model": "model", "judge": "judge", "template": "template_hash", "vintage": "vintage",
     "revision": "dataset_revision",
 }  # fmt: skip
-"""The column of `staging.model_runs` that each kind of name stands in; a run stands in none."""
+"""The column of `intermediate.model_runs` that each kind of name stands in; a run stands in none."""
 _SHORTEST = 6
 _BY_PREFIX: frozenset[Kind] = frozenset({"template", "run", "revision"})
 Known = Mapping[Kind, Sequence[str]]
@@ -235,7 +235,7 @@ def model_runs(reader: Reader, benchmark: str) -> list[ModelRun]:
         PipelineError: there is none.
     """
     names = [field.name for field in fields(ModelRun)]
-    rows = reader.rows(sql.read("questions/compare/model_runs"), {"benchmark": benchmark})
+    rows = reader.rows(sql.read("queries/compare/model_runs"), {"benchmark": benchmark})
     if not rows:
         raise PipelineError(f"nothing to compare: no verdict on {benchmark} yet; run `prbench run` first")
     return [ModelRun(**{name: row[name] for name in names}) for row in rows]
@@ -290,7 +290,7 @@ def _sides(
     parameters = {"benchmark": benchmark, "runs": None if names is None else list(names)}
     return [
         Side(row["run_id"], by_id[row["model_run_id"]], frozenset(row["task_ids"]))
-        for row in reader.rows(sql.read("questions/compare/runs"), parameters)
+        for row in reader.rows(sql.read("queries/compare/runs"), parameters)
         if row["model_run_id"] in by_id
     ]
 

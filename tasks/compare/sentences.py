@@ -159,6 +159,21 @@ def interval_in_words(
     return "too few tasks differ" if differ else "no task differs"
 
 
+def why_no_interval(difference: Difference) -> str | None:
+    """Why a difference has no interval; None where it has one."""
+    paired = difference.paired
+    if paired.ci_low is not None:
+        return None
+    if paired.p_value is not None:
+        return "nearly all tasks change alike"
+    return "too few tasks differ" if n_unequal(difference) else "no task differs"
+
+
+def notes_on_all(answer: Answer) -> list[str]:
+    """Notes on intervals and p-values, and those that hold for all differences."""
+    return [*_on_figures(answer), *answer.notes]
+
+
 def p_value(value: float | None) -> str | None:
     """A p-value with three decimals."""
     if value is None:

@@ -77,7 +77,7 @@ def _note(judging: Judging, n_chosen: int, number: int) -> str:
 
 def _chosen(job: Job, wanted: WantedTasks, reader: Reader, judging: Judging, number: int) -> list[dict[str, Any]]:
     parameters = {**wanted.key, **judging.columns, "of_response": _OF_RESPONSE, "number": number}
-    found = reader.rows(sql.read("questions/drift/candidates"), parameters)
+    found = reader.rows(sql.read("queries/drift/candidates"), parameters)
     members = sorted(row["verdict_id"] for row in found)
     own = {
         "set_id": digest("control set", wanted.key, judging.columns, members),
@@ -100,7 +100,7 @@ def changed_limits(job: Job, wanted: WantedTasks, reader: Reader) -> list[dict[s
 def _changed(job: Job, reader: Reader, set_id: str) -> list[dict[str, Any]]:
     stored = {row["night"]: row for row in reader.select("control_limits", set_id=set_id)}
     nights = {}
-    for row in reader.select("staging.control_nights", "night, n_decided, n_agreeing", set_id=set_id):
+    for row in reader.select("intermediate.control_nights", "night, n_decided, n_agreeing", set_id=set_id):
         label = row["night"]
         bar = job.settings.drift.min_agreement
         if label in stored and label != job.night:

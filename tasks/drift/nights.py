@@ -79,7 +79,7 @@ def _plan(job: Job, night: str, reader: Reader) -> tuple[WantedTasks, list[_Miss
     for judging, set_id in control_sets(job, wanted, reader):
         if set_id is not None:
             parameters = {"set_id": set_id, "night": night, "again": [*PASSING, LOST]}
-            found.append((set_id, judging, reader.rows(sql.read("questions/drift/members"), parameters)))
+            found.append((set_id, judging, reader.rows(sql.read("queries/drift/members"), parameters)))
     conversations = conversations_of(reader, wanted, (row["task_id"] for _, _, rows in found for row in rows))
     return wanted, [_missing(*each, conversations) for each in found], conversations
 

@@ -87,7 +87,7 @@ def export_inspect(job: Job, folder: Path, vintage: str | None = None) -> StageR
             "task_ids": list(wanted.task_ids), "models": list(job.named_models or ()),
             "judges": list(job.named_judges or ()),
         }  # fmt: skip
-        model_runs = reader.rows(sql.read("questions/exports/inspect_model_runs"), chosen)
+        model_runs = reader.rows(sql.read("queries/exports/inspect_model_runs"), chosen)
         if not model_runs:
             raise UsageError(f"{folder}: no model has a verdict in this selection; see `prbench status`")
         with disk_errors(folder):
@@ -109,7 +109,7 @@ def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path
                 _put(log, f"samples/{sample['id']}_epoch_{sample['epoch']}.json", sample)
                 summaries.append(_summary_of(sample))
                 n_scored += sample["scores"].get(primary, {"reason": "failed"})["reason"] is None
-            figures = reader.rows(sql.read("questions/exports/inspect_results"), {
+            figures = reader.rows(sql.read("queries/exports/inspect_results"), {
                 "benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "splits": list(wanted.splits),
                 "model_run": model_run["model_run_id"],
             })  # fmt: skip
@@ -145,11 +145,11 @@ def _samples(reader: Reader, wanted: WantedTasks, model_run: Row) -> Iterator[Do
     for start in range(0, len(task_ids), _TASKS_AT_ONCE):
         some = task_ids[start : start + _TASKS_AT_ONCE]
         key = {"model_run": model_run["model_run_id"]}
-        responses = reader.rows(sql.read("questions/exports/inspect_responses"), key | {"task_ids": some})
+        responses = reader.rows(sql.read("queries/exports/inspect_responses"), key | {"task_ids": some})
         key["response_ids"] = [row["response_id"] for row in responses]
-        criteria = _by_response(reader.rows(sql.read("questions/exports/inspect_criteria"), key))
+        criteria = _by_response(reader.rows(sql.read("queries/exports/inspect_criteria"), key))
         scores = _by_response(reader.select(
-            "staging.response_scores", "response_id, score_name, value, value_lower, value_upper", breakdown="all",
+            "intermediate.response_scores", "response_id, score_name, value, value_lower, value_upper", breakdown="all",
             model_run_id=model_run["model_run_id"], response_id=key["response_ids"],
         ))  # fmt: skip
         conversations = complete_conversations(reader, wanted, {row["task_id"] for row in responses})

@@ -203,7 +203,7 @@ def _said(widths: Sequence[drawing.Width], population: drawing.Population, n_row
 
 def _usable(job: Job, reader: Reader, wanted: WantedTasks, file: Path, *, is_any_vintage: bool = False) -> list[Row]:
     """The responses that a person can be asked about."""
-    usable = reader.rows(sql.read("questions/exports/labelling_responses"), {
+    usable = reader.rows(sql.read("queries/exports/labelling_responses"), {
         "benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "is_any_vintage": is_any_vintage,
         "vintage": job.vintage, "night": job.night, "task_ids": list(wanted.task_ids),
         "nightly_models": [each.label for each in job.settings.models if job.vintage_of(each) != job.vintage],
@@ -223,7 +223,7 @@ def _rows(reader: Reader, wanted: WantedTasks, response_ids: Sequence[str]) -> l
     """The criteria of some responses, in the order of these."""
     places = {response_id: place for place, response_id in enumerate(response_ids)}
     given = {"benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "response_ids": [*response_ids]}
-    rows = reader.rows(sql.read("questions/exports/labelling_rows"), given)
+    rows = reader.rows(sql.read("queries/exports/labelling_rows"), given)
     return sorted(rows, key=lambda row: places[row["response_id"]])
 
 
@@ -331,7 +331,7 @@ def export_review(
 
 def _population(reader: Reader, wanted: WantedTasks) -> list[Row]:
     given = {**wanted.key, "task_ids": list(wanted.task_ids)}
-    population = reader.rows(sql.read("questions/exports/review_population"), given)
+    population = reader.rows(sql.read("queries/exports/review_population"), given)
     if not population:
         raise UsageError("no admitted task with a criterion in the chosen splits; see `prbench check`")
     return population

@@ -83,7 +83,7 @@ def _on_selection(scope: Scope, selection: str) -> Table:
     known = [row["selection_id"] for row in rows]
     found = [name for name in known if name.startswith(selection)]
     if selection == "latest":
-        found = [row["selection_id"] for row in scope.reader.select("staging.latest_selections", **key)]
+        found = [row["selection_id"] for row in scope.reader.select("intermediate.latest_selections", **key)]
     if not found or (len(found) > 1 and selection != "latest"):
         what = f"fits {len(found)} selections" if found else "is no selection"
         raise UsageError(f"--selection {selection}: {what} of this data set; there are {', '.join(known) or 'none'}")

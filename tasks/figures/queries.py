@@ -102,7 +102,9 @@ def _scoped(name: str, columns_of: Callable[[str], Sequence[str]]) -> str:
 
     Whatever of `is_hard`, `entry` and `judging` the relation's keys decide stands before its columns.
     """
-    relation = name if any(each.name == name for each in sql.models()) or name in TABLES else f"{sql.STAGING}.{name}"
+    relation = (
+        name if any(each.name == name for each in sql.models()) or name in TABLES else f"{sql.INTERMEDIATE}.{name}"
+    )
     columns = set(columns_of(relation))
     deciding = [(keys, step, label) for keys, step, label in _KEYS if columns.issuperset(keys)]
     return "\n".join([

@@ -85,7 +85,7 @@ def read_panel(reader: Reader, job: Job, benchmark: Benchmark, revision: str) ->
     panel = job.settings.hard_subset.panel
     scores: dict[str, dict[str, TaskScore]] = defaultdict(dict)
     parameters = {"ranking": ranking_id, "score": benchmark.primary_score.score_name}
-    for row in reader.rows(sql.read("questions/hard_subset/selecting_scores"), parameters):
+    for row in reader.rows(sql.read("queries/hard_subset/selecting_scores"), parameters):
         scores[row["model"]][row["task_id"]] = TaskScore(
             row["value"], dict(zip(row["complete_trials"], row["trial_values"], strict=True))
         )
@@ -100,7 +100,7 @@ def read_panel(reader: Reader, job: Job, benchmark: Benchmark, revision: str) ->
 def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark, revision: str) -> int:
     """The key of the ranking that selects: under the first configured judge, or the only one that there is."""
     columns = "distinct ranking_id, vintage, judge, judge_config_hash, template_hash, grading, judge_trial"
-    found = reader.select("staging.model_runs", columns, benchmark=benchmark.name, dataset_revision=revision)
+    found = reader.select("intermediate.model_runs", columns, benchmark=benchmark.name, dataset_revision=revision)
     configured = judgings(job, benchmark)
     if job.named_judges:
         found = [row for row in found if row["judge"] in job.named_judges]
@@ -313,7 +313,7 @@ def has_new_selection(job: Job) -> bool:
 
 
 def _stored(reader: Reader) -> _Stored:
-    latest = reader.rows("select selection_id from staging.latest_selections")
+    latest = reader.rows("select selection_id from intermediate.latest_selections")
     stable = reader.rows(
         "select selection_id, count(*) filter (is_border) as n_border from hard_stability group by selection_id"
     )

@@ -46,7 +46,7 @@ class Criteria:
         self._by_id: dict[tuple[str, str], Wording] = {}
         self._by_title: dict[tuple[str, str], list[Wording]] = defaultdict(list)
         self._in_order: dict[str, list[Wording]] = defaultdict(list)
-        for row in reader.rows(sql.read("questions/imports/criteria_to_judge"), files.key_of(job)):
+        for row in reader.rows(sql.read("queries/imports/criteria_to_judge"), files.key_of(job)):
             wording = Wording(**row)
             self._by_id[wording.task_id, wording.criterion_id] = wording
             if wording.rubric == ORIGINAL:

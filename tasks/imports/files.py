@@ -286,7 +286,7 @@ class Batch(NamedTuple):
 def batch_in(warehouse: Warehouse, batch: str) -> Batch:
     """The published rows of an imported file."""
     with warehouse.reader() as reader:
-        return Batch(**reader.rows(sql.read("questions/imports/batch"), {"batch": batch})[0])
+        return Batch(**reader.rows(sql.read("queries/imports/batch"), {"batch": batch})[0])
 
 
 def retraction_row(job: Job, batch: str, *, is_retracted: bool) -> dict[str, Any]:
@@ -322,7 +322,7 @@ def retract(job: Job, batch: str) -> StageReport:
     n_rows = sum(before[:3])
     if not n_rows:
         with warehouse.reader() as reader:
-            known = [row["import_batch"] for row in reader.rows(sql.read("questions/imports/batches"))]
+            known = [row["import_batch"] for row in reader.rows(sql.read("queries/imports/batches"))]
         said = f"known batches: {', '.join(known[:_NAMED])}" if known else "nothing was imported"
         more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
         raise UsageError(f"--retract {batch}: no such batch; {said}{more} (column import_batch)")

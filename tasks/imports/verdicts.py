@@ -167,7 +167,7 @@ def _as_value(raw: Any) -> float | None:
 
 def _people_in_drawn_rows(job: Job, reader: Reader, batch: str, rows: Iterable[Row]) -> set[str]:
     """Who decided only what one sheet drew: people who filled it in, unless known as a judge."""
-    query = sql.read("questions/imports/judges")
+    query = sql.read("queries/imports/judges")
     judges = {row["judge"] for row in reader.rows(query, {"benchmark": job.settings.benchmark, "batch": batch})}
     judges |= {judge.label for judge in job.settings.judges}
     of_judge: dict[str, list[Row]] = defaultdict(list)
@@ -180,7 +180,7 @@ def _are_of_a_sheet(reader: Reader, rows: Sequence[Row]) -> bool:
     """Whether one sheet drew all of these verdicts."""
     cells = {_cell(row) for row in rows}
     drawn: dict[str, set[tuple[str, ...]]] = defaultdict(set)
-    for row in reader.rows(sql.read("questions/imports/drawn_verdicts"), {"responses": sorted({c[0] for c in cells})}):
+    for row in reader.rows(sql.read("queries/imports/drawn_verdicts"), {"responses": sorted({c[0] for c in cells})}):
         drawn[row["sheet_id"]].add(_cell(row))
     return any(cells <= of_sheet for of_sheet in drawn.values())
 
@@ -219,7 +219,7 @@ def _label_tables(
     draws: list[Row] = []
     for key, cells in sorted(of_model.items()):
         given = dict(zip(("benchmark", "revision", "model", "vintage"), key, strict=True))
-        answers = reader.rows(sql.read("questions/imports/answers_of_model"), given)
+        answers = reader.rows(sql.read("queries/imports/answers_of_model"), given)
         n_population = sum(row["n_criteria"] for row in answers)
         sheet = {"benchmark": key[0], "dataset_revision": key[1], "sheet_id": digest("stated sample", batch, *key)}
         sheets.append({

@@ -136,11 +136,11 @@ def latest_runs(job: Job, since: datetime | None = None) -> list[Row]:
 def _asked(job: Job, question: str, given: Mapping[str, Any]) -> list[Row]:
     """The rows of a question about `run_costs`, which stands on what the ledger knows now."""
     steps = {
-        "spend": sql.read("questions/maintain/current_spend"),
+        "spend": sql.read("queries/maintain/current_spend"),
         "run_costs": sql.read("marts/costs/run_costs"),
-        "run_totals": sql.read("staging/costs/run_totals"),
+        "run_totals": sql.read("intermediate/costs/run_totals"),
     }
-    query = sql.with_steps(sql.read(f"questions/maintain/{question}"), steps)
+    query = sql.with_steps(sql.read(f"queries/maintain/{question}"), steps)
     spend = [{name: row[name] for name in SPEND_COLUMNS} for row in spend_of_all(job)]
     warehouse = Warehouse(job.warehouse)
     if spend and not warehouse.database.exists():

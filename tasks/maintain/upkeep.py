@@ -161,7 +161,7 @@ def _prune(job: Job, warehouse: Warehouse, days: int, report: StageReport) -> No
 def _stored(reader: Reader, cells: Sequence[str]) -> Mapping[str, bool]:
     """Of some cells those that are rows, each with whether the row is decided."""
     parameters = {"cells": list(cells), "decided": list(DECIDED_STATUSES)}
-    rows = reader.rows(sql.read("questions/maintain/stored_calls"), parameters)
+    rows = reader.rows(sql.read("queries/maintain/stored_calls"), parameters)
     return {row["cell"]: row["is_decided"] for row in rows}
 
 

@@ -18,63 +18,65 @@ _DEBIASED = (
 )
 
 SCORE = Measure(
-    "score", "staging.mean_scores", "staging.score_values", "task, n_tasks_of_set, value, n_met, n_judged",
+    "score", "intermediate.mean_scores", "intermediate.score_values", "task, n_tasks_of_set, value, n_met, n_judged",
     scores.score_intervals, intervals.METHOD, together=_RANKED,
 )  # fmt: skip
 TRIALS = Measure(
-    "trials", "staging.mean_scores", "trial_scores", "trial, trial_scores.mean_score", scores.trial_means,
+    "trials", "intermediate.mean_scores", "trial_scores", "trial, trial_scores.mean_score", scores.trial_means,
     intervals.METHOD, key=_FIGURE,
 )  # fmt: skip
 CONDITION = Measure(
-    "difference", "staging.condition_figures", "staging.condition_task_values", "task_id, baseline_value, value",
-    scores.condition_test, intervals.METHOD,
+    "difference", "intermediate.condition_figures", "intermediate.condition_task_values",
+    "task_id, baseline_value, value", scores.condition_test, intervals.METHOD,
 )  # fmt: skip
 MEASURES = (
     SCORE,
     TRIALS,
     Measure(
-        "agreeing_share", "staging.review_figures", "staging.review_values", f"{_TASK}, weight_agreed, sample_weights",
-        agreement.review_share, intervals.METHOD, key="benchmark, dataset_revision, population_id, breakdown, label",
+        "agreeing_share", "intermediate.review_figures", "intermediate.review_values",
+        f"{_TASK}, weight_agreed, sample_weights", agreement.review_share, intervals.METHOD,
+        key="benchmark, dataset_revision, population_id, breakdown, label",
     ),
     Measure(
-        "agreement", "staging.agreement_pairs", "staging.agreement_counts",
+        "agreement", "intermediate.agreement_pairs", "intermediate.agreement_counts",
         f"{_TASK}, value_a, value_b, agreement_counts.n", agreement.pair_agreement, agreement.METHOD,
         key="benchmark, dataset_revision, grader_a, grader_b, breakdown, label",
         together=(*_GRADERS, "grader_a", "grader_b"),
     ),
     Measure(
-        "agreement", "staging.reviewer_figures", "staging.reviewer_counts",
+        "agreement", "intermediate.reviewer_figures", "intermediate.reviewer_counts",
         f"{_TASK}, value_a, value_b, reviewer_counts.n", agreement.pair_agreement, agreement.METHOD,
         key=f"{_CHECK}, reviewer_a, reviewer_b", condition="reviewer_b is not null",
     ),
     Measure(
-        "alpha", "grader_reliability", "staging.reliability_counts", f"{_TASK}, {_COINCIDENCES}",
+        "alpha", "grader_reliability", "intermediate.reliability_counts", f"{_TASK}, {_COINCIDENCES}",
         agreement.set_reliability, agreement.METHOD, key="benchmark, dataset_revision, grader_set, breakdown, label",
         together=(*_GRADERS, "grader_set"),
     ),
     Measure(
-        "alpha", "staging.reviewer_figures", "staging.reviewer_sets",
+        "alpha", "intermediate.reviewer_figures", "intermediate.reviewer_sets",
         f"{_TASK}, fail_fail as unmet_unmet, fail_pass as unmet_met, pass_pass as met_met", agreement.set_reliability,
         agreement.METHOD, key=_CHECK, condition="reviewer_b is null",
     ),
     Measure(
-        "effective_votes", "staging.voting_figures", "staging.voting_errors",
+        "effective_votes", "intermediate.voting_figures", "intermediate.voting_errors",
         f"{_TASK}, grader_a, grader_b, is_labelled, n, sum_a, sum_b, sum_aa, sum_bb, sum_ab", agreement.votes_of_set,
         votes.METHOD, key="benchmark, dataset_revision, grader_set",
     ),
     CONDITION,
     Measure(
-        "failing_rate", "staging.prediction_figures", "staging.check_outcomes",
+        "failing_rate", "intermediate.prediction_figures", "intermediate.check_outcomes",
         f"{_TASK}, fail_disagree, fail_agree, pass_disagree, pass_agree", agreement.check_prediction, agreement.METHOD,
         key="benchmark, dataset_revision, source, reviewer, review_check, outcome",
     ),
     Measure(
-        "debiased", "staging.debiased_figures", "staging.debiased_values", _DEBIASED, debiased.debiased_score,
+        "debiased", "intermediate.debiased_figures", "intermediate.debiased_values", _DEBIASED, debiased.debiased_score,
         labels.METHOD, condition="n_labels > 0",
     ),
     Measure(
-        "debiased", "staging.debiased_pairs", "staging.debiased_values", _DEBIASED, debiased.debiased_differences,
-        labels.METHOD, together=("task_set_id", "breakdown", "label", "score_name"), of=("figure_a", "figure_b"),
+        "debiased", "intermediate.debiased_pairs", "intermediate.debiased_values", _DEBIASED,
+        debiased.debiased_differences, labels.METHOD,
+        together=("task_set_id", "breakdown", "label", "score_name"), of=("figure_a", "figure_b"),
     ),
 )  # fmt: skip
 """All of them, in the order in which they are computed."""

@@ -75,7 +75,7 @@ class Measure:
         """Return the figures without this measure of their values; `where` narrows them by their columns."""
         columns = dict.fromkeys((*self.together, *self.of, "figure_id", "basis"))
         query = sql.template(
-            "questions/measures/stale", figures=self.figures, columns=", ".join(f"figures.{name}" for name in columns),
+            "queries/measures/stale", figures=self.figures, columns=", ".join(f"figures.{name}" for name in columns),
             condition=" and ".join((self.condition, *(f"figures.{name} = ${name}" for name in where))),
         )  # fmt: skip
         given = {**on[1], **where, "measure": self.name, "method": self.method}
@@ -84,7 +84,7 @@ class Measure:
     def rows(self, reader: Reader, figures: Sequence[Row], on: Steps = STORED) -> Iterator[Row]:
         """Compute stale figures in blocks; yield the rows of `measures`."""
         joined = f"{self.figures} inner join {self.values} using ({self.key})" if self.key else self.values
-        query = sql.template("questions/measures/values", columns=self.columns, values=joined)
+        query = sql.template("queries/measures/values", columns=self.columns, values=joined)
         for block in _blocks(figures, self.together):
             ids = [list(dict.fromkeys(row[name] for row in group for name in self.of)) for group in block]
             values = reader.arrays(sql.with_steps(query, on[0]), {**on[1], "figures": [*chain(*ids)]})

@@ -46,7 +46,7 @@ from warehouse import Reader, Warehouse
 
 Cells = Sequence[tuple[str, str, int]]
 """Model, task, and how many calls are missing there."""
-_JUDGE_CALLS = f"({sql.read('questions/plan/judge_calls')})"
+_JUDGE_CALLS = f"({sql.read('queries/plan/judge_calls')})"
 """The calls that decided on a criterion, and those that searched the chunks of a long answer."""
 ANALYSES = (ANNOTATION, REVIEW, PHRASES, EMBEDDINGS, NAMES)
 """What analysts can be asked."""
@@ -291,7 +291,7 @@ def asked_for(
         **judging.columns, "rubric": judging.judge.rubric, "again": list(missing_work.PASSING),
         "responses": [each.response_id for each in missing],
     }  # fmt: skip
-    rows = reader.rows(sql.read("questions/plan/failed_second"), given) if missing else []
+    rows = reader.rows(sql.read("queries/plan/failed_second"), given) if missing else []
     again = {row["response_id"]: row["n_criteria"] for row in rows}
     note = f"second judge of {label}, {share:.0%} of the criteria: {basis}"
     if n_again := sum(again.values()):
@@ -313,7 +313,7 @@ def _share(reader: Reader, wanted: WantedTasks, judging: Judging, cascade: Casca
         **wanted.key, "judge_config_hash": first.judge_config_hash, "template_hash": first.template_hash,
         "n_repetitions": len(cascade.first),
     }  # fmt: skip
-    rows = reader.rows(sql.read("questions/plan/first_verdicts"), given)
+    rows = reader.rows(sql.read("queries/plan/first_verdicts"), given)
     if rows:
         n_escalated = sum(
             bool(reasons_to_escalate(cascade.when, row["first_values"], row["weight"], row["category"],
@@ -326,7 +326,7 @@ def _share(reader: Reader, wanted: WantedTasks, judging: Judging, cascade: Casca
 
 def judged_before(reader: Reader, wanted: WantedTasks, judging: Judging) -> str:
     """What a judging makes again because its verdicts are under another template, in a line; empty if nothing."""
-    found = reader.rows(sql.read("questions/plan/decided_before"), {**wanted.key, **judging.columns})
+    found = reader.rows(sql.read("queries/plan/decided_before"), {**wanted.key, **judging.columns})
     if not found:
         return ""
     name = _names(wanted.benchmark).get(found[0]["template_hash"])

@@ -115,7 +115,7 @@ def _history(found: StoppingPlan, wanted: WantedTasks, reader: Reader) -> list[d
         "score": found.score_name, "models": sorted({label for each in found.comparisons for label in each.labels}),
     }  # fmt: skip
     values: dict[str, dict[str, list[float]]] = {}
-    for row in reader.rows(sql.read("questions/plan/history_values"), given):
+    for row in reader.rows(sql.read("queries/plan/history_values"), given):
         values.setdefault(row["model"], {}).setdefault(row["task_id"], []).append(row["value"])
     return [_differences(each, values) for each in found.comparisons]
 

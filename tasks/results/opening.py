@@ -28,7 +28,7 @@ def opened(given: str, benchmark: str | None, revision: str | None) -> tuple[Job
     with ExitStack() as closing:
         folder = _folder(given, closing)
         with Warehouse(folder).reader() as reader:
-            stored = reader.rows(sql.read("questions/run/stored_revisions"))
+            stored = reader.rows(sql.read("queries/run/stored_revisions"))
         row = _chosen(given, stored, benchmark, revision)
         data = DataRevision(name=given, revision=row["dataset_revision"], splits=tuple(row["splits"]))
         settings = Settings.model_validate({"benchmark": row["benchmark"], "dataset": {"source": "sample"}})

@@ -140,7 +140,7 @@ class Analysis:
     def missing(self, job: Job, reader: Reader, *, retry_failed: bool = False) -> dict[str, list[Item]]:
         """The items of each analyst, by label, that have no row, or a failed one that is to be tried again."""
         wanted = wanted_tasks(job, reader)
-        query = sql.template("questions/analyses/settled_items", key=self.key, table=self.table)
+        query = sql.template("queries/analyses/settled_items", key=self.key, table=self.table)
         parameters = {**wanted.key, "again": list(PASSING), "retry_failed": retry_failed}
         settled = {row["row_id"] for row in reader.rows(query, parameters)}
         return {

@@ -88,7 +88,7 @@ class _Asked(NamedTuple):
 
     def rows(self, question: str, **given: Any) -> list[dict[str, Any]]:
         """The answer to a question about the wanted data set."""
-        return self.reader.rows(sql.read(f"questions/run/{question}"), {**self.wanted.key, **given})
+        return self.reader.rows(sql.read(f"queries/run/{question}"), {**self.wanted.key, **given})
 
 
 class _Cells(NamedTuple):
@@ -209,6 +209,6 @@ def _skip(
             "model": cell.model, "vintage": counted.vintage, "trial": cell.trial,
             "hashes": list(counted.config_hashes), "tasks": sorted(left_out[cell.model]), **(judging or {}),
         }  # fmt: skip
-        cell.skipped = asked.reader.rows(sql.read(f"questions/stopping/{question}"), asked.wanted.key | given)[0]["n"]
+        cell.skipped = asked.reader.rows(sql.read(f"queries/stopping/{question}"), asked.wanted.key | given)[0]["n"]
         cell.wanted -= cell.skipped
         cell.due -= cell.skipped

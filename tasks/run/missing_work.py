@@ -58,7 +58,7 @@ def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
             "run `prbench ingest` first"
         )
     parameters = {"benchmark": benchmark.name, "revision": data.revision, "splits": list(data.splits)}
-    rows = reader.rows(sql.read("questions/run/tasks_of_splits"), parameters)
+    rows = reader.rows(sql.read("queries/run/tasks_of_splits"), parameters)
     task_ids = _chosen(job, [row["task_id"] for row in rows])
     skipped = left_out(job, benchmark, data.revision, task_ids, reader)
     return WantedTasks(benchmark, data.revision, data.splits, task_ids, skipped)
@@ -95,7 +95,7 @@ def missing_responses(
         "vintage": job.vintage_of(model), "model_config_hash": model_hash(model), "again": list(PASSING),
         "retry_failed": retry_failed,
     }  # fmt: skip
-    rows = reader.rows(sql.read("questions/run/missing_responses"), parameters)
+    rows = reader.rows(sql.read("queries/run/missing_responses"), parameters)
     return [(row["task_id"], row["trial"]) for row in rows]
 
 
@@ -133,7 +133,7 @@ def missing_verdicts(
         "imported": list(named or ()),
         "left_out": [[label, task_id] for label, tasks in wanted.left_out.items() for task_id in sorted(tasks)],
     }
-    return [MissingVerdicts(**row) for row in reader.rows(sql.read("questions/run/answers_missing_verdicts"), values)]
+    return [MissingVerdicts(**row) for row in reader.rows(sql.read("queries/run/answers_missing_verdicts"), values)]
 
 
 def missing_criteria(
@@ -141,7 +141,7 @@ def missing_criteria(
 ) -> list[dict[str, Any]]:
     """The criteria to judge of some responses, one row each: responses in the order given, criteria in the rubric's."""
     values = {**_undecided(judging, retry_failed), "responses": list(response_ids)}
-    return reader.rows(sql.read("questions/run/missing_verdicts"), values)
+    return reader.rows(sql.read("queries/run/missing_verdicts"), values)
 
 
 def _undecided(judging: Judging, retry_failed: bool) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def unworded_criteria(
         **wanted.key, "rubric": rubric, "tasks": list(wanted.task_ids), "again": list(PASSING),
         "retry_failed": retry_failed,
     }  # fmt: skip
-    return reader.rows(sql.read("questions/run/missing_variants"), values)
+    return reader.rows(sql.read("queries/run/missing_variants"), values)
 
 
 def imported_models(job: Job, wanted: WantedTasks, reader: Reader) -> list[str]:
@@ -194,7 +194,7 @@ class Conversation:
 def conversations_of(reader: Reader, wanted: WantedTasks, task_ids: Iterable[str]) -> dict[str, Conversation]:
     """The conversations of some tasks, by task id; a task that was not assembled is not among them."""
     parameters = {**wanted.key, "tasks": sorted(set(task_ids))}
-    rows = reader.rows(sql.read("questions/run/conversations"), parameters)
+    rows = reader.rows(sql.read("queries/run/conversations"), parameters)
     return {
         row["task_id"]: Conversation(row["conversation_id"], tuple(zip(row["roles"], row["texts"], strict=True)))
         for row in rows

@@ -181,7 +181,7 @@ def earlier_values(reader: Reader, given: Mapping[str, Any], tonight: Compared) 
     `given` are the benchmark, its revision, a judging and a score.
     """
     side = {"model": tonight.model, "model_config_hash": tonight.config_hash, "night": tonight.vintage}
-    rows = reader.rows(sql.read("questions/stopping/earlier_values"), {**given, **side})
+    rows = reader.rows(sql.read("queries/stopping/earlier_values"), {**given, **side})
     return {row["task_id"]: row["value"] for row in rows}
 
 

@@ -49,7 +49,7 @@ def _on_stored_revision(job: Job, reader: Reader, splits: Sequence[str]) -> tupl
         sought = f"{configured.name} (revision {configured.revision[:_SHOWN]})"
     except PipelineError as error:
         wrong, sought = error, f"the configured data set ({error})"
-    stored = reader.rows(sql.read("questions/run/stored_revisions"))
+    stored = reader.rows(sql.read("queries/run/stored_revisions"))
     own = [row for row in stored if row["benchmark"] == benchmark]
     lacking = f"{job.warehouse} has nothing of {sought}"
     if len(own) == 1:
@@ -76,7 +76,7 @@ def _on_answered_revision(job: Job, reader: Reader) -> tuple[Job, str]:
     if job.settings.dataset.source != "sample" or Warehouse(job.warehouse).living_runs():
         return job, ""
     benchmark = job.settings.benchmark
-    stored = reader.rows(sql.read("questions/run/stored_revisions"))
+    stored = reader.rows(sql.read("queries/run/stored_revisions"))
     answered = [row for row in stored if row["benchmark"] == benchmark and row["n_responses"]]
     if len(answered) != 1 or answered[0]["dataset_revision"] == job.data.revision:
         return job, ""
@@ -88,7 +88,7 @@ def _on_answered_revision(job: Job, reader: Reader) -> tuple[Job, str]:
 def stored_in_words(job: Job) -> str:
     """What is stored of a job's benchmark, in a sentence that says which revision the job is about."""
     with Warehouse(job.warehouse).reader() as reader:
-        stored = reader.rows(sql.read("questions/run/stored_revisions"))
+        stored = reader.rows(sql.read("queries/run/stored_revisions"))
     own = [_in_words(row) for row in stored if row["benchmark"] == job.settings.benchmark]
     about = f"This is about revision {job.data.revision[:_SHOWN]}"
     return f"{about}; stored of {job.settings.benchmark}: {'; '.join(own) or 'nothing'}."
@@ -98,7 +98,7 @@ def nothing_of_vintage(job: Job, option: str, label: str) -> str | None:
     """A sentence that says that no response of a vintage is stored of the job's data, and what is; None if one is."""
     key = {"benchmark": job.settings.benchmark, "revision": job.data.revision}
     with Warehouse(job.warehouse).reader() as reader:
-        names = reader.rows(sql.read("questions/run/stored_names"), key)
+        names = reader.rows(sql.read("queries/run/stored_names"), key)
         known = [row["name"] for row in names if row["option"] == "vintage"]
         if label in known:
             return None
@@ -137,7 +137,7 @@ def _refuse_unknown(job: Job, reader: Reader, named: Mapping[str, Sequence[str]]
         "model": [model.label for model in job.settings.models],
         "judge": [judge.label for judge in job.settings.judges],
     }
-    for row in reader.rows(sql.read("questions/run/stored_names"), key):
+    for row in reader.rows(sql.read("queries/run/stored_names"), key):
         known.setdefault(row["option"], []).append(row["name"])
     for option, names in named.items():
         unknown = [name for name in names if name not in known.get(option, ())]

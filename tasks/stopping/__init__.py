@@ -114,7 +114,7 @@ def _values_of(wanted: WantedTasks, plan: StoppingPlan, comparisons: Sequence[Co
     sides = {side for each in comparisons for side in (each.first, each.second)}
     found: Values = {(side.model, side.vintage): {} for side in sides}
     named = [f"{side.vintage} {side.config_hash} {side.model}" for side in sides if side.vintage != EARLIER]
-    for row in reader.rows(sql.read("questions/stopping/values"), given | {"sides": named}):
+    for row in reader.rows(sql.read("queries/stopping/values"), given | {"sides": named}):
         if (row["model"], row["vintage"]) in found:
             found[row["model"], row["vintage"]][row["task_id"]] = row["value"]
     for each in comparisons:
@@ -243,7 +243,7 @@ def _figures(
         "tasks": list(wanted.task_ids),
     }  # fmt: skip
     found: dict[tuple[Any, ...], dict[str, float]] = defaultdict(dict)
-    for row in reader.rows(sql.read("questions/stopping/figures"), given):
+    for row in reader.rows(sql.read("queries/stopping/figures"), given):
         found[tuple(row[name] for name in _FIGURE)][row["task_id"]] = row["value"]
     members: dict[str, set[str]] = defaultdict(set)
     for row in reader.select("split_members", "split, task_id", **wanted.key, task_id=list(wanted.task_ids)):

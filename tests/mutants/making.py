@@ -40,7 +40,7 @@ TESTS = {
     "tasks/llm/ledger/call_locks.py": "tests/tasks/llm/ledger/test_claims.py",
     "tasks/llm/request.py": "tests/tasks/rules/test_identity.py tests/tasks/llm/ledger/test_ledger.py",
     "tasks/llm/replies.py": "tests/tasks/llm/transport",
-    "sql/marts/": "", "sql/staging/": "", "sql/steps/": "",
+    "sql/marts/": "", "sql/intermediate/": "",
 }  # fmt: skip
 """Source -> the tests that can see a change in it; what SQL gives is compared with the rows of `tests/golden`."""
 _SHARES = {"tasks/rules/": 110, "tasks/llm/": 40, "sql/": 90}

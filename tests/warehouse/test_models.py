@@ -36,11 +36,11 @@ def _tables(node: Any, steps: frozenset[str]) -> list[str]:
 
 def test_the_parser_finds_tables_wherever_they_stand_and_no_steps() -> None:
     query = (
-        "with a as (select 1 as x) select * from staging.b join c using (x), temp.d, a "
+        "with a as (select 1 as x) select * from intermediate.b join c using (x), temp.d, a "
         "where x in (from e) and exists (select 1 from f where f.x = a.x)"
     )
 
-    assert {"staging.b", "c", "temp.d", "e", "f"} == tables_in(query)
+    assert {"intermediate.b", "c", "temp.d", "e", "f"} == tables_in(query)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -70,7 +70,7 @@ QUERIES = [f"{file}/{name}" for file in FILES for name in sql.queries(file)]
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_query_of_a_figure_reads_tables_models_and_shared_steps_and_nothing_else(name: str) -> None:
     query = re.sub(r"\b(from|join) \$\w+", r"\1 given", sql.read(name))
-    scoped = {f"scoped_{model.removeprefix('staging.')}" for model in MODELS}
+    scoped = {f"scoped_{model.removeprefix('intermediate.')}" for model in MODELS}
 
     assert set() == tables_in(query) - {*TABLES, *MODELS, *sql.queries("figures/shared"), *scoped, "given"}
 
@@ -85,7 +85,7 @@ def test_what_a_model_rests_on_comes_before_it_and_ends_at_what_is_given() -> No
     names = [model.name for model in sql.leading_to(["leaderboard"], ["tasks", "labelled_tasks"])]
 
     assert "leaderboard" == names[-1]
-    assert {"staging.mean_scores", "temp.decided_points", "staging.ranks"} < set(names)
+    assert {"intermediate.mean_scores", "temp.decided_points", "intermediate.ranks"} < set(names)
     # What tasks rest on, and what rests on leaderboards.
     assert set() == {"tasks", "labelled_tasks", "quarantine", "score_history"} & set(names)
     for model in sql.leading_to(["leaderboard"], ["tasks", "labelled_tasks"]):

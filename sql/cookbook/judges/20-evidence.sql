@@ -34,7 +34,7 @@ select
     array_to_string(searched.evidence, ' | ') as evidence
 from searched
 inner join verdicts using (verdict_id)
-left join staging.rubric_criteria as criteria
+left join intermediate.rubric_criteria as criteria
     on
         verdicts.benchmark = criteria.benchmark
         and verdicts.dataset_revision = criteria.dataset_revision

@@ -7,8 +7,8 @@ with ends as (
         arg_max(model_run_id, rank) as last_series,
         arg_min(model, rank) as first_model,
         arg_max(model, rank) as last_model
-    from staging.ranks
-    inner join staging.mean_scores
+    from intermediate.ranks
+    inner join intermediate.mean_scores
         using (task_set_id, model_run_id, breakdown, label, score_name)
     where
         mean_scores.breakdown = 'all'
@@ -26,7 +26,7 @@ with ends as (
 
 met as (
     select model_run_id, task_id, criterion_id, avg(value) as met_share
-    from staging.judged_criteria
+    from intermediate.judged_criteria
     group by all
     having count(value) > 0
 )
@@ -51,7 +51,7 @@ inner join met as last_met
         ends.last_series = last_met.model_run_id
         and first_met.task_id = last_met.task_id
         and first_met.criterion_id = last_met.criterion_id
-inner join staging.model_runs on ends.first_series = model_runs.model_run_id
+inner join intermediate.model_runs on ends.first_series = model_runs.model_run_id
 inner join criteria
     on
         model_runs.benchmark = criteria.benchmark
@@ -63,7 +63,7 @@ inner join tasks
         criteria.benchmark = tasks.benchmark
         and criteria.dataset_revision = tasks.dataset_revision
         and criteria.task_id = tasks.task_id
-inner join staging.task_set_members
+inner join intermediate.task_set_members
     on
         ends.task_set_id = task_set_members.task_set_id
         and criteria.task_id = task_set_members.task_id

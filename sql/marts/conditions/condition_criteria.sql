@@ -3,19 +3,19 @@
 -- worth the criterion's weight times the change of its value.
 --
 -- built as: view
--- depends on: staging.condition_pairs, staging.current_verdicts,
---     staging.response_points, criteria
+-- depends on: intermediate.condition_pairs, intermediate.current_verdicts,
+--     intermediate.response_points, criteria
 with sides as (
     select pairs.*,
         unnest([false, true]) as is_baseline,
         unnest([model_run_id, baseline_run_id]) as side_run_id
-    from staging.condition_pairs as pairs
+    from intermediate.condition_pairs as pairs
 ),
 
 complete as (
     select sides.pair_id, sides.is_baseline, sides.judging_id, points.response_id, points.trial
     from sides
-    inner join staging.response_points as points on sides.side_run_id = points.model_run_id
+    inner join intermediate.response_points as points on sides.side_run_id = points.model_run_id
     where points.breakdown = 'all' and points.n_decided = points.n_wanted
 ),
 
@@ -24,7 +24,7 @@ decided as (
         verdicts.category, verdicts.weight,
         list(verdicts.value order by complete.trial) as by_trial
     from complete
-    inner join staging.current_verdicts as verdicts using (response_id, judging_id)
+    inner join intermediate.current_verdicts as verdicts using (response_id, judging_id)
     where verdicts.value is not null and verdicts.weight is not null
     group by all
 ),
@@ -48,7 +48,7 @@ select pairs.benchmark, pairs.dataset_revision, pairs.judge, pairs.judge_config_
     compared.weight * (compared.value - compared.baseline_value) as points,
     compared.value <> compared.baseline_value as is_changed
 from compared
-inner join staging.condition_pairs as pairs using (pair_id)
+inner join intermediate.condition_pairs as pairs using (pair_id)
 inner join criteria
     on pairs.benchmark = criteria.benchmark
         and pairs.dataset_revision = criteria.dataset_revision

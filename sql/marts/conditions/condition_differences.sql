@@ -3,13 +3,13 @@
 -- in one vintage, by one score.
 --
 -- built as: view
--- depends on: staging.condition_answers, staging.condition_figures,
---     staging.condition_measures
+-- depends on: intermediate.condition_answers, intermediate.condition_figures,
+--     intermediate.condition_measures
 with tested as (
     select figures.*, measures.method, measures.ci_low, measures.ci_high, measures.p_value,
         measures.smallest_detectable, measures.n_differing, measures.is_small
-    from staging.condition_figures as figures
-    left join staging.condition_measures as measures
+    from intermediate.condition_figures as figures
+    left join intermediate.condition_measures as measures
         on figures.figure_id = measures.figure_id
             -- A test belongs to the values that it was computed from.
             and figures.basis = measures.basis
@@ -48,4 +48,4 @@ select corrected.benchmark, corrected.dataset_revision, corrected.split, correct
     corrected.n_comparisons, corrected.smallest_detectable, corrected.method,
     answers.* exclude (task_set_id, samplings_id)
 from corrected
-left join staging.condition_answers as answers using (task_set_id, samplings_id)
+left join intermediate.condition_answers as answers using (task_set_id, samplings_id)

@@ -1,10 +1,10 @@
 -- built as: table
--- depends on: staging.model_runs, temp.criterion_verdicts, temp.disagreements,
+-- depends on: intermediate.model_runs, temp.criterion_verdicts, temp.disagreements,
 --     criteria, tasks
 with rankings as (
     select distinct ranking_id, vintage, judge, judge_config_hash, template_hash, grading,
         judge_trial
-    from staging.model_runs
+    from intermediate.model_runs
 )
 
 select criterion_verdicts.benchmark, criterion_verdicts.dataset_revision,

@@ -6,17 +6,17 @@
 -- a mistake that was not made as one.
 --
 -- built as: view
--- depends on: staging.current_verdicts, staging.model_runs,
---     staging.task_set_members, responses
+-- depends on: intermediate.current_verdicts, intermediate.model_runs,
+--     intermediate.task_set_members, responses
 with decided as (
     select model_runs.model_run_id, members.task_set_id, members.split, members.is_own_hard,
         current_verdicts.category,
         case when weight > 0 then value = 0 else value = 1 end as is_failed
-    from staging.current_verdicts
+    from intermediate.current_verdicts
     inner join responses using (response_id, benchmark, dataset_revision)
-    inner join staging.model_runs
+    inner join intermediate.model_runs
         using (benchmark, dataset_revision, model, model_config_hash, vintage, judging_id)
-    inner join staging.task_set_members as members
+    inner join intermediate.task_set_members as members
         on current_verdicts.benchmark = members.benchmark
             and current_verdicts.dataset_revision = members.dataset_revision
             and current_verdicts.task_id = members.task_id
@@ -42,4 +42,4 @@ select model_runs.benchmark, model_runs.dataset_revision, counted.split, counted
         0
     ) as failure_share
 from counted
-inner join staging.model_runs using (model_run_id)
+inner join intermediate.model_runs using (model_run_id)

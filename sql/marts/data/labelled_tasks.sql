@@ -2,7 +2,7 @@
 -- where the data set gives the task no label of that kind.
 --
 -- built as: table
--- depends on: staging.annotated_labels, task_labels, task_rows
+-- depends on: intermediate.annotated_labels, task_labels, task_rows
 with released as (
     select benchmark, dataset_revision, task_id,
         'decision_type' as kind,
@@ -20,7 +20,7 @@ with released as (
 
 annotated as (
     select benchmark, dataset_revision, task_id, kind, label
-    from staging.annotated_labels
+    from intermediate.annotated_labels
     anti join released using (benchmark, dataset_revision, task_id, kind)
 )
 

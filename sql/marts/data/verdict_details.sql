@@ -1,11 +1,11 @@
 -- built as: view
--- depends on: staging.graded_verdicts, staging.judged_criteria,
---     staging.model_runs, criteria, responses, tasks, verdicts
+-- depends on: intermediate.graded_verdicts, intermediate.judged_criteria,
+--     intermediate.model_runs, criteria, responses, tasks, verdicts
 with readings as (
     -- From the verdicts on, so that a look-up by `verdict_id` reads one of them
     -- and not the rubrics of all responses.
     select verdict_id, response_id, judging_id, criterion_id, criterion_hash, status, value
-    from staging.graded_verdicts
+    from intermediate.graded_verdicts
     union all by name
     -- What is still to be judged has no verdict to show.
     select
@@ -14,8 +14,8 @@ with readings as (
         null as criterion_hash,
         judged_criteria.status,
         null as value
-    from staging.judged_criteria
-    inner join staging.model_runs using (model_run_id)
+    from intermediate.judged_criteria
+    inner join intermediate.model_runs using (model_run_id)
     where judged_criteria.status = 'no_response'
 )
 
@@ -35,7 +35,7 @@ select readings.verdict_id, readings.response_id,
     responses.text as response_text
 from readings
 inner join responses using (response_id)
-inner join staging.model_runs
+inner join intermediate.model_runs
     on readings.judging_id = model_runs.judging_id
         and responses.benchmark = model_runs.benchmark
         and responses.dataset_revision = model_runs.dataset_revision

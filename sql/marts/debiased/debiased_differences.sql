@@ -1,6 +1,6 @@
 -- built as: view
--- depends on: staging.debiased_figures, staging.debiased_pairs,
---     staging.measured
+-- depends on: intermediate.debiased_figures, intermediate.debiased_pairs,
+--     intermediate.measured
 select a.benchmark, a.dataset_revision, a.split, a.is_own_hard, a.breakdown, a.label, a.judge,
     a.judge_config_hash, a.template_hash, a.grading, a.judge_trial, a.vintage, pairs.model_a,
     pairs.model_b, pairs.model_config_hash_a, pairs.model_config_hash_b, a.score_name, a.is_primary,
@@ -13,8 +13,8 @@ select a.benchmark, a.dataset_revision, a.split, a.is_own_hard, a.breakdown, a.l
     measured.labels_alone as labels_alone_difference,
     measured.labels_alone_ci_low, measured.labels_alone_ci_high,
     measured.debiased_note as no_figure
-from staging.debiased_pairs as pairs
-inner join staging.debiased_figures as a on pairs.figure_a = a.figure_id
-inner join staging.debiased_figures as b on pairs.figure_b = b.figure_id
-left join staging.measured
+from intermediate.debiased_pairs as pairs
+inner join intermediate.debiased_figures as a on pairs.figure_a = a.figure_id
+inner join intermediate.debiased_figures as b on pairs.figure_b = b.figure_id
+left join intermediate.measured
     on pairs.figure_id = measured.figure_id and pairs.basis = measured.basis

@@ -1,5 +1,5 @@
 -- built as: view
--- depends on: staging.debiased_figures, staging.measured
+-- depends on: intermediate.debiased_figures, intermediate.measured
 select
     figures.* exclude (
         task_set_id, model_run_id, figure_id, basis, mean_basis, ranking_id, raw_mean_score,
@@ -12,7 +12,7 @@ select
     measured.labels_alone_ci_low, measured.labels_alone_ci_high, measured.judge_power,
     measured.effective_labels,
     coalesce(figures.without_labels, measured.debiased_note) as no_figure
-from staging.debiased_figures as figures
-left join staging.measured using (figure_id, basis)
-left join staging.measured as own
+from intermediate.debiased_figures as figures
+left join intermediate.measured using (figure_id, basis)
+left join intermediate.measured as own
     on figures.figure_id = own.figure_id and figures.mean_basis = own.basis

@@ -1,6 +1,6 @@
 -- built as: view
--- depends on: staging.measured, staging.reliability_counts,
---     staging.voting_figures
+-- depends on: intermediate.measured, intermediate.reliability_counts,
+--     intermediate.voting_figures
 with counted as (
     select benchmark, dataset_revision, grader_set, breakdown, label,
         max(n_graders) as n_graders,
@@ -24,7 +24,7 @@ with counted as (
                 round(met_met, 6)
             )
         )::varchar as basis
-    from staging.reliability_counts
+    from intermediate.reliability_counts
     group by all
 )
 
@@ -32,11 +32,11 @@ select counted.*, measured.alpha, measured.alpha_ci_low, measured.alpha_ci_high,
     votes.effective_votes, votes.effective_votes_ci_low, votes.effective_votes_ci_high,
     votes.effective_votes_is_small, votes.effective_votes_note
 from counted
-left join staging.measured using (figure_id, basis)
-left join staging.voting_figures as voting
+left join intermediate.measured using (figure_id, basis)
+left join intermediate.voting_figures as voting
     on counted.benchmark = voting.benchmark
         and counted.dataset_revision = voting.dataset_revision
         and counted.grader_set = voting.grader_set
         and counted.breakdown = 'all'
-left join staging.measured as votes
+left join intermediate.measured as votes
     on voting.figure_id = votes.figure_id and voting.basis = votes.basis

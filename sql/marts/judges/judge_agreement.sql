@@ -1,5 +1,5 @@
 -- built as: view
--- depends on: staging.agreement_figures
+-- depends on: intermediate.agreement_figures
 select * exclude (breakdown, label, figure_id, basis)
-from staging.agreement_figures
+from intermediate.agreement_figures
 where breakdown = 'all'

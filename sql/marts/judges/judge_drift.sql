@@ -1,5 +1,5 @@
 -- built as: view
--- depends on: staging.control_nights, control_limits, control_set
+-- depends on: intermediate.control_nights, control_limits, control_set
 with sets as (
     select set_id, benchmark, dataset_revision, judge, judge_config_hash, template_hash, grading,
         judge_trial,
@@ -15,7 +15,7 @@ final as (
         expected.cause,
         expected.cause is not null as is_out_of_control
     from sets
-    inner join staging.control_nights as nights using (set_id)
+    inner join intermediate.control_nights as nights using (set_id)
     left join control_limits as expected
         on nights.set_id = expected.set_id
             and nights.night = expected.night

@@ -4,14 +4,14 @@
 -- all of them are held against; `reference` says whose they are.
 --
 -- built as: view
--- depends on: staging.agreement_figures, graders
+-- depends on: intermediate.agreement_figures, graders
 with sides as (
     select agreement_figures.*, grader_a as reference, grader_b as grader
-    from staging.agreement_figures
+    from intermediate.agreement_figures
     where kind_a = 'imported' and kind_b <> 'majority'
     union all by name
     select agreement_figures.*, grader_b as reference, grader_a as grader
-    from staging.agreement_figures
+    from intermediate.agreement_figures
     where kind_b = 'imported' and kind_a <> 'majority'
 )
 

@@ -1,5 +1,5 @@
 -- built as: view
--- depends on: staging.leaderboard_rows
+-- depends on: intermediate.leaderboard_rows
 select *
-from staging.leaderboard_rows
+from intermediate.leaderboard_rows
 where breakdown <> 'all'

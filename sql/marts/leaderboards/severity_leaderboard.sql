@@ -3,9 +3,9 @@
 -- Which severities these are is what the benchmark declares.
 --
 -- built as: view
--- depends on: staging.mean_scores, staging.model_run_costs, staging.model_runs,
---     staging.response_points, staging.score_intervals,
---     staging.task_set_members, severities
+-- depends on: intermediate.mean_scores, intermediate.model_run_costs, intermediate.model_runs,
+--     intermediate.response_points, intermediate.score_intervals,
+--     intermediate.task_set_members, severities
 with extremes as (
     select benchmark,
         arg_max(severity, max_weight) filter (where max_weight > 0) as gravest_good,
@@ -18,9 +18,9 @@ mistakes as (
     select task_set_members.task_set_id, response_points.model_run_id,
         count(*) as n_responses,
         count(*) filter (where response_points.n_met > 0) as n_with_mistake
-    from staging.response_points
-    inner join staging.model_runs using (model_run_id)
-    inner join staging.task_set_members
+    from intermediate.response_points
+    inner join intermediate.model_runs using (model_run_id)
+    inner join intermediate.task_set_members
         on model_runs.benchmark = task_set_members.benchmark
             and model_runs.dataset_revision = task_set_members.dataset_revision
             and response_points.task_id = task_set_members.task_id
@@ -38,12 +38,12 @@ sides as (
         mean_scores.label = extremes.gravest_good as is_good,
         mean_scores.n_tasks, mean_scores.n_judged, mean_scores.met_share, own.met_ci_low,
         own.met_ci_high, own.is_met_small, mean_scores.coverage
-    from staging.mean_scores
-    inner join staging.model_run_costs using (task_set_id, model_run_id)
+    from intermediate.mean_scores
+    inner join intermediate.model_run_costs using (task_set_id, model_run_id)
     inner join extremes
         on mean_scores.benchmark = extremes.benchmark
             and mean_scores.label in (extremes.gravest_good, extremes.gravest_bad)
-    inner join staging.score_intervals as own using (figure_id)
+    inner join intermediate.score_intervals as own using (figure_id)
     where mean_scores.breakdown = 'severity' and model_run_costs.is_judged
 ),
 
@@ -75,7 +75,7 @@ final as (
         model_runs.* exclude (model_run_id, ranking_id, judging_id, trials, first_answered_at),
         of_runs.* exclude (model_run_id)
     from of_runs
-    inner join staging.model_runs using (model_run_id)
+    inner join intermediate.model_runs using (model_run_id)
 )
 
 select * from final

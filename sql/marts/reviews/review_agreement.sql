@@ -1,9 +1,9 @@
 -- built as: view
--- depends on: staging.measured, staging.review_figures
+-- depends on: intermediate.measured, intermediate.review_figures
 select
     figures.* exclude (figure_id, basis),
     measured.agreeing_share_ci_low as ci_low,
     measured.agreeing_share_ci_high as ci_high,
     measured.agreeing_share_is_small as is_small
-from staging.review_figures as figures
-left join staging.measured using (figure_id, basis)
+from intermediate.review_figures as figures
+left join intermediate.measured using (figure_id, basis)

@@ -3,7 +3,7 @@
 -- Wright, 2000).
 --
 -- built as: table
--- depends on: staging.model_runs, staging.task_set_members, temp.length_ranks
+-- depends on: intermediate.model_runs, intermediate.task_set_members, temp.length_ranks
 with correlated as (
     select task_set_id, ranking_id, model_run_id, score_name, level, measure,
         count(*) as n,
@@ -31,13 +31,13 @@ bounded as (
 
 task_sets as (
     select distinct task_set_id, benchmark, dataset_revision, split, is_own_hard
-    from staging.task_set_members
+    from intermediate.task_set_members
 ),
 
 rankings as (
     select distinct ranking_id, judge, judge_config_hash, template_hash, grading, judge_trial,
         vintage
-    from staging.model_runs
+    from intermediate.model_runs
 ),
 
 final as (
@@ -52,7 +52,7 @@ final as (
     from bounded
     inner join task_sets using (task_set_id)
     inner join rankings using (ranking_id)
-    left join staging.model_runs using (model_run_id)
+    left join intermediate.model_runs using (model_run_id)
 )
 
 select * from final

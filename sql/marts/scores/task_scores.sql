@@ -1,10 +1,10 @@
 -- built as: view
--- depends on: staging.model_run_names, staging.task_values
+-- depends on: intermediate.model_run_names, intermediate.task_values
 select names.*,
     task_values.* exclude (
         model_run_id, benchmark, dataset_revision, breakdown, label, n_met, n_judged, lowest,
         highest, complete_trials, trial_values
     )
-from staging.task_values
-inner join staging.model_run_names as names using (model_run_id)
+from intermediate.task_values
+inner join intermediate.model_run_names as names using (model_run_id)
 where task_values.breakdown = 'all'

@@ -134,7 +134,7 @@ def test_the_data_set_s_labels_stay_and_missing_ones_are_used(command: Command, 
 
 def test_the_labels_count_that_an_annotator_gave_as_it_is_configured(command: Command, provider: FaultServer) -> None:
     def counted() -> int:
-        (row,) = command.sql("select count(distinct task_id)::int as n from staging.annotator_labels")
+        (row,) = command.sql("select count(distinct task_id)::int as n from intermediate.annotator_labels")
         n: int = row["n"]
         return n
 

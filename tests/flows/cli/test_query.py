@@ -179,7 +179,7 @@ def test_a_table_is_described_by_its_columns_in_their_order(name: str, asked: Ru
     assert {column["column"]: column["type"] for column in described}["started_at"] == "TIMESTAMP WITH TIME ZONE"
 
 
-def test_users_see_no_relation_of_staging(asked: Run) -> None:
+def test_users_see_no_intermediate_relation(asked: Run) -> None:
     shown = {row["name"] for row in asked.json("sql", "show tables")}
     assert shown - {"published_parts", "published_from"} == sql.schema()["marts"].keys() | TABLES.keys()
     assert "there is no table or view model_runs" in asked("sql", "--describe", "model_runs", code=2)

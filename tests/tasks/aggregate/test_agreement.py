@@ -203,7 +203,7 @@ def measured(root: Path, tables: Rows, **settings: Any) -> str:
 
 
 def figures_of(reader: Reader) -> dict[Figure, dict[str, Any]]:
-    rows = reader.rows("from staging.agreement_figures where breakdown <> 'length'")
+    rows = reader.rows("from intermediate.agreement_figures where breakdown <> 'length'")
     found = {(each["grader_a"], each["grader_b"], each["breakdown"], each["label"]): each for each in rows}
     assert len(found) == len(rows)
     return found
@@ -329,7 +329,7 @@ def test_the_intervals_are_those_of_the_rules_on_whole_tasks(
 
 def test_the_length_quarters_part_the_whole_into_four(reader: Reader, figures: dict[Figure, dict[str, Any]]) -> None:
     lengths: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for each in reader.rows("from staging.agreement_figures where breakdown = 'length'"):
+    for each in reader.rows("from intermediate.agreement_figures where breakdown = 'length'"):
         lengths[each["grader_a"], each["grader_b"]].append(each["n"])
 
     assert {4} == {len(parts) for parts in lengths.values()}
@@ -503,14 +503,14 @@ def test_graders_who_know_one_label_have_no_kappa_and_agree_in_full(aggregated: 
     root = aggregated(small({"a": (1.0, 1.0), "b": (1.0, 1.0)}))
 
     assert [{"kappa": None, "macro_f1": 1.0, "agreement": 1.0}] == rows_in(
-        root, "select kappa, macro_f1, agreement from staging.agreement_figures where breakdown = 'all'"
+        root, "select kappa, macro_f1, agreement from intermediate.agreement_figures where breakdown = 'all'"
     )
     assert [{"alpha": None}] == rows_in(root, "select alpha from grader_reliability where breakdown = 'all'")
 
 
 def test_a_failed_verdict_is_neither_met_nor_unmet_to_anyone(published: Callable[[Rows], Reader]) -> None:
     reader = published(small({"a": (1.0, 0.0, None, 1.0), "b": (None, 0.0, None, 1.0)}))
-    rows = reader.rows("select n, met_share_a, met_share_b from staging.agreement_figures where breakdown = 'all'")
+    rows = reader.rows("select n, met_share_a, met_share_b from intermediate.agreement_figures where breakdown = 'all'")
 
     assert [{"n": 4, "met_share_a": 0.5, "met_share_b": 0.5}] == rows
     assert {("a", 4), ("b", 4)} == {
@@ -523,7 +523,7 @@ def test_two_judges_and_people_make_a_majority_of_three(published: Callable[[Row
     reader = published(small(labels, people={"source": "imported"}))
     # Of the fourth criterion, one says met, one unmet, and one nothing: no majority.
     query = """
-        select grader_a, n, met_share_a, met_share_b from staging.agreement_figures
+        select grader_a, n, met_share_a, met_share_b from intermediate.agreement_figures
         where breakdown = 'all' and grader_b in ('majority', 'people') and 'majority' in (grader_a, grader_b) order by 1
     """
 
@@ -538,7 +538,7 @@ def test_three_judges_of_three_steps_have_a_majority_of_three_steps(published: C
     reader = published(small(labels, **{name: {"grading": "ternary"} for name in labels}))
     # Of the first criterion two say in part, of the third all say unmet; on the others no two agree.
     rows = reader.rows(
-        "select n, met_share_b from staging.agreement_figures where breakdown = 'all' and grader_b = 'majority'"
+        "select n, met_share_b from intermediate.agreement_figures where breakdown = 'all' and grader_b = 'majority'"
     )
 
     assert [{"n": 4, "met_share_b": 0.25}] * 3 == rows
@@ -548,7 +548,7 @@ def test_three_judges_of_three_steps_have_a_majority_of_three_steps(published: C
 def test_of_three_decisions_missing_ones_count_0_in_the_mean(published: Callable[[Rows], Reader]) -> None:
     labels = {"a": (1.0, 0.0, 1.0, 1.0), "b": (1.0, 0.0, 0.0, 1.0)}
     reader = published(small(labels, **{name: {"grading": "ternary"} for name in labels}))
-    (row,) = reader.rows("from staging.agreement_figures where breakdown = 'all' and grader_b = 'b'")
+    (row,) = reader.rows("from intermediate.agreement_figures where breakdown = 'all' and grader_b = 'b'")
     one, other = ([round(2 * value) for value in labels[name]] for name in "ab")
 
     assert row["macro_f1_task_mean"] == pytest.approx(f1_score(one, other, average="macro"))
@@ -585,7 +585,7 @@ def test_measures_are_not_shown_beside_newer_decisions_and_others_keep_theirs(ag
     tables = small({"a": DECIDED, "b": (1.0, 0.0, 0.0, 1.0), "c": (1.0, None, 0.0, 0.0)})
     root = aggregated(tables)
     query = """
-        select grader_a, grader_b, n, kappa, agreement from staging.agreement_figures
+        select grader_a, grader_b, n, kappa, agreement from intermediate.agreement_figures
         where breakdown = 'all' order by all
     """
     before = {(each["grader_a"], each["grader_b"]): each for each in rows_in(root, query)}
@@ -621,7 +621,7 @@ def test_the_order_of_the_stored_rows_makes_nothing_stale(
     turned = published({table_name: rows[::-1] for table_name, rows in graded.tables.items()})
 
     for figures in (
-        "grader_reliability", "staging.agreement_pairs where breakdown <> 'length'", "staging.voting_figures",
+        "grader_reliability", "intermediate.agreement_pairs where breakdown <> 'length'", "intermediate.voting_figures",
     ):  # fmt: skip
         query = f"select figure_id, basis from {figures}"
         before = {each["figure_id"]: each["basis"] for each in reader.rows(query)}
@@ -642,14 +642,14 @@ def test_a_grader_of_refused_tasks_alone_has_no_voice_in_the_majority(published:
 def test_answers_of_one_length_stand_in_one_quarter(published: Callable[[Rows], Reader]) -> None:
     reader = published(small({"a": DECIDED, "b": DECIDED}, n_tasks=8))
 
-    assert 1 == reader.value("select count(*) from staging.agreement_figures where breakdown = 'length'")
+    assert 1 == reader.value("select count(*) from intermediate.agreement_figures where breakdown = 'length'")
 
 
 def test_a_pair_of_graders_has_one_row_and_its_breakdowns_have_theirs(reader: Reader) -> None:
     pairs = reader.rows("select grader_a, grader_b, kappa from judge_agreement order by all")
 
     assert pairs == reader.rows(
-        "select grader_a, grader_b, kappa from staging.agreement_figures where breakdown = 'all' order by all"
+        "select grader_a, grader_b, kappa from intermediate.agreement_figures where breakdown = 'all' order by all"
     )
     assert len(pairs) == len({(pair["grader_a"], pair["grader_b"]) for pair in pairs})
     assert {"category", "severity", "field", "model", "length"} == {

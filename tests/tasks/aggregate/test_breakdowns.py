@@ -115,7 +115,7 @@ def test_the_refused_task_stands_under_no_label(reader: Reader, oracle: Oracle) 
     task = oracle.world.tasks[REFUSED]
 
     assert 0 == reader.value("select count(*) from breakdown_leaderboard where label = ?", [task.topic])
-    assert 0 == reader.value("select count(*) from staging.task_breakdowns where task_id = ?", [REFUSED])
+    assert 0 == reader.value("select count(*) from intermediate.task_breakdowns where task_id = ?", [REFUSED])
 
 
 def test_a_task_with_several_labels_counts_for_each_of_them(oracle: Oracle, leaderboard_rows: Table) -> None:

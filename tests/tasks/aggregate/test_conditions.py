@@ -166,7 +166,7 @@ def test_p_values_of_a_family_are_corrected_together_by_holm(root: Path, seed: i
     aggregate(job_on("sample", root, conditions=CONDITIONS))
     dice = random.Random(seed)
     choices = [None, 0.001, 0.01, 0.01, 0.02, 0.03, 0.2, 0.6]
-    figures = rows_in(root, "select figure_id, basis from staging.condition_figures")
+    figures = rows_in(root, "select figure_id, basis from intermediate.condition_figures")
     tests = {row["figure_id"]: row for row in rows_in(root, "from measures where measure = 'difference'")}
     made_up = [tests[each["figure_id"]] | {"p_value": dice.choice(choices)} for each in figures]
     Warehouse(root).write("measures", made_up)

@@ -269,7 +269,7 @@ def test_an_older_configuration_of_a_reviewer_counts_no_more(published: Fill, ma
     tables["model_reviews"] = [*tables["model_reviews"], *older]
     with published(tables) as reader:
         found = reader.rows(
-            "select distinct reviewer_config_hash from staging.current_reviews where source = 'reviewed'"
+            "select distinct reviewer_config_hash from intermediate.current_reviews where source = 'reviewed'"
         )
         n_all = reader.value("select count(*) from criterion_reviews where source = 'reviewed'")
 

@@ -414,4 +414,4 @@ def test_what_an_equation_takes_from_its_definition_is_read_in_one_place() -> No
 
     places = {"denominator_positive": "score_bounds", "clips_mean": "breakdown_sizes"}
     for factor, place in places.items():
-        assert [f"staging/scores/{place}.sql"] == [name for name, text in texts.items() if factor in text]
+        assert [f"intermediate/scores/{place}.sql"] == [name for name, text in texts.items() if factor in text]

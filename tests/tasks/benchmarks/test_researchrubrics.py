@@ -154,7 +154,7 @@ def test_three_steps_are_read_as_two_without_a_call(reader: Reader, world: World
         "select task_id, value from scores where judge = 'three' and grading = 'ternary_as_binary' "
         "and score_name = 'compliance'"
     )
-    gradings = reader.rows("select judge, grading from staging.model_runs order by all")
+    gradings = reader.rows("select judge, grading from intermediate.model_runs order by all")
 
     assert {row["task_id"]: row["value"] for row in rows} == pytest.approx(expected)
     assert ("two", "binary") in {(row["judge"], row["grading"]) for row in gradings}

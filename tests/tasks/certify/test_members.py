@@ -39,7 +39,7 @@ def test_the_models_of_the_figures_read_no_column_that_a_certificate_lacks(tmp_p
     with duckdb.connect() as connection:
         connection.execute(f"create table measures ({definition(TABLES['measures'])})")
         connection.execute(sql.read("warehouse/macros"))
-        connection.execute(f"create schema {sql.STAGING}")
+        connection.execute(f"create schema {sql.INTERMEDIATE}")
         for name, columns in certified.items():
             listed = ", ".join(f'"{column}" {types[name][column]}' for column in columns)
             connection.execute(f"create table {name} ({listed})")

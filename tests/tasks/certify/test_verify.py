@@ -124,12 +124,12 @@ def test_other_sql_is_named_and_never_run(certificate: Path, tmp_path: Path) -> 
 
     def change(members: Members) -> None:
         members["sql/leaderboard.sql"] += b"-- a comment\n"
-        members["sql/staging.more.sql"] = f"copy (select 1) to '{stolen}'".encode()
+        members["sql/intermediate.more.sql"] = f"copy (select 1) to '{stolen}'".encode()
 
     found = verify(forged(certificate, tmp_path / "other.zip", change))
 
-    assert ["sql/leaderboard.sql", "sql/staging.more.sql"] == found.other_sql
-    assert "other SQL than this version, whose SQL was used: leaderboard, staging.more" in found.lines[1]
+    assert ["sql/intermediate.more.sql", "sql/leaderboard.sql"] == found.other_sql
+    assert "other SQL than this version, whose SQL was used: intermediate.more, leaderboard" in found.lines[1]
     assert found.is_confirmed
     assert not stolen.exists()
 

@@ -28,7 +28,7 @@ def pairs(published: Fill, answers: list[dict[str, Any]], verdicts: list[dict[st
         "runs": [row("runs", run_id=night, night=night) for night in NIGHTS[1:]], **more,
     }  # fmt: skip
     asked = {"benchmark": "prbench", "revision": REVISION, "night": "2026-11-22"}
-    found = published(rows).rows(sql.read("questions/nightly/pairs"), asked)
+    found = published(rows).rows(sql.read("queries/nightly/pairs"), asked)
     return [(each["template_hash"], each["last_vintage"]) for each in found]
 
 

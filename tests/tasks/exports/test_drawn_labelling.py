@@ -218,7 +218,7 @@ def test_where_rows_of_a_sheet_are_left_empty_the_others_stand_for_them(job: Job
     rows = filled(sheet(tmp_path / "a.csv"))
     import_verdicts(job, saved(tmp_path / "half.csv", rows[::2]))
     draws = {(d["response_id"], d["criterion_id"]): d["probability"] for d in rows_in(job, "select * from label_draws")}
-    factors = rows_in(job, "select * from staging.sampled_labels")
+    factors = rows_in(job, "select * from intermediate.sampled_labels")
 
     assert 50 == len(factors)
     assert all(f["factor"] == pytest.approx(2 / draws[f["response_id"], f["criterion_id"]]) for f in factors)
@@ -247,7 +247,7 @@ def test_labels_without_a_probability_are_beside_the_figure_unless_stated_to_be_
     assert [None, None] == [row["no_figure"] for row in after]
     n_of = Counter(model for _, model, _ in cells)
     assert [(n_of[m], 0) for m in MODELS] == [(row["n_labels"], row["n_unsampled_labels"]) for row in after]
-    factors = rows_in(job, "select distinct model, factor from staging.sampled_labels inner join responses using "
+    factors = rows_in(job, "select distinct model, factor from intermediate.sampled_labels inner join responses using "
                           "(response_id) order by model")  # fmt: skip
     assert [pytest.approx(N_TASKS * N_CRITERIA / n_of[m]) for m in MODELS] == [row["factor"] for row in factors]
     (batch,) = rows_in(job, "select distinct import_batch as batch from labellers")

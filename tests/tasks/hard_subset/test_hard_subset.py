@@ -169,7 +169,7 @@ def test_a_lower_bar_of_its_own_lets_the_complete_tasks_be_chosen_from(partial: 
 
 
 def test_a_selection_that_is_made_again_after_another_is_the_one_that_counts(again: Job) -> None:
-    latest = "select selection_id from staging.latest_selections"
+    latest = "select selection_id from intermediate.latest_selections"
     first = read(again, latest)
     select_hard(with_rule(again, panel=("gpt", "kimi")))
     other = read(again, latest)
@@ -177,19 +177,19 @@ def test_a_selection_that_is_made_again_after_another_is_the_one_that_counts(aga
 
     assert first != other
     assert first == read(again, latest)
-    on_board = "select distinct task_id from staging.task_set_members where is_own_hard order by all"
+    on_board = "select distinct task_id from intermediate.task_set_members where is_own_hard order by all"
     assert sorted((task,) for task in chosen(TENTHS, SIZE)) == read(again, on_board)
 
 
 def test_a_judge_that_judged_several_times_selects_by_its_first_time(again: Job) -> None:
     once = rows_in(again, "from verdicts")
     store(again, {"verdicts": [each | {"verdict_id": each["verdict_id"] + "/2", "judge_trial": 2} for each in once]})
-    before = read(again, "select selection_id from staging.latest_selections")
+    before = read(again, "select selection_id from intermediate.latest_selections")
     judge = once[0]["judge"]
 
     assert 0 == select_hard(again.model_copy(update={"named_judges": (judge,)})).rows
     assert 0 == select_hard(again).rows
-    assert before == read(again, "select selection_id from staging.latest_selections")
+    assert before == read(again, "select selection_id from intermediate.latest_selections")
 
 
 @pytest.mark.slow

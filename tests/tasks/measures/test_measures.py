@@ -21,7 +21,7 @@ def most_met(figures: Sequence[Row], values: Columns) -> Iterator[Results]:
 
 
 OWN = Measure(
-    "most_met", "staging.mean_scores", "staging.score_values", "task, n_met", most_met, "max-1",
+    "most_met", "intermediate.mean_scores", "intermediate.score_values", "task, n_met", most_met, "max-1",
     together=("task_set_id", "breakdown"),
 )  # fmt: skip
 """The most criteria met on a task: a measure that nobody needs."""
@@ -46,7 +46,7 @@ def renewed(warehouse: Warehouse, measure: Measure) -> list[Row]:
 
 def test_a_measure_is_computed_once_for_each_figure_and_again_only_by_another_method(warehouse: Warehouse) -> None:
     first = renewed(warehouse, OWN)
-    query = "select count(*) as n from staging.mean_scores where basis is not null"
+    query = "select count(*) as n from intermediate.mean_scores where basis is not null"
 
     assert len(first) == rows_in(warehouse.root, query)[0]["n"] > 0
     assert {2.0, 3.0} == {row["value"] for row in first if row["note"] == "4"}
@@ -67,7 +67,7 @@ def test_figures_are_narrowed_by_their_columns_and_computed_in_whole_groups(ware
 
 
 def test_every_measure_has_its_columns_beside_the_others(warehouse: Warehouse) -> None:
-    columns = {row["column_name"] for row in rows_in(warehouse.root, "describe staging.measured")}
+    columns = {row["column_name"] for row in rows_in(warehouse.root, "describe intermediate.measured")}
     stored = {row["measure"] for row in rows_in(warehouse.root, "from measures")} | {each.name for each in MEASURES}
 
     assert stored <= columns

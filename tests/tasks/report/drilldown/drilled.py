@@ -18,7 +18,7 @@ from warehouse import Reader, Warehouse
 Row = dict[str, Any]
 _EARLIER = """
     select distinct model, model_config_hash, vintage, model || ', ' || vintage as entry
-    from staging.model_runs where dataset_revision = ? order by all
+    from intermediate.model_runs where dataset_revision = ? order by all
 """
 
 

@@ -84,7 +84,7 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
         }  # fmt: skip
         cascades = evaluated(reader, given, None, _RESAMPLES)
         labelled = reader.rows(
-            "select measures.* from measures inner join staging.debiased_figures using (figure_id, basis) "
+            "select measures.* from measures inner join intermediate.debiased_figures using (figure_id, basis) "
             "where measure = 'judge_score' and breakdown = 'all' and n_labels > 0"
         )
         query = "select * from leaderboard where is_primary and judge_trial = 1 and dataset_revision = ? order by all"

@@ -1,0 +1,55 @@
+-- One row: a grader's decision on a criterion of a response that several
+-- graders looked at.
+--
+-- Every decision on a criterion that several graders looked at, those of
+-- majorities among them.
+--
+-- depends on: intermediate.current_verdicts, temp.decided_points, graders
+with several as (
+    select response_key
+    from temp.decided_points
+    where breakdown = 'all'
+    group by response_key
+    having count(*) > 1
+),
+
+decided as (
+    select response_id, benchmark, dataset_revision, task_id, criterion_id,
+        judging_id as grader_id,
+        value
+    from intermediate.current_verdicts
+    semi join several on hash(response_id) = several.response_key
+    where value is not null
+),
+
+votes as (
+    select
+        decided.* exclude (grader_id),
+        rankings.grader_id,
+        len(rankings.members) as n_members,
+        count(*) as n_votes
+    from decided
+    inner join graders using (grader_id, benchmark)
+    inner join graders as rankings
+        on rankings.kind = 'majority'
+            and graders.benchmark = rankings.benchmark
+            and list_contains(
+                rankings.revision_ids,
+                hash(decided.benchmark, decided.dataset_revision)
+            )
+            and list_contains(rankings.members, graders.voice)
+            and (graders.grading = 'ternary') = (rankings.grading = 'ternary')
+    group by all
+),
+
+final as (
+    select * from decided
+    union all by name
+    -- More than half of all members, not of those who decided: what is missing
+    -- is no vote.
+    select * exclude (n_members, n_votes)
+    from votes
+    where 2 * n_votes > n_members
+)
+
+select * from final

@@ -1,0 +1,72 @@
+-- One row: a judge (or people) that decided on criteria of a benchmark, in one
+-- repetition.
+--
+-- The name includes configuration, template or repetition only where one label
+-- has several there.
+--
+-- depends on: intermediate.judgings, temp.decided_points, responses
+with deciding as (
+    select decided_points.judging_id, responses.benchmark,
+        list_sort(
+            list(distinct hash(responses.benchmark, responses.dataset_revision))
+        ) as revision_ids
+    from temp.decided_points
+    inner join responses on decided_points.response_key = hash(responses.response_id)
+    where decided_points.breakdown = 'all'
+    group by decided_points.judging_id, responses.benchmark
+),
+
+named as (
+    select judgings.*, deciding.benchmark, deciding.revision_ids,
+        judge
+        || if(
+            count(distinct (judge_config_hash, template_hash, asked_grading))
+                over (partition by benchmark, judge) > 1,
+            ' [' || judge_config_hash[:6] || ' ' || template_hash[:6] || ' '
+            || asked_grading || ']',
+            ''
+        ) || if(grading = 'ternary_as_binary', ' (as binary)', '') as configured
+    from (
+        select *, if(grading = 'ternary_as_binary', 'ternary', grading) as asked_grading
+        from intermediate.judgings
+    ) as judgings
+    inner join deciding using (judging_id)
+),
+
+repeated as (
+    select *, configured || if(judge_trial > 1, '#' || judge_trial, '') as grader
+    from named
+),
+
+identified as (
+    select
+        judging_id as grader_id,
+        if(
+            count(*) over (partition by benchmark, grader) > 1,
+            grader || ' ' || md5(judging_id::varchar)[:6],
+            grader
+        ) as grader,
+        if(is_imported, 'imported', 'judge') as kind,
+        configured, judge, judge_trial, rubric, grading, benchmark, revision_ids
+    from repeated
+),
+
+judges as (
+    select *,
+        -- A reading of verdicts has the voice that gave them.
+        replace(grader, ' (as binary)', '') as voice,
+        -- All graders of a benchmark are held against each other in the
+        -- rubric's own words, and in two steps unless all of them were asked
+        -- for three.
+        judge_trial = 1
+        and rubric = 'original'
+        and coalesce(
+            (grading = 'ternary') = bool_and(grading = 'ternary') filter (
+                judge_trial = 1 and rubric = 'original' and grading <> 'ternary_as_binary'
+            ) over (partition by benchmark),
+            false
+        ) as has_voice
+    from identified
+)
+
+select * from judges

@@ -1,0 +1,42 @@
+-- One row: a paired difference between a condition and its baseline, before its
+-- interval and test: on a task set, over the whole rubric or one category.
+--
+-- Means are before any clipping, as in `prbench diff`. `basis` changes when a
+-- value of a task does.
+--
+-- built as: view
+-- depends on: intermediate.breakdown_sizes, intermediate.condition_pairs,
+--     intermediate.condition_values, intermediate.task_set_members
+with measured as (
+    select condition_values.pair_id, task_set_members.task_set_id, breakdown, label, score_name,
+        count(*) as n_tasks,
+        round(exact_avg(baseline_value), 12) as baseline_mean_score,
+        round(exact_avg(value), 12) as mean_score,
+        bit_xor(hash(condition_values.task_id, baseline_value, value))::varchar as basis
+    from intermediate.condition_values
+    inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
+    group by all
+),
+
+wanted as (
+    select pairs.*, sizes.task_set_id, sizes.split, sizes.is_own_hard, sizes.breakdown, sizes.label,
+        sizes.score_name, sizes.n_tasks_wanted
+    from intermediate.condition_pairs as pairs
+    inner join intermediate.breakdown_sizes as sizes using (benchmark, dataset_revision)
+    where sizes.breakdown in ('all', 'category')
+)
+
+select wanted.*,
+    coalesce(measured.n_tasks, 0) as n_tasks,
+    measured.baseline_mean_score, measured.mean_score,
+    measured.mean_score - measured.baseline_mean_score as difference,
+    measured.basis,
+    md5(
+        concat_ws(
+            chr(31), 'condition', benchmark, dataset_revision, split, is_own_hard, breakdown, label,
+            judge, judge_config_hash, template_hash, grading, judge_trial, vintage, model,
+            model_config_hash, baseline_model, baseline_config_hash, score_name
+        )
+    ) as figure_id
+from wanted
+left join measured using (pair_id, task_set_id, breakdown, label, score_name)

@@ -1,0 +1,49 @@
+-- One row: a model under a condition and under its baseline, both in one
+-- vintage under one judging.
+--
+-- Where a label was configured again, the configuration that was sampled last
+-- counts.
+--
+-- built as: view
+-- depends on: intermediate.condition_members, intermediate.model_runs
+with latest as (
+    select *
+    from intermediate.model_runs
+    qualify
+        row_number() over (
+            partition by ranking_id, model
+            order by first_answered_at desc, model_config_hash desc
+        )
+        = 1
+)
+
+select
+    hash(
+        members.shared_model, members.condition, changed.model_run_id, baseline.model_run_id
+    ) as pair_id,
+    -- Both samplings, whoever judged them.
+    hash(
+        changed.benchmark, changed.dataset_revision, changed.vintage, changed.model,
+        changed.model_config_hash, baseline.model, baseline.model_config_hash
+    ) as samplings_id,
+    members.shared_model, members.condition, members.position, members.baseline,
+    changed.model_run_id,
+    baseline.model_run_id as baseline_run_id,
+    changed.ranking_id, changed.judging_id, changed.benchmark, changed.dataset_revision,
+    changed.judge, changed.judge_config_hash, changed.template_hash, changed.grading,
+    changed.judge_trial, changed.vintage, changed.model, changed.model_config_hash,
+    baseline.model as baseline_model,
+    baseline.model_config_hash as baseline_config_hash,
+    changed.n_trials,
+    baseline.n_trials as baseline_n_trials,
+    row_number() over (
+        partition by changed.dataset_revision, changed.judging_id, members.shared_model,
+            members.condition
+        order by changed.first_answered_at desc, changed.vintage desc
+    ) = 1 as is_latest
+from intermediate.condition_members as members
+inner join latest as changed
+    on members.benchmark = changed.benchmark and members.model = changed.model
+inner join latest as baseline
+    on members.baseline_model = baseline.model and changed.ranking_id = baseline.ranking_id
+where members.position > 0

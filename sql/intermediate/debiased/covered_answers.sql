@@ -1,0 +1,33 @@
+-- One row: a response whose verdicts a sheet with labels was drawn from, all of
+-- them or those of a category.
+--
+-- A sheet left out what had a label when it was drawn, since that stood for
+-- itself. Where such a label is gone, with an import that was taken back, no
+-- label stands for its verdict, and the sheet covers nothing.
+--
+-- built as: table
+-- depends on: intermediate.filled_sheets, intermediate.imported_decisions, label_draws
+with known_before as (
+    select sheet_id, response_id, criterion_id, criterion_hash
+    from label_draws
+    where is_known
+),
+
+without_known as (
+    select distinct sheets.sheet_id, sheets.steps
+    from intermediate.filled_sheets as sheets
+    inner join known_before using (sheet_id)
+    anti join (
+        select * from intermediate.imported_decisions
+        where is_label
+    ) as labelled
+        on known_before.response_id = labelled.response_id
+            and known_before.criterion_id = labelled.criterion_id
+            and known_before.criterion_hash = labelled.criterion_hash
+            and sheets.steps = labelled.steps
+)
+
+select sheet_id, steps, labelled_share, density, covered_breakdown, covered_label,
+    unnest(covered_responses) as response_id
+from intermediate.filled_sheets
+anti join without_known using (sheet_id, steps)

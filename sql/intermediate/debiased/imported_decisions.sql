@@ -1,0 +1,16 @@
+-- One row: what somebody whose verdicts were imported decided on a criterion of
+-- a response, in two or three steps; the mean over repetitions.
+--
+-- built as: table
+-- depends on: intermediate.graded_verdicts, labellers
+with decided as (
+    select benchmark, dataset_revision, response_id, task_id, criterion_id, criterion_hash, judge,
+        case when grading = 'ternary' then 'ternary' else 'binary' end as steps,
+        round(avg(value), 12) as value
+    from intermediate.graded_verdicts
+    where source = 'imported' and rubric = 'original' and value is not null
+    group by all
+)
+
+select *, (benchmark, judge) in (select (benchmark, judge) from labellers) as is_label
+from decided

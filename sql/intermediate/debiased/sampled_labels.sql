@@ -1,0 +1,61 @@
+-- One row: a verdict that people labelled and a sheet drew, with the number of
+-- verdicts that it stands for.
+--
+-- The label is the mean of what people decided. In a sheet it stands for one
+-- over the probability with which it was drawn and filled in; a verdict that
+-- was known when the sheet was drawn stands for itself. With several sheets it
+-- is the mean over those that could have drawn it, by the share of their
+-- population that they labelled: each is right on average given what was known
+-- before it, so their mean is.
+--
+-- built as: table
+-- depends on: intermediate.covered_answers, intermediate.imported_decisions, criteria,
+--     label_draws
+with labelled as (
+    select
+        * exclude (judge, value, is_label),
+        round(avg(value), 12) as value,
+        list_sort(list(distinct judge)) as people
+    from intermediate.imported_decisions
+    where is_label
+    group by all
+),
+
+weighed as (
+    select labelled.*, covered.density,
+        case
+            when label_draws.is_known then 1
+            when label_draws.probability is null then 0
+            else 1 / (label_draws.probability * covered.labelled_share)
+        end as factor
+    from labelled
+    inner join criteria
+        on labelled.benchmark = criteria.benchmark
+            and labelled.dataset_revision = criteria.dataset_revision
+            and labelled.task_id = criteria.task_id
+            and labelled.criterion_id = criteria.criterion_id
+            and labelled.criterion_hash = criteria.content_hash
+    inner join intermediate.covered_answers as covered
+        on labelled.response_id = covered.response_id
+            and labelled.steps = covered.steps
+            and (
+                covered.covered_breakdown = 'all'
+                or coalesce(criteria.category, '(none)') = covered.covered_label
+            )
+    left join label_draws
+        on covered.sheet_id = label_draws.sheet_id
+            and labelled.response_id = label_draws.response_id
+            and labelled.criterion_id = label_draws.criterion_id
+            and labelled.criterion_hash = label_draws.criterion_hash
+),
+
+final as (
+    select
+        * exclude (density, factor),
+        round(exact_sum(density * factor) / exact_sum(density), 12) as factor
+    from weighed
+    group by all
+)
+
+select * from final
+where factor > 0

@@ -1,0 +1,24 @@
+-- One row: somebody whose verdicts are labels, on a data-set revision that a
+-- judge has judged too.
+--
+-- People who label are no judges: unless they are named (`counts_as_judge`), no
+-- ranking, menu, table of coverage or log shows them as one. Where nobody else
+-- graded, they are not here, since theirs is the only leaderboard there is.
+--
+-- built as: view
+-- depends on: intermediate.judgings, intermediate.model_runs, labellers
+with graders as (
+    select distinct model_runs.benchmark, model_runs.dataset_revision, model_runs.judge,
+        model_runs.judge_config_hash,
+        judgings.is_imported
+        and (model_runs.benchmark, model_runs.judge)
+        in (select (benchmark, judge) from labellers) as is_labelling
+    from intermediate.model_runs
+    inner join intermediate.judgings using (judging_id)
+)
+
+select * exclude (is_labelling)
+from graders
+semi join (select * from graders where not is_labelling) as judges
+    using (benchmark, dataset_revision)
+where is_labelling

@@ -1,0 +1,25 @@
+-- One row: a model run among those that it is ranked with.
+--
+-- Which model runs are ranked against each other: those of one vintage, and the
+-- latest of every model, whatever its vintage: models that are sampled again
+-- each night stand beside those that are not. Where all are of one vintage,
+-- both are the same.
+--
+-- built as: view
+-- depends on: intermediate.model_runs
+with own as (
+    select model_run_id, ranking_id, is_latest,
+        true as is_own,
+        hash(benchmark, dataset_revision, 'latest', judging_id) as latest_id,
+        count(distinct vintage) over (
+            partition by benchmark, dataset_revision, judging_id
+        ) as n_vintages
+    from intermediate.model_runs
+)
+
+select model_run_id, ranking_id, true as is_own, is_latest and n_vintages = 1 as is_of_latest
+from own
+union all
+select model_run_id, latest_id as ranking_id, false as is_own, true as is_of_latest
+from own
+where is_latest and n_vintages > 1

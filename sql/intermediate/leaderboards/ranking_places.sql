@@ -1,0 +1,63 @@
+-- One row: a model run's rank among those that it is ranked with, over the
+-- tasks with a complete trial for each of them.
+--
+-- Ranks compare the tasks with at least one complete trial for every ranked
+-- model of a ranking under a label on a task set, by the mean before any
+-- clipping. Ranked is who has at least half as many of such tasks as the
+-- fullest: a model that has hardly begun does not shrink what all are compared
+-- on.
+--
+-- built as: table
+-- depends on: intermediate.breakdown_values, intermediate.mean_scores,
+--     intermediate.ranking_members, intermediate.task_set_members
+with ranked_runs as (
+    select mean_scores.task_set_id, ranking_members.ranking_id, ranking_members.is_own,
+        ranking_members.is_of_latest, mean_scores.model_run_id, mean_scores.breakdown,
+        mean_scores.label, mean_scores.score_name,
+        hash(task_set_id, ranking_id, breakdown, label, score_name) as compared_key
+    from intermediate.mean_scores
+    inner join intermediate.ranking_members using (model_run_id)
+    where n_tasks > 0
+    qualify 2 * n_tasks >= max(n_tasks) over (partition by compared_key)
+),
+
+ranking_sizes as (
+    select compared_key, count(*) as n_ranked
+    from ranked_runs
+    group by compared_key
+),
+
+task_values as (
+    select ranked_runs.compared_key, ranked_runs.model_run_id,
+        hash(breakdown_values.task_id) as task_key,
+        breakdown_values.value
+    from intermediate.breakdown_values
+    inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
+    inner join ranked_runs using (task_set_id, model_run_id, breakdown, label, score_name)
+    where breakdown_values.value is not null
+),
+
+shared_tasks as (
+    select compared_key, task_key
+    from task_values
+    inner join ranking_sizes using (compared_key)
+    group by compared_key, task_key
+    having count(*) = any_value(n_ranked)
+),
+
+means as (
+    select compared_key, model_run_id,
+        count(*) as n_tasks_ranked,
+        -- What is equal but for rounding is a tie.
+        round(exact_avg(value), 12) as mean_value
+    from task_values
+    semi join shared_tasks using (compared_key, task_key)
+    group by compared_key, model_run_id
+)
+
+select
+    ranked_runs.* exclude (compared_key),
+    means.n_tasks_ranked, means.mean_value,
+    rank() over (partition by compared_key order by mean_value desc) as rank
+from ranked_runs
+inner join means using (compared_key, model_run_id)

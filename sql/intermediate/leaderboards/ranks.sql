@@ -1,0 +1,48 @@
+-- One row: a model's rank under a label on a task set, and the ranks that the
+-- intervals allow.
+--
+-- A model run's rank, and the ranks that the intervals of the ranked models
+-- allow: at best one behind the models whose whole interval is above its own,
+-- at worst one before those whose whole interval is below. Without an interval
+-- a model could be anywhere. Intervals rest on each model's own tasks, ranks on
+-- the shared ones: the range holds the rank all the same.
+--
+-- built as: table
+-- depends on: intermediate.mean_scores, intermediate.ranking_places,
+--     intermediate.score_intervals
+with placed as (
+    select ranking_places.*, intervals.ci_low, intervals.ci_high
+    from intermediate.ranking_places
+    inner join intermediate.mean_scores
+        using (task_set_id, model_run_id, breakdown, label, score_name)
+    inner join intermediate.score_intervals as intervals using (figure_id)
+),
+
+ranged as (
+    select one.task_set_id, one.model_run_id, one.breakdown, one.label, one.score_name, one.is_own,
+        one.is_of_latest, one.n_tasks_ranked, one.rank,
+        least(max(one.rank), 1 + count(*) filter (other.ci_low > one.ci_high)) as rank_low,
+        greatest(
+            max(one.rank),
+            count(*) - count(*) filter (other.ci_high < one.ci_low)
+        ) as rank_high
+    from placed as one
+    inner join placed as other using (task_set_id, ranking_id, breakdown, label, score_name)
+    group by all
+),
+
+final as (
+    select task_set_id, model_run_id, breakdown, label, score_name,
+        max(n_tasks_ranked) filter (is_own) as n_tasks_ranked,
+        max(rank) filter (is_own) as rank,
+        max(rank_low) filter (is_own) as rank_low,
+        max(rank_high) filter (is_own) as rank_high,
+        max(n_tasks_ranked) filter (is_of_latest) as n_tasks_latest_ranked,
+        max(rank) filter (is_of_latest) as latest_rank,
+        max(rank_low) filter (is_of_latest) as latest_rank_low,
+        max(rank_high) filter (is_of_latest) as latest_rank_high
+    from ranged
+    group by all
+)
+
+select * from final

@@ -1,0 +1,47 @@
+-- One row: a row of a leaderboard, of a model that answered and has no verdict
+-- under a judging that others have verdicts under; it has no score.
+--
+-- built as: table
+-- depends on: intermediate.breakdown_sizes, intermediate.judgings,
+--     intermediate.task_set_members, temp.unjudged_runs, responses,
+--     score_definitions
+with answers as (
+    select task_set_members.task_set_id, responses.model, responses.model_config_hash,
+        responses.vintage,
+        avg(chars_alnum) filter (where status = 'ok') as mean_chars_alnum,
+        avg(completion_tokens) filter (where status = 'ok') as mean_completion_tokens,
+        -- A cost that is not known makes the sum unknown, not smaller.
+        if(count(*) = count(cost_usd), exact_sum(cost_usd), null) as cost_usd
+    from responses
+    inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
+    group by all
+)
+
+select breakdown_sizes.benchmark, breakdown_sizes.dataset_revision, breakdown_sizes.split,
+    breakdown_sizes.is_own_hard, breakdown_sizes.breakdown, breakdown_sizes.label, judgings.judge,
+    judgings.judge_config_hash, judgings.template_hash, judgings.grading, judgings.judge_trial,
+    chosen.vintage, chosen.model, chosen.model_config_hash, breakdown_sizes.score_name,
+    definitions.is_primary,
+    0::bigint as n_tasks,
+    0::bigint as n_tasks_full,
+    breakdown_sizes.n_tasks_wanted,
+    false as is_complete,
+    chosen.n_trials,
+    greatest(sum_lowest / n_tasks_wanted, mean_floor) as mean_lower,
+    greatest(sum_highest / n_tasks_wanted, mean_floor) as mean_upper,
+    0::double as coverage,
+    answers.mean_chars_alnum, answers.mean_completion_tokens, answers.cost_usd,
+    false as is_judged,
+    chosen.is_latest, chosen.first_answered_at
+from temp.unjudged_runs as chosen
+inner join intermediate.judgings using (judging_id)
+inner join answers using (model, model_config_hash, vintage)
+inner join intermediate.breakdown_sizes
+    on answers.task_set_id = breakdown_sizes.task_set_id
+        and chosen.benchmark = breakdown_sizes.benchmark
+        and chosen.dataset_revision = breakdown_sizes.dataset_revision
+        -- Under labels there is nothing to say of who has no verdict.
+        and breakdown_sizes.breakdown = 'all'
+inner join score_definitions as definitions
+    on breakdown_sizes.benchmark = definitions.benchmark
+        and breakdown_sizes.score_name = definitions.score_name

@@ -1,0 +1,47 @@
+-- One row: a configured model in a vintage without any verdict under a judging
+-- that others have verdicts under, in the same vintage or, where the model has
+-- none in any, in its newest.
+--
+-- depends on: intermediate.model_runs, responses, tasks
+with answered as (
+    select benchmark, dataset_revision, model, model_config_hash, vintage,
+        count(distinct trial) as n_trials,
+        min(created_at) as first_answered_at
+    from responses
+    inner join tasks using (benchmark, dataset_revision, task_id)
+    where tasks.is_admitted
+    group by all
+),
+
+lacking as (
+    select answered.*, of_revision.judging_id,
+        row_number() over (
+            partition by benchmark, dataset_revision, judging_id, model, model_config_hash
+            order by first_answered_at desc, vintage desc
+        ) = 1 as is_newest
+    from answered
+    inner join (
+        select distinct benchmark, dataset_revision, judging_id
+        from intermediate.model_runs
+    ) as of_revision
+        using (benchmark, dataset_revision)
+    anti join intermediate.model_runs
+        using (benchmark, dataset_revision, model, model_config_hash, vintage, judging_id)
+),
+
+chosen as (
+    select lacking.* exclude (is_newest), is_newest and judged.judging_id is null as is_latest
+    from lacking
+    left join (
+        select distinct benchmark, dataset_revision, model, model_config_hash, judging_id
+        from intermediate.model_runs
+    ) as judged
+        using (benchmark, dataset_revision, model, model_config_hash, judging_id)
+    where is_latest
+        or (benchmark, dataset_revision, vintage, judging_id) in (
+            select (benchmark, dataset_revision, vintage, judging_id)
+            from intermediate.model_runs
+        )
+)
+
+select * from chosen

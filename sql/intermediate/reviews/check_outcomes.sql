@@ -1,0 +1,57 @@
+-- One row: how a check of criteria and a disagreement about them meet within a
+-- task, as sums over its criteria.
+--
+-- The disagreement is that of graders on a criterion (a share of their pairs),
+-- or that of people who review it (the share who disagree with it). A
+-- reviewer's repetitions are one check, which fails in a share of them; `all
+-- checks` fails where one of a model's checks does. All people are one
+-- reviewer.
+--
+-- built as: table
+-- depends on: intermediate.current_reviews, temp.disagreements
+with checked as (
+    select benchmark, dataset_revision, task_id, criterion_id, source,
+        if(source = 'imported', 'people', reviewer) as reviewer,
+        repeated, review_check, value
+    from intermediate.current_reviews
+    union all
+    select benchmark, dataset_revision, task_id, criterion_id, source, reviewer, repeated,
+        'all checks' as review_check,
+        min(value) as value
+    from intermediate.current_reviews
+    where source = 'reviewed'
+    group by all
+),
+
+found_by_check as (
+    select * exclude (repeated, value), 1 - avg(value) as failing
+    from checked
+    group by all
+),
+
+outcomes as (
+    select benchmark, dataset_revision, task_id, criterion_id,
+        'graders' as outcome,
+        disagreement as disagreeing
+    from temp.disagreements
+    union all
+    select benchmark, dataset_revision, task_id, criterion_id,
+        'people' as outcome,
+        1 - avg(value) as disagreeing
+    from intermediate.current_reviews
+    where review_check = 'agree'
+    group by all
+)
+
+select benchmark, dataset_revision, source, reviewer, review_check, outcome, task_id,
+    count(*) as n_criteria,
+    exact_sum(failing) as n_failing,
+    exact_sum(failing * disagreeing) as fail_disagree,
+    exact_sum(failing * (1 - disagreeing)) as fail_agree,
+    exact_sum((1 - failing) * disagreeing) as pass_disagree,
+    exact_sum((1 - failing) * (1 - disagreeing)) as pass_agree
+from found_by_check
+inner join outcomes using (benchmark, dataset_revision, task_id, criterion_id)
+-- People who disagree do not predict that they disagree.
+where not (source = 'imported' and outcome = 'people')
+group by all

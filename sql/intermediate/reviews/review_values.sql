@@ -1,0 +1,59 @@
+-- One row: what a task adds to a share of agreement: the weights of its
+-- criteria that people reviewed, and of those that they agree with.
+--
+-- A criterion counts with the share of its reviewers who agree. Its weight is
+-- one over the probability with which a sample draws it (Horvitz and Thompson
+-- 1952). Samples of one population are pooled, each with the number of its
+-- criteria that are reviewed; so all criteria of simple random samples count
+-- alike.
+--
+-- built as: table
+-- depends on: intermediate.current_reviews, review_samples, criteria
+with reviewed as (
+    select benchmark, dataset_revision, task_id, criterion_id,
+        avg(value) as agreeing,
+        count(*) as n_reviews
+    from intermediate.current_reviews
+    where review_check = 'agree'
+    group by all
+),
+
+sampled as (
+    select reviewed.*, population_id, n_population,
+        count(*) over (partition by sample_id) / probability as sample_weight
+    from review_samples
+    inner join reviewed using (benchmark, dataset_revision, task_id, criterion_id)
+),
+
+weighted as (
+    select * exclude (sample_weight), exact_sum(sample_weight) as sample_weight
+    from sampled
+    group by all
+),
+
+final as (
+    select weighted.benchmark, weighted.dataset_revision, weighted.population_id,
+        case
+            when grouping(category) = 0 then 'category'
+            when grouping(severity) = 0 then 'severity'
+            else 'all'
+        end as breakdown,
+        case
+            when grouping(category) = 0 then coalesce(category, '(none)')
+            when grouping(severity) = 0 then coalesce(severity, '(none)')
+            else ''
+        end as label,
+        weighted.task_id,
+        any_value(n_population) as n_population,
+        exact_sum(sample_weight * agreeing) as weight_agreed,
+        exact_sum(sample_weight) as sample_weights,
+        exact_sum(agreeing) as n_agreed,
+        count(*) as n_criteria,
+        sum(n_reviews)::bigint as n_reviews
+    from weighted
+    inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
+    group by weighted.benchmark, weighted.dataset_revision, population_id, weighted.task_id,
+        grouping sets ((), (category), (severity))
+)
+
+select * from final

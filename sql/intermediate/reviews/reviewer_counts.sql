@@ -1,0 +1,22 @@
+-- One row: how often two reviewers decided what on the same criteria of a task,
+-- in one check.
+--
+-- built as: table
+-- depends on: intermediate.current_reviews
+select a.benchmark, a.dataset_revision, a.review_check,
+    a.repeated as reviewer_a,
+    b.repeated as reviewer_b,
+    a.task_id,
+    a.value as value_a,
+    b.value as value_b,
+    count(*) as n
+from intermediate.current_reviews as a
+inner join intermediate.current_reviews as b
+    on a.benchmark = b.benchmark
+        and a.dataset_revision = b.dataset_revision
+        and a.task_id = b.task_id
+        and a.criterion_id = b.criterion_id
+        and a.review_check = b.review_check
+        and a.source = b.source
+        and a.repeated < b.repeated
+group by all

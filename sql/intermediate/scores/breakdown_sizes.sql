@@ -1,0 +1,35 @@
+-- One row: how much there is to evaluate under a label on a task set, and the
+-- range of what can come out.
+--
+-- How much there is to evaluate under each label on a task set, the range of
+-- what can come out, and the value that a mean is clipped at (equation 2): 0,
+-- or for a score that is not clipped minus infinity.
+--
+-- built as: table
+-- depends on: intermediate.score_bounds, intermediate.task_breakdowns,
+--     intermediate.task_set_members, score_definitions
+with members as (
+    select
+        score_bounds.* exclude (breakdown, label),
+        task_breakdowns.breakdown, task_breakdowns.label, task_breakdowns.is_annotated
+    from intermediate.score_bounds
+    inner join intermediate.task_breakdowns using (benchmark, dataset_revision, task_id)
+    where score_bounds.breakdown = 'all'
+    union all by name
+    select * from intermediate.score_bounds
+    where breakdown <> 'all'
+)
+
+select task_set_members.task_set_id, task_set_members.benchmark, task_set_members.dataset_revision,
+    task_set_members.split, task_set_members.is_own_hard, members.breakdown, members.label,
+    members.score_name,
+    if(definitions.clips_mean, 0, '-infinity'::double) as mean_floor,
+    count(*) as n_tasks_wanted,
+    count(*) filter (is_annotated) as n_tasks_annotated,
+    sum(members.n_wanted)::bigint as n_criteria_wanted,
+    exact_sum(members.lowest) as sum_lowest,
+    exact_sum(members.highest) as sum_highest
+from intermediate.task_set_members
+inner join members using (benchmark, dataset_revision, task_id)
+inner join score_definitions as definitions using (benchmark, score_name)
+group by all

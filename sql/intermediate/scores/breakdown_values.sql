@@ -1,0 +1,15 @@
+-- One row: a task's score in a model run, under each label that the task or
+-- criteria of it have.
+--
+-- A task's values under every label that it stands under, or that its criteria
+-- have.
+--
+-- built as: view
+-- depends on: intermediate.task_breakdowns, intermediate.task_values
+select task_values.* exclude (breakdown, label), task_breakdowns.breakdown, task_breakdowns.label
+from intermediate.task_values
+inner join intermediate.task_breakdowns using (benchmark, dataset_revision, task_id)
+where task_values.breakdown = 'all'
+union all by name
+select * from intermediate.task_values
+where breakdown <> 'all'

@@ -1,0 +1,56 @@
+-- One row: a task of a model, or a model on a task set, by the rank of its
+-- score and of its length among those that it is compared with.
+--
+-- Tied values share the mean of their ranks. A task is one point, the mean over
+-- its trials, so nothing hangs together within what is ranked.
+--
+-- depends on: intermediate.task_set_members, intermediate.task_values, temp.task_lengths
+with of_tasks as (
+    select task_set_members.task_set_id, task_values.ranking_id, task_values.model_run_id,
+        task_values.score_name,
+        'tasks' as level,
+        -- What is equal but for rounding is a tie.
+        round(task_values.value, 12) as score,
+        task_lengths.mean_chars_alnum as chars,
+        task_lengths.mean_completion_tokens as tokens
+    from intermediate.task_values
+    inner join temp.task_lengths using (model_run_id, task_id)
+    inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
+    where task_values.breakdown = 'all' and task_values.value is not null
+),
+
+of_models as (
+    select task_set_id, ranking_id,
+        null::ubigint as model_run_id,
+        score_name,
+        'models' as level,
+        round(exact_avg(score), 12) as score,
+        round(exact_avg(chars), 9) as chars,
+        round(exact_avg(tokens), 9) as tokens
+    from of_tasks
+    group by task_set_id, ranking_id, of_tasks.model_run_id, score_name
+),
+
+lengths as (
+    unpivot (
+        select * from of_tasks
+        union all by name
+        select * from of_models
+    )
+    on chars as chars_alnum, tokens as completion_tokens into name measure value length
+),
+
+numbered as (
+    select *,
+        -- Whatever is ranked together.
+        hash(task_set_id, ranking_id, model_run_id, score_name, level, measure) as group_id
+    from lengths
+)
+
+select
+    * exclude (group_id),
+    rank() over (partition by group_id order by score)
+    + (count(*) over (partition by group_id, score) - 1) / 2 as score_rank,
+    rank() over (partition by group_id order by length)
+    + (count(*) over (partition by group_id, length) - 1) / 2 as length_rank
+from numbered

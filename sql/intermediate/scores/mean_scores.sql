@@ -1,0 +1,84 @@
+-- One row: a model's mean of a score under a label on a task set (equations 2
+-- and 4).
+--
+-- Equations 2 and 4: a model's mean over the tasks with at least one complete
+-- trial, clipped (where the score says so) after the mean and never before.
+-- Coverage and bounds are over all wanted cells: every task in every trial of
+-- the model run. One row a task set, model run, label of a breakdown, and
+-- score; breakdown `all` is the whole task set.
+--
+-- built as: table
+-- depends on: intermediate.breakdown_sizes, intermediate.breakdown_values,
+--     intermediate.model_run_names, intermediate.model_runs, intermediate.task_set_members,
+--     score_definitions
+with means as (
+    select task_set_members.task_set_id, breakdown_values.model_run_id, breakdown_values.breakdown,
+        breakdown_values.label, breakdown_values.score_name,
+        count(value) as n_tasks,
+        count(*) filter (is_complete) as n_tasks_full,
+        exact_avg(value) as raw_mean_score,
+        exact_sum(value_lower) as sum_lower,
+        exact_sum(value_upper) as sum_upper,
+        exact_sum(lowest) as sum_lowest_seen,
+        exact_sum(highest) as sum_highest_seen,
+        sum(n_decided)::bigint as n_decided,
+        sum(n_met) as n_met,
+        sum(n_judged)::bigint as n_judged,
+        -- Changes when a value, a trial of it, or a task does.
+        bit_xor(
+            hash(breakdown_values.task_id, complete_trials, trial_values, n_met, n_judged)
+        ) filter (value is not null) as basis
+    from intermediate.breakdown_values
+    inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
+    group by all
+),
+
+sizes as (
+    select breakdown_sizes.*, model_runs.model_run_id, model_runs.n_trials,
+        n_criteria_wanted * model_runs.n_trials as n_verdicts_wanted
+    from intermediate.breakdown_sizes
+    inner join intermediate.model_runs using (benchmark, dataset_revision)
+),
+
+bounded as (
+    select means.*,
+        sizes.* exclude (task_set_id, model_run_id, breakdown, label, score_name),
+        -- A task without any response could still be anything.
+        (sum_lower + sum_lowest - sum_lowest_seen) / n_tasks_wanted as lower_bound,
+        (sum_upper + sum_highest - sum_highest_seen) / n_tasks_wanted as upper_bound
+    from means
+    inner join sizes using (task_set_id, model_run_id, breakdown, label, score_name)
+),
+
+final as (
+    select bounded.task_set_id, bounded.model_run_id, bounded.benchmark, bounded.dataset_revision,
+        bounded.split, bounded.is_own_hard, bounded.breakdown, bounded.label,
+        names.* exclude (model_run_id, benchmark, dataset_revision),
+        bounded.score_name, definitions.is_primary, bounded.mean_floor, bounded.n_tasks,
+        bounded.n_tasks_full, bounded.n_tasks_wanted, bounded.n_tasks_annotated,
+        bounded.n_tasks_full = bounded.n_tasks_wanted as is_complete,
+        bounded.n_trials, bounded.raw_mean_score,
+        greatest(lower_bound, mean_floor) as lower_bound,
+        greatest(upper_bound, mean_floor) as upper_bound,
+        bounded.n_decided / bounded.n_verdicts_wanted as coverage,
+        bounded.n_met / bounded.n_judged as met_share,
+        bounded.n_judged,
+        bounded.basis::varchar as basis
+    from bounded
+    inner join intermediate.model_run_names as names using (model_run_id)
+    inner join score_definitions as definitions
+        on bounded.benchmark = definitions.benchmark and bounded.score_name = definitions.score_name
+)
+
+select *,
+    md5(
+        concat_ws(
+            chr(31), benchmark, dataset_revision, split, is_own_hard, breakdown, label, judge,
+            judge_config_hash, template_hash, grading, judge_trial, vintage, model,
+            model_config_hash, score_name
+        )
+    ) as figure_id,
+    if(raw_mean_score < mean_floor, mean_floor, raw_mean_score) as mean_score,
+    if(is_complete, mean_score, lower_bound) as mean_lower,
+    if(is_complete, mean_score, upper_bound) as mean_upper
+from final

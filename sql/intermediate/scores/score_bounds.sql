@@ -1,0 +1,27 @@
+-- One row: what a score divides by over a task's criteria under one label, and
+-- the lowest and highest value that it can take.
+--
+-- The one definition of what a score divides by (equations 1 and 3, by the
+-- factors that the benchmark declares), over a task's whole rubric and its
+-- criteria under each label, with the lowest and highest value that the score
+-- can take there. A label without positive criteria has no `score`; its
+-- `min_normalized` exists.
+--
+-- built as: table
+-- depends on: intermediate.rubric_weights, score_definitions
+with ratios as (
+    select rubric_weights.*, definitions.score_name,
+        definitions.numerator_negative * negative as offset_points,
+        definitions.denominator_positive * positive
+        + definitions.denominator_negative * negative as denominator
+    from intermediate.rubric_weights
+    inner join score_definitions as definitions using (benchmark)
+)
+
+select benchmark, dataset_revision, task_id, breakdown, label, score_name, offset_points,
+    denominator,
+    (negative + offset_points) / denominator as lowest,
+    (positive + offset_points) / denominator as highest,
+    n_wanted
+from ratios
+where denominator > 0

@@ -1,0 +1,32 @@
+-- One row: an admitted task of a split, or of the latest own hard selection of
+-- a field.
+--
+-- The sets of tasks that a leaderboard can stand on: the data set's splits, and
+-- the latest own hard selection of each field. Refused tasks are in none.
+--
+-- built as: table
+-- depends on: intermediate.latest_selections, hard_subset, split_members, tasks
+with members as (
+    select benchmark, dataset_revision, split, task_id, false as is_own_hard
+    from split_members
+    union all by name
+    select benchmark, dataset_revision,
+        field || ' (own hard)' as split,
+        task_id,
+        true as is_own_hard
+    from hard_subset
+    inner join intermediate.latest_selections
+        using (benchmark, dataset_revision, field, selection_id)
+),
+
+final as (
+    select
+        hash(members.benchmark, members.dataset_revision, split, is_own_hard) as task_set_id,
+        members.benchmark, members.dataset_revision, members.split, members.is_own_hard,
+        members.task_id, tasks.n_criteria
+    from members
+    inner join tasks using (benchmark, dataset_revision, task_id)
+    where tasks.is_admitted
+)
+
+select * from final

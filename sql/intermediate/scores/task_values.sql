@@ -1,0 +1,71 @@
+-- One row: a task's score in a model run, the mean over its complete trials, by
+-- breakdown and label of the rubric; NULL without one.
+--
+-- A task counts in a model run with the trials that are complete for it; its
+-- value is the mean over them. Wanted are all trials of the model run: what is
+-- missing of them is in the bounds. Over its whole rubric (breakdown `all`) and
+-- over each category and severity.
+--
+-- A trial's value and bounds are those of `intermediate.response_scores`. Here its
+-- points are gathered first and made into scores afterwards, because there are
+-- several scores of the same points.
+--
+-- built as: table
+-- depends on: intermediate.model_runs, intermediate.response_points, intermediate.score_bounds
+with over_trials as (
+    select model_run_id, task_id, breakdown, label,
+        any_value(n_trials) as n_trials,
+        count(*) as n_responses,
+        exact_sum(points + undecided_negative) as points_lower,
+        exact_sum(points + undecided_positive) as points_upper,
+        sum(n_decided)::bigint as n_decided,
+        sum(n_met) filter (n_decided = n_wanted) as n_met,
+        (sum(n_wanted) filter (n_decided = n_wanted))::bigint as n_judged,
+        list(trial) filter (n_decided = n_wanted) as trials,
+        list(points) filter (n_decided = n_wanted) as trial_points
+    from intermediate.response_points
+    group by model_run_id, task_id, breakdown, label
+),
+
+in_order as (
+    -- Sorted here, since an aggregate with an order takes twice as long.
+    select
+        * exclude (trials, trial_points),
+        list_sort(trials) as complete_trials,
+        list_select(trial_points, list_grade_up(trials)) as complete_points
+    from over_trials
+),
+
+scored as (
+    select in_order.*, model_runs.ranking_id, model_runs.benchmark, model_runs.dataset_revision,
+        score_bounds.score_name, score_bounds.offset_points, score_bounds.denominator,
+        score_bounds.lowest, score_bounds.highest,
+        [(points + offset_points) / denominator for points in complete_points] as trial_values
+    from in_order
+    inner join intermediate.model_runs using (model_run_id)
+    inner join intermediate.score_bounds
+        using (benchmark, dataset_revision, task_id, breakdown, label)
+),
+
+final as (
+    select model_run_id, ranking_id, benchmark, dataset_revision, task_id, breakdown, label,
+        score_name,
+        -- Over the trials in their order, so that the last digits of the same
+        -- data are the same.
+        list_aggregate(trial_values, 'favg') as value,
+        -- A trial that was not sampled could still be anything.
+        (
+            (points_lower + n_responses * offset_points) / denominator
+            + (n_trials - n_responses) * lowest
+        ) / n_trials as value_lower,
+        (
+            (points_upper + n_responses * offset_points) / denominator
+            + (n_trials - n_responses) * highest
+        ) / n_trials as value_upper,
+        coalesce(len(complete_trials), 0) as n_trials_complete,
+        n_trials_complete = n_trials as is_complete,
+        n_trials, n_decided, n_met, n_judged, lowest, highest, complete_trials, trial_values
+    from scored
+)
+
+select * from final

@@ -1,0 +1,15 @@
+-- One row: a response that a model run stands on, a failed one too.
+--
+-- Every response that a model run stands on: those of its model in the trials
+-- that the model run has, failed ones too.
+--
+-- built as: view
+-- depends on: intermediate.model_runs, responses, tasks
+select model_runs.model_run_id, model_runs.judging_id, responses.response_id, responses.status,
+    responses.benchmark, responses.dataset_revision, responses.task_id, responses.trial,
+    model_runs.n_trials
+from responses
+inner join intermediate.model_runs
+    using (benchmark, dataset_revision, model, model_config_hash, vintage)
+inner join tasks using (benchmark, dataset_revision, task_id)
+where tasks.is_admitted and list_contains(model_runs.trials, responses.trial)

@@ -1,0 +1,28 @@
+-- One row: a criterion of a response in a model run, decided or not.
+--
+-- Every criterion of every response in every model run, decided or not: the
+-- ground that coverage and details stand on. A response that failed is here
+-- too: its criteria are wanted and not decided.
+--
+-- built as: view
+-- depends on: intermediate.graded_verdicts, intermediate.wanted_responses, criteria
+with final as (
+    select wanted.model_run_id, wanted.response_id, wanted.benchmark, wanted.dataset_revision,
+        wanted.task_id, wanted.trial, criteria.criterion_id,
+        coalesce(criteria.category, '(none)') as category,
+        criteria.weight, verdicts.verdict_id, verdicts.value, verdicts.cost_usd,
+        case
+            when verdicts.verdict_id is not null then verdicts.status
+            when wanted.status <> 'ok' then 'no_response'
+            else 'not_judged'
+        end as status
+    from intermediate.wanted_responses as wanted
+    inner join criteria using (benchmark, dataset_revision, task_id)
+    left join intermediate.graded_verdicts as verdicts
+        on wanted.response_id = verdicts.response_id
+            and criteria.criterion_id = verdicts.criterion_id
+            and criteria.content_hash = verdicts.criterion_hash
+            and wanted.judging_id = verdicts.judging_id
+)
+
+select * from final

@@ -1,0 +1,10 @@
+-- One row: a judging; a judge with its parameters, template, grading, rubric
+-- and judge trial.
+--
+-- built as: table
+-- depends on: intermediate.graded_verdicts
+select judging_id, judge, judge_config_hash, template_hash, grading, judge_trial,
+    any_value(rubric) as rubric,
+    bool_and(source = 'imported') as is_imported
+from intermediate.graded_verdicts
+group by judging_id, judge, judge_config_hash, template_hash, grading, judge_trial
