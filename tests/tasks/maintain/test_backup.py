@@ -1,5 +1,6 @@
 """Backup and restore: real files, a writer that goes on, damage, and kills."""
 
+import hashlib
 import json
 import shutil
 import signal
@@ -14,11 +15,14 @@ from typing import Any
 
 import pytest
 
+from tasks.bundles.stores import Folder, Store
 from tasks.config.job import Job
 from tasks.maintain.backup import backup, restore
-from tasks.rules.errors import UsageError
+from tasks.rules.errors import PipelineError, UsageError
 from tests.faults.server import FaultServer
 from tests.kit import job_on, response, rows_in
+from tests.tasks.bundles.manifests import sealed
+from tests.tasks.bundles.memory import Cut
 from tests.tasks.run.runs import judged, prepared, sampled
 from warehouse import Warehouse
 
@@ -311,3 +315,98 @@ def test_a_kill_of_a_restore_is_made_good_by_the_same_command(small: Job, folder
         assert held(small) == held(restored)
 
     assert len(places) > 4
+
+
+def hashes_in(folder: Path) -> dict[str, str]:
+    """The files that a backup brings back, by their content."""
+    found = [path for name in ("ledger", "parts") for path in sorted((folder / name).rglob("*")) if path.is_file()]
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in found}
+
+
+def n_responses(job: Job) -> int:
+    return len(rows_in(job, "from responses"))
+
+
+def test_a_store_gives_back_what_a_folder_does(small: Job, store: Store, tmp_path: Path) -> None:
+    backup(small, store)
+    backup(small, tmp_path / "folder")
+    restore(into(small, tmp_path / "from-store"), store)
+    restore(into(small, tmp_path / "from-folder"), tmp_path / "folder")
+
+    found = hashes_in(tmp_path / "from-store")
+    assert found == hashes_in(tmp_path / "from-folder")
+    assert {"ledger/calls.sqlite"} < found.keys()
+    assert 1 == n_responses(into(small, tmp_path / "from-store"))
+    assert [] == list(small.warehouse.glob(".backup*"))
+
+
+def test_an_upload_that_was_cut_off_is_no_backup_and_leaves_the_last_one_as_it_was(
+    small: Job, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cut_off(n_files: int) -> None:
+        with monkeypatch.context() as patched:
+            Cut(patched, n_files)
+            with pytest.raises(KeyboardInterrupt):
+                backup(small, store)
+
+    cut_off(3)
+    with pytest.raises(PipelineError, match=r"is not a complete backup, backup\.json is missing"):
+        restore(into(small, tmp_path / "restored"), store)
+    backup(small, store)
+    add_part(small, "t2")
+    cut_off(2)
+
+    restore(into(small, tmp_path / "restored"), store)
+    assert 1 == n_responses(into(small, tmp_path / "restored"))
+
+
+@pytest.mark.slow
+def test_a_damaged_copy_is_refused_before_anything_is_restored_and_renewed_by_verify(
+    small: Job, store: Store, tmp_path: Path
+) -> None:
+    backup(small, store)
+    name = next(name for name in store.files() if "parts/responses" in name)
+    content = store.read(name) or b""
+    store.write(name, content[:-1] + b"?")
+    with pytest.raises(PipelineError, match="missing, or not what was written"):
+        restore(into(small, tmp_path / "restored"), store)
+    assert not list((tmp_path / "restored").rglob("*.parquet"))
+
+    assert 0 == backup(small, store).rows
+    assert 1 == backup(small, store, must_verify=True).rows
+    assert content == store.read(name)
+    store.remove([name])
+    with pytest.raises(PipelineError, match="missing, or not what was written"):
+        restore(into(small, tmp_path / "restored"), store)
+
+
+@pytest.mark.parametrize("has_hash", [True, False])
+def test_a_backup_of_november_is_restored_and_renewed(has_hash: bool, small: Job, tmp_path: Path) -> None:
+    backup(small, tmp_path / "backup")
+    record = tmp_path / "backup" / "backup.json"
+    document = json.loads(record.read_bytes())
+    files = [
+        {"path": each["name"].removeprefix("files/").removesuffix(f".{each['sha256'][:16]}"),
+         "stored_as": each["name"], "n_bytes": each["n_bytes"], "sha256": each["sha256"]}
+        for each in document["files"]
+    ]  # fmt: skip
+    older = {"format": "prbench-backup", "version": 1, "made_at": document["made_at"], "files": files}
+    record.write_bytes(sealed(older) if has_hash else json.dumps(older).encode())
+    restore(into(small, tmp_path / "restored"), tmp_path / "backup")
+
+    assert 1 == n_responses(into(small, tmp_path / "restored"))
+    assert 0 == backup(small, tmp_path / "backup").rows
+    assert 2 == json.loads(record.read_bytes())["version"]
+
+
+def test_a_place_that_holds_something_else_or_lies_in_the_warehouse_is_left_as_it_is(
+    small: Job, store: Store, tmp_path: Path
+) -> None:
+    store.write("notes.txt", b"mine")
+    Folder(tmp_path / "mine").write("notes.txt", b"mine")
+    for place in (store, tmp_path / "mine"):
+        with pytest.raises(UsageError, match="holds files that are not a backup; name an empty place"):
+            backup(small, place)
+    assert {"notes.txt": 4} == store.files() == Folder(tmp_path / "mine").files()
+    with pytest.raises(UsageError, match="is inside the warehouse"):
+        backup(small, small.warehouse / "backup")

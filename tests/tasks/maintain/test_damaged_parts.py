@@ -194,36 +194,6 @@ def test_imported_rows_are_restored_and_listed_by_their_import_where_they_cannot
     assert 0 == run(job, lambda: aggregate(job)).exit_code
 
 
-def test_a_truncated_database_is_built_anew_and_said_in_one_line(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
-    before, database = stored(job), Warehouse(job.warehouse).database
-    content = database.read_bytes()
-    for n_bytes in (len(content) - 262_144, len(content) // 2, 12_288, 0):
-        database.write_bytes(content[:n_bytes])
-        capsys.readouterr()
-        assert 0 == run(job, lambda: aggregate(job)).exit_code
-        assert f"{database}: was damaged; it is rebuilt from the parts\n" == capsys.readouterr().err
-        assert before == stored(job)
-
-
-READING = [["leaderboard"], ["sql", "select * from verdicts"], ["status"], ["diff", "a", "a"], ["plan"]]
-
-
-@pytest.mark.parametrize("arguments", READING)
-def test_commands_that_read_a_damaged_database_say_in_one_line_what_to_do(
-    job: Job, arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    database = Warehouse(job.warehouse).database
-    content = bytearray(database.read_bytes())
-    for block in range(12_288, len(content), 262_144):
-        content[block + 9_000] ^= 1
-    database.write_bytes(content)
-
-    assert 1 == main([*arguments, "--warehouse", str(job.warehouse)])
-    err = capsys.readouterr().err
-    assert 1 == len(err.splitlines())
-    assert "prbench.duckdb: is damaged; `prbench aggregate` rebuilds it" in err
-
-
 def test_doctor_verifies_parts_and_database_and_ends_with_3(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["doctor", "--warehouse", str(job.warehouse)]
     assert 0 == main(arguments)
