@@ -16,18 +16,8 @@ from tasks.dataset.rows import parquet_batches
 from tasks.rules.errors import UsageError, disk_errors
 from tasks.rules.text.numbers import counted
 from tasks.run.writing import StageReport
-from warehouse import (
-    COLUMNS,
-    DECIDED_STATUSES,
-    TABLES,
-    Reader,
-    Table,
-    Warehouse,
-    content_of,
-    is_removed,
-    quoted,
-    rests_on_response,
-)
+from warehouse import COLUMNS, DECIDED_STATUSES, TABLES, Reader, Table, Warehouse, content_of, quoted
+from warehouse.rows import is_removed, rests_on_response
 
 NOT_EXPORTED = ("retractions", "removals")
 """Retractions and removals are not exported: each warehouse decides on its own."""

@@ -50,7 +50,7 @@ def import_reviews(
         read.append((batch, list(known.reviews.values())[n_there:], n_rows, notes))
     reports = []
     for batch, new, n_rows, notes in read:
-        report = files.store(job, {"expert_reviews": new}, {"expert_reviews": n_rows}, batch, called="reviews")
+        report = files.store(job, batch, {"expert_reviews": new}, n_rows, called="reviews")
         report.notes += notes
         reports.append(report)
     return reports

@@ -59,19 +59,15 @@ def import_verdicts(
     given = list(files.in_known_shape(benchmark, rows_of_file))
     decided = [each for each in given if not skip_empty or _stated(each[1])]
     with Warehouse(job.warehouse).reader() as reader:
-        criteria, stored = Criteria(job, reader), stored_verdicts(reader)
+        criteria, cells = Criteria(job, reader), files.Cells("verdicts", files.stored_cells(reader, "verdicts"), batch)
         answers = Answers(job, reader, (row for _, row in decided))
         placed = list(files.of_what_is_here(decided, lambda each: criteria.of(*each), skip_unknown=skip_unknown))
         rows: dict[str, Row] = {}
         of_sheet: set[str] = set()
         for (where, row), wording in placed:
-            of_answer = key | answers.of(where, row, wording.task_id)
-            made = _verdict_row(job, benchmark, batch, where, row, of_answer, wording)
-            identity = made["verdict_id"]
-            for known in filter(None, (stored.get(identity), rows.get(identity))):
-                about = f"judge {made['judge']}, value {known['value']:g}, {files.origin_of(known, batch)}"
-                files.refuse_conflict(where, "verdict", made["value"], known["value"], about)
-            rows[identity] = made
+            answer = key | answers.of(where, row, wording.task_id)
+            made = _verdict_row(job, benchmark, batch, where, row, answer, wording)
+            rows[identity := made["verdict_id"]] = cells.put(where, made)
             if is_random_sample or SHEET_COLUMN in row:
                 of_sheet.add(identity)
         people = _people_in_drawn_rows(job, reader, batch, rows.values())
@@ -81,19 +77,12 @@ def import_verdicts(
         row["may_hide_failures"] = False  # no call of a person fails
     for name, new in labels.items():
         Warehouse(job.warehouse).write(name, new)
-    new_rows = [row for identity, row in rows.items() if identity not in stored]
-    report = files.store(job, {"verdicts": new_rows}, {"verdicts": len(rows)}, batch)
+    report = files.store(job, batch, {"verdicts": cells.new.values()}, len(cells.given))
     if skip_empty:
         report.notes.append(f"{len(given) - len(decided)} rows without a decision skipped")
     if skip_unknown:
         report.notes.append(f"{len(decided) - len(placed)} rows skipped whose task or criterion is not in the data set")
     return report
-
-
-def stored_verdicts(reader: Reader) -> dict[str, Row]:
-    """Imported verdicts by id: value and batch."""
-    rows = reader.select("verdicts", "verdict_id, value, import_batch", order="verdict_id", source="imported")
-    return {row["verdict_id"]: row for row in rows}
 
 
 def _verdict_row(

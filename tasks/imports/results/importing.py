@@ -17,11 +17,11 @@ from tasks.benchmarks.base import Benchmark
 from tasks.benchmarks.rows import as_text
 from tasks.config.job import Job
 from tasks.imports.criteria import Criteria, Wording
-from tasks.imports.files import ImportRefused, NotHere, key_of, origin_of, refuse_conflict, store
-from tasks.imports.responses import answered, response_cell, stored_responses
+from tasks.imports.files import Cells, ImportRefused, NotHere, key_of, store, stored_cells
+from tasks.imports.responses import answered, response_cell
 from tasks.imports.results.formats import AUTO, format_of
 from tasks.imports.results.records import Answer, Decision, Grading, Log, Source
-from tasks.imports.verdicts import stored_verdicts, verdict_cell
+from tasks.imports.verdicts import verdict_cell
 from tasks.llm.replies import EMPTY, PROVIDER_ERROR
 from tasks.rules.conversation import Message, build_messages
 from tasks.rules.errors import UsageError
@@ -58,17 +58,11 @@ class Scored(NamedTuple):
 
 @dataclass
 class Made:
-    """The new rows of a log by table and id, and what could not be made into one.
-
-    `known` are the rows by table and id that are stored or of earlier logs, to which the new ones are added; `given`
-    the ids of all rows that the log has.
-    """
+    """The rows of a log by table, and what could not be made into one."""
 
     batch: str
     log: Log
-    known: Mapping[str, dict[str, Row]]
-    rows: dict[str, dict[str, Row]] = field(default_factory=lambda: {table: {} for table in _TABLES})
-    given: dict[str, set[str]] = field(default_factory=lambda: {table: set() for table in _TABLES})
+    cells: Mapping[str, Cells]
     unfit: list[str] = field(default_factory=list)
     scored: list[Scored] = field(default_factory=list)
     n_found: Counter[str] = field(default_factory=Counter)
@@ -88,32 +82,8 @@ class Made:
         if self.unfit and not skip_unknown:
             more = f", and {len(self.unfit) - 1} more of {path}" if len(self.unfit) > 1 else ""
             raise ImportRefused(f"{self.unfit[0]}{more} (--skip-unknown skips such rows)")
-        if not self.given["responses"]:
+        if not self.cells["responses"].given:
             raise ImportRefused(f"{path}: has no answer on this data set; check --benchmark and what is ingested")
-
-    def put(self, table: str, where: str, identity: str, row: Row) -> None:
-        """Put a row in its place, unless one that says the same is there; a decision takes the place of a failure.
-
-        One by a tool that may store a failure as a decision does not: there the call is known to have failed.
-
-        Raises:
-            ImportRefused: something else is in its place.
-        """
-        column, kept = _TABLES[table], self.rows[table]
-        self.given[table].add(identity)
-        before = self.known[table].get(identity)
-        if before is not None:
-            if row[column] is None:
-                return
-            judge = f", judge {row['judge']}" if "judge" in row else ""
-            about = f"model {row['model']}, trial {row['trial']}{judge}, {origin_of(before, self.batch)}"
-            refuse_conflict(where, table.removesuffix("s"), row[column], before[column], about)
-            if before[column] is None and row.get("may_hide_failures"):
-                self.n_found["known failure"] += 1
-                return
-            if before[column] is not None and identity not in kept:
-                return
-        kept[identity] = self.known[table][identity] = row
 
 
 def import_results(
@@ -133,7 +103,7 @@ def import_results(
     benchmark, key = load_benchmark(job.settings.benchmark), key_of(job)
     with Warehouse(job.warehouse).reader() as reader:
         tasks, criteria = Tasks(reader, key), Criteria(job, reader)
-        known = {"responses": stored_responses(reader), "verdicts": stored_verdicts(reader)}
+        known = {table: stored_cells(reader, table) for table in _TABLES}
     logs: list[Made] = []
     for source in map(Source, files):
         try:
@@ -141,7 +111,8 @@ def import_results(
         except ValueError as error:
             raise ImportRefused(f"{source.path}: cannot be read ({one_line(str(error))}); correct it") from error
         refuse_labels(source.path, log, model, judge)
-        made = Made(source.batch_with(model, judge), log, known)
+        batch = source.batch_with(model, judge)
+        made = Made(batch, log, {table: Cells(table, rows, batch) for table, rows in known.items()})
         made_of(job, key, made, tasks, criteria, model=model, judge=judge)
         made.refuse_unfit(source.path, skip_unknown=skip_unknown)
         logs.append(made)
@@ -155,10 +126,10 @@ def import_results(
 
 def _stored(job: Job, made: Made) -> StageReport:
     """Write the new rows, and report what was brought in: two tables and one batch, which can be retracted."""
-    tables = {table: list(rows.values()) for table, rows in made.rows.items()}
-    report = store(job, tables, {table: len(ids) for table, ids in made.given.items()}, made.batch)
+    tables = {table: cells.new.values() for table, cells in made.cells.items()}
+    report = store(job, made.batch, tables, sum(len(cells.given) for cells in made.cells.values()))
     report.notes[0] = f"{report.notes[0]}, from {made.log.title}"
-    for table, column in (("responses", "text"), ("verdicts", "value")):
+    for table, column in _TABLES.items():
         failed = Counter(row["status"] for row in tables[table] if row[column] is None)
         if failed:
             report.notes.append(f"failed {table}: {', '.join(f'{n} {status}' for status, n in sorted(failed.items()))}")
@@ -173,13 +144,14 @@ def _notes(job: Job, benchmark: Benchmark, made: Made) -> Iterator[str]:
     if True in hidden:
         yield f"{made.log.title} may store a failed judge call as a decision, so its verdicts are marked"
     found = made.n_found
-    for what, said in (
-        ("known failure", "decisions left out, since the call is known to have failed and they may hide that"),
-        ("on no response", "grades of failed responses left out"),
-        ("other weight", "weights in the log differ from those of this revision"),
-    ):
-        if found[what]:
-            yield f"{found[what]} {said}"
+    for n, said in (
+        (made.cells["verdicts"].n_hidden,
+         "decisions left out, since the call is known to have failed and they may hide that"),
+        (found["on no response"], "grades of failed responses left out"),
+        (found["other weight"], "weights in the log differ from those of this revision"),
+    ):  # fmt: skip
+        if n:
+            yield f"{n} {said}"
     if n_bare := found["no criteria"]:
         said = "answer has a score" if n_bare == 1 else "answers have scores"
         yield f"{n_bare} {said} but no criteria that can be read; {_STYLES}"
@@ -446,7 +418,7 @@ def made_of(
         label = _label(model, _MODEL, answer.model)
         cell = response_cell(job, key, known.task_id, known.conversation, label, answer.trial or 1, job.vintage)
         response = cell | _present(answer.usage, cell) | _said(answer, text) | {"import_batch": made.batch}
-        made.put("responses", answer.where, response["response_id"], response)
+        made.cells["responses"].put(answer.where, response)
         is_read = [
             _add_grading(
                 made, job, answer, grading, response, _label(judge, _JUDGE, grading.judge) or IMPORTED, criteria
@@ -496,5 +468,5 @@ def _add_grading(
             "explanation": as_text(decision.explanation),
             "error": one_line(decision.error) if value is None and decision.error else None,
         }  # fmt: skip
-        made.put("verdicts", answer.where, row["verdict_id"], row | _present(decision.usage, cell))
+        made.cells["verdicts"].put(answer.where, row | _present(decision.usage, cell))
     return True

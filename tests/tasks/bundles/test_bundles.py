@@ -12,17 +12,8 @@ from typing import Any
 import pytest
 
 from flows.cli.main import main
-from tasks.bundles.bundle import (
-    KINDS,
-    Damaged,
-    fetch_bundle,
-    file_at,
-    manifest_of,
-    parse_manifest,
-    read_bundle,
-    verify_bundle,
-    write_bundle,
-)
+from tasks.bundles import bundle as bundles
+from tasks.bundles.bundle import KINDS, Damaged, file_at, manifest_of, parse_manifest, read_bundle
 from tasks.bundles.stores import Folder, Store, place
 from tasks.rules.errors import PipelineError, UsageError
 from tests.kit import one_line
@@ -62,7 +53,7 @@ def source(tmp_path: Path) -> Path:
 
 
 def written(source: Path, there: Folder | Store, kind: str) -> Any:
-    return write_bundle(there, kind, {file_at(source / name, name): source / name for name in CONTENT}, META)
+    return bundles.write_bundle(there, kind, {file_at(source / name, name): source / name for name in CONTENT}, META)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -73,8 +64,8 @@ def test_a_bundle_comes_back_from_every_place_as_it_was_written(
 
     assert made == read_bundle(there, *KINDS) == read_bundle(there, kind)
     assert (kind, META, sum(map(len, CONTENT.values()))) == (made.kind, made.meta, made.n_bytes)
-    verify_bundle(there, made)
-    fetch_bundle(there, made, {name: tmp_path / "fetched" / name for name in CONTENT}, is_quiet=True)
+    bundles.verify_bundle(there, made)
+    bundles.fetch_bundle(there, made, {name: tmp_path / "fetched" / name for name in CONTENT}, is_quiet=True)
     assert CONTENT == {name: (tmp_path / "fetched" / name).read_bytes() for name in CONTENT}
     assert {*CONTENT, manifest_of(kind)} == there.files().keys()
 
@@ -83,8 +74,10 @@ def test_a_bundle_comes_back_from_every_place_as_it_was_written(
         if content:
             there.write("a.parquet", content)
         for look in (
-            lambda: verify_bundle(there, made),
-            lambda: fetch_bundle(there, made, {name: tmp_path / "again" / name for name in CONTENT}, is_quiet=True),
+            lambda: bundles.verify_bundle(there, made),
+            lambda: bundles.fetch_bundle(
+                there, made, {name: tmp_path / "again" / name for name in CONTENT}, is_quiet=True
+            ),
         ):
             with pytest.raises(Damaged, match=one_line("a.parquet: missing, or not what was written")):
                 look()

@@ -21,17 +21,9 @@ from tasks.config.job import Job
 from tasks.exports.tables import export_tables
 from tasks.rules.errors import PipelineError, UsageError
 from tests.kit import one_line, write_jsonl
+from tests.tasks.certify import conftest as made
 from tests.tasks.certify.checker import Figures, check, check_ids, read
-from tests.tasks.certify.conftest import (
-    ANSWERS,
-    RESEARCH_RESAMPLES,
-    SAMPLE,
-    Members,
-    forged,
-    members_of,
-    with_row,
-    zipped,
-)
+from tests.tasks.certify.conftest import ANSWERS, Members, forged, members_of, with_row
 
 
 def test_all_figures_of_a_certificate_are_recomputed_and_equal(certificate: Path) -> None:
@@ -95,8 +87,8 @@ def test_a_changed_verdict_shows_in_exactly_the_figures_that_rest_on_it(research
     found = verify(other)
 
     # The checker recomputes them by itself.
-    _, wrong = check(other, resamples=RESEARCH_RESAMPLES)
-    figures = Figures(*read(other), RESEARCH_RESAMPLES)
+    _, wrong = check(other, resamples=made.RESEARCH_RESAMPLES)
+    figures = Figures(*read(other), made.RESEARCH_RESAMPLES)
     checked = {each[2] for each in wrong} | {"mean_score", "rank", "coverage", "n_tasks"}
     ours = {(each.leaderboard, figures.about(each.row), each.column) for each in found.differences
             if each.leaderboard != "severity_leaderboard" and each.column in checked}  # fmt: skip
@@ -287,7 +279,7 @@ def test_what_is_no_certificate_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is not a file; check the path"):
         verify(tmp_path / "nosuch.zip")
     with pytest.raises(Damaged, match="cannot be read as a certificate"):
-        verify(zipped({"a": b"b"}, tmp_path / "other.zip"))
+        verify(made.zipped({"a": b"b"}, tmp_path / "other.zip"))
 
 
 @pytest.mark.slow
@@ -317,7 +309,7 @@ def checked(certificate: Path, *texts: Path) -> Texts:
 
 
 def test_a_data_set_and_responses_match(certificate: Path) -> None:
-    found = checked(certificate, SAMPLE, ANSWERS)
+    found = checked(certificate, made.SAMPLE, ANSWERS)
 
     assert EVERYTHING == found.n_checked == found.n_certified
     assert ([], [], 0) == (found.differing, found.missing, found.n_others)
@@ -350,9 +342,9 @@ def _response(rows: Rows) -> None:
 
 
 @pytest.mark.parametrize(("source", "change", "said"), [
-    (SAMPLE, _prompt, "row 1: conversation of task sample-fin-1 is not what is certified"),
-    (SAMPLE, _title, "row 1: criterion 2 of task sample-fin-1 is not what is certified"),
-    (SAMPLE, _weight, "row 1: criterion 2 of task sample-fin-1 is not what is certified"),
+    (made.SAMPLE, _prompt, "row 1: conversation of task sample-fin-1 is not what is certified"),
+    (made.SAMPLE, _title, "row 1: criterion 2 of task sample-fin-1 is not what is certified"),
+    (made.SAMPLE, _weight, "row 1: criterion 2 of task sample-fin-1 is not what is certified"),
     (ANSWERS, _response, "(trial 1, vintage base) is not what is certified"),
 ])  # fmt: skip
 def test_one_text_or_weight_that_was_changed_is_the_one_that_is_listed(

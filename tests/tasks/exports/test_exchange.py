@@ -21,21 +21,8 @@ from tasks.exports.publishing import publish
 from tasks.exports.tables import export_tables
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
-from tests.kit import (
-    admitted,
-    at,
-    criterion,
-    good_row,
-    imported,
-    job_on,
-    one_line,
-    response,
-    row,
-    rows_in,
-    verdict,
-    write_jsonl,
-    written,
-)
+from tests import kit
+from tests.kit import admitted, criterion, imported, job_on, one_line, response, row, rows_in, verdict, written
 from tests.tasks.aggregate.scores_oracle import random_world
 from tests.tasks.bundles.manifests import sealed
 from tests.tasks.bundles.memory import Cut
@@ -121,7 +108,7 @@ def test_what_an_export_of_november_holds_of_measures_is_left_out_without_a_warn
 
 @pytest.mark.slow
 def test_tasks_without_their_canary_are_as_usable_and_ingesting_brings_it_back(tmp_path: Path) -> None:
-    source = write_jsonl(tmp_path / "finance.jsonl", [good_row("t1", canary="secret")])
+    source = kit.write_jsonl(tmp_path / "finance.jsonl", [kit.good_row("t1", canary="secret")])
     here, there = job_on(source, tmp_path / "here"), job_on(source, tmp_path / "there")
     ingest(here)
     export_tables(here, tmp_path / "exported")
@@ -216,8 +203,8 @@ def test_rows_that_are_here_stay_but_a_decided_one_takes_the_place_of_a_failed_o
 
 @pytest.mark.slow
 def test_checks_of_a_revision_that_was_checked_here_stay_as_they_are(tmp_path: Path) -> None:
-    refusal = row("refusals", task_id="t1", check_name="any", severity="quarantine", created_at=at(9))
-    checks = [{**admitted([])["checks"][0], "run_id": "later", "created_at": at(9)}]
+    refusal = row("refusals", task_id="t1", check_name="any", severity="quarantine", created_at=kit.at(9))
+    checks = [{**admitted([])["checks"][0], "run_id": "later", "created_at": kit.at(9)}]
     here, other = warehouse_with(tmp_path / "a"), warehouse_with(tmp_path / "b", checks=checks, refusals=[refusal])
     export_tables(other, tmp_path / "exported")
     imported(here, tmp_path / "exported")

@@ -23,19 +23,8 @@ from tasks.imports.pdf import lines_of, markdown_of
 from tasks.imports.pdf import to_markdown as pdf_to_markdown
 from tasks.rules.errors import UsageError
 from tests.kit import one_line
-from tests.tasks.imports.made_documents import (
-    add_formula,
-    add_link,
-    body,
-    canvas,
-    heading,
-    points,
-    table,
-    write_docx,
-    write_locked_pdf,
-    write_pdf,
-    write_scan,
-)
+from tests.tasks.imports import made_documents as made
+from tests.tasks.imports.made_documents import body, heading, table, write_docx, write_pdf
 
 ENCODINGS = {"utf-16": "not UTF-8", "utf-16-le": "NUL", "latin-1": "at byte 3"}
 
@@ -125,7 +114,7 @@ def test_a_link_keeps_its_address_and_a_picture_its_description(tmp_path: Path) 
     picture = io.BytesIO()
     Image.new("RGB", (200, 200), "red").save(picture, "PNG")
     document = Document()
-    add_link(document.add_paragraph("See "), "the source", "https://example.org/a")
+    made.add_link(document.add_paragraph("See "), "the source", "https://example.org/a")
     for description in ("Prices\nby year", ""):
         document.add_picture(picture)
         document.inline_shapes[-1]._inline.docPr.set("descr", description)
@@ -137,7 +126,7 @@ def test_a_link_keeps_its_address_and_a_picture_its_description(tmp_path: Path) 
 
 def test_formulas_that_are_left_out_are_told_and_a_document_without_text_is_empty(tmp_path: Path) -> None:
     document = Document()
-    add_formula(document.add_paragraph("It is "), "a+b")
+    made.add_formula(document.add_paragraph("It is "), "a+b")
     document.save(str(tmp_path / "x.docx"))
     found = docx_to_markdown(tmp_path / "x.docx")
 
@@ -211,7 +200,13 @@ def words_of(text: str) -> list[str]:
 
 
 def test_pages_come_in_order_with_headings_lists_and_tables(tmp_path: Path) -> None:
-    parts = [heading("The title", 1), body("Opening words."), heading("First part"), body("One."), points("a", "b c")]
+    parts = [
+        heading("The title", 1),
+        body("Opening words."),
+        heading("First part"),
+        body("One."),
+        made.points("a", "b c"),
+    ]
     parts += [PageBreak(), heading("Second part"), table(RATES), body("Closing words.")]
     expected = [
         "# The title", "Opening words.", "## First part", "One.", "- a\n- b c", "## Second part",
@@ -266,9 +261,9 @@ def test_a_long_report_arrives_whole(tmp_path: Path) -> None:
 
 
 def test_a_page_of_pictures_has_no_text_and_one_that_is_a_drawing_is_not_searched_for_tables(tmp_path: Path) -> None:
-    found = pdf_to_markdown(write_scan(tmp_path / "x.pdf"))
+    found = pdf_to_markdown(made.write_scan(tmp_path / "x.pdf"))
     assert ("", 1, 1) == (found.text, found.n_pages, found.n_pages_without_text)
-    page = canvas(tmp_path / "y.pdf")
+    page = made.canvas(tmp_path / "y.pdf")
     for n in range(3_500):
         page.line(n % 500, n // 10, n % 500 + 40, n // 10 + (n % 3) * 0.1)
     page.drawString(72, 700, "A chart.")
@@ -285,7 +280,7 @@ def _broken_stream(content: bytes) -> bytes:
 
 
 def _two_pages(file: Path) -> Path:
-    page = canvas(file, pageCompression=1)
+    page = made.canvas(file, pageCompression=1)
     for number in (1, 2):
         page.drawString(72, 700, f"Page {number} says something that one can read.")
         page.showPage()
@@ -321,9 +316,9 @@ def test_a_damaged_or_locked_file_is_refused_and_not_taken_in_part(tmp_path: Pat
 
 
 def test_what_only_its_owner_may_change_is_read_and_a_locked_file_is_refused(tmp_path: Path) -> None:
-    assert "Behind a lock.\n" == pdf_to_markdown(write_locked_pdf(tmp_path / "x.pdf", password="")).text
+    assert "Behind a lock.\n" == pdf_to_markdown(made.write_locked_pdf(tmp_path / "x.pdf", password="")).text
     with pytest.raises(DocumentRefused, match="protected by a password"):
-        pdf_to_markdown(write_locked_pdf(tmp_path / "x.pdf", password="secret"))
+        pdf_to_markdown(made.write_locked_pdf(tmp_path / "x.pdf", password="secret"))
 
 
 def test_a_font_that_does_not_tell_its_letters_is_refused(tmp_path: Path) -> None:

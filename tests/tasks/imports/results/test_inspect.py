@@ -518,7 +518,7 @@ def test_another_verdict_in_the_place_of_a_stored_one_is_refused(job: Job, tmp_p
         grades[0] = "false" if grades[0] == "true" else "true"
 
     line = refused(job, [edited(file, flip)])
-    assert "a different verdict already exists (model thorough, trial 1, judge strict, import batch " in line
+    assert "a different verdict already exists (judge strict, value 1, import batch " in line
 
 
 def test_logs_of_another_benchmark_are_refused(health_data: Job, tmp_path: Path) -> None:
