@@ -12,8 +12,7 @@ import pytest
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from flows.work import has_work
-from tests.faults.answers import Answer
-from tests.faults.content import Request, criterion_of, prompt_of
+from tests.faults.answers import Answer, Request, criterion_of, prompt_of
 from tests.faults.server import FaultServer
 from tests.flows.conftest import Command
 from tests.kit import good_row, write_jsonl
