@@ -1,7 +1,9 @@
 """The samples, ingested once and copied for each test; the logs that harnesses wrote."""
 
+import json
 import shutil
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,6 +84,15 @@ def unpacked(name: str, folder: Path) -> Path:
     with zipfile.ZipFile(LOGS / f"{name}.zip") as packed:
         packed.extractall(folder / name)
     return folder / name
+
+
+def brief_log(path: Path, edit: Callable[[dict[str, Any]], object]) -> Path:
+    """A log of Inspect in which each sample is edited."""
+    document = json.loads((LOGS / "brief.json").read_text(encoding="utf-8"))
+    for sample in document["samples"]:
+        edit(sample)
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
 
 
 def notes_of(reports: Any) -> str:

@@ -23,7 +23,7 @@ from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError
 from tests.kit import job_on, rows_in, write_jsonl
 from tests.tasks.exports.inspected import documents_of
-from tests.tasks.imports.results.conftest import LOGS, SideBySide, notes_of, unpacked
+from tests.tasks.imports.results.conftest import LOGS, SideBySide, brief_log, notes_of, unpacked
 from tests.tasks.imports.results.made_files import example, m42, published, simple_evals, simple_evals_html
 from tests.tasks.imports.results.workload import UNREADABLE, rows, titles_of, true_score, weights_of
 
@@ -71,6 +71,19 @@ CUSTOMS: dict[str, tuple[dict[str, Any], list[tuple[str | None, float | None]], 
          "  Invalid grading response format: x"},
         [("Two\n\nparagraphs.", 0.0), ("One.", None)], True,
     ),
+    "words and states beside a decision": (
+        {"metadata": {"criteria": [
+            {"criterion": "1", "verdict": "NOT MET"}, {"criterion": "2", "verdict": "MET"},
+            {"criterion": "3", "status": "ok", "score": 1}, {"criterion": "4", "verdict": "not_met"},
+        ]}},
+        [("1", 0.0), ("2", 1.0), ("3", 1.0), ("4", 0.0)], None,
+    ),
+    "a met criterion without a reason, of a tool that hides failures": (
+        {"metadata": {"detailed_results": [
+            {"criterion": "1", "points": 5, "met": True, "explanation": "No explanation provided", "tags": []},
+        ]}},
+        [("1", 1.0)], True,
+    ),
     "a score alone": ({"value": 0.5, "explanation": "Well done.", "metadata": {"points": 3}}, [], None),
 }  # fmt: skip
 
@@ -90,34 +103,21 @@ def test_decisions_are_found_in_each_custom(case: str) -> None:
 
 def test_grades_by_place_are_of_the_rubric_in_its_order_and_may_hide_failures(job: Job, tmp_path: Path) -> None:
     """As a scorer of another package stores them: grades and weights, and nothing that names a criterion."""
-    document = json.loads((LOGS / "brief.json").read_text(encoding="utf-8"))
-    for sample in document["samples"]:
+
+    def by_place(sample: dict[str, Any]) -> None:
         sample["metadata"] = {"task": sample["id"]}
         for score in sample["scores"].values():
             items = score["metadata"]["criteria"]
-            score["metadata"] = {
-                "grades": ["true" if item["criteria_met"] else "false" for item in items],
-                "weights": [item["weight"] for item in items],
-            }
-    (tmp_path / "x.json").write_text(json.dumps(document), encoding="utf-8")
-    import_results(job, [tmp_path / "x.json"])
+            grades = ["true" if item["criteria_met"] else "false" for item in items]
+            score["metadata"] = {"grades": grades, "weights": [item["weight"] for item in items]}
+
+    import_results(job, [brief_log(tmp_path / "x.json", by_place)])
 
     found = rows_in(job, "select distinct task_id, value from scores where score_name = 'score' and value is not null")
     scores = {row["task"]: true_score("brief", row) for row in rows()}
     true = {task: pytest.approx(score) for task, score in scores.items() if score is not None}
     assert true == {row["task_id"]: row["value"] for row in found}
     assert [{"hides": True}] == rows_in(job, "select distinct may_hide_failures as hides from verdicts")
-
-
-def test_a_log_without_criteria_brings_responses_alone(job: Job, tmp_path: Path) -> None:
-    document = json.loads((LOGS / "brief.json").read_text(encoding="utf-8"))
-    for sample in document["samples"]:
-        for score in sample["scores"].values():
-            score["metadata"] = {}
-    (tmp_path / "x.json").write_text(json.dumps(document), encoding="utf-8")
-
-    (report, *_) = import_results(job, [tmp_path / "x.json"])
-    assert "6 responses and 0 verdicts imported" in report.notes[0]
 
 
 def test_a_log_of_a_run_that_did_not_end_is_read_and_says_so(job: Job, tmp_path: Path) -> None:
@@ -212,51 +212,17 @@ def test_what_is_no_decision_is_a_failure_with_its_cause(case: str) -> None:
     assert may_hide is hides
 
 
-def test_words_and_states_beside_a_decision_are_read() -> None:
-    items = [
-        {"criterion": "One.", "verdict": "NOT MET"}, {"criterion": "Two.", "verdict": "MET"},
-        {"criterion": "Three.", "status": "ok", "score": 1}, {"criterion": "Four.", "verdict": "not_met"},
-    ]  # fmt: skip
-
-    found = decisions_of({"metadata": {"criteria": items}}, {})
-    assert found is not None
-    assert [0.0, 1.0, 1.0, 0.0] == [each.value for each in found[0]]
-    assert found[1] is None
-
-
-def test_a_met_criterion_without_a_reason_is_a_decision_of_a_tool_that_hides_failures() -> None:
-    items = [{"criterion": "One.", "points": 5, "met": True, "explanation": "No explanation provided", "tags": []}]
-
-    found = decisions_of({"metadata": {"detailed_results": items}}, {})
-    assert found is not None
-    assert ([1.0], True) == ([each.value for each in found[0]], found[1])
-
-
-def _edited(path: Path, edit: Any) -> Path:
-    document = json.loads((LOGS / "brief.json").read_text(encoding="utf-8"))
-    for sample in document["samples"]:
-        edit(sample)
-    path.write_text(json.dumps(document), encoding="utf-8")
-    return path
-
-
-def _without_criteria(sample: dict[str, Any]) -> None:
-    for score in sample["scores"].values():
-        score["metadata"] = {}
-
-
-def test_scores_without_criteria_are_counted(job: Job, tmp_path: Path) -> None:
-    said = notes_of(import_results(job, [_edited(tmp_path / "x.json", _without_criteria)]))
-    assert "4 answers have scores but no criteria that can be read; read are a list of objects" in said
-
-
-def test_flags_that_name_no_criterion_are_no_criteria(job: Job, tmp_path: Path) -> None:
-    def flagged(sample: dict[str, Any]) -> None:
+@pytest.mark.parametrize("metadata", [{}, {"is_cached": True, "checks": {"is_long": False}}])
+def test_a_log_without_criteria_brings_responses_alone_and_its_scores_are_counted(
+    metadata: dict[str, Any], job: Job, tmp_path: Path
+) -> None:
+    def bare(sample: dict[str, Any]) -> None:
         for score in sample["scores"].values():
-            score["metadata"] = {"is_cached": True, "checks": {"is_long": False}}
+            score["metadata"] = metadata
 
-    said = notes_of(import_results(job, [_edited(tmp_path / "x.json", flagged)]))
-    assert "4 answers have scores but no criteria that can be read" in said
+    said = notes_of(import_results(job, [brief_log(tmp_path / "x.json", bare)]))
+    assert "6 responses and 0 verdicts imported" in said
+    assert "4 answers have scores but no criteria that can be read; read are a list of objects" in said
     assert "in the log" not in said
 
 
@@ -267,7 +233,7 @@ def test_an_answer_that_was_stopped_at_a_limit_is_a_failure(job: Job, tmp_path: 
         if sample["id"] == "sample-fin-2":
             sample["limit"] = {"type": kind, "limit": 10.0, "reason": "Exceeded.\nBy 8."}
 
-    import_results(job, [_edited(tmp_path / "x.json", limited)])
+    import_results(job, [brief_log(tmp_path / "x.json", limited)])
     found = rows_in(job, "select distinct status, text, error from responses where task_id = 'sample-fin-2'")
     assert [(status, None, f"stopped at the {kind} limit: Exceeded. By 8.")] == [tuple(row.values()) for row in found]
 
@@ -394,7 +360,12 @@ def test_an_impossible_trial_or_judging_is_always_refused(finance: Job, tmp_path
     def of_config(document: dict[str, Any]) -> None:
         document["config"]["trial_number"] = number
 
+    def of_name(document: dict[str, Any]) -> None:
+        del document["config"]["trial_number"]
+
     shutil.copy(LOGS / "brief.json", tmp_path / "x.json")
+    file = edited(published(tmp_path / "p_trial_1000000000_x.json"), of_name)
+    assert "`trial_number` is '1000000000'" in refused(finance, [file])
     said = f"is {number!r}; it is a whole number from "
     line = refused(finance, [edited(tmp_path / "x.json", of_sample)])
     assert f"x.json: sample sample-fin-2, epoch {number}: `epoch` {said}1 to 10000" in line
@@ -405,14 +376,6 @@ def test_an_impossible_trial_or_judging_is_always_refused(finance: Job, tmp_path
         changed = re.sub(rf'"{name}": \d+', f'"{name}": {json.dumps(number)}', file.read_text(encoding="utf-8"))
         file.write_text(changed, encoding="utf-8")
         assert f"brief, prbench_finance, index 0: `{name}` {said}0 to 9999" in refused(finance, [folder])
-
-
-def test_a_trial_in_a_files_name_that_cannot_be_is_refused(finance: Job, tmp_path: Path) -> None:
-    def without(document: dict[str, Any]) -> None:
-        del document["config"]["trial_number"]
-
-    file = edited(published(tmp_path / "p_trial_1000000000_x.json"), without)
-    assert "`trial_number` is '1000000000'" in refused(finance, [file])
 
 
 def test_what_does_not_fit_can_be_skipped_and_is_listed(job: Job, tmp_path: Path) -> None:
@@ -453,7 +416,7 @@ def test_what_is_no_log_is_refused_and_the_formats_are_named(finance: Job, tmp_p
     assert f"{name}: is not one of: a result of the published PRBench harness, a log of Inspect AI" in line
 
 
-def test_each_log_is_recognised_by_its_content_and_by_one_format_alone(tmp_path: Path) -> None:
+def test_each_log_is_recognised_by_its_content_and_by_one_format_alone(finance: Job, tmp_path: Path) -> None:
     from tasks.imports.results.records import Source
 
     health = rows("healthbench")
@@ -470,28 +433,17 @@ def test_each_log_is_recognised_by_its_content_and_by_one_format_alone(tmp_path:
             [known for known, each in FORMATS.items() if each.is_of(Source(file))] for file in files
         ]
     assert tuple(FORMATS) == RESULT_FORMATS
+    assert "brief.eval: is not a result file of m42's code" in refused(finance, logs["inspect"], format_name="m42")
 
 
-def test_a_named_format_that_a_file_is_not_in_is_refused(finance: Job) -> None:
-    assert "brief.eval: is not a result file of m42's code" in refused(
-        finance, [LOGS / "brief.eval"], format_name="m42"
-    )
-
-
-@pytest.mark.parametrize("cut", [0.3, 0.7, 0.98])
-def test_a_damaged_log_is_refused_in_one_line(finance: Job, tmp_path: Path, cut: float) -> None:
-    content = (LOGS / "brief.eval").read_bytes()
-    (tmp_path / "x.eval").write_bytes(content[: int(cut * len(content))])
+@pytest.mark.parametrize("damage", [
+    lambda content: content[: len(content) // 3], lambda content: content[:-200],
+    lambda content: content[:3000] + bytes([content[3000] ^ 0xFF]) + content[3001:],
+])  # fmt: skip
+def test_a_damaged_log_is_refused_in_one_line(finance: Job, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    (tmp_path / "x.eval").write_bytes(damage((LOGS / "brief.eval").read_bytes()))
 
     assert "x.eval" in refused(finance, [tmp_path / "x.eval"])
-
-
-def test_a_member_with_a_wrong_byte_is_refused(finance: Job, tmp_path: Path) -> None:
-    content = bytearray((LOGS / "brief.eval").read_bytes())
-    content[3000] ^= 0xFF
-    (tmp_path / "x.eval").write_bytes(content)
-
-    assert "cannot be read" in refused(finance, [tmp_path / "x.eval"])
 
 
 def test_labels_that_cannot_be_are_refused(finance: Job, health_data: Job, tmp_path: Path) -> None:
@@ -503,10 +455,13 @@ def test_labels_that_cannot_be_are_refused(finance: Job, health_data: Job, tmp_p
     assert "names no judge" in refused(health_data, [nameless], model="m", judge="{judge} again")
 
 
-def test_of_several_logs_one_that_does_not_fit_keeps_all_out(finance: Job, tmp_path: Path) -> None:
-    wrong = edited(published(tmp_path / "wrong.json"), _another_turn)
+def test_of_several_logs_one_that_does_not_fit_or_is_of_another_benchmark_keeps_all_out(
+    finance: Job, health_data: Job, tmp_path: Path
+) -> None:
+    good, wrong = published(tmp_path / "good.json"), edited(published(tmp_path / "wrong.json"), _another_turn)
 
-    assert "another conversation" in refused(finance, [published(tmp_path / "good.json"), wrong], model="m {model}")
+    assert "another conversation" in refused(finance, [good, wrong], model="m {model}")
+    assert "is not in revision" in refused(health_data, [good])
 
 
 def test_another_verdict_in_the_place_of_a_stored_one_is_refused(job: Job, tmp_path: Path) -> None:
@@ -519,10 +474,6 @@ def test_another_verdict_in_the_place_of_a_stored_one_is_refused(job: Job, tmp_p
 
     line = refused(job, [edited(file, flip)])
     assert "a different verdict already exists (judge strict, value 1, import batch " in line
-
-
-def test_logs_of_another_benchmark_are_refused(health_data: Job, tmp_path: Path) -> None:
-    assert "is not in revision" in refused(health_data, [published(tmp_path / "p.json")])
 
 
 def test_two_runs_in_a_folder_that_contradict_each_other_are_refused(finance: Job, tmp_path: Path) -> None:

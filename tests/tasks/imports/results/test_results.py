@@ -21,7 +21,7 @@ from tasks.report.rendering.notices import notices
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import criterion_hash
 from tests.kit import SHARED_DATA, job_on, rows_in
-from tests.tasks.imports.results.conftest import LOGS, SideBySide, notes_of, unpacked
+from tests.tasks.imports.results.conftest import LOGS, SideBySide, brief_log, notes_of, unpacked
 from tests.tasks.imports.results.made_files import example, m42, published, simple_evals, simple_evals_html
 from tests.tasks.imports.results.workload import MODELS, UNANSWERED, answer, rows, true_score, weights_of
 from warehouse import Warehouse
@@ -338,15 +338,15 @@ def test_the_scores_of_several_judges_together_are_compared_with_the_mean_over_t
 
 
 def test_the_scores_of_two_scorers_are_compared_each_with_its_own(job: Job, tmp_path: Path) -> None:
-    document = json.loads((LOGS / "brief.json").read_text(encoding="utf-8"))
-    for sample in document["samples"]:
+
+    def two_scorers(sample: Row) -> None:
         for name, score in list(sample["scores"].items()):
             items = [{**item, "criteria_met": True} for item in score["metadata"]["criteria"]]
             sample["scores"]["mild"] = {**score, "value": 0.25, "metadata": {**score["metadata"], "criteria": items}}
             sample["scores"]["strict"] = sample["scores"].pop(name)
-    (tmp_path / "x.json").write_text(json.dumps(document), encoding="utf-8")
 
-    said = notes_of(import_results(job, [tmp_path / "x.json"], model="m")).splitlines()
+    log = brief_log(tmp_path / "x.json", two_scorers)
+    said = notes_of(import_results(job, [log], model="m")).splitlines()
     (strict,) = [line for line in said if "(strict)" in line]
     (mild,) = [line for line in said if "(mild)" in line]
     assert strict.endswith("equal on 2 tasks")
@@ -357,12 +357,9 @@ def test_the_scores_of_two_scorers_are_compared_each_with_its_own(job: Job, tmp_
 
 def _with_scores(path: Path, scored: Callable[[Row, Row], Row]) -> Path:
     """A log of Inspect in which each sample has other scores, made of the sample and of its score."""
-    document = json.loads((LOGS / "brief.json").read_text(encoding="utf-8"))
-    for sample in document["samples"]:
-        for score in list(sample["scores"].values()):
-            sample["scores"] = scored(sample, score)
-    path.write_text(json.dumps(document), encoding="utf-8")
-    return path
+    return brief_log(path, lambda sample: sample.update(
+        scores={n: s for score in sample["scores"].values() for n, s in scored(sample, score).items()}
+    ))  # fmt: skip
 
 
 def test_the_means_of_two_scorers_are_over_tasks_also_where_an_epoch_has_no_score(job: Job, tmp_path: Path) -> None:
