@@ -63,7 +63,7 @@ def status(context: Context, with_spend: bool, with_runs: bool, with_disk: bool,
     if with_runs:
         tables["runs"] = _runs(job, moment)
     if with_disk:
-        tables["disk"] = [vars(used) for used in disk_use(job)]
+        tables["disk"] = disk_use(job)
     if context.as_json:
         show_json(tables)
     else:

@@ -128,9 +128,7 @@ def _parsed(document: Any, path: str, kinds: Iterable[Kind]) -> Bundle:
     if kind is None:
         raise Damaged(f"{path}: is not a {' or '.join(formats)}; check the path")
     version, stated = document.get("version"), document.pop("sha256", None)
-    if type(version) is not int:
-        raise Damaged(f"{path}: does not say its version; get it again")
-    if version > VERSION:
+    if checked(int, version, path) > VERSION:
         raise Damaged(f"{path}: is of version {version}, which this program does not know; use the newer program")
     if (stated is not None or version == VERSION) and stated != _hash_of(document):
         raise Damaged(f"{path}: was changed: it does not have the hash that it states; use another copy")
@@ -149,7 +147,7 @@ def checked(kind: type[Checked], value: Any, path: str) -> Checked:
         Damaged: it is not.
     """
     try:
-        return TypeAdapter(kind).validate_python(value)
+        return TypeAdapter(kind).validate_python(value, strict=kind is int)
     except ValidationError as error:
         where = ".".join(map(str, error.errors()[0]["loc"]))
         raise Damaged(f"{path}: cannot be read ({where}: {error.errors()[0]['msg']}); use another copy") from error

@@ -23,13 +23,8 @@ from warehouse import TABLES, Reader, Warehouse, quoted
 INTERVALS = {"method": METHOD, "resamples": RESAMPLES, "seed": SEED, "level": 0.95}
 """How this version draws intervals, which the manifest says."""
 _OF_DATA_SET = "benchmark = $benchmark and dataset_revision = $revision"
-_ORDERS = {
-    "tasks": "task_id", "split_members": "split, position, task_id", "criteria": "task_id, position",
-    "responses": "response_id", "verdicts": "task_id, criterion_id, response_id, verdict_id",
-    "hard_subset": "field, rank, task_id", "score_definitions": "score_name", "severities": "severity",
-    "runs": "started_at, run_id",
-}  # fmt: skip
-"""What the rows of a table are sorted by, if not by all columns."""
+_ORDERS = {"responses": "response_id", "verdicts": "task_id, criterion_id, response_id, verdict_id"}
+"""What the rows of large tables are sorted by, since all columns would take longer; others by all columns."""
 RUNS = "runs"
 LEADERBOARDS = ("leaderboard", "hard_leaderboard", "breakdown_leaderboard", "severity_leaderboard")
 """The figures: these marts, whole."""

@@ -1,7 +1,7 @@
 """Checking texts against the hashes of a certificate, and its ids against what they are hashes of."""
 
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
@@ -26,8 +26,8 @@ from tasks.rules.text.characters import shows_nothing
 from tasks.rules.text.numbers import some
 from warehouse import DATABASE, Reader
 
-Certified = dict[str, dict[tuple[Any, ...], set[Any]]]
-"""Kind of text -> what it is of -> what is certified of it; one label of imported responses may be of several."""
+Of = tuple[Any, ...]
+"""The kind of a text and what it is of: a task; a task and a position; task, model, trial and vintage."""
 _RESPONSE = ("task_id", "conversation_id", "model", "model_config_hash", "trial", "vintage")
 _VERDICT = (
     "criterion_id", "criterion_hash", "judge", "judge_config_hash", "template_hash", "grading", "judge_trial",
@@ -38,6 +38,10 @@ OF_RESPONSE = ("task_id", "model", "trial", "vintage")
 _STORED = ("conversation_turns", "criteria", "responses")
 Row = Mapping[str, Any]
 _SEVERAL = {CONVERSATION: "conversations", CRITERION: "criteria", RESPONSE: "responses"}
+_NAMED = {
+    CONVERSATION: "conversation of task {}", CRITERION: "criterion {1} of task {0}",
+    RESPONSE: "response of {1} to task {0} (trial {2}, vintage {3})",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -102,23 +106,22 @@ class Ids:
 def check_texts(folder: Path, benchmark: str, revision: str, texts: Iterable[Path]) -> tuple[Texts, dict[str, str]]:
     """Compare given texts with the hashes of an unpacked certificate; with the certified responses by their hashes."""
     certified = _certified(folder)
-    checked: dict[str, set[tuple[Any, ...]]] = defaultdict(set)
+    checked: dict[Of, None] = {}
     differing: dict[str, None] = {}
     n_others, by_hash = 0, {}
     for given in (given for path in texts for given in given_texts(path, benchmark, revision)):
-        values = certified[given.kind].get(given.of)
-        if values is None:
+        if (values := certified.get(given.of)) is None:
             n_others += 1
             continue
-        checked[given.kind].add(given.of)
+        checked[given.of] = None
         if given.value not in values:
-            differing[f"{given.where}: {_named(given.kind, given.of)} is not what is certified"] = None
+            differing[f"{given.where}: {_named(given.of)} is not what is certified"] = None
         elif given.text is not None:
             by_hash[given.value] = given.text
-    missing = [_named(kind, of) for kind, given in checked.items() for of in certified[kind] if of not in given]
-    n_checked = {kind: len(given) for kind, given in checked.items()}
-    n_certified = {kind: len(certified[kind]) for kind in checked}
-    return Texts(n_checked, n_certified, list(differing), missing, n_others), by_hash
+    n_checked = Counter(kind for kind, *_ in checked)
+    missing = [_named(of) for of in certified if of[0] in n_checked and of not in checked]
+    n_certified = {kind: n for kind, n in Counter(kind for kind, *_ in certified).items() if kind in n_checked}
+    return Texts(dict(n_checked), n_certified, list(differing), missing, n_others), by_hash
 
 
 def check_ids(folder: Path, benchmark: str, revision: str, texts: Mapping[str, str]) -> Ids:
@@ -128,7 +131,7 @@ def check_ids(folder: Path, benchmark: str, revision: str, texts: Mapping[str, s
     for row in rows_of(folder / member_of("responses")):
         hashes[row["response_id"]] = row["text_sha256"]
         if row["response_id"] != response_id(benchmark, revision, *(row[name] for name in _RESPONSE)):
-            named = _named(RESPONSE, tuple(row[name] for name in OF_RESPONSE))
+            named = _named((RESPONSE, *(row[name] for name in OF_RESPONSE)))
             differing.append(f"{named} does not have the id of its task, conversation, model, trial and vintage")
     n_checked, n_unchecked = 0, 0
     for row in rows_of(folder / member_of("verdicts")):
@@ -143,33 +146,27 @@ def check_ids(folder: Path, benchmark: str, revision: str, texts: Mapping[str, s
     return Ids({"responses": len(hashes), "verdicts": n_checked}, n_unchecked, differing)
 
 
-def _certified(folder: Path) -> Certified:
-    found: Certified = {CONVERSATION: {}, CRITERION: {}, RESPONSE: {}}
+def _certified(folder: Path) -> dict[Of, set[Any]]:
+    """What a text is of -> what is certified of it; one label of imported responses may be of several."""
+    found: dict[Of, set[Any]] = defaultdict(set)
     for row in rows_of(folder / member_of("tasks")):
-        found[CONVERSATION][row["task_id"],] = {row["conversation_id"]}
+        found[CONVERSATION, row["task_id"]].add(row["conversation_id"])
     for row in rows_of(folder / member_of("criteria")):
         value = tuple(row[name] for name in ("criterion_id", "content_hash", "category", "weight", "severity"))
-        found[CRITERION][row["task_id"], row["position"]] = {value}
+        found[CRITERION, row["task_id"], row["position"]].add(value)
     for row in rows_of(folder / member_of("responses")):
-        of = tuple(row[name] for name in OF_RESPONSE)
-        found[RESPONSE].setdefault(of, set()).add(row["text_sha256"])
+        found[RESPONSE, *(row[name] for name in OF_RESPONSE)].add(row["text_sha256"])
     return found
 
 
-def _named(kind: str, of: tuple[Any, ...]) -> str:
-    if kind == CONVERSATION:
-        return f"conversation of task {of[0]}"
-    if kind == CRITERION:
-        return f"criterion {of[1]} of task {of[0]}"
-    task, model, trial, vintage = of
-    return f"response of {model} to task {task} (trial {trial}, vintage {vintage})"
+def _named(of: Of) -> str:
+    return _NAMED[of[0]].format(*of[1:])
 
 
 class Given(NamedTuple):
-    """A text: its kind, what it is of, what a certificate would say of it, where it was, and a response itself."""
+    """A text: what it is of, what a certificate would say of it, where it was, and a response itself."""
 
-    kind: str
-    of: tuple[Any, ...]
+    of: Of
     value: Any
     where: str
     text: str | None = None
@@ -205,10 +202,10 @@ def _of_data_set(path: Path, benchmark: Benchmark) -> Iterator[Given]:
                 task = benchmark.parse_row(row)
             except RowError as error:
                 raise SourceError(f"{where}: {error}; correct or remove the row") from error
-            yield Given(CONVERSATION, (task.task_id,), task.conversation_id, where)
+            yield Given((CONVERSATION, task.task_id), task.conversation_id, where)
             for each in task.criteria:
                 value = (each.criterion_id, each.content_hash, each.category, each.weight, each.severity)
-                yield Given(CRITERION, (task.task_id, each.position), value, where)
+                yield Given((CRITERION, task.task_id, each.position), value, where)
 
 
 def _of_responses(path: Path, benchmark: Benchmark) -> Iterator[Given]:
@@ -217,11 +214,11 @@ def _of_responses(path: Path, benchmark: Benchmark) -> Iterator[Given]:
             lacking = f"has neither `response` nor all columns of {benchmark.name}"
             raise UsageError(f"{where}: {lacking}; name a file with responses or a data set")
         of = (
-            required_text(where, row, "task"), required_text(where, row, "model"), number_of(where, row, "trial"),
-            vintage_in(row) or BASE_VINTAGE,
+            RESPONSE, required_text(where, row, "task"), required_text(where, row, "model"),
+            number_of(where, row, "trial"), vintage_in(row) or BASE_VINTAGE,
         )  # fmt: skip
         text = as_text(row["response"])
-        yield Given(RESPONSE, of, _hash(text), where, text)
+        yield Given(of, _hash(text), where, text)
 
 
 def _hash(text: str | None) -> str | None:
@@ -234,13 +231,13 @@ def _of_tables(where: str, tables: Mapping[str, Iterable[Row]]) -> Iterator[Give
     turns = sorted(tables["conversation_turns"], key=itemgetter("task_id", "position"))
     for task_id, of_task in groupby(turns, key=itemgetter("task_id")):
         conversation = [Turn(row["prompt"], tuple(row["reference_texts"] or ()), row["response"]) for row in of_task]
-        yield Given(CONVERSATION, (task_id,), conversation_id(build_messages(conversation)), where)
+        yield Given((CONVERSATION, task_id), conversation_id(build_messages(conversation)), where)
     for row in tables["criteria"]:
         value = (row["criterion_id"], criterion_hash(row["title"]), row["category"], row["weight"], row["severity"])
-        yield Given(CRITERION, (row["task_id"], row["position"]), value, where)
+        yield Given((CRITERION, row["task_id"], row["position"]), value, where)
     for row in tables["responses"]:
-        of = tuple(row[name] for name in OF_RESPONSE)
-        yield Given(RESPONSE, of, _hash(row["text"]), where, row["text"])
+        of = (RESPONSE, *(row[name] for name in OF_RESPONSE))
+        yield Given(of, _hash(row["text"]), where, row["text"])
 
 
 def _of_export(path: Path, benchmark: str, revision: str) -> dict[str, Iterable[Row]]:

@@ -110,11 +110,8 @@ def backup(job: Job, target: Path | Store, *, must_verify: bool = False) -> Stag
 
 
 def _refuse_others(warehouse: Warehouse, place: Folder | Store) -> None:
-    if isinstance(place, Folder):
-        if place.path.resolve().is_relative_to(warehouse.root.resolve()):
-            raise UsageError(f"{place}: is inside the warehouse; name a folder elsewhere, best on another disk")
-        if place.path.exists() and not place.path.is_dir():
-            raise UsageError(f"{place}: is not a folder; name another one")
+    if isinstance(place, Folder) and place.path.resolve().is_relative_to(warehouse.root.resolve()):
+        raise UsageError(f"{place}: is inside the warehouse; name a folder elsewhere, best on another disk")
     names = {name.partition("/")[0] for name in place.files()} if isinstance(place, Store) else content_of(place.path)
     # An upload that was killed before its manifest was written has left copies alone.
     if _RECORD not in names and {*names} - {_FILES.rstrip("/")}:
@@ -208,8 +205,6 @@ def restore(job: Job, source: Path | Store) -> StageReport:
 
 
 def _refuse_filled(root: Path) -> None:
-    if root.exists() and not root.is_dir():
-        raise UsageError(f"{root}: is not a folder; name an empty or new one with --warehouse")
     # The version is written with the first lock.
     held = [name for name in content_of(root) if name not in (VERSION_FILE, "living")]
     if held and not (root / _STAGE / _RECORD).exists():

@@ -169,16 +169,7 @@ def _mb(n_bytes: int) -> str:
     return f"{n_bytes / 1e6:.1f} MB"
 
 
-@dataclass
-class Used:
-    """What lies under one head: a table's parts that count, the database, the ledger, or what is left over."""
-
-    what: str
-    n_files: int = 0
-    n_bytes: int = 0
-
-
-def disk_use(job: Job) -> list[Used]:
+def disk_use(job: Job) -> list[Row]:
     """The files and bytes of a warehouse: each table, the ledger, the database, and everything else.
 
     Parts that compaction has put others in the place of are left over until they are deleted.
@@ -186,11 +177,11 @@ def disk_use(job: Job) -> list[Used]:
     warehouse = Warehouse(job.warehouse)
     heads = {part.path: f"table {table}" for table in TABLES for part in warehouse.store.standing(table)}
     heads[warehouse.database] = "database"
-    used: dict[str, Used] = {}
+    used: dict[str, Row] = {}
     for path in [Path(folder) / name for folder, _, names in os.walk(warehouse.root) for name in names]:
         what = heads.get(path) or (LEDGER if (warehouse.root / LEDGER) in path.parents else "other")
-        head = used.setdefault(what, Used(what))
-        head.n_files += 1
+        head = used.setdefault(what, {"what": what, "n_files": 0, "n_bytes": 0})
+        head["n_files"] += 1
         with suppress(FileNotFoundError):  # it has gone since it was listed
-            head.n_bytes += path.stat().st_size
-    return sorted(used.values(), key=lambda each: (-each.n_bytes, each.what))
+            head["n_bytes"] += path.stat().st_size
+    return sorted(used.values(), key=lambda each: (-each["n_bytes"], each["what"]))
