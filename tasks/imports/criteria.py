@@ -14,10 +14,8 @@ from tasks.imports.files import Given, ImportRefused, NotHere
 from tasks.llm.replies import OK
 from tasks.rules.text.cells import readings, shows
 from tasks.rules.text.characters import is_blank
+from tasks.rules.text.numbers import some
 from warehouse import Reader, Warehouse
-
-_N_NAMED = 3
-"""How many other vintages an error names."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +155,6 @@ class Answers:
             )
         if not rows:
             return "import the response first (`prbench import responses`)"
-        vintages = list(dict.fromkeys(row["vintage"] for row in rows))
-        others = f" and {len(vintages) - _N_NAMED} others" if len(vintages) > _N_NAMED else ""
+        vintages = [row["vintage"] for row in rows]
         option = f"`--vintage {vintages[0]}` or a column `vintage`" if cell is None else "the column `vintage`"
-        return f"there is one in {', '.join(vintages[:_N_NAMED])}{others}: name it with {option}"
+        return f"there is one in {some(vintages)}: name it with {option}"

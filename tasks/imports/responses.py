@@ -19,6 +19,7 @@ from tasks.llm.replies import EMPTY, OK
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import IMPORTED, response_id
 from tasks.rules.text.characters import count_alphanumeric, is_blank, shows_nothing
+from tasks.rules.text.numbers import some
 from tasks.run.writing import NO_CALL, StageReport
 from warehouse import Warehouse
 
@@ -164,9 +165,8 @@ def _of_folder(folder: Path, pattern: Pattern, model: str | None, *, skip_other:
         else:
             rows.append(Offered(str(file), row if model is None else {"model": model} | row, file))
     if others and not skip_other:
-        more = f", and {len(others) - 1} more," if others[1:] else ""
         raise ImportRefused(
-            f"{others[0]}{more}: not a document ({', '.join(SUFFIXES)}) named like {pattern.text}; give "
+            f"{some(map(str, others), 1)}: not a document ({', '.join(SUFFIXES)}) named like {pattern.text}; give "
             "--pattern, list the files in a table with a column `file`, or skip other files with --skip-other"
         )
     if not rows:

@@ -80,8 +80,7 @@ class Made:
             ImportRefused: something does not.
         """
         if self.unfit and not skip_unknown:
-            more = f", and {len(self.unfit) - 1} more of {path}" if len(self.unfit) > 1 else ""
-            raise ImportRefused(f"{self.unfit[0]}{more} (--skip-unknown skips such rows)")
+            raise ImportRefused(f"{some(self.unfit, 1)} (--skip-unknown skips such rows)")
         if not self.cells["responses"].given:
             raise ImportRefused(f"{path}: has no answer on this data set; check --benchmark and what is ingested")
 

@@ -337,7 +337,7 @@ def test_the_vintages_in_which_a_model_has_an_answer_are_named_and_not_all_of_ma
         import_verdicts(job.model_copy(update={"vintage": "later"}), file([VERDICT]))
 
     import_responses(job, file([RESPONSE | {"model": "bell", "vintage": f"2026-11-0{day}"} for day in range(1, 6)]))
-    expected = "in vintage base; there is one in 2026-11-05, 2026-11-04, 2026-11-03 and 2 others: "
+    expected = "in vintage base; there is one in 2026-11-05, 2026-11-04, 2026-11-03, 2026-11-02, and 1 more: "
     with pytest.raises(PipelineError, match=expected):
         import_verdicts(job, file([VERDICT | {"model": "bell"}]))
 
