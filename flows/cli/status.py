@@ -48,7 +48,7 @@ def status(context: Context, with_spend: bool, with_runs: bool, with_disk: bool,
       prbench status --spend --since 7d
       prbench status --runs --disk
     """
-    from tasks.maintain import disk_use, spent
+    from tasks.maintain.upkeep import disk_use, spent
 
     if since is not None and not (with_spend or with_runs):
         raise click.UsageError("--since is for --spend and --runs; add one of them")
@@ -148,7 +148,7 @@ def _notice_vintages(given: Arguments, job: "Job", *, is_other: bool) -> None:
 
 
 def _runs(job: "Job", since: datetime | None) -> list[dict[str, Any]]:
-    from tasks.maintain import latest_runs
+    from tasks.maintain.upkeep import latest_runs
 
     return [
         {**row, **{name: row[name] and f"{row[name].astimezone(UTC):%Y-%m-%d %H:%M:%S}" for name in _MOMENTS}}
@@ -170,7 +170,7 @@ def _sender_lines(job: "Job") -> Iterator[str]:
 
 
 def _spend_line(job: "Job") -> str:
-    from tasks.maintain import spent
+    from tasks.maintain.upkeep import spent
 
     now = datetime.now(UTC)
     week = spent(job, now - timedelta(days=_LAST_DAYS - 1))

@@ -16,7 +16,7 @@ from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.figures.queries import JUDGING
 from tasks.figures.scope import labelled_judgings
-from tasks.maintain import run_cost
+from tasks.maintain.upkeep import run_cost
 from tasks.measures import SCORE
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.run.coverage import Covered, coverage

@@ -9,8 +9,8 @@ from tasks.benchmarks.rows import as_text
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL
 from tasks.imports import files
-from tasks.imports.criteria import Criteria, Wording
 from tasks.imports.files import Given, ImportRefused
+from tasks.imports.verdicts import Criteria, Wording
 from tasks.rules.identity import review_id
 from tasks.rules.text.cells import as_before, readings, shows
 from tasks.rules.text.characters import is_blank, storable

@@ -16,12 +16,11 @@ from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.benchmarks.rows import as_text
 from tasks.config.job import Job
-from tasks.imports.criteria import Criteria, Wording
 from tasks.imports.files import Cells, ImportRefused, NotHere, key_of, store, stored_cells
 from tasks.imports.responses import answered, response_cell
 from tasks.imports.results.formats import AUTO, format_of
 from tasks.imports.results.records import Answer, Decision, Grading, Log, Source
-from tasks.imports.verdicts import verdict_cell
+from tasks.imports.verdicts import Criteria, Wording, verdict_cell
 from tasks.llm.replies import EMPTY, PROVIDER_ERROR
 from tasks.rules.conversation import Message, build_messages
 from tasks.rules.errors import UsageError

@@ -15,7 +15,7 @@ from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Ledger, spend_in
 from tasks.llm.replies import Reply
 from tasks.llm.request import Call
-from tasks.maintain.spending import spend_of_all, store_spend
+from tasks.maintain.upkeep import spend_of_all, store_spend
 from tasks.run.judgings import judge_target
 from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
 from tests.kit import criterion, job_on, recorded, rows_in

@@ -11,11 +11,11 @@ import pytest
 
 from tasks.config.job import Job
 from tasks.figures.scope import open_scope
-from tasks.imports.criteria import Wording
 from tasks.imports.files import NotHere, retract
-from tasks.imports.results.evalscope import read_evalscope
+from tasks.imports.results.formats import read_evalscope
 from tasks.imports.results.importing import import_results, matched
 from tasks.imports.results.records import Decision, Source, marked
+from tasks.imports.verdicts import Wording
 from tasks.ingest import ingest
 from tasks.report.rendering.notices import notices
 from tasks.rules.errors import UsageError
