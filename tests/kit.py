@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
@@ -140,6 +141,11 @@ def rows_in(place: Path | Job, query: str, *parameters: Any) -> list[dict[str, A
     """The rows that a query finds in the published state of a warehouse, or of a job's."""
     with Warehouse(place if isinstance(place, Path) else place.warehouse).reader() as reader:
         return reader.rows(query, list(parameters) or None)
+
+
+def copied(job: Job, folder: Path) -> Job:
+    """The same job on a copy of its warehouse, to add to."""
+    return job.model_copy(update={"warehouse": Path(shutil.copytree(job.warehouse, folder))})
 
 
 def recorded(job: Job, *entries: Entry) -> None:

@@ -1,7 +1,6 @@
 """Sheets for human graders: what is sampled, what a spreadsheet may do to it, and what comes back."""
 
 import csv
-import shutil
 from collections import Counter
 from itertools import pairwise, product
 from pathlib import Path
@@ -18,7 +17,7 @@ from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.cells import as_before, defused, shows
-from tests.kit import good_row, job_on, rows_in, write_jsonl
+from tests.kit import copied, good_row, job_on, rows_in, write_jsonl
 
 N_TASKS, N_CRITERIA = 6, 10
 FORMULA = '=HYPERLINK("https://example.org","x")'
@@ -152,8 +151,7 @@ def answered_twice(tmp_path_factory: pytest.TempPathFactory) -> Job:
 
 @pytest.fixture
 def twice(answered_twice: Job, tmp_path: Path) -> Job:
-    copy = Path(shutil.copytree(answered_twice.warehouse, tmp_path / "warehouse"))
-    return answered_twice.model_copy(update={"warehouse": copy})
+    return copied(answered_twice, tmp_path / "warehouse")
 
 
 def filled(job: Job, folder: Path, **asked: object) -> list[dict[str, str]]:

@@ -32,7 +32,7 @@ SECRET = "root:x:0:0"
 
 
 @pytest.fixture(scope="module")
-def ingested(tmp_path_factory: pytest.TempPathFactory) -> Job:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
     folder = tmp_path_factory.mktemp("bounds")
     job = job_on(write_jsonl(folder / "finance.jsonl", [good_row("t1"), good_row("t2")]), folder / "warehouse")
     ingest(job)

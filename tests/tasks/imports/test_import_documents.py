@@ -22,7 +22,7 @@ RESPONSES = "select model, task_id, trial, vintage, status, text from responses 
 
 
 @pytest.fixture(scope="module")
-def ingested(tmp_path_factory: pytest.TempPathFactory) -> Job:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
     """Three tasks, one of which has an underscore in its name."""
     folder = tmp_path_factory.mktemp("documents")
     rows = [good_row(task) for task in ("t1", "t2", "b_t2")]

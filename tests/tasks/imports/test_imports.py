@@ -1,7 +1,6 @@
 """Imports: responses and verdicts made elsewhere, taken whole or refused in one line."""
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,13 +32,6 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
     import_responses(job, write_jsonl(folder / "responses.jsonl", [RESPONSE]))
     import_verdicts(job, write_jsonl(folder / "verdicts.jsonl", [VERDICT]))
     return job
-
-
-@pytest.fixture
-def job(shared: Job, tmp_path: Path) -> Job:
-    """The same on a copy of the warehouse, to add to."""
-    copy = Path(shutil.copytree(shared.warehouse, tmp_path / "warehouse"))
-    return shared.model_copy(update={"warehouse": copy})
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from tasks.config.job import Job
 from tasks.maintain.backup import backup, restore
 from tasks.rules.errors import PipelineError, UsageError
 from tests.faults.server import FaultServer
-from tests.kit import job_on, response, rows_in
+from tests.kit import copied, job_on, response, rows_in
 from tests.tasks.bundles.manifests import sealed
 from tests.tasks.bundles.memory import Cut
 from tests.tasks.run.runs import judged, prepared, sampled
@@ -51,8 +51,7 @@ def made(server: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Job:
 
 @pytest.fixture
 def job(made: Job, tmp_path: Path) -> Job:
-    copy = Path(shutil.copytree(made.warehouse, tmp_path / "warehouse"))
-    return made.model_copy(update={"warehouse": copy})
+    return copied(made, tmp_path / "warehouse")
 
 
 @pytest.fixture
