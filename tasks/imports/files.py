@@ -242,9 +242,12 @@ class Cells:
         n_hidden: decisions that were left out, since the call is known to have failed and they may hide that.
     """
 
-    def __init__(self, table: str, known: dict[str, Row], batch: str) -> None:
-        """`known` are the rows that are stored or were brought before, to which the new ones are added."""
-        self._table, self._known, self._batch = table, known, batch
+    def __init__(self, table: str, known: dict[str, Row], batch: str, *, gives_way: bool = False) -> None:
+        """`known` are the rows that are stored or were brought before, to which the new ones are added.
+
+        With `gives_way` a failure is left out where a text or a decision is known; otherwise it is refused there.
+        """
+        self._table, self._known, self._batch, self._gives_way = table, known, batch, gives_way
         self.new: dict[str, Row] = {}
         self.given: set[str] = set()
         self.n_hidden = 0
@@ -259,13 +262,13 @@ class Cells:
         identity, said = row[f"{kind}_id"], row[column]
         self.given.add(identity)
         before = self._known.get(identity)
-        is_failure = before is not None and before[column] is None
-        if before is not None and not is_failure and said not in (None, before[column]):
-            about = f"{named.format(**{**row, **before})}, {origin_of(before, self._batch)}"
-            raise ImportRefused(f"{where}: a different {kind} already exists ({about}); use another label or trial")
-        if is_failure and said is not None and row.get("may_hide_failures"):
+        if before is not None and before[column] is not None:
+            if said != before[column] and not (said is None and self._gives_way):
+                about = f"{named.format(**{**row, **before})}, {origin_of(before, self._batch)}"
+                raise ImportRefused(f"{where}: a different {kind} already exists ({about}); use another label or trial")
+        elif before is not None and said is not None and row.get("may_hide_failures"):
             self.n_hidden += 1
-        elif before is None or (is_failure and said is not None):
+        elif before is None or said is not None:
             self._known[identity] = self.new[identity] = row
         return self.new.get(identity, row)
 

@@ -110,7 +110,7 @@ def import_results(
             raise ImportRefused(f"{source.path}: cannot be read ({one_line(str(error))}); correct it") from error
         refuse_labels(source.path, log, model, judge)
         batch = source.batch_with(model, judge)
-        made = Made(batch, log, {table: Cells(table, rows, batch) for table, rows in known.items()})
+        made = Made(batch, log, {table: Cells(table, rows, batch, gives_way=True) for table, rows in known.items()})
         made_of(job, key, made, tasks, criteria, model=model, judge=judge)
         made.refuse_unfit(source.path, skip_unknown=skip_unknown)
         logs.append(made)

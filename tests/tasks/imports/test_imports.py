@@ -110,6 +110,7 @@ REFUSED_RESPONSES: dict[str, tuple[list[Given], str]] = {
     "a trial that nobody ran": ([{**RESPONSE, "trial": 10**9}], "row 1: `trial` is 1000000000; it is a whole number"),
     "a trial of many digits": ([{**RESPONSE, "trial": "9" * 5000}], "row 1: `trial` is '9999"),
     "another text in its place": ([{**RESPONSE, "response": "Another."}], "row 1"),
+    "nothing in its place": ([{**RESPONSE, "response": ""}], "row 1: a different response already exists"),
     "two texts for one place": ([{**RESPONSE, "trial": 2}, {**RESPONSE, "trial": 2, "response": "Another."}], "row 2"),
     "the last row": ([{**RESPONSE, "trial": 2}, {**RESPONSE, "task": "t9"}], "row 2"),
 }
