@@ -1,6 +1,7 @@
 """Cascades evaluated: from stored verdicts of a cheap and a strong judge, what each rule to escalate would do."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,12 +10,22 @@ from typing import Any
 import numpy as np
 
 import sql
-from tasks.rules.cascades.evaluation import Bound, Costs, Estimate, Evaluation, evaluate, for_choosing, front, picked
+from tasks.rules.cascades.evaluation import (
+    Bound,
+    Costs,
+    Estimate,
+    Evaluation,
+    Figures,
+    evaluate,
+    for_choosing,
+    front,
+    picked,
+)
 from tasks.rules.cascades.rules import Facts, PairedVerdicts, candidates, is_repeated
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
 from tasks.rules.statistics.intervals import SMALL
-from warehouse import Reader, Warehouse
+from warehouse import TABLES, Reader, Warehouse
 
 Row = Mapping[str, Any]
 
@@ -188,24 +199,34 @@ def evaluated(
     return CascadeAnswer(stored, ordered, front(found, measure), picked(found, bound) if bound else None, bound)
 
 
+def bound_of(text: str) -> Bound:
+    """The bound that `agreement=0.95` is.
+
+    Raises:
+        UsageError: it is none.
+    """
+    measure, _, number = text.partition("=")
+    with suppress(ValueError):
+        if measure in _MEASURES and -1.0 <= float(number) <= 1.0:
+            return Bound(measure, float(number))
+    known = ", ".join(f"{each}=NUMBER" for each in _MEASURES)
+    raise UsageError(f"--bound: {text!r} is no bound; write {known}, with a number up to 1")
+
+
+_MEASURES = ("agreement", "kappa", "ranking")
 TABLE = "cascade_rules"
 _KEY = ("benchmark", "dataset_revision", "cheap_judge", "strong_judge", "evaluated_splits")
 _SAME_PAIR = " and ".join(f"{name} = ${name}" for name in _KEY)
 
 
-def store(root: Path, parameters: Mapping[str, Any], answer: CascadeAnswer) -> None:
-    """Store the rules of an evaluation with their held-out figures, and publish them; not a second time.
-
-    Args:
-        root: the warehouse's folder.
-        parameters: of the evaluation, as in `stored_pair`.
-    """
-    warehouse, rows = Warehouse(root), rows_of(parameters, answer)
+def store(root: Path, rows: Sequence[Row]) -> None:
+    """Store the rules of an evaluation (`rows_of`) with their held-out figures, and publish them; not a second time."""
+    warehouse = Warehouse(root)
     with warehouse.reader() as reader:
         last = f"select arg_max(evaluation_id, created_at) from {TABLE} where {_SAME_PAIR}"
         if reader.value(last, {name: rows[0][name] for name in _KEY}) == rows[0]["evaluation_id"]:
             return
-    warehouse.write(TABLE, rows)
+    warehouse.write(TABLE, [{name: row[name] for name in TABLES[TABLE].columns if name in row} for row in rows])
     warehouse.publish()
 
 
@@ -218,22 +239,24 @@ def rows_of(parameters: Mapping[str, Any], answer: CascadeAnswer) -> list[dict[s
     }  # fmt: skip
     rows = [
         {**common, "position": place, "is_picked": each is answer.picked, "is_on_front": each in answer.front,
-         **_figures(each)}
+         "rule": each.candidate.name,
+         **figures_of(each.held_out)}
         for place, each in enumerate(answer.evaluations)
     ]  # fmt: skip
     made = {"evaluation_id": digest("cascade", _rounded(rows)), "created_at": datetime.now(UTC)}
     return [row | made for row in rows]
 
 
-def _figures(evaluation: Evaluation) -> dict[str, Any]:
-    figures, ranking = evaluation.held_out, evaluation.held_out.ranking
+def figures_of(figures: Figures) -> dict[str, Any]:
+    """The figures of a rule on one half of the tasks, by the columns that they have in the table."""
+    ranking = figures.ranking
     estimates: dict[str, Estimate] = {
         "escalated_share": figures.share, "thousand_usd": figures.cost_usd, "agreement": figures.agreement,
         "kappa": figures.kappa, "macro_f1": figures.macro_f1, "ranking_tau": ranking.tau,
         "score_change": ranking.change,
     }  # fmt: skip
     flat = {
-        "rule": evaluation.candidate.name, "n_paired": figures.n, "n_tasks": figures.n_tasks,
+        "n_paired": figures.n, "n_tasks": figures.n_tasks,
         "strong_calls": figures.strong_calls, "cheap_calls": figures.cheap_calls, "changed_model": ranking.changed,
         "n_ranked_responses": ranking.n_responses, "is_small": figures.is_small,
     }  # fmt: skip

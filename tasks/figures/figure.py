@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, Literal
 
 from tasks.benchmarks.base import Benchmark
+from tasks.config.job import Job
 from tasks.figures.charts import Plot
-from tasks.figures.columns import Column, Rows
+from tasks.figures.columns import Column, Rows, small_notes
 from tasks.rules.records import ScoreDefinition
 
 Reach = Literal["tasks", "pooled", "warehouse"]
@@ -65,6 +67,15 @@ class Figure:
     breakdown: str = ""
     is_optional: bool = False
     reach: Reach = "tasks"
+
+    def notes_on(self, rows: Rows) -> list[str]:
+        """Sentences about these very rows."""
+        return [*(self.notes(rows) if self.notes and rows else ()), *small_notes(self.columns, rows)]
+
+    def of_job(self, job: Job, **given: Any) -> list[dict[str, Any]]:
+        """The rows of a figure that takes nothing but the job from its scope, whatever is published."""
+        assert self.compute is not None
+        return self.compute(SimpleNamespace(job=job), {**self.given, **given})
 
 
 def not_computed(*names: str) -> Callable[[Rows], list[str]]:

@@ -9,7 +9,7 @@ from tasks.figures.scope import Scope, task_address
 
 MOST_CRITERIA = 25
 """So many criteria of a leaf are listed; all of them are in the table `capability_members`."""
-_SCORE = (Column("value", "Score", "score"), *columns("ci_low ci_high n_tasks n_criteria n_decided is_small"))
+_SCORE = (Column("value", "Score", "score"), *columns("is_small ci_low ci_high n_tasks n_criteria n_decided"))
 _WEAKNESSES = Figure(
     "weaknesses",
     "Where models are weak",
@@ -19,8 +19,8 @@ _WEAKNESSES = Figure(
     "all candidates of the model, so at most 5 % of models without any weakness would be listed here.",
     (
         *columns("judging model capability field compared_with"), Column("value", "here", "score", "Score"),
-        *columns("compared_value"), Column("gap", "Difference", "signed"), *ends("gap_ci"),
-        *columns("p_confirmed n_tasks is_small parent_name"),
+        *columns("compared_value"), Column("gap", "Difference", "signed"), *columns("is_small"), *ends("gap_ci"),
+        *columns("p_confirmed n_tasks parent_name"),
     ),
     relation="weaknesses",
     condition="grading <> 'ternary_as_binary' and ($model::varchar is null or model = $model and "

@@ -8,8 +8,8 @@ from tasks.figures.columns import Rows, columns
 from tasks.figures.figure import Breakdown, Figure, Page, score_word
 
 _CRITICAL_COLUMNS = columns(
-    "judging split model missed_share missed_ci_low missed_ci_high is_critical_small n_critical "
-    "critical_coverage mistake_share mistake_ci_low mistake_ci_high is_mistake_small "
+    "judging split model missed_share is_critical_small missed_ci_low missed_ci_high n_critical "
+    "critical_coverage mistake_share is_mistake_small mistake_ci_low mistake_ci_high "
     "n_mistakes_possible mistake_coverage responses_with_mistake_share n_responses_at_risk"
 )
 _SIDES = (
@@ -17,7 +17,7 @@ _SIDES = (
     ("Critical mistakes made", "mistake_share", "mistake_ci_low", "mistake_ci_high", "is_mistake_small"),
 )
 _SEVERITY_COLUMNS = columns(
-    "judging split severity model met_share met_ci_low met_ci_high is_met_small n_judged n_tasks "
+    "judging split severity model met_share is_met_small met_ci_low met_ci_high n_judged n_tasks "
     "n_tasks_wanted coverage",
     met_share="Met",
 )
@@ -144,8 +144,8 @@ def failing(rows: Rows) -> list[Plot]:
 def _breakdown(breakdown: Breakdown, name: str, label: str, plots: Draw, says: str) -> Figure:
     """A figure of the tasks or criteria under each label of a breakdown; its table lists what the charts show."""
     shown = columns(
-        "judging split label rank model mean_score ci_low ci_high hidden_mean_score hidden_ci_low hidden_ci_high "
-        "is_small n_tasks n_tasks_wanted coverage",
+        "judging split label rank model mean_score is_small ci_low ci_high hidden_mean_score hidden_ci_low "
+        "hidden_ci_high n_tasks n_tasks_wanted coverage",
         label=label,
     )
     return Figure(

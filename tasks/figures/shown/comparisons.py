@@ -99,8 +99,8 @@ DIFF = Figure(
     "all differences shown into account (Holm); the smallest detectable difference is what one comparison finds with "
     "a power of 80 %.",
     (
-        *_SIDES, *columns("difference"), *ends("ci"), *columns(
-            "is_small no_interval p_value p_adjusted is_significant n_tasks n_tasks_wanted smallest_detectable "
+        *_SIDES, *columns("difference is_small"), *ends("ci"), *columns(
+            "no_interval p_value p_adjusted is_significant n_tasks n_tasks_wanted smallest_detectable "
             "first_mean second_mean"
         ),
         *columns("n_compared n_flips n_flips_lost", n_compared="Criteria: compared"),

@@ -23,9 +23,9 @@ _EMPTY = (
 )
 _COMPARISON = columns("judging split shared_model condition")
 _DIFFERENCE = (
-    *columns("difference baseline"), *ends("ci"),
+    *columns("difference is_small"), *ends("ci"), *columns("baseline"),
     *columns(
-        "no_interval p_value p_holm n_comparisons is_significant smallest_detectable is_small baseline_mean_score "
+        "no_interval p_value p_holm n_comparisons is_significant smallest_detectable baseline_mean_score "
         "mean_score n_tasks n_tasks_wanted n_trials",
         mean_score="Mean score: condition",
     ),

@@ -213,7 +213,7 @@ _RELIABILITY = Figure(
     "errors go together are worth fewer votes than their number.",
     columns(
         "grader_set label n_graders alpha alpha_ci_low alpha_ci_high unanimous_share n_voters effective_votes "
-        "effective_votes_ci_low effective_votes_ci_high effective_votes_is_small effective_votes_note n n_tasks"
+        "effective_votes_is_small effective_votes_ci_low effective_votes_ci_high effective_votes_note n n_tasks"
     ),
     reliable,
     relation="grader_reliability",
@@ -248,9 +248,9 @@ _FAVOURS = Figure(
     "responses that both sides decided in full, of each model's latest vintage. An asterisk marks fewer than 50 "
     "tasks. Check judges of the same family as a model with care.",
     (
-        *columns("grader model favour difference"),
+        *columns("grader model favour is_small difference"),
         *columns("own_mean others_mean", "Mean score"),
-        *columns("n_tasks is_small n_responses"),
+        *columns("n_tasks n_responses"),
     ),
     favouring,
     empty="No response has been decided in full by two graders.",
@@ -288,9 +288,9 @@ PEOPLE = Figure(
     "How far each grader agrees with the pooled decisions of some people, so that who decided more counts more; beside "
     "it the mean over the pairs, as in table 3 of the paper.",
     (
-        *columns("grader label"), *interval("kappa", "Kappa", value="Value"),
+        *columns("grader label"), *interval("kappa", "Kappa", value="Value", few="is_small"),
         *interval("macro_f1", "Macro-F1", value="Value"), *interval("agreement", "Same decision", "share", "Share"),
-        *columns("n_people n n_tasks macro_f1_task_mean kappa_pair_mean macro_f1_pair_mean is_small",
+        *columns("n_people n n_tasks macro_f1_task_mean kappa_pair_mean macro_f1_pair_mean",
                  n_people="People", macro_f1_task_mean="Mean over tasks: Macro-F1"),
     ),
     compute=lambda scope, given: against_people(scope.rows("people/people", given)),

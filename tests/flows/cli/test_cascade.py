@@ -49,14 +49,15 @@ def asked(data: Path, capsys: pytest.CaptureFixture[str]) -> Run:
 
 def test_the_picked_rule_can_be_pasted_into_the_configuration(asked: Run) -> None:
     rules = asked.json("cascade", "cheap", "strong")["rules"]
-    lows = {rule["rule"]: rule["chosen_on"]["agreement_ci_low"] for rule in rules if rule["when"]}
+    lows = {rule["rule"]: rule["chosen_agreement_ci_low"] for rule in rules if rule["rule"] != "strong alone"}
     reached = max(low for low in lows.values() if low is not None)
-    found = asked.json("cascade", "cheap", "strong", "--bound", f"agreement={reached}")
-    assert {"agreement": reached} == found["bound"]
-    assert lows[found["picked"]["rule"]] == reached
+    rules = asked.json("cascade", "cheap", "strong", "--bound", f"agreement={reached}")["rules"]
+    (picked,) = [rule for rule in rules if rule["is_picked"]]
+    assert picked["is_within_bound"]
+    assert lows[picked["rule"]] == reached
     judges = [
         {"name": "openai/a", "label": "cheap", "trials": 2}, {"name": "openai/b", "label": "strong"},
-        *yaml.safe_load(found["configuration"]),
+        *yaml.safe_load(picked["configuration"]),
     ]  # fmt: skip
     settings, problems = sound_settings({"dataset": {"source": "sample"}, "judges": judges})
     assert [] == problems

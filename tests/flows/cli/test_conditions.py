@@ -13,8 +13,8 @@ from flows.run.config import load_job
 from tasks.aggregate import aggregate
 from tasks.rules.errors import UsageError
 from tests.flows.conftest import Run
-from tests.kit import written
-from tests.tasks.compare.comparisons import Rubric, judged, own_hard, tasks_of, together
+from tests.kit import together, written
+from tests.tasks.compare.comparisons import Rubric, judged, own_hard, tasks_of
 
 N_TASKS = 30
 MANY: dict[str, Rubric] = {f"task-{number:02d}": [(10, "Accuracy"), (10, "Risk")] for number in range(N_TASKS)}

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.flows.cli.asking import Asked, stored
+from tests.flows.conftest import Run, asking
+from tests.kit import stored
 from tests.tasks.aggregate.debiased_oracle import CATEGORIES, LabelledWorld, without_labels_on
 
 
@@ -14,12 +15,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return stored(tmp_path_factory.mktemp("debiased"), LabelledWorld(seed=5).tables())
 
 
-@pytest.fixture
-def asked(folder: Path, capsys: pytest.CaptureFixture[str]) -> Asked:
-    return Asked(folder, capsys)
-
-
-def test_each_model_has_its_score_by_the_judge_by_labels_alone_and_debiased(asked: Asked) -> None:
+def test_each_model_has_its_score_by_the_judge_by_labels_alone_and_debiased(asked: Run) -> None:
     rows = asked.json("leaderboard", "--debiased")
     expected = LabelledWorld(seed=5).expected("ada")
 
@@ -36,7 +32,7 @@ def test_a_model_and_a_category_without_labels_are_said_to_have_none_and_the_adv
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tables = without_labels_on(LabelledWorld(seed=5).tables(), {"bob"}, {0, 2, 4})
-    asked = Asked(stored(tmp_path, tables), capsys)
+    asked = asking(stored(tmp_path, tables), capsys)
 
     said = asked("leaderboard", "--debiased", "--model", "bob")
     assert all(part in said for part in ("bob", "no label", "--for leaderboard"))
@@ -52,7 +48,7 @@ def test_judges_go_by_name_configurations_by_digits(tmp_path: Path, capsys: pyte
         tables["verdicts"] = [
             *tables["verdicts"], *(each | others | {"verdict_id": f"{each['verdict_id']}{digit}"} for each in judged)
         ]  # fmt: skip
-    said = Asked(stored(tmp_path, tables), capsys)("leaderboard", "--debiased")
+    said = asking(stored(tmp_path, tables), capsys)("leaderboard", "--debiased")
 
     assert "b-judge" in said
     assert "bbbb" not in said
@@ -68,5 +64,5 @@ def test_judges_go_by_name_configurations_by_digits(tmp_path: Path, capsys: pyte
     ("diff ada bob --debiased --of judge", "--of does not apply to --debiased"),
     ("diff ada bob --debiased --flips 2", "--flips does not apply to --debiased"),
 ])  # fmt: skip
-def test_what_labels_cannot_say_is_refused_in_one_line(asked: Asked, arguments: str, said: str) -> None:
+def test_what_labels_cannot_say_is_refused_in_one_line(asked: Run, arguments: str, said: str) -> None:
     assert said in asked.refusal(*arguments.split())

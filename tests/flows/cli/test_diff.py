@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.flows.conftest import Run
-from tests.kit import written
-from tests.tasks.compare.comparisons import ALL_MET, RUBRICS, judged, tasks_of, together
+from tests.kit import together, written
+from tests.tasks.compare.comparisons import ALL_MET, RUBRICS, judged, tasks_of
 
 N_TASKS = 40
 MANY = {f"task-{number:02d}": [(10, "Accuracy"), (10, "Risk")] for number in range(N_TASKS)}

@@ -13,8 +13,8 @@ from tasks.config.job import DataRevision, Job
 from tasks.figures.rendering import as_text
 from tasks.figures.shown.comparisons import COMPARE, DIFF
 from tasks.report.rendering.drawn import Drawn
-from tests.kit import REVISION, at, job_on, row
-from tests.tasks.compare.comparisons import ALL_MET, MIXED, RUBRICS, WORSE_IN_RISK, ask, filled, judged, tasks_of
+from tests.kit import REVISION, at, job_on, reading, row
+from tests.tasks.compare.comparisons import ALL_MET, MIXED, RUBRICS, WORSE_IN_RISK, ask, judged, tasks_of
 from warehouse import Reader
 
 NIGHT = {"vintage": "2026-10-02", "created_at": at(5)}
@@ -28,7 +28,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
                 night=NIGHT["vintage"] if name == "later" else None)
             for n, name in enumerate(("a-run", "later", "idle", "old-run"))]  # fmt: skip
     old = {"of_response": {"dataset_revision": OLDER}, "judge": "old-judge"}
-    with filled(
+    with reading(
         folder,
         tasks_of(RUBRICS),
         judged(ALL_MET, "a"),

@@ -13,8 +13,8 @@ from flows.cli.main import main
 from flows.report_server.compare_page import Comparison, comparison
 from tasks.config.job import Job
 from tasks.report.build import Written
-from tests.kit import job_on
-from tests.tasks.compare.comparisons import ALL_MET, RUBRICS, WORSE_IN_RISK, filled, judged, tasks_of
+from tests.kit import job_on, reading
+from tests.tasks.compare.comparisons import ALL_MET, RUBRICS, WORSE_IN_RISK, judged, tasks_of
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def folder(tmp_path: Path) -> Path:
     rows = tasks_of(RUBRICS, revision=of_sample["dataset_revision"])
     legal = [each | {"split": "legal"} for each in rows["split_members"] if each["task_id"] in {"t2", "t3"}]
     (tmp_path / "prbench.yaml").write_text(yaml.safe_dump({"dataset": {"source": "sample", "splits": ["finance"]}}))
-    with filled(
+    with reading(
         tmp_path / "data", rows, {"split_members": legal},
         judged(ALL_MET, "a", of_response=of_sample), judged(WORSE_IN_RISK, "b", of_response=of_sample),
     ):  # fmt: skip

@@ -5,8 +5,8 @@ from pathlib import Path
 from flows.report_server.live import ranking_so_far
 from tasks.aggregate import aggregate
 from tasks.config.job import DataRevision
-from tests.kit import REVISION, job_on, written
-from tests.tasks.compare.comparisons import Rows, filled, judged, tasks_of, together
+from tests.kit import REVISION, Rows, job_on, reading, together, written
+from tests.tasks.compare.comparisons import judged, tasks_of
 
 RUBRICS = {f"t{n}": [(4, "Accuracy"), (n + 1, "Risk"), (3, "Clarity")] for n in range(7)}
 
@@ -39,7 +39,7 @@ def test_a_judge_with_two_templates_is_named_by_its_template_too(tmp_path: Path)
     )
     again = judged({"t1": [1, 0, 0]}, "a", rubrics=RUBRICS, template_hash="another-template")
     parts = (tasks_of(RUBRICS), answers("a", 2), {"verdicts": again["verdicts"]})
-    with filled(job.warehouse, *parts) as reader:
+    with reading(job.warehouse, *parts) as reader:
         rows = ranking_so_far(job, reader)
 
     assert [(row["judging"], row["n_tasks"]) for row in rows] == [

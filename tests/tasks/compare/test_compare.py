@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tasks.rules.errors import PipelineError, UsageError
-from tests.kit import at, criterion
+from tests.kit import Fill, at, criterion, reading, together
 from tests.tasks.compare.comparisons import (
     ALL_MET,
     MIXED,
@@ -18,15 +18,12 @@ from tests.tasks.compare.comparisons import (
     apart,
     ask,
     changes,
-    filled,
     judged,
     mean,
     own_hard,
     score,
     tasks_of,
-    together,
 )
-from tests.tasks.conftest import Fill
 from warehouse import Reader
 
 
@@ -34,7 +31,7 @@ from warehouse import Reader
 def three_models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
     """Models a, b and c, all complete; an own hard selection of t1 and t4; t2 stands in a second split too."""
     legal = [member | {"split": "legal"} for member in tasks_of({"t2": RUBRICS["t2"]})["split_members"]]
-    with filled(
+    with reading(
         tmp_path_factory.mktemp("three"),
         tasks_of(RUBRICS),
         {"split_members": legal},
@@ -186,7 +183,7 @@ def sittings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
     """Models sampled and judged on several occasions; each test names those that it is about."""
     old, new = ({"model_config_hash": name, "created_at": at(when)} for name, when in (("old", 1), ("new", 2)))
     later, tonight = {"vintage": "later"}, {"vintage": "tonight"}
-    with filled(
+    with reading(
         tmp_path_factory.mktemp("sittings"),
         tasks_of(RUBRICS),
         # Two vintages of two models, one of a third.

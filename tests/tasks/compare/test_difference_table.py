@@ -8,7 +8,8 @@ from tasks.compare.rows import rows_of
 from tasks.compare.sentences import decision
 from tasks.figures.rendering import as_text
 from tasks.figures.shown.comparisons import DIFF
-from tests.tasks.compare.comparisons import ask, filled, judged, tasks_of
+from tests.kit import reading
+from tests.tasks.compare.comparisons import ask, judged, tasks_of
 from warehouse import Reader
 
 RUBRICS = {f"t{number:02d}": [(10, "Accuracy"), (10, "Risk")] for number in range(20)}
@@ -20,7 +21,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
     names = list(RUBRICS)
     good = {task: [1, 0.0] for task in names}
     mixed = good | {task: [0, 0.0] for task in names[:6]} | {task: [1, 1.0] for task in names[6:8]}
-    with filled(
+    with reading(
         tmp_path_factory.mktemp("table"), tasks_of(RUBRICS), judged(good, "good", rubrics=RUBRICS),
         judged(mixed, "mixed", rubrics=RUBRICS), judged(good | {names[1]: [0, 0.0]}, "odd", rubrics=RUBRICS),
     ) as reader:  # fmt: skip

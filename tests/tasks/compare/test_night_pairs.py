@@ -3,8 +3,7 @@
 from typing import Any
 
 import sql
-from tests.kit import REVISION, admitted, at, criterion, response, row, verdict
-from tests.tasks.conftest import Fill
+from tests.kit import REVISION, Fill, admitted, at, criterion, response, row, verdict
 
 CRITERIA = [criterion("t", i, 5.0) for i in range(10)]
 NIGHTS = ["base", "2026-11-20", "2026-11-21", "2026-11-22"]

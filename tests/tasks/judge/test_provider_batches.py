@@ -10,8 +10,7 @@ from tasks.config.job import Job
 from tasks.config.settings import Limits
 from tasks.llm.calls.batches import Submissions
 from tests.faults.server import Answer, Behaviour, FaultServer, Request, is_judging, well_behaved
-from tests.kit import job_on, rows_in
-from tests.tasks.run.runs import judged, prepared, sampled
+from tests.kit import job_on, judged, prepared, rows_in, sampled
 
 pytestmark = pytest.mark.slow
 

@@ -20,10 +20,9 @@ from tasks.config.job import Job
 from tasks.maintain.backup import backup, restore
 from tasks.rules.errors import PipelineError, UsageError
 from tests.faults.server import FaultServer
-from tests.kit import copied, job_on, response, rows_in
+from tests.kit import copied, job_on, judged, prepared, response, rows_in, sampled
 from tests.tasks.bundles.manifests import sealed
 from tests.tasks.bundles.memory import Cut
-from tests.tasks.run.runs import judged, prepared, sampled
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow

@@ -16,8 +16,7 @@ from tasks.imports.verdicts import import_verdicts
 from tasks.maintain.backup import backup, restore
 from tasks.run.writing import StageReport
 from tests.faults.server import FaultServer
-from tests.kit import copied, job_on, rows_in, write_jsonl
-from tests.tasks.run.runs import judged, prepared, sampled
+from tests.kit import copied, job_on, judged, prepared, rows_in, sampled, write_jsonl
 from tests.warehouse.test_damage import DAMAGES, Rows, flip, rows_of
 from warehouse import Warehouse
 
@@ -49,7 +48,7 @@ def evaluated(server: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> 
 def job(evaluated: Job, server: FaultServer, tmp_path: Path) -> Job:
     """The same in a folder of its own, with a request to the server told from those before."""
     server.made_before = len(server.book)  # type: ignore[attr-defined]
-    return copied(evaluated, tmp_path / "data").model_copy(update={"run_id": "later"})
+    return copied(evaluated, tmp_path / "data", run_id="later")
 
 
 def calls(server: FaultServer) -> int:

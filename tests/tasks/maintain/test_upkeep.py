@@ -23,8 +23,7 @@ from tasks.maintain.upkeep import Choice, remove, spend_of_all, store_spend, tid
 from tasks.rules.errors import UsageError
 from tasks.run.judgings import judge_target
 from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
-from tests.kit import criterion, good_row, imported, job_on, recorded, rows_in, write_jsonl
-from tests.tasks.run.runs import judged, prepared, sampled
+from tests.kit import criterion, good_row, imported, job_on, judged, prepared, recorded, rows_in, sampled, write_jsonl
 from warehouse import Warehouse, WarehouseBusy, WarehouseError
 
 pytestmark = pytest.mark.slow
