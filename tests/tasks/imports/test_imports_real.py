@@ -14,7 +14,8 @@ from tasks.check import check
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
-from tests.kit import SHARED_DATA, job_on, rows_in
+from tests.kit import SHARED_DATA, job_on
+from tests.kit import values_in as rows
 
 FILES = {name: SHARED_DATA / "prbench" / file for name, file in {
     "tasks": "finance_hard.parquet",
@@ -107,10 +108,6 @@ def ratios(weighed: list[tuple[float, bool, str]]) -> dict[str, float]:
 
 def means(values: dict[tuple[str, ...], list[float]]) -> Figures:
     return {key: sum(of_key) / len(of_key) for key, of_key in values.items()}
-
-
-def rows(root: Path, query: str) -> list[tuple[Any, ...]]:
-    return [tuple(row.values()) for row in rows_in(root, query)]
 
 
 def test_boards_have_the_means_of_the_raw_files(
