@@ -92,10 +92,6 @@ class Side:
     model_run: ModelRun
     only_tasks: frozenset[str] | None = None
 
-    def counts(self, task_id: str) -> bool:
-        """Whether the side has anything to say about a task."""
-        return self.only_tasks is None or task_id in self.only_tasks
-
 
 @dataclass(frozen=True, slots=True)
 class Pair:
@@ -195,9 +191,7 @@ def _unknown(name: str, known: Known) -> str:
     if nearest:
         return f"{message}; nearest: {', '.join(f'{each} ({kind_of[each]})' for each in nearest)}"
     kind = next((kind for kind, names in known.items() if names), None)
-    if kind is None:
-        return message
-    return f"{message}; {kind}s: {some(known[kind], 8)}"
+    return message if kind is None else f"{message}; {kind}s: {some(known[kind])}"
 
 
 def _either(kinds: Sequence[Kind]) -> str:

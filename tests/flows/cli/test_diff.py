@@ -47,9 +47,9 @@ SAID = {
         "below 50 an interval is unreliable",
     ),
     "good mixed": (
-        "no significant difference between good and mixed on finance (mixed is 0.000 higher; 95 % interval -0.",
+        "No significant difference between good and mixed on finance (mixed is 0.000 higher; 95 % interval −0.",
         f"smallest detectable difference {SMALLEST:.3f} (with a power of 80 %)",
-        "° fewer than 50 tasks, or fewer than 10 that differ: the interval may be too narrow",
+        "* Few tasks: fewer than 50, or fewer than 10 that differ; the interval may be too narrow.",
     ),
     "good fallen": (
         "fallen is 0.500 lower than good on finance (no interval, since nearly all tasks change by the same amount, "
