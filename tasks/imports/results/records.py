@@ -6,7 +6,6 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -240,80 +239,36 @@ _LOCAL_HEADER, _NAME_LENGTH, _EXTRA_LENGTH = 30, slice(26, 28), slice(28, 30)
 
 
 class Source:
-    """A file or a folder that is offered; what it holds is read once, when it is first asked for."""
+    """A file or a folder that is offered, with what it holds.
+
+    Attributes:
+        content: the bytes of a file; a folder has none.
+        files: the results in a folder, which are JSON and JSON Lines, by their names in it; a file has none.
+        text: the text of a file, or an empty one where it holds none.
+        document: the object that a file of JSON is, or an empty one.
+        rows: the objects of a file of JSON Lines, or none.
+        damage: why a file that begins as JSON can be read neither as an object nor as JSON Lines; None for any other.
+    """
 
     def __init__(self, path: Path) -> None:
-        """A path that exists."""
+        """Read a path that exists."""
         self.path = path
-
-    @cached_property
-    def content(self) -> bytes:
-        """The bytes of a file; a folder has none."""
-        if self.path.is_dir():
-            return b""
-        with foreign_files.open_regular(self.path) as file:
-            return file.read()
-
-    @cached_property
-    def files(self) -> Mapping[str, bytes]:
-        """The results in a folder, which are JSON and JSON Lines, by their names in it; a file has none."""
-        if not self.path.is_dir():
-            return {}
-        found, n_bytes = {}, 0
-        for file in foreign_files.files_inside(self.path):
-            name = file.relative_to(self.path).as_posix()
-            if name.endswith((".json", ".jsonl")) and _RESULTS & set(file.parts):
-                with foreign_files.bounded(foreign_files.open_inside(self.path, name), file) as opened:
-                    found[name] = opened.read()
-                n_bytes += len(found[name])
-                if n_bytes > foreign_files.MOST_BYTES:
-                    most_gb = foreign_files.MOST_BYTES / 1e9
-                    raise foreign_files.TooLarge(f"{self.path}: holds more than {most_gb:.1f} GB of results; split it")
-        return found
-
-    @property
-    def is_zip(self) -> bool:
-        """Whether the file is an archive."""
-        return self.content.startswith(_ZIP)
-
-    @cached_property
-    def text(self) -> str:
-        """The text of a file, or an empty one where it holds none."""
-        try:
-            return "" if self.is_zip else self.content.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            return ""
-
-    @cached_property
-    def _parsed(self) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]], str | None]:
-        """The object that a file of JSON is; the objects of one of JSON Lines; why one that begins so is neither."""
-        if not self.text.lstrip().startswith("{"):
-            return {}, [], None
-        try:
-            document = as_mapping(read_json(self.text))
-        except (ValueError, RecursionError) as error:
-            damage = one_line(str(error))
-        else:
-            return document, [document], None
-        try:
-            return {}, rows_of(self.path.name, self.content), None
-        except ImportRefused:
-            return {}, [], damage
-
-    @property
-    def document(self) -> Mapping[str, Any]:
-        """The object that a file of JSON is, or an empty one."""
-        return self._parsed[0]
-
-    @property
-    def rows(self) -> Sequence[Mapping[str, Any]]:
-        """The objects of a file of JSON Lines, or none."""
-        return self._parsed[1]
-
-    @property
-    def damage(self) -> str | None:
-        """Why a file that begins as JSON can be read neither as an object nor as JSON Lines; None for any other."""
-        return self._parsed[2]
+        self.files = _results_in(path) if path.is_dir() else {}
+        self.content = b"" if path.is_dir() else _content_of(path)
+        self.is_zip = self.content.startswith(_ZIP)
+        self.text = "" if self.is_zip else _text_of(self.content)
+        self.document: Mapping[str, Any] = {}
+        self.rows: Sequence[Mapping[str, Any]] = []
+        self.damage: str | None = None
+        if self.text.lstrip().startswith("{"):
+            try:
+                self.document = as_mapping(read_json(self.text))
+                self.rows = [self.document]
+            except (ValueError, RecursionError) as error:
+                try:
+                    self.rows = rows_of(path.name, self.content)
+                except ImportRefused:
+                    self.damage = one_line(str(error))
 
     def batch_with(self, *options: str | None) -> str:
         """The hash of all that was offered, and of the options that were given."""
@@ -323,6 +278,32 @@ class Source:
         if any(option is not None for option in options):
             found.update(repr(options).encode())
         return found.hexdigest()[:BATCH_HEX]
+
+
+def _content_of(path: Path) -> bytes:
+    with foreign_files.open_regular(path) as file:
+        return file.read()
+
+
+def _results_in(folder: Path) -> Mapping[str, bytes]:
+    found, n_bytes = {}, 0
+    for file in foreign_files.files_inside(folder):
+        name = file.relative_to(folder).as_posix()
+        if name.endswith((".json", ".jsonl")) and _RESULTS & set(file.parts):
+            with foreign_files.bounded(foreign_files.open_inside(folder, name), file) as opened:
+                found[name] = opened.read()
+            n_bytes += len(found[name])
+            if n_bytes > foreign_files.MOST_BYTES:
+                most_gb = foreign_files.MOST_BYTES / 1e9
+                raise foreign_files.TooLarge(f"{folder}: holds more than {most_gb:.1f} GB of results; split it")
+    return found
+
+
+def _text_of(content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return ""
 
 
 def rows_of(where: str, content: bytes) -> list[Mapping[str, Any]]:
