@@ -30,7 +30,7 @@ from tasks.console import guard_log_records, notice
 from tasks.dataset.source import with_revision
 from tasks.llm.environment import guard_logs
 from tasks.llm.litellm_setup import collect_seldom
-from tasks.maintain import store_spend, total_cost_usd
+from tasks.maintain.upkeep import store_spend, total_cost_usd
 from tasks.run.run_context import refuse_uninstalled, refuse_unready, used_by
 from tasks.run.writing import StageReport
 from warehouse import TABLES, Warehouse, lines_on, take_notices

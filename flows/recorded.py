@@ -35,7 +35,7 @@ from tasks.config.job import Job
 from tasks.console import Tally, notice
 from tasks.figures.leaderboard import Choice, leaderboard
 from tasks.llm.senders.pool import SenderPool
-from tasks.maintain import run_cost
+from tasks.maintain.upkeep import run_cost
 from tasks.rules.errors import PipelineError
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.run.writing import StageReport

@@ -9,9 +9,9 @@ from tasks.config.job import DataRevision, Job
 from tasks.config.models import Endpoint
 from tasks.console import notice
 from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.text.numbers import some
 from warehouse import Reader, Warehouse
 
-_MOST_NAMED = 10
 _SHOWN = 12
 """So many characters of a revision identify it."""
 
@@ -150,8 +150,7 @@ def _near(name: str, known: Iterable[str]) -> str:
     listed = sorted(set(known))
     if near := get_close_matches(name, listed):
         return f"did you mean {' or '.join(near)}?"
-    more = f" and {len(listed) - _MOST_NAMED} more" if len(listed) > _MOST_NAMED else ""
-    return f"known: {', '.join(listed[:_MOST_NAMED]) or 'none'}{more}"
+    return f"known: {some(listed, 10) or 'none'}"
 
 
 def refuse_unknown_graders(job: Job, **named: Sequence[str]) -> None:

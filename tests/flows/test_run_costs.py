@@ -14,7 +14,7 @@ from tasks.figures.queries import filled
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply
-from tasks.maintain.spending import latest_runs, spent, store_spend, total_cost_usd
+from tasks.maintain.upkeep import latest_runs, spent, store_spend, total_cost_usd
 from tests.flows.cli.test_keeping import folder, job, write
 from tests.kit import at, row, rows_in
 from warehouse import Warehouse
