@@ -235,4 +235,5 @@ def _narrowed(job: Job, given: Mapping[str, str]) -> Job:
 
 
 def _link(given: Mapping[str, str], **more: str) -> str:
-    return "?" + urlencode({**given, **more})
+    kept = {name: given[name] for name in ("of", *_SIDES, *_NARROWED, "split", "change") if given.get(name)}
+    return "?" + urlencode({**kept, **more})
