@@ -1,6 +1,7 @@
 """A gateway with limits and a ledger of its own, talking to the fault server over a real socket."""
 
 import asyncio
+import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -124,10 +125,17 @@ def then(*answers: Answer) -> Behaviour:
     return lambda _request, number: answers[min(number, len(answers) - 1)]
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    """What asynchronous tests (`pytest.mark.anyio`) run on."""
-    return "asyncio"
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run an asynchronous test in a loop of its own, as a run of the program does.
+
+    The plugin of anyio would also raise what clients of earlier loops say when they are collected.
+    """
+    test = pyfuncitem.obj
+    if not inspect.iscoroutinefunction(test):
+        return None
+    asyncio.run(test(**{name: pyfuncitem.funcargs[name] for name in inspect.signature(test).parameters}))
+    return True
 
 
 @pytest.fixture(scope="session", autouse=True)

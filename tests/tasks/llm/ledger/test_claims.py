@@ -19,7 +19,7 @@ from tasks.llm.request import Call
 from tests.faults.server import Answer
 from tests.tasks.llm.conftest import Calling, Serve, call_to, failed, then
 
-pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("hurried")]
+pytestmark = pytest.mark.usefixtures("hurried")
 
 ROOT = Path(__file__).parents[4]
 HOLDER = """

@@ -24,7 +24,7 @@ from tests.faults.server import Answer, FaultServer
 from tests.kit import job_on
 from tests.tasks.llm.conftest import Calling, Serve, call_to, failed, then, written
 
-pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("hurried")]
+pytestmark = pytest.mark.usefixtures("hurried")
 
 DEAR = Prices(1_000_000.0, None, 1_000_000.0, "a list")
 """A dollar a token."""

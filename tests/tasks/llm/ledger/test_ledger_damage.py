@@ -29,7 +29,7 @@ from tests.faults.server import Answer
 from tests.tasks.llm.conftest import Calling, Serve, call_to, written
 from tests.tasks.llm.ledger.test_ledger import filled, opened, stored
 
-pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("hurried")]
+pytestmark = pytest.mark.usefixtures("hurried")
 
 PAGE = 4096
 N_CALLS = 400

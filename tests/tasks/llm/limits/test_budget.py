@@ -22,8 +22,6 @@ from tasks.llm.request import Prices, Usage
 from tests.faults.server import Answer, FaultServer
 from tests.tasks.llm.conftest import Calling, Serve, call_to, failed, then
 
-pytestmark = pytest.mark.anyio
-
 amounts = st.integers(0, 50)
 orders = st.lists(st.tuples(st.booleans(), amounts, st.integers(0, 20), st.floats(0, 1)), max_size=40)
 

@@ -26,8 +26,6 @@ from tests.faults.server import Answer
 from tests.kit import job_on
 from tests.tasks.llm.conftest import Calling, Serve, call_to, failed
 
-pytestmark = pytest.mark.anyio
-
 BUSY = Failure("provider_error", Kind.BUSY, "slow down")
 LATE = Failure("timeout", Kind.DOWN, "late")
 FREE = Outcome()

@@ -13,8 +13,6 @@ from tasks.llm.replies import Failure, Kind, Reply
 from tests.faults.server import Answer, FaultServer
 from tests.tasks.llm.conftest import Calling, Serve, call_to, failed
 
-pytestmark = pytest.mark.anyio
-
 FATAL = {
     "wrong key": failed(401, "Incorrect API key provided", "invalid_api_key"),
     "forbidden": failed(403, "You have no access"),

@@ -10,7 +10,7 @@ from tests.tasks.llm.transport.test_parameters import *
 from tests.tasks.llm.transport.test_replies import *
 from tests.tasks.llm.transport.test_transport import *
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.long]
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 # They look into the process that makes the calls, which is another one here.
 del test_litellm_puts_nothing_together_for_loggers_that_nobody_has  # noqa: F821
 # A sender has the keys of its node, which was started before the test.

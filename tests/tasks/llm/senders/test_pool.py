@@ -36,8 +36,6 @@ from tasks.rules.errors import PipelineError, UsageError
 from tests.faults.server import Answer, FaultServer
 from tests.tasks.llm.conftest import call_to
 
-pytestmark = pytest.mark.anyio
-
 PROJECT = Path(__file__).parents[4]
 needs_ray = pytest.mark.usefixtures("_ray_is_installed")
 SECRET = "sk-planted-0123456789abcdef"

@@ -11,7 +11,7 @@ from tests.faults.anything import AnyServer, Plain
 from tests.faults.server import Answer
 from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, failed
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.usefixtures("hurried")]
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("hurried")]
 
 CHAT = [route for route in ROUTES if route != "responses"]
 GOOD = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}

@@ -21,7 +21,7 @@ from tasks.rules.errors import PipelineError
 from tests.faults.anything import AnyServer, Plain, Seen
 from tests.tasks.llm.conftest import Calling, call_to
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.usefixtures("hurried")]
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("hurried")]
 
 Redirecting = Callable[[int, str], AnyServer]
 ROUTES: dict[str, dict[str, Any]] = {
