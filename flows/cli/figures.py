@@ -121,12 +121,13 @@ def figures(context: Context) -> int:
       prbench figure judge_agreement --format csv
       prbench figure criteria which=never-met n_criteria=5
     """
+    from tasks.figures.queries import relation_of
     from tasks.figures.registry import FIGURES
 
     rows = [
         {
             "figure": figure.name, "shows": figure.title, "parameters": [f"{k}={v}" for k, v in figure.given.items()],
-            "source": figure.relation or ("Python" if figure.compute else figure.query or "its own query"),
+            "source": "Python" if figure.compute else relation_of(figure) or figure.query or "its own query",
         }
         for figure in FIGURES.values()
     ]  # fmt: skip
@@ -200,11 +201,12 @@ def _write(context: Context, job: "Job", shows: "Figure", rows: "Rows", file_for
         present(context, dict.fromkeys([shows.name], shows), {shows.name: rows})
     elif file_format == "xlsx" or (file_format == "csv" and output is not None):
         from tasks.exports.board_files import write_board
+        from tasks.figures.queries import relation_of
         from tasks.rules.records import Table
 
         assert output is not None, "refused before"
         table = Table(list(rows[0]), [tuple(row.values()) for row in rows])
-        click.echo(write_board(job, table, output, name=shows.name, relation=shows.relation).line)
+        click.echo(write_board(job, table, output, name=shows.name, relation=relation_of(shows)).line)
     elif file_format == "csv":
         click.echo(as_csv(list(rows[0]), rows), nl=False)
     elif file_format == "markdown":

@@ -32,11 +32,7 @@ class Figure:
         query: the query below `sql/figures/` that gives the rows, where it has another name than the figure; it may
             serve several.
         relation: the mart or view whose rows in the scope these are, with all their columns, where there is no query.
-        condition: which of them, in SQL.
-        order: their order, in SQL, after that of judges and splits.
-        renamed: columns of the relation that go by other names here.
-        replaced: columns of the relation that have other values here, in SQL.
-        derived: further columns, in SQL.
+        order: their order, in SQL.
         compute: gives the rows where SQL cannot, from the scope and what the figure asks for.
         given: what the query asks for beside what all may ask for.
         listed: the rows that the table has, where all of them would be too many to read; the CSV has all.
@@ -55,11 +51,7 @@ class Figure:
     is_table: bool = False
     query: str = ""
     relation: str = ""
-    condition: str = ""
     order: str = ""
-    renamed: Mapping[str, str] = field(default_factory=dict)
-    replaced: str = ""
-    derived: str = ""
     compute: Callable[[Any, Mapping[str, Any]], list[dict[str, Any]]] | None = None
     given: Mapping[str, Any] = field(default_factory=dict)
     listed: Callable[[Rows], Rows] | None = None

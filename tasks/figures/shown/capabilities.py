@@ -22,14 +22,6 @@ _WEAKNESSES = Figure(
         *columns("compared_value"), Column("gap", "Difference", "signed"), *columns("is_small"), *ends("gap_ci"),
         *columns("p_confirmed n_tasks parent_name"),
     ),
-    relation="weaknesses",
-    condition="grading <> 'ternary_as_binary' and ($model::varchar is null or model = $model and "
-    "compared_model is not distinct from $than::varchar)",
-    order="compared_model is not null, entry, compared_model, gap, node_id",
-    derived="coalesce(name, '(no name)') as capability, "
-    "coalesce(compared_model, 'its other criteria') as compared_with, "
-    "(select any_value(name) from capability_nodes as parents where parents.tree_id = scoped_weaknesses.tree_id and "
-    "parents.node_id = scoped_weaknesses.parent_id) as parent_name",
     given={"model": None, "than": None},
     empty="No weakness is confirmed.",
     is_table=True,
@@ -40,9 +32,6 @@ _SCORES = Figure(
     "All scores",
     "The score of each model in each node of the trees, with 95 % intervals over tasks.",
     (*columns("judging field level capability model"), *_SCORE),
-    relation="capability_scores",
-    derived="coalesce(name, '(no name)') as capability",
-    order="field, level, capability, node_id, value desc, entry",
     listed=lambda rows: [row for row in rows if row["level"] <= 1],
     reach="pooled",
 )  # fmt: skip

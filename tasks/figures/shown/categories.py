@@ -57,12 +57,6 @@ CRITICAL = Figure(
     "hollow dot is based on few tasks.",
     _CRITICAL_COLUMNS,
     gravest,
-    relation="severity_leaderboard",
-    derived="1 - critical_met_share as missed_share, 1 - critical_met_ci_high as missed_ci_low, "
-    "1 - critical_met_ci_low as missed_ci_high, critical_coverage < $bar as is_critical_below_bar, "
-    "mistake_coverage < $bar as is_mistake_below_bar, "
-    "least(critical_coverage, mistake_coverage) < $bar as is_below_bar",
-    order="mistake_share nulls last, critical_met_share desc nulls last, entry",
     listed=on_full_splits,
     breakdown="severity",
 )
@@ -177,9 +171,6 @@ FAILURES = Figure(
         *columns("n_failed n_decided", "Criteria"),
     ),
     failing,
-    relation="failure_rates",
-    renamed={"category": "label"},
-    order="round(avg(failure_rate) over (partition by judging, split, category), 9) desc, category, entry",
     listed=on_full_splits,
     breakdown="category",
 )

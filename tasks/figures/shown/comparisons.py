@@ -11,7 +11,7 @@ from tasks.figures.columns import Row, Rows, columns, ends
 from tasks.figures.figure import Figure, Page
 from tasks.figures.scope import Scope
 from tasks.rules.errors import UsageError
-from tasks.rules.text.numbers import counted
+from tasks.rules.text.numbers import counted, true_minus
 
 _SIDES = columns("first second where split")
 _MOST_DETAILED, _WORST_TASKS = 2, 5
@@ -61,7 +61,7 @@ def _said(rows: Rows) -> list[str]:
         for row in rows
     ]  # fmt: skip
     said = [f"{row['sentence']}{flips}" for row, flips in zip(rows, flipped, strict=True)]
-    return list(dict.fromkeys([*said, *rows[0]["notes_on_all"], *notes]))
+    return [true_minus(note) for note in dict.fromkeys([*said, *rows[0]["notes_on_all"], *notes])]
 
 
 def _detailed(rows: Rows) -> list[Row]:

@@ -32,31 +32,6 @@ _DIFFERENCE = (
 )  # fmt: skip
 
 
-_DIFFERENCES: dict[str, Any] = {
-    "relation": "condition_differences",
-    # Nothing is said of a split that neither side was asked. Categories have a score that is defined for negative
-    # weights alone too.
-    "condition": "n_answers + baseline_n_answers > 0 and breakdown = $breakdown "
-    "and score_name = if($breakdown = 'all', $score, $label_score)",
-    "order": "shared_model, position, label",
-    "replaced": "nullif(label, '') as label, coalesce(is_small, false) as is_small, "
-    "coalesce(is_significant, false) as is_significant",
-    "derived": """shared_model || ': ' || condition as name,
-    mean_chars_alnum / nullif(baseline_mean_chars_alnum, 0) as chars_ratio,
-    mean_completion_tokens / nullif(baseline_mean_completion_tokens, 0) as tokens_ratio,
-    mean_cost_usd / nullif(baseline_mean_cost_usd, 0) as usd_ratio,
-    mean_latency_s / nullif(baseline_mean_latency_s, 0) as latency_ratio,
-    case
-        when ci_low is not null then null
-        when n_tasks = 0 then 'no task is complete on both sides'
-        when p_value is not null then 'nearly all tasks change alike'
-        when n_differing is null then 'not computed yet'
-        when n_differing > 0 or difference <> 0 then 'too few tasks differ'
-        else 'no task differs'
-    end as no_interval""",
-}
-
-
 def _both(name: str, kind: Kind, title: str, ratio: str = "") -> tuple[Column, ...]:
     """The columns of a figure under the baseline and under the condition, and of the second by the first."""
     found = (Column(f"baseline_{name}", "baseline", kind, title), Column(name, "condition", kind, title))
@@ -140,7 +115,7 @@ CONDITIONS = Page(
             whole,
             empty=_EMPTY,
             listed=on_full_splits,
-            **_DIFFERENCES,
+            query="condition_differences",
             given={"breakdown": "all"},
             notes=lambda rows: [*on_differences(rows)],
         ),
@@ -154,7 +129,7 @@ CONDITIONS = Page(
             empty=_EMPTY,
             listed=on_full_splits,
             breakdown="category",
-            **_DIFFERENCES,
+            query="condition_differences",
             given={"breakdown": "category"},
             notes=lambda rows: [*on_differences(rows)],
         ),
@@ -177,7 +152,7 @@ CONDITIONS = Page(
             empty=_EMPTY,
             is_table=True,
             listed=on_full_splits,
-            **_DIFFERENCES,
+            query="condition_differences",
             given={"breakdown": "all"},
             notes=lambda rows: [*on_responses(rows)],
         ),

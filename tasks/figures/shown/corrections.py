@@ -210,14 +210,6 @@ _TRUST = (
     "fewer than 15 tasks, or a few labels that outweigh the others, there is no figure."
 )
 
-_SCORES: dict[str, Any] = {
-    "relation": "debiased_scores",
-    "condition": "breakdown = $breakdown and score_name = if($breakdown = 'all', $score, $label_score)",
-    "order": "label nulls first, round(coalesce(debiased, judge_score), 9) desc, model",
-    "replaced": "nullif(label, '') as label, "
-    "if(no_figure is null and debiased is null, 'not computed yet', no_figure) as no_figure",
-    "notes": advice,
-}
 DIFFERENCES = Figure(
     "debiased_differences",
     "Differences corrected by labels",
@@ -250,7 +242,8 @@ DEBIASED = Page(
             beside_each_other,
             empty=_EMPTY,
             listed=on_full_splits,
-            **_SCORES,
+            query="debiased_scores",
+            notes=advice,
             given={"breakdown": "all"},
         ),
         Figure(
@@ -262,7 +255,8 @@ DEBIASED = Page(
             empty=_EMPTY,
             listed=on_full_splits,
             breakdown="category",
-            **_SCORES,
+            query="debiased_scores",
+            notes=advice,
             given={"breakdown": "category"},
         ),
     ),

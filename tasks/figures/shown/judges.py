@@ -149,11 +149,6 @@ _AGREEMENT = Figure(
     "to agree with its own members, so such pairs are in the table only.",
     (*_PAIR, *columns("label"), *_MEASURES, *columns("is_member")),
     agreeing,
-    relation="agreement_figures",
-    condition="breakdown = $breakdown and ($graders = [] or list_has_any($graders::varchar[], [grader_a, grader_b]))",
-    # People first, and last the majorities beside their own voters, who agree with them by making.
-    order="label, is_member, 'imported' not in (kind_a, kind_b), n desc, grader_a, grader_b",
-    replaced="nullif(label, '') as label",
     given={"breakdown": "all"},
     empty="No two graders have decided the same criteria. Configure a second judge, judge again, or import human "
     "labels.",
@@ -175,13 +170,6 @@ _VARIANTS = Figure(
         ),
     ),
     by_variant,
-    relation="variant_agreement",
-    condition="breakdown = 'all'",
-    order="rubric <> 'original', rubric, grading, grader, reference",
-    # Sums in another order differ in the last digits.
-    replaced="replace(grading, '_', ' ') as grading, round(macro_f1_task_mean, 12) as macro_f1_task_mean, "
-    "round(macro_f1_task_mean_absent_as_0, 12) as macro_f1_task_mean_absent_as_0",
-    derived="n < 50 as is_few",
     is_optional=True,
     reach="pooled",
 )
@@ -216,10 +204,6 @@ _RELIABILITY = Figure(
         "effective_votes_is_small effective_votes_ci_low effective_votes_ci_high effective_votes_note n n_tasks"
     ),
     reliable,
-    relation="grader_reliability",
-    condition="breakdown = $breakdown",
-    order="label, grader_set",
-    replaced="nullif(label, '') as label",
     given={"breakdown": "all"},
     reach="pooled",
 )

@@ -135,24 +135,6 @@ def test_a_line_separates_what_is_ranked_under_different_judges(asked: Run) -> N
     assert not any(line.startswith("├") for line in under_one)
 
 
-@pytest.mark.parametrize(("arguments", "said"), [
-    ("leaderboard --by topic --risk", "prbench: --by and --risk cannot be combined"),
-    ("leaderboard --selection s --hard", "prbench: --hard and --selection cannot be combined"),
-    ("leaderboard --score score --risk", "prbench: --score and --risk cannot be combined"),
-    ("leaderboard --score nope", "--score nope: no such score; prbench has score, min_normalized"),
-    ("leaderboard --selection nope", "--selection nope: is no selection of this data set; there are s"),
-    ("leaderboard --model nope", "--model nope: not found; known: ada, bell, curie, dirac"),
-    ("judges --judge nope", "--judge nope: not found; known: a-judge, b-judge, expert, majority"),
-    ("judges --people nope", "--people nope: not found"),
-    ("criteria suspect --judge nope", "--judge nope: not found; known: a-judge, b-judge, expert"),
-    ("lengths --split nope", "--split nope: not found; known: finance"),
-    ("lengths --score nope", "--score nope: no such score; prbench has score"),
-    ("criteria", "Missing argument"),
-])  # fmt: skip
-def test_what_cannot_be_asked_is_refused_in_one_line(asked: Run, arguments: str, said: str) -> None:
-    assert said in asked.refusal(*arguments.split())
-
-
 @pytest.mark.parametrize("arguments", [
     ["leaderboard"], ["leaderboard", "--hard"], ["leaderboard", "--by", "topic"], ["leaderboard", "--risk"],
     ["leaderboard", "--selection", "latest"], ["lengths"], ["criteria", "never-met", "-n", "500"], ["status"],
@@ -195,4 +177,3 @@ def test_a_figure_is_what_the_command_shows_in_any_format(asked: Run, run: Run, 
         asked("figure", "judge_leniency", "-o", str(tmp_path / name))
         assert list(read(tmp_path / name)["leniency"]) == pytest.approx([row["leniency"] for row in rows])
     assert f"| {rows[0]['grader']} | " in asked("figure", "judge_leniency", "--format", "markdown")
-    assert "judge_leniency cannot be broken down" in asked.refusal("figure", "judge_leniency", "--by", "category")

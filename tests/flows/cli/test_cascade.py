@@ -75,14 +75,3 @@ def test_rules_and_what_was_left_out_are_shown_and_stored_once(data: Path, asked
     query = "select count(*) from cascade_rules where evaluation_id = (select arg_max(evaluation_id, created_at) from "
     with Warehouse(data).reader() as reader:
         assert reader.value(f"{query} cascade_rules)") == len(asked.json("cascade", "cheap", "strong")["rules"])
-
-
-@pytest.mark.parametrize(("arguments", "said"), [
-    (["cheap", "cheap"], "cheap: is given as both judges; name a cheap and a strong one"),
-    (["cheap", "nobody"], "nobody: no verdicts of such a judge are stored; `prbench judges` shows all graders"),
-    (["cheap", "strong", "--bound", "speed=1"], "'speed=1' is no bound; write agreement=NUMBER, kappa=NUMBER, rank"),
-    (["cheap", "strong", "--bound", "kappa=much"], "'kappa=much' is no bound"),
-    (["cheap", "strong", "--bound", "kappa=1.5"], "'kappa=1.5' is no bound"),
-])  # fmt: skip
-def test_what_cannot_be_evaluated_is_refused_in_one_line(asked: Run, arguments: list[str], said: str) -> None:
-    assert said in asked.refusal("cascade", *arguments)
