@@ -39,10 +39,8 @@ class Source:
     def rows(self, split: str) -> Sequence[Row]:
         """All rows of a split, in the data set's order."""
         if split in self.files:
-            rows = read_rows(self.files[split])
-            if self.prompts is None:
-                return list(rows)
-            return list(with_prompts(rows, read_prompts(self.prompts), self.id_columns))
+            prompts = {} if self.prompts is None else read_prompts(self.prompts)
+            return list(with_prompts(read_rows(self.files[split]), prompts, self.id_columns))
         from tasks.dataset.hub import fetch, load_split  # imports `datasets`, which takes seconds
 
         if split in self.hub_files:
@@ -148,11 +146,11 @@ def _prompts(dataset: Dataset, path: Path) -> Path | None:
     """The file of prompts that is configured, or the one in the data set's folder."""
     if dataset.prompts is not None:
         prompts = from_home(dataset.prompts, "dataset.prompts")
-        if not prompts.is_file():
-            raise UsageError(
-                f"dataset.prompts: {prompts} is not a file; give one with a line `id<TAB>prompt` for each task"
-            )
-        return prompts
+        if prompts.is_file():
+            return prompts
+        raise UsageError(
+            f"dataset.prompts: {prompts} is not a file; give one with a line `id<TAB>prompt` for each task"
+        )
     found = sorted(path.glob(f"*{PROMPTS}")) if path.is_dir() else []
     if len(found) > 1:
         raise UsageError(f"dataset.source: {path} holds {len(found)} {PROMPTS} files; name one as `dataset.prompts`")
@@ -174,6 +172,5 @@ def _content_revision(files: Mapping[str, Path]) -> str:
         with open_regular(file) as opened:
             hashes[split] = hashlib.file_digest(opened, "sha256").hexdigest()
     if len(hashes) > 1:
-        named = json.dumps(sorted(hashes.items()))
-        return hashlib.sha256(named.encode()).hexdigest()[:_REVISION_HEX]
+        return hashlib.sha256(json.dumps(sorted(hashes.items())).encode()).hexdigest()[:_REVISION_HEX]
     return next(iter(hashes.values()))[:_REVISION_HEX]
