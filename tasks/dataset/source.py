@@ -39,8 +39,10 @@ class Source:
     def rows(self, split: str) -> Sequence[Row]:
         """All rows of a split, in the data set's order."""
         if split in self.files:
-            prompts = {} if self.prompts is None else read_prompts(self.prompts)
-            return list(with_prompts(read_rows(self.files[split]), prompts, self.id_columns))
+            rows = read_rows(self.files[split])
+            if self.prompts is None:
+                return list(rows)
+            return list(with_prompts(rows, read_prompts(self.prompts), self.id_columns))
         from tasks.dataset.hub import fetch, load_split  # imports `datasets`, which takes seconds
 
         if split in self.hub_files:
@@ -73,11 +75,8 @@ def open_source(dataset: Dataset, benchmark: Benchmark) -> Source:
         SourceError: a file cannot be read.
     """
     source = _located(dataset, benchmark)
-    missing = [split for split in dataset.splits if split not in source.splits]
-    if missing:
-        raise UsageError(
-            f"dataset.splits: {source.name} has no split {missing[0]!r}; it has {', '.join(source.splits)}"
-        )
+    if missing := next((split for split in dataset.splits if split not in source.splits), None):
+        raise UsageError(f"dataset.splits: {source.name} has no split {missing!r}; it has {', '.join(source.splits)}")
     return replace(source, splits=dataset.splits or source.splits)
 
 
