@@ -148,11 +148,7 @@ lost as (
 select entry, judging, trial, task_id,
     string_agg(mark, '' order by position) as marks,
     if(count(*) = any_value(tasks.n_criteria), null, list(position order by position)) as positions
-from (
-    select * from decided
-    union all by name
-    select * from lost
-)
+from (select * from decided union all by name select * from lost)
 inner join tasks using (task_id)
 where tasks.benchmark = $benchmark and tasks.dataset_revision = $revision
 group by entry, judging, trial, task_id
@@ -166,8 +162,7 @@ with sent as (
     from messages
     -- What an earlier assembly sent is not what is sent now.
     semi join tasks using (benchmark, dataset_revision, task_id, conversation_id)
-    where messages.benchmark = $benchmark
-        and messages.dataset_revision = $revision
+    where messages.benchmark = $benchmark and messages.dataset_revision = $revision
 ),
 
 given as (

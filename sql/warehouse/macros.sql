@@ -10,9 +10,7 @@ case when usd > 0 or unpriced_calls = 0 then usd end;
 create macro exact_sum(x) as
 case
     when max(abs(x)) < 1e9
-        then sum(
-            case when abs(x) < 1e9 then x::decimal(38, 18) end
-        )::varchar::double
+        then sum(case when abs(x) < 1e9 then x::decimal(38, 18) end)::varchar::double
     else fsum(x)
 end;
 
@@ -23,7 +21,4 @@ create macro exact_avg(x) as exact_sum(x) / count(x);
 -- whole numbers are.
 create macro exact_corr(x, y) as
 (count(*) * sum(x * y) - sum(x) * sum(y))
-/ sqrt(
-    (count(*) * sum(x * x) - pow(sum(x), 2))
-    * (count(*) * sum(y * y) - pow(sum(y), 2))
-)
+/ sqrt((count(*) * sum(x * x) - pow(sum(x), 2)) * (count(*) * sum(y * y) - pow(sum(y), 2)))

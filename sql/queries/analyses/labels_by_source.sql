@@ -10,23 +10,11 @@ sources as (
     select *, 'released' as source
     from released
     union all by name
-    select
-        benchmark,
-        dataset_revision,
-        task_id,
-        kind,
-        label,
-        annotator as source
+    select benchmark, dataset_revision, task_id, kind, label, annotator as source
     from intermediate.annotator_labels
 )
 
-select
-    benchmark,
-    dataset_revision,
-    kind,
-    source,
-    task_id,
-    list(label order by label) as labels
+select benchmark, dataset_revision, kind, source, task_id, list(label order by label) as labels
 from sources
 where kind in (select kind from intermediate.annotator_labels)
 group by all

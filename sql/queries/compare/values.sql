@@ -3,12 +3,9 @@
 with places as (
     select benchmark, dataset_revision, split, task_id
     from intermediate.task_set_members
-    where
-        benchmark = $benchmark
+    where benchmark = $benchmark
         and is_own_hard = $is_hard
-        and (
-            $is_hard or $splits = [] or list_contains($splits::varchar[], split)
-        )
+        and ($is_hard or $splits = [] or list_contains($splits::varchar[], split))
 ),
 
 chosen as (
@@ -17,20 +14,12 @@ chosen as (
 ),
 
 of_runs as (
-    select
-        model_run_id,
-        task_id,
-        value
+    select model_run_id, task_id, value
     from task_scores
-    where
-        list_contains($model_runs::ubigint[], model_run_id)
-        and score_name = $score
+    where list_contains($model_runs::ubigint[], model_run_id) and score_name = $score
 )
 
-select
-    places.split,
-    chosen.model_run_id,
-    places.task_id,
+select places.split, chosen.model_run_id, places.task_id,
     of_runs.task_id is not null as is_answered,
     of_runs.value
 from chosen

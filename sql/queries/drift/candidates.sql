@@ -3,18 +3,12 @@
 -- each response. Content alone decides. Answers are materialized so that a text
 -- is hashed once and not for each of its verdicts.
 with answers as materialized (
-    select
-        responses.response_id,
-        responses.conversation_id,
+    select responses.response_id, responses.conversation_id,
         md5(responses.response_id) as response_order,
         md5(responses.text) as text_hash
     from responses
-    inner join tasks
-        using (
-        benchmark, dataset_revision, task_id, conversation_id
-    )
-    where
-        responses.benchmark = $benchmark
+    inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
+    where responses.benchmark = $benchmark
         and responses.dataset_revision = $dataset_revision
         and responses.status = 'ok'
         and tasks.is_admitted
@@ -23,26 +17,19 @@ with answers as materialized (
 -- Equal answers are judged by one call, whose verdict shows only once how
 -- steady the judge is.
 decided as (
-    select
-        verdicts.task_id,
+    select verdicts.task_id,
         min(answers.response_order) as response_order,
-        arg_min(
-            verdicts.verdict_id, answers.response_order || verdicts.verdict_id
-        ) as verdict_id,
-        arg_min(
-            verdicts.value, answers.response_order || verdicts.verdict_id
-        ) as value
+        arg_min(verdicts.verdict_id, answers.response_order || verdicts.verdict_id) as verdict_id,
+        arg_min(verdicts.value, answers.response_order || verdicts.verdict_id) as value
     from verdicts
     inner join answers using (response_id)
     inner join criteria
-        on
-            verdicts.benchmark = criteria.benchmark
+        on verdicts.benchmark = criteria.benchmark
             and verdicts.dataset_revision = criteria.dataset_revision
             and verdicts.task_id = criteria.task_id
             and verdicts.criterion_id = criteria.criterion_id
             and verdicts.criterion_hash = criteria.content_hash
-    where
-        verdicts.benchmark = $benchmark
+    where verdicts.benchmark = $benchmark
         and verdicts.dataset_revision = $dataset_revision
         and verdicts.judge = $judge
         and verdicts.judge_config_hash = $judge_config_hash
@@ -55,11 +42,8 @@ decided as (
 ),
 
 placed as (
-    select
-        *,
-        dense_rank() over (
-            partition by task_id order by response_order
-        ) as response_place,
+    select *,
+        dense_rank() over (partition by task_id order by response_order) as response_place,
         row_number() over (
             partition by response_order, value order by md5(verdict_id)
         ) as criterion_place
@@ -67,24 +51,17 @@ placed as (
 ),
 
 ranked as (
-    select
-        verdict_id,
+    select verdict_id,
         row_number() over (
             partition by value
-            order by
-                (criterion_place - 1) // $of_response,
-                response_place,
-                md5(task_id),
+            order by (criterion_place - 1) // $of_response, response_place, md5(task_id),
                 criterion_place
         ) as place
     from placed
 ),
 
 chosen as (
-    select
-        verdicts.*,
-        answers.conversation_id,
-        ranked.place
+    select verdicts.*, answers.conversation_id, ranked.place
     from ranked
     inner join verdicts using (verdict_id)
     inner join answers using (response_id)
@@ -94,23 +71,9 @@ chosen as (
     limit $number
 )
 
-select
-    benchmark,
-    dataset_revision,
-    task_id,
-    judge,
-    judge_config_hash,
-    template_hash,
-    grading,
-    judge_trial,
-    verdict_id,
-    response_id,
-    conversation_id,
-    criterion_id,
-    criterion_hash,
-    model,
-    trial,
-    vintage,
+select benchmark, dataset_revision, task_id, judge, judge_config_hash, template_hash, grading,
+    judge_trial, verdict_id, response_id, conversation_id, criterion_id, criterion_hash, model,
+    trial, vintage,
     value as first_value
 from chosen
 order by place, value desc

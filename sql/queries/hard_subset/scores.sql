@@ -3,8 +3,7 @@
 select mean_scores.*
 from intermediate.mean_scores
 inner join intermediate.model_runs using (model_run_id)
-where
-    mean_scores.breakdown = 'all'
+where mean_scores.breakdown = 'all'
     and mean_scores.score_name = $score
     and ($splits = [] or list_contains($splits::varchar[], mean_scores.split))
     and ($models = [] or list_contains($models::varchar[], mean_scores.model))
@@ -17,13 +16,6 @@ where
         or mean_scores.vintage = $vintage
         or ($vintage::varchar is null and model_runs.is_latest)
     )
-order by
-    mean_scores.split,
-    mean_scores.judge,
-    mean_scores.judge_config_hash,
-    mean_scores.template_hash,
-    mean_scores.judge_trial,
-    mean_scores.grading,
-    mean_scores.vintage,
-    mean_scores.raw_mean_score desc nulls last,
-    mean_scores.model
+order by mean_scores.split, mean_scores.judge, mean_scores.judge_config_hash,
+    mean_scores.template_hash, mean_scores.judge_trial, mean_scores.grading, mean_scores.vintage,
+    mean_scores.raw_mean_score desc nulls last, mean_scores.model

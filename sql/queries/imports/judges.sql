@@ -2,8 +2,7 @@
 -- who label.
 select distinct judge
 from verdicts
-where
-    benchmark = $benchmark
+where benchmark = $benchmark
     and import_batch is distinct from $batch
     and (benchmark, judge) not in (select (benchmark, judge) from labellers)
 order by judge

@@ -3,11 +3,8 @@
 with latest as (
     select run_id
     from runs
-    where
-        outcome <> 'running'
-        and not regexp_matches(
-            command, '^prbench (import|ingest|assemble|aggregate|select-hard)\b'
-        )
+    where outcome <> 'running'
+        and not regexp_matches(command, '^prbench (import|ingest|assemble|aggregate|select-hard)\b')
     order by coalesce(ended_at, started_at) desc, run_id
     limit 1
 )

@@ -1,8 +1,6 @@
 -- What one run cost, by what its calls were made for and the model that was
 -- called.
-select
-    purpose,
-    called_model,
+select purpose, called_model,
     sum(calls)::bigint as calls,
     sum(failed_calls)::bigint as failed_calls,
     sum(unpriced_calls)::bigint as unpriced_calls,

@@ -1,8 +1,6 @@
 -- What was spent on each day (UTC) and with each model that was called, since a
 -- day; the latest day first.
-select
-    day,
-    called_model,
+select day, called_model,
     sum(calls)::bigint as calls,
     sum(failed_calls)::bigint as failed_calls,
     sum(unpriced_calls)::bigint as unpriced_calls,

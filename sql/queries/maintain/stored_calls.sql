@@ -15,8 +15,6 @@ stored as (
     inner join control_verdicts on verdict_id = cell
 )
 
-select
-    cell,
-    bool_or(list_contains($decided::varchar[], status)) as is_decided
+select cell, bool_or(list_contains($decided::varchar[], status)) as is_decided
 from stored
 group by cell

@@ -4,21 +4,13 @@
 -- that was cut short, or whose judge decided otherwise than it did, is no
 -- measure.
 with judged as (
-    select
-        responses.model,
-        responses.model_config_hash,
-        responses.vintage,
-        verdicts.judge,
-        verdicts.judge_config_hash,
-        verdicts.template_hash,
-        verdicts.grading,
-        verdicts.judge_trial,
+    select responses.model, responses.model_config_hash, responses.vintage, verdicts.judge,
+        verdicts.judge_config_hash, verdicts.template_hash, verdicts.grading, verdicts.judge_trial,
         min(responses.created_at) as first_answered_at,
         count(*) as n_decided
     from verdicts
     inner join responses using (response_id)
-    where
-        verdicts.benchmark = $benchmark
+    where verdicts.benchmark = $benchmark
         and verdicts.dataset_revision = $revision
         and verdicts.value is not null
         and (
@@ -30,39 +22,23 @@ with judged as (
 ),
 
 out_of_control as (
-    select
-        night as vintage,
-        judge,
-        judge_config_hash,
-        template_hash,
-        grading
+    select night as vintage, judge, judge_config_hash, template_hash, grading
     from judge_drift
-    where
-        benchmark = $benchmark
-        and dataset_revision = $revision
-        and is_out_of_control
+    where benchmark = $benchmark and dataset_revision = $revision and is_out_of_control
 ),
 
 usable as (
     select *
     from judged
-    anti join out_of_control
-        using (vintage, judge, judge_config_hash, template_hash, grading)
+    anti join out_of_control using (vintage, judge, judge_config_hash, template_hash, grading)
 )
 
-select
-    tonight.model,
-    tonight.model_config_hash,
-    tonight.judge,
-    tonight.judge_config_hash,
-    tonight.template_hash,
-    tonight.grading,
-    tonight.judge_trial,
+select tonight.model, tonight.model_config_hash, tonight.judge, tonight.judge_config_hash,
+    tonight.template_hash, tonight.grading, tonight.judge_trial,
     arg_max(earlier.vintage, earlier.first_answered_at) as last_vintage
 from judged as tonight
 left join usable as earlier
-    on
-        tonight.model = earlier.model
+    on tonight.model = earlier.model
         and tonight.model_config_hash = earlier.model_config_hash
         and tonight.judge = earlier.judge
         and tonight.judge_config_hash = earlier.judge_config_hash

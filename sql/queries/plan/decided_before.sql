@@ -2,8 +2,7 @@
 -- made under today's, and how many those are.
 select template_hash, count(*) as n_verdicts
 from verdicts as before
-where
-    benchmark = $benchmark
+where benchmark = $benchmark
     and dataset_revision = $dataset_revision
     and judge = $judge
     and judge_config_hash = $judge_config_hash
@@ -15,8 +14,7 @@ where
     and not exists (
         select 1
         from verdicts as now
-        where
-            now.response_id = before.response_id
+        where now.response_id = before.response_id
             and now.criterion_id = before.criterion_id
             and now.criterion_hash = before.criterion_hash
             and now.judge = before.judge

@@ -7,15 +7,10 @@ with left_out as (
 ),
 
 answers as (
-    select
-        response_id,
-        benchmark,
-        dataset_revision,
-        task_id
+    select response_id, benchmark, dataset_revision, task_id
     from responses
     anti join left_out using (model, task_id)
-    where
-        benchmark = $benchmark
+    where benchmark = $benchmark
         and dataset_revision = $dataset_revision
         and status = 'ok'
         and list_contains($tasks::varchar[], task_id)
@@ -28,54 +23,35 @@ answers as (
             or (
                 source = 'imported'
                 and vintage = $vintage
-                and (
-                    $is_any_import
-                    or list_contains($imported::varchar[], model)
-                )
+                and ($is_any_import or list_contains($imported::varchar[], model))
             )
         )
 ),
 
 done as (
-    select
-        response_id,
-        criterion_id,
-        criterion_hash
+    select response_id, criterion_id, criterion_hash
     from verdicts
-    where
-        judge = $judge
+    where judge = $judge
         and judge_config_hash = $judge_config_hash
         and template_hash = $template_hash
         and grading = $grading
         and judge_trial = $judge_trial
-        and not (
-            list_contains($again::varchar[], status)
-            or ($retry_failed and value is null)
-        )
+        and not (list_contains($again::varchar[], status) or ($retry_failed and value is null))
 ),
 
 owing as (
-    select
-        answers.response_id,
-        count(*) as n_criteria
+    select answers.response_id, count(*) as n_criteria
     from answers
-    inner join intermediate.rubric_criteria as criteria
-        using (benchmark, dataset_revision, task_id)
+    inner join intermediate.rubric_criteria as criteria using (benchmark, dataset_revision, task_id)
     anti join done
-        on
-            answers.response_id = done.response_id
+        on answers.response_id = done.response_id
             and criteria.criterion_id = done.criterion_id
             and criteria.content_hash = done.criterion_hash
     where criteria.rubric = $rubric
     group by answers.response_id
 )
 
-select
-    owing.response_id,
-    responses.model,
-    owing.n_criteria
+select owing.response_id, responses.model, owing.n_criteria
 from owing
 inner join responses using (response_id)
-order by
-    responses.task_id, responses.text, responses.model, responses.vintage,
-    responses.trial
+order by responses.task_id, responses.text, responses.model, responses.vintage, responses.trial

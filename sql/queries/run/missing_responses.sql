@@ -15,18 +15,13 @@ wanted as (
 filled as (
     select task_id, trial
     from responses
-    inner join tasks
-        using (benchmark, dataset_revision, task_id, conversation_id)
-    where
-        benchmark = $benchmark
+    inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
+    where benchmark = $benchmark
         and dataset_revision = $dataset_revision
         and model = $model
         and vintage = $vintage
         and (model_config_hash = $model_config_hash or source = 'imported')
-        and not (
-            list_contains($again::varchar[], status)
-            or ($retry_failed and status <> 'ok')
-        )
+        and not (list_contains($again::varchar[], status) or ($retry_failed and status <> 'ok'))
 )
 
 select task_id, trial

@@ -7,14 +7,10 @@ with chosen as (
 ),
 
 done as (
-    select
-        verdicts.response_id,
-        verdicts.criterion_id,
-        verdicts.criterion_hash
+    select verdicts.response_id, verdicts.criterion_id, verdicts.criterion_hash
     from verdicts
     semi join chosen on verdicts.response_id = chosen.response_id
-    where
-        verdicts.judge = $judge
+    where verdicts.judge = $judge
         and verdicts.judge_config_hash = $judge_config_hash
         and verdicts.template_hash = $template_hash
         and verdicts.grading = $grading
@@ -25,29 +21,16 @@ done as (
         )
 )
 
-select
-    responses.response_id,
-    responses.benchmark,
-    responses.dataset_revision,
-    responses.task_id,
-    responses.conversation_id,
-    responses.model,
-    responses.trial,
-    responses.vintage,
-    responses.text,
+select responses.response_id, responses.benchmark, responses.dataset_revision, responses.task_id,
+    responses.conversation_id, responses.model, responses.trial, responses.vintage, responses.text,
     criteria.criterion_id,
     criteria.content_hash as criterion_hash,
-    criteria.title,
-    criteria.position,
-    criteria.weight,
-    criteria.category
+    criteria.title, criteria.position, criteria.weight, criteria.category
 from chosen
 inner join responses using (response_id)
-inner join intermediate.rubric_criteria as criteria
-    using (benchmark, dataset_revision, task_id)
+inner join intermediate.rubric_criteria as criteria using (benchmark, dataset_revision, task_id)
 anti join done
-    on
-        responses.response_id = done.response_id
+    on responses.response_id = done.response_id
         and criteria.criterion_id = done.criterion_id
         and criteria.content_hash = done.criterion_hash
 where responses.status = 'ok' and criteria.rubric = $rubric

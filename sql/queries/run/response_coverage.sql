@@ -1,16 +1,8 @@
 -- One row: how many of a model's answers in a trial have a status.
-select
-    model,
-    model_config_hash,
-    vintage,
-    trial,
-    status,
-    count(*) as n
+select model, model_config_hash, vintage, trial, status, count(*) as n
 from responses
-inner join tasks
-    using (benchmark, dataset_revision, task_id, conversation_id)
-where
-    benchmark = $benchmark
+inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
+where benchmark = $benchmark
     and dataset_revision = $dataset_revision
     and list_contains($vintages::varchar[], vintage)
     and list_contains($tasks::varchar[], task_id)

@@ -1,9 +1,7 @@
 -- One row: a data-set revision that something is stored of, those with most
 -- verdicts first.
 with revisions as (
-    select
-        benchmark,
-        dataset_revision,
+    select benchmark, dataset_revision,
         list(distinct split order by split) as splits,
         count(distinct task_id) as n_tasks
     from split_members
@@ -11,29 +9,19 @@ with revisions as (
 ),
 
 answered as (
-    select
-        benchmark,
-        dataset_revision,
-        count(*) as n_responses
+    select benchmark, dataset_revision, count(*) as n_responses
     from responses
     group by all
 ),
 
 judged as (
-    select
-        benchmark,
-        dataset_revision,
-        count(*) as n_verdicts
+    select benchmark, dataset_revision, count(*) as n_verdicts
     from verdicts
     group by all
 ),
 
 final as (
-    select
-        benchmark,
-        dataset_revision,
-        splits,
-        n_tasks,
+    select benchmark, dataset_revision, splits, n_tasks,
         coalesce(n_responses, 0) as n_responses,
         coalesce(n_verdicts, 0) as n_verdicts
     from revisions

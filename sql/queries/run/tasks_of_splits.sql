@@ -2,8 +2,7 @@
 select task_id
 from split_members
 inner join tasks using (benchmark, dataset_revision, task_id)
-where
-    benchmark = $benchmark
+where benchmark = $benchmark
     and dataset_revision = $revision
     and is_admitted
     and list_contains($splits::varchar[], split)

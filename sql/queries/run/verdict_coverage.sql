@@ -1,17 +1,9 @@
 -- One row: how many criteria of a model's answers in a trial stand where (met,
 -- not_judged, ...) under one judging.
-select
-    model,
-    model_config_hash,
-    vintage,
-    trial,
-    status,
-    count(*) as n
+select model, model_config_hash, vintage, trial, status, count(*) as n
 from intermediate.judged_criteria
-inner join intermediate.model_runs
-    using (model_run_id, benchmark, dataset_revision)
-where
-    benchmark = $benchmark
+inner join intermediate.model_runs using (model_run_id, benchmark, dataset_revision)
+where benchmark = $benchmark
     and dataset_revision = $dataset_revision
     and list_contains($vintages::varchar[], vintage)
     and list_contains($tasks::varchar[], task_id)

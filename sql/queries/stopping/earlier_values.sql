@@ -4,8 +4,7 @@
 with vintages as (
     select vintage, min(created_at) as answered_at
     from responses
-    where
-        benchmark = $benchmark
+    where benchmark = $benchmark
         and dataset_revision = $dataset_revision
         and model = $model
         and model_config_hash = $model_config_hash
@@ -19,8 +18,7 @@ with vintages as (
 out_of_control as (
     select night as vintage
     from judge_drift
-    where
-        benchmark = $benchmark
+    where benchmark = $benchmark
         and dataset_revision = $dataset_revision
         and judge = $judge
         and judge_config_hash = $judge_config_hash
@@ -33,24 +31,17 @@ earlier as (
     select vintage, answered_at
     from vintages
     anti join out_of_control using (vintage)
-    where
-        vintage <> $night
+    where vintage <> $night
         and answered_at < coalesce(
-            (
-                select tonight.answered_at from vintages as tonight
-                where tonight.vintage = $night
-            ),
+            (select tonight.answered_at from vintages as tonight where tonight.vintage = $night),
             'infinity'::timestamptz
         )
 )
 
-select
-    task_scores.task_id,
-    arg_max(task_scores.value, earlier.answered_at) as value
+select task_scores.task_id, arg_max(task_scores.value, earlier.answered_at) as value
 from task_scores
 inner join earlier using (vintage)
-where
-    benchmark = $benchmark
+where benchmark = $benchmark
     and dataset_revision = $dataset_revision
     and model = $model
     and model_config_hash = $model_config_hash

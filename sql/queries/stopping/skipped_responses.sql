@@ -2,8 +2,7 @@
 with answered as (
     select task_id
     from responses
-    where
-        benchmark = $benchmark
+    where benchmark = $benchmark
         and dataset_revision = $dataset_revision
         and model = $model
         and list_contains($hashes::varchar[], model_config_hash)

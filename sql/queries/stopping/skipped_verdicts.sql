@@ -4,8 +4,7 @@ with judged as (
     select verdicts.task_id
     from verdicts
     inner join responses using (response_id)
-    where
-        verdicts.benchmark = $benchmark
+    where verdicts.benchmark = $benchmark
         and verdicts.dataset_revision = $dataset_revision
         and responses.model = $model
         and list_contains($hashes::varchar[], responses.model_config_hash)
@@ -22,6 +21,4 @@ select coalesce(sum(tasks.n_criteria), 0)::bigint as n
 from (select unnest($tasks::varchar[]) as task_id)
 inner join tasks using (task_id)
 anti join judged using (task_id)
-where
-    tasks.benchmark = $benchmark
-    and tasks.dataset_revision = $dataset_revision
+where tasks.benchmark = $benchmark and tasks.dataset_revision = $dataset_revision
