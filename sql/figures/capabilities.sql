@@ -21,11 +21,10 @@ inner join criteria
 left join handled
     on members.task_id = handled.task_id and members.criterion_id = handled.criterion_id
 where members.benchmark = $benchmark and members.dataset_revision = $revision and members.is_leaf
-qualify
-    row_number() over (
-        partition by members.node_id
-        order by handled nulls last, members.task_id, members.criterion_id
-    )
+qualify row_number() over (
+    partition by members.node_id
+    order by handled nulls last, members.task_id, members.criterion_id
+)
     <= $most_criteria
 order by members.node_id, handled nulls last, members.task_id, members.criterion_id;
 
@@ -39,9 +38,7 @@ order by field, position;
 -- name: weakness_candidates
 -- How many nodes a model was found weak in and how many of these are confirmed,
 -- by what it is compared with.
-select compared_model,
-    count(*) as n_candidates,
-    count(*) filter (is_confirmed) as n_confirmed
+select compared_model, count(*) as n_candidates, count(*) filter (is_confirmed) as n_confirmed
 from weakness_candidates
 semi join capability_analyses using (analysis_id)
 where benchmark = $benchmark
@@ -76,9 +73,8 @@ where members.benchmark = $benchmark
     and members.dataset_revision = $revision
     and list_contains($nodes::varchar[], members.node_id)
     and if(criteria.weight < 0, 1 - judged.value, judged.value) = 0
-qualify
-    row_number() over (
-        partition by members.node_id
-        order by abs(criteria.weight) desc, members.task_id, members.criterion_id
-    ) <= $n_examples
+qualify row_number() over (
+    partition by members.node_id
+    order by abs(criteria.weight) desc, members.task_id, members.criterion_id
+) <= $n_examples
 order by members.node_id, abs(criteria.weight) desc, members.task_id, members.criterion_id;

@@ -29,9 +29,7 @@ with valued as (
         and value is not null
 )
 
-select changes.*, task_id,
-    first_side.value as earlier_value,
-    second_side.value as later_value
+select changes.*, task_id, first_side.value as earlier_value, second_side.value as later_value
 from changes
 inner join valued as second_side
     using (model, model_config_hash, judge, judge_config_hash, template_hash, grading, judge_trial)
@@ -121,13 +119,10 @@ where verdicts.benchmark = $benchmark and verdicts.dataset_revision = $revision;
 -- for its judge.
 with found as (
     select task_id, verdict_id,
-        list({
-            round: "round",
-            chunk: chunk_number,
-            of: n_chunks,
-            status: status,
-            found: evidence
-        } order by "round", chunk_number) as chunks
+        list(
+            {round: "round", chunk: chunk_number, of: n_chunks, status: status, found: evidence}
+            order by "round", chunk_number
+        ) as chunks
     from evidence
     where benchmark = $benchmark and dataset_revision = $revision
     group by task_id, verdict_id
@@ -206,9 +201,7 @@ costs as (
     select judging, split, model,
         round(exact_avg(answer_usd), 12) as answer_usd,
         round(exact_avg(judging_usd), 12) as judging_usd,
-        case
-            when count(*) = count(answer_usd) then round(exact_sum(answer_usd), 9)
-        end as all_answers_usd,
+        case when count(*) = count(answer_usd) then round(exact_sum(answer_usd), 9) end as all_answers_usd,
         count(*) as n_answers,
         count(*) - count(answer_usd) as n_unpriced_answers
     from (from judged union all by name from unjudged)

@@ -45,27 +45,23 @@ scored as (
     inner join intermediate.model_runs using (model_run_id)
     inner join intermediate.score_bounds
         using (benchmark, dataset_revision, task_id, breakdown, label)
-),
-
-final as (
-    select model_run_id, ranking_id, benchmark, dataset_revision, task_id, breakdown, label,
-        score_name,
-        -- Over the trials in their order, so that the last digits of the same
-        -- data are the same.
-        list_aggregate(trial_values, 'favg') as value,
-        -- A trial that was not sampled could still be anything.
-        (
-            (points_lower + n_responses * offset_points) / denominator
-            + (n_trials - n_responses) * lowest
-        ) / n_trials as value_lower,
-        (
-            (points_upper + n_responses * offset_points) / denominator
-            + (n_trials - n_responses) * highest
-        ) / n_trials as value_upper,
-        coalesce(len(complete_trials), 0) as n_trials_complete,
-        n_trials_complete = n_trials as is_complete,
-        n_trials, n_decided, n_met, n_judged, lowest, highest, complete_trials, trial_values
-    from scored
 )
 
-select * from final
+select model_run_id, ranking_id, benchmark, dataset_revision, task_id, breakdown, label,
+    score_name,
+    -- Over the trials in their order, so that the last digits of the same
+    -- data are the same.
+    list_aggregate(trial_values, 'favg') as value,
+    -- A trial that was not sampled could still be anything.
+    (
+        (points_lower + n_responses * offset_points) / denominator
+        + (n_trials - n_responses) * lowest
+    ) / n_trials as value_lower,
+    (
+        (points_upper + n_responses * offset_points) / denominator
+        + (n_trials - n_responses) * highest
+    ) / n_trials as value_upper,
+    coalesce(len(complete_trials), 0) as n_trials_complete,
+    n_trials_complete = n_trials as is_complete,
+    n_trials, n_decided, n_met, n_judged, lowest, highest, complete_trials, trial_values
+from scored

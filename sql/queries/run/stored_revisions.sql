@@ -18,16 +18,12 @@ judged as (
     select benchmark, dataset_revision, count(*) as n_verdicts
     from verdicts
     group by all
-),
-
-final as (
-    select benchmark, dataset_revision, splits, n_tasks,
-        coalesce(n_responses, 0) as n_responses,
-        coalesce(n_verdicts, 0) as n_verdicts
-    from revisions
-    left join answered using (benchmark, dataset_revision)
-    left join judged using (benchmark, dataset_revision)
-    order by n_verdicts desc, n_responses desc, benchmark, dataset_revision
 )
 
-select * from final
+select benchmark, dataset_revision, splits, n_tasks,
+    coalesce(n_responses, 0) as n_responses,
+    coalesce(n_verdicts, 0) as n_verdicts
+from revisions
+left join answered using (benchmark, dataset_revision)
+left join judged using (benchmark, dataset_revision)
+order by n_verdicts desc, n_responses desc, benchmark, dataset_revision
