@@ -3,6 +3,11 @@
 create macro known_cost(usd, unpriced_calls) as
 case when usd > 0 or unpriced_calls = 0 then usd end;
 
+-- Equations 1 and 3 of the paper: what so many points are as a score, by what
+-- `score_bounds` says of the task and the score.
+create macro score_of(points, offset_points, denominator) as
+(points + offset_points) / denominator;
+
 -- A sum that does not depend on the order of the rows, so that the same data
 -- has the same last digit: of decimals with 18 places, which add exactly. Of
 -- larger numbers than scores and costs are, an ordinary sum. (DuckDB 1.2 knows

@@ -84,6 +84,6 @@ select benchmark, dataset_revision, grader_set, is_labelled, grader_a, grader_b,
     sum(error_b * error_b) as sum_bb,
     sum(error_a * error_b) as sum_ab
 from errors
-group by all
+group by benchmark, dataset_revision, grader_set, is_labelled, grader_a, grader_b, task_id
 qualify is_labelled
     = bool_or(is_labelled) over (partition by benchmark, dataset_revision, grader_set)
