@@ -11,9 +11,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from graphlib import TopologicalSorter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import yaml
 
 FOLDER = Path(__file__).parent
@@ -126,15 +128,27 @@ def with_steps(query: str, steps: Mapping[str, str]) -> str:
     """
     if not steps:
         return query
-
-    def within(text: str) -> str:
-        return re.sub(rf"\b{INTERMEDIATE}\.(\w+)", lambda found: found[1 if found[1] in steps else 0], text)
-
-    heading, body = _COMMENT.fullmatch(within(query)).groups()  # type: ignore[union-attr]  # every text fits
-    first = ",\n\n".join(f"{name} as (\n{textwrap.indent(within(text), '    ')}\n)" for name, text in steps.items())
-    return f"{heading}with {first}" + (
-        f",\n\n{body.removeprefix('with ')}" if body.startswith("with ") else f"\n\n{body}"
+    named = ",\n\n".join(
+        f"{name} as (\n{textwrap.indent(_reading(text, steps), '    ')}\n)" for name, text in steps.items()
     )
+    heading, body = _COMMENT.fullmatch(_reading(query, steps)).groups()  # type: ignore[union-attr]  # every text fits
+    own = f",\n\n{body.removeprefix('with ')}" if body.startswith("with ") else f"\n\n{body}"
+    return f"{heading}with {named}{own}"
+
+
+def _reading(query: str, steps: Collection[str]) -> str:
+    """A query that reads steps in the place of the models of their names."""
+    found = tokens(query)
+    for i, (schema_name, dot, name) in enumerate(zip(found, found[1:], found[2:], strict=False)):
+        if (schema_name, dot) == (INTERMEDIATE, ".") and name.rstrip() in steps:
+            found[i : i + 2] = "", ""
+    return "".join(found)
+
+
+def tokens(query: str) -> list[str]:
+    """The tokens of a query as DuckDB reads them, each with the space behind it."""
+    places = [place for place, _ in duckdb.tokenize(query)]
+    return [query[begin:end] for begin, end in pairwise([0, *places[1:], len(query)])]
 
 
 def declared(header: str, query: str) -> str:
