@@ -1,51 +1,44 @@
 """Figures on the command line: what commands show, a list of all figures, and any one in any format."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from flows.cli.options import Context, command
-from flows.cli.output import FORMATS, show, show_json, show_nothing, show_table
+from flows.cli.output import ENDINGS, FORMATS, show, show_json, show_nothing, show_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from tasks.config.job import Job
     from tasks.figures.columns import Column, Rows
     from tasks.figures.figure import Figure
+    from tasks.figures.scope import Scope
 
-_ENDINGS = {
-    ".csv": "csv",
-    ".json": "json",
-    ".jsonl": "jsonl",
-    ".parquet": "parquet",
-    ".md": "markdown",
-    ".xlsx": "xlsx",
-}
-Part = tuple[str, Mapping[str, Any]]
-"""A figure that a command shows: its name, and what its query asks for."""
+Notes = Callable[[Mapping[str, Any]], Sequence[str]]
 
 
-def shown(
-    context: Context, job: "Job", parts: Mapping[str, Part] | Part, *, nothing: str, vintage: str | None = None,
-    title: str = "", **narrowed: Any,
-) -> "dict[str, Rows]":  # fmt: skip
+def show_parts(
+    context: Context, job: "Job", parts: Mapping[str, str], given: Mapping[str, Any], *, nothing: str,
+    vintage: str | None = None, check: "Callable[[Scope], None] | None" = None, notes: Notes | None = None,
+    **narrowed: Any,
+) -> int:  # fmt: skip
     """Show figures on stored data, as tables or as JSON, or say that there is nothing.
 
     Args:
         context: of the command.
         job: whose benchmark, data-set revision, splits, models and judges are shown.
-        parts: the figures, by their names in the JSON; of a single one it is the rows alone.
+        parts: the figures, by their names in the JSON; of a single one, under the empty name, it is the rows alone.
+        given: parameters; each goes to the figures that have it.
         nothing: what is said where no figure has a row.
         vintage: which sampling of each model; None: the latest.
-        title: of a single figure, where it has another one here.
-        narrowed: whether own hard subsets are shown instead of splits (`is_hard`), and a `score`.
+        check: refuses what is not stored.
+        notes: are shown below all figures, made of the rows by part.
+        narrowed: how else `open_scope` narrows what is shown.
 
     Returns:
-        The rows by part, if tables of them were shown.
+        The exit code.
 
     Raises:
         UsageError: the benchmark has no such score, or nothing stored has a name that was given.
@@ -54,26 +47,44 @@ def shown(
     from tasks.figures.scope import open_scope
     from warehouse import Warehouse
 
-    by_key = parts if isinstance(parts, Mapping) else {"": parts}
+    figures = {key: figure_of(name) for key, name in parts.items()}
     with Warehouse(job.warehouse).reader() as reader:
         scope = open_scope(job, reader, vintage, **narrowed)
-        found: dict[str, Rows] = {key: scope.rows_of(figure_of(name), given) for key, (name, given) in by_key.items()}
+        if check is not None:
+            check(scope)
+        found = {
+            key: scope.rows_of(each, {name: given[name] for name in each.given if name in given})
+            for key, each in figures.items()
+        }
+    said = [*notes(found)] if notes else []
     if context.as_json:
-        show_json(found.get("", found))
-    elif not any(found.values()):
-        show_nothing(job, nothing)
+        of_figures = [note for key, each in figures.items() for note in notes_of(each, found[key])]
+        show_json(found[""] if "" in found else {**found, "notes": list(dict.fromkeys([*of_figures, *said]))})
+    elif any(found.values()):
+        show_figures([(figure, found[key]) for key, figure in figures.items()], said)
     else:
-        for key, (name, _) in by_key.items():
-            show_figure(figure_of(name), found[key], title)
-        return found
-    return {}
+        show_nothing(job, nothing)
+        click.echo("\n".join(said), nl=bool(said))
+    return 0
 
 
-def show_figure(figure: "Figure", rows: "Rows", title: str = "") -> None:
-    """Show the table of a figure."""
-    listed = figure.listed(rows) if figure.listed else rows
-    show_columns(figure.columns, listed, title or figure.title)
-    for note in figure.notes(rows) if figure.notes and rows else ():
+def notes_of(figure: "Figure", rows: "Rows") -> Sequence[str]:
+    """The sentences below a figure."""
+    return figure.notes(rows) if figure.notes and rows else ()
+
+
+def show_figures(figures: "Sequence[tuple[Figure, Rows]]", notes: Sequence[str] = ()) -> None:
+    """Show the tables of figures that have rows, what is said of each, and further notes; none of them twice."""
+    shown = set[str]()
+    if not figures[0][1]:
+        click.echo(figures[0][0].empty)
+    for figure, rows in figures:
+        show_columns(figure.columns, figure.listed(rows) if figure.listed else rows, figure.title)
+        for note in notes_of(figure, rows):
+            if note not in shown:
+                click.echo(note)
+            shown.add(note)
+    for note in notes:
         click.echo(note)
 
 
@@ -91,28 +102,24 @@ def show_columns(columns: "Sequence[Column]", rows: "Rows", title: str | None = 
         click.echo(f"Judge: {judgings.pop()}")
 
 
-def say_missing(are_missing: "Iterable[bool]") -> None:
-    """Say so where a figure is not computed yet."""
-    if any(are_missing):
-        click.echo("Some figures are missing; `prbench aggregate` computes them.")
-
-
 @command(place=(), output=("json", "verbose"))
 def figures(context: Context) -> int:
     """List all figures.
 
-    The report, and the commands that show results, are made of them.
+    The report, and the commands that show results, are made of them. A figure with parameters takes each behind its
+    name.
 
     Examples:
       prbench figures
       prbench figure judge_agreement --format csv
+      prbench figure criteria which=never-met n_criteria=5
     """
     from tasks.figures.registry import FIGURES
 
     rows = [
         {
-            "figure": figure.name, "shows": figure.title, "source": figure.relation or figure.query or "its own query",
-            "parameters": [f"{name}={value}" for name, value in figure.given.items()],
+            "figure": figure.name, "shows": figure.title, "parameters": [f"{k}={v}" for k, v in figure.given.items()],
+            "source": figure.relation or ("Python" if figure.compute else figure.query or "its own query"),
         }
         for figure in FIGURES.values()
     ]  # fmt: skip
@@ -122,41 +129,46 @@ def figures(context: Context) -> int:
 
 @command("split", "model", "judge", "vintage-shown", "hard", "score", output=("json", "verbose"))
 @click.argument("name", metavar="FIGURE")
+@click.argument("parameters", nargs=-1, metavar="[PARAMETER=VALUE]...")
 @click.option("--by", metavar="BREAKDOWN", help="Break it down, if the figure can be.")
 @click.option("--format", "file_format", type=click.Choice([*FORMATS, "xlsx"]),
               help="Format.  [default: by the ending of the file, else table]")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write to this file.")  # fmt: skip
 def figure(
-    context: Context, name: str, is_hard: bool, score: str | None, by: str | None, file_format: str | None,
-    output: Path | None,
+    context: Context, name: str, parameters: tuple[str, ...], is_hard: bool, score: str | None, by: str | None,
+    file_format: str | None, output: Path | None,
 ) -> int:  # fmt: skip
     """Show one figure, in any format.
 
-    `prbench figures` lists all of them. Rows and columns are those of the file beside the figure in the report.
+    `prbench figures` lists all of them, with their parameters. A parameter that is a list can be given again. Rows and
+    columns are those of the file beside the figure in the report.
 
     Examples:
       prbench figure judge_agreement
       prbench figure leaderboard --by category --format csv
+      prbench figure diff names=gpt-5-high names=gpt-5-low --format csv
       prbench figure critical -o critical.xlsx
     """
     from tasks.figures.leaderboard import Choice, chosen
-    from tasks.figures.registry import figure_of
+    from tasks.figures.registry import figure_of, parsed
     from tasks.figures.scope import open_scope
     from tasks.rules.errors import UsageError
     from warehouse import Warehouse
 
     shows, job = figure_of(name), context.stored_job()
+    given = parsed(shows, parameters)
     if by is not None and "breakdown" not in shows.given:
         raise UsageError(f"--by {by}: {name} cannot be broken down")
-    shape = file_format or ("json" if context.as_json else _ENDINGS.get(output.suffix if output else "", "table"))
+    shape = file_format or ("json" if context.as_json else ENDINGS.get(output.suffix if output else "", "table"))
     if shape == "parquet" and shows.compute:
         raise UsageError(f"--format parquet: {name} is no query; choose another format")
     if shape in {"parquet", "xlsx"} and output is None and (shape == "xlsx" or sys.stdout.isatty()):
         raise UsageError(f"--format {shape}: cannot be shown; write it to a file with -o")
     with Warehouse(job.warehouse).reader() as reader:
         scope = open_scope(job, reader, context.arguments.vintage, is_hard=is_hard, score=score)
-        given: dict[str, Any] = {"is_hard": True} if is_hard and "is_hard" in shows.given else {}
+        if is_hard and "is_hard" in shows.given:
+            given["is_hard"] = True
         if by:
             is_board = "of_criteria" in shows.given
             given |= chosen(scope, Choice(by=by, is_hard=is_hard))[1] if is_board else {"breakdown": by}
@@ -178,7 +190,7 @@ def _write(job: "Job", shows: "Figure", rows: "Rows", file_format: str, output: 
     if not rows:
         show_nothing(job, shows.empty)
     elif file_format == "table" and output is None:
-        show_figure(shows, rows)
+        show_figures([(shows, rows)])
     elif file_format == "xlsx" or (file_format == "csv" and output is not None):
         from tasks.exports.board_files import write_board
         from tasks.rules.records import Table

@@ -66,9 +66,15 @@ def leaderboard(
         if given[first] and given[second]:
             raise UsageError(f"{first} and {second} cannot be combined; leave one out")
     if is_debiased:
-        from flows.cli.debiased import show_debiased_scores
+        from flows.cli.figures import show_parts
 
-        return show_debiased_scores(context, score=score, by=by, is_hard=is_hard)
+        if by not in {None, "category"}:
+            raise UsageError(f"--by {by}: --debiased knows --by category only")
+        return show_parts(
+            context, context.stored_job(), {"": "debiased_categories" if by else "debiased_scores"}, {},
+            nothing="No verdict of a judge has a label here yet.", vintage=context.arguments.vintage, score=score,
+            is_hard=is_hard,
+        )  # fmt: skip
     if output is not None:
         from tasks.exports.board_files import refuse_other_suffix, write_board
 

@@ -10,11 +10,9 @@ from collections.abc import Sequence
 
 import click
 
-from flows.cli.analyse import annotate, capabilities, review, reviews, weaknesses
+from flows.cli.analyse import annotate, capabilities, review
 from flows.cli.benchmarks import benchmarks
 from flows.cli.cascade import cascade
-from flows.cli.compare import criteria, diff, judges, lengths
-from flows.cli.conditions import conditions
 from flows.cli.export import export
 from flows.cli.figures import figure, figures
 from flows.cli.help import Group
@@ -24,6 +22,7 @@ from flows.cli.leaderboard import leaderboard
 from flows.cli.operate import check, doctor, report, serve
 from flows.cli.plan import plan
 from flows.cli.run import aggregate, assemble, backfill, derive, ingest, judge, nightly, run, sample, select_hard
+from flows.cli.shown import conditions, criteria, diff, judges, lengths, reviews, weaknesses
 from flows.cli.sql import sql
 from flows.cli.status import status
 from flows.run.outcomes import explained

@@ -61,6 +61,7 @@ _OPTIONS: dict[str, Declaration] = {
     "split": _several("--split splits", "NAME", "Only this split (repeatable)."),
     "model": _several("--model models", "LABEL", "Only this model (repeatable)."),
     "judge": _several("--judge judges", "LABEL", "Only this judge (repeatable)."),
+    "grader": _several("--judge graders", "LABEL", "Only pairs with this grader (repeatable)."),
     "task": _several("--task tasks", "ID", "Only this task (repeatable)."),
     "trial": _several("--trial trial_numbers", "N", "Only trial number N (repeatable).", type=_POSITIVE),
     "trials": _value(SELECTION, "--trials", "N", "Use trials 1 to N.  [default: as configured]", type=_POSITIVE),

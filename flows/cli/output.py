@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 Rows = Sequence[Sequence[Any]]
 _HEADINGS = {"cost_usd": "cost in USD", "what": "item", "share": "coverage"}
+ENDINGS = {
+    ".csv": "csv", ".json": "json", ".jsonl": "jsonl", ".parquet": "parquet", ".md": "markdown", ".xlsx": "xlsx",
+}  # fmt: skip
+"""The format of a file by its ending."""
 FORMATS = ("table", "csv", "json", "jsonl", "parquet", "markdown")
 
 

@@ -1,20 +1,25 @@
-"""The page that compares: what its form offers, and what is chosen in it, compared as `prbench diff` does."""
+"""The page that compares: what its form offers, and the figures of what is chosen, those of `prbench diff`."""
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from tasks.compare.differences import Difference, Flip, Flips, compare, flips_of, short, with_explanations
+from tasks.benchmarks import load_benchmark
+from tasks.compare.differences import compare
 from tasks.compare.pairs import Kind, Side, comparable, question_of
-from tasks.compare.sentences import decision, notes_on, sentence, table_of, where_in
+from tasks.compare.rows import apart, rows_of, with_verdicts
 from tasks.config.job import Job
+from tasks.figures.columns import Column, columns
+from tasks.figures.figure import Figure
+from tasks.figures.queries import SAMPLING
 from tasks.figures.scope import task_address
+from tasks.figures.shown.comparisons import CATEGORIES, DIFF, FLIPS, TASKS
+from tasks.report.rendering.drawn import Drawn, served
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.rules.text.numbers import counted, number, true_minus
 from warehouse import Reader, Warehouse, WarehouseError
 
 KINDS: dict[Kind, tuple[str, str]] = {
@@ -33,8 +38,13 @@ KINDS: dict[Kind, tuple[str, str]] = {
 }
 """What can be compared: as the page calls it, and what is meant."""
 _NARROWED = {"model": "Model", "judge": "Judge", "vintage": "Vintage"}
+_SIDES = ("first", "second")
+_LABELS = {*_SIDES, "where", "split"}
 _ALL = ("", "all")
 CHANGES = {"": "all", "lost": "lower the score", "gained": "raise the score"}
+"""Which flipped criteria are listed."""
+_MOST_FLIPS = 300
+"""So many of them are listed at first; a link leads to all."""
 
 
 @dataclass(frozen=True)
@@ -43,47 +53,51 @@ class Field:
 
     name: str
     title: str
-    options: Sequence[tuple[str, str]]
+    options: Iterable[tuple[str, str]]
     chosen: str
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What an address asks for.
+class Comparison:
+    """What the page shows: the choices, and figures if anything is chosen, or why there are none.
 
-    Attributes:
-        names: the two to compare; empty where nothing is chosen yet.
-        narrowed: the values of what stays equal on both sides, empty for all; and the split, empty for the job's.
-        place: which of the differences is taken apart.
-        change: which of the changed verdicts are listed, a key of `CHANGES`.
-        is_whole: whether all of them are listed.
+    `kinds` are what can be compared, each with its title and what it means; `about` is which difference the figures
+    below the first take apart; `all_flips` is the address of a page that lists all of so many, where not all are.
     """
 
     kind: Kind
-    names: tuple[str, ...]
-    narrowed: Mapping[str, str]
-    place: int = 0
-    change: str = ""
-    is_whole: bool = False
+    fields: Sequence[Field] = ()
+    figures: Sequence[Drawn] = ()
+    about: str = ""
+    all_flips: tuple[str, int] | None = None
+    trouble: str | None = None
+    kinds: Mapping[Kind, tuple[str, str]] = field(default_factory=lambda: KINDS)
 
 
-def asked_in(given: Mapping[str, str]) -> Asked:
-    """What an address asks for; what it cannot mean is left out."""
+def comparison(job: Job, given: Mapping[str, str], folder: Path) -> Comparison:
+    """What an address asks for, compared; what it cannot mean is left out.
+
+    Args:
+        job: whose benchmark is compared, on its splits unless the address names one.
+        given: the parameters in the address: what is compared (`of`), the `first` and the `second`, which model, judge,
+            vintage and split stay the same, which of several differences is taken apart (`show`), which flips are
+            listed (`change`), and whether all of them are (`whole`).
+        folder: the folder of the benchmark's report; task pages are linked if they are there.
+    """
     kind: Kind = next((kind for kind in KINDS if kind == given.get("of")), "model")
-    names = tuple(given[side] for side in ("first", "second") if given.get(side))
-    narrowed = {name: given.get(name, "") for name in (*_NARROWED, "split") if name != kind}
-    place = given.get("show", "")
-    return Asked(
-        kind,
-        names if len(names) == len(("first", "second")) else (),
-        narrowed,
-        int(place) if place.isdecimal() and len(place) < len("10000") else 0,
-        given["change"] if given.get("change") in CHANGES else "",
-        given.get("whole") == "yes",
-    )
+    fields: Sequence[Field] = ()
+    try:
+        with Warehouse(job.warehouse).reader() as reader:
+            fields = fields_of(job, reader, kind, given)
+            if not all(given.get(side) for side in _SIDES):
+                return Comparison(kind, fields)
+            has_pages = (folder / "task.html").is_file()
+            return Comparison(kind, fields, **_figures(job, reader, kind, given, has_pages=has_pages))
+    except (PipelineError, UsageError, WarehouseError) as error:
+        return Comparison(kind, fields, trouble=str(error))
 
 
-def fields_of(job: Job, reader: Reader, asked: Asked) -> list[Field]:
+def fields_of(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str]) -> list[Field]:
     """The fields of the page's form; where an address chooses nothing, likely values are chosen.
 
     Only names that can be compared with another one are offered.
@@ -91,82 +105,64 @@ def fields_of(job: Job, reader: Reader, asked: Asked) -> list[Field]:
     Raises:
         PipelineError: there is no verdict yet.
     """
-    groups = comparable(reader, job.settings.benchmark, job.data.revision, asked.kind)
-    names = _names(reader, asked.kind, groups)
-    narrowed = dict(asked.narrowed) if asked.names else _likely_narrowed(job, asked.kind, groups)
-    first, second = asked.names or _likely(job, asked.kind, list(names), _fitting(groups, narrowed))
-    sides = list(names.items())
-    fields = [Field("first", "First", sides, first), Field("second", "Second", sides, second)]
+    groups = comparable(reader, job.settings.benchmark, job.data.revision, kind)
+    names = _options(reader, kind, groups)
+    chosen = given if all(given.get(side) for side in _SIDES) else _likely(job, kind, groups, list(names))
+    fields = [Field(side, side.capitalize(), names.items(), chosen.get(side, "")) for side in _SIDES]
     for name, title in _NARROWED.items():
         options = _options(reader, name, groups)
-        if name != asked.kind and (asked.kind, name) != ("run", "vintage") and len(options) > 1:
-            fields.append(Field(name, title, [_ALL, *options.items()], narrowed.get(name, "")))
+        if name != kind and (kind, name) != ("run", "vintage") and len(options) > 1:
+            fields.append(Field(name, title, [_ALL, *options.items()], chosen.get(name, "")))
     if splits := _splits(job, reader):
-        fields.append(Field("split", "Split", splits, narrowed.get("split", "")))
-    return fields
+        fields.append(Field("split", "Split", splits, given.get("split", "")))
+    return [*fields, Field("change", "Flipped criteria", CHANGES.items(), given.get("change", ""))] if names else fields
 
 
 _Groups = Sequence[Sequence[Side]]
 
 
-def _names(reader: Reader, kind: Kind, groups: _Groups) -> dict[str, str]:
-    """What can be picked on each side, as the page calls it; latest vintages and runs first."""
-    if kind != "run":
-        return _options(reader, kind, groups)
-    there = {side.name for group in groups for side in group}
-    rows = reader.select("runs", order="started_at desc, run_id")
-    return {
-        row["run_id"]: f"{row['started_at'].astimezone(UTC):%Y-%m-%d %H:%M:%S} "
-        + (f"night {row['night']}" if row["night"] else str(row["command"]))
-        for row in rows
-        if row["run_id"] in there
-    }
+def _options(reader: Reader, name: str, groups: _Groups) -> dict[str, str]:
+    """What can be picked of a kind, as the page calls it: vintages and runs from the latest, others by name."""
+    sides = sorted((side for group in groups for side in group), key=lambda side: side.model_run.answered_at)
+    if name == "run":
+        runs = {side.name for side in sides}
+        return {
+            row["run_id"]: f"{row['started_at'].astimezone(UTC):%Y-%m-%d %H:%M:%S} "
+            + (f"night {row['night']}" if row["night"] else str(row["command"]))
+            for row in reader.select("runs", order="started_at desc, run_id")
+            if row["run_id"] in runs
+        }
+    latest = {getattr(side.model_run, name): side.model_run.answered_at for side in sides}
+    if name != "vintage":
+        return {value: value for value in sorted(latest)}
+    nights = {row["night"] for row in reader.select("runs", "distinct night")}
+    ordered = sorted(latest, key=lambda vintage: (latest[vintage], vintage), reverse=True)
+    return {value: f"{value} (night)" if value in nights else value for value in ordered}
 
 
-def _options(reader: Reader, attribute: str, groups: _Groups) -> dict[str, str]:
-    """The values of an attribute, as the page calls them: vintages from the latest, others by name."""
-    values = _in_order(attribute, groups)
-    if attribute != "vintage":
-        return {value: value for value in values}
-    nights = {row["night"] for row in reader.rows("select distinct night from runs")}
-    return {value: f"{value} (night)" if value in nights else value for value in values}
+def _likely(job: Job, kind: Kind, groups: _Groups, names: Sequence[str]) -> dict[str, str]:
+    """Two of the largest group, under the first configured judge if any, and what else they have in common.
 
+    Configured ones stand before others; of vintages and runs, the earlier one is the first side.
+    """
+    judges = [judge.label for judge in job.settings.judges if any(group[0].model_run.judge == judge.label
+                                                                   for group in groups)][:1]  # fmt: skip
 
-def _in_order(attribute: str, groups: _Groups) -> list[str]:
-    every = [side.model_run for group in groups for side in group]
-    if attribute != "vintage":
-        return sorted({getattr(each, attribute) for each in every})
-    latest = {each.vintage: each.answered_at for each in sorted(every, key=lambda each: each.answered_at)}
-    return sorted(latest, key=lambda vintage: (latest[vintage], vintage), reverse=True)
+    def rank(group: Sequence[Side]) -> tuple[Any, ...]:
+        run = group[0].model_run
+        return kind == "judge" or run.judge in judges, len({side.name for side in group}), run.answered_at
 
-
-def _likely_narrowed(job: Job, kind: Kind, groups: _Groups) -> dict[str, str]:
-    """The first configured judge; beside models, the vintage that most of them have, the latest of several."""
-    every = [side.model_run for group in groups for side in group]
-    judges = {each.judge for each in every}
-    chosen = {"judge": next((each.label for each in job.settings.judges if each.label in judges), "")}
-    if kind == "model" and every:
-        n_models = Counter(vintage for vintage, _ in {(each.vintage, each.model) for each in every})
-        chosen["vintage"] = max(_in_order("vintage", groups), key=lambda vintage: n_models[vintage])
-    return {name: value for name, value in chosen.items() if name != kind}
-
-
-def _fitting(groups: _Groups, narrowed: Mapping[str, str]) -> set[str]:
-    """Names that can be compared with each other under these choices: those of the largest group."""
-    asked = {name: value for name, value in narrowed.items() if value}
-    fitting = (
-        {side.name for side in group if all(getattr(side.model_run, name) == asked[name] for name in asked)}
-        for group in groups
-    )
-    return max(fitting, key=len, default=set())
-
-
-def _likely(job: Job, kind: Kind, names: Sequence[str], fitting: set[str]) -> tuple[str, str]:
-    """The first two, configured ones before others; of vintages and runs, the earlier one is the first side."""
-    configured = [each.label for each in (*job.settings.models, *job.settings.judges)]
-    ordered = sorted(names, key=lambda name: name not in configured)
-    first, second = [*(name for name in ordered if name in fitting), "", ""][:2]
-    return (second, first) if kind in {"vintage", "run"} and second else (first, second)
+    group = max(groups, key=rank, default=())
+    fitting = [name for name in names if name in {side.name for side in group}]
+    if not fitting:
+        return {}
+    if kind in {"vintage", "run"}:
+        second, first = fitting[:2]
+    else:
+        configured = [each.label for each in (*job.settings.models, *job.settings.judges)]
+        first, second = sorted(fitting, key=lambda name: name not in configured)[:2]
+    chosen = {"first": first, "second": second, "judge": "".join(judges) if kind != "judge" else ""}
+    return chosen | ({"vintage": group[0].model_run.vintage} if kind == "model" else {})
 
 
 def _splits(job: Job, reader: Reader) -> list[tuple[str, str]]:
@@ -185,78 +181,51 @@ def _splits(job: Job, reader: Reader) -> list[tuple[str, str]]:
     return [("", f"{', '.join(configured)} (as configured)"), *((split, split) for split in others)]
 
 
-_MOST_FLIPS = 300
-"""So many changed verdicts are listed at first; a link leads to all."""
-_MOST_TASKS = 10
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """What the page shows: the choices, and the result if anything is chosen, or why there is none.
-
-    `kinds` are what can be compared, each with its title and what it means.
-    """
-
-    asked: Asked
-    kinds: Mapping[Kind, tuple[str, str]]
-    fields: Sequence[Field] = ()
-    result: Mapping[str, Any] | None = None
-    trouble: str | None = None
-
-
-def comparison(job: Job, given: Mapping[str, str], folder: Path) -> Comparison:
-    """What an address asks for, compared.
-
-    Args:
-        job: whose benchmark is compared, on its splits unless the address names one.
-        given: the parameters in the address.
-        folder: the folder of the benchmark's report; task pages are linked if they are there.
-    """
-    asked = asked_in(given)
-    fields: Sequence[Field] = ()
-    try:
-        with Warehouse(job.warehouse).reader() as reader:
-            fields = fields_of(job, reader, asked)
-            result = _result(job, reader, asked, has_pages=(folder / "task.html").is_file()) if asked.names else None
-            return Comparison(asked, KINDS, fields, result)
-    except (PipelineError, UsageError, WarehouseError) as error:
-        return Comparison(asked, KINDS, fields, trouble=_capitalised(str(error)))
-
-
-def _result(job: Job, reader: Reader, asked: Asked, *, has_pages: bool) -> dict[str, Any]:
-    answer = compare(reader, question_of(_narrowed(job, asked), asked.names, asked.kind, score=None, is_hard=False,
-                                         vintage=asked.narrowed.get("vintage") or None))  # fmt: skip
-    place = min(asked.place, len(answer.differences) - 1)
-    chosen = answer.differences[place]
-    (flips,) = flips_of(reader, answer.score, [chosen])
-    listed = [flip for flip in flips.flips if _is_listed(flip, asked.change)]
-    shown = with_explanations(reader, chosen.pair, listed if asked.is_whole else listed[:_MOST_FLIPS])
-    table = table_of(answer)
+def _figures(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str], *, has_pages: bool) -> dict[str, Any]:
+    """The figures of a comparison, what those below the first are about, and where all flips are listed."""
+    names, vintage = [given[side] for side in _SIDES], given.get("vintage") if kind != "vintage" else None
+    narrowed = _narrowed(job, {name: value for name, value in given.items() if name != kind})
+    answer = compare(reader, question_of(narrowed, names, kind, score=None, is_hard=False, vintage=vintage or None))
+    asked = given.get("show", "")
+    place = min(int(asked) if re.fullmatch("[0-9]{1,4}", asked) else 0, len(answer.differences) - 1)
+    found = apart(reader, answer, [answer.differences[place]])
+    differences = [row | {"address": _link(given, show=str(n))} for n, row in enumerate(rows_of(answer))]
+    chosen = differences[place] = with_verdicts(differences[place], found["verdicts"][0])
+    sign = {"lost": -1, "gained": 1}.get(given.get("change", ""), 0)
+    listed = [flip for flip in found["flips"] if sign * flip["effect"] >= 0]
+    flips = listed if given.get("whole") == "yes" else listed[:_MOST_FLIPS]
+    first, second = ({name: chosen[f"{side}_{name}"] for name in SAMPLING} for side in _SIDES)
+    for flip in flips:
+        flip["address"] = task_address(
+            flip["task_id"], first, second if second != first else None, flip["criterion_id"]
+        )
+        flip |= {f"{side}_explanations": " / ".join(flip[f"{side}_explanations"]) for side in _SIDES}
+    as_text, reasons = {"task_id": "text"}, columns("first_explanations second_explanations")
+    parts = (
+        (_adapted(DIFF, {"split": "task"} if len(differences) > 1 else {}), differences),
+        (_adapted(FLIPS, {} if has_pages else as_text, _LABELS, reasons), flips),
+        (_adapted(CATEGORIES, {}, _LABELS), found["categories"]), (_adapted(TASKS, as_text, _LABELS), found["tasks"]),
+    )  # fmt: skip
+    benchmark = load_benchmark(job.settings.benchmark)
     return {
-        "sentence": true_minus(_capitalised(sentence(answer, chosen))),
-        # The first two columns are the names, which are the same in all rows here.
-        "columns": table.columns[2:],
-        "rows": [([_cell(cell) for cell in row[2:]], _link(asked, show=str(n))) for n, row in enumerate(table.rows)],
-        "table_notes": [true_minus(note) for note in table.notes],
-        "place": place,
-        "first": short(answer.kind, chosen.pair.first),
-        "second": short(answer.kind, chosen.pair.second),
-        "where": f"{chosen.split}{where_in(answer, chosen)}",
-        "compared": counted(flips.n_compared, "criterion", "criteria"),
-        "changes": list(_changes(asked, flips, place)),
-        "flips": [_flip(each, chosen, has_pages=has_pages) for each in shown],
-        "n_listed": len(listed),
-        "whole": _link(asked, show=str(place), change=asked.change, whole="yes"),
-        "categories": [asdict(each) for each in flips.categories if each.n_gained or each.n_lost],
-        "tasks": [each for each in flips.tasks if each.difference][:_MOST_TASKS],
-        "n_tasks": sum(bool(each.difference) for each in flips.tasks),
-        "notes": [true_minus(note) for note in notes_on(flips, chosen)],
+        "figures": [served(figure, rows, benchmark) for figure, rows in parts],
+        "about": f"From {chosen['first']} to {chosen['second']} on "
+        + ", ".join(chosen[name] for name in ("split", "where") if chosen[name]),
+        "all_flips": (_link(given, show=str(place), whole="yes"), len(listed)) if len(flips) < len(listed) else None,
     }
 
 
-def _narrowed(job: Job, asked: Asked) -> Job:
+def _adapted(
+    figure: Figure, kinds: Mapping[str, Any], without: Collection[str] = (), more: Sequence[Column] = ()
+) -> Figure:
+    """A figure with columns that are written in another way here, without some, and with further ones."""
+    shown = (replace(each, kind=kinds.get(each.name, each.kind)) for each in figure.columns if each.name not in without)
+    return replace(figure, columns=(*shown, *more))
+
+
+def _narrowed(job: Job, given: Mapping[str, str]) -> Job:
     """The job with what the address narrows; the question is made of it."""
-    model, judge, split = (asked.narrowed.get(name) for name in ("model", "judge", "split"))
+    model, judge, split = (given.get(name) for name in ("model", "judge", "split"))
     dataset = job.settings.dataset.model_copy(update={"splits": (split,)}) if split else job.settings.dataset
     return job.model_copy(update={
         "settings": job.settings.model_copy(update={"dataset": dataset}),
@@ -265,49 +234,5 @@ def _narrowed(job: Job, asked: Asked) -> Job:
     })  # fmt: skip
 
 
-def _link(asked: Asked, **more: str) -> str:
-    first, second = asked.names
-    values = {"of": asked.kind, "first": first, "second": second, **asked.narrowed, **more}
-    return "?" + urlencode({name: value for name, value in values.items() if value})
-
-
-def _cell(value: str | bool | None) -> str:
-    """A cell of the table as the page shows it."""
-    if isinstance(value, str):
-        return true_minus(value)
-    return {True: "yes", False: "no", None: "–"}[value]
-
-
-def _is_listed(flip: Flip, change: str) -> bool:
-    return not change or (flip.effect < 0) == (change == "lost")
-
-
-def _changes(asked: Asked, flips: Flips, place: int) -> Iterator[dict[str, Any]]:
-    """The ways to list the changed verdicts, each with its number and its link."""
-    for change, title in CHANGES.items():
-        n_listed = sum(_is_listed(flip, change) for flip in flips.flips)
-        link = _link(asked, show=str(place), change=change)
-        yield {"title": title, "n": n_listed, "link": link, "is_current": change == asked.change}
-
-
-def _flip(flip: Flip, found: Difference, *, has_pages: bool) -> dict[str, Any]:
-    sides = [{name: getattr(side.model_run, name) for name in ("model", "model_config_hash", "vintage")}
-             for side in (found.pair.first, found.pair.second)]  # fmt: skip
-    second = sides[1] if sides[1] != sides[0] else None
-    return {
-        "task": flip.task_id,
-        "title": flip.title,
-        "category": flip.category,
-        "weight": number(flip.weight, "+g"),
-        "first": decision(flip.first_by_trial),
-        "second": decision(flip.second_by_trial),
-        "effect": number(flip.effect, "+z.3f"),
-        "is_loss": flip.effect < 0,
-        "link": task_address(flip.task_id, sides[0], second, flip.criterion_id) if has_pages else None,
-        "explanations": [[text for text in texts if text] for texts in flip.explanations],
-    }
-
-
-def _capitalised(text: str) -> str:
-    """A sentence that begins with a word of ours; one that begins with a name stays as it is."""
-    return text[0].upper() + text[1:] if text.startswith(("no ", "nothing ")) else text
+def _link(given: Mapping[str, str], **more: str) -> str:
+    return "?" + urlencode({**given, **more})

@@ -7,7 +7,6 @@ from typing import Any
 
 from flows.report_server.live import Bar, Live, Row, RunState
 from flows.run.outcomes import ENDINGS
-from tasks.compare.sentences import small_note
 from tasks.rules.text.numbers import SMALL_MARK, counted, coverage_text, number, rank_notes
 from tasks.run.stages import STAGES
 
@@ -40,7 +39,7 @@ def words(live: Live, index: Path) -> dict[str, Any]:
         "last": None if live.last is None else _ended(live.last, live.at, index),
         "ranking": [(title, [_ranked(row) for row in rows]) for title, rows in boards.items()],
         "rank_notes": list(rank_notes([*boards.values()])),
-        "small_note": small_note() if any(row["is_small"] for row in live.ranking) else "",
+        "small_note": "",
         "is_preliminary": bool(live.in_progress),
         "trouble": live.trouble,
     }

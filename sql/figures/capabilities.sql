@@ -50,9 +50,17 @@ group by compared_model
 order by compared_model;
 
 -- name: weakness_examples
--- The criteria in some nodes of the trees that a model handled wrongly in every
--- trial in which they are decided, the heaviest first.
-with judged as (
+-- The criteria of its weaknesses that a model handled wrongly in every trial in
+-- which they are decided, the heaviest first.
+with weak as (
+    select distinct tree_id, node_id, coalesce(name, '(no name)') as capability
+    from scoped_weaknesses
+    where model = $model
+        and compared_model is not distinct from $than::varchar
+        and grading <> 'ternary_as_binary'
+),
+
+judged as (
     select judged.task_id, judged.criterion_id, avg(judged.value) as value
     from intermediate.judged_criteria as judged
     inner join intermediate.model_runs using (model_run_id)
@@ -64,14 +72,14 @@ with judged as (
     group by judged.task_id, judged.criterion_id
 )
 
-select members.node_id, members.task_id, members.criterion_id, criteria.title, criteria.weight
+select weak.capability, members.node_id, members.task_id, members.criterion_id, criteria.title, criteria.weight
 from capability_members as members
 inner join capability_trees using (benchmark, dataset_revision, tree_id)
+inner join weak using (tree_id, node_id)
 inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
 inner join judged using (task_id, criterion_id)
 where members.benchmark = $benchmark
     and members.dataset_revision = $revision
-    and list_contains($nodes::varchar[], members.node_id)
     and if(criteria.weight < 0, 1 - judged.value, judged.value) = 0
 qualify row_number() over (
     partition by members.node_id

@@ -26,7 +26,7 @@ from tasks.alerts.message import Message, Night
 from tasks.config.operations import Alerts, Email, Receiver
 from tasks.console import rewrite_log_records
 from tasks.llm.environment import filled_in, safe
-from tasks.llm.http_clients import watched
+from tasks.llm.transport import watched
 from tasks.rules.errors import UsageError, causes_of
 
 PING = "ping"

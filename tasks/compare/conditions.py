@@ -71,13 +71,13 @@ def current_steps(
     return {**steps, **views}, {**given, "fresh": json.dumps(fresh)}
 
 
-def not_compared(
-    definitions: Definitions, models: Sequence[str], rows: Iterable[Mapping[str, Any]]
-) -> Iterable[tuple[str, str, str]]:
-    """The conditions (shared name, condition, label) of which there is no comparison."""
+def not_compared(definitions: Definitions, models: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """A sentence for each condition of which there is no comparison."""
     compared = {(row["shared_model"], row["condition"]) for row in rows}
-    for name, labels in definitions.items():
-        for condition, label in list(labels.items())[1:]:
-            is_asked_for = not models or name in models or label in models
-            if is_asked_for and (name, condition) not in compared:
-                yield name, condition, label
+    return [
+        f"{name}, {condition} ({label}): no verdicts in this selection under a judge that also judged its "
+        f"{baseline!r} ({of_baseline}) in the same vintage."
+        for name, ((baseline, of_baseline), *others) in ((name, labels.items()) for name, labels in definitions.items())
+        for condition, label in others
+        if (not models or name in models or label in models) and (name, condition) not in compared
+    ]

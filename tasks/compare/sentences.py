@@ -1,12 +1,12 @@
 """Differences in words."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from tasks.compare.differences import Answer, Difference, Flips, short
+from tasks.compare.differences import Answer, Difference, short
 from tasks.compare.pairs import COLUMN_OF, Side
 from tasks.rules.statistics.comparison import ALPHA, task_differences
 from tasks.rules.statistics.intervals import FEW_OTHERS, FEWEST_OTHERS, SMALL
@@ -19,10 +19,6 @@ CONTEXT = {
 """Attributes of a side, with their names for people."""
 _DECISIONS = {1.0: "met", 0.5: "partly met", 0.0: "not met"}
 _HASHES = {"template_hash", "dataset_revision"}
-INTERVAL = "95 % interval"
-"""The column that is needed with all before it."""
-Cell = str | bool | None
-"""Numbers are texts, with a hyphen for a minus sign; None where there is nothing to say."""
 
 
 def sentence(answer: Answer, difference: Difference) -> str:
@@ -76,25 +72,47 @@ def _too_few(difference: Difference) -> str:
     return f"only {n_unequal(difference)} of {n_tasks} tasks differ"
 
 
-def notes_on(flips: Flips, difference: Difference) -> list[str]:
-    """Notes on the flips."""
+def why_no_interval(difference: Difference) -> str | None:
+    """Why a difference has no interval; None where it has one."""
+    paired = difference.paired
+    if paired.ci_low is not None:
+        return None
+    if paired.p_value is not None:
+        return "nearly all tasks change alike"
+    return "too few tasks differ" if n_unequal(difference) else "no task differs"
+
+
+def notes_on_all(answer: Answer) -> list[str]:
+    """Notes on intervals and p-values, and those that hold for all differences."""
     notes = []
-    missing = flips.n_criteria - flips.n_compared
-    if missing:
-        causes = {
-            "undecided on one side": flips.n_undecided,
-            "decided, but in incomplete tasks": flips.n_left_out,
-            "in the rubric of one side only": flips.n_in_one,
-        }
-        listed = ", ".join(f"{number} {cause}" for cause, number in causes.items() if number)
-        n_criteria = counted(flips.n_criteria, "criterion", "criteria")
-        notes.append(f"{missing} of {n_criteria} could not be compared: {listed}.")
-    if f"{flips.explained:+.3f}" != f"{difference.difference:+.3f}":
+    if any(each.paired.ci_low is not None and each.paired.is_small for each in answer.differences):
+        few = f"fewer than {SMALL} tasks, or fewer than {FEW_OTHERS} that differ"
+        notes.append(f"{SMALL_MARK} {few}: the interval may be too narrow")
+    if any(each.paired.p_value is None for each in answer.differences):
+        notes.append(f"No interval and no test: fewer than {FEWEST_OTHERS} tasks differ.")
+    if len(answer.differences) > 1:
         notes.append(
-            f"The flips explain {flips.explained:+.3f} of {difference.difference:+.3f}; the rest is due to rubrics "
-            "that changed between the two."
+            "Intervals, p and smallest detectable differences are for each comparison alone; “p corrected” "
+            "takes all of them into account (Holm)."
         )
-    return notes
+    return [*notes, *answer.notes]
+
+
+def notes_on_verdicts(counts: Mapping[str, Any], difference: float) -> Iterator[str]:
+    """Notes on what could not be compared, and what the flips do not explain."""
+    causes = {
+        "undecided on one side": counts["n_undecided"],
+        "decided, but in incomplete tasks": counts["n_left_out"],
+        "in the rubric of one side only": counts["n_in_one"],
+    }
+    if missing := sum(causes.values()):
+        listed = ", ".join(f"{number} {cause}" for cause, number in causes.items() if number)
+        yield f"{missing} of {counted(counts['n_criteria'], 'criterion', 'criteria')} could not be compared: {listed}."
+    if f"{counts['explained']:+.3f}" != f"{difference:+.3f}":
+        yield (
+            f"The flips explain {counts['explained']:+.3f} of {difference:+.3f}; the rest is due to rubrics that "
+            "changed between the two."
+        )
 
 
 def distinguishing(answer: Answer) -> list[str]:
@@ -135,28 +153,11 @@ def decision(by_trial: Sequence[float]) -> str:
     return f"{' and '.join(met)} of {counted(len(by_trial), 'trial')}"
 
 
-def small_note() -> str:
-    """What the mark at an interval means."""
-    few = f"fewer than {SMALL} tasks, or fewer than {FEW_OTHERS} that differ"
-    return f"{SMALL_MARK} {few}: the interval may be too narrow"
-
-
 def figure(size: float | None) -> str | None:
     """Three decimals, or one digit where three decimals would show 0."""
     if size is None:
         return None
     return f"{size:.3f}" if size >= 0.0005 or size == 0 else f"{size:.1g}"
-
-
-def interval_in_words(
-    low: float | None, high: float | None, p_value: float | None, *, is_small: bool | None, differ: float | None
-) -> str:
-    """The interval of a difference, or why there is none; `differ` is not 0 if any task differs."""
-    if low is not None:
-        return f"{low:+z.3f} to {high:+z.3f}{SMALL_MARK if is_small else ''}"
-    if p_value is not None:
-        return "nearly all tasks change alike"
-    return "too few tasks differ" if differ else "no task differs"
 
 
 def p_value(value: float | None) -> str | None:
@@ -172,66 +173,3 @@ def _p_in_words(value: float) -> str:
     if value != ALPHA and shown == f"{ALPHA:.3f}":
         shown = f"{'<' if value < ALPHA else '>'} {shown}"
     return f"p {shown}" if shown and shown[0] in "<>" else f"p = {shown}"
-
-
-@dataclass(frozen=True, slots=True)
-class DifferenceTable:
-    """A row for each difference, in the order of the answer."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    notes: tuple[str, ...]
-
-
-def table_of(answer: Answer) -> DifferenceTable:
-    """The table of an answer."""
-    rows = [dict(_cells(answer, difference)) for difference in answer.differences]
-    notes = (*_on_figures(answer), *answer.notes, *_on_differences(answer))
-    return DifferenceTable(tuple(rows[0]), tuple(tuple(row.values()) for row in rows), tuple(dict.fromkeys(notes)))
-
-
-def _cells(answer: Answer, found: Difference) -> Iterator[tuple[str, Cell]]:
-    """Each column with its cell."""
-    pair, paired = found.pair, found.paired
-    yield "First", short(answer.kind, pair.first)
-    yield "Second", short(answer.kind, pair.second)
-    for name in distinguishing(answer):
-        yield CONTEXT[name].capitalize(), on_both(pair.first, pair.second, name)
-    yield "Split", found.split
-    yield "Difference", f"{found.difference:+z.3f}"
-    yield (
-        INTERVAL,
-        interval_in_words(
-            paired.ci_low, paired.ci_high, paired.p_value, is_small=paired.is_small, differ=n_unequal(found)
-        ),
-    )
-    yield "p", p_value(paired.p_value)
-    if len(answer.differences) > 1:
-        yield "p corrected", p_value(found.p_adjusted)
-    yield "Significant", found.is_significant
-    yield "Tasks", f"{paired.n_tasks} of {found.n_wanted}"
-    yield "Smallest detectable difference", figure(paired.smallest_detectable)
-    yield "First mean", f"{found.first_mean:z.3f}"
-    yield "Second mean", f"{found.second_mean:z.3f}"
-
-
-def _on_figures(answer: Answer) -> Iterator[str]:
-    """Notes on intervals and p-values."""
-    if any(each.paired.ci_low is not None and each.paired.is_small for each in answer.differences):
-        yield small_note()
-    if any(each.paired.p_value is None for each in answer.differences):
-        yield f"No interval and no test: fewer than {FEWEST_OTHERS} tasks differ."
-    if len(answer.differences) > 1:
-        yield (
-            "Intervals, p and smallest detectable differences are for each comparison alone; “p corrected” "
-            "takes all of them into account (Holm)."
-        )
-
-
-def _on_differences(answer: Answer) -> Iterator[str]:
-    """Notes on single differences, with the split where they do not hold for all splits."""
-    splits = {difference.split for difference in answer.differences}
-    for difference in answer.differences:
-        for note in difference.notes:
-            is_general = splits == {each.split for each in answer.differences if note in each.notes}
-            yield note if is_general else f"{difference.split}: {note}"

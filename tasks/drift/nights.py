@@ -11,7 +11,7 @@ from tasks.config.job import Job
 from tasks.console import progress
 from tasks.drift.control_sets import changed_limits, control_sets, drifted, lacks_control_set
 from tasks.judge.judge import judge_criteria
-from tasks.judge.verdict_rows import verdict_columns, verdict_id_of, writing_verdicts
+from tasks.judge.verdict_rows import CriterionToJudge, verdict_columns, verdict_id_of, writing_verdicts
 from tasks.llm.replies import Reply
 from tasks.run.judgings import Judging
 from tasks.run.missing_work import PASSING, Conversation, WantedTasks, conversations_of, wanted_tasks
@@ -31,8 +31,8 @@ class _Missing:
 
     set_id: str
     judging: Judging
-    members: list[dict[str, Any]]
-    newly_lost: list[dict[str, Any]]
+    members: list[CriterionToJudge]
+    newly_lost: list[CriterionToJudge]
     n_lost: int
 
 
@@ -49,7 +49,7 @@ async def judge_control_set(job: Job) -> StageReport:
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         wanted, missing, conversations = await asyncio.to_thread(_plan, job, job.night, reader)
-    totals = Counter(member["model"] for each in missing for member in each.members)
+    totals = Counter(member.model for each in missing for member in each.members)
     if totals:
         with progress(report.stage, totals, is_quiet=job.is_quiet):
             async with open_run_context(job) as context:
@@ -87,14 +87,17 @@ def _plan(job: Job, night: str, reader: Reader) -> tuple[WantedTasks, list[_Miss
 def _missing(
     set_id: str, judging: Judging, rows: Iterable[dict[str, Any]], conversations: Mapping[str, Conversation]
 ) -> _Missing:
-    members: list[dict[str, Any]] = []
-    lost: list[dict[str, Any]] = []
+    members, lost, newly_lost = list[CriterionToJudge](), 0, list[CriterionToJudge]()
     for row in rows:
+        criterion = CriterionToJudge.of(row)
         is_there = row["is_asked_alike"] and row["title"] is not None and row["text"] is not None
         # The first verdict's identity holds all that its judge read of the response.
-        is_same = is_there and row["task_id"] in conversations and verdict_id_of(judging, row) == row["verdict_id"]
-        (members if is_same else lost).append(row)
-    return _Missing(set_id, judging, members, [row for row in lost if row["stored_status"] != LOST], len(lost))
+        if is_there and row["task_id"] in conversations and verdict_id_of(judging, criterion) == row["verdict_id"]:
+            members.append(criterion)
+        else:
+            lost += 1
+            newly_lost += [criterion] if row["stored_status"] != LOST else []
+    return _Missing(set_id, judging, members, newly_lost, lost)
 
 
 async def _judge(

@@ -67,6 +67,12 @@ class Figure:
     reach: Reach = "tasks"
 
 
+def not_computed(*names: str) -> Callable[[Rows], list[str]]:
+    """Notes that say so where a row has none of some columns, which an aggregation fills."""
+    missing = "Some figures are missing; `prbench aggregate` computes them."
+    return lambda rows: [missing] if any(all(row[name] is None for name in names) for row in rows) else []
+
+
 @dataclass(frozen=True)
 class Breakdown:
     """A kind of label that the data has: its name and title, and whether criteria carry it, or else tasks."""

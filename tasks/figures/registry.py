@@ -1,10 +1,14 @@
 """All figures by name."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import yaml
 
 from tasks.figures.figure import Figure
 from tasks.figures.shown import PAGES
 from tasks.figures.shown.capabilities import CANDIDATES, EXAMPLES
+from tasks.figures.shown.comparisons import DIFF, FLIPPED
 from tasks.figures.shown.corrections import DIFFERENCES
 from tasks.figures.shown.judges import CRITERIA, PEOPLE
 from tasks.figures.shown.lengths import LENGTHS_AND_SCORES
@@ -16,7 +20,7 @@ FIGURES: Mapping[str, Figure] = {
     figure.name: figure
     for figure in (
         *(figure for page in PAGES for figure in page.figures),
-        PEOPLE, CRITERIA, LENGTHS_AND_SCORES, FAILURES, DIFFERENCES, CANDIDATES, EXAMPLES,
+        PEOPLE, CRITERIA, LENGTHS_AND_SCORES, FAILURES, DIFFERENCES, CANDIDATES, EXAMPLES, DIFF, *FLIPPED,
     )
 }  # fmt: skip
 
@@ -30,3 +34,27 @@ def figure_of(name: str) -> Figure:
     if name not in FIGURES:
         raise UsageError(f"there is no figure {name}{did_you_mean(name, list(FIGURES))}; `prbench figures` lists all")
     return FIGURES[name]
+
+
+def parsed(figure: Figure, given: Iterable[str]) -> dict[str, Any]:
+    """The parameters of a figure that are given as `name=value`; a list may be given one by one.
+
+    Raises:
+        UsageError: the figure has no such parameter, or the value is of another kind.
+    """
+    found: dict[str, Any] = {}
+    for each in given:
+        name, _, text = each.partition("=")
+        if name not in figure.given:
+            known = ", ".join(figure.given) or "none"
+            raise UsageError(f"{each}: {figure.name} has no parameter {name}; it has {known}")
+        usual = figure.given[name]
+        if isinstance(usual, list | tuple):
+            found[name] = [*found.get(name, ()), text]
+        elif usual is None or isinstance(usual, str):
+            found[name] = text
+        elif isinstance(value := yaml.safe_load(text or "null"), type(usual)):
+            found[name] = value
+        else:
+            raise UsageError(f"{each}: must be like {name}={str(usual).lower()}")
+    return found

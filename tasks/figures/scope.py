@@ -7,7 +7,7 @@ what ran.
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
@@ -94,6 +94,13 @@ class Scope:
     score: str | None = None
     steps: Mapping[str, str] = field(default_factory=dict)
     steps_given: Mapping[str, Any] = field(default_factory=dict)
+    known: dict[Any, Any] = field(default_factory=dict, compare=False)
+
+    def once(self, key: Any, work: Callable[[], Any]) -> Any:
+        """What work returns, done once for all figures that show it."""
+        if key not in self.known:
+            self.known[key] = work()
+        return self.known[key]
 
     def has_rows(self, table: str) -> bool:
         """Whether a table has rows on the benchmark and the revision."""

@@ -9,7 +9,7 @@ from typing import Any
 from tasks.config.job import Job
 from tasks.console import advance, progress
 from tasks.llm.budget import NotCalled
-from tasks.llm.replies import OK, Reply
+from tasks.llm.replies import OK
 from tasks.llm.request import Call
 from tasks.prompts import load_template
 from tasks.rules.conversation import prompt_on
@@ -82,25 +82,21 @@ async def _augment(
             except NotCalled:
                 report.skipped += 1
                 return
-            title, read = read_reply(reply, criterion["title"], omits_think_tag=writer_model.omits_think_tag)
-            row = _row(job, wanted, AUGMENTED, criterion, title, usage_columns(read) | made_by, read.status)
+            title = None
+            try:
+                if reply.status == OK:
+                    words, omits_tag = reply.text or "", writer_model.omits_think_tag
+                    title = read_augmented(words, criterion["title"], omits_think_tag=omits_tag)
+            except VerdictError as error:
+                reply = replace(reply, status=PARSE_ERROR, error=one_line(str(error)))
+            row = _row(job, wanted, AUGMENTED, criterion, title, usage_columns(reply) | made_by, reply.status)
             writer.add(row, reply, is_failure=title is None)
-            report.count(read.status, reply.cost_usd, is_failure=title is None)
+            report.count(reply.status, reply.cost_usd, is_failure=title is None)
             advance(report.stage, AUGMENTED, succeeded=title is not None)
 
         async with asyncio.TaskGroup() as group:
             for place, criterion in enumerate(missing):
                 group.create_task(one(place, criterion))
-
-
-def read_reply(reply: Reply, title: str, *, omits_think_tag: bool = False) -> tuple[str | None, Reply]:
-    """The new words that a reply holds, or None and the reply with the reason why they are not taken."""
-    if reply.status != OK:
-        return None, reply
-    try:
-        return read_augmented(reply.text or "", title, omits_think_tag=omits_think_tag), reply
-    except VerdictError as error:
-        return None, replace(reply, status=PARSE_ERROR, error=one_line(str(error)))
 
 
 def _row(

@@ -1,6 +1,7 @@
 """The cap on what a run may use: nothing starts that could pass it."""
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 
 from tasks.llm.request import NOTHING, UNKNOWN, Usage
 
@@ -94,24 +95,19 @@ class SetAside:
 
     def has_room(self, key: str, most: Usage) -> bool:
         """Set aside the most that a call may use; False where the cap has no room for it, or none just now."""
-        if key in self._most:
-            return True
-        try:
-            fits = self._budget.reserve(most)
-        except BudgetSpent:
-            return False
-        if fits:
-            self._most[key] = most
-        return fits
+        with suppress(BudgetSpent):
+            if key not in self._most and self._budget.reserve(most):
+                self._most[key] = most
+        return key in self._most
 
     def settle(self, key: str, used: Usage) -> None:
         """Count what a call used, if anything was set aside for it."""
         if key in self._most:
             self._budget.settle(self._most.pop(key), used)
 
-    def give_back(self, keys: Container[str]) -> None:
+    def give_back(self, keys: Iterable[str]) -> None:
         """Calls that were not made after all."""
-        for key in [key for key in self._most if key in keys]:
+        for key in keys:
             self.settle(key, NOTHING)
 
     def count_as_used(self) -> None:
@@ -121,9 +117,7 @@ class SetAside:
 
     def exhaust_without_room(self, held_back: Sequence[Usage]) -> None:
         """The budget is spent if it has no room, even later, for one of the calls that were held back."""
-        for most in held_back:
-            try:
+        with suppress(BudgetSpent):
+            for most in held_back:
                 if self._budget.reserve(most):
                     self._budget.settle(most, NOTHING)
-            except BudgetSpent:
-                return

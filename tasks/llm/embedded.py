@@ -6,11 +6,9 @@ one, and its verdicts are worth nothing as measurements.
 
 import hashlib
 import importlib.util
-import json
 import os
 import secrets
 import threading
-import urllib.request
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -71,17 +69,14 @@ def count_tokens(text: str) -> int:
     Raises:
         PipelineError: the server does not say.
     """
-    request = urllib.request.Request(
-        f"{_server().listening_address}/tokenize",
-        json.dumps({"content": text}).encode(),
-        {"Content-Type": "application/json", "Authorization": f"Bearer {_SECRET}"},
-    )
+    import httpx  # not before it is needed
+
+    headers, address = {"Authorization": f"Bearer {_SECRET}"}, f"{_server().listening_address}/tokenize"
     try:
         # A proxy of the environment is not for this machine.
-        direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with direct.open(request, timeout=_COUNTING_S) as answer:
-            return len(json.load(answer)["tokens"])
-    except (OSError, ValueError, KeyError) as error:
+        answer = httpx.post(address, json={"content": text}, headers=headers, timeout=_COUNTING_S, trust_env=False)
+        return len(answer.raise_for_status().json()["tokens"])
+    except (httpx.HTTPError, ValueError, KeyError) as error:
         raise PipelineError(f"{MODEL}: its server does not count tokens ({error}); run again") from error
 
 

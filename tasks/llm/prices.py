@@ -2,7 +2,6 @@
 
 import importlib.metadata
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -26,32 +25,25 @@ def _table_entry(name: str) -> Mapping[str, Any]:
     return table.get(name) or (of_provider if of_provider.get("litellm_provider") == provider else {})
 
 
-def prices_of(target: Target) -> Prices:
-    """The prices of a model; the embedded one runs in this process and costs nothing."""
+def prices_of(target: Target, *, of_batch: bool = False) -> Prices:
+    """The prices of a model, or of its batches where the table has its own for them.
+
+    The embedded model runs in this process and costs nothing.
+    """
     if target.prices is not None:
         return target.prices
     if target.is_embedded:
         return _FREE
     entry = _table_entry(target.name)
-    if entry.get("input_cost_per_token") is None or entry.get("output_cost_per_token") is None:
-        return NO_PRICES
+    prompt, answer = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
     cached = entry.get("cache_read_input_token_cost")
-    return Prices(
-        entry["input_cost_per_token"] * _MTOK,
-        None if cached is None else cached * _MTOK,
-        entry["output_cost_per_token"] * _MTOK,
-        f"litellm {importlib.metadata.version('litellm')}",
-    )
-
-
-def batch_prices_of(target: Target) -> Prices:
-    """The prices of a model's batches, where the table has its own for them."""
-    entry = _table_entry(target.name)
-    prompt, answer = entry.get("input_cost_per_token_batches"), entry.get("output_cost_per_token_batches")
-    prices = prices_of(target)
-    if target.prices is not None or prompt is None or answer is None:
-        return prices
-    return Prices(prompt * _MTOK, None, answer * _MTOK, prices.price_table)
+    if prompt is None or answer is None:
+        return NO_PRICES
+    of_batches: list[Any] = [entry.get(f"{name}_cost_per_token_batches") for name in ("input", "output")]
+    if of_batch and None not in of_batches:
+        prompt, answer, cached = *of_batches, None
+    cached_usd = None if cached is None else cached * _MTOK
+    return Prices(prompt * _MTOK, cached_usd, answer * _MTOK, f"litellm {importlib.metadata.version('litellm')}")
 
 
 def cost_usd(
@@ -143,60 +135,24 @@ def count_tokens(target: Target, text: str) -> int:
     return int(litellm().token_counter(model=target.name.removeprefix("openai/"), text=text))
 
 
-_AROUND_TOKENS = 64
-"""More than any chat template is known to put around a prompt, its own system message included."""
 _MOST_RESERVED_TOKENS = 16_384
-_STEP_TOKENS = 256
 
 
-@dataclass(frozen=True)
-class ContextWindow:
-    """The context window of one model: prompts of at most `prompt_tokens`, None where nobody knows its context.
-
-    What the reply may need is not part of it.
-    """
-
-    target: Target
-    prompt_tokens: int | None
-
-    def count(self, text: str) -> int:
-        """The tokens of a text."""
-        return count_tokens(self.target, text)
-
-    def surely_holds(self, text: str, spare_tokens: int = 0) -> bool:
-        """Whether a prompt fits without a doubt, and so many tokens more: no token is shorter than a byte.
-
-        Where nobody knows how large the window is, it is large enough until the model says no.
-        """
-        if self.prompt_tokens is None:
-            return True
-        return len(text.encode()) + spare_tokens <= self.prompt_tokens - _AROUND_TOKENS
-
-    def beside(self, *texts: str) -> int:
-        """The tokens that these texts leave to others in one prompt, 0 or less for none."""
-        assert self.prompt_tokens is not None
-        return self.prompt_tokens - _AROUND_TOKENS - sum(map(self.count, texts))
-
-    def in_steps(self, text: str) -> int:
-        """The tokens of a text, rounded up, so that texts of about the same length have the same number."""
-        return -(-self.count(text) // _STEP_TOKENS) * _STEP_TOKENS
-
-
-def context_window_of(
+def most_prompt_tokens_of(
     target: Target, context_tokens: int | None, reply_format: Mapping[str, Any] | None
-) -> ContextWindow:
-    """The window of a model with so many tokens of context (None: as many as it is known to have).
+) -> int | None:
+    """The most tokens of a prompt in so many tokens of context (None: as many as the model is known to have).
 
     Kept for the reply is as much as `max_tokens` says, half of the context at most. Without that it is what the model
-    may answer, a quarter of the context or 16,384 tokens at most.
+    may answer, a quarter of the context or 16,384 tokens at most. None where nobody knows the context.
     """
     context = context_tokens or most_context_tokens(target)
     if context is None:
-        return ContextWindow(target, None)
+        return None
     wanted_tokens = asked_answer_tokens(target.parameters)
     longest = most_answer_tokens(target, target.parameters) or context
     reserved = (
         min(longest, context // 4, _MOST_RESERVED_TOKENS) if wanted_tokens is None else min(wanted_tokens, context // 2)
     )
     shape = count_tokens(target, str(reply_format)) if reply_format else 0
-    return ContextWindow(target, context - reserved - shape)
+    return context - reserved - shape

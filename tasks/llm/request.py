@@ -104,6 +104,11 @@ class Call:
     allows_live: bool = False
     not_before_s: float | None = None
 
+    @property
+    def own_parameters(self) -> dict[str, Any]:
+        """All that is sent beside the messages, unless it is the last resort."""
+        return self.parameters(self.target.parameters)
+
     def parameters(self, own: Mapping[str, Any]) -> dict[str, Any]:
         """All that is sent beside the messages, given the model's parameters."""
         shape = {"response_format": dict(self.response_format)} if self.response_format else {}

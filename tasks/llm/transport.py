@@ -1,15 +1,19 @@
 """HTTP below LiteLLM: no redirect is followed, bodies are bounded, and have no figures that LiteLLM fails at.
 
-Nothing here reads from a connection: the HTTP clients (`http_clients`) ask the exchange that is under way, whose body
-takes pieces and gives pieces.
+LiteLLM makes its clients itself, follows redirects with them and reads whatever comes; so do the libraries behind
+Apprise. Their classes are changed once in a process, when the first exchange begins, to ask the exchange that is under
+way; outside of one nothing is changed.
 """
 
 import json
 import math
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, NoReturn
 from urllib.parse import urljoin, urlsplit
 
@@ -65,7 +69,6 @@ def _is_count(value: Any) -> bool:
 _PIECE_BYTES = 1 << 16
 _TELLS_FIGURES = re.compile(rb'"usage"\s*:\s*[^n\s]|"finish_reason"\s*:\s*[^n\s]')
 """An event of a stream that has a usage or a reason for the end; in all others these are null."""
-_LINES = re.compile(rb"[^\n]*\n|[^\n]+")
 _MOST_LINES = 500_000
 """Of a stream, two or three an event. LiteLLM keeps some 4 KB for each event."""
 
@@ -78,18 +81,20 @@ class TooLarge(Exception):
 
 
 class Body:
-    """A body that is counted, and handed on piece by piece. What it said about its end is kept.
+    """A body that is counted, and handed on cleaned. What it said about its end is kept.
 
-    `is_over` is whether the rest need not be read. `is_completion` is whether it has the shape of OpenAI's chat
-    completions, whose `finish_reason` is kept as it was sent: LiteLLM makes `stop` of one that is missing or that it
-    does not know.
+    One that `may_be_cut` (a file of JSON lines, the results of a batch) ends where the bound is, so that no paid result
+    before it is lost; then it `is_over`. `is_completion` is whether it has the shape of OpenAI's chat completions,
+    whose `finish_reason` is kept as it was sent: LiteLLM makes `stop` of one that is missing or that it does not know.
     """
 
-    def __init__(self, most_bytes: int, encoding: str = "") -> None:
+    def __init__(self, most_bytes: int, encoding: str = "", *, may_be_cut: bool = False) -> None:
         self._most_bytes, self._n_bytes = most_bytes, 0
         if encoding not in {"", "identity", "gzip"}:
             raise ValueError(f"the reply is compressed as {encoding[:20]!r}, which was not requested")
         self._inflater = zlib.decompressobj(zlib.MAX_WBITS | 16) if encoding == "gzip" else None
+        self._may_be_cut = may_be_cut
+        self._pieces = bytearray()
         self.is_over = False
         self.is_completion = False
         self.finish_reason: str | None = None
@@ -102,20 +107,20 @@ class Body:
         """
         for piece in self._inflated(raw):
             self._n_bytes += len(piece)
-            if self._n_bytes > self._most_bytes:
-                yield from self._beyond()
+            if self._n_bytes > self._most_bytes and not self._may_be_cut:
+                raise TooLarge(self._most_bytes)
+            self.is_over = self._n_bytes > self._most_bytes
+            if self.is_over:
                 return
             yield from self._handed_on(piece)
 
-    def end(self) -> Iterator[bytes]:
+    def _handed_on(self, piece: bytes) -> Sequence[bytes]:
+        self._pieces += piece
+        return ()
+
+    def end(self) -> bytes:
         """What is left when the connection has given all."""
-        yield from ()
-
-    def _handed_on(self, piece: bytes) -> Iterator[bytes]:
-        yield piece
-
-    def _beyond(self) -> Iterator[bytes]:
-        raise TooLarge(self._most_bytes)
+        return bytes(self._pieces) if self._may_be_cut else self._cleaned(bytes(self._pieces))
 
     def _inflated(self, raw: bytes) -> Iterator[bytes]:
         """Decompressed in small pieces, since a few bytes may become gigabytes."""
@@ -148,72 +153,27 @@ class Body:
                 self.finish_reason = choices[0]["finish_reason"]
 
 
-class WholeBody(Body):
-    """A body that is one JSON value."""
-
-    def __init__(self, most_bytes: int, encoding: str = "") -> None:
-        super().__init__(most_bytes, encoding)
-        self._pieces = bytearray()
-
-    def _handed_on(self, piece: bytes) -> Iterator[bytes]:
-        self._pieces += piece
-        yield from ()
-
-    def end(self) -> Iterator[bytes]:
-        """The body, cleaned if it has to be."""
-        yield self._cleaned(bytes(self._pieces))
-
-
 class EventBody(Body):
-    """A stream of events."""
+    """A stream of events, handed on line by line."""
 
-    def __init__(self, most_bytes: int, encoding: str = "") -> None:
-        super().__init__(most_bytes, encoding)
-        self._line = bytearray()
-        self._n_lines = 0
+    _n_lines = 0
 
-    def _handed_on(self, piece: bytes) -> Iterator[bytes]:
+    def _handed_on(self, piece: bytes) -> Sequence[bytes]:
         *ended, rest = piece.split(b"\n")
         self._n_lines += len(ended)
         if self._n_lines > _MOST_LINES:
             raise TooLarge(self._most_bytes)
-        for line in ended:
-            yield self._cleaned_line(bytes(self._line) + line) + b"\n"
-            self._line.clear()
-        self._line += rest
+        if ended:
+            ended[0], self._pieces = bytes(self._pieces) + ended[0], bytearray()
+        self._pieces += rest
+        return [self._cleaned(line) + b"\n" for line in ended]
 
-    def end(self) -> Iterator[bytes]:
-        """A last line without an end."""
-        yield self._cleaned_line(bytes(self._line))
-
-    def _cleaned_line(self, line: bytes) -> bytes:
-        if b'"choices"' in line:
+    def _cleaned(self, text: bytes) -> bytes:
+        if b'"choices"' in text:
             self.is_completion = True
-        if not line.startswith(b"data:") or not _TELLS_FIGURES.search(line):
-            return line
-        return line[:5] + self._cleaned(line[5:])
-
-
-class LineBody(Body):
-    """A file of JSON lines, the results of a batch. Of a line that is too long the beginning is kept, with its id.
-
-    A file that is too long as a whole ends where the bound is, so that no paid result before it is lost.
-    """
-
-    def __init__(self, most_bytes: int, encoding: str = "", *, most_line_bytes: int) -> None:
-        super().__init__(most_bytes, encoding)
-        self._most_line_bytes, self._n_line_bytes = most_line_bytes, 0
-
-    def _handed_on(self, piece: bytes) -> Iterator[bytes]:
-        for line in _LINES.findall(piece):
-            left = max(0, self._most_line_bytes - self._n_line_bytes)
-            is_ended = line.endswith(b"\n")
-            yield line if len(line) <= left else line[:left] + b"\n" * is_ended
-            self._n_line_bytes = 0 if is_ended else self._n_line_bytes + len(line)
-
-    def _beyond(self) -> Iterator[bytes]:
-        self.is_over = True
-        yield from ()
+        if not text.startswith(b"data:") or not _TELLS_FIGURES.search(text):
+            return text
+        return text[:5] + super()._cleaned(text[5:])
 
 
 def whole(content: Mapping[str, Any]) -> tuple[Mapping[str, Any], Body]:
@@ -268,17 +228,16 @@ class Exchange:
         """The body that comes now, of a content type, a content encoding and a length as the headers say them."""
         encoding = encoding.strip().lower()
         if self.n_results is not None:
-            most_bytes = MOST_BYTES + _MOST_BYTES_A_RESULT * self.n_results
-            self.body = LineBody(most_bytes, encoding, most_line_bytes=MOST_BYTES)
+            self.body = Body(MOST_BYTES + _MOST_BYTES_A_RESULT * self.n_results, encoding, may_be_cut=True)
             return
         if length.isascii() and length.isdecimal() and int(length[:20]) > MOST_BYTES:
             self.refuse(TooLarge(MOST_BYTES))
-        self.body = (EventBody if kind.startswith("text/event-stream") else WholeBody)(MOST_BYTES, encoding)
+        self.body = (EventBody if kind.startswith("text/event-stream") else Body)(MOST_BYTES, encoding)
 
     def read(self, raw: bytes | None) -> Iterator[bytes]:
         """What a piece from the connection becomes; None stands for its end."""
         try:
-            yield from self.body.end() if raw is None else self.body.feed(raw)
+            yield from [self.body.end()] if raw is None else self.body.feed(raw)
         except TooLarge as fault:
             self.refuse(fault)
 
@@ -294,3 +253,111 @@ def _host(address: str) -> str:
     """The host of an address and its port, and nothing else: the rest may hold secrets."""
     host = urlsplit(address).netloc.rpartition("@")[2]
     return ascii(host)[1:-1][:100] or "no host"
+
+
+_CURRENT: ContextVar[Exchange | None] = ContextVar("exchange", default=None)
+
+
+@contextmanager
+def watched(exchange: Exchange | None = None) -> Iterator[Exchange]:
+    """Everything that clients do inside, in this task and what it starts, is one exchange."""
+    _guard()
+    exchange = exchange or Exchange()
+    token = _CURRENT.set(exchange)
+    try:
+        yield exchange
+    finally:
+        _CURRENT.reset(token)
+
+
+@cache
+def _guard() -> None:
+    import httpx
+    import requests
+
+    class HandedOn(_HandedOn, httpx.AsyncByteStream, httpx.SyncByteStream):
+        pass
+
+    _guard_httpx(httpx.AsyncClient, HandedOn)
+    _guard_httpx(httpx.Client, HandedOn)
+    send = requests.Session.send
+
+    def sent(self: Any, request: Any, **options: Any) -> Any:
+        if (exchange := _CURRENT.get()) is None:
+            return send(self, request, **options)
+        response = send(self, request, **{**options, "allow_redirects": False})
+        try:
+            exchange.refuse_redirect(response.status_code, response.url, response.headers.get("location", ""))
+        except BaseException:
+            response.close()
+            raise
+        return response
+
+    requests.Session.send = sent  # type: ignore[method-assign]
+
+
+class _HandedOn:
+    """The body of a response of httpx, as the exchange hands it on."""
+
+    def __init__(self, stream: Any, exchange: Exchange) -> None:
+        self._stream, self._exchange = stream, exchange
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for raw in self._stream:
+            for piece in self._exchange.read(raw):
+                yield piece
+            if self._exchange.body.is_over:
+                break
+        for piece in self._exchange.read(None):
+            yield piece
+
+    def __iter__(self) -> Iterator[bytes]:
+        for raw in self._stream:
+            yield from self._exchange.read(raw)
+            if self._exchange.body.is_over:
+                break
+        yield from self._exchange.read(None)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+def _guard_httpx(client: Any, body: type[_HandedOn]) -> None:
+    """In the one place of httpx that every request passes, also each of a redirect's."""
+    send = client._send_single_request
+
+    def admitted(exchange: Exchange, response: Any) -> Any:
+        headers = response.headers
+        exchange.refuse_redirect(response.status_code, str(response.request.url), headers.get("location", ""))
+        # What is handed on is decompressed already, within the bound.
+        encoding, length = headers.pop("content-encoding", ""), headers.pop("content-length", "")
+        exchange.begin(headers.get("content-type", "").lower(), encoding, length)
+        response.stream = body(response.stream, exchange)
+        return response
+
+    async def sent_async(self: Any, request: Any) -> Any:
+        if (exchange := _CURRENT.get()) is None:
+            return await send(self, request)
+        request.headers["accept-encoding"] = "gzip"
+        response = await send(self, request)
+        try:
+            return admitted(exchange, response)
+        except BaseException:
+            await response.aclose()
+            raise
+
+    def sent(self: Any, request: Any) -> Any:
+        if (exchange := _CURRENT.get()) is None:
+            return send(self, request)
+        request.headers["accept-encoding"] = "gzip"
+        response = send(self, request)
+        try:
+            return admitted(exchange, response)
+        except BaseException:
+            response.close()
+            raise
+
+    client._send_single_request = sent_async if hasattr(client, "aclose") else sent

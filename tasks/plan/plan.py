@@ -21,7 +21,7 @@ from tasks.config.job import Job
 from tasks.config.models import ORIGINAL, Analyst, Model
 from tasks.ingest import ingest
 from tasks.judge.criteria import ContextFit, context_fit_of
-from tasks.llm.prices import batch_prices_of, most_answer_tokens, prices_of
+from tasks.llm.prices import most_answer_tokens, prices_of
 from tasks.llm.request import Target
 from tasks.plan.estimate import (
     COUNTED_PROMPTS,
@@ -159,7 +159,7 @@ def plan_analyses(job: Job) -> list[Planned]:
 def _asked(reader: Reader, analysis: Analysis, analyst: Analyst, items: Sequence[Item], note: str) -> Planned:
     """The calls of an analyst about items."""
     target, by = target_of(analyst), analysis.by
-    prices = batch_prices_of(target) if analyst.mode == "batch" else prices_of(target)
+    prices = prices_of(target, of_batch=analyst.mode == "batch")
     identity = {by: analyst.label, f"{by}_config_hash": target.config_hash}
     prompts = [item.prompt for item in items[:: max(1, len(items) // COUNTED_PROMPTS)]]
     per_call = counted_per_call(measured_per_call(reader, analysis.table, **identity), target, prompts)
@@ -189,7 +189,7 @@ def _verdicts(
     sizes = {row["task_id"]: row["n_criteria"] for row in reader.select("tasks", "task_id, n_criteria", **wanted.key)}
     to_come_calls = sum(sizes[task_id] for task_id in to_come)
     target = judge_target(judging.judge)
-    prices = batch_prices_of(target) if judging.judge.mode == "batch" else prices_of(target)
+    prices = prices_of(target, of_batch=judging.judge.mode == "batch")
     per_call = measured_per_call(reader, _JUDGE_CALLS, **_identity(judging))
     fit = context_fit_of(judging, target)
     n_prompts, prompts = {each.response_id: 1 for each in missing}, []
@@ -214,7 +214,7 @@ def _verdicts(
     planned = planned_calls("judge", judging.judge.label, n_calls, per_call, prices, _most_answer(target))
     unknown = []
     # An answer that is too long for a judge takes a call for each part, and one.
-    if fit is not None and planned.calls and fit.window.prompt_tokens is None:
+    if fit is not None and planned.calls and fit.prompt_tokens is None:
         unknown.append("the size of its context (`context_tokens`); responses that are too long for it need more calls")
     elif fit is not None and planned.calls and to_come_calls:
         unknown.append("whether responses are too long for it, which need more calls")

@@ -1,6 +1,5 @@
 """Rows as data frames."""
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from tasks.rules.errors import UsageError
@@ -8,11 +7,8 @@ from tasks.rules.errors import UsageError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tasks.compare.differences import Answer, Difference
     from warehouse import Reader
 
-_OF_MODEL_RUN = ("model", "vintage", "judge", "judge_trial", "grading")
-"""What a side of a comparison is, beside its name."""
 _DIFFERENCE = (
     ("text", "first second split score"),
     ("number", "first_mean second_mean difference ci_low ci_high p_value p_adjusted smallest_detectable"),
@@ -69,22 +65,3 @@ def _as(table: Any, kind: str) -> Any:
     import polars
 
     return polars.from_arrow(table)
-
-
-def difference_record(answer: "Answer", difference: "Difference") -> dict[str, Any]:
-    """A difference as one row, with the columns of `difference_schema` and others."""
-    from tasks.compare.sentences import sentence
-
-    pair = difference.pair
-    return {
-        "first": pair.first.name, "second": pair.second.name, "split": difference.split, "score": answer.score,
-        "first_mean": difference.first_mean, "second_mean": difference.second_mean, **asdict(difference.paired),
-        "n_tasks_wanted": difference.n_wanted, "p_adjusted": difference.p_adjusted,
-        "is_significant": difference.is_significant, "sentence": sentence(answer, difference),
-        **{
-            f"{place}_{name}": value
-            for place, side in (("first", pair.first), ("second", pair.second))
-            for name, value in asdict(side.model_run).items()
-            if name in _OF_MODEL_RUN
-        },
-    }  # fmt: skip

@@ -125,6 +125,7 @@ class Results:
         """
         from tasks.compare.differences import compare
         from tasks.compare.pairs import question_of
+        from tasks.compare.rows import rows_of
 
         if len(names) < 2:
             raise UsageError("diff: give at least two names to compare, such as two models")
@@ -132,9 +133,7 @@ class Results:
         question = question_of(job, names, of, score=score, is_hard=is_hard, vintage=vintage)
         with self._reader() as reader:
             answer = compare(reader, question)
-        return frames.frame_of(
-            [frames.difference_record(answer, each) for each in answer.differences], frames.difference_schema(), format
-        )
+        return frames.frame_of(rows_of(answer), frames.difference_schema(), format)
 
     def close(self) -> None:
         """Close the database, and delete what was copied from a store."""

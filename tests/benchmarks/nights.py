@@ -32,8 +32,7 @@ from tasks.maintain import upkeep
 from tasks.run.run_context import LEDGER
 from tasks.run.writing import StageReport
 from tests.benchmarks.bench import table
-from tests.faults.answers import Answer, is_judging, well_behaved
-from tests.faults.content import Request
+from tests.faults.answers import Answer, Request, is_judging, well_behaved
 from tests.faults.server import FaultServer
 from tests.kit import good_row, job_on, write_jsonl
 from tests.tasks.dataset.rows import hub_criterion

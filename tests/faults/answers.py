@@ -1,14 +1,112 @@
-"""What the provider answers: the answer itself, good behaviour, and faults and latencies that a seed decides."""
+"""What clients ask for, what the provider answers, faults and latencies of a seed, and the book of all calls."""
 
 import hashlib
 import json
 import math
+import re
+import threading
+import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 from typing import Any, Literal
 
-from tests.faults.content import Request, digest_of, prompt_of
+Request = dict[str, Any]
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+_LONG = 500
+_MARKS = bytes(ord(" ") if chr(code).isspace() and code < 128 else ord("x") for code in range(256))
+"""Every byte as a space or as part of a word."""
+
+
+class TakenRequest(Request):
+    """A request as it arrived, with the digest of its content worked out once."""
+
+    __slots__ = ("digest",)
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self.digest = _content_digest(request)
+
+
+def digest_of(request: Request) -> str:
+    """A hash of a request's content; the order of its keys does not count."""
+    return request.digest if isinstance(request, TakenRequest) else _content_digest(request)
+
+
+def _content_digest(request: Request) -> str:
+    return hashlib.sha256(_CANONICAL.encode(_abridged(request)).encode()).hexdigest()
+
+
+def _abridged(value: Any) -> Any:
+    """A value with hashes for its long texts, which is faster than writing them as JSON again."""
+    if isinstance(value, str) and len(value) > _LONG:
+        return "sha256 " + hashlib.sha256(value.encode(errors="surrogatepass")).hexdigest()
+    if isinstance(value, dict):
+        return {_abridged(key): _abridged(item) for key, item in value.items()}
+    return [_abridged(item) for item in value] if isinstance(value, list) else value
+
+
+def messages_of(request: Request) -> list[dict[str, Any]]:
+    """The conversation of a request: `messages` of a chat completion, `instructions` and `input` of a response."""
+    if "messages" in request:
+        messages: list[dict[str, Any]] = request["messages"]
+        return messages
+    given = request.get("input") or []
+    given = [given] if isinstance(given, str) else list(given)
+    items = [{"role": "user", "content": item} if isinstance(item, str) else item for item in given]
+    instructions = request.get("instructions")
+    return [{"role": "system", "content": instructions}, *items] if instructions else items
+
+
+def text_of(message: dict[str, Any]) -> str:
+    """The text of a message, whose content may be a string, a list of parts or missing."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    return "".join(part.get("text") or "" for part in content or ())
+
+
+def prompt_of(request: Request) -> str:
+    """The text of a request's first message."""
+    messages = messages_of(request)
+    return text_of(messages[0]) if messages else ""
+
+
+def prompt_tokens_of(request: Request) -> int:
+    """The words of all messages, which is what this provider calls tokens."""
+    return sum(words_in(text_of(message)) for message in messages_of(request))
+
+
+def words_in(text: str) -> int:
+    """As many as `split` finds, in half the time for plain text."""
+    if not text.isascii():
+        return len(text.split())
+    return (b" " + text.encode()).translate(_MARKS).count(b" x")
+
+
+def flaw_of(request: object, field: str) -> str | None:
+    """What makes a request one that no provider would answer; `field` has to hold the conversation."""
+    if not isinstance(request, dict):
+        return "The body is not a JSON object."
+    if not isinstance(request.get("model"), str):
+        return "You must provide a model parameter."
+    conversation = request.get(field)
+    if field == "input" and (isinstance(conversation, str) or _are_texts(conversation)):
+        return None
+    if not isinstance(conversation, list) or not all(isinstance(item, dict) for item in conversation):
+        return f"Missing or malformed parameter: '{field}'."
+    return None
+
+
+def _are_texts(given: object) -> bool:
+    """Whether it is what embeddings are asked for with."""
+    return isinstance(given, list) and bool(given) and all(isinstance(item, str) for item in given)
+
+
+def criterion_of(prompt: str) -> str:
+    """The criterion that a judge's prompt of the shipped templates quotes."""
+    return re.findall(r"\n\[(\d{16}) criterion\]\n(.*)\n\[\1 end of the criterion\]", prompt, re.DOTALL)[0][1]
 
 
 @dataclass(frozen=True)
@@ -164,3 +262,76 @@ def _drawn(purpose: str, seed: int, request: Request, number: int) -> float:
     """A number strictly between 0 and 1, even over all calls, always the same for the same call."""
     drawn = hashlib.sha256(f"{purpose}|{seed}|{digest_of(request)}|{number}".encode()).digest()
     return ((int.from_bytes(drawn[:8]) >> 12) + 0.5) / 2**52
+
+
+@dataclass
+class Entry:
+    """A request and what became of it; the server's thread writes it, any thread may read it."""
+
+    number: int
+    """How many requests of the same content came before."""
+    path: str
+    request: Request
+    headers: dict[str, str]
+    """By lower-case name."""
+    digest: str
+    arrived_at_s: float
+    """When the whole request was here; seconds of the monotonic clock, which all processes of a machine share."""
+    answered_at_s: float | None = None
+    """When the server was through with it, whether that went well or not; None while it is in hand."""
+    status: int | None = None
+    """The status that was sent; None when nothing was sent."""
+    is_paid: bool = False
+    """A completion was made for it, so it is on the bill, even if nobody received it."""
+    is_delivered: bool = False
+    """The operating system took the whole answer for a client that was still there."""
+
+    def facts(self) -> dict[str, Any]:
+        """All but the texts and the headers, for a file."""
+        return {
+            "digest": self.digest, "number": self.number, "path": self.path, "model": self.request.get("model"),
+            "is_judging": is_judging(self.request), "status": self.status, "is_paid": self.is_paid,
+            "is_delivered": self.is_delivered, "arrived_at_s": self.arrived_at_s, "answered_at_s": self.answered_at_s,
+        }  # fmt: skip
+
+
+@dataclass
+class Book:
+    """All entries in order of arrival. With `keeps` off only the counts are kept, for runs of very many requests."""
+
+    keeps: bool = True
+    on_answered: Callable[[Entry], None] | None = None
+    """Told of every entry at the moment it is answered."""
+    requests: list[Request] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
+    in_hand: int = 0
+    most_in_hand: int = 0
+    _seen: dict[str, int] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def enter(self, path: str, request: TakenRequest, headers: dict[str, str], *, in_batch: bool = False) -> Entry:
+        """A new entry for a request that just arrived. In a batch it is not in hand: nobody waits for its answer."""
+        with self._lock:
+            number = self._seen.get(request.digest, 0)
+            self._seen[request.digest] = number + 1
+            entry = Entry(number, path, request, headers, request.digest, time.monotonic())
+            if self.keeps:
+                self.requests.append(request)
+                self.entries.append(entry)
+            if not in_batch:
+                self.in_hand += 1
+                self.most_in_hand = max(self.most_in_hand, self.in_hand)
+        return entry
+
+    def close(self, entry: Entry, *, in_batch: bool = False) -> None:
+        """Tell that the server is through with a request."""
+        entry.answered_at_s = time.monotonic()
+        with self._lock:
+            if not in_batch:
+                self.in_hand -= 1
+        if self.on_answered is not None:
+            self.on_answered(entry)
+
+    def paid(self) -> list[Entry]:
+        """The entries on the bill."""
+        return [entry for entry in self.entries if entry.is_paid]

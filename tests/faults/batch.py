@@ -1,6 +1,7 @@
-"""Batches: many requests in one file, answered together some time later. The endpoints for files come with them."""
+"""Batches: many requests in one file, answered together some time later; the endpoints for files come with them."""
 
 import asyncio
+import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -8,19 +9,156 @@ from typing import Any, Literal, Protocol
 
 from aiohttp import web
 
-from tests.faults.answers import Behaviour
-from tests.faults.batch_lines import Flaw, Result, answered, read_lines, unanswered
-from tests.faults.bodies import CONVERSATION
-from tests.faults.book import Book, Entry
-from tests.faults.content import TakenRequest
-from tests.faults.files import Files, refuse
-from tests.faults.sending import send_json
+from tests.faults.answers import Answer, Behaviour, Book, Entry, Request, TakenRequest, flaw_of
+from tests.faults.bodies import CONVERSATION, error_json, json_of, send, send_json
+
+
+@dataclass
+class StoredFile:
+    """A file that was sent or made, and the entries whose results it holds."""
+
+    id: str
+    name: str
+    purpose: str
+    content: bytes
+    entries: list[Entry] = field(default_factory=list)
+    created_at: int = field(default_factory=lambda: int(time.time()))
+
+    def described(self) -> dict[str, Any]:
+        """The file object of OpenAI's interface."""
+        return {
+            "id": self.id, "object": "file", "bytes": len(self.content), "created_at": self.created_at,
+            "filename": self.name, "purpose": self.purpose, "status": "processed",
+        }  # fmt: skip
+
+
+class Files:
+    """All files, and the endpoints for them."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, StoredFile] = {}
+
+    def routes(self) -> list[web.RouteDef]:
+        """The paths that are answered here."""
+        return [web.post("/v1/files", self._take), web.get("/v1/files/{id}/content", self._send)]
+
+    def get(self, file_id: object) -> StoredFile | None:
+        """The file of this id, if there is one."""
+        return self._files.get(file_id) if isinstance(file_id, str) else None
+
+    def store(self, name: str, purpose: str, content: bytes, entries: list[Entry]) -> StoredFile:
+        """Keep a file under an id of its own."""
+        stored = StoredFile(f"file-{len(self._files) + 1:06d}", name, purpose, content, entries)
+        self._files[stored.id] = stored
+        return stored
+
+    async def _take(self, http: web.Request) -> web.StreamResponse:
+        form = await http.post()
+        sent, purpose = form.get("file"), form.get("purpose")
+        if not isinstance(sent, web.FileField) or not isinstance(purpose, str):
+            return await refuse(http, "'file' and 'purpose' are required.")
+        stored = self.store(sent.filename, purpose, sent.file.read(), [])
+        return await send_json(http, stored.described())
+
+    async def _send(self, http: web.Request) -> web.StreamResponse:
+        stored = self.get(http.match_info["id"])
+        if stored is None:
+            return await refuse(http, "No such File object.", 404)
+        response, is_delivered = await send(http, stored.content, content_type="application/octet-stream")
+        for entry in stored.entries if is_delivered else ():
+            entry.is_delivered = True
+        return response
+
+
+async def refuse(http: web.BaseRequest, message: str, status: int = 400) -> web.StreamResponse:
+    """Tell the client that its request is wrong."""
+    return await send_json(http, error_json(message), status)
+
+
+Flaw = dict[str, Any]
+
+_LOST = {"code": "request_timeout", "message": "The request could not be completed in time."}
+_UNANSWERED = {"code": "batch_expired", "message": "This request could not be executed before the batch expired."}
+
+
+def read_lines(content: bytes, endpoint: str) -> tuple[dict[str, Request], list[Flaw]]:
+    """The requests of an input file by custom id, and what is wrong with the file."""
+    requests: dict[str, Request] = {}
+    flaws: list[Flaw] = []
+    for number, text in enumerate(content.splitlines(), start=1):
+        line = _parsed(text)
+        if line is None:
+            flaws.append(_flaw("invalid_json_line", "This line is not a request.", number))
+        elif line["custom_id"] in requests:
+            flaws.append(_flaw("duplicate_custom_id", "The custom_id was used before.", number))
+        elif line.get("method") != "POST" or line.get("url") != endpoint:
+            flaws.append(_flaw("invalid_url", "The line is not for the endpoint of the batch.", number))
+        else:
+            requests[line["custom_id"]] = line["body"]
+    if not requests and not flaws:
+        flaws.append(_flaw("empty_file", "The input file is empty.", None))
+    if len({request.get("model") for request in requests.values()}) > 1:
+        flaws.append(_flaw("mismatched_model", "A batch is for one model.", None))
+    return requests, flaws
+
+
+def _parsed(text: bytes) -> dict[str, Any] | None:
+    try:
+        line = json.loads(text)
+    except ValueError:
+        return None
+    if not isinstance(line, dict) or not isinstance(line.get("custom_id"), str):
+        return None
+    return line if isinstance(line.get("body"), dict) else None
+
+
+def _flaw(code: str, message: str, line: int | None) -> Flaw:
+    return {"code": code, "message": message, "param": None, "line": line}
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of one request of a batch, and how the result file tells it."""
+
+    entry: Entry
+    is_good: bool
+    line: bytes
+
+
+def answered(custom_id: str, entry: Entry, endpoint: str, behaviour: Behaviour) -> Result:
+    """The result of a request that is answered. An answer that would be cut is none; delays do not count."""
+    flaw = flaw_of(entry.request, CONVERSATION[endpoint])
+    if flaw is None:
+        answer = behaviour(entry.request, entry.number)
+    else:
+        answer = Answer(status=400, error=error_json(flaw)["error"])
+    if answer.cuts_connection or answer.cuts_body:
+        return _result(custom_id, entry, None, _LOST)
+    entry.status, entry.is_paid = answer.status, answer.is_completion
+    body = json_of(endpoint, entry.request, answer) if answer.raw is None else _value_of(answer.raw)
+    request_id = f"req_{entry.digest[:24]}"
+    return _result(custom_id, entry, {"status_code": answer.status, "request_id": request_id, "body": body}, None)
+
+
+def _result(custom_id: str, entry: Entry, response: dict[str, Any] | None, error: dict[str, str] | None) -> Result:
+    line = {"id": f"batch_req_{entry.digest[:24]}", "custom_id": custom_id, "response": response, "error": error}
+    is_good = response is not None and response["status_code"] == 200
+    return Result(entry, is_good, json.dumps(line).encode() + b"\n")
+
+
+def _value_of(raw: bytes) -> Any:
+    """The JSON value that bytes stand for; text that is none becomes a string, so that the line stays readable."""
+    try:
+        return json.loads(raw)
+    except ValueError:
+        return raw.decode(errors="replace")
+
 
 BatchEnd = Literal["completed", "failed", "expired"]
 
 _PATH = "/v1/batches"
 _WINDOW_S = 24 * 3600
-_STAMPS = ("in_progress", "finalizing", "completed", "failed", "expired", "cancelling", "cancelled")
+_STAMPS = ("in_progress", "finalizing", "completed", "failed", "expired")
 _UNDER_WAY = ("validating", "in_progress")
 _AS_A_WHOLE: Flaw = {
     "code": "token_limit_exceeded", "message": "Enqueued token limit reached.", "param": None, "line": None,
@@ -90,14 +228,11 @@ class Batches:
         """The paths that are answered here."""
         return [
             *self._files.routes(), web.post(_PATH, self._take), web.get(_PATH, self._list),
-            web.get(_PATH + "/{id}", self._poll), web.post(_PATH + "/{id}/cancel", self._cancel),
+            web.get(_PATH + "/{id}", self._poll),
         ]  # fmt: skip
 
     async def _take(self, http: web.Request) -> web.StreamResponse:
-        try:
-            asked = await http.json()
-        except ValueError:
-            return await refuse(http, "The body is not JSON.")
+        asked = await http.json()
         source = self._files.get(asked.get("input_file_id"))
         if source is None or source.purpose != "batch":
             return await refuse(http, "Invalid 'input_file_id'.")
@@ -129,9 +264,7 @@ class Batches:
         if batch is None:
             return await refuse(http, "No such batch.", 404)
         async with batch.ending:
-            if batch.status == "cancelling":
-                await self._end(batch, "cancelled")
-            elif batch.status in _UNDER_WAY:
+            if batch.status in _UNDER_WAY:
                 await self._advance(batch)
         return await send_json(http, batch.described())
 
@@ -144,25 +277,16 @@ class Batches:
         else:
             await self._end(batch, self._settings.batch_end)
 
-    async def _cancel(self, http: web.Request) -> web.StreamResponse:
-        batch = self._batches.get(http.match_info["id"])
-        if batch is None:
-            return await refuse(http, "No such batch.", 404)
-        async with batch.ending:
-            if batch.status not in (*_UNDER_WAY, "cancelling"):
-                return await refuse(http, f"Cannot cancel a batch with status '{batch.status}'.", 409)
-            batch.turn("cancelling")
-        return await send_json(http, batch.described())
-
     async def _end(self, batch: Batch, end: str) -> None:
         """Answer what is to be answered and put the results into files."""
         n_answered = {"completed": len(batch.lines), "failed": 0}.get(end, self._settings.answered_before_end)
         results: list[Result] = []
         for place, (custom_id, entry) in enumerate(batch.lines):
-            if place < n_answered:
-                results.append(answered(custom_id, entry, batch.asked["endpoint"], self._settings.behaviour))
-            else:
-                results.append(unanswered(custom_id, entry, end))
+            results.append(
+                answered(custom_id, entry, batch.asked["endpoint"], self._settings.behaviour)
+                if place < n_answered
+                else _result(custom_id, entry, None, _UNANSWERED)
+            )
             self._book.close(entry, in_batch=True)
             if place % 50 == 49:
                 await asyncio.sleep(0)  # others are served meanwhile

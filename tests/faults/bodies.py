@@ -1,14 +1,19 @@
-"""The shapes of OpenAI's answers: chat completions at once and streamed, responses, errors."""
+"""The shapes of OpenAI's answers, and how they go out over the socket: at once, in halves, or not to their end."""
 
+import asyncio
 import hashlib
 import json
 import math
 import re
-from collections.abc import Iterator
+import socket
+import struct
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tests.faults.answers import Answer
-from tests.faults.content import Request, digest_of, prompt_tokens_of, words_in
+from aiohttp import web
+from multidict import CIMultiDict
+
+from tests.faults.answers import Answer, Request, digest_of, prompt_tokens_of, words_in
 
 CHAT, RESPONSES, EMBEDDINGS = "/v1/chat/completions", "/v1/responses", "/v1/embeddings"
 CONVERSATION = {CHAT: "messages", RESPONSES: "input", EMBEDDINGS: "input"}
@@ -72,12 +77,8 @@ def error_json(message: str, kind: str | None = None, code: str | None = None) -
 
 def _head(request: Request, answer: Answer, kind: str) -> dict[str, Any]:
     """What a completion and every chunk of one begin with."""
-    head = {
-        "id": f"chatcmpl-{digest_of(request)[:24]}",
-        "object": kind,
-        "created": _CREATED,
-        "model": _served(request, answer),
-    }
+    digest = digest_of(request)[:24]
+    head = {"id": f"chatcmpl-{digest}", "object": kind, "created": _CREATED, "model": _served(request, answer)}
     return head if answer.fingerprint is None else {**head, "system_fingerprint": answer.fingerprint}
 
 
@@ -150,12 +151,10 @@ def _chat_usage(request: Request, answer: Answer) -> dict[str, Any]:
         return {} if answer.usage is None else {"usage": answer.usage}
     prompt, cached, completion = _counts(request, answer)
     usage = {
-        "prompt_tokens": prompt,
-        "completion_tokens": completion,
-        "total_tokens": prompt + completion,
+        "prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion,
         "prompt_tokens_details": {"cached_tokens": cached},
         "completion_tokens_details": {"reasoning_tokens": answer.reasoning_tokens},
-    }
+    }  # fmt: skip
     return {"usage": usage}
 
 
@@ -164,17 +163,12 @@ def _response(request: Request, answer: Answer) -> dict[str, Any]:
     fixed: dict[str, Any] = {"error": None, "metadata": request.get("metadata") or {}, "parallel_tool_calls": True}
     asked = {"temperature": 1.0, "top_p": 1.0, "tools": [], "tool_choice": "auto", "instructions": None}
     return {
-        "id": f"resp_{digest_of(request)[:24]}",
-        "object": "response",
-        "created_at": _CREATED,
+        "id": f"resp_{digest_of(request)[:24]}", "object": "response", "created_at": _CREATED,
         "status": "incomplete" if reason else "completed",
-        "incomplete_details": {"reason": reason} if reason else None,
-        "model": _served(request, answer),
-        "output": _output(request, answer),
-        **fixed,
+        "incomplete_details": {"reason": reason} if reason else None, "model": _served(request, answer),
+        "output": _output(request, answer), **fixed, **_response_usage(request, answer),
         **{name: request.get(name, default) for name, default in asked.items()},
-        **_response_usage(request, answer),
-    }
+    }  # fmt: skip
 
 
 def _output(request: Request, answer: Answer) -> list[dict[str, Any]]:
@@ -199,10 +193,82 @@ def _response_usage(request: Request, answer: Answer) -> dict[str, Any]:
         return {"usage": answer.usage}
     prompt, cached, completion = _counts(request, answer)
     usage = {
-        "input_tokens": prompt,
-        "input_tokens_details": {"cached_tokens": cached},
-        "output_tokens": completion,
-        "output_tokens_details": {"reasoning_tokens": answer.reasoning_tokens},
-        "total_tokens": prompt + completion,
-    }
+        "input_tokens": prompt, "input_tokens_details": {"cached_tokens": cached}, "output_tokens": completion,
+        "output_tokens_details": {"reasoning_tokens": answer.reasoning_tokens}, "total_tokens": prompt + completion,
+    }  # fmt: skip
     return {"usage": usage}
+
+
+EVENTS = "text/event-stream"
+
+_RESET_ON_CLOSE = struct.pack("ii", 1, 0)
+_PROMPT = Answer()
+
+
+async def send(
+    http: web.BaseRequest, body: bytes, answer: Answer = _PROMPT, *, content_type: str = "application/json"
+) -> tuple[web.StreamResponse, bool]:
+    """Send a body with an answer's status, headers and faults; second: whether all of it was taken off our hands."""
+    headers = CIMultiDict({"Content-Type": content_type})
+    headers.update(answer.headers)
+    is_plain = not (answer.body_delay_s or answer.cuts_body) and content_type != EVENTS
+    if is_plain:  # headers and body go out in a single write, which is what makes the server fast
+        response: web.StreamResponse = web.Response(body=body, status=answer.status, headers=headers)
+    else:
+        response = web.StreamResponse(status=answer.status, headers=headers)
+        if content_type != EVENTS:
+            response.content_length = len(body)
+    try:
+        await response.prepare(http)
+        if is_plain:
+            await response.write_eof()
+            return response, await _is_flushed(http)
+        return response, await _in_halves(http, response, body, answer)
+    except ConnectionError:  # the client gave up, as it does on a time-out
+        return response, False
+
+
+async def _in_halves(http: web.BaseRequest, response: web.StreamResponse, body: bytes, answer: Answer) -> bool:
+    half = len(body) // 2
+    await response.write(body[:half])
+    if not await _is_flushed(http):
+        return False
+    await asyncio.sleep(answer.body_delay_s)
+    if answer.cuts_body:
+        reset(http)
+        return False
+    await response.write_eof(body[half:])
+    return await _is_flushed(http)
+
+
+async def send_json(http: web.BaseRequest, content: Mapping[str, Any], status: int = 200) -> web.StreamResponse:
+    """Send a JSON object without faults."""
+    response, _ = await send(http, json.dumps(content).encode(), Answer(status=status))
+    return response
+
+
+def cut(http: web.BaseRequest) -> web.Response:
+    """Close the connection without an answer; what is returned is for the server alone, nobody receives it."""
+    if http.transport is not None:
+        http.transport.abort()
+    return web.Response()
+
+
+def reset(http: web.BaseRequest) -> None:
+    """End the connection with a reset, as a provider's crashed proxy does."""
+    transport = http.transport
+    if transport is None:
+        return
+    transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
+    transport.abort()
+
+
+async def _is_flushed(http: web.BaseRequest) -> bool:
+    """Wait until the operating system has taken all that was written; whether the connection still stands then."""
+    transport = http.transport
+    if transport is None or transport.is_closing():
+        return False
+    if transport.get_write_buffer_size():
+        transport.set_write_buffer_limits(high=0)
+        await http.writer.drain()
+    return http.transport is not None and not http.transport.is_closing()

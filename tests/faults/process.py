@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tests.faults.book import Entry
+from tests.faults.answers import Entry
 
 _ROOT = Path(__file__).parents[2]
 _START_S = 60
@@ -32,15 +32,9 @@ class ServerProcess:
     """A context manager that runs `python -m tests.faults` and ends it."""
 
     def __init__(
-        self,
-        *,
-        seed: int = 0,
-        fault_rate: float = 0.0,
-        latency_mean_s: float = 0.0,
-        latency_sigma: float = 0.0,
-        book: Path | None = None,
-        port: int = 0,
-    ) -> None:
+        self, *, seed: int = 0, fault_rate: float = 0.0, latency_mean_s: float = 0.0, latency_sigma: float = 0.0,
+        book: Path | None = None, port: int = 0,
+    ) -> None:  # fmt: skip
         self._folder = None if book else tempfile.TemporaryDirectory(prefix="provider-")
         self.book_path = book.absolute() if book else Path(self._folder.name if self._folder else ".") / "book.jsonl"
         settings = {

@@ -15,12 +15,30 @@ from typing import Self
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from tests.faults.answers import Answer, Behaviour, is_judging, meets, well_behaved
+from tests.faults.answers import (
+    Answer,
+    Behaviour,
+    Book,
+    Entry,
+    Request,
+    TakenRequest,
+    flaw_of,
+    is_judging,
+    meets,
+    well_behaved,
+)
 from tests.faults.batch import BatchEnd, Batches
-from tests.faults.bodies import CHAT, CONVERSATION, EMBEDDINGS, RESPONSES, body_of, error_json, is_streamed
-from tests.faults.book import Book, Entry
-from tests.faults.content import Request, TakenRequest, flaw_of
-from tests.faults.sending import EVENTS, cut, send, send_json
+from tests.faults.bodies import (
+    CONVERSATION,
+    EVENTS,
+    RESPONSES,
+    body_of,
+    cut,
+    error_json,
+    is_streamed,
+    send,
+    send_json,
+)
 
 __all__ = ["Answer", "Behaviour", "Entry", "FaultServer", "Request", "is_judging", "meets", "well_behaved"]
 
@@ -36,14 +54,9 @@ class FaultServer:
     """
 
     def __init__(
-        self,
-        behaviour: Behaviour = well_behaved,
-        *,
-        host: str = "127.0.0.1",
-        port: int = 0,
-        keeps_book: bool = True,
+        self, behaviour: Behaviour = well_behaved, *, host: str = "127.0.0.1", port: int = 0, keeps_book: bool = True,
         on_answered: Callable[[Entry], None] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.behaviour = behaviour
         self.models = ["candidate", "judge"]
         """What the list of models names."""
@@ -52,7 +65,7 @@ class FaultServer:
         self.batch_end: BatchEnd = "completed"
         """How batches end."""
         self.answered_before_end = 0
-        """How many requests of a batch are answered before it expires or is cancelled."""
+        """How many requests of a batch are answered before it expires."""
         self.written: Callable[[bytes, int], bytes] = lambda line, _number: line
         """A line of a batch's results as it stands in the file, given its number there."""
         self.strikes: Callable[[str], int | None] = lambda _: None
@@ -130,15 +143,8 @@ class FaultServer:
         """Serve from the running loop until `stop` is called."""
         self._loop = asyncio.get_running_loop()
         app = web.Application(client_max_size=0, middlewares=[self._struck])
-        app.add_routes(
-            [
-                web.post(CHAT, self._complete),
-                web.post(RESPONSES, self._complete),
-                web.post(EMBEDDINGS, self._complete),
-                web.get("/v1/models", self._list_models),
-                *self._batches.routes(),
-            ]
-        )
+        app.add_routes([web.post(path, self._complete) for path in CONVERSATION])
+        app.add_routes([web.get("/v1/models", self._list_models), *self._batches.routes()])
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=_PATIENCE_S)
         await runner.setup()
         try:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.faults.answers import Answer, well_behaved
-from tests.faults.kills import MOST_COLD_GAP_S, Killing, command_started, configured, provider, started_stages
+from tests.faults.kills.killing import MOST_COLD_GAP_S, Killing, provider
+from tests.faults.kills.starting import command_started, configured, started_stages
 from tests.faults.server import FaultServer
 
 pytestmark = pytest.mark.slow

@@ -34,7 +34,7 @@ TESTS = {
     "tasks/rules/variants.py": "tests/tasks/rules/test_variants.py",
     "tasks/llm/budget.py": "tests/tasks/llm/limits",
     "tasks/llm/limiter.py": "tests/tasks/llm/limits",
-    "tasks/llm/endpoint_health.py": "tests/tasks/llm/limits tests/tasks/llm/test_retries.py",
+    "tasks/llm/endpoint_health.py": "tests/tasks/llm/limits tests/tasks/llm/test_outcomes.py",
     "tasks/llm/ledger/ledger.py": "tests/tasks/llm/ledger",
     "tasks/llm/ledger/entries.py": "tests/tasks/llm/ledger",
     "tasks/llm/ledger/call_locks.py": "tests/tasks/llm/ledger/test_claims.py",

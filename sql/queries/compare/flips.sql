@@ -35,7 +35,14 @@ decisions as (
                 response_points.n_decided = response_points.n_wanted
             ),
             list(verdicts.value order by verdicts.trial) filter (verdicts.value is not null)
-        ) as by_trial
+        ) as by_trial,
+        coalesce(
+            list(verdicts.explanation order by verdicts.trial) filter (
+                response_points.n_decided = response_points.n_wanted
+                and verdicts.explanation is not null
+            ),
+            []
+        ) as explanations
     from intermediate.graded_verdicts as verdicts
     inner join answers
         using (response_id, judge, judge_config_hash, template_hash, grading, judge_trial)
@@ -52,7 +59,7 @@ cells as (
         coalesce(rubrics.category, '(none)') as category,
         rubrics.weight,
         rubrics.weight / score_bounds.denominator as worth,
-        decisions.by_trial,
+        decisions.by_trial, decisions.explanations,
         list_avg(decisions.by_trial) as value
     from sides
     inner join rubrics using (benchmark, dataset_revision)
@@ -71,7 +78,6 @@ cells as (
 
 select task_id,
     coalesce(second.criterion_id, first.criterion_id) as criterion_id,
-    coalesce(first.criterion_id, second.criterion_id) as first_criterion_id,
     coalesce(second.title, first.title) as title,
     coalesce(second.category, first.category) as category,
     coalesce(second.weight, first.weight) as weight,
@@ -79,6 +85,8 @@ select task_id,
     second.value as second_value,
     first.by_trial as first_by_trial,
     second.by_trial as second_by_trial,
+    first.explanations as first_explanations,
+    second.explanations as second_explanations,
     second.worth * (second.value - first.value) as effect,
     first.task_id is not null and second.task_id is not null as is_in_both
 from (select * from cells where side = 1) as first

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from tasks.figures.figure import Page
 from tasks.figures.shown.capabilities import CAPABILITIES
 from tasks.figures.shown.categories import CATEGORIES
+from tasks.figures.shown.comparisons import COMPARE as COMPARE
 from tasks.figures.shown.conditions import CONDITIONS, STOPPING
 from tasks.figures.shown.corrections import CASCADES, DEBIASED
 from tasks.figures.shown.data import DATA
@@ -19,14 +20,6 @@ PAGES: Sequence[Page] = (
     OVERVIEW, CATEGORIES, CAPABILITIES, LENGTHS, CONDITIONS, STOPPING, DATA, ANNOTATIONS, JUDGES, DEBIASED, CASCADES,
     REVIEWS, HISTORY, HARD,
 )  # fmt: skip
-COMPARE = Page(
-    "compare",
-    "Compare",
-    "Two models, vintages (such as two nights), runs or judges, paired by task: the difference with its interval, and "
-    "every verdict that changed.",
-    template="compare.html",
-)
-"""In a folder of files the page only says how to open it."""
 LIVE = Page(
     "live", "Live", "Runs in progress: coverage, calls, cost, failures, and the ranking so far.", template="live.html"
 )

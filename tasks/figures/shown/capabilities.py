@@ -56,9 +56,9 @@ CANDIDATES = Figure(
 EXAMPLES = Figure(
     "weakness_examples",
     "Not handled rightly",
-    "The criteria in some nodes of the trees that a model handled wrongly in every trial, the heaviest first.",
-    columns("node_id task_id weight title"),
-    given={"model": "", "nodes": [], "n_examples": 2},
+    "The criteria of its weaknesses that a model handled wrongly in every trial, the heaviest first.",
+    columns("capability task_id weight title"),
+    given={"model": "", "than": None, "n_examples": 2},
 )
 """What `prbench weaknesses` shows beside the weaknesses."""
 CAPABILITIES = Page(

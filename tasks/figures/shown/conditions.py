@@ -1,5 +1,6 @@
 """Comparisons of a model: under conditions, beside the same model without; and those that end when they are settled."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from tasks.figures import charts
@@ -7,6 +8,7 @@ from tasks.figures.charts import Plot, by_split, by_value, names_in_order, on_fu
 from tasks.figures.columns import Column, Kind, Rows, columns, ends
 from tasks.figures.figure import Figure, Page, score_word
 from tasks.figures.scope import task_address
+from tasks.rules.statistics.intervals import FEWEST_OTHERS
 
 _TRUST = (
     "The 95 % interval is for other tasks of the same kind, not for another run: one trial does not show how much a "
@@ -94,6 +96,35 @@ def _entry(row: Any, model: str, config_hash: str) -> dict[str, Any]:
     return {"model": model, "model_config_hash": config_hash, "vintage": row["vintage"]}
 
 
+def on_differences(rows: Rows) -> Iterator[str]:
+    """Notes on intervals and tests."""
+    if any(row["n_tasks"] and row["p_value"] is None for row in rows):
+        yield f"No interval and no test: fewer than {FEWEST_OTHERS} tasks differ."
+    if any((row[name] or 0.0) < 0 for row in rows for name in ("baseline_mean_score", "mean_score")):
+        yield "Means are before any clipping; the leaderboard may show a mean below 0 as 0."
+    if any(row["p_value"] is not None for row in rows):
+        yield (
+            "Intervals, p and smallest detectable differences (power 80 %) are for each comparison alone. The "
+            "corrected p (Holm) takes all comparisons over the whole rubric into account that have the same split, "
+            "judge and vintage; of categories all comparisons by category, of all models and conditions."
+        )
+    if any(1 in {row["n_trials"], row["baseline_n_trials"]} for row in rows):
+        yield (
+            "One trial: intervals and tests say what other tasks of the same kind would show, not what another run on "
+            "the same tasks would; `trials` above 1 averages over runs."
+        )
+
+
+def on_responses(rows: Rows) -> Iterator[str]:
+    """Notes on length, cost and failures."""
+    if any(row["n_unpriced"] or row["baseline_n_unpriced"] for row in rows):
+        is_known = any(row["mean_cost_usd"] is not None for row in rows)
+        left_out = "Tasks with a response of unknown price are left out of both mean costs."
+        yield left_out if is_known else "No cost is shown: no task has known prices on both sides."
+    if any(row["n_failed"] or row["baseline_n_failed"] for row in rows):
+        yield "A failed response has no score: its trial counts for neither side's mean, and is counted as failed."
+
+
 CONDITIONS = Page(
     "conditions",
     "Conditions",
@@ -111,6 +142,7 @@ CONDITIONS = Page(
             listed=on_full_splits,
             **_DIFFERENCES,
             given={"breakdown": "all"},
+            notes=lambda rows: [*on_differences(rows)],
         ),
         Figure(
             "condition_categories",
@@ -124,6 +156,7 @@ CONDITIONS = Page(
             breakdown="category",
             **_DIFFERENCES,
             given={"breakdown": "category"},
+            notes=lambda rows: [*on_differences(rows)],
         ),
         Figure(
             "condition_responses",
@@ -146,6 +179,7 @@ CONDITIONS = Page(
             listed=on_full_splits,
             **_DIFFERENCES,
             given={"breakdown": "all"},
+            notes=lambda rows: [*on_responses(rows)],
         ),
         Figure(
             "condition_changes",

@@ -5,7 +5,7 @@ from typing import Any
 from tasks.figures import charts
 from tasks.figures.charts import Plot, by_split, by_value, on_full_splits
 from tasks.figures.columns import Column, Rows, columns, ends, interval
-from tasks.figures.figure import Figure, Page, score_word
+from tasks.figures.figure import Figure, Page, not_computed, score_word
 
 _ENDS = ("agreement_ci_low", "agreement_ci_high")
 
@@ -111,6 +111,16 @@ def beside_each_other(rows: Rows) -> list[Plot]:
     )  # fmt: skip
 
 
+def advice(rows: Rows) -> list[str]:
+    """What gives a figure where there is none."""
+    without = [row for row in rows if row["no_figure"]]
+    label = min((row.get("label") or "" for row in without), default="")
+    wanted = f'"{label}"' if label else "leaderboard"
+    how = f"`prbench export labelling sheet.csv --for {wanted}` writes a sheet of verdicts to label"
+    said = [f"Where there is no figure, more labels give one: {how}."] if without else []
+    return [*not_computed("debiased" if "debiased" in rows[0] else "debiased_difference", "no_figure")(rows), *said]
+
+
 _TRUST = (
     "Labels correct the judge: a label counts by one over its probability of being sampled, and the judge's verdict "
     "stands for what has no label, as far as that narrows the interval (use of the judge: 0 nothing, 1 all). Lines are "
@@ -124,6 +134,7 @@ _SCORES: dict[str, Any] = {
     "order": "label nulls first, round(coalesce(debiased, judge_score), 9) desc, model",
     "replaced": "nullif(label, '') as label, "
     "if(no_figure is null and debiased is null, 'not computed yet', no_figure) as no_figure",
+    "notes": advice,
 }
 DIFFERENCES = Figure(
     "debiased_differences",
@@ -138,6 +149,8 @@ DIFFERENCES = Figure(
         *columns("n_labels_first n_labels_second n_tasks no_figure"),
     ),
     given={"first": "", "others": []},
+    empty="No two of these models have labels under one judge.",
+    notes=advice,
 )  # fmt: skip
 """What `prbench diff --debiased` shows."""
 

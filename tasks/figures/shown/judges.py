@@ -5,7 +5,7 @@ from functools import partial
 from tasks.figures import charts
 from tasks.figures.charts import Plot, by_value, names_in_order, range_of
 from tasks.figures.columns import Column, Row, Rows, columns, interval
-from tasks.figures.figure import Figure, Page
+from tasks.figures.figure import Figure, Page, not_computed
 from tasks.figures.people import against_people
 from tasks.figures.shown.corrections import DECISIONS
 
@@ -120,6 +120,14 @@ def failing(rows: Rows) -> list[Plot]:
     return [Plot("", chart)] if failed else []
 
 
+def by_chance(rows: Rows) -> list[str]:
+    """Whether correlations alone, which may be due to chance, make the criteria worth a look."""
+    limits = [row["rest_correlation_high"] for row in rows if (row["rest_correlation"] or 0) < 0]
+    if len(limits) < len(rows) or any((limit or 0) < 0 for limit in limits):
+        return []
+    return ["All of these may be due to chance: none has an upper limit below 0, which needs at least 4 models."]
+
+
 def _pair(row: Row) -> str:
     return f"{row['grader_a']} – {row['grader_b']}"
 
@@ -149,6 +157,7 @@ _AGREEMENT = Figure(
     given={"breakdown": "all"},
     empty="No two graders have decided the same criteria. Configure a second judge, judge again, or import human "
     "labels.",
+    notes=not_computed("agreement"),
     reach="pooled",
 )
 _VARIANTS = Figure(
@@ -298,6 +307,7 @@ CRITERIA = Figure(
         "n_graded disagreement n_disagreeing n_reviews failed_checks judge judge_trial vintage title"
     ),
     given={"which": "suspect", "n_criteria": 20},
+    notes=by_chance,
 )
 """What `prbench criteria` shows."""
 

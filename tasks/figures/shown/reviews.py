@@ -3,7 +3,7 @@
 from tasks.figures import charts
 from tasks.figures.charts import Plot, by_value, names_in_order, range_of
 from tasks.figures.columns import Column, Rows, columns, ends, interval
-from tasks.figures.figure import Figure, Page
+from tasks.figures.figure import Figure, Page, not_computed
 
 _PAIR = columns("kind annotator compared_with", kind="Kind of label")
 _TRUST = (
@@ -74,6 +74,7 @@ ANNOTATIONS = Page(
 
 
 _MOST_LISTED = 100
+_not_computed = not_computed("is_small")
 _OUTCOMES = {
     "graders": "Disagreement of graders on the criterion",
     "people": "Disagreement of people with the criterion",
@@ -95,7 +96,7 @@ def populations(rows: Rows) -> list[str]:
     sizes = {row["population_id"]: row["n_population"] for row in rows if row["n_population"] is not None}
     listed = " and ".join(f"{size:,} criteria" for size in sizes.values())
     more = "; the charts show the first" if len(sizes) > 1 else ""
-    return [f"Estimated for {listed}{more}."] if sizes else []
+    return [*([f"Estimated for {listed}{more}."] if sizes else []), *_not_computed(rows)]
 
 
 def passing(rows: Rows) -> list[Plot]:
@@ -132,10 +133,11 @@ def too_few(rows: Rows) -> list[str]:
     """How many checks have no figure, and why."""
     n_unknown = sum(row["auc"] is None for row in rows)
     if not n_unknown:
-        return []
+        return _not_computed(rows)
     return [
+        *_not_computed(rows),
         f"No figure for {n_unknown} of {len(rows)}: fewer than 5 tasks have a criterion that fails the check (or "
-        "passes it), or fewer than 5 criteria are disagreed on (or agreed on)."
+        "passes it), or fewer than 5 criteria are disagreed on (or agreed on).",
     ]
 
 

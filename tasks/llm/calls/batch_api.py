@@ -10,11 +10,10 @@ from typing import Any
 
 from tasks.llm.calls.sending import chat_arguments
 from tasks.llm.environment import filled_in, safe
-from tasks.llm.http_clients import watched
 from tasks.llm.litellm_setup import litellm
 from tasks.llm.replies import failure_of
 from tasks.llm.request import Messages, Target
-from tasks.llm.transport import MOST_BYTES, Exchange, TooLarge
+from tasks.llm.transport import MOST_BYTES, Exchange, TooLarge, watched
 from tasks.rules.errors import PipelineError
 
 _URL = "/v1/chat/completions"

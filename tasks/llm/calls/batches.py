@@ -17,13 +17,12 @@ from tasks.llm.ledger.entries import ENDED, SUBMITTED, SUBMITTING, Entry, as_tex
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import Outcome
 from tasks.llm.litellm_setup import litellm
-from tasks.llm.prices import batch_prices_of, cost_usd, most_of
+from tasks.llm.prices import cost_usd, most_of, prices_of
 from tasks.llm.replies import Reply, failure_of, failure_of_status, from_chat
 from tasks.llm.request import Call, Target, Usage
 from tasks.llm.transport import whole
 from tasks.rules.errors import PipelineError
 
-_ORDER = (SUBMITTING, SUBMITTED, ENDED)
 _MOST_REQUESTS, _MOST_BYTES = 20_000, 100 << 20
 """Half of what OpenAI takes in one batch."""
 _FIRST_POLL_S, _LONGEST_POLL_S = 0.5, 60.0
@@ -55,17 +54,15 @@ class Submissions:
 
     def open(self, endpoint: str) -> list[Submission]:
         """The batches of one model at one endpoint that have not ended, those first that have stood longest."""
-        states: dict[str, tuple[int, float, str | None]] = {}
-        query = """
-            select submission, state, batch_id, at_s
+        # By how far it came and not by the clock, which several processes and the years may set back.
+        query = f"""
+            select submission, batch_id, at_s,
+                max(case state when '{SUBMITTING}' then 0 when '{SUBMITTED}' then 1 else 2 end) as progress
             from submissions inner join submission_states using (submission) where lane = ?
+            group by submission having progress < 2 order by at_s, submission
         """
-        for name, state, batch_id, at_s in self._ledger.rows(query, endpoint):
-            # By how far it came and not by the clock, which several processes and the years may set back.
-            known = (_ORDER.index(state), at_s, batch_id)
-            states[name] = max(states.get(name, known), known, key=lambda each: each[0])
-        open_ = sorted((at_s, name) for name, (place, at_s, _) in states.items() if place < _ORDER.index(ENDED))
-        return [Submission(name, states[name][2], self._calls(name)) for _, name in open_]
+        open_ = self._ledger.rows(query, endpoint)
+        return [Submission(name, batch_id, self._calls(name)) for name, batch_id, *_ in open_]
 
     def has_ended(self, submission: Submission) -> bool:
         """Whether any process has written down that a batch has ended."""
@@ -154,12 +151,8 @@ class Batching:
             PipelineError: the provider's batch interface cannot be used.
         """
         outcome = BatchOutcome()
-        held_back: list[Usage] = []
         try:
-            held_back = await self._submit_alone(calls, outcome)
-            await self._wait(outcome, wait_s)
-            if held_back and not outcome.waiting:
-                held_back = await self._submit_when_there_is_room(calls, outcome, wait_s)
+            held_back = await self._collect(await self._submit_alone(calls, outcome), outcome, wait_s)
         except PipelineError:
             raise
         except Exception as error:
@@ -168,49 +161,52 @@ class Batching:
             self._set_aside.count_as_used()
         if held_back:
             outcome.notes.append(f"{len(held_back)} calls were not submitted, since they could exceed the budget")
-            self._set_aside.exhaust_without_room(held_back)
+            self._set_aside.exhaust_without_room([most_of(call, call.own_parameters) for call in held_back])
         return outcome
 
-    async def _submit_when_there_is_room(
-        self, calls: Sequence[Call], outcome: BatchOutcome, wait_s: float
-    ) -> list[Usage]:
-        """Submit what was held back as live calls and batches that end give back what was set aside for them."""
+    async def _collect(self, held_back: Sequence[Call], outcome: BatchOutcome, wait_s: float) -> Sequence[Call]:
+        """Wait for batches to end; submit what was held back as they and live calls give back what was set aside.
+
+        Returns:
+            The calls for which there was no room.
+        """
         until_s, poll_s = time.monotonic() + self._left_s(wait_s), _FIRST_POLL_S
         while True:
-            before = outcome.n_submitted
-            held_back = await self._submit_alone(calls, outcome)
-            has_submitted = outcome.n_submitted > before
-            if has_submitted:
-                await self._wait(outcome, wait_s)
-            is_late = not has_submitted and time.monotonic() + poll_s >= until_s
-            if not held_back or outcome.waiting or self._budget.is_spent or is_late:
+            open_ = self._submissions.open(self._target.endpoint_name)
+            running = {each.name: note for each in open_ if (note := await self._poll(each, outcome)) is not None}
+            outcome.waiting = sum(len(each.calls) for each in open_ if each.name in running)
+            if not running:
+                self._set_aside.count_as_used()  # what other processes took in, and what a batch did not bring
+            left_s, may_submit = until_s - time.monotonic(), bool(held_back) and not self._budget.is_spent
+            if left_s <= 0 or not (running or may_submit):
+                outcome.notes += running.values()
                 return held_back
-            if not has_submitted:
-                await asyncio.sleep(poll_s)
-                poll_s = min(_LONGEST_POLL_S, 2 * poll_s)
+            await asyncio.sleep(min(poll_s, left_s))
+            poll_s = min(_LONGEST_POLL_S, 2 * poll_s)
+            if may_submit:
+                held_back = await self._submit_alone(held_back, outcome)
 
-    async def _submit_alone(self, calls: Sequence[Call], outcome: BatchOutcome) -> list[Usage]:
-        """Find lost batches and submit what is missing, while no other process does either for this target."""
+    async def _submit_alone(self, calls: Sequence[Call], outcome: BatchOutcome) -> list[Call]:
+        """Find lost batches and submit what is missing, while no other process does either for this target.
+
+        Again where that may help: what was submitted in spite of a failure is found then.
+        """
         locks, name = self._ledger.call_locks, f"submitting batches to {self._target.endpoint_name}"
+        paused_s, pause_s = 0.0, _FIRST_POLL_S
         while True:
-            with locks.holding(name) as is_ours:
-                if is_ours:
-                    return await self._submit_in_time(calls, outcome)
             await locks.released(name)
-
-    async def _submit_in_time(self, calls: Sequence[Call], outcome: BatchOutcome) -> list[Usage]:
-        """Find and submit, again where that may help: what was submitted in spite of a failure is found then."""
-        until_s, pause_s = time.monotonic() + self._left_s(self._outage_s), _FIRST_POLL_S
-        while True:
-            try:
-                await self._find_lost()
-                return await self._submit(calls, outcome)
-            except NotNow as error:
-                if time.monotonic() + pause_s >= until_s:
-                    raise
-                notice(f"{error}; submitting again in {pause_s:g} s")
+            with locks.holding(name) as is_ours:
+                if not is_ours:
+                    continue
+                try:
+                    await self._find_lost()
+                    return await self._submit(calls, outcome)
+                except NotNow as error:
+                    if paused_s + pause_s >= self._left_s(self._outage_s):
+                        raise
+                    notice(f"{error}; submitting again in {pause_s:g} s")
             await asyncio.sleep(pause_s)
-            pause_s *= 2
+            paused_s, pause_s = paused_s + pause_s, 2 * pause_s
 
     async def _find_lost(self) -> None:
         """Find out what became of batches that a crash kept from being written down."""
@@ -222,49 +218,32 @@ class Batching:
                 else:
                     await self._submissions.submitted(submission, batch_id)
 
-    async def _submit(self, calls: Sequence[Call], outcome: BatchOutcome) -> list[Usage]:
-        """Submit what is not answered or in a batch already; what the calls may use that the cap has no room for."""
-        held_back: list[Usage] = []
+    async def _submit(self, calls: Sequence[Call], outcome: BatchOutcome) -> list[Call]:
+        """Submit what is not answered or in a batch already; the calls that the cap has no room for."""
+        held_back: list[Call] = []
         away = {call.call_key for open_ in self._submissions.open(self._target.endpoint_name) for call in open_.calls}
         lines: dict[str, tuple[SubmittedCall, str]] = {}
         for call in calls:
-            parameters = call.parameters(call.target.parameters)
+            parameters = call.own_parameters
             key = call.key(parameters)
             history = self._ledger.history(key)
             if key in away or key in lines or history.answer_for(call.cell) or history.failed_for(call.cell):
                 continue
             if self._ledger.call_locks.is_held(key):  # another run makes the call just now
                 continue
-            if self._stop_at_s is not None and time.time() >= self._stop_at_s:
+            if self._left_s(1.0) <= 0:
                 outcome.too_late += 1
-                continue
-            most = most_of(call, parameters)
-            if not self._set_aside.has_room(key, most):
-                held_back.append(most)
-                continue
-            line = self._api.line(key, call.messages, parameters)
-            lines[key] = (SubmittedCall(key, call.cell, as_text(parameters)), line)
+            elif self._set_aside.has_room(key, most_of(call, parameters)):
+                line = self._api.line(key, call.messages, parameters)
+                lines[key] = (SubmittedCall(key, call.cell, as_text(parameters)), line)
+            else:
+                held_back.append(call)
         for chunk in _chunks(lines.values()):
             submission = await self._submissions.begin(self._target.endpoint_name, [call for call, _ in chunk])
             batch_id = await self._api.submit(submission.name, [line for _, line in chunk])
             await self._submissions.submitted(submission, batch_id)
             outcome.n_submitted += len(chunk)
         return held_back
-
-    async def _wait(self, outcome: BatchOutcome, wait_s: float) -> None:
-        until_s, poll_s = time.monotonic() + self._left_s(wait_s), _FIRST_POLL_S
-        while True:
-            open_ = self._submissions.open(self._target.endpoint_name)
-            running = {each.name: note for each in open_ if (note := await self._poll(each, outcome)) is not None}
-            outcome.waiting = sum(len(each.calls) for each in open_ if each.name in running)
-            left_s = until_s - time.monotonic()
-            if not running:
-                self._set_aside.count_as_used()  # what other processes took in, and what a batch did not bring
-            if not running or left_s <= 0:
-                outcome.notes += running.values()
-                return
-            await asyncio.sleep(min(poll_s, left_s))
-            poll_s = min(_LONGEST_POLL_S, 2 * poll_s)
 
     async def _poll(self, submission: Submission, outcome: BatchOutcome) -> str | None:
         """Write down the results of a batch if it has ended; what is to be said of one that goes on."""
@@ -338,7 +317,7 @@ def _read(target: Target, result: Result) -> Reply:
         except Exception as error:  # noqa: BLE001 - a body that is no completion becomes its state, with the cause
             failure = failure_of(error)
         else:
-            prices = batch_prices_of(target)
+            prices = prices_of(target, of_batch=True)
             cost = cost_usd(prices, reply.prompt_tokens, reply.cached_tokens, reply.completion_tokens)
             return replace(reply, prices=prices, cost_usd=cost)
     return failure.reply

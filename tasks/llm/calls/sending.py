@@ -2,18 +2,17 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
 from tasks.llm import embedded
 from tasks.llm.environment import filled_in, filled_in_secrets, key_state
-from tasks.llm.http_clients import watched
 from tasks.llm.litellm_setup import litellm, make_known, spare_work
 from tasks.llm.prices import cost_usd, prices_of
 from tasks.llm.replies import Reply, failure_of, from_chat, from_embedding, from_response, logprobs_in
 from tasks.llm.request import EMBEDDING, RESPONSES, Call, Prices, Target
-from tasks.llm.transport import Exchange
+from tasks.llm.transport import Exchange, watched
 from tasks.rules.errors import PipelineError
 
 _OWN = frozenset({"api", "thinking_budget_tokens", "web_search", "code_interpreter", "headers"})
@@ -21,41 +20,36 @@ _OWN = frozenset({"api", "thinking_budget_tokens", "web_search", "code_interpret
 
 def chat_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Our parameters as LiteLLM takes them for chat completions."""
-    sent = {name: value for name, value in parameters.items() if name not in _OWN}
+    more: dict[str, Any] = {"web_search_options": {}} if parameters.get("web_search") else {}
     if (budget := parameters.get("thinking_budget_tokens")) is not None:
-        sent["thinking"] = {"type": "enabled", "budget_tokens": budget}
-    if parameters.get("web_search"):
-        sent["web_search_options"] = {}
-    return {**filled_in_secrets(sent), **_headers(parameters)}
+        more["thinking"] = {"type": "enabled", "budget_tokens": budget}
+    return arguments_of(parameters, more)
 
 
 def response_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Our parameters as LiteLLM takes them for the responses API."""
-    moved = {"max_tokens", "reasoning_effort", "response_format", "tools"}
-    sent = {name: value for name, value in parameters.items() if name not in _OWN | moved}
+    more: dict[str, Any] = {}
     if "max_tokens" in parameters:
-        sent["max_output_tokens"] = parameters["max_tokens"]
+        more["max_output_tokens"] = parameters["max_tokens"]
     if "reasoning_effort" in parameters:
-        sent["reasoning"] = {"effort": parameters["reasoning_effort"]}
+        more["reasoning"] = {"effort": parameters["reasoning_effort"]}
     if shape := parameters.get("response_format"):
-        sent["text"] = {"format": {"type": shape["type"], **shape["json_schema"]}}
+        more["text"] = {"format": {"type": shape["type"], **shape["json_schema"]}}
     tools = list(parameters.get("tools") or ())
     if parameters.get("web_search"):
         tools.append({"type": "web_search"})
     if parameters.get("code_interpreter"):
         tools.append({"type": "code_interpreter", "container": {"type": "auto"}})
-    return {**filled_in_secrets(sent | ({"tools": tools} if tools else {})), **_headers(parameters)}
+    if tools:
+        more["tools"] = tools
+    return arguments_of(parameters, more, {"max_tokens", "reasoning_effort", "response_format", "tools"})
 
 
-def embedding_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Our parameters as LiteLLM takes them for embeddings."""
-    sent = {name: value for name, value in parameters.items() if name not in _OWN}
-    return {**filled_in_secrets(sent), **_headers(parameters)}
-
-
-def _headers(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    headers = parameters.get("headers")
-    return {"extra_headers": {name: filled_in(value) for name, value in headers.items()}} if headers else {}
+def arguments_of(parameters: Mapping[str, Any], more: Mapping[str, Any], moved: Collection[str] = ()) -> dict[str, Any]:
+    """What LiteLLM takes by our names, as it is for embeddings, and more in the place of some that were moved."""
+    sent = {name: value for name, value in parameters.items() if name not in _OWN and name not in moved}
+    headers = {name: filled_in(value) for name, value in (parameters.get("headers") or {}).items()}
+    return {**filled_in_secrets({**sent, **more}), **({"extra_headers": headers} if headers else {})}
 
 
 Sender = Callable[[Call, Mapping[str, Any]], Awaitable[Reply]]
@@ -112,7 +106,7 @@ async def _ask(target: Target, messages: list[dict[str, str]], parameters: Mappi
         return await library.aresponses(input=messages, **common, **response_arguments(parameters))
     if parameters.get("api") == EMBEDDING:
         texts = [message["content"] for message in messages]
-        return await library.aembedding(input=texts, **common, **embedding_arguments(parameters))
+        return await library.aembedding(input=texts, **common, **arguments_of(parameters, {}))
     logprobs = {"logprobs": True} if target.wants_logprobs else {}
     arguments = {"messages": messages, **common, **chat_arguments(parameters), **logprobs}
     if not target.is_streamed:

@@ -4,7 +4,7 @@ import asyncio
 import itertools
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,8 @@ from tasks.llm.environment import safe
 from tasks.llm.replies import PROVIDER_ERROR, Failure, Kind, Reply
 from tasks.llm.request import Call, Target
 from tasks.llm.senders.cluster import LOCAL, Cluster, Node, refuse_without_ray
-from tasks.llm.senders.process import SILENCE_S, Attempt, Equipment, Outcome, SenderProcess, differing, versions
+from tasks.llm.senders.process import SILENCE_S, Attempt, Equipment, Outcome, SenderProcess
+from tasks.rules.errors import PipelineError
 
 _MESSAGE_AFTER_S = 0.002
 """So long attempts are collected for one message; each message costs the driver half a millisecond of its core."""
@@ -149,14 +150,13 @@ class SenderPool:
     def __init__(self, address: str, n_senders: int | None, targets: Sequence[Target]) -> None:
         """Arguments: where Ray is, how many senders (None: one a core), and all models that may be called."""
         self._address, self._n_senders, self._targets = address, n_senders, targets
-        self._cluster: Cluster | None = None
-        self._opening: asyncio.Task[None] | None = None
+        self._opening: asyncio.Future[Cluster] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._n_on: Counter[str] = Counter()
         self._refused: dict[str, str] = {}
         self._changed, self._is_short = asyncio.Event(), asyncio.Event()
         self._deaths_on: Counter[str] = Counter()
-        self._error: NoSender | None = None
+        self._error: PipelineError | None = None
         self.senders: list[RemoteSender] = []
 
     async def __call__(self, call: Call, parameters: Mapping[str, Any]) -> Reply:
@@ -167,13 +167,14 @@ class SenderPool:
         """
         if call.target.is_embedded:
             return await send(call, parameters)
-        await self._connect()
+        self.start()
         return await (await self._free_for(call.target)).make(call, parameters)
 
     def start(self) -> None:
         """Begin to connect to Ray and to start senders, without waiting for it."""
         if self._opening is None and not all(target.is_embedded for target in self._targets):
-            self._opening = asyncio.create_task(self._open())
+            self._opening = asyncio.ensure_future(asyncio.to_thread(Cluster, self._address, self._n_senders))
+            self._run(self._keep_senders(self._opening))
 
     async def ready(self) -> None:
         """Wait until there is a sender, so that no call that may start has to wait for one.
@@ -182,17 +183,9 @@ class SenderPool:
             NoSender: there are no senders, and there will be none.
             UsageError: Ray is not there.
         """
-        if all(target.is_embedded for target in self._targets):
-            return
-        await self._connect()
-        while not self.senders:
-            await self._next_change()
-
-    async def _connect(self) -> None:
-        """Connect to Ray and have senders started, once."""
         self.start()
-        if self._opening is not None:
-            await asyncio.shield(self._opening)
+        while self._opening is not None and not self.senders:
+            await self._next_change()
 
     @property
     def states(self) -> list[SenderState]:
@@ -214,18 +207,13 @@ class SenderPool:
 
     async def close(self) -> None:
         """End all senders, and what was started of Ray."""
-        if self._opening is not None:  # a thread connects, which cannot be cancelled
-            await asyncio.gather(self._opening, return_exceptions=True)
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if self._cluster is not None:
-            await asyncio.to_thread(self._cluster.close)
-
-    async def _open(self) -> None:
-        self._cluster = await asyncio.to_thread(Cluster, self._address, self._n_senders)
-        self._run(self._keep_senders(self._cluster))
+        if self._opening is not None:  # a thread connects, which cannot be cancelled
+            with suppress(PipelineError):  # it has failed, as was said to those who wanted a sender
+                await asyncio.to_thread((await self._opening).close)
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -235,7 +223,7 @@ class SenderPool:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._error = error if isinstance(error, NoSender) else NoSender(f"Ray: {safe(str(error))}")
+            self._error = error if isinstance(error, PipelineError) else NoSender(f"Ray: {safe(str(error))}")
             self._changed.set()
 
     async def _free_for(self, target: Target) -> RemoteSender:
@@ -256,8 +244,9 @@ class SenderPool:
         self._changed.clear()
         await self._changed.wait()
 
-    async def _keep_senders(self, cluster: Cluster) -> None:
+    async def _keep_senders(self, opening: Awaitable[Cluster]) -> None:
         """Have the senders that are wanted on the nodes that are there, now and while nodes come and go."""
+        cluster = await asyncio.shield(opening)
         missed_since_s: float | None = None
         while True:
             self._is_short.clear()
@@ -289,10 +278,9 @@ class SenderPool:
         """Start a sender, and let it make attempts until it is gone."""
         process, sender = cluster.started(SenderProcess, node), None
         try:
-            async with asyncio.timeout(START_S):
-                equipment: Equipment = await process.get_ready.remote(self._targets)
-            if others := differing(versions(), equipment.versions):
-                self._refuse(node, f"it runs other versions: {'; '.join(others)}")
+            equipment = await _equipment_of(process, self._targets)
+            if equipment.other_versions:
+                self._refuse(node, f"it runs other versions: {equipment.other_versions}")
                 return
             sender = RemoteSender(process, node, equipment)
             self.senders.append(sender)
@@ -332,6 +320,12 @@ def wanted(nodes: Sequence[Node], n_senders: int | None) -> dict[Node, int]:
     return dict(Counter(node for _, _, node in places[:n_senders]))
 
 
+async def _equipment_of(process: Any, targets: Sequence[Target]) -> Equipment:
+    async with asyncio.timeout(START_S):
+        equipment: Equipment = await process.get_ready.remote(targets)
+        return equipment
+
+
 def cause_of(error: Exception, *, has_started: bool) -> str:
     """Why a sender is gone, or did not start, in one line."""
     if isinstance(error, TimeoutError):
@@ -361,12 +355,11 @@ def inspect(address: str, n_senders: int | None, targets: Sequence[Target]) -> l
 async def _problem_of(cluster: Cluster, node: Node, targets: Sequence[Target]) -> str:
     process = cluster.started(SenderProcess, node)
     try:
-        async with asyncio.timeout(START_S):
-            equipment: Equipment = await process.get_ready.remote(targets)
+        equipment = await _equipment_of(process, targets)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is what is wrong with the node
         return cause_of(error, has_started=False)
     finally:
         cluster.end(process)
-    if others := differing(versions(), equipment.versions):
-        return f"other versions: {'; '.join(others)}"
+    if equipment.other_versions:
+        return f"other versions: {equipment.other_versions}"
     return "; ".join(f"{name}: {', '.join(names)} not set" for name, names in sorted(equipment.lacking.items()))

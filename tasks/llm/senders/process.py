@@ -33,16 +33,6 @@ def versions() -> Mapping[str, str]:
     return {"Python": platform.python_version(), **libraries, "prbench": digest.hexdigest()[:12]}
 
 
-def differing(own: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
-    """What differs between two processes, as `litellm 1.106.2 there, 1.106.0 here`."""
-    names = sorted(own.keys() | other.keys())
-    return [
-        f"{name} {other.get(name, 'missing')} there, {own.get(name, 'missing')} here"
-        for name in names
-        if own.get(name) != other.get(name)
-    ]
-
-
 Attempt = tuple[int, Call, Mapping[str, Any]]
 """A number that the driver gave it, the call, and the parameters that are sent."""
 Outcome = tuple[int, Reply]
@@ -63,6 +53,16 @@ class Equipment:
     versions: Mapping[str, str]
     lacking: Mapping[str, Sequence[str]]
     at_s: float
+
+    @property
+    def other_versions(self) -> str:
+        """What differs from what this process runs, as `litellm 1.106.2 there, 1.106.0 here`; empty: nothing."""
+        own, other = versions(), self.versions
+        return "; ".join(
+            f"{name} {other.get(name, 'missing')} there, {own.get(name, 'missing')} here"
+            for name in sorted(own.keys() | other.keys())
+            if own.get(name) != other.get(name)
+        )
 
 
 class SenderProcess:

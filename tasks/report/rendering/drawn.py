@@ -8,6 +8,7 @@ from string import Template
 from altair.utils.schemapi import debug_mode
 from markupsafe import Markup, escape
 
+from tasks.benchmarks.base import Benchmark
 from tasks.figures.columns import Column, Row, Rows, cell, is_number, with_values
 from tasks.figures.figure import Figure, Page, words
 from tasks.figures.rendering import as_csv
@@ -130,6 +131,15 @@ def drawn(figure: Figure, scope: Scope, site: Site) -> Drawn | None:
         table(figure.name, figure.columns, listed) if rows else Markup(""),
         any(isinstance(value, str) and defused(value) != value for row in rows for value in row.values()),
     )  # fmt: skip
+
+
+def served(figure: Figure, rows: Rows, benchmark: Benchmark) -> Drawn:
+    """A figure with rows that are given, for a page that has no files beside it."""
+    listed = figure.listed(rows) if figure.listed else rows
+    notes = figure.notes(rows) if figure.notes and rows else ()
+    shown = table(figure.name, figure.columns, listed) if listed else Markup("")
+    says = Template(figure.says).substitute(words(benchmark))
+    return Drawn(figure, says, "", len(listed), [], notes, len(listed), shown)
 
 
 def _charts(figure: Figure, rows: Rows) -> tuple[list[tuple[str, Markup]], list[str]]:

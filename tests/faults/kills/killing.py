@@ -12,10 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.faults.answers import Answer, seeded_faults
-from tests.faults.content import TakenRequest
-from tests.faults.kills.outcome import recorded, tables
-from tests.faults.kills.starting import TICK_S, Run, living
+from tests.faults.answers import Answer, TakenRequest, seeded_faults
+from tests.faults.kills.starting import TICK_S, Run, living, recorded, tables
 from tests.faults.process import ServerProcess
 
 SEED, FAULT_RATE, LATENCY_S = 20251114, 0.02, 0.05

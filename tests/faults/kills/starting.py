@@ -1,4 +1,4 @@
-"""The side that starts runs: what they find prepared, and the processes that they are."""
+"""The side that starts runs: what they find prepared, the processes that they are, and what they leave behind."""
 
 import atexit
 import contextlib
@@ -7,11 +7,13 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -73,10 +75,8 @@ class Stages:
     def __init__(self) -> None:
         # Threads of libraries would not be there after a fork.
         quiet = {
-            "OPENBLAS_NUM_THREADS": "1",
-            "ARROW_DEFAULT_MEMORY_POOL": "system",
-            "LITELLM_LOCAL_MODEL_COST_MAP": "True",
-        }
+            "OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system", "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+        }  # fmt: skip
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.faults.kills", "--be-the-stage"], cwd=ROOT, env={**os.environ, **quiet},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -168,3 +168,41 @@ def started_stages() -> Stages:
     with tempfile.TemporaryDirectory(prefix="rehearsal-") as name, FaultServer() as server:
         stages.rehearse(Path(name), configured(Path(name), server.api_base))
     return stages
+
+
+TABLES = {
+    "responses": "select response_id, status, text from responses order by all",
+    "verdicts": "select verdict_id, status, value, explanation from verdicts order by all",
+    # Not compared: when it was, what it cost, and what `aggregate` draws, which the undisturbed run leaves out.
+    "leaderboard": """
+        select * exclude (
+            ci_low, ci_high, is_small, trials_mean, trials_ci_low, trials_ci_high, met_ci_low, met_ci_high,
+            is_met_small, cost_usd, first_answered_at
+        )
+        from leaderboard order by all
+    """,
+}
+
+
+def tables(warehouse: Path) -> dict[str, list[dict[str, Any]]]:
+    """What has to be the same whatever happened on the way."""
+    from warehouse import Warehouse
+
+    with Warehouse(warehouse).reader() as reader:
+        return {name: [_rounded(row) for row in reader.rows(query)] for name, query in TABLES.items()}
+
+
+def _rounded(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The last digits of a mean depend on the order in which rows were added up."""
+    return {name: round(value, 12) if isinstance(value, float) else value for name, value in row.items()}
+
+
+def recorded(warehouse: Path) -> Counter[str]:
+    """How many answers the ledger has for each call, all its files together."""
+    found: Counter[str] = Counter()
+    for path in (warehouse / "ledger").glob("*.sqlite"):
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            found.update(
+                dict(connection.execute("select call_key, count(*) from calls where status = 'ok' group by 1"))
+            )
+    return found

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from tasks.benchmarks import load_benchmark
-from tests.faults.answers import Answer
-from tests.faults.content import Request, prompt_of
+from tests.faults.answers import Answer, Request, prompt_of
 from tests.faults.server import FaultServer
 from tests.flows.conftest import Command
 from tests.kit import SHARED_DATA

@@ -12,8 +12,7 @@ import pytest
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from flows.work import has_work
-from tests.faults.answers import Answer
-from tests.faults.content import Request, criterion_of, prompt_of
+from tests.faults.answers import Answer, Request, criterion_of, prompt_of
 from tests.faults.server import FaultServer
 from tests.flows.conftest import Command
 from tests.kit import good_row, write_jsonl
@@ -156,13 +155,13 @@ def test_scores_are_those_of_plain_loops_and_the_planted_weakness_alone_is_confi
     assert weakness["gap_ci_high"] < 0
     assert weakness["p_confirmed"] < 0.01
     assert weakness["n_tasks"] + weakness["n_tasks_found"] <= N_TASKS
-    assert weakness["examples"]
-    assert all(TOPICS[WEAK] in each["title"] for each in weakness["examples"])
+    assert {each["node_id"] for each in found["examples"]} == {each["node_id"] for each in found["weaknesses"]}
+    assert all(TOPICS[WEAK] in each["title"] for each in found["examples"])
     assert command.json("weaknesses", "weak", "--than", "even")["weaknesses"]
     assert [] == command.json("weaknesses", "even")["weaknesses"]
     shown = command("weaknesses", "weak").stdout
-    assert "Where weak does worse than in its other criteria" in shown
-    assert "than even: prbench weaknesses weak --than even" in shown
+    assert "Where models are weak" in shown
+    assert "│ even " in shown.partition("Candidates for weaknesses")[2]
     assert "name another model than weak itself" in command("weaknesses", "weak", "--than", "weak", code=2).stderr
     assert "no such model; with scores in capabilities: even, weak" in command("weaknesses", "none", code=2).stderr
 

@@ -41,8 +41,9 @@ SMALLEST = (2.2622 + 0.8834) * (2.5 / 39 / 40) ** 0.5
 SAID = {
     # Thirty tasks gain a half, ten lose one.
     "good risky": (
-        "risky is 0.250 higher than good on finance (95 % interval +0.", "): significant", "+0.3750", "-0.1250",
-        "From good to risky on finance: 40 of 80 criteria flipped, 10 of them lower the score", "task-00 needs point 0",
+        "risky is 0.250 higher than good on finance (95 % interval +0.",
+        "): significant; 40 of 80 criteria flipped, 10 of them lower the score", "+0.375", "−0.125",
+        "task-00 needs point 0",
         "below 50 an interval is unreliable",
     ),
     "good mixed": (
@@ -62,7 +63,7 @@ SAID = {
         "twin and good have the same score on finance: no task differs (40 tasks)", "0 of 80 criteria flipped",
     ),
     "good undecided": (
-        "39 of 40",
+        "│    39 │        40 │",
         "2 of 80 criteria could not be compared: 1 undecided on one side, 1 decided, but in incomplete tasks.",
     ),
 }  # fmt: skip
@@ -88,13 +89,17 @@ def test_where_too_few_tasks_differ_that_is_said_and_neither_interval_nor_test_i
 
 def test_of_many_comparisons_all_are_in_the_table_and_the_first_is_taken_apart(asked: Run) -> None:
     said = asked("diff", "good", "risky", "mixed", "fallen", "--flips", "3")
-    assert "p corrected" in said
+    assert "Corrected p" in said
     assert "corrected for 3 comparisons" in said
-    assert [line for line in said.splitlines() if line.startswith("From ")] == [
-        "From good to risky on finance: 40 of 80 criteria flipped, 10 of them lower the score"
+    flips = said.partition("Flipped criteria")[2]
+    assert flips.count("│ good  │ risky") == 3
+    assert "│ mixed" not in flips
+    assert "Only of the first; --json shows the other 2 comparisons too." in said
+    found = asked.json("diff", "good", "risky", "mixed", "fallen", "--flips", "3")
+    assert {row["second"] for row in found["flips"]} == {"risky", "mixed", "fallen"}
+    assert asked.json("figure", "diff_flips", *(f"names={name}" for name in ("good", "risky")), "n_flips=3") == [
+        row for row in found["flips"] if row["second"] == "risky"
     ]
-    assert "Flipped criteria, 3 of 40" in said
-    assert "--json shows the flips of the other 2 comparisons." in said
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from tests.faults.content import criterion_of, prompt_of
+from tests.faults.answers import criterion_of, prompt_of
 from tests.faults.server import Answer, Entry, FaultServer, Request, is_judging, meets, well_behaved
 from tests.flows.conftest import PROJECT, Command, Done
 from tests.tasks.alerts.servers import Hook, Reply, serving_hook

@@ -1,15 +1,18 @@
 """What the page that compares offers and shows: the same difference as `prbench diff`, and every changed verdict."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from flows.cli.output import cell_text
-from flows.report_server.compare_page import asked_in, comparison
-from tasks.compare.sentences import table_of
+from flows.report_server.compare_page import comparison
+from tasks.compare.rows import apart, rows_of, with_verdicts
 from tasks.config.job import DataRevision, Job
+from tasks.figures.rendering import as_text
+from tasks.figures.shown.comparisons import COMPARE, DIFF
+from tasks.report.rendering.drawn import Drawn
 from tests.kit import REVISION, at, job_on, row
 from tests.tasks.compare.comparisons import ALL_MET, MIXED, RUBRICS, WORSE_IN_RISK, ask, filled, judged, tasks_of
 from warehouse import Reader
@@ -33,6 +36,8 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
         judged(MIXED, "a", of_response=NIGHT, run_id="later"),
         # Nothing else was judged by this judge, so there is nothing to compare it with.
         judged(MIXED, "alone", judge="another-judge"),
+        {"verdicts": judged(MIXED, "a", judge="second-judge")["verdicts"]},
+        {"verdicts": judged(MIXED, "b", judge="second-judge")["verdicts"]},
         tasks_of(RUBRICS, split="retired", revision=OLDER),
         judged(ALL_MET, "old-a", **old),
         judged(MIXED, "old-b", **old, run_id="old-run"),
@@ -47,74 +52,89 @@ def job(reader: Reader) -> Job:
     return job.looking_up(lambda: DataRevision(name="made up", revision=REVISION, splits=("finance",)))
 
 
-def shown(job: Job, folder: Path = Path("nowhere"), **given: str) -> Mapping[str, Any]:
-    result = comparison(job, given, folder).result
-    assert result is not None
-    return result
+def shown(job: Job, folder: Path = Path("nowhere"), **given: str) -> dict[str, Drawn]:
+    found = comparison(job, given, folder)
+    assert found.trouble is None
+    return {each.figure.name: each for each in found.figures}
 
 
-def test_every_changed_verdict_is_listed_with_its_effect_and_both_explanations(job: Job) -> None:
-    result = shown(job, of="model", first="a", second="b")
+def cells(drawn: Drawn) -> list[list[str]]:
+    rows = re.findall(r"<tr><td.*?</tr>", drawn.table)
+    return [[unescape(re.sub("<[^>]+>", "", cell)) for cell in re.findall(r"<td.*?</td>", row)] for row in rows]
 
-    assert [(each["task"], each["weight"], each["first"], each["second"], each["effect"]) for each in result["flips"]][
-        :2
-    ] == [("t4", "−10", "not met", "met", "−1.111"), ("t3", "+7", "met", "not met", "−0.467")]
-    assert result["flips"][0]["explanations"] == [["why in a: 0.0"], ["why in b: 1"]]
-    assert [(way["title"], way["n"]) for way in result["changes"]] == [
-        ("all", 4), ("lower the score", 4), ("raise the score", 0),
-    ]  # fmt: skip
+
+def test_every_flipped_criterion_is_listed_with_its_effect_and_both_explanations(job: Job) -> None:
+    flips = cells(shown(job, of="model", first="a", second="b")["diff_flips"])
+
+    assert [row[-7:] for row in flips[:2]] == [
+        ["−10.00", "not met", "met", "−1.111", "t4", "why in a: 0.0", "why in b: 1"],
+        ["7.00", "met", "not met", "−0.467", "t3", "why in a: 1.0", "why in b: 0"],
+    ]
+    assert len(flips) == 4
 
 
 def test_only_losses_or_gains_are_listed_when_they_are_asked_for(job: Job) -> None:
     nights = {"of": "vintage", "first": "base", "second": "2026-10-02"}
 
-    lost, gained = (shown(job, **nights, change=change)["flips"] for change in ("lost", "gained"))
+    every, lost, gained = (
+        shown(job, **nights, change=change)["diff_flips"].n_rows for change in ("", "lost", "gained")
+    )
 
-    assert len(lost) == shown(job, **nights)["changes"][1]["n"] > 0
-    assert all(each["is_loss"] for each in lost)
-    assert gained == []
+    assert (lost, gained) == (every, 0)
+    assert lost > 0
+
+
+def test_of_several_differences_each_leads_to_what_it_consists_of(job: Job) -> None:
+    judges = {"of": "judge", "first": "a-judge", "second": "second-judge"}
+
+    (listed, of_a), (_, of_b) = [
+        (found.figures[0].table, found.about)
+        for found in (comparison(job, judges | {"show": str(number)}, Path("nowhere")) for number in range(2))
+    ]
+
+    assert of_a == "From a-judge to second-judge on finance, model a"
+    assert of_b == "From a-judge to second-judge on finance, model b"
+    assert re.findall(r'href="([^"]*)"', listed)[1].endswith("show=1")
 
 
 def test_runs_are_compared_as_the_command_does_and_offered_with_their_time_latest_first(job: Job) -> None:
     found = comparison(job, {"of": "run", "first": "a-run", "second": "later"}, Path("nowhere"))
 
-    assert found.result is not None
-    assert found.fields[0].options == [
+    assert [*found.fields[0].options] == [
         ("later", "2026-01-01 00:00:01 night 2026-10-02"), ("a-run", "2026-01-01 00:00:00 prbench run"),
     ]  # fmt: skip
-    assert [each["task"] for each in found.result["flips"]]
+    assert {each.figure.name for each in found.figures if each.n_rows} == {each.name for each in COMPARE.figures}
 
 
 @pytest.mark.parametrize(("kind", "offered"), [
-    ("model", {"first": ["a", "b"], "second": ["a", "b"]}),
-    ("vintage", {"first": ["2026-10-02 (night)", "base"], "second": ["2026-10-02 (night)", "base"]}),
-    ("judge", {"first": [], "second": []}),
+    ("model", ["a", "b"]), ("vintage", ["2026-10-02 (night)", "base"]), ("judge", ["a-judge", "second-judge"]),
 ])  # fmt: skip
 def test_only_what_has_something_to_be_compared_with_in_the_revision_is_offered(
-    job: Job, kind: str, offered: dict[str, list[str]]
+    job: Job, kind: str, offered: list[str]
 ) -> None:
     found = comparison(job, {"of": kind}, Path("nowhere"))
 
-    assert {field.name: [text for _, text in field.options] for field in found.fields} == offered
+    assert [[text for _, text in field.options] for field in found.fields[:2]] == [offered, offered]
 
 
 def test_the_table_and_its_notes_are_those_of_the_command(job: Job, reader: Reader) -> None:
-    table = table_of(ask(reader, "a", "b"))
+    answer = ask(reader, "a", "b", judges=("a-judge",))
+    rows = [*map(with_verdicts, rows_of(answer), apart(reader, answer, answer.differences)["verdicts"])]
 
-    result = shown(job, of="model", first="a", second="b")
+    difference = shown(job, of="model", first="a", second="b", judge="a-judge")["diff"]
 
-    ((cells, _),) = result["rows"]
-    assert ("First", "Second", *result["columns"]) == table.columns
-    assert ["a", "b", *(cell.replace("−", "-") for cell in cells)] == [cell_text(cell) for cell in table.rows[0]]
-    assert result["table_notes"] == ["No interval and no test: fewer than 5 tasks differ."] == list(table.notes)
+    assert cells(difference) == as_text(DIFF.columns, rows).cells
+    assert DIFF.notes is not None
+    assert [*difference.notes] == [*DIFF.notes(rows)]
+    assert "No interval and no test: fewer than 5 tasks differ." in difference.notes
 
 
 def test_task_pages_are_linked_where_they_are_written(job: Job, tmp_path: Path) -> None:
     asked = {"of": "model", "first": "a", "second": "b"}
-    assert shown(job, tmp_path, **asked)["flips"][0]["link"] is None
+    assert "task.html" not in shown(job, tmp_path, **asked)["diff_flips"].table
     (tmp_path / "task.html").touch()
 
-    assert shown(job, tmp_path, **asked)["flips"][0]["link"].startswith("task.html#task=")
+    assert 'href="task.html#task=' in shown(job, tmp_path, **asked)["diff_flips"].table
 
 
 @pytest.mark.parametrize(("kind", "chosen"), [
@@ -125,7 +145,7 @@ def test_task_pages_are_linked_where_they_are_written(job: Job, tmp_path: Path) 
 def test_likely_choices_are_made_before_anything_is_asked(job: Job, kind: str, chosen: dict[str, str]) -> None:
     found = comparison(job, {"of": kind}, Path("nowhere"))
 
-    assert found.result is None
+    assert found.figures == ()
     assert chosen.items() <= {field.name: field.chosen for field in found.fields}.items()
 
 
@@ -133,7 +153,7 @@ def test_likely_choices_are_made_before_anything_is_asked(job: Job, kind: str, c
     ({"of": "model", "first": "a", "second": "nobody"}, "nobody: there is no model of that name"),
     ({"of": "model", "first": "a", "second": "a"}, "a: given twice"),
     ({"of": "model", "first": "a", "second": "alone"},
-     "Nothing to compare: a and alone share no combination of dataset revision, vintage, judge, judge configuration"),
+     "nothing to compare: a and alone share no combination of dataset revision, vintage, judge, judge configuration"),
     ({"of": "model", "first": "a", "second": "b", "split": "nowhere"}, "what is stored has none"),
     ({"of": "model", "first": "a", "second": "b", "judge": "nobody"}, "no verdict has it"),
 ])  # fmt: skip
@@ -150,9 +170,14 @@ def test_without_a_database_the_page_says_that_nothing_is_published(tmp_path: Pa
     assert "nothing is published here yet" in (found.trouble or "")
 
 
-@pytest.mark.parametrize("given", [
-    {"of": "password"}, {"show": "-1"}, {"show": "9" * 5000}, {"show": "²"}, {"change": "all"}, {"whole": "1"},
-    {"first": "only one"}, {"first": "", "second": "b"},
-])  # fmt: skip
-def test_what_an_address_cannot_mean_is_as_if_nothing_was_asked(given: dict[str, str]) -> None:
-    assert asked_in(given) == asked_in({})
+@pytest.mark.parametrize("given", [{"of": "password"}, {"first": "only one"}, {"first": "", "second": "b"}])
+def test_what_an_address_cannot_mean_is_as_if_nothing_was_asked(job: Job, given: dict[str, str]) -> None:
+    assert comparison(job, given, Path("nowhere")).figures == ()
+
+
+@pytest.mark.parametrize(
+    "given", [{"show": "-1"}, {"show": "9" * 5000}, {"show": "²"}, {"change": "x"}, {"whole": "1"}]
+)
+def test_choices_that_there_are_not_are_the_first_ones(job: Job, given: dict[str, str]) -> None:
+    both = {"of": "model", "first": "a", "second": "b"}
+    assert shown(job, **both, **given)["diff_flips"] == shown(job, **both)["diff_flips"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.faults.content import criterion_of, prompt_of
+from tests.faults.answers import criterion_of, prompt_of
 from tests.faults.server import Answer, Entry, FaultServer, Request, is_judging, well_behaved
 from tests.kit import good_row, write_jsonl
 

@@ -12,8 +12,7 @@ import requests
 
 from tasks.alerts.findings import Alert
 from tasks.alerts.sending import Delivery, deliver, ping
-from tasks.llm.http_clients import watched
-from tasks.llm.transport import Redirected
+from tasks.llm.transport import Redirected, watched
 from tests.tasks.alerts.conftest import DRIFT, DROP, NIGHT, WAIT_S, Trust, alerts_to
 from tests.tasks.alerts.servers import Hook, Reply, closed_port, dripping, serving_hook
 

@@ -18,8 +18,7 @@ from tasks import benchmarks
 from tasks.aggregate import aggregate
 from tasks.config.job import Job
 from tasks.imports.verdicts import import_verdicts
-from tests.faults.answers import Answer
-from tests.faults.content import Request, prompt_of
+from tests.faults.answers import Answer, Request, prompt_of
 from tests.faults.server import FaultServer
 from tests.kit import write_jsonl
 from tests.tasks.run.runs import judged, prepared, sampled

@@ -25,8 +25,7 @@ from tasks.ingest import ingest
 from tasks.judge.rubric_variants import derive
 from tasks.plan.plan import plan
 from tasks.rules.errors import PipelineError
-from tests.faults.answers import Answer, is_judging, well_behaved
-from tests.faults.content import Request, criterion_of, prompt_of
+from tests.faults.answers import Answer, Request, criterion_of, is_judging, prompt_of, well_behaved
 from tests.faults.server import FaultServer
 from tests.kit import SHARED_DATA, job_on, rows_in, write_jsonl
 from tests.tasks.benchmarks.research import WEIGHTS, research_row

@@ -6,8 +6,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from tasks.compare.differences import Answer, Flips, compare, flips_of
+from tasks.compare.differences import Answer, compare
 from tasks.compare.pairs import Question
+from tasks.compare.rows import apart as taken_apart
 from tests.kit import REVISION, admitted, criterion, response, row, verdict, written
 from warehouse import Reader
 
@@ -126,5 +127,7 @@ def ask(reader: Reader, *names: str, **asked: Any) -> Answer:
     return compare(reader, Question("prbench", names, **{"splits": ("finance",), "revision": "a-revision"} | asked))
 
 
-def apart(reader: Reader, answer: Answer) -> list[Flips]:
-    return flips_of(reader, answer.score, answer.differences)
+def apart(reader: Reader, answer: Answer) -> list[dict[str, Any]]:
+    """For each difference its verdicts as counted, with categories, tasks and flips."""
+    parts = [taken_apart(reader, answer, [each]) for each in answer.differences]
+    return [part["verdicts"][0] | part for part in parts]

@@ -32,6 +32,7 @@ pytestmark = pytest.mark.slow
 GIVEN: dict[str, dict[str, Any]] = {
     "people_agreement": {"people": ["lawyers"]},
     "weakness_candidates": {"model": "alder-large"},
+    **{name: {"names": ["alder-large", "birch-2"]} for name in ("diff", "diff_categories", "diff_tasks", "diff_flips")},
     "debiased_differences": {"first": "alder-large", "others": ["birch-2", "cedar-mini"]},
 }
 """What figures need that show nothing by themselves."""

@@ -1,6 +1,7 @@
 """A configured cascade: it makes the calls and verdicts that a replay of both judges' stored verdicts foretells."""
 
 import contextlib
+import hashlib
 import json
 import sqlite3
 import subprocess
@@ -8,6 +9,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +21,56 @@ from tasks.llm.ledger.files import ledger_path
 from tasks.plan.plan import plan
 from tasks.rules.cascades.evaluation import evaluate
 from tasks.rules.cascades.rules import Candidate, When
-from tests.faults.answers import slowed
-from tests.faults.server import Answer, FaultServer, Request, is_judging
-from tests.kit import rows_in
-from tests.tasks.judge.cascaded import CHEAP, CONCURRENCY, STRONG, cascade, job_at, two_judges, two_sound_judges
-from tests.tasks.run.runs import judged, sampled
+from tests.faults.answers import prompt_of, slowed
+from tests.faults.server import Answer, FaultServer, Request, is_judging, meets, well_behaved
+from tests.kit import job_on, rows_in
+from tests.tasks.run.runs import judged, prepared, sampled
 from warehouse import Warehouse
+
+STRONG: dict[str, Any] = {"name": "hosted_vllm/strong", "label": "strong"}
+CHEAP: dict[str, Any] = {"name": "hosted_vllm/cheap", "label": "cheap", "trials": 2, "logprobs": True}
+CONCURRENCY = 4
+
+
+def cascade(**when: Any) -> dict[str, Any]:
+    """The configuration of the cascade."""
+    return {"label": "careful", "cascade": {"first": "cheap", "then": "strong", "when": when}}
+
+
+def job_at(api_base: str, folder: Path, *judges: dict[str, Any]) -> Job:
+    """A job with one model and some judges."""
+    at = {"api_base": api_base}
+    return prepared(
+        job_on(
+            "sample", folder, models=[{"name": "hosted_vllm/a", "label": "a", **at}],
+            judges=[judge if "cascade" in judge else judge | at for judge in judges],
+            limits={"concurrency": CONCURRENCY, "attempts": 2},
+        )
+    )  # fmt: skip
+
+
+def drawn(*parts: object) -> float:
+    """A number from 0 to 1 that these decide."""
+    return hashlib.sha256("|".join(map(str, parts)).encode()).digest()[0] / 256
+
+
+def two_judges(request: Request, number: int) -> Answer:
+    """A strong judge that is always the same, and a cheap one that errs, wavers, fails and is more or less sure."""
+    if is_judging(request) and request["model"] == "cheap" and drawn("fail", prompt_of(request)) < 0.1:
+        return Answer("I cannot say.")
+    return two_sound_judges(request, number)
+
+
+def two_sound_judges(request: Request, number: int) -> Answer:
+    """The same, but the cheap judge never fails."""
+    if not is_judging(request) or request["model"] == "strong":
+        return well_behaved(request, number)
+    prompt = prompt_of(request)
+    # The second repetition sends the same words once more.
+    turns = drawn("err", prompt) < 0.2 or (drawn("waver", prompt) < 0.3 and number % 2 == 1)
+    text = json.dumps({"explanation": "cheaply", "criteria_met": meets(prompt) != turns})
+    return replace(Answer(text), certainty=0.5 + drawn("sure", prompt) / 2)
+
 
 pytestmark = pytest.mark.slow
 
@@ -201,7 +247,7 @@ def test_a_killed_cascade_goes_on_and_pays_no_recorded_reply_twice(
     when = WHENS["disagreement"]
     server.behaviour = slowed(lambda _request, _number: 0.03, then=two_judges)
     arguments = [str(tmp_path), server.api_base, json.dumps(when)]
-    process = subprocess.Popen([sys.executable, "-m", "tests.tasks.judge.cascaded", *arguments])
+    process = subprocess.Popen([sys.executable, "-m", "tests.tasks.judge.test_cascades", *arguments])
     deadline_s = time.monotonic() + 60
     while len(server.judgings) < 80 and process.poll() is None and time.monotonic() < deadline_s:
         time.sleep(0.02)
@@ -290,3 +336,9 @@ def test_log_probabilities_are_asked_for_without_changing_the_call(server: Fault
         assert len({row["confidence"] for row in rows}) > 5
         identity = {row["judge_config_hash"] for row in rows}
         assert identity == {row["judge_config_hash"] for row in verdicts_of(asking)}
+
+
+if __name__ == "__main__":
+    job = job_at(sys.argv[2], Path(sys.argv[1]), CHEAP, STRONG, cascade(**json.loads(sys.argv[3])))
+    sampled(job)
+    judged(job)

@@ -20,7 +20,7 @@ from tasks.drift.control_sets import choose_control_set
 from tasks.drift.nights import judge_control_set
 from tasks.imports.files import retract
 from tasks.imports.responses import import_responses
-from tasks.judge.criteria import LongAnswer
+from tasks.judge.verdict_rows import Judged, VerdictRows
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.prices import count_tokens
 from tasks.llm.replies import Reply
@@ -30,7 +30,7 @@ from tasks.plan.plan import plan
 from tasks.rules.identity import template_hash
 from tasks.run.judgings import judgings
 from tasks.run.writing import PartWriter, StageReport
-from tests.faults.content import criterion_of, prompt_of
+from tests.faults.answers import criterion_of, prompt_of
 from tests.faults.server import Answer, FaultServer, Request
 from tests.kit import job_on, row, rows_in, write_jsonl
 from tests.tasks.benchmarks.research import research_row
@@ -99,13 +99,8 @@ def part_in(prompt: str) -> int:
     return int(prompt.split("\nPart ")[1].partition(" ")[0]) if is_search(prompt) else 0
 
 
-def text_in(prompt: str) -> str:
-    """What is searched."""
-    return searched_in(prompt)[0]
-
-
 def searched_in(prompt: str) -> list[str]:
-    """The same; nothing in a prompt that asks for a verdict."""
+    """What is searched; nothing in a prompt that asks for a verdict."""
     return [found[1] for found in re.findall(r"\[(\d+) part\]\n(.*)\n\[\1 end of the part\]", prompt, re.DOTALL)]
 
 
@@ -208,7 +203,7 @@ def test_every_character_is_in_one_part_for_each_criterion_and_every_prompt_leav
     n_chunks = len(done.searches("Says 7 "))
     assert n_chunks > 2
     for number in range(CRITERIA):
-        assert "".join(map(text_in, done.searches(f"Says {number} "))) == REPORT
+        assert "".join(searched_in(each)[0] for each in done.searches(f"Says {number} ")) == REPORT
     assert len(done.searches()) == n_chunks * CRITERIA
     assert {row["attempts"] for row in done.verdicts().values()} == {n_chunks + 1}
     assert all(len(done.judge.encoding.encode(prompt)) <= CONTEXT * 3 // 4 for prompt in done.prompts())
@@ -305,15 +300,15 @@ def test_no_verdict_is_on_disk_before_its_evidence(tmp_path: Path) -> None:
 
 
 def test_a_run_that_ends_before_its_rows_are_on_disk_pays_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    conclude, calls = LongAnswer._conclude, iter(range(4))
+    write, calls = VerdictRows.write, iter(range(4))
 
-    async def dies(search: LongAnswer, *arguments: Any) -> None:
+    def dies(rows: VerdictRows, verdict: Judged) -> None:
         if next(calls, None) is None:
             raise RuntimeError("killed")
-        await conclude(search, *arguments)
+        write(rows, verdict)
 
     with monkeypatch.context() as patched:
-        patched.setattr(LongAnswer, "_conclude", dies)
+        patched.setattr(VerdictRows, "write", dies)
         patched.setattr(PartWriter, "flush", lambda _: None)
         with pytest.raises(ExceptionGroup):
             world.judged()
@@ -359,8 +354,7 @@ def test_a_judge_of_unknown_context_says_itself_what_is_too_long(world: World) -
     assert world.verdicts()["Says 7"]["status"] == "met"
     refused = [entry for entry in world.server.entries if entry.status == 400]
     assert len(refused) == sum(criterion_of(prompt_of(entry.request)).startswith("Says 0") for entry in refused) <= 3
-    stored = world.rows("select n_chunks, count(*) as n from evidence where status = 'ok' group by all")
-    (found,) = stored
+    (found,) = world.rows("select n_chunks, count(*) as n from evidence where status = 'ok' group by all")
     assert found["n"] == found["n_chunks"] * CRITERIA
 
 

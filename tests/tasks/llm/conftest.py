@@ -20,7 +20,14 @@ from tests.faults.server import Answer, FaultServer
 
 CONVERSATION = [{"role": "user", "content": "What is a bond?"}]
 Behaviour = Callable[[dict[str, Any], int], Answer]
+Serve = Callable[[Behaviour | Answer], FaultServer]
 Result = TypeVar("Result")
+ROUTES: dict[str, dict[str, Any]] = {
+    "vllm": {}, "openai": {"name": "openai/candidate"}, "streamed": {"is_streamed": True},
+    "openai-streamed": {"name": "openai/candidate", "is_streamed": True},
+    "responses": {"name": "openai/candidate", "parameters": {"api": "responses"}},
+}  # fmt: skip
+"""The ways to an endpoint."""
 
 
 @dataclass
@@ -122,7 +129,7 @@ def calling(tmp_path: Path) -> Calling:
 
 
 @pytest.fixture
-def serve() -> Iterator[Callable[[Behaviour | Answer], FaultServer]]:
+def serve() -> Iterator[Serve]:
     """Start servers that end with the test."""
     servers: list[FaultServer] = []
 

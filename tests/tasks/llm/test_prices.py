@@ -1,16 +1,21 @@
-"""What calls cost: by the configuration, else by LiteLLM's table, else unknown; never a zero that nobody said."""
-
-from collections.abc import Callable
-from typing import Any
+"""What calls cost, and what has room in a model's context."""
 
 import pytest
+import tiktoken
 
-from tasks.llm.prices import cost_usd, count_tokens, most_answer_tokens, most_prompt_tokens, most_usd, prices_of
-from tasks.llm.request import NO_PRICES, Prices, Target
-from tests.faults.server import Answer, FaultServer
-from tests.tasks.llm.conftest import Calling, call_to
+from tasks.llm.prices import (
+    cost_usd,
+    count_tokens,
+    most_answer_tokens,
+    most_prompt_tokens,
+    most_prompt_tokens_of,
+    most_usd,
+    prices_of,
+)
+from tasks.llm.request import NO_PRICES, Call, Prices, Target
+from tests.faults.server import Answer
+from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to
 
-Serve = Callable[[Answer], FaultServer]
 OWN = Prices(2.0, 0.5, 8.0, "configuration")
 USAGE = {
     "prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100,
@@ -59,11 +64,9 @@ def test_the_limit_that_is_sent_bounds_the_answer(name: str) -> None:
 @pytest.mark.parametrize("text", ["", "a", "ü" * 10, "\U0001f600" * 7, "word " * 1000])
 def test_no_tokenizer_makes_more_tokens_of_a_prompt_than_its_bound(text: str) -> None:
     count_tokens(Target("hosted_vllm/judge"), "")  # says where the encodings lie, which otherwise come from the network
-    import tiktoken
-
     encoding = tiktoken.get_encoding("cl100k_base")
-    bound = most_prompt_tokens([{"role": "user", "content": text}], {})
-    assert len(encoding.encode(text)) + 7 <= bound
+    assert len(encoding.encode(text)) <= len(text.encode())
+    assert len(encoding.encode(text)) + 7 <= most_prompt_tokens([{"role": "user", "content": text}], {})
 
 
 def test_the_bound_of_the_cost_is_not_below_any_real_cost() -> None:
@@ -74,29 +77,18 @@ def test_the_bound_of_the_cost_is_not_below_any_real_cost() -> None:
     assert most == pytest.approx(1000 * 2.0 / 1e6 + 100 * 8.0 / 1e6)
 
 
-@pytest.mark.parametrize(
-    "route", [{}, {"is_streamed": True}, {"name": "openai/candidate", "parameters": {"api": "responses"}}]
-)
-def test_a_call_costs_its_tokens_at_the_configured_price(route: dict[str, Any], calling: Calling, serve: Serve) -> None:
-    usage = USAGE if "parameters" not in route else {
+@pytest.mark.parametrize("route", ["vllm", "streamed", "responses"])
+@pytest.mark.parametrize("of_table", [False, True], ids=["configured", "of the table"])
+def test_a_call_costs_its_tokens_at_its_price(of_table: bool, route: str, calling: Calling, serve: Serve) -> None:
+    usage = USAGE if route != "responses" else {
         "input_tokens": 1000, "output_tokens": 100, "total_tokens": 1100,
         "input_tokens_details": {"cached_tokens": 400}, "output_tokens_details": {"reasoning_tokens": 0},
     }  # fmt: skip
-    reply = calling(call_to(serve(Answer("x", usage=usage)), prices=OWN, **route))
-    assert reply.cost_usd == pytest.approx((600 * 2.0 + 400 * 0.5 + 100 * 8.0) / 1e6)
-    assert reply.prices == OWN
-
-
-@pytest.mark.parametrize(
-    "route", [{}, {"is_streamed": True}, {"parameters": {"api": "responses"}}], ids=["chat", "streamed", "responses"]
-)
-def test_a_call_to_a_model_of_the_table_costs_its_price(route: dict[str, Any], calling: Calling, serve: Serve) -> None:
-    usage = USAGE if "parameters" not in route else {
-        "input_tokens": 1000, "output_tokens": 100, "total_tokens": 1100,
-        "input_tokens_details": {"cached_tokens": 400}, "output_tokens_details": {"reasoning_tokens": 0},
-    }  # fmt: skip
-    reply = calling(call_to(serve(Answer("x", usage=usage)), name="openai/gpt-4o-mini", **route))
-    assert reply.cost_usd == pytest.approx((600 * 0.15 + 400 * 0.075 + 100 * 0.6) / 1e6)
+    own = {"name": "openai/gpt-4o-mini"} if of_table else {"prices": OWN}
+    reply = calling(call_to(serve(Answer("x", usage=usage)), **ROUTES[route] | own))
+    prompt, cached, answer = (0.15, 0.075, 0.6) if of_table else (2.0, 0.5, 8.0)
+    assert reply.cost_usd == pytest.approx((600 * prompt + 400 * cached + 100 * answer) / 1e6)
+    assert of_table or reply.prices == OWN
 
 
 def test_what_litellm_says_that_a_call_of_its_table_cost_counts_since_it_knows_tiers_and_fees(
@@ -105,3 +97,39 @@ def test_what_litellm_says_that_a_call_of_its_table_cost_counts_since_it_knows_t
     monkeypatch.setattr("tasks.llm.calls.sending.cost_usd", lambda *_: 1.0)
     reply = calling(call_to(serve(Answer("x", usage=USAGE)), name="openai/gpt-4o-mini"))
     assert reply.cost_usd == pytest.approx((600 * 0.15 + 400 * 0.075 + 100 * 0.6) / 1e6)
+
+
+MIXED = "Figures: 1.234 \u20ac, \u6771\u4eac\u306e\u5831\u544a, na\u00efve words. " * 20
+
+
+def test_tokens_of_an_openai_model_are_those_of_its_own_tokenizer() -> None:
+    counted = count_tokens(Target("openai/gpt-4o"), MIXED)
+    assert counted == len(tiktoken.get_encoding("o200k_base").encode(MIXED))
+    assert counted != len(tiktoken.get_encoding("cl100k_base").encode(MIXED))
+
+
+def test_counting_for_a_llama_asks_no_network() -> None:
+    counted = count_tokens(Target("groq/llama-3.1-8b-instant"), MIXED)
+    assert counted == len(tiktoken.get_encoding("cl100k_base").encode(MIXED))
+
+
+def test_the_reply_has_its_room() -> None:
+    def room(name: str, context: int | None = None, **parameters: int) -> int | None:
+        return most_prompt_tokens_of(Target(name, parameters=parameters), context, None)
+
+    assert room("hosted_vllm/nobody-knows-this") is None
+    assert room("hosted_vllm/nobody-knows-this", 8_000) == 6_000
+    assert room("hosted_vllm/nobody-knows-this", 8_000, max_tokens=500) == 7_500
+    assert room("hosted_vllm/nobody-knows-this", 8_000, max_tokens=8_000) == 4_000
+    assert room("openai/gpt-4o") == 128_000 - 16_384
+    assert room("openai/gpt-4o", 10_000) == 7_500
+    assert room("embedded/smollm2-135m-instruct") == 6_144
+
+
+@pytest.mark.slow
+def test_tokens_of_the_embedded_model_are_those_that_its_server_reports(calling: Calling) -> None:
+    target = Target("embedded/smollm2-135m-instruct", parameters={"max_tokens": 1}, timeout_s=60.0)
+    reply = calling(Call(target, [{"role": "user", "content": MIXED[:100]}], "a-cell"))
+    assert reply.prompt_tokens is not None
+    around = reply.prompt_tokens - count_tokens(target, MIXED[:100])
+    assert 0 < around <= 64

@@ -11,8 +11,7 @@ import pytest
 from tasks.config.job import Job
 from tasks.rules.errors import UsageError
 from tasks.run.coverage import coverage
-from tests.faults.answers import Answer, is_judging, well_behaved
-from tests.faults.content import Request
+from tests.faults.answers import Answer, Request, is_judging, well_behaved
 from tests.faults.server import FaultServer
 from tests.kit import good_row, job_on, write_jsonl
 from tests.tasks.dataset.rows import hub_criterion

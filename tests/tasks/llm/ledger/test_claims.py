@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,14 +17,12 @@ from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import AdmissionRequest, Limiter, Outcome
 from tasks.llm.replies import Reply
 from tasks.llm.request import Call
-from tests.faults.answers import Behaviour
-from tests.faults.server import Answer, FaultServer
-from tests.tasks.llm.conftest import Calling, call_to, failed, then
+from tests.faults.server import Answer
+from tests.tasks.llm.conftest import Calling, Serve, call_to, failed, then
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
 ROOT = Path(__file__).parents[4]
-Serve = Callable[[Behaviour | Answer], FaultServer]
 HOLDER = """
 import sys
 from pathlib import Path

@@ -5,25 +5,28 @@ import contextlib
 import fcntl
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
 import pytest
 
 from tasks.llm.calls.gateway import Gateway
-from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.replies import Reply
+from tasks.llm.ledger.entries import Entry
+from tasks.llm.ledger.files import ledger_path, writer_of
+from tasks.llm.ledger.ledger import Ledger, spend_in
+from tasks.llm.ledger.pruning import prune
+from tasks.llm.replies import OK, Reply
 from tasks.llm.request import Prices
+from tasks.rules.errors import PipelineError
 from tasks.run.run_context import LEDGER, open_run_context
-from tests.faults.answers import Behaviour
 from tests.faults.server import Answer, FaultServer
 from tests.kit import job_on
-from tests.tasks.llm.conftest import Calling, call_to, failed, then
+from tests.tasks.llm.conftest import Calling, Serve, call_to, failed, then
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
-Serve = Callable[[Behaviour | Answer], FaultServer]
 DEAR = Prices(1_000_000.0, None, 1_000_000.0, "a list")
 """A dollar a token."""
 
@@ -43,6 +46,18 @@ def spend(calling: Calling, reply: Reply) -> None:
         ledger.mark_used(list(reply.paid))
 
     calling.inside(work)
+
+
+def filled(calling: Calling, server: FaultServer, number: int = 120) -> Path:
+    """A ledger with many calls, closed, all of it in one file."""
+    calling.concurrency = 16
+    calling.together(*(call_to(server, f"question {n} " + "word " * 100) for n in range(number)))
+    path = calling.folder / "calls.sqlite"
+    connection = sqlite3.connect(path)
+    connection.execute("pragma wal_checkpoint(truncate)")
+    connection.close()
+    assert path.stat().st_size > 40_000
+    return path
 
 
 def test_a_reply_is_on_disk_when_it_is_returned(calling: Calling, serve: Serve) -> None:
@@ -235,3 +250,138 @@ def test_a_run_that_is_cancelled_while_its_ledger_is_opened_leaves_it_to_others(
     asyncio.run(run())
     with (tmp_path / LEDGER / "calls.lock").open("a+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+LOGPROBS = (("{", -0.01), ("true", -0.5), ("}", 0.0))
+
+
+def entry(key: str, logprobs: tuple[tuple[str, float], ...] | None, finished_at_s: float = 1.0) -> Entry:
+    reply = Reply(OK, "{true}", logprobs=logprobs)
+    return Entry(key, 1, f"cell of {key}", "a-run", "m", "", "{}", reply, True, finished_at_s)
+
+
+def recorded(folder: Path, *entries: Entry) -> None:
+    ledger = Ledger(folder)
+
+    async def record() -> None:
+        for each in entries:
+            await ledger.record(each)
+
+    asyncio.run(record())
+    ledger.close()
+
+
+def kept(folder: Path, key: str) -> Reply | None:
+    ledger = Ledger(folder)
+    found = ledger.history(key).answer_for(f"cell of {key}")
+    ledger.close()
+    return found
+
+
+def test_a_reply_comes_back_with_its_log_probabilities_or_without(tmp_path: Path) -> None:
+    recorded(tmp_path, entry("a", LOGPROBS), entry("b", None))
+    with_them, without = kept(tmp_path, "a"), kept(tmp_path, "b")
+    assert with_them is not None
+    assert without is not None
+    assert (LOGPROBS, None) == (with_them.logprobs, without.logprobs)
+
+
+def test_they_are_deleted_with_their_reply(tmp_path: Path) -> None:
+    recorded(tmp_path, entry("a", LOGPROBS, 1.0), entry("b", LOGPROBS, 9.0))
+    assert 1 == prune(tmp_path, 5.0, lambda cells: dict.fromkeys(cells, True)).entries
+    with contextlib.closing(writer_of(ledger_path(tmp_path))) as connection:
+        assert [("b",)] == connection.execute("select call_key from logprobs").fetchall()
+
+
+def test_damaged_ones_are_unknown_and_the_reply_stands(tmp_path: Path) -> None:
+    recorded(tmp_path, entry("a", LOGPROBS))
+    with contextlib.closing(writer_of(ledger_path(tmp_path))) as connection:
+        connection.execute("update logprobs set tokens = '[[1'")
+    found = kept(tmp_path, "a")
+    assert found is not None
+    assert ("{true}", None) == (found.text, found.logprobs)
+
+
+USED = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5, "prompt_tokens_details": {"cached_tokens": 1}}
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(folder / "calls.sqlite", isolation_level=None)) as connection:
+        yield connection
+
+
+def total(folder: Path, name: str) -> Any:
+    return sum(row[name] for row in spend_in(folder))
+
+
+def test_every_attempt_counts_with_what_is_known_of_it(calling: Calling, serve: Serve) -> None:
+    server = serve(then(failed(503), Answer("", usage=USED), Answer("x", usage=USED)))
+    calling.attempts = 5
+    calling(call_to(server, prices=DEAR))
+    (row,) = spend_in(calling.folder)
+    assert len(row.pop("day")) == 10
+    assert row == {
+        "run_id": "a-run", "purpose": "unknown", "called_model": "hosted_vllm/candidate", "calls": 3,
+        "failed_calls": 2, "unpriced_calls": 0, "prompt_tokens": 6, "cached_tokens": 2, "completion_tokens": 4,
+        "cost_usd": 10.0,
+    }  # fmt: skip
+
+
+def test_a_call_that_nobody_knows_the_cost_of_is_counted_as_such(calling: Calling, serve: Serve) -> None:
+    calling.attempts = 1
+    calling(call_to(serve(Answer("late", delay_s=2.0)), timeout_s=0.2, prices=DEAR))  # the provider may charge it
+    calling(call_to(serve(failed(429)), prices=DEAR))  # it was turned away
+    calling(call_to(serve(Answer("x", usage=None)), "no report", prices=DEAR))
+    calling(call_to(serve(Answer("x", usage=USED)), "no price"))
+    calling(call_to(serve(Answer("x", usage=USED)), "known", prices=DEAR))
+    (row,) = spend_in(calling.folder)
+    assert (row["calls"], row["failed_calls"], row["unpriced_calls"], row["cost_usd"]) == (5, 2, 3, 5.0)
+
+
+def test_what_two_processes_spend_is_summed_by_run_and_model(calling: Calling, serve: Serve) -> None:
+    server = serve(Answer("x", usage=USED))
+    other = Ledger(calling.folder)
+    calling.together(*(call_to(server, f"q{n}", prices=DEAR) for n in range(3)))
+    other.close()
+    calling.together(*(call_to(server, f"r{n}", prices=DEAR) for n in range(4)))
+    calling(call_to(server, name="hosted_vllm/other"))
+    rows = [(row["called_model"], row["calls"], row["cost_usd"]) for row in spend_in(calling.folder)]
+    assert rows == [("hosted_vllm/candidate", 7, 35.0), ("hosted_vllm/other", 1, 0.0)]
+    assert not [path for path in calling.folder.iterdir() if path.name.endswith(("-wal", "-shm"))]
+
+
+@pytest.mark.parametrize(("version", "why"), [(7, "newer than this program"), (2, "older than this program")])
+def test_a_file_of_another_version_is_refused_with_one_line_and_left_alone(
+    calling: Calling, serve: Serve, version: int, why: str
+) -> None:
+    server = serve(Answer("x"))
+    calling(call_to(server))
+    with opened(calling.folder) as connection:
+        connection.execute(f"pragma user_version = {version}")
+        connection.execute("drop table logprobs")  # with the tables of today an older number is damage
+    with pytest.raises(PipelineError, match=rf"calls\.sqlite: is of version {version}, {why}") as told:
+        calling(call_to(server))
+    assert len(str(told.value).splitlines()) == 1
+    with opened(calling.folder) as connection:
+        assert connection.execute("pragma user_version").fetchone() == (version,)
+        assert connection.execute("select count(*) from calls").fetchone() == (1,)
+    assert not list(calling.folder.glob("damaged-*"))
+
+
+def test_spend_of_a_file_that_another_program_has_locked_is_one_line_that_says_so(
+    calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calling(call_to(serve(Answer("x"))))
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *given, **named: connect(*given, **named | {"timeout": 0.05}))
+    with closing(connect(calling.folder / "calls.sqlite", isolation_level=None)) as holder:
+        holder.execute("pragma locking_mode = exclusive")
+        holder.execute("begin exclusive")
+        with pytest.raises(PipelineError, match="another program is using it; try again later") as told:
+            spend_in(calling.folder)
+    assert len(str(told.value).splitlines()) == 1
+
+
+def test_where_there_is_no_ledger_nothing_was_spent(tmp_path: Path) -> None:
+    assert spend_in(tmp_path / "ledger") == []

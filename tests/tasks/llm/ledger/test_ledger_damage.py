@@ -1,13 +1,17 @@
 """Damage to a ledger file: what SQLite still reads is recovered, nothing wrong is used, what is gone is paid again.
 
-SQLite's own map of the undamaged file (`dbstat`) tells what that is: the rows none of whose pages was hit.
+SQLite's own map of the undamaged file (`dbstat`) tells what that is: the rows none of whose pages was hit. Kills, a
+full disk, and other hands on the file, too.
 """
 
 import asyncio
+import os
 import random
 import shutil
+import signal
 import sqlite3
-from collections.abc import Callable
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -21,16 +25,21 @@ from tasks.llm.ledger.ledger import Ledger, spend_in
 from tasks.llm.replies import Reply
 from tasks.llm.request import Prices
 from tasks.rules.errors import PipelineError
-from tests.faults.answers import Behaviour
-from tests.faults.server import Answer, FaultServer
-from tests.tasks.llm.conftest import Calling, call_to
-from tests.tasks.llm.ledger.test_ledger_faults import filled
+from tests.faults.server import Answer
+from tests.tasks.llm.conftest import Calling, Serve, call_to
+from tests.tasks.llm.ledger.test_ledger import filled, opened, spend, stored
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
-Serve = Callable[[Behaviour | Answer], FaultServer]
 PAGE = 4096
 N_CALLS = 400
+
+
+def destroy(path: Path, first: int) -> None:
+    """Make a page's worth of a file meaningless."""
+    with path.open("r+b") as file:
+        file.seek(first)
+        file.write(b"\xa5" * PAGE)
 
 
 def entry(number: int) -> Entry:
@@ -312,9 +321,7 @@ def test_damage_that_comes_while_a_run_goes_on_is_one_line_and_the_next_run_repa
         (root,) = connection.execute(
             "select rootpage from sqlite_master where name = 'sqlite_autoindex_calls_1'"
         ).fetchone()
-    with path.open("r+b") as file:
-        file.seek((root - 1) * PAGE)
-        file.write(b"\xa5" * PAGE)
+    destroy(path, (root - 1) * PAGE)
     ledger = Ledger(tmp_path)
     with pytest.raises(PipelineError, match=r"is damaged .* run again: it is repaired") as told:
         ledger.history(f"{7:064x}")
@@ -349,3 +356,157 @@ def test_what_is_written_in_one_transaction_is_there_as_a_whole_or_not_at_all(tm
     asyncio.run(work())
     with closing(sqlite3.connect(tmp_path / "calls.sqlite")) as connection:
         assert connection.execute("select count(*) from submissions").fetchone() == (0,)
+
+
+def test_a_damaged_file_keeps_what_was_spent_though_calls_are_lost(calling: Calling, serve: Serve) -> None:
+    path = filled(calling, serve(Answer("word " * 100)))
+    before = spend_in(calling.folder)
+    destroy(path, path.stat().st_size // 2 // PAGE * PAGE)
+    Ledger(calling.folder).close()
+    assert len(list(calling.folder.glob("damaged-*.sqlite"))) == 1
+    assert spend_in(calling.folder) == before
+    with opened(calling.folder) as connection:
+        (kept,) = connection.execute("select count(*) from calls").fetchone()
+    assert kept < before[0]["calls"] == 120
+
+
+def test_sums_that_are_lost_with_the_damage_are_those_of_the_saved_calls(calling: Calling, serve: Serve) -> None:
+    filled(calling, serve(Answer("word " * 100)))
+    with opened(calling.folder) as connection:
+        (page,) = connection.execute("select rootpage from sqlite_master where name = 'spend'").fetchone()
+    destroy(calling.folder / "calls.sqlite", (page - 1) * PAGE)
+    Ledger(calling.folder).close()
+    assert len(list(calling.folder.glob("damaged-*.sqlite"))) == 1
+    assert [(row["calls"], row["purpose"]) for row in spend_in(calling.folder)] == [(120, "unknown")]
+
+
+ROOT = Path(__file__).parents[4]
+RUN = """
+import asyncio, resource, sys
+from pathlib import Path
+from tasks.llm.ledger.entries import Entry
+from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.replies import Reply
+from tasks.rules.errors import PipelineError
+
+async def main(folder, most_bytes):
+    ledger = Ledger(Path(folder))
+    if most_bytes:
+        import signal
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
+    number = 0
+    while True:
+        entry = Entry(f"key-{number}", 1, f"cell-{number}", "a-run", "m", "", "{}", Reply("ok", "x" * 2000), True)
+        try:
+            await ledger.record(entry)
+        except PipelineError as error:
+            print(f"{type(error).__name__}: {error}", file=sys.stderr)
+            raise SystemExit(error.exit_code)
+        print(number, flush=True)
+        number += 1
+
+asyncio.run(main(sys.argv[1], int(sys.argv[2])))
+"""
+
+
+def run(folder: Path, most_bytes: int = 0) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-c", RUN, str(folder), str(most_bytes)], cwd=ROOT, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_loses_nothing_that_it_was_told_is_stored(tmp_path: Path) -> None:
+    process = run(tmp_path)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if int(line) >= 150:
+            os.kill(process.pid, signal.SIGKILL)
+            break
+    acknowledged = int(line) + 1 + len(process.stdout.read().split())
+    assert process.wait() == -signal.SIGKILL
+    kept = {key for (key,) in stored(tmp_path, "call_key")}
+    assert kept >= {f"key-{number}" for number in range(acknowledged)}
+    assert sum(row["calls"] for row in spend_in(tmp_path)) == len(kept)
+    process.communicate()
+
+
+@pytest.mark.slow
+def test_a_full_disk_is_one_line_that_names_the_file_and_what_was_stored_stays(tmp_path: Path) -> None:
+    process = run(tmp_path, most_bytes=1_000_000)
+    said, complaint = process.communicate(timeout=60)
+    assert process.returncode == 1
+    lines = complaint.strip().splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("PipelineError: ")
+    assert str(tmp_path / "calls.sqlite") in lines[0]
+    acknowledged = said.split()
+    assert len(acknowledged) > 20
+    assert {key for (key,) in stored(tmp_path, "call_key")} == {f"key-{number}" for number in acknowledged}
+
+
+def test_a_closed_ledger_is_whole_in_its_one_file(calling: Calling, serve: Serve) -> None:
+    calling(call_to(serve(Answer("x"))))
+    assert [path.name for path in calling.folder.iterdir() if path.suffix != ".lock"] == ["calls.sqlite"]
+
+
+def test_failures_that_have_a_row_are_no_answer_after_damage_either(calling: Calling, serve: Serve) -> None:
+    server = serve(
+        lambda r, _n: Answer("w " * 200) if "word" in r["messages"][0]["content"] else Answer(None, refusal="x")
+    )
+    call = call_to(server, "a refused one")
+    spend(calling, calling(call))
+    path = filled(calling, server)
+    destroy(path, path.stat().st_size - PAGE)
+    server.behaviour = lambda _request, _number: Answer("now")
+    assert (calling(call).text, len(list(calling.folder.glob("damaged-*.sqlite")))) == ("now", 1)
+
+
+def test_a_file_that_somebody_else_has_locked_is_not_taken_for_damaged(
+    calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = filled(calling, serve(Answer("word " * 100)))
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *given, **named: connect(*given, **named | {"timeout": 0.2}))
+    holder = connect(path, isolation_level=None)
+    holder.execute("pragma locking_mode = exclusive")
+    holder.execute("begin exclusive")
+    try:
+        with pytest.raises(PipelineError, match="lock"):
+            calling(call_to("http://127.0.0.1:9/v1"))
+    finally:
+        holder.close()
+    assert not list(calling.folder.glob("damaged-*"))
+
+
+@pytest.mark.parametrize("place", ["a file", "below a file"])
+def test_a_folder_that_cannot_be_written_is_one_line(place: str, tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("x")
+    folder = tmp_path / "taken" / "below" if place == "below a file" else tmp_path / "taken"
+    with pytest.raises(PipelineError, match="cannot be written") as caught:
+        Ledger(folder)
+    assert str(folder) in str(caught.value)
+
+
+def test_a_ledger_that_another_machine_writes_now_is_left_as_it_is(tmp_path: Path) -> None:
+    lost: list[str] = []
+    replies = [Entry(f"key-{number}", 1, "c", "r", "m", "", "{}", Reply("ok", "x"), True) for number in range(2)]
+
+    async def write() -> dict[str, bytes]:
+        ledger = Ledger(tmp_path, lambda: next(iter(lost), None))
+        await ledger.record(replies[0])
+        before = files()
+        lost.append("node7 took over")
+        with pytest.raises(PipelineError, match="node7 took over"):
+            ledger.refuse_if_broken()
+        with pytest.raises(PipelineError, match="node7 took over"):
+            await ledger.record(replies[1])
+        ledger.close()
+        return before
+
+    def files() -> dict[str, bytes]:
+        return {name: (tmp_path / name).read_bytes() for name in ("calls.sqlite", "calls.sqlite-wal")}
+
+    assert asyncio.run(write()) == files()

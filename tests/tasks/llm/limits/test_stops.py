@@ -3,7 +3,6 @@
 import asyncio
 import socket
 import time
-from collections.abc import Callable
 
 import pytest
 
@@ -13,11 +12,9 @@ from tasks.llm.endpoint_health import EndpointHealth
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import ModelStopped
 from tasks.llm.replies import Failure, Kind, Reply
-from tests.faults.answers import Behaviour
 from tests.faults.server import Answer, FaultServer
-from tests.tasks.llm.conftest import Calling, call_to, failed
+from tests.tasks.llm.conftest import Calling, Serve, call_to, failed
 
-Serve = Callable[[Behaviour | Answer], FaultServer]
 FATAL = {
     "wrong key": failed(401, "Incorrect API key provided", "invalid_api_key"),
     "forbidden": failed(403, "You have no access"),

@@ -16,12 +16,9 @@ from signal import SIGCONT, SIGSTOP
 import pytest
 import yaml
 
-from tests.faults.answers import decision, is_judging, well_behaved
-from tests.faults.content import digest_of, prompt_of
-from tests.faults.kills.outcome import tables
-from tests.faults.kills.starting import PRBENCH, configured
-from tests.faults.nodes.network import why_no_network
-from tests.faults.nodes.ray_nodes import RayCluster, RayNode, ray_cluster
+from tests.faults.answers import decision, digest_of, is_judging, prompt_of, well_behaved
+from tests.faults.kills.starting import PRBENCH, configured, tables
+from tests.faults.nodes import RayCluster, RayNode, ray_cluster, why_no_network
 from tests.faults.server import Answer, Entry, FaultServer, Request
 
 CALLS_A_MODEL, N_MODELS = 106, int(os.environ.get("PRBENCH_TEST_NODES_MODELS", "10"))

@@ -1,14 +1,16 @@
-"""Outcomes of calls that a sender of Ray makes: the tests of those made here, once more."""
+"""Calls that a sender of Ray makes and the replies that it reads: the tests of those made here, once more."""
 # ruff: noqa: F403 - each test of these modules is one of this module too
 
 import pytest
 
 from tests.tasks.llm.limits.test_stops import *
-from tests.tasks.llm.test_fallback import *
-from tests.tasks.llm.test_retries import *
-from tests.tasks.llm.test_states import *
+from tests.tasks.llm.test_outcomes import *
+from tests.tasks.llm.transport.test_odd_figures import *
+from tests.tasks.llm.transport.test_parameters import *
+from tests.tasks.llm.transport.test_replies import *
+from tests.tasks.llm.transport.test_transport import *
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 # They look into the process that makes the calls, which is another one here.
 del test_litellm_puts_nothing_together_for_loggers_that_nobody_has  # noqa: F821
 # A sender has the keys of its node, which was started before the test.

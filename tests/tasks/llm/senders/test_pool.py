@@ -158,7 +158,7 @@ def test_where_no_sender_survives_its_start_the_run_ends_with_one_line_that_name
 @pytest.mark.slow
 @needs_ray
 def test_a_node_that_runs_other_versions_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pools, "versions", lambda: {**versions(), "litellm": "0.1"})
+    monkeypatch.setattr("tasks.llm.senders.process.versions", lambda: {**versions(), "litellm": "0.1"})
 
     async def work(gateway: Gateway, _: SenderPool) -> Reply:
         return await gateway.complete(call_to("http://127.0.0.1:9/v1"))

@@ -1,7 +1,6 @@
 """Figures and reasons that are none: the answer is kept, they are not known, and nothing is asked twice."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,20 +10,13 @@ from tasks.llm.calls.batches import Batching
 from tasks.llm.calls.gateway import Gateway
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply
-from tests.faults.answers import Behaviour
 from tests.faults.anything import AnyServer, Plain
-from tests.faults.server import Answer, FaultServer
-from tests.tasks.llm.conftest import Calling, call_to, failed
+from tests.faults.server import Answer
+from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, failed
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("hurried")]
 
-Serve = Callable[[Behaviour | Answer], FaultServer]
-ROUTES: dict[str, dict[str, Any]] = {
-    "vllm": {},
-    "openai": {"name": "openai/candidate"},
-    "streamed": {"is_streamed": True},
-    "openai-streamed": {"name": "openai/candidate", "is_streamed": True},
-}
+CHAT = [route for route in ROUTES if route != "responses"]
 GOOD = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
 USAGES: dict[str, Any] = {
     "a text": "many",
@@ -36,17 +28,16 @@ USAGES: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("route", [*ROUTES, "responses"])
+@pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("usage", USAGES)
 def test_an_odd_usage_is_unknown_and_the_answer_stays(usage: str, route: str, calling: Calling, serve: Serve) -> None:
     server = serve(Answer("A debt.", usage=USAGES[usage]))
-    target = ROUTES.get(route, {"name": "openai/candidate", "parameters": {"api": "responses"}})
-    reply = calling(call_to(server, **target))
+    reply = calling(call_to(server, **ROUTES[route]))
     assert (reply.status, reply.text, len(server.book)) == ("ok", "A debt.", 1)
     assert (reply.prompt_tokens, reply.completion_tokens, reply.cost_usd) == (None, None, None)
 
 
-@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("route", CHAT)
 def test_a_detail_of_the_usage_that_is_none_spoils_no_other(route: str, calling: Calling, serve: Serve) -> None:
     details = {
         "prompt_tokens_details": {"cached_tokens": "most"},
@@ -58,7 +49,7 @@ def test_a_detail_of_the_usage_that_is_none_spoils_no_other(route: str, calling:
     assert reply.cached_tokens is None
 
 
-@pytest.mark.parametrize("route", ["vllm", "openai"])
+@pytest.mark.parametrize("route", CHAT[:2])
 @pytest.mark.parametrize(
     ("reason", "stored"), [(None, None), ("eos_token", "eos_token"), ("weird", "weird"), (5, None), ({}, None)]
 )
@@ -70,7 +61,7 @@ def test_a_reason_for_the_end_is_stored_as_it_came(
     assert (reply.status, reply.text, reply.finish_reason, len(server.book)) == ("ok", "A debt.", stored, 1)
 
 
-@pytest.mark.parametrize("route", ["streamed", "openai-streamed"])
+@pytest.mark.parametrize("route", CHAT[2:])
 def test_a_stream_s_reason_for_its_end_is_stored_as_it_came(route: str, calling: Calling, serve: Serve) -> None:
     assert calling(call_to(serve(Answer("A debt.", finish_reason="weird")), **ROUTES[route])).finish_reason == "weird"
 
@@ -81,22 +72,18 @@ def test_a_reason_that_a_stream_does_not_give_is_not_made_up(calling: Calling, s
     assert (reply.status, reply.text, reply.finish_reason) == ("ok", "A debt.", None)
 
 
-@pytest.mark.parametrize("route", ["streamed", "openai-streamed"])
-def test_a_stream_that_ends_without_saying_so_is_not_whole(route: str, calling: Calling) -> None:
+@pytest.mark.parametrize("route", CHAT[2:])
+def test_a_stream_that_ends_without_saying_so_is_not_whole(route: str, calling: Calling, serve: Serve) -> None:
     delta = {"choices": [{"index": 0, "delta": {"content": "A de"}, "finish_reason": None}]}
-    event = (
-        b"data: "
-        + json.dumps({"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m", **delta}).encode()
-    )
-    with AnyServer(Plain(headers={"Content-Type": "text/event-stream"}, body=lambda: [event + b"\n\n"])) as server:
-        reply = calling(call_to(f"{server.address}/v1", **ROUTES[route]))
+    event = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m", **delta}
+    answer = Answer(raw=f"data: {json.dumps(event)}\n\n".encode(), headers={"Content-Type": "text/event-stream"})
+    reply = calling(call_to(serve(answer), **ROUTES[route]))
     assert (reply.status, reply.text) == ("provider_error", None)
 
 
-@pytest.mark.parametrize("route", [*ROUTES, "responses"])
+@pytest.mark.parametrize("route", ROUTES)
 def test_the_usual_reasons_stay_what_they_are(route: str, calling: Calling, serve: Serve) -> None:
-    target = ROUTES.get(route, {"name": "openai/candidate", "parameters": {"api": "responses"}})
-    reply = calling(call_to(serve(Answer("A debt.")), **target))
+    reply = calling(call_to(serve(Answer("A debt.")), **ROUTES[route]))
     assert reply.finish_reason == ("completed" if route == "responses" else "stop")
 
 
@@ -119,7 +106,7 @@ def test_the_same_holds_for_the_results_of_a_batch(calling: Calling, serve: Serv
     assert (reply.status, reply.text, reply.finish_reason, reply.prompt_tokens) == ("ok", "A debt.", None, None)
 
 
-@pytest.mark.parametrize("route", [*ROUTES, "responses"])
+@pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize(
     "body",
     [
@@ -128,9 +115,8 @@ def test_the_same_holds_for_the_results_of_a_batch(calling: Calling, serve: Serv
     ],
 )  # fmt: skip
 def test_an_error_is_one_line_without_a_trace_of_code(body: bytes, route: str, calling: Calling) -> None:
-    target = ROUTES.get(route, {"name": "openai/candidate", "parameters": {"api": "responses"}})
     with AnyServer(Plain(headers={"Content-Type": "application/json"}, body=lambda: [body])) as server:
-        reply = calling(call_to(f"{server.address}/v1", **target))
+        reply = calling(call_to(f"{server.address}/v1", **ROUTES[route]))
     assert reply.error is not None
     assert not any(word in reply.error for word in ("Traceback", 'File "', "\n", "site-packages"))
 

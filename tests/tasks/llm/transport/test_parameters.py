@@ -12,9 +12,8 @@ from tasks.llm.request import Call, Target
 from tasks.rules.verdict import reply_format
 from tasks.run.judgings import judge_target, target_of
 from tests.faults.server import Answer, FaultServer
-from tests.tasks.llm.conftest import Calling, call_to
+from tests.tasks.llm.conftest import Calling, Serve, call_to
 
-Serve = Callable[[Answer], FaultServer]
 MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "What is a bond?"}]
 
 

@@ -1,26 +1,21 @@
-"""Every way a call can end, over a real socket: each is a state of its own with a cause, and none is an exception."""
+"""Every way a call can end, over a real socket: a state of its own with a cause; what is tried again, and how."""
 
+import email.utils
 import socket
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from tasks.llm.calls.gateway import Gateway, _backoff_s
+from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.replies import Reply, retry_after_s
 from tests.faults.server import Answer, FaultServer
-from tests.tasks.llm.conftest import Calling, call_to, failed
+from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, failed, then
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
-Serve = Callable[[Answer], FaultServer]
 
-ROUTES: dict[str, dict[str, Any]] = {
-    "vllm": {},
-    "openai": {"name": "openai/candidate"},
-    "streamed": {"is_streamed": True},
-    "openai-streamed": {"name": "openai/candidate", "is_streamed": True},
-    "responses": {"name": "openai/candidate", "parameters": {"api": "responses"}},
-}
 LONG = "a word and a word " * 100
 
 STATES: dict[str, tuple[Answer, str, int]] = {
@@ -69,7 +64,6 @@ MAIN = (
     "a code for a filter", "refusal", "cut at the limit", "cut by a filter", "no text", "no choices", "cut connection",
     "cut body", "half a body",
 )  # fmt: skip
-STREAMS = ("streamed", "openai-streamed")
 LOST = pytest.mark.xfail(strict=True, reason="LiteLLM drops the pieces of a stream that hold a refusal and no text")
 DROPPED = pytest.mark.xfail(strict=False, reason="LiteLLM drops the fingerprint of such a stream before version 1.110")
 
@@ -77,10 +71,7 @@ DROPPED = pytest.mark.xfail(strict=False, reason="LiteLLM drops the fingerprint 
 def every_state() -> list[Any]:
     """All on one route, the main ones on all."""
     return [
-        pytest.param(
-            state, route, id=f"{state}-{route}",
-            marks=[LOST] if state == "refusal" and route in STREAMS else [],
-        )
+        pytest.param(state, route, marks=[LOST] if state == "refusal" and "streamed" in route else [])
         for state in STATES for route in ROUTES
         if (route == "vllm" or state in MAIN) and (state, route) != ("no choices", "openai-streamed")
     ]  # fmt: skip
@@ -145,9 +136,8 @@ def test_the_fingerprint_of_what_served_is_kept(route: str, calling: Calling, se
 @pytest.mark.parametrize("route", ROUTES)
 def test_what_the_provider_did_not_report_is_not_known(route: str, calling: Calling, serve: Serve) -> None:
     reply = calling(call_to(serve(Answer("A debt.", usage=None)), **ROUTES[route]))
-    assert (reply.status, reply.prompt_tokens, reply.completion_tokens, reply.reasoning_tokens) == (
-        "ok", None, None, None,
-    )  # fmt: skip
+    assert reply.status == "ok"
+    assert (reply.prompt_tokens, reply.completion_tokens, reply.reasoning_tokens) == (None, None, None)
 
 
 @pytest.mark.parametrize("route", ROUTES)
@@ -173,3 +163,152 @@ def test_litellm_puts_nothing_together_for_loggers_that_nobody_has(
 
     assert reply.status == "ok"
     assert logged == []
+
+
+@pytest.mark.parametrize("attempts", [1, 3, 5])
+def test_a_call_is_made_as_often_as_allowed_and_no_more(attempts: int, calling: Calling, serve: Serve) -> None:
+    calling.attempts, server = attempts, serve(failed(503))
+    reply = calling(call_to(server))
+    assert (reply.status, reply.attempts, len(server.book)) == ("provider_error", attempts, attempts)
+
+
+def test_a_failure_that_passes_leaves_the_answer_of_the_next_attempt(calling: Calling, serve: Serve) -> None:
+    calling.attempts, server = 4, serve(then(failed(500), Answer(""), Answer("at last")))
+    reply = calling(call_to(server))
+    assert (reply.status, reply.text, reply.attempts, len(server.book)) == ("ok", "at last", 3, 3)
+
+
+def test_waits_between_attempts_double_and_are_spread() -> None:
+    for attempt, middle_s in ((1, 0.01), (2, 0.02), (3, 0.04), (20, 60.0)):
+        waits = [_backoff_s(attempt) for _ in range(200)]
+        assert all(0.5 * middle_s <= wait <= 1.5 * middle_s for wait in waits)
+        assert max(waits) - min(waits) > 0.5 * middle_s
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_the_seconds_that_a_server_asks_for_are_waited(route: str, calling: Calling, serve: Serve) -> None:
+    server = serve(then(failed(429, kind="rate_limit_error", retry_after="1"), Answer("now")))
+    reply = calling(call_to(server, **ROUTES[route]))
+    first, second = (entry.arrived_at_s for entry in server.entries)
+    assert (reply.status, reply.attempts) == ("ok", 2)
+    assert 1.0 <= second - first < 30.0
+
+
+def test_a_wait_in_milliseconds_and_one_until_a_date_are_kept(calling: Calling, serve: Serve) -> None:
+    def until_a_date(_request: dict[str, Any], number: int) -> Answer:
+        date = email.utils.formatdate(time.time() + 2, usegmt=True)
+        return Answer("now") if number else failed(503, retry_after=date)
+
+    for behaviour, least_s in ((then(failed(503, retry_after_ms="800"), Answer("now")), 0.8), (until_a_date, 0.95)):
+        server = serve(behaviour)
+        assert calling(call_to(server)).status == "ok"
+        first, second = (entry.arrived_at_s for entry in server.entries)
+        assert least_s <= second - first < 30.0
+
+
+@pytest.mark.parametrize(
+    ("headers", "wait_s"),
+    [
+        ({"retry-after": "7"}, 7.0), ({"retry-after": "0"}, 0.0), ({"retry-after": "-3"}, 0.0),
+        ({"retry-after": "1.5"}, 1.5), ({"retry-after-ms": "250", "retry-after": "9"}, 0.25), ({}, None),
+        ({"retry-after": "soon"}, None), ({"retry-after": ""}, None),
+        ({"retry-after": "Thu, 01 Jan 1970 00:16:50 GMT"}, 10.0),
+        ({"retry-after": "Thu, 01 Jan 1970 00:00:01 GMT"}, 0.0),
+        ({"retry-after-ms": "soon", "retry-after": "9"}, 9.0),
+    ],
+)  # fmt: skip
+def test_what_a_server_asks_for_is_read(headers: dict[str, str], wait_s: float | None) -> None:
+    assert retry_after_s(headers, now_s=1000.0) == wait_s
+
+
+def test_a_model_that_asks_for_hours_is_stopped(calling: Calling, serve: Serve) -> None:
+    calling.attempts, server = 3, serve(failed(429, "come back tomorrow", retry_after="7200"))
+    assert calling(call_to(server)).status == "provider_error"
+    assert len(server.book) == 1
+    assert "7200" in str(calling.stopped.popitem()[1])
+
+
+def test_attempts_end_soon_after_the_deadline(calling: Calling, serve: Serve) -> None:
+    calling.attempts, calling.deadline_s, server = 50, 1.0, serve(failed(503))
+    started_s = time.monotonic()
+    assert calling(call_to(server)).status == "provider_error"
+    assert time.monotonic() - started_s < 6
+    assert 2 <= len(server.book) <= 12
+
+
+def test_no_wait_is_begun_that_ends_after_the_deadline(calling: Calling, serve: Serve) -> None:
+    calling.attempts, calling.deadline_s, server = 2, 0.5, serve(failed(503, retry_after="20"))
+    started_s = time.monotonic()
+    assert calling(call_to(server)).status == "provider_error"
+    assert time.monotonic() - started_s < 10
+    assert len(server.book) == 1
+
+
+HIGH: dict[str, Any] = {"parameters": {"temperature": 1.0}, "fallback": {"temperature": 0.0}}
+
+
+def only_low(request: dict[str, Any], _number: int) -> Answer:
+    return Answer("low") if request["temperature"] == 0 else failed(500)
+
+
+def temperatures(server: FaultServer) -> list[float]:
+    return [request["temperature"] for request in server.book]
+
+
+def test_only_the_last_attempt_uses_the_fallback_and_its_reply_is_marked(calling: Calling, serve: Serve) -> None:
+    calling.attempts, server = 3, serve(only_low)
+    reply = calling(call_to(server, **HIGH))
+    assert temperatures(server) == [1, 1, 0]
+    assert (reply.status, reply.text, reply.degraded, reply.attempts) == ("ok", "low", True, 3)
+
+
+def test_a_fallback_that_fails_too_is_a_marked_failure(calling: Calling, serve: Serve) -> None:
+    server = serve(failed(500))
+    reply = calling(call_to(server, **HIGH))
+    assert (reply.status, reply.degraded, temperatures(server)) == ("provider_error", True, [1, 0])
+
+
+def test_the_next_run_finds_the_fallback_s_reply_for_its_cell_and_marks_it(calling: Calling, serve: Serve) -> None:
+    calling.attempts, server = 3, serve(only_low)
+    call = call_to(server, **HIGH)
+    first, again = calling(call), calling(call)
+    assert len(server.book) == 3
+    assert (again.text, again.degraded, again.cost_usd, again.attempts) == ("low", True, first.cost_usd, 3)
+
+
+def test_the_fallback_s_reply_is_no_answer_to_another_cell_in_full(calling: Calling, serve: Serve) -> None:
+    server = serve(only_low)
+    assert calling(call_to(server, cell="a", **HIGH)).degraded
+    server.behaviour = lambda _request, _number: Answer("high")
+    reply = calling(call_to(server, cell="b", **HIGH))
+    assert (reply.text, reply.degraded, temperatures(server)) == ("high", False, [1, 0, 1])
+
+
+def test_the_fallback_s_reply_answers_a_target_that_asks_for_just_that(calling: Calling, serve: Serve) -> None:
+    server = serve(only_low)
+    assert calling(call_to(server, cell="a", **HIGH)).degraded
+    reply = calling(call_to(server, cell="b", parameters={"temperature": 0.0}))
+    assert (reply.text, reply.degraded, len(server.book)) == ("low", False, 2)
+
+
+def test_two_cells_with_one_request_that_both_fall_back_are_both_marked(calling: Calling, serve: Serve) -> None:
+    server = serve(only_low)
+    replies = calling.together(*(call_to(server, cell=cell, **HIGH) for cell in "ab"))
+    assert [(reply.text, reply.degraded) for reply in replies if isinstance(reply, Reply)] == [("low", True)] * 2
+    assert temperatures(server).count(0) == 1
+
+
+def test_a_failed_row_that_is_tried_again_is_tried_in_full(calling: Calling, serve: Serve) -> None:
+    calling.attempts, server = 3, serve(failed(500))
+    call = call_to(server, **HIGH)
+
+    async def work(gateway: Gateway, ledger: Ledger) -> None:
+        reply = await gateway.complete(call)
+        ledger.mark_used(list(reply.paid))
+
+    calling.inside(work)
+    assert temperatures(server) == [1, 1, 0]
+    server.behaviour = lambda _request, _number: Answer("now")
+    reply = calling(call)
+    assert temperatures(server)[3:] == [1]
+    assert (reply.text, reply.degraded, reply.attempts) == ("now", False, 1)

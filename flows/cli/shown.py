@@ -1,0 +1,303 @@
+"""The commands that are short names of figures: which figures each shows, and which options are their parameters.
+
+A command is a declaration: `@shows` names the figures and the shared options, click's decorators the own options, and
+the docstring is the help. An own option goes to every figure that has a parameter of its name. The function says whose
+results are shown, and refuses what has no meaning.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from flows.cli.figures import show_parts
+from flows.cli.options import SHOWS, Context, command
+
+if TYPE_CHECKING:
+    from tasks.config.job import Job
+    from tasks.figures.scope import Scope
+
+_NUMBER: dict[str, Any] = {"show_default": True, "metavar": "N"}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a command shows: the job whose results are meant, and what differs from the options as they were typed.
+
+    Attributes:
+        job: whose benchmark, data-set revision, splits, models and judges are shown.
+        instead: figures that are shown instead of the usual ones, as `shows` takes them.
+        given: parameters of the figures beside the own options.
+        vintage: which sampling of each model; None: as typed, else the latest.
+        steps: views that are read in place of those of their names (`tasks.figures.scope.Scope`).
+        check: refuses what is not stored.
+        notes: are shown below the figures.
+    """
+
+    job: "Job"
+    instead: Mapping[str, str] | None = None
+    given: Mapping[str, Any] = field(default_factory=dict)
+    vintage: str | None = None
+    steps: Any = ({}, {})
+    check: "Callable[[Scope], None] | None" = None
+    notes: Callable[[Mapping[str, Any]], list[str]] | None = None
+
+
+def shows(
+    figures: Mapping[str, str], *options: str, nothing: str, texts: Mapping[str, str] | None = None
+) -> Callable[[Callable[..., Asked]], click.Command]:
+    """Make a function a command that shows figures.
+
+    Args:
+        figures: by their names in the JSON; of a single one, under the empty name, the JSON is its rows.
+        options: shared ones.
+        nothing: what is said where no figure has a row.
+        texts: of shared options with a special meaning here.
+    """
+
+    def decorate(function: Callable[..., Asked]) -> click.Command:
+        @command(*options, output=SHOWS, texts=texts)
+        @wraps(function)
+        def shown(context: Context, is_hard: bool = False, score: str | None = None, **own: Any) -> int:
+            asked = function(context, **own)
+            narrowed = {"is_hard": is_hard, "score": score, "steps": asked.steps}
+            return show_parts(
+                context, asked.job, asked.instead or figures, {**own, **asked.given}, nothing=nothing,
+                check=asked.check, vintage=context.arguments.vintage or asked.vintage, notes=asked.notes, **narrowed,
+            )  # fmt: skip
+
+        return shown
+
+    return decorate
+
+
+@shows(
+    {"": "length_correlations"}, "split", "model", "judge", "vintage-only", "hard", "score",
+    nothing="No model has a complete task in this selection yet.",
+)  # fmt: skip
+def lengths(context: Context) -> Asked:
+    """Show the correlation between response length and score.
+
+    It is Spearman's rank correlation, over the tasks of each model and over the models, with its interval (figure 7 of
+    the paper).
+
+    Examples:
+      prbench lengths
+      prbench lengths --hard --model gpt-5-high
+    """
+    return Asked(context.stored_job(), vintage="all")
+
+
+@shows({"": "criteria"}, "judge", "vintage-only", nothing="There is no such criterion.")
+@click.argument("which", metavar="KIND", type=click.Choice(["never-met", "always-met", "disagreed", "suspect"]))
+@click.option("-n", "n_criteria", type=click.IntRange(min=1), default=20, help="Number of criteria to show.", **_NUMBER)
+def criteria(context: Context, **_: Any) -> Asked:
+    """Find criteria worth a second look.
+
+    Criteria that are `never-met` are met by no complete response, and `always-met` by every one. Graders disagree most
+    on those that are `disagreed`. The points of `suspect` ones correlate negatively with the rest of their task, so
+    their weight or sign may be wrong. Reviews of these criteria (`prbench reviews`) are in the same table.
+
+    Examples:
+      prbench criteria suspect
+      prbench criteria never-met -n 50 --json
+      prbench criteria disagreed
+    """
+    return Asked(context.stored_job())
+
+
+@shows(
+    {"pairs": "judge_agreement", "sets": "judge_reliability", "leniency": "judge_leniency"},
+    "grader",
+    nothing="No criterion has been decided by two graders yet.",
+)
+@click.option("--by", "breakdown", type=click.Choice(["category", "severity", "field", "model", "length"]),
+              help="Break the agreement down.")  # fmt: skip
+@click.option("--people", multiple=True, metavar="GRADER",
+              help="Compare all other graders with this person; several people are pooled (repeatable).")  # fmt: skip
+def judges(context: Context, breakdown: str | None, graders: tuple[str, ...], people: tuple[str, ...]) -> Asked:
+    """Compare judges with each other and with people.
+
+    A grader is a judge, a person whose labels were imported, one repetition of a judge, or a majority of several.
+
+    With --people, every other grader is compared with the pooled decisions of these people, so a person with more
+    decisions counts more. The mean over the pairs is shown too, as in table 3 of the paper.
+
+    Examples:
+      prbench judges
+      prbench judges --judge expert-1 --by category
+      prbench judges --people expert-1 --people expert-2
+      prbench judges --json
+    """
+    from tasks.run.stored_data import refuse_unknown_graders
+
+    job = context.stored_job(checked=())
+    refuse_unknown_graders(job, judge=graders, people=people)
+    given = {"breakdown": breakdown or "all", "graders": list(graders), "people": list(people)}
+    by_label = {"pairs": "judge_agreement", "sets": "judge_reliability"} if breakdown else None
+    return Asked(job, {"": "people_agreement"} if people else by_label, given)
+
+
+@shows({
+    "agreement": "review_agreement", "reviewers": "reviewer_agreement", "checks": "review_checks",
+    "failures": "review_failures", "predictions": "review_predictions", "criteria": "review_objections",
+}, nothing="No criterion has been reviewed yet.")  # fmt: skip
+@click.option("-n", "n_criteria", type=click.IntRange(min=1), default=10,
+              help="Number of criteria with objections to show.", **_NUMBER)  # fmt: skip
+def reviews(context: Context, **_: Any) -> Asked:
+    """Show what reviewers say of the rubrics.
+
+    People's reviews come from `prbench import reviews`, models' from `prbench review`.
+
+    Agreement is the share of criteria that people agree with, estimated for all criteria that the samples were drawn
+    from. Reviewers shows how far reviewers of the same criteria agree with each other. Checks shows how many criteria
+    pass each check. Predictions shows whether graders, or people, disagree more on criteria that fail a check. Criteria
+    lists those with the most objections, with the reasons.
+
+    Examples:
+      prbench reviews
+      prbench reviews -n 50
+      prbench reviews --json
+    """
+    from tasks.benchmarks import load_benchmark
+
+    job = context.stored_job(checked=())
+    paper = load_benchmark(job.settings.benchmark).review_reference
+    said = [f"The benchmark's paper: {paper.value:.3f} ({paper.source})"] if paper else []
+    return Asked(job, notes=lambda _: said)
+
+
+@shows(
+    {"weaknesses": "weaknesses", "examples": "weakness_examples", "compared": "weakness_candidates"}, "judge",
+    nothing="No weakness is known.",
+)  # fmt: skip
+@click.argument("model", metavar="MODEL")
+@click.option("--than", metavar="MODEL", help="Compare with this model.  [default: the model's own other criteria]")
+@click.option("-n", "n_examples", type=click.IntRange(min=0), default=2,
+              help="Number of example criteria to show for each weakness.", **_NUMBER)  # fmt: skip
+def weaknesses(context: Context, model: str, than: str | None, **_: Any) -> Asked:
+    """Show the capabilities in which a model is weak.
+
+    `prbench capabilities` finds them on one half of the tasks and confirms them on the other; only confirmed ones are
+    shown, with the figures of the second half. The score is the share of the criteria of a capability that were handled
+    rightly, weighted by their points (a criterion with negative points is handled rightly if it is not met).
+
+    Examples:
+      prbench weaknesses gpt-5-high
+      prbench weaknesses gpt-5-high --than claude-opus
+      prbench weaknesses gpt-5-high --judge o4-mini --json
+    """
+    from tasks.rules.errors import UsageError
+    from warehouse import Warehouse
+
+    job = context.stored_job(checked=("judge",))
+    of_data = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
+    with Warehouse(job.warehouse).reader() as reader:
+        known = [row["model"] for row in reader.select("capability_scores", "distinct model", **of_data)]
+        found_by = reader.select("weaknesses", "distinct judge", benchmark=job.settings.benchmark, model=model)
+    if not known:
+        raise UsageError("no scores in capabilities are stored yet; `prbench capabilities` makes them")
+    if model == than:
+        raise UsageError(f"--than {than}: name another model than {model} itself")
+    if unknown := [each for each in (model, than) if each and each not in known]:
+        raise UsageError(f"{unknown[0]}: no such model; with scores in capabilities: {', '.join(known)}")
+    # People who label count here too.
+    judges = job.named_judges or tuple(row["judge"] for row in found_by)
+    return Asked(job.model_copy(update={"named_judges": judges}))
+
+
+@shows({
+    "differences": "conditions", "categories": "condition_categories", "changes": "condition_changes",
+    "criteria": "condition_criteria", "responses": "condition_responses",
+}, "split", "model", "judge", "vintage", "hard", "score",
+nothing="No two conditions of a model have been judged in this selection yet.", texts={
+    "score": "Score to use.  [default: the benchmark's primary score, and by category its score for single categories]",
+    "model": "Only this model: the name that its conditions share, or a label (repeatable).",
+    "vintage": "Only this vintage, or `all`.  [default: the latest of each model]",
+})  # fmt: skip
+@click.option("--flips", "n_criteria", type=click.IntRange(min=0), default=3,
+              help="Number of criteria to show that gain most points, and that lose most, for each comparison.",
+              **_NUMBER)  # fmt: skip
+def conditions(context: Context, **_: Any) -> Asked:
+    """Compare a model with and without tools or effort.
+
+    `conditions` in the configuration says which labels are one model, and which of them is the baseline. Each other
+    condition is compared with it on the tasks that are complete on both sides: the difference of the scores with its
+    interval and a paired test, over the whole rubric and by category. Length, cost and the criteria that changed are
+    shown too.
+
+    Examples:
+      prbench conditions
+      prbench conditions --model gpt-5 --flips 10
+      prbench conditions --split finance_hard --json
+    """
+    from tasks.compare.conditions import current_steps, definitions_of, labels_of, not_compared
+    from warehouse import Warehouse
+
+    job = context.stored_job(checked=("split", "judge", "vintage"))
+    with Warehouse(job.warehouse).reader() as reader:
+        definitions = definitions_of(reader, job)
+        steps = current_steps(reader, job.settings.benchmark, definitions)
+    named = labels_of(definitions, job.named_models or ())
+    return Asked(
+        job.model_copy(update={"named_models": named or None}), steps=steps,
+        notes=lambda found: not_compared(definitions, job.named_models or (), found["differences"]),
+    )  # fmt: skip
+
+
+@shows(
+    {"comparisons": "diff", "categories": "diff_categories", "tasks": "diff_tasks", "flips": "diff_flips"},
+    "split", "model", "judge", "vintage", "hard", "score", nothing="There is nothing to compare.",
+    texts={"vintage": "Only this vintage, unless vintages are compared."},
+)  # fmt: skip
+@click.argument("names", nargs=-1, metavar="A B [C]...")
+@click.option("--of", type=click.Choice(["model", "judge", "template", "run", "vintage", "revision"]),
+              help="Kind of the names.  [default: the kind for which all names exist]")  # fmt: skip
+@click.option("--flips", "n_flips", type=click.IntRange(min=0), default=10, help="Number of flipped criteria to show.",
+              **_NUMBER)  # fmt: skip
+@click.option("--debiased", "is_debiased", is_flag=True, help="Show the difference of models beside what people's "
+              "labels on a part of the verdicts make of it.")  # fmt: skip
+def diff(context: Context, names: tuple[str, ...], of: str | None, is_debiased: bool, **_: Any) -> Asked:
+    """Compare models, judges, templates, runs, vintages, revisions.
+
+    A is compared with each of the others, on the tasks that are complete on both sides. A difference is the second
+    mean minus the first mean. It comes with its interval, a paired test, and the criteria whose verdict flipped.
+
+    Examples:
+      prbench diff gpt-5-high gpt-5-low               two models
+      prbench diff base 2026-11-21 --model MODEL      one model, two vintages
+      prbench diff o4-mini reader --of judge --json   two judges
+      prbench diff a b c --split finance              a with b, and a with c
+      prbench diff a b --debiased                     as labels correct it
+    """
+    if len(names) < 2:
+        raise click.UsageError("give at least two names to compare, such as two models")
+    if not is_debiased:
+        # Revisions that are compared need not be the configured one.
+        return Asked(context.job if of == "revision" else context.stored_job(checked=("split",)))
+    # Only models are compared by labels.
+    are_flips_given = click.get_current_context().get_parameter_source("n_flips") is ParameterSource.COMMANDLINE
+    given = {"--of": of not in {None, "model"}, "--flips": are_flips_given, "--model": context.arguments.models}
+    if option := next((option for option, is_given in given.items() if is_given), None):
+        raise click.UsageError(f"{option} does not apply to --debiased, which compares models; leave it out")
+    return Asked(context.stored_job(checked=("split", "judge")), {"": "debiased_differences"}, {
+        "first": names[0], "others": list(names[1:]),
+    }, check=lambda scope: refuse_other_models(scope, names))  # fmt: skip
+
+
+def refuse_other_models(scope: "Scope", names: tuple[str, ...]) -> None:
+    """Refuse names that are no models.
+
+    Raises:
+        UsageError: there is one.
+    """
+    from tasks.rules.errors import UsageError
+
+    stored = scope.reader.select("responses", "distinct model", benchmark=scope.benchmark.name)
+    known = [row["model"] for row in stored]
+    if unknown := [name for name in names if name not in known]:
+        said = f"--debiased compares models; no such model; known: {', '.join(known) or 'none'}"
+        raise UsageError(f"{unknown[0]}: {said}")

@@ -1,0 +1,150 @@
+"""Comparisons of two models, judges, runs and others: the differences, and the criteria that flipped."""
+
+from collections.abc import Callable, Mapping
+from itertools import groupby, islice
+from typing import Any
+
+from tasks.compare.differences import compare
+from tasks.compare.pairs import question_of
+from tasks.compare.rows import apart, rows_of, with_verdicts
+from tasks.figures.columns import Row, Rows, columns, ends
+from tasks.figures.figure import Figure, Page
+from tasks.figures.scope import Scope
+from tasks.rules.errors import UsageError
+from tasks.rules.text.numbers import counted
+
+_SIDES = columns("first second where split")
+_MOST_DETAILED, _WORST_TASKS = 2, 5
+"""So many comparisons are all taken apart in tables, of more only the first; and so many tasks are listed of each."""
+Parts = dict[str, list[dict[str, Any]]]
+
+
+def _compared(scope: Scope, given: Mapping[str, Any]) -> Parts:
+    """The differences that are asked for, and what they consist of.
+
+    Raises:
+        UsageError: the names or options do not say what to compare.
+        PipelineError: there is nothing to compare.
+    """
+    if len(given["names"]) < 2:
+        raise UsageError("give at least two names to compare, such as two models")
+    question = question_of(
+        scope.job, given["names"], given["of"], score=scope.score, is_hard=scope.is_hard, vintage=scope.vintage
+    )
+    answer = compare(scope.reader, question)
+    parts = apart(scope.reader, answer, answer.differences, given.get("n_flips"))
+    return {**parts, "differences": [*map(with_verdicts, rows_of(answer), parts["verdicts"])]}
+
+
+def _part(name: str) -> Callable[[Scope, Mapping[str, Any]], list[dict[str, Any]]]:
+    """A function that gives the rows of a figure: several figures show one comparison."""
+
+    def rows(scope: Scope, given: Mapping[str, Any]) -> list[dict[str, Any]]:
+        key = ("compared", *given["names"], given["of"], given["n_flips"])
+        parts: Parts = scope.once(key, lambda: _compared(scope, given))
+        return parts[name]
+
+    return rows
+
+
+def _said(rows: Rows) -> list[str]:
+    """What each difference says, and what must be known of it."""
+    splits = {row["split"] for row in rows}
+    notes = [
+        note if splits == {other["split"] for other in rows if note in other["notes"]} else f"{row['split']}: {note}"
+        for row in rows
+        for note in row["notes"]
+    ]
+    flipped = [
+        f"; {row['n_flips']} of {counted(row['n_compared'], 'criterion', 'criteria')} flipped, {row['n_flips_lost']} "
+        "of them lower the score" if "n_flips" in row else "."
+        for row in rows
+    ]  # fmt: skip
+    said = [f"{row['sentence']}{flips}" for row, flips in zip(rows, flipped, strict=True)]
+    return list(dict.fromkeys([*said, *rows[0]["notes_on_all"], *notes]))
+
+
+def _detailed(rows: Rows) -> list[Row]:
+    """The rows of a few comparisons, or else those of the first."""
+    shown = list(dict.fromkeys(_key(row) for row in rows))
+    kept = shown if len(shown) <= _MOST_DETAILED else shown[:1]
+    return [row for row in rows if _key(row) in kept]
+
+
+def _key(row: Row) -> tuple[Any, ...]:
+    return tuple(row[column.name] for column in _SIDES)
+
+
+def _worst(rows: Rows) -> list[Row]:
+    """Of each comparison the tasks that lose most."""
+    return [
+        row
+        for _, of_one in groupby(_detailed(rows), _key)
+        for row in islice((row for row in of_one if row["difference"]), _WORST_TASKS)
+    ]
+
+
+def _others(rows: Rows) -> list[str]:
+    n_others = len({_key(row) for row in rows}) - len({_key(row) for row in _detailed(rows)})
+    return [f"Only of the first; --json shows the other {counted(n_others, 'comparison')} too."] if n_others else []
+
+
+_FLIPS = columns("n_gained n_lost", "Flips", n_gained="raise the score", n_lost="lower the score")
+_COMMON: dict[str, Any] = {"given": {"names": (), "of": None, "n_flips": 10}, "is_table": True}
+DIFF = Figure(
+    "diff",
+    "Differences",
+    "Second mean minus first mean on the tasks that are complete on both sides, with its 95 % interval for other "
+    "tasks of the same kind. Only results that are equal in everything else are paired. The corrected p-value takes "
+    "all differences shown into account (Holm); the smallest detectable difference is what one comparison finds with "
+    "a power of 80 %.",
+    (
+        *_SIDES, *columns("difference"), *ends("ci"), *columns(
+            "is_small no_interval p_value p_adjusted is_significant n_tasks n_tasks_wanted smallest_detectable "
+            "first_mean second_mean"
+        ),
+        *columns("n_compared n_flips n_flips_lost", n_compared="Criteria: compared"),
+    ),
+    compute=_part("differences"),
+    notes=_said,
+    **_COMMON,
+)  # fmt: skip
+CATEGORIES = Figure(
+    "diff_categories",
+    "Contribution of each category to the difference",
+    "What the criteria that flipped add to the difference, by category, largest loss first.",
+    (*_SIDES, *columns("category n_criteria"), *_FLIPS, *columns("contribution")),
+    compute=_part("categories"),
+    listed=_detailed,
+    notes=_others,
+    **_COMMON,
+)
+TASKS = Figure(
+    "diff_tasks",
+    "Tasks, largest loss first",
+    "The score of each task on both sides, and how many of its criteria flipped.",
+    (*_SIDES, *columns("task_id first_score second_score difference"), *_FLIPS),
+    compute=_part("tasks"),
+    listed=_worst,
+    **_COMMON,
+)
+FLIPS = Figure(
+    "diff_flips",
+    "Flipped criteria, largest loss first",
+    "Criteria that both sides decided, and not alike; the effect is what the change is worth to the task's score.",
+    columns("first second where split title category weight first_decision second_decision effect task_id"),
+    compute=_part("flips"),
+    listed=_detailed,
+    **_COMMON,
+)
+FLIPPED = (CATEGORIES, TASKS, FLIPS)
+
+COMPARE = Page(
+    "compare",
+    "Compare",
+    "Two models, vintages (such as two nights), runs or judges, paired by task: the difference with its interval, and "
+    "every verdict that changed.",
+    (DIFF, *FLIPPED),
+    template="compare.html",
+)
+"""In a folder of files the page only says how to open it."""

@@ -1,0 +1,183 @@
+"""Templates by name, thinking that is left out, and failures that no later run tries again."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.benchmarks import load_benchmark
+from tasks.config.job import Job
+from tasks.llm.replies import MOST_TEXT_BYTES
+from tasks.plan.plan import former_template_notices, plan
+from tasks.run.judgings import Judging, judgings
+from tasks.run.writing import StageReport
+from tests.faults.server import Answer, Behaviour, FaultServer, Request, is_judging, well_behaved
+from tests.kit import job_on, rows_in
+from tests.tasks.run.runs import judged, prepared, sampled
+from warehouse import Warehouse
+
+FORMER = [
+    ("prbench", "binary", "binary_v1", "99177e395235a93e544d4963997a3b79"),
+    ("healthbench", "binary", "healthbench_v1", "e897b9fd84c5dcf69aee20776b4dedac"),
+    ("researchrubrics", "ternary", "researchrubrics_ternary_v1", "411a18cf21b3e29784a6f41693a9b406"),
+    ("researchrubrics", "binary", "researchrubrics_binary_v1", "682c3f7ef6a048272383cc6de6e919e2"),
+]
+
+
+def judging_by(benchmark: str, **judge: Any) -> Judging:
+    job = job_on("sample", Path("nowhere"), benchmark=benchmark, judges=[{"name": "openai/gpt-4o", **judge}])
+    return judgings(job, load_benchmark(benchmark))[0]
+
+
+@pytest.mark.parametrize(("benchmark", "grading", "name", "wanted"), FORMER)
+def test_an_earlier_template_stands_under_the_hash_that_it_always_had(
+    benchmark: str, grading: str, name: str, wanted: str
+) -> None:
+    assert wanted == judging_by(benchmark, grading=grading, template=name).template_hash
+
+
+@pytest.mark.parametrize(("benchmark", "grading", "name", "former"), FORMER)
+def test_the_default_is_another_and_marks_its_quotes(benchmark: str, grading: str, name: str, former: str) -> None:
+    default = judging_by(benchmark, grading=grading)
+
+    assert default.template_hash != former
+    assert "<<marker>>" in default.template
+    assert default.evidence_template is None or "<<marker>>" in default.evidence_template
+
+
+def test_a_template_of_ones_own_goes_with_the_search_that_it_always_went_with(tmp_path: Path) -> None:
+    own = tmp_path / "own.txt"
+    own.write_text("<<conversation>>\n<<rubric_item>>", encoding="utf-8")
+    former = judging_by("researchrubrics", grading="binary", template="researchrubrics_binary_v1")
+
+    assert former.evidence_template == judging_by("researchrubrics", template=str(own)).evidence_template
+
+
+@pytest.fixture
+def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Job]]:
+    """Jobs of one sampled warehouse, whose judge has a template."""
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with FaultServer() as server:
+        served = {"api_base": server.api_base}
+
+        def job(template: str) -> Job:
+            judge = {"name": "hosted_vllm/judge", "label": "judge", "template": template, **served}
+            return job_on(
+                "sample", tmp_path, models=[{"name": "hosted_vllm/a", "label": "a", **served}], judges=[judge]
+            ).model_copy(update={"limit": 1})  # fmt: skip
+
+        sampled(prepared(job("default")))
+        yield job
+
+
+@pytest.mark.slow
+def test_the_plan_says_what_another_template_rejudges_and_how_to_keep_the_last(at: Callable[..., Job]) -> None:
+    n_criteria = judged(at("binary_v1")).rows
+    planned = plan(at("default"))[-1]
+
+    assert planned.calls == n_criteria
+    assert planned.judged_before == (
+        f"{n_criteria} verdicts were made with template binary_v1 (`template: binary_v1` goes on with it); they "
+        "are kept together with the new ones"
+    )
+    assert former_template_notices(at("default")) == [f"judge: {planned.judged_before}"]
+    kept = plan(at("binary_v1"))[-1]
+    assert (kept.calls, kept.judged_before) == (0, "")
+
+    judged(at("default"))
+    assert plan(at("default"))[-1].judged_before == ""
+    with Warehouse(at("default").warehouse).reader() as reader:
+        assert 2 * n_criteria == reader.value("select count(*) from verdicts")
+
+
+@pytest.mark.slow
+def test_a_first_judging_is_judged_again_by_nobody(at: Callable[..., Job]) -> None:
+    planned = plan(at("default"))[-1]
+    assert planned.calls > 0
+    assert planned.judged_before == ""
+
+
+def swallows_the_tag(request: Request, number: int) -> Answer:
+    """A server that sends thinking without its opening tag, for a judge in front of JSON, too."""
+    answer = well_behaved(request, number)
+    return replace(answer, text=f"First this.</think>\n{answer.text}")
+
+
+@pytest.mark.slow
+def test_replies_are_read_without_their_thinking_and_those_that_are_stored_without_a_call(tmp_path: Path) -> None:
+    with FaultServer(swallows_the_tag) as server:
+
+        def job(**of_model: Any) -> Job:
+            at = {"api_base": server.api_base}
+            judge = {"name": "hosted_vllm/judge", "label": "judge", "omits_think_tag": True, **at}
+            models = [{"name": "hosted_vllm/a", "label": "a", **at, **of_model}]
+            return prepared(job_on("sample", tmp_path, models=models, judges=[judge]).model_copy(update={"limit": 2}))
+
+        sampled(job())
+        report = judged(job())
+        n_calls = len(server.book)
+        sampled(job(omits_think_tag=True))
+        assert (len(server.book), report.failures) == (n_calls, {})
+    with Warehouse(tmp_path).reader() as reader:
+        rows = reader.rows("select task_id, text, model_config_hash from responses order by task_id, len(text)")
+        assert {"met", "unmet"} >= {row["status"] for row in reader.rows("select status from verdicts")}
+    assert len({row["model_config_hash"] for row in rows}) == 2
+    for read, as_it_came in zip(rows[::2], rows[1::2], strict=True):
+        assert as_it_came["text"] == f"First this.</think>\n{read['text']}"
+
+
+AWAY = Answer(status=307, raw=b"", headers={"Location": "http://elsewhere.example/v1/chat/completions"})
+LARGE = Answer("x" * (MOST_TEXT_BYTES + 1))
+
+
+def job_at(server: FaultServer, folder: Path) -> Job:
+    at = {"api_base": server.api_base}
+    return prepared(
+        job_on(
+            "sample", folder, models=[{"name": "hosted_vllm/a", "label": "a", **at}],
+            judges=[{"name": "hosted_vllm/judge", "label": "judge", **at}],
+            limits={"concurrency": 1, "attempts": 3},
+        )
+    )  # fmt: skip
+
+
+def rows_of(job: Job, table: str) -> list[dict[str, Any]]:
+    return rows_in(job, f"select status, error, attempts from {table}")
+
+
+def first_fails(answer: Answer, *, is_judge: bool) -> Behaviour:
+    """A provider whose first reply to a judge, or to a model, is a failure."""
+    failed: list[int] = []
+
+    def behaviour(request: Request, number: int) -> Answer:
+        is_first = is_judging(request) == is_judge and not failed
+        failed.extend([1] * is_first)
+        return answer if is_first else well_behaved(request, number)
+
+    return behaviour
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("answer", "status"), [(AWAY, "redirected"), (LARGE, "too_large")])
+@pytest.mark.parametrize(("table", "stage"), [("responses", sampled), ("verdicts", judged)])
+def test_what_failed_so_is_a_row_that_only_retry_failed_asks_for_again(
+    table: str, stage: Callable[..., StageReport], answer: Answer, status: str, server: FaultServer, tmp_path: Path
+) -> None:
+    server.behaviour = first_fails(answer, is_judge=stage is judged)
+    job = job_at(server, tmp_path)
+    sampled(job)
+    stage(job)
+    stage(job)  # a redirect stops the model for its run, so the others come now
+    n_asked = len(server.book)
+    (row,) = [row for row in rows_of(job, table) if row["error"]]
+    assert (row["status"], row["attempts"]) == (status, 1)
+    if answer is AWAY:
+        assert "HTTP 307" in row["error"]
+        assert "elsewhere.example" in row["error"]
+    stage(job)
+    assert len(server.book) == n_asked
+    stage(job, retry_failed=True)
+    assert len(server.book) == n_asked + 1
+    assert not any(row["error"] for row in rows_of(job, table))
