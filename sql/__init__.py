@@ -97,18 +97,41 @@ def leading_to(wanted: Collection[str], given: Collection[str] = ()) -> list[Mod
 def read(name: str) -> str:
     """The text of `<name>.sql` below this folder, or of the query of that name in a file of several.
 
-    `read("figures/judges/judge_drift")` is the query `judge_drift` of `figures/judges.sql`.
+    `read("figures/judges/judge_drift")` is the query `judge_drift` of `figures/judges.sql`. What stands behind `with:`
+    in its header are texts that go in front as its first steps.
     """
+    text = _text(name)
+    steps = declared("with", text)
+    return with_steps(text, {each.rpartition("/")[2]: _text(each) for each in steps.split(", ")}) if steps else text
+
+
+def _text(name: str) -> str:
     path = FOLDER / f"{name}.sql"
-    if not path.exists():
-        return queries(path.parent.relative_to(FOLDER).as_posix())[path.name.removesuffix(".sql")]
-    return path.read_text(encoding="utf-8").strip().removesuffix(";")
+    if path.exists():
+        return path.read_text(encoding="utf-8").strip().removesuffix(";")
+    file, _, query = name.rpartition("/")
+    return queries(file)[query]
+
+
+def named(name: str) -> dict[str, str]:
+    """The text that runs for each model, and for each query below `queries/`, of a name, by what it is.
+
+    A model's name may have its schema in front, that of a query its file: `run/missing_verdicts`.
+    """
+    found = {
+        f"{model.kind} {model.name}": model.query
+        for model in models()
+        if name in {model.name, model.name.rpartition(".")[2]}
+    }
+    files = (f"queries/{path.stem}" for path in sorted((FOLDER / "queries").glob("*.sql")))
+    paths = (f"{file}/{query}" for file in files for query in queries(file))
+    return found | {f"query {path}": read(path) for path in paths if f"/{path}".endswith(f"/{name}")}
 
 
 @cache
 def queries(name: str) -> dict[str, str]:
     """The queries of the file `<name>.sql` by their names: before each stands `-- name: <its name>`."""
-    _, *parts = re.split(r"^-- name: (\w+)\n", read(name), flags=re.MULTILINE)
+    _, *parts = re.split(r"^-- name: (\w+)\n", _text(name), flags=re.MULTILINE)
     return {key: query.strip().removesuffix(";") for key, query in zip(parts[::2], parts[1::2], strict=True)}
 
 

@@ -72,7 +72,8 @@ judged as (
     group by judged.task_id, judged.criterion_id
 )
 
-select weak.capability, members.node_id, members.task_id, members.criterion_id, criteria.title, criteria.weight
+select weak.capability, members.node_id, members.task_id, members.criterion_id, criteria.title,
+    criteria.weight
 from capability_members as members
 inner join capability_trees using (benchmark, dataset_revision, tree_id)
 inner join weak using (tree_id, node_id)

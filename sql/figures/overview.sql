@@ -176,7 +176,8 @@ order by severity <> 'quarantine', suite, check_name, expectation;
 -- so they get a score that is defined for those too.
 with costs as (
     select entry, judging, split, is_own_hard,
-        case when count(*) = count(answer_usd) then round(exact_sum(answer_usd), 9)
+        case
+            when count(*) = count(answer_usd) then round(exact_sum(answer_usd), 9)
         end as answers_usd,
         case
             when not bool_or(is_judging_usd_unknown)

@@ -201,7 +201,8 @@ costs as (
     select judging, split, model,
         round(exact_avg(answer_usd), 12) as answer_usd,
         round(exact_avg(judging_usd), 12) as judging_usd,
-        case when count(*) = count(answer_usd) then round(exact_sum(answer_usd), 9)
+        case
+            when count(*) = count(answer_usd) then round(exact_sum(answer_usd), 9)
         end as all_answers_usd,
         count(*) as n_answers,
         count(*) - count(answer_usd) as n_unpriced_answers

@@ -1,9 +1,0 @@
--- One row: how many of a model's answers in a trial have a status.
-select model, model_config_hash, vintage, trial, status, count(*) as n
-from responses
-inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
-where benchmark = $benchmark
-    and dataset_revision = $dataset_revision
-    and list_contains($vintages::varchar[], vintage)
-    and list_contains($tasks::varchar[], task_id)
-group by all

@@ -1,7 +1,0 @@
--- One row: a model that has responses of a vintage, and the configuration that
--- made the latest of them.
-select model, arg_max(model_config_hash, created_at) as model_config_hash
-from responses
-where benchmark = $benchmark and dataset_revision = $dataset_revision and vintage = $vintage
-group by model
-order by model

@@ -1,0 +1,155 @@
+-- name: earlier_values
+-- One row: a task, and the score that a model had in the latest night before
+-- one, or in its base sampling. A night in which the judge was out of control
+-- is no measure.
+with vintages as (
+    select vintage, min(created_at) as answered_at
+    from responses
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and model = $model
+        and model_config_hash = $model_config_hash
+        and (
+            vintage in ('base', $night)
+            or vintage in (select night from runs where night is not null)
+        )
+    group by vintage
+),
+
+out_of_control as (
+    select night as vintage
+    from judge_drift
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and judge = $judge
+        and judge_config_hash = $judge_config_hash
+        and template_hash = $template_hash
+        and grading = $grading
+        and is_out_of_control
+),
+
+earlier as (
+    select vintage, answered_at
+    from vintages
+    anti join out_of_control using (vintage)
+    where vintage <> $night
+        and answered_at < coalesce(
+            (select tonight.answered_at from vintages as tonight where tonight.vintage = $night),
+            'infinity'::timestamptz
+        )
+)
+
+select task_scores.task_id, arg_max(task_scores.value, earlier.answered_at) as value
+from task_scores
+inner join earlier using (vintage)
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and model = $model
+    and model_config_hash = $model_config_hash
+    and judge = $judge
+    and judge_config_hash = $judge_config_hash
+    and template_hash = $template_hash
+    and grading = $grading
+    and judge_trial = $judge_trial
+    and score_name = $score
+    and value is not null
+group by task_scores.task_id;
+
+-- name: figures
+-- One row: a task's score in a vintage of a configured model, or of its
+-- imported answers, under each judging, by each score, in each split.
+select split_members.split, task_scores.model, task_scores.model_config_hash, task_scores.vintage,
+    task_scores.judge, task_scores.judge_config_hash, task_scores.template_hash,
+    task_scores.grading, task_scores.judge_trial, task_scores.score_name, task_scores.task_id,
+    task_scores.value
+from task_scores
+inner join split_members using (benchmark, dataset_revision, task_id)
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and model = $model
+    and model_config_hash in ($model_config_hash, 'imported')
+    and vintage = $vintage
+    and list_contains($tasks::varchar[], task_id)
+    and value is not null;
+
+-- name: looks_of_night
+-- The last look at each model of a night beside its earlier nights.
+select model, vintage, compared_vintage, judge, score_name, n_tasks, n_tasks_evaluated,
+    n_tasks_planned, mean_difference, unbiased_difference, sequence_low, sequence_high,
+    comparison_alpha, least_difference, decision
+from stopping_looks
+where stopping_id = $stopping_id and compared_vintage = $compared_vintage
+qualify row_number() over (partition by model order by block desc) = 1
+order by model;
+
+-- name: skipped_responses
+-- One row: how many of some tasks a model has no response to in a trial.
+with answered as (
+    select task_id
+    from responses
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and model = $model
+        and list_contains($hashes::varchar[], model_config_hash)
+        and vintage = $vintage
+        and trial = $trial
+)
+
+select count(*) as n
+from (select unnest($tasks::varchar[]) as task_id)
+anti join answered using (task_id);
+
+-- name: skipped_verdicts
+-- One row: how many criteria some tasks have on which a model's response in a
+-- trial has no verdict of a judging.
+with judged as (
+    select verdicts.task_id
+    from verdicts
+    inner join responses using (response_id)
+    where verdicts.benchmark = $benchmark
+        and verdicts.dataset_revision = $dataset_revision
+        and responses.model = $model
+        and list_contains($hashes::varchar[], responses.model_config_hash)
+        and responses.vintage = $vintage
+        and responses.trial = $trial
+        and verdicts.judge = $judge
+        and verdicts.judge_config_hash = $judge_config_hash
+        and verdicts.template_hash = $template_hash
+        and verdicts.grading = $grading
+        and verdicts.judge_trial = $judge_trial
+)
+
+select coalesce(sum(tasks.n_criteria), 0)::bigint as n
+from (select unnest($tasks::varchar[]) as task_id)
+inner join tasks using (task_id)
+anti join judged using (task_id)
+where tasks.benchmark = $benchmark and tasks.dataset_revision = $dataset_revision;
+
+-- name: stopped_model_runs
+-- One row: a model run that rests on a random part of the tasks of a split,
+-- which was chosen by what it showed.
+select distinct mean_scores.model_run_id
+from intermediate.random_parts
+inner join intermediate.mean_scores using (figure_id)
+where list_contains($model_runs::ubigint[], mean_scores.model_run_id)
+order by mean_scores.model_run_id;
+
+-- name: values
+-- One row: a task's score in a vintage of a model under a judging; an imported
+-- answer counts where the model's own has none.
+select model, vintage, task_id, arg_min(value, model_config_hash = 'imported') as value
+from task_scores
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and judge = $judge
+    and judge_config_hash = $judge_config_hash
+    and template_hash = $template_hash
+    and grading = $grading
+    and judge_trial = $judge_trial
+    and score_name = $score
+    and value is not null
+    and (
+        list_contains($sides::varchar[], vintage || ' ' || model_config_hash || ' ' || model)
+        or list_contains($sides::varchar[], vintage || ' imported ' || model)
+    )
+group by model, vintage, task_id;
