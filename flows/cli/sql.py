@@ -158,13 +158,19 @@ def _show(context: Context, name: str, file_format: str, output: Path | None) ->
     from sql import named
     from sql.cookbook import recipes
     from tasks.figures.registry import FIGURES
+    from warehouse import WarehouseError
 
     if file_format not in {"table", "json"}:
         raise click.UsageError(f"--format {file_format}: SQL is text; leave the option out")
     found = named(name) | {f"recipe {each.name}": each.query for each in recipes() if each.name == name}
     figure = FIGURES.get(name)
-    if figure and not figure.compute and (not found or _database(context).exists()):
-        found[f"figure {name}"] = _query_of_figure(context, figure)
+    if figure and not figure.compute:
+        try:
+            found[f"figure {name}"] = _query_of_figure(context, figure)
+        except (PipelineError, WarehouseError):
+            # Without data a figure has no text; what else has the name, has.
+            if not found:
+                raise
     if not found:
         made = f"the figure {name} is computed in Python" if figure else f"nothing is named {name}"
         raise UsageError(f"{made}; `prbench figures` lists figures, `prbench sql --describe` tables")

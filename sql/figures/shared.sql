@@ -120,7 +120,7 @@ where verdicts.benchmark = $benchmark and verdicts.dataset_revision = $revision;
 with found as (
     select task_id, verdict_id,
         list(
-            {round: "round", chunk: chunk_number, of: n_chunks, status: status, found: evidence}
+            { round: "round", chunk: chunk_number, of: n_chunks, status: status, found: evidence }
             order by "round", chunk_number
         ) as chunks
     from evidence
@@ -162,7 +162,7 @@ where response_scores.breakdown = 'all'
 -- have.
 with further as (
     select task_id, criterion_id,
-        list({'kind': kind, 'label': label} order by kind, label) as labels
+        list({ 'kind': kind, 'label': label } order by kind, label) as labels
     from criterion_labels
     where benchmark = $benchmark and dataset_revision = $revision
     group by task_id, criterion_id

@@ -39,7 +39,7 @@ order by all;
 with phrases as (
     select members.tree_id, members.node_id, written.phrase, count(*) as n_criteria
     from capability_members as members
-    inner join capability_trees as trees using (benchmark, dataset_revision, tree_id)
+    inner join capability_trees using (benchmark, dataset_revision, tree_id)
     inner join criterion_capabilities as written
         using (benchmark, dataset_revision, task_id, criterion_id)
     where benchmark = $benchmark

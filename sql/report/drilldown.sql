@@ -198,7 +198,7 @@ said as (
 turns as (
     select task_id,
         bool_and(is_sent) as is_sent,
-        to_json(list({role: role, content: content} order by place)) as conversation
+        to_json(list({ role: role, content: content } order by place)) as conversation
     from said
     where is_sent or trim(content) <> ''
     group by task_id
@@ -346,7 +346,7 @@ with categories as (
 ),
 
 further as (
-    select task_id, list({'kind': kind, 'label': label} order by kind, label) as labels
+    select task_id, list({ 'kind': kind, 'label': label } order by kind, label) as labels
     from labelled_tasks
     where benchmark = $benchmark
         and dataset_revision = $revision

@@ -13,7 +13,7 @@ from tasks.ingest import ingest
 from tasks.run.writing import StageReport
 from tests.faults.server import FaultServer
 from tests.kit import admitted, criterion, job_on, response, verdict, write_jsonl, written
-from tests.tasks.aggregate.scores_oracle import World, random_world
+from tests.tasks.aggregate.scores_oracle import World
 from tests.tasks.bundles.memory import memory_store
 from tests.tasks.check.bad_rows import all_rows
 from warehouse import Reader
@@ -51,21 +51,6 @@ def published(tmp_path: Path) -> Iterator[Fill]:
     yield fill
     for reader in readers:
         reader.close()
-
-
-@pytest.fixture(scope="session")
-def world() -> World:
-    """Two hundred random rubrics with everything that happens to responses and verdicts."""
-    return random_world(seed=20251114, n_tasks=200)
-
-
-@pytest.fixture(scope="session")
-def world_reader(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    """The published warehouse of the random rubrics."""
-    warehouse = written(tmp_path_factory.mktemp("world"), rows_of(world))
-    warehouse.publish()
-    with warehouse.reader() as reader:
-        yield reader
 
 
 def rows_of(world: World) -> Rows:

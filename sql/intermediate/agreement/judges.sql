@@ -20,7 +20,7 @@ named as (
     select judgings.*, deciding.benchmark, deciding.revision_ids,
         judge
         || if(
-            count(distinct (judge_config_hash, template_hash, asked_grading))
+            count(distinct row(judge_config_hash, template_hash, asked_grading))
                 over (partition by benchmark, judge) > 1,
             ' [' || judge_config_hash[:6] || ' ' || template_hash[:6] || ' '
             || asked_grading || ']',
