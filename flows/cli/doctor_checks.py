@@ -119,7 +119,7 @@ def check_conditions(job: Job) -> Iterator[Finding]:
         return
     if others:
         # It brings NumPy and SciPy along, which most configurations do not need here.
-        from tasks.aggregate.conditions import unknown_labels
+        from tasks.compare.conditions import unknown_labels
 
         with Warehouse(job.warehouse).reader() as reader:
             wrong = unknown_labels(reader, job)

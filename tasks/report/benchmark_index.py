@@ -41,7 +41,7 @@ def write_benchmark_index(folder: Path, reader: Reader, own: str) -> None:
         own: the benchmark whose report was just built.
     """
     site = Site(folder)
-    copy_assets(site, {"report.css", "theme.js"})
+    copy_assets(site, {"report.css", "page.js"})
     revisions = benchmarks_of(reader, own)
     if len(revisions) == 1:
         page = render("straight.html", target=f"{own}/index.html", title=_title(own))

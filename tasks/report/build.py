@@ -19,7 +19,7 @@ from tasks.report.drilldown.writing import NAVIGATED, write_drilldown
 from tasks.report.rendering.drawn import figures_of, table
 from tasks.report.rendering.notices import facts, notices
 from tasks.report.rendering.ranking import Ranking, rankings, shown
-from tasks.report.rendering.site import CHARTS_SCRIPT, SERVED_POLICY, Site, as_json, copy_assets, render
+from tasks.report.rendering.site import SERVED_POLICY, Site, as_json, copy_assets, render
 from warehouse import Warehouse
 
 
@@ -50,56 +50,55 @@ def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[
     warehouse = Warehouse(job.warehouse)
     living = warehouse.living_runs()  # before the state: a run that ends after it was opened is running in it
     with warehouse.reader() as reader:
-        edition = open_scope(job, reader, vintage, changes, living)
-        name = edition.benchmark.name
+        scope = open_scope(job, reader, vintage, changes, living)
+        name = scope.benchmark.name
         Site(folder)  # refused before anything is written into it
         site = Site(folder / name)
         copy_assets(site)
-        ranked = rankings(edition)
-        pages = [page for page in PAGES if not page.needs or edition.has_rows(page.needs)]
-        common = _common(edition, ranked, pages)
+        ranked = rankings(scope)
+        pages = [page for page in PAGES if not page.needs or scope.has_rows(page.needs)]
+        common = _common(scope, ranked, pages)
         with ThreadPoolExecutor(1) as beside:
             # Drawing keeps one core busy, and so leaves another one to the database, compression and hashes.
-            drawn = beside.submit(lambda: [_rendered(page, edition, site, common, ranked) for page in pages])
+            drawn = beside.submit(lambda: [_rendered(page, scope, site, common, ranked) for page in pages])
             # The samplings that the latest ones are compared with: their answers can be set beside those of now.
-            earlier = [{**each, "vintage": each["first_vintage"], "entry": each["model"]} for each in edition.changes]
-            write_drilldown(edition, site, common, earlier)
+            earlier = [{**each, "vintage": each["first_vintage"], "entry": each["model"]} for each in scope.changes]
+            write_drilldown(scope, site, common, earlier)
         for page, html in reversed([*zip(pages, drawn.result(), strict=True)]):
             site.write(f"{page.name}.html", html)
         compare = render(COMPARE.template, report=common, page=COMPARE, title=COMPARE.title, asked=None)
         site.write(f"{COMPARE.name}.html", compare)
-        site.write(REVISION, edition.revision)
+        site.write(REVISION, scope.revision)
         written = Written(site.folder / "index.html", site.finish())
         write_benchmark_index(folder, reader, name)
         return written
 
 
-def _rendered(page: Page, edition: Scope, site: Site, common: Mapping[str, Any], ranked: Sequence[Ranking]) -> str:
+def _rendered(page: Page, scope: Scope, site: Site, common: Mapping[str, Any], ranked: Sequence[Ranking]) -> str:
     """A page's HTML; what it loads is written."""
-    figures = figures_of(page, edition, site)
+    figures = figures_of(page, scope, site)
     more: Mapping[str, Any] = {}
     if page is OVERVIEW:
-        more = {"notices": notices(edition), "facts": facts(edition), "rankings": [shown(each) for each in ranked]}
+        more = {"notices": notices(scope), "facts": facts(scope), "rankings": [shown(each) for each in ranked]}
     if page is CAPABILITIES:
-        more = {"trees": trees(edition), "score_columns": SCORE_COLUMNS, "table": table}
+        more = {"trees": trees(scope), "score_columns": SCORE_COLUMNS, "table": table}
     return render(page.template, report=common, page=page, title=page.title, figures=figures, **more)
 
 
-def _common(edition: Scope, ranked: Sequence[Ranking], pages: Sequence[Page]) -> Mapping[str, Any]:
+def _common(scope: Scope, ranked: Sequence[Ranking], pages: Sequence[Page]) -> Mapping[str, Any]:
     """What every page says; `orders` has by judging the models, the best first."""
-    as_of = edition.reader.value("select max(coalesce(ended_at, started_at)) from runs")
+    as_of = scope.reader.value("select max(coalesce(ended_at, started_at)) from runs")
     state = f" State of {as_of.astimezone(UTC):%Y-%m-%d %H:%M} UTC." if as_of else ""
-    narrowed = f", only {edition.narrowed_to}" if edition.narrowed_to else ""
+    narrowed = f", only {scope.narrowed_to}" if scope.narrowed_to else ""
     return {
-        "heading": edition.benchmark.title,
+        "heading": scope.benchmark.title,
         "pages": (*pages, *NAVIGATED, COMPARE),
-        "models": [entry["entry"] for entry in edition.entries],
-        "judgings": [judging["judging"] for judging in edition.judgings],
-        "main": edition.main,
+        "models": [entry["entry"] for entry in scope.entries],
+        "judgings": [judging["judging"] for judging in scope.judgings],
+        "main": scope.main,
         "orders": as_json({each.judging: each.order for each in ranked}),
-        "charts_script": CHARTS_SCRIPT,
-        "has_others": len(benchmarks_of(edition.reader, edition.benchmark.name)) > 1,
-        "footer": f"Data set {edition.revision}{narrowed}.{state}",
+        "has_others": len(benchmarks_of(scope.reader, scope.benchmark.name)) > 1,
+        "footer": f"Data set {scope.revision}{narrowed}.{state}",
     }
 
 

@@ -1,9 +1,9 @@
 """Warehouses that several tests look at, each filled once, and a store."""
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,14 +12,10 @@ from tasks.check import check
 from tasks.ingest import ingest
 from tasks.run.writing import StageReport
 from tests.faults.server import FaultServer
-from tests.kit import admitted, criterion, job_on, response, verdict, write_jsonl, written
+from tests.kit import Fill, Rows, admitted, criterion, job_on, reading, response, verdict, write_jsonl
 from tests.tasks.aggregate.scores_oracle import World
 from tests.tasks.bundles.memory import memory_store
 from tests.tasks.check.bad_rows import all_rows
-from warehouse import Reader
-
-Rows = Mapping[str, list[dict[str, Any]]]
-Fill = Callable[[Rows], Reader]
 
 
 @pytest.fixture
@@ -37,20 +33,11 @@ def store() -> Iterator[Store]:
         yield made
 
 
-@pytest.fixture
-def published(tmp_path: Path) -> Iterator[Fill]:
-    """Write rows by table into a fresh warehouse, publish, and read."""
-    readers = []
-
-    def fill(rows: Rows) -> Reader:
-        warehouse = written(tmp_path / "warehouse", rows)
-        warehouse.publish()
-        readers.append(warehouse.reader())
-        return readers[-1]
-
-    yield fill
-    for reader in readers:
-        reader.close()
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fill]:
+    """Write rows by table into a fresh warehouse, publish, and read, until the end of the module."""
+    with ExitStack() as readers:
+        yield lambda *parts: readers.enter_context(reading(tmp_path_factory.mktemp("published"), *parts))
 
 
 def rows_of(world: World) -> Rows:

@@ -180,6 +180,5 @@ DATA = Page(
             of_criteria, "What the criteria ask for.",
         ),
     ),
-    template="data.html",
     own=own_counts,
 )  # fmt: skip

@@ -135,10 +135,10 @@ SPEND = Figure(
 
 
 _SCORE = columns(
-    "judging split model mean_chars_alnum mean_completion_tokens mean_score ci_low ci_high is_small "
+    "judging split model mean_chars_alnum mean_completion_tokens mean_score is_small ci_low ci_high "
     "n_tasks n_tasks_wanted coverage"
 )
-_CORRELATIONS = (*columns("length_in rank_correlation"), *ends("ci"), *columns("is_small"))
+_CORRELATIONS = (*columns("length_in rank_correlation is_small"), *ends("ci"))
 LENGTHS_AND_SCORES = Figure(
     "length_correlations",
     "Rank correlation between response length and score",

@@ -1,19 +1,16 @@
-// Data that a page asks for: scripts that hand over packed JSON, since a page opened from disk may not read files.
+// What the pages of the drill-down share: data that they ask for, numbers, verdicts, the address, filters.
 "use strict";
 
+// Data files are scripts that hand over packed JSON, since a page opened from disk may not read files.
 const prbench = {
   given: new Map(), // What a script has handed over, by name.
   asked: new Map(), // Name -> the promise of it.
-
-  // What the scripts in data/ call.
-  give(name, content) {
-    this.given.set(name, content);
-  },
+  give: (name, content) => prbench.given.set(name, content), // What the scripts in data/ call.
 
   // The content of data/<name>.js; a name is one that the index holds, never a text from elsewhere.
   load(name) {
     if (!this.asked.has(name)) {
-      const promise = this.request(name).then((text) => this.unpack(text));
+      const promise = this.request(name).then(this.unpack);
       this.asked.set(name, promise);
       promise.catch(() => this.asked.delete(name)); // It may be there the next time.
     }
@@ -23,82 +20,51 @@ const prbench = {
   // What the files of the blocks of tasks hold of a task.
   section: async (files, task) => (files[task.block] ? (await prbench.load(files[task.block]))[task.key] : undefined),
 
-  request(name) {
-    return new Promise((resolve, reject) => {
-      const script = document.createElement("script");
-      const end = () => {
-        script.remove();
-        if (this.given.has(name)) resolve(this.given.get(name));
-        else reject(new Error(`data/${name}.js cannot be loaded. Reload the page: the report may have been rebuilt.`));
-        this.given.delete(name);
-      };
-      script.addEventListener("load", end);
-      script.addEventListener("error", end);
-      script.src = `data/${name}.js`;
-      document.head.append(script);
-    });
-  },
+  request: (name) => new Promise((resolve, reject) => {
+    const script = make("script", { src: `data/${name}.js` });
+    const end = () => {
+      script.remove();
+      if (prbench.given.has(name)) resolve(prbench.given.get(name));
+      else reject(new Error(`data/${name}.js cannot be loaded. Reload the page: the report may have been rebuilt.`));
+      prbench.given.delete(name);
+    };
+    script.addEventListener("load", end);
+    script.addEventListener("error", end);
+    document.head.append(script);
+  }),
 
   async unpack(text) {
     const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    return JSON.parse(await new Response(stream).text());
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
   },
 
-  // Says on the page what went wrong, or, without an error, nothing more.
-  tell(error) {
-    const place = document.getElementById("state");
-    place.hidden = !error;
-    place.className = "notice bad";
-    place.setAttribute("role", "alert");
-    place.textContent = error ? error.message : "";
-    if (error) document.documentElement.dataset.failed = "yes";
-    else delete document.documentElement.dataset.failed;
-  },
-
-  // Runs what draws a page; a later run of the same page ends an earlier one.
+  // Runs what draws a page, and says on the page what went wrong; a later run of the same page ends an earlier one.
   async draw(work) {
     const turn = (this.turn = (this.turn ?? 0) + 1);
-    try {
-      await work(() => turn === this.turn);
-      if (turn === this.turn) this.tell(null);
-    } catch (error) {
-      if (turn === this.turn) this.tell(error);
-    }
-    if (turn === this.turn) document.documentElement.dataset.drawn = "yes";
+    const error = await Promise.resolve(work(() => turn === this.turn)).then(() => null, (reason) => reason);
+    if (turn !== this.turn) return;
+    const state = document.getElementById("state");
+    Object.assign(state, { hidden: !error, className: "notice bad", role: "alert", textContent: error?.message ?? "" });
+    document.documentElement.dataset.drawn = "yes";
   },
-};
-
-// What the pages of the drill-down share: elements whose text is always text, numbers, verdicts, lists that grow.
-// An element; attributes that are null or false are left out, `on` holds listeners.
-const make = (tag, attributes = {}, ...children) => {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (name === "on") Object.entries(value).forEach(([event, listener]) => element.addEventListener(event, listener));
-    else if (value !== null && value !== undefined && value !== false) {
-      element.setAttribute(name, value === true ? "" : value);
-    }
-  }
-  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== ""));
-  return element;
 };
 
 const written = {
   missing: "–",
-  count: (value) => (value === null || value === undefined ? written.missing : value.toLocaleString("en")),
-  score: (value) => (value === null || value === undefined ? written.missing : value.toFixed(3).replace("-", "−")),
-  signed: (value) => (value > 0 ? "+" : "") + written.score(value),
+  count: (value) => value?.toLocaleString("en") ?? written.missing,
+  score: (value, decimals = 3) => value?.toFixed(decimals).replace("-", "−") ?? written.missing,
   points: (value) => String(Math.round(value * 100) / 100).replace("-", "−"),
-  weight: (value) => (value === null ? "no weight" : `${value > 0 ? "+" : ""}${written.points(value)}`),
+  signed: (value) => `${value > 0 ? "+" : ""}${written.points(value)}`,
+  weight: (value) => (value === null ? "no weight" : written.signed(value)),
   usd: (value) => (value === null ? "unknown" : `$${value < 0.1 ? value.toPrecision(2) : value.toFixed(2)}`),
-  seconds: (value) => (value === null ? written.missing : `${value.toFixed(1)} s`),
 };
 
 const verdicts = {
   signs: { met: "✓", partial: "◐", unmet: "✗", no_response: "∅", not_judged: "–" },
   values: { met: 1, partial: 0.5, unmet: 0 },
   kinds: { met: "good", partial: "warn", unmet: "bad", not_judged: "none" },
-  isFailure: (status) => !(status in verdicts.values) && status !== "not_judged",
+  isDecided: (status) => status in verdicts.values,
+  isFailure: (status) => !verdicts.isDecided(status) && status !== "not_judged",
   word: (status) => ({ partial: "partly met", unmet: "not met" })[status] ?? status.replaceAll("_", " "),
 
   // Whether a verdict is good, bad or between for the score: meeting a negative criterion is bad, avoiding it good.
@@ -113,97 +79,59 @@ const verdicts = {
     return make("span", { class: `badge ${this.kind(status, weight)}` }, sign, ` ${this.word(status)}`);
   },
 
-  // What a verdict gave of what it could give or take: "+5 / +5", "+0 / -7"; null where nothing is decided.
+  // What a verdict gave of what it could give or take: "+5 / +5", "+0 / −7"; null where nothing is decided.
   effect(status, weight) {
-    if (!(status in this.values) || weight === null) return null;
+    if (!this.isDecided(status) || weight === null) return null;
     const points = this.values[status] * weight;
-    const sign = (value) => `${value < 0 ? "" : "+"}${written.points(value)}`;
-    return make("span", { class: `effect ${this.kind(status, weight)}`, title: "points / weight" }, `${sign(points || 0)} / ${sign(weight)}`);
+    const text = `${points < 0 ? "" : "+"}${written.points(points || 0)} / ${weight < 0 ? "" : "+"}${written.points(weight)}`;
+    return make("span", { class: `effect ${this.kind(status, weight)}`, title: "points / weight" }, text);
   },
 };
 
 // The part of the address behind `#`, which holds what a page shows; an empty value is left out.
 const address = {
   read: () => Object.fromEntries(new URLSearchParams(location.hash.slice(1))),
-  of(values) {
-    return `#${new URLSearchParams(Object.entries(values).filter(([, value]) => value !== null && value !== undefined && value !== ""))}`;
-  },
-  replace(values) {
-    try {
-      history.replaceState(null, "", this.of(values));
-    } catch {
-      // Browsers refuse it when it is called very often: then the address stays as it is.
-    }
-  },
+  of: (values) =>
+    `#${new URLSearchParams(Object.entries(values).filter(([, value]) => ![null, undefined, "", false].includes(value)))}`,
+  replace: (values) => attempt(() => history.replaceState(null, "", address.of(values))), // Refused when called too often.
 };
 
 // A form of filters whose values stand in the address, so that a link leads to what is shown.
 const filters = {
   form: () => document.getElementById("filters"),
 
-  fill(name, labels) {
-    const select = this.form().elements[name];
-    [...new Set(labels)].filter((label) => label !== null).sort((one, other) => one.localeCompare(other))
-      .forEach((label) => select.append(make("option", { value: label }, label)));
-    select.closest("label").hidden = select.options.length < 3;
-  },
-
-  // Calls a filter what its labels are called here.
-  name(name, title) {
-    this.form().elements[name].closest("label").firstChild.textContent = `${title} `;
-  },
-
-  restore() {
-    const stored = address.read();
-    for (const control of this.form().elements) {
-      if (!control.name || !(control.name in stored)) continue;
-      if (control.type === "checkbox") control.checked = stored[control.name] === "yes";
-      else control.value = stored[control.name];
-      if (control.tagName === "SELECT" && control.selectedIndex < 0) control.value = "";
+  // Adds a choice for each kind of label: its name and title, the labels of a row, and, where they are not all those that
+  // the rows have, the values that can be chosen with their words. One with a single label is left out.
+  start(kinds, rows, change) {
+    const [form, asked] = [this.form(), address.read()];
+    this.kinds = kinds;
+    for (const { name, title, of, options } of kinds) {
+      const labels = () => [...new Set(rows.flatMap(of))].filter(Boolean).sort((one, other) => one.localeCompare(other));
+      const pairs = options ?? labels().map((label) => [label, label]);
+      const choices = [["", "all"], ...pairs].map(([value, text]) => make("option", { value }, text));
+      if (pairs.length > 1) form.querySelector(".words").before(make("label", {}, `${title} `, make("select", { name }, choices)), " ");
     }
+    for (const control of form.elements) {
+      if (control.type === "checkbox") control.checked = asked[control.name] === "yes";
+      else if (control.name in asked) control.value = asked[control.name];
+      if (control.selectedIndex < 0) control.value = "";
+    }
+    form.addEventListener("submit", (event) => event.preventDefault());
+    form.addEventListener("input", change);
+    form.addEventListener("reset", () => setTimeout(change));
   },
+
+  // Kinds of labels that only some benchmarks have, as the index names them.
+  ofLabels: (breakdowns, labels) => breakdowns.map(({ kind, title }) => ({
+    name: `breakdown-${kind}`, title, of: (row) => labels(row).filter((each) => each.kind === kind).map(({ label }) => label),
+  })),
 
   values() {
-    const named = [...this.form().elements].filter((control) => control.name);
-    return Object.fromEntries(named.map((control) =>
-      [control.name, control.type === "checkbox" ? (control.checked ? "yes" : "") : control.value.trim()]));
+    const asked = Object.fromEntries([...new FormData(this.form())].map(([name, value]) => [name, value.trim()]));
+    const words = (asked.words ?? "").toLowerCase().split(/\s+/).filter(Boolean);
+    return { asked, holds: (text) => words.every((word) => text.includes(word)) }; // `text` in small letters.
   },
 
-  listen(change) {
-    this.form().addEventListener("submit", (event) => event.preventDefault());
-    this.form().addEventListener("input", change);
-    this.form().addEventListener("reset", () => setTimeout(change));
-  },
-
-  // What says whether a text, in small letters, holds every one of some words.
-  holder(words) {
-    const parts = words.toLowerCase().split(/\s+/).filter(Boolean);
-    return (text) => parts.every((part) => text.includes(part));
-  },
-};
-
-// Labels of kinds that only some benchmarks have: the index says which there are.
-const breakdowns = {
-  offered: [],
-  name: (kind) => `breakdown-${kind}`,
-
-  // Adds a filter for each kind to the form, before the words.
-  offer(kinds, labels) {
-    this.offered = kinds;
-    const words = filters.form().querySelector(".words");
-    kinds.forEach(({ kind, title }) => {
-      const name = this.name(kind);
-      words.before(make("label", {}, `${title} `, make("select", { name }, make("option", { value: "" }, "all"))), " ");
-      filters.fill(name, labels.filter((each) => each.kind === kind).map((each) => each.label));
-    });
-  },
-
-  match(asked, labels) {
-    return this.offered.every(({ kind }) => {
-      const wanted = asked[this.name(kind)];
-      return !wanted || labels.some((each) => each.kind === kind && each.label === wanted);
-    });
-  },
-
-  words: (labels) => labels.map((each) => each.label),
+  // Whether a row has every label that is asked for.
+  matches: (row, asked) => filters.kinds.every(({ name, of }) => !asked[name] || !of || [of(row)].flat().includes(asked[name])),
 };

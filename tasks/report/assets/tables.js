@@ -2,40 +2,64 @@
 "use strict";
 
 const tables = {
-  // What a cell is sorted by; null where nothing is known.
-  value(text) {
-    const number = Number(text.trim().replace(/[,$%]/g, "").replace("−", "-"));
-    return ["", "–"].includes(text.trim()) ? null : Number.isNaN(number) ? text.toLowerCase() : number;
-  },
+  text: (value) => (value instanceof Element ? value.textContent : String(value ?? "")).trim(),
+  number: (text) => Number(text.replace(/[,$%]/g, "").replace("−", "-")),
 
-  // What is missing stays last, whichever way it is sorted.
+  // What is missing stays last, whichever way a column is sorted.
   sorter(one, other, _row, _otherRow, _column, direction) {
-    const value = (cell) => (cell instanceof Element ? tables.value(cell.textContent) : cell ?? null);
+    const value = (cell) => {
+      const text = tables.text(cell);
+      if (["", "–"].includes(text)) return null;
+      return Number.isNaN(tables.number(text)) ? text.toLowerCase() : tables.number(text);
+    };
     const [first, second] = [value(one), value(other)];
     if (first === null || second === null) return ((first === null) - (second === null)) * (direction === "asc" ? 1 : -1);
     if (typeof first === "number" && typeof second === "number") return first - second;
     return String(first).localeCompare(String(second));
   },
 
+  // A value in a downloaded file: text that a spreadsheet would run or rewrite gets an apostrophe (tasks/rules/text/cells.py).
+  plain(value, _row, _type, _params, column) {
+    const text = tables.text(value);
+    if (column.getDefinition().hozAlign === "right" && !Number.isNaN(tables.number(text))) return text && tables.number(text);
+    return /^'*(?:[\t\r\n]|\s*[=+\-@＝＋－＠]|\d+(?:[-/.:]\d+)+$)/.test(text) ? `'${text}` : text;
+  },
+
   // A heading is a button, so that the keyboard reaches it; its name begins with that of its group.
   heading(cell) {
-    const button = document.createElement("button");
     const group = cell.getColumn().getParentColumn();
-    Object.assign(button, { type: "button", textContent: cell.getValue(), title: cell.getValue() });
-    if (group) button.ariaLabel = `${group.getDefinition().title} ${cell.getValue()}`;
-    return button;
+    const label = group ? `${group.getDefinition().title} ${cell.getValue()}` : null;
+    return make("button", { type: "button", title: cell.getValue(), "aria-label": label }, cell.getValue());
   },
 
   make(place, label, columns, options) {
     const grid = new Tabulator(place, {
       columns, layout: "fitDataFill", maxHeight: "34rem", printAsHtml: true, printRowRange: "all", debugInvalidOptions: false,
-      nestedFieldSeparator: false,
-      columnDefaults: { sorter: this.sorter, titleFormatter: this.heading, variableHeight: true, resizable: "header" },
+      nestedFieldSeparator: false, downloadConfig: { columnGroups: false },
+      columnDefaults: {
+        sorter: this.sorter, titleFormatter: this.heading, variableHeight: true, resizable: "header", accessorDownload: this.plain,
+      },
       ...options,
     });
     place.setAttribute("aria-label", label);
     grid.on("tableBuilt", () => this.repair(place));
     return grid;
+  },
+
+  // Above a table: which columns it shows, and the rows that it shows as a file, where it holds all of them.
+  tools(grid, name) {
+    const column = (each) => {
+      const box = make("input", { type: "checkbox", checked: each.isVisible() });
+      box.addEventListener("change", () => each.toggle());
+      const { title, titleDownload } = each.getDefinition();
+      return make("label", {}, box, ` ${titleDownload ?? title}`);
+    };
+    const save = make("button", { type: "button" }, "Download");
+    save.addEventListener("click", () => grid.download("csv", `${name}.csv`));
+    const choose = make("details", {}, make("summary", {}, "Columns"), make("div", {}, grid.getColumns().map(column)));
+    const tools = make("div", { class: "tools" }, choose, grid.options.ajaxURL ? null : save);
+    grid.element.before(tools);
+    return tools;
   },
 
   // Puts right what screen readers stumble over: roles that do not exist, or that stand in each other.
@@ -58,8 +82,9 @@ const tables = {
       const [own, group] = cell.headers.split(" ").reverse().map((id) => document.getElementById(id));
       const align = cell.classList.contains("right") ? "right" : "left";
       const column = {
-        title: own.textContent, field: own.id, hozAlign: align, headerHozAlign: align, maxInitialWidth: innerWidth < 640 ? 150 : 380,
-        formatter: (each) => each.getValue(), cssClass: own.id.endsWith("-judging") ? "judging" : "",
+        title: own.textContent, titleDownload: [group, own].filter(Boolean).map((each) => each.textContent).join(" "), field: own.id,
+        hozAlign: align, headerHozAlign: align, maxInitialWidth: innerWidth < 640 ? 150 : 380, formatter: (each) => each.getValue(),
+        cssClass: own.id.endsWith("-judging") ? "judging" : "",
       };
       if (!group) found.push(column);
       else if (found.at(-1)?.id === group.id) found.at(-1).columns.push(column);
@@ -68,54 +93,50 @@ const tables = {
     return found;
   },
 
-  row: (row) => Object.fromEntries([...row.cells].map((cell) => {
-    const value = document.createElement("span");
-    value.append(...cell.childNodes);
-    return [cell.headers.split(" ").at(-1), value];
-  })),
+  row: (row) => Object.fromEntries([...row.cells].map((cell) =>
+    [cell.headers.split(" ").at(-1), make("span", {}, [...cell.childNodes])])),
 
   grids: [],
   chosen: {},
 
   enhance(table) {
-    if (!table.tBodies[0].rows.length) return;
-    const [columns, data] = [this.columns(table), [...table.tBodies[0].rows].map(this.row)];
-    const [place, field] = [document.createElement("div"), document.createElement("input")];
-    const scroll = table.closest(".scroll");
-    scroll.replaceWith(place);
+    const rows = [...table.tBodies[0].rows];
+    if (!rows.length) return;
+    const [scroll, place, field] = [table.closest(".scroll"), make("div"), make("input", { type: "search", placeholder: "Filter rows", "aria-label": "Filter the rows of this table" })];
     const label = scroll.ariaLabel ?? document.getElementById(scroll.getAttribute("aria-labelledby")).textContent;
+    const [columns, data] = [this.columns(table), rows.map(this.row)];
+    scroll.replaceWith(place);
     const grid = Object.assign(this.make(place, label, columns, { data }), { field });
+    field.addEventListener("input", () => this.filter(grid));
     grid.on("tableBuilt", () => {
       this.filter(grid);
       this.grids.push(grid);
+      if (rows.length >= 12) this.tools(grid, columns[0].field.split("-")[0]).prepend(field);
     });
-    if (data.length < 12) return;
-    Object.assign(field, { type: "search", placeholder: "Filter rows", ariaLabel: "Filter the rows of this table" });
-    field.addEventListener("input", () => this.filter(grid));
-    place.before(field);
   },
 
   // A row is shown if it holds the word and if its model and judge are chosen, or are none of those one can choose.
   filter(grid) {
     const word = grid.field.value.trim().toLowerCase();
-    const [model, judge] = ["Model", "Judge"].map((title) => grid.getColumnDefinitions().find((each) => each.title === title)?.field);
-    const isChosen = (row, kind, name) => {
-      const text = this.chosen[kind] && name ? row[name].textContent : null; // A label may begin with a space.
-      return text === null || this.chosen[kind].includes(text) || !choice.offered[kind]().includes(text);
+    const names = { model: "Model", judging: "Judge" };
+    const fields = Object.entries(names).map(([kind, title]) => [kind, grid.getColumnDefinitions().find((each) => each.title === title)?.field]);
+    const isChosen = (row, [kind, field]) => {
+      if (!this.chosen[kind] || !field) return true;
+      const text = row[field].textContent; // A label may begin with a space.
+      return this.chosen[kind].includes(text) || !choice.offered[kind]().includes(text);
     };
-    const text = (row) => Object.values(row).map((each) => each.textContent).join(" ").toLowerCase();
-    grid.setFilter((row) => isChosen(row, "model", model) && isChosen(row, "judging", judge) && text(row).includes(word));
+    const text = (row) => Object.values(row).map(this.text).join(" ").toLowerCase();
+    grid.setFilter((row) => fields.every((each) => isChosen(row, each)) && text(row).includes(word));
   },
 
   choose(chosen) {
     this.chosen = chosen;
     this.grids.forEach((grid) => this.filter(grid));
-    document.querySelectorAll("main [data-judging]").forEach((each) => {
-      each.hidden = Boolean(chosen.judging) && !chosen.judging.includes(each.dataset.judging);
+    const hide = (selector, kind, of) => document.querySelectorAll(selector).forEach((each) => {
+      each.hidden = Boolean(chosen[kind]) && !chosen[kind].includes(of(each));
     });
-    document.querySelectorAll(".ranked tr[data-model]").forEach((row) => {
-      row.hidden = Boolean(chosen.model) && !chosen.model.includes(row.dataset.model);
-    });
+    hide("main [data-judging]", "judging", (each) => each.dataset.judging);
+    hide(".ranked tr[data-model]", "model", (each) => each.dataset.model);
   },
 };
 

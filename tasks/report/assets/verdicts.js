@@ -4,31 +4,36 @@
 const search = {
   chosen: { model: null, judging: null },
   pageSize: 200,
+  lists: [], // The letters of every verdict of a model by a judge in a trial.
+  found: [], // For each verdict that matches a number that says which criterion and which list.
 
   async start() {
     this.index = await prbench.load("index");
-    const criteria = await prbench.load(this.index.criteria);
-    this.criteria = criteria.title.map((title, place) => ({
-      ...Object.fromEntries(Object.entries(criteria).map(([name, values]) => [name, values[place]])), place,
-      words: [title, criteria.criterion_id[place], ...breakdowns.words(criteria.labels[place])].join(" ").toLowerCase(),
-    }));
-    let place = 0;
-    for (const task of this.index.tasks) {
-      for (let i = 0; i < task.n_criteria; i += 1) this.criteria[place++].task = task;
-    }
-    this.fill();
-    filters.restore();
-    filters.listen(() => prbench.draw((isCurrent) => this.show(isCurrent)));
+    const { tasks, entries, statuses, breakdowns } = this.index;
+    const columns = Object.entries(await prbench.load(this.index.criteria));
+    this.criteria = tasks.flatMap((task) => Array(task.n_criteria).fill(task)).map((task, place) => {
+      const criterion = Object.fromEntries(columns.map(([name, values]) => [name, values[place]]));
+      const words = [criterion.title, criterion.criterion_id, ...criterion.labels.map(({ label }) => label)];
+      return { ...criterion, task, place, words: words.join(" ").toLowerCase() };
+    });
+    filters.start([
+      { name: "status", title: "Verdict", options: [["undecided", "any failure"], ...Object.values(statuses).map((each) => [each, verdicts.word(each)])] },
+      { name: "severity", title: "Severity", of: (criterion) => criterion.severity },
+      { name: "category", title: this.index.category_title, of: (criterion) => criterion.category },
+      { name: "field", title: this.index.field_title, of: ({ task }) => task.field },
+      { name: "topic", title: "Topic", of: ({ task }) => task.topic },
+      { name: "split", title: "Split", of: ({ task }) => task.splits ?? [] },
+      { name: "trial", title: "Trial", options: [...new Set(entries.flatMap((entry) => entry.trials))].sort().map((each) => [each, each]) },
+      ...filters.ofLabels(breakdowns, (criterion) => [...criterion.task.labels, ...criterion.labels]),
+    ], this.criteria, () => prbench.draw((isCurrent) => this.show(isCurrent)));
     this.grid = tables.make(document.getElementById("verdicts"), "Verdicts", this.columns(), {
       layout: "fitColumns", responsiveLayout: "collapse", maxHeight: "max(24rem, calc(100vh - 5rem))",
-      progressiveLoad: "scroll", paginationSize: this.pageSize,
-      ajaxURL: "found", ajaxRequestFunc: async (_url, _config, { page }) => this.page(page),
+      progressiveLoad: "scroll", paginationSize: this.pageSize, ajaxURL: "found",
+      ajaxRequestFunc: async (_url, _config, { page }) => this.page(page),
     });
     await new Promise((done) => this.grid.on("tableBuilt", done));
+    tables.tools(this.grid, "verdicts");
   },
-
-  lists: [],
-  found: [],
 
   // Rows are made as they are scrolled to: of more than a million verdicts few are looked at.
   page(number) {
@@ -37,108 +42,71 @@ const search = {
     return { last_page: Math.max(1, Math.ceil(this.found.length / this.pageSize)), data };
   },
 
-  fill() {
-    const { tasks, entries, statuses } = this.index;
-    filters.name("field", this.index.field_title);
-    filters.name("category", this.index.category_title);
-    breakdowns.offer(this.index.breakdowns, [...tasks, ...this.criteria].flatMap((each) => each.labels));
-    filters.fill("field", tasks.map((task) => task.field));
-    filters.fill("topic", tasks.map((task) => task.topic));
-    filters.fill("split", tasks.flatMap((task) => task.splits ?? []));
-    filters.fill("category", this.criteria.map((criterion) => criterion.category));
-    filters.fill("severity", this.criteria.map((criterion) => criterion.severity));
-    filters.fill("trial", entries.flatMap((entry) => entry.trials.map(String)));
-    const select = filters.form().elements.status;
-    select.append(make("option", { value: "undecided" }, "any failure"));
-    Object.values(statuses).forEach((status) => select.append(make("option", { value: status }, verdicts.word(status))));
-  },
-
-  // The letters of the verdicts that are asked for; those that are still to be judged only if one asks for them.
-  letters(status) {
-    const asked = Object.entries(this.index.statuses).filter(([, each]) =>
-      (status === "" && each !== "not_judged") || each === status || (status === "undecided" && verdicts.isFailure(each)));
-    return new Set(asked.map(([letter]) => letter));
-  },
-
-  // The lists of letters of the chosen models: one for each judge and trial.
+  // The letters of the chosen models: a list for each judge and trial.
   async markLists(asked) {
-    const models = this.index.entries.filter((entry) => this.chosen.model ? this.chosen.model.includes(entry.label) : !entry.is_also);
-    const lists = await Promise.all(models.map((model) => prbench.load(model.marks)));
-    return models.flatMap((model, place) => this.index.judgings
-      .filter((judging) => !this.chosen.judging || this.chosen.judging.includes(judging.label))
-      .flatMap((judging) => Object.entries(lists[place][judging.key] ?? {})
-        .filter(([trial]) => !asked.trial || trial === asked.trial)
+    const models = this.index.entries.filter(({ is_also: isAlso, label }) => this.chosen.model?.includes(label) ?? !isAlso);
+    const judgings = this.index.judgings.filter(({ label }) => this.chosen.judging?.includes(label) ?? true);
+    const files = await Promise.all(models.map((model) => prbench.load(model.marks)));
+    return models.flatMap((model, place) => judgings.flatMap((judging) =>
+      Object.entries(files[place][judging.key] ?? {}).filter(([trial]) => !asked.trial || trial === asked.trial)
         .map(([trial, marks]) => ({ model, judging, trial, marks }))));
   },
 
-  matches(criterion, asked) {
-    const { task } = criterion;
-    return (!asked.field || task.field === asked.field) && (!asked.topic || task.topic === asked.topic)
-      && (!asked.split || task.splits?.includes(asked.split))
-      && (!asked.category || criterion.category === asked.category)
-      && (!asked.severity || criterion.severity === asked.severity)
-      && breakdowns.match(asked, [...task.labels, ...criterion.labels])
-      && asked.holdsWords(criterion.words);
-  },
+  // What is still to be judged is shown only if one asks for it.
+  isAsked: (status, asked) =>
+    (asked === "undecided" ? verdicts.isFailure(status) : asked ? status === asked : status !== "not_judged"),
 
   async show(isCurrent) {
-    const asked = filters.values();
+    const { asked, holds } = filters.values();
     const lists = await this.markLists(asked);
     if (!isCurrent()) return;
     address.replace(asked);
-    const { found, counts } = this.find({ ...asked, holdsWords: filters.holder(asked.words) }, lists);
-    Object.assign(this, { lists, found });
-    this.showCounts(found.length, counts);
+    this.lists = lists;
+    const counts = this.find(asked, holds);
+    const tally = Object.entries(this.index.statuses).filter(([letter]) => counts[letter.charCodeAt(0)])
+      .map(([letter, status]) => make("li", {}, verdicts.badge(status), ` ${written.count(counts[letter.charCodeAt(0)])}`));
+    const total = this.found.length;
+    const count = document.getElementById("count");
+    count.replaceChildren(make("strong", {}, `${written.count(total)} ${total === 1 ? "verdict" : "verdicts"}`), make("ul", { class: "tally" }, tally));
+    count.dataset.total = total;
     await this.grid.setData("found");
   },
 
-  // The verdicts that match, a number for each that says which criterion and which list, and how many have which letter.
-  find(asked, lists) {
-    const isAsked = new Uint8Array(128);
-    const counts = new Uint32Array(128);
-    this.letters(asked.status).forEach((letter) => { isAsked[letter.charCodeAt(0)] = 1; });
-    const found = [];
-    for (const criterion of this.criteria) {
-      if (!this.matches(criterion, asked)) continue;
-      for (let number = 0; number < lists.length; number += 1) {
-        const letter = lists[number].marks.charCodeAt(criterion.place);
+  // Finds the verdicts that match, and returns how many have which letter.
+  find(asked, holds) {
+    const letters = Object.entries(this.index.statuses).filter(([, status]) => this.isAsked(status, asked.status));
+    const [isAsked, counts] = [new Uint8Array(128), new Uint32Array(128)];
+    letters.forEach(([letter]) => { isAsked[letter.charCodeAt(0)] = 1; });
+    this.found = [];
+    for (const criterion of this.criteria.filter((each) => filters.matches(each, asked) && holds(each.words))) {
+      for (let number = 0; number < this.lists.length; number += 1) {
+        const letter = this.lists[number].marks.charCodeAt(criterion.place);
         if (!isAsked[letter]) continue;
         counts[letter] += 1;
-        found.push(criterion.place * lists.length + number);
+        this.found.push(criterion.place * this.lists.length + number);
       }
     }
-    return { found, counts };
-  },
-
-  showCounts(total, counts) {
-    const place = document.getElementById("count");
-    const tally = Object.entries(this.index.statuses).map(([letter, status]) => [counts[letter.charCodeAt(0)], status])
-      .filter(([count]) => count).map(([count, status]) => make("li", {}, make("span", { class: "badge" }, verdicts.word(status)), ` ${written.count(count)}`));
-    place.replaceChildren(make("strong", {}, `${written.count(total)} ${total === 1 ? "verdict" : "verdicts"}`),
-      make("ul", { class: "tally" }, tally));
-    place.dataset.total = total;
+    return counts;
   },
 
   columns() {
     const column = (title, of, more) =>
       ({ title, field: title, headerSort: false, formatter: (cell) => make("div", {}, of(cell.getData())), ...more });
+    const two = (first, second) => [first, make("br"), make("small", {}, second)];
     const status = ({ marks, criterion }) => this.index.statuses[marks[criterion.place]];
+    const about = ({ severity, category, labels }) => [severity, category, ...labels.map(({ label }) => label)].filter(Boolean).join(" · ");
+    const target = ({ criterion: { task, key }, model, judging, trial }) =>
+      `task.html${address.of({ task: task.key, a: model.key, ta: trial, criterion: key, judging: judging.key, side: "a" })}`;
     return [
       column("Verdict", (row) => verdicts.badge(status(row), row.criterion.weight), { width: 124 }),
-      column("Criterion", (row) => [make("a", { href: this.target(row) }, row.criterion.title), make("br"),
-        make("small", {}, this.about(row.criterion))], { widthGrow: 3, minWidth: 200 }),
+      column("Criterion", (row) => two(make("a", { href: target(row) }, row.criterion.title), about(row.criterion)), { widthGrow: 3, minWidth: 200 }),
       column("Points / weight", (row) => verdicts.effect(status(row), row.criterion.weight) ?? written.weight(row.criterion.weight),
         { width: 150, hozAlign: "right", headerHozAlign: "right" }),
-      column("Model", ({ model, trial }) => [model.label, make("br"), make("small", {}, `trial ${trial}`)], { minWidth: 110 }),
+      column("Model", ({ model, trial }) => two(model.label, `trial ${trial}`), { minWidth: 110 }),
       column("Judge", ({ judging }) => judging.label, { minWidth: 110 }),
-      column("Task", ({ criterion: { task } }) => [task.task_id, make("br"), make("small", {}, task.topic ?? task.field ?? "")], { minWidth: 110 }),
+      column("Task", ({ criterion: { task } }) => two(task.task_id, task.topic ?? task.field ?? ""), { minWidth: 110 }),
     ];
   },
-
-  target: ({ criterion: { task, key }, model, judging, trial }) =>
-    `task.html${address.of({ task: task.key, a: model.key, ta: trial, criterion: key, judging: judging.key, side: "a" })}`,
-
-  about: ({ severity, category, labels }) => [severity, category, ...breakdowns.words(labels)].filter(Boolean).join(" · "),
 };
 
 choice.listeners.push((chosen) => {

@@ -46,12 +46,12 @@ class Tasks:
 
 def tasks_of(subjects: Subjects) -> Tasks:
     """Return the tasks that are listed."""
-    edition = subjects.edition
+    scope = subjects.scope
     rubrics = {
         task_id: dict(zip(("conversation", "criteria", "is_sent"), map(json.loads, members), strict=True))
         for task_id, *members in subjects.rows("drilldown/rubrics")
     }
-    return Tasks(edition.reader.rows(edition.asked("drilldown/tasks", {"n_characters": _OPENING_CHARACTERS})), rubrics)
+    return Tasks(scope.reader.rows(scope.asked("drilldown/tasks", {"n_characters": _OPENING_CHARACTERS})), rubrics)
 
 
 def write_lists(subjects: Subjects, tasks: Tasks, site: Site, blocks: Sequence[Block]) -> None:
@@ -90,11 +90,11 @@ def write_lists(subjects: Subjects, tasks: Tasks, site: Site, blocks: Sequence[B
 
 def _about(subjects: Subjects, tasks: Tasks) -> dict[str, Any]:
     """Return what the index says of tasks and labels."""
-    main = subjects.edition.main
-    field_title, breakdowns = _breakdowns(subjects.edition.own_breakdowns, tasks.rows)
+    main = subjects.scope.main
+    field_title, breakdowns = _breakdowns(subjects.scope.own_breakdowns, tasks.rows)
     return {
         "field_title": field_title,
-        "category_title": subjects.edition.category_title or "Category",
+        "category_title": subjects.scope.category_title or "Category",
         "breakdowns": [
             {"kind": each.kind, "title": each.title, "of_criteria": each.of_criteria} for each in breakdowns
         ],
@@ -149,7 +149,7 @@ def _criteria(tasks: Tasks) -> dict[str, Any]:
 
 def _marks(subjects: Subjects, tasks: Tasks, entries: Sequence[Row]) -> dict[str, dict[str, dict[str, str]]]:
     """What became of every criterion of some entries' answers: entry -> judging -> trial -> a letter for each."""
-    some = Subjects(subjects.edition, tuple(entries), subjects.judgings)
+    some = Subjects(subjects.scope, tuple(entries), subjects.judgings)
     rubrics = {task_id: [row["position"] for row in tasks.criteria(task_id)] for task_id in tasks.ids}
     found: dict[tuple[str, str, int], dict[str, str]] = defaultdict(dict)
     for entry, judging, trial, task_id, marks, positions in some.rows("drilldown/marks"):

@@ -1,6 +1,6 @@
 """What judges were sent and what they answered: the templates of prompts, and the replies that the ledger keeps.
 
-A page fills a template itself (`assets/answers.js`), so that a prompt needs no room. Replies are read for the files
+A page fills a template itself (`assets/prompts.js`), so that a prompt needs no room. Replies are read for the files
 that are made again and for no others; when the ledger deletes replies, the names of files change that could hold some,
 so that the report has none that the ledger has not.
 """
@@ -30,7 +30,7 @@ Replies = Mapping[tuple[str, str], Mapping[str, Sequence[str]]]
 def templates_of(subjects: Subjects) -> dict[str, Any]:
     """Return what prompts are made of: the templates of the judgings, and the reminder by the steps of a grading."""
     used = {each["template_hash"] for each in subjects.judgings}
-    job, benchmark = subjects.edition.job, subjects.edition.benchmark
+    job, benchmark = subjects.scope.job, subjects.scope.benchmark
     texts = (*shipped_templates(), *(each.template for each in judgings(job, benchmark)))
     content = {key: text for text in texts if (key := hash_of_template(text, benchmark)) in used}
     return {"templates": content, "reminders": {"2": reminder(BINARY), "3": reminder(TERNARY)}}
@@ -38,13 +38,13 @@ def templates_of(subjects: Subjects) -> dict[str, Any]:
 
 def ledger_state(subjects: Subjects) -> dict[str, Any]:
     """Return what decides which replies a report has, for queries; to be asked for before replies are read."""
-    is_all = subjects.edition.reader.value("select count(*) from verdicts") <= _MOST_VERDICTS
-    return {"is_all": is_all, "replies": f"{is_all} {deletion_mark(subjects.edition.job.warehouse / LEDGER)}"}
+    is_all = subjects.scope.reader.value("select count(*) from verdicts") <= _MOST_VERDICTS
+    return {"is_all": is_all, "replies": f"{is_all} {deletion_mark(subjects.scope.job.warehouse / LEDGER)}"}
 
 
 def read_replies(subjects: Subjects, blocks: Sequence[Block], state: Mapping[str, Any]) -> Replies | None:
     """Return the replies on the answers of some blocks; None where the ledger cannot be read."""
-    folder = subjects.edition.job.warehouse / LEDGER
+    folder = subjects.scope.job.warehouse / LEDGER
     if not blocks or not folder.is_dir():
         return {}
     rows = subjects.of(blocks).rows("drilldown/asked_verdicts", is_all=state["is_all"])

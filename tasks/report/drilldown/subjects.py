@@ -32,9 +32,9 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class Subjects:
-    """The entries and judgings of an edition, and earlier samplings of its models, each with its name (`key`)."""
+    """The entries and judgings of a scope, and earlier samplings of its models, each with its name (`key`)."""
 
-    edition: Scope
+    scope: Scope
     entries: tuple[Row, ...]
     judgings: tuple[Row, ...]
     blocks: tuple[Block, ...] = ()
@@ -59,12 +59,12 @@ class Subjects:
 
     def rows(self, name: str, **given: Any) -> list[tuple[Any, ...]]:
         """The rows of a query."""
-        return self.edition.reader.table(self.edition.asked(name, {**self.given, **given}))[1]
+        return self.scope.reader.table(self.scope.asked(name, {**self.given, **given}))[1]
 
 
-def subjects_of(edition: Scope, also: Sequence[Row] = ()) -> Subjects:
-    """The subjects of an edition; `also` are earlier samplings, which pages offer for comparison only."""
-    known = {entry_key(entry): entry for entry in edition.entries}
+def subjects_of(scope: Scope, also: Sequence[Row] = ()) -> Subjects:
+    """The subjects of a scope; `also` are earlier samplings, which pages offer for comparison only."""
+    known = {entry_key(entry): entry for entry in scope.entries}
     further = {entry_key(entry): entry for entry in also if entry_key(entry) not in known}
     labels = Counter(entry["entry"] for entry in (*known.values(), *further.values()))
     entries = [{**entry, "key": key, "is_also": False} for key, entry in known.items()]
@@ -72,7 +72,7 @@ def subjects_of(edition: Scope, also: Sequence[Row] = ()) -> Subjects:
         # Where it is not the only one of its name, the label says which sampling it is.
         label = f"{entry['entry']} {entry['vintage']}" if labels[entry["entry"]] > 1 else entry["entry"]
         entries.append({**entry, "key": key, "is_also": True, "entry": label})
-    return Subjects(edition, tuple(entries), tuple(map(_described, edition.judgings)))
+    return Subjects(scope, tuple(entries), tuple(map(_described, scope.judgings)))
 
 
 def _described(judging: Row) -> dict[str, Any]:

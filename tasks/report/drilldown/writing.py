@@ -14,13 +14,13 @@ TASKS = Page(
     "tasks",
     "Tasks",
     "Every task with the score of each model. A task's page has its conversation, the responses, and every verdict.",
-    template="tasks.html",
+    template="list.html",
 )
 VERDICTS = Page(
     "verdicts",
     "Verdicts",
     "Every verdict on the chosen models: which judge decided what on which criterion, and which verdicts failed.",
-    template="verdicts.html",
+    template="list.html",
 )
 TASK = Page(
     "task", "Task", "The conversation, the responses, and every judge's verdicts on them.", template="task.html"
@@ -30,18 +30,18 @@ NAVIGATED = (TASKS, VERDICTS)
 
 
 def write_drilldown(
-    edition: Scope, site: Site, common: Mapping[str, Any], also: Sequence[Mapping[str, Any]] = ()
+    scope: Scope, site: Site, common: Mapping[str, Any], also: Sequence[Mapping[str, Any]] = ()
 ) -> None:
     """Write the tasks, their answers and verdicts, and the pages that show them; what did not change is kept.
 
     Args:
-        edition: whose entries and judgings are shown.
+        scope: whose entries and judgings are shown.
         site: where to.
         common: what every page says.
         also: earlier samplings that can be compared with (`model`, `model_config_hash`, `vintage`, and a label
-            `entry`); those of the edition itself are left out.
+            `entry`); those of the scope itself are left out.
     """
-    subjects = subjects_of(edition, also)
+    subjects = subjects_of(scope, also)
     write_lists(subjects, tasks_of(subjects), site, write_blocks(subjects, site))
     for page in (TASK, TASKS, VERDICTS):
         site.write(f"{page.name}.html", render(page.template, report=common, page=page, title=page.title))

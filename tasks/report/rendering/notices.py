@@ -45,7 +45,7 @@ class Notice:
 
 
 def notices(scope: Scope) -> list[Notice]:
-    """The notices of an scope, the gravest first; if there is nothing to know, that."""
+    """The notices of a scope, the gravest first; if there is nothing to know, that."""
     parts = (_embedded, _answers, _verdicts, _hiding, _drifted, _changed, _quality, _coverage, _narrowed)
     found = [notice for part in parts for notice in part(scope)]
     found.sort(key=lambda notice: ("bad", "warn", "good").index(notice.level))

@@ -203,7 +203,7 @@ def _lines(board: Board, axis: Axis) -> list[dict[str, Any]]:
     nothing = dict.fromkeys(("rank", "bar", "interval", "ranks", "coverage", "is_below_bar"))
     quoted = [
         nothing | {"model": each.model, "score": _short(each.value, 3), "dot": axis.at(each.value),
-                   "source": each.source, "value": each.value}
+                   "source": each.source, "value": each.value, "kind": "quoted"}
         for each in board.references
     ]  # fmt: skip
     placed = sorted([*own, *quoted], key=lambda line: -math.inf if line["value"] is None else line["value"])
@@ -215,6 +215,7 @@ def _line(row: Row, axis: Axis) -> dict[str, Any]:
     ranks = (row["rank_low"], row["rank_high"])
     return {
         "rank": row["rank"], "model": row["model"], "value": row["mean_score"], "source": "",
+        "kind": "tied" if row["rank_low"] == 1 else "",
         "score": None if row["mean_score"] is None else _short(row["mean_score"], 3),
         "dot": None if row["mean_score"] is None else axis.at(row["mean_score"]),
         "bar": (axis.at(row["ci_low"]), axis.at(row["ci_high"])) if is_known else None,
@@ -226,15 +227,20 @@ def _line(row: Row, axis: Axis) -> dict[str, Any]:
 
 
 def shown(ranking: Ranking) -> dict[str, Any]:
-    """A ranking as the template takes it: boards with their lines, and where scores of the paper are from."""
+    """A ranking as the template takes it: boards with their lines, and what to know of them."""
     margin = _MARGIN * ((ranking.high - ranking.low) or 1.0)
     axis = Axis(ranking.low - margin, ranking.high + margin)
+    notes = list(rank_notes([board.rows for board in ranking.boards]))
+    if sources := dict.fromkeys(each.source for board in ranking.boards for each in board.references):
+        notes.append(
+            f"Rows marked paper are the paper's own scores ({'; '.join(sources)}), by the same judge with the paper's "
+            "prompt, on the first release of this split. They have no rank here."
+        )
     return {
         "judging": ranking.judging, "sentence": ranking.sentence, "axis": axis,
         "boards": [(board, _lines(board, axis)) for board in ranking.boards],
-        "notes": list(rank_notes([board.rows for board in ranking.boards])),
+        "notes": notes,
         "has_gaps": any(row["is_below_bar"] for board in ranking.boards for row in board.rows),
-        "sources": list(dict.fromkeys(each.source for board in ranking.boards for each in board.references)),
     }  # fmt: skip
 
 

@@ -170,10 +170,8 @@ def _is_report(folder: Path) -> bool:
     return True
 
 
-CHARTS_SCRIPT = "assets/vega.js"
-"""Vega, Vega-Lite and Vega-Embed in a report."""
 LIBRARIES = {"vega.js", "tabulator.js", "tabulator.css"}
-"""What building the package made (`.ci/libraries.py`)."""
+"""What building the package made (`.ci/libraries.py`): Vega, Vega-Lite and Vega-Embed in one, and Tabulator."""
 ASSETS = Path(__file__).parents[1] / "assets"
 """The folder of what pages load."""
 

@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-SMALL_MARK = "°"
-"""Marks an interval that may be too narrow."""
+SMALL_MARK = "*"
+"""Marks a value whose interval may be too narrow."""
 _MINUS = re.compile(r"(?<!\S)-(?=[\d.])")
 """A hyphen that begins a number; those within names and dates are something else."""
 

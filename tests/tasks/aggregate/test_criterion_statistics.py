@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.kit import admitted, criterion, response, row, verdict, written
-from tests.tasks.aggregate.made import differing
+from tests.kit import admitted, criterion, differing, response, row, verdict, written
 from warehouse import Reader
 
 MODELS = ("ada", "bell", "curie", "dirac", "euler")

@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.kit import admitted, at, criterion, response, row, rows_in, verdict
-from tests.tasks.aggregate.made import aggregated
-from tests.tasks.conftest import Fill
+from tests.kit import Fill, admitted, aggregated, at, criterion, response, row, rows_in, verdict
 from warehouse import Reader
 
 CHECKS = ("atomic", "objective")

@@ -8,8 +8,19 @@ from typing import Any
 import pytest
 
 import sql
-from tests.kit import admitted, criterion, response, row, rows_in, verdict, written
-from tests.tasks.aggregate.made import Rows, aggregated, answered, rubric_of
+from tests.kit import (
+    Rows,
+    admitted,
+    aggregated,
+    answered,
+    criterion,
+    response,
+    row,
+    rows_in,
+    rubric_of,
+    verdict,
+    written,
+)
 from warehouse import Reader
 
 

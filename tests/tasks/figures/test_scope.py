@@ -13,8 +13,8 @@ from tasks.config.job import Job
 from tasks.figures.scope import _labelled, open_scope
 from tests.kit import row
 from tests.tasks.report.made_up.contenders import NIGHTS
-from tests.tasks.report.made_up.editions import edition_of
 from tests.tasks.report.made_up.samplings import PEOPLE, Sampling, rows_by_table
+from tests.tasks.report.made_up.scopes import scope_of
 from warehouse import Warehouse
 
 IMPORTED = {**PEOPLE, "source": "imported"}
@@ -50,21 +50,21 @@ def test_samplings_and_configurations_of_one_model_are_told_apart_by_what_differ
 @pytest.mark.parametrize(("vintage", "nights"), [(None, {"base", NIGHTS[-1]}), ("all", {"base", *NIGHTS})])
 def test_the_latest_samplings_are_shown_unless_asked(world_job: Job, vintage: str | None, nights: set[str]) -> None:
     with Warehouse(world_job.warehouse).reader() as reader:
-        edition = open_scope(world_job, reader, vintage)
+        scope = open_scope(world_job, reader, vintage)
 
-    assert {entry["vintage"] for entry in edition.entries} == nights
-    assert edition.main == world_job.settings.judges[0].label
+    assert {entry["vintage"] for entry in scope.entries} == nights
+    assert scope.main == world_job.settings.judges[0].label
 
 
 def test_after_a_new_template_the_judge_as_configured_comes_first(world_job: Job) -> None:
     with Warehouse(world_job.warehouse).reader() as reader:
-        edition = open_scope(world_job, reader)
-        (now,) = [each for each in edition.judgings if each["judging"] == edition.main]
+        scope = open_scope(world_job, reader)
+        (now,) = [each for each in scope.judgings if each["judging"] == scope.main]
         # What was judged more under an earlier template stands before it.
         before = {**now, "template_hash": "an earlier one", "judging": "strict-judge template an earli"}
-        changed = replace(edition, judgings=(before, *edition.judgings))
+        changed = replace(scope, judgings=(before, *scope.judgings))
 
-        assert changed.main == edition.main == "strict-judge"
+        assert changed.main == scope.main == "strict-judge"
 
 
 @pytest.mark.long
@@ -98,13 +98,13 @@ def test_the_latest_vintage_is_that_of_the_first_judge_and_people_who_label_are_
     tmp_path: Path, others: list[Sampling], expected: tuple[set[str], set[str]]
 ) -> None:
     tables = rows_by_table([*resampled("judge", "base", "n1"), *others])
-    edition = edition_of(tmp_path, {**tables, "labellers": [row("labellers", judge="eva", import_batch="a-sheet")]})
+    scope = scope_of(tmp_path, {**tables, "labellers": [row("labellers", judge="eva", import_batch="a-sheet")]})
 
-    assert expected == ({each["judge"] for each in edition.judgings}, {each["vintage"] for each in edition.entries})
+    assert expected == ({each["judge"] for each in scope.judgings}, {each["vintage"] for each in scope.entries})
 
 
 def test_people_who_label_are_shown_where_nobody_else_judged(tmp_path: Path) -> None:
     tables = rows_by_table(resampled("eva", "base", **IMPORTED))
-    edition = edition_of(tmp_path, {**tables, "labellers": [row("labellers", judge="eva", import_batch="a-sheet")]})
+    scope = scope_of(tmp_path, {**tables, "labellers": [row("labellers", judge="eva", import_batch="a-sheet")]})
 
-    assert [("eva", "cedar")] == [(edition.main, entry["entry"]) for entry in edition.entries]
+    assert [("eva", "cedar")] == [(scope.main, entry["entry"]) for entry in scope.entries]

@@ -10,8 +10,7 @@ from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.rules.errors import UsageError
 from tests.faults.server import FaultServer
-from tests.kit import good_row, job_on, rows_in, write_jsonl
-from tests.tasks.run.runs import judged, prepared
+from tests.kit import good_row, job_on, judged, prepared, rows_in, write_jsonl
 
 pytestmark = pytest.mark.slow
 

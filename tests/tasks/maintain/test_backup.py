@@ -19,8 +19,7 @@ from tasks.config.job import Job
 from tasks.maintain.backup import backup, restore
 from tasks.rules.errors import UsageError
 from tests.faults.server import FaultServer
-from tests.kit import job_on, response, rows_in
-from tests.tasks.run.runs import judged, prepared, sampled
+from tests.kit import job_on, judged, prepared, response, rows_in, sampled
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow

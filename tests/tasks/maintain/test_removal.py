@@ -14,8 +14,7 @@ from tasks.maintain.backup import backup, restore
 from tasks.maintain.upkeep import Choice, remove, tidy
 from tasks.rules.errors import UsageError
 from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
-from tests.kit import good_row, job_on, rows_in, write_jsonl
-from tests.tasks.run.runs import judged, prepared, sampled
+from tests.kit import good_row, job_on, judged, prepared, rows_in, sampled, write_jsonl
 from warehouse import Warehouse, WarehouseBusy, WarehouseError
 
 pytestmark = pytest.mark.slow

@@ -18,8 +18,7 @@ from tasks.llm.request import Call
 from tasks.maintain.spending import spend_of_all, store_spend
 from tasks.run.judgings import judge_target
 from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
-from tests.kit import criterion, job_on, rows_in
-from tests.tasks.run.runs import judged, prepared, sampled
+from tests.kit import criterion, job_on, judged, prepared, rows_in, sampled
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow

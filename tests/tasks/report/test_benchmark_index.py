@@ -12,8 +12,8 @@ from tasks.report.benchmark_index import REVISION, write_benchmark_index
 from tests.kit import admitted, criterion, job_on
 from tests.tasks.report.browser import PHONE, Visit, visiting
 from tests.tasks.report.drilldown.drilled import files
-from tests.tasks.report.made_up.editions import edition_of
 from tests.tasks.report.made_up.research import MODELS
+from tests.tasks.report.made_up.scopes import scope_of
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
@@ -81,9 +81,9 @@ def test_revisions_and_benchmarks_that_this_version_does_not_know_are_told_and_n
         name: [row | {key: value for key, value in given.items() if key in row} for given in others for row in rows]
         for name, rows in tables.items()
     }
-    edition = edition_of(tmp_path / "warehouse", stored)
+    scope = scope_of(tmp_path / "warehouse", stored)
 
-    write_benchmark_index(tmp_path / "report", edition.reader, "prbench")
+    write_benchmark_index(tmp_path / "report", scope.reader, "prbench")
 
     text = (tmp_path / "report/index.html").read_text(encoding="utf-8")
     found = Sections(tmp_path / "report/index.html")
@@ -98,16 +98,16 @@ def test_revisions_and_benchmarks_that_this_version_does_not_know_are_told_and_n
 def test_what_is_said_of_a_benchmark_is_of_the_revision_that_its_report_shows(tmp_path: Path) -> None:
     tables = {**admitted(["t1"], n_criteria=1), "criteria": [criterion("t1", 0, 1.0)]}
     others: tuple[dict[str, str], ...] = ({}, {"dataset_revision": "00-earlier"}, {"benchmark": "another"})
-    edition = edition_of(tmp_path / "warehouse", {
+    scope = scope_of(tmp_path / "warehouse", {
         name: [row | {key: value for key, value in given.items() if key in row} for given in others for row in rows]
         for name, rows in tables.items()
     })  # fmt: skip
     (tmp_path / "report/prbench").mkdir(parents=True)
     (tmp_path / "report/report.json").write_text('{"format": "prbench-report", "version": 1}')
     (tmp_path / "report/prbench/index.html").write_text("a report")
-    for shown in (edition.revision, "00-earlier"):
+    for shown in (scope.revision, "00-earlier"):
         (tmp_path / "report/prbench" / REVISION).write_text(shown)
-        write_benchmark_index(tmp_path / "report", edition.reader, "prbench")
+        write_benchmark_index(tmp_path / "report", scope.reader, "prbench")
 
         text = Sections(tmp_path / "report/index.html").texts["prbench"]
         assert f"Revision {shown[:8]} Tasks 1" in text

@@ -25,26 +25,26 @@ _EARLIER = """
 def drill(job: Job, folder: Path) -> None:
     """Write the drill-down alone, with every earlier sampling beside the latest ones."""
     with Warehouse(job.warehouse).reader() as reader:
-        site, edition = Site(folder), open_scope(job, reader)
+        site, scope = Site(folder), open_scope(job, reader)
         copy_assets(site)
-        write_drilldown(edition, site, common(edition), earlier(reader, edition))
+        write_drilldown(scope, site, common(scope), earlier(reader, scope))
         site.finish()
 
 
-def common(edition: Scope) -> dict[str, Any]:
+def common(scope: Scope) -> dict[str, Any]:
     """What every page says."""
     return {
-        "heading": "A report", "pages": NAVIGATED, "main": edition.main, "footer": "",
-        "models": [entry["entry"] for entry in edition.entries],
-        "judgings": [judging["judging"] for judging in edition.judgings], "orders": "{}",
+        "heading": "A report", "pages": NAVIGATED, "main": scope.main, "footer": "",
+        "models": [entry["entry"] for entry in scope.entries],
+        "judgings": [judging["judging"] for judging in scope.judgings], "orders": "{}",
     }  # fmt: skip
 
 
-def earlier(reader: Reader, edition: Scope) -> list[Row]:
-    """Every sampling that has verdicts and is none of the edition's."""
-    known = {(each["model"], each["model_config_hash"], each["vintage"]) for each in edition.entries}
+def earlier(reader: Reader, scope: Scope) -> list[Row]:
+    """Every sampling that has verdicts and is none of the scope's."""
+    known = {(each["model"], each["model_config_hash"], each["vintage"]) for each in scope.entries}
     return [
-        each for each in reader.rows(_EARLIER, [edition.revision])
+        each for each in reader.rows(_EARLIER, [scope.revision])
         if (each["model"], each["model_config_hash"], each["vintage"]) not in known
     ]  # fmt: skip
 

@@ -152,7 +152,7 @@ def test_tasks_are_found_by_criterion_ids_responses_and_whether_they_are_answere
 ) -> None:
     visit.open(f"tasks.html#words={words}{where}")
 
-    assert visit.page.locator("#tasks .tabulator-row a").all_inner_texts() == expected
+    assert visit.page.locator("#tasks .tabulator-row .tabulator-frozen a").all_inner_texts() == expected
 
 
 def test_a_ledger_that_cannot_be_read_costs_the_replies_and_not_the_report(

@@ -69,7 +69,7 @@ def test_a_page_shows_them_as_text_below_the_verdict(browser: Browser, site: Pat
         visit.page.locator("details.evidence summary").click()
         shown = visit.page.locator("details.evidence").inner_text()
 
-        assert f"asked as {ASKED}" == visit.page.locator(".asked").inner_text()
+        assert f"asked as {ASKED}" == visit.page.locator(".explanation:has(.tag)").inner_text()
         assert "Searched in 3 chunks, something found in 1" in shown
         assert all(quote in shown for quote in QUOTES)
         named = visit.page.locator(".evidence dt").all_inner_texts()
@@ -94,7 +94,7 @@ def test_a_cascades_verdict_says_which_judge_decided_and_why(browser: Browser, t
 
     with visiting(browser, tmp_path / "site") as visit:
         visit.open(f"task.html#task={task_key('t1')}")
-        said = visit.page.locator(".asked").all_inner_texts()
+        said = visit.page.locator(".explanation:has(.tag)").all_inner_texts()
         assert {
             f"decided by strong {ATTACK}, because of weight, confidence unknown", "decided by cheap",
         } == set(said)  # fmt: skip

@@ -54,12 +54,6 @@ def written(job: Job, site: Path) -> set[str]:
     return {name for name in parts(site) if (site / f"data/{name}.js").stat().st_mtime_ns != before.get(name)}
 
 
-def test_the_same_data_gives_the_same_bytes(job: Job, site: Path, tmp_path: Path) -> None:
-    drill(job, tmp_path / "other")
-
-    assert files(site) == files(tmp_path / "other")
-
-
 def test_a_second_build_makes_nothing_and_touches_no_file(job: Job, site: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in (site / "data").iterdir()}
 

@@ -82,7 +82,7 @@ def judged(**columns: Any) -> dict[str, Any]:
 
 SCENARIOS: dict[str, list[Sampling]] = {
     "going on": [THIRD, Sampling("base", 0, (0, 0, 0, 0)), FIRST, SECOND],
-    # The edition is of the later revision, so the earlier one is the other.
+    # The scope is of the later revision, so the earlier one is the other.
     "data set": [replace(FIRST, revision="another"), SECOND, THIRD],
     "model": [FIRST, *then(configuration="second-configuration")],
     "judge": [FIRST, *then(**judged(judge_config_hash="another"))],
@@ -106,7 +106,7 @@ SCENARIOS: dict[str, list[Sampling]] = {
     ],
     "taken over": [FIRST, SECOND, replace(THIRD, judge="second")],
     "people": [FIRST, replace(SECOND, judge="people", **judged(**PEOPLE))],
-    "in the edition": [replace(FIRST, revision="another"), SECOND],
+    "in the scope": [replace(FIRST, revision="another"), SECOND],
     "gone": [replace(FIRST, revision="another")],
 }  # fmt: skip
 """Model -> what happened to it."""

@@ -1,4 +1,4 @@
-"""The edition of the made-up warehouse."""
+"""The scope of the made-up warehouse."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from warehouse import Warehouse
 
 
 @pytest.fixture(scope="module")
-def edition(world_job: Job) -> Iterator[Scope]:
+def scope(world_job: Job) -> Iterator[Scope]:
     """What its report is about, with what changed since earlier nights."""
     with Warehouse(world_job.warehouse).reader() as reader:
         yield open_scope(world_job, reader, None, changes(world_job))

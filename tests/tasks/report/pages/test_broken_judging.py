@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from flows.nightly import changes
 from flows.report import write_report
 from tasks.config.job import Job
 from tasks.figures.scope import Scope, open_scope
-from tasks.figures.shown.overview import LEADERBOARD, OVERVIEW
+from tasks.figures.shown.overview import LEADERBOARD
 from tasks.report.rendering.notices import Notice, facts, notices
 from tasks.rules.text.cells import as_before
 from tests.kit import at, row
@@ -24,12 +23,12 @@ pytestmark = pytest.mark.slow
 TASKS = ("t1", "t2", "t3")
 
 
-def edition_of(job: Job, **more: Any) -> Scope:
+def scope_of(job: Job, **more: Any) -> Scope:
     return open_scope(job, Warehouse(job.warehouse).reader(), **more)
 
 
-def texts(edition: Scope, level: str) -> list[str]:
-    return [each.text for each in notices(edition) if each.level == level]
+def texts(scope: Scope, level: str) -> list[str]:
+    return [each.text for each in notices(scope) if each.level == level]
 
 
 @pytest.fixture(scope="module")
@@ -58,12 +57,12 @@ def undecided(tmp_path_factory: pytest.TempPathFactory) -> Job:
 
 @pytest.mark.slow
 def test_answers_without_a_verdict_are_counted_priced_and_can_be_read(unjudged: Job) -> None:
-    edition = edition_of(unjudged)
+    scope = scope_of(unjudged)
     site = write_report(unjudged).index.parent
 
-    shown = {name: (value, beside) for name, value, beside in facts(edition)}
+    shown = {name: (value, beside) for name, value, beside in facts(scope)}
     assert (shown["Models"][0], shown["Responses"][0], shown["Cost"][0]) == ("2", "4", "$1.00")
-    costs = edition.rows("costs/costs")
+    costs = scope.rows("costs/costs")
     priced = [(each["model"], each["split"], each["answer_usd"], each["mean_score"]) for each in costs]
     assert priced == [("m1", "finance", 0.25, None), ("m2", "finance", 0.25, None)]
     held = data(site)
@@ -74,10 +73,10 @@ def test_answers_without_a_verdict_are_counted_priced_and_can_be_read(unjudged: 
 
 
 def test_that_nobody_has_judged_is_a_grave_notice_and_the_refused_tasks_are_still_named(unjudged: Job) -> None:
-    edition = edition_of(unjudged)
+    scope = scope_of(unjudged)
 
-    assert texts(edition, "bad")[0].startswith("No response has been judged yet, so there are no scores")
-    assert "1 task refused and left out of all scores." in texts(edition, "warn")
+    assert texts(scope, "bad")[0].startswith("No response has been judged yet, so there are no scores")
+    assert "1 task refused and left out of all scores." in texts(scope, "warn")
 
 
 def test_a_model_that_nobody_has_judged_stands_beside_those_that_somebody_has(tmp_path: Path) -> None:
@@ -87,21 +86,19 @@ def test_a_model_that_nobody_has_judged_stands_beside_those_that_somebody_has(tm
         *answered(TASKS, "m1", "2026-10-01", created_at=at(9000))["responses"],
     ]})  # fmt: skip
 
-    edition = edition_of(job)
+    scope = scope_of(job)
 
-    assert [each["entry"] for each in edition.entries] == ["m1 base", "m1 2026-10-01", "m2"]
-    assert "Not judged yet, so without scores: m1 2026-10-01, m2." in texts(edition, "warn")
-    assert [(each["model"], each["mean_score"] is None) for each in edition.rows_of(LEADERBOARD)] == [
+    assert [each["entry"] for each in scope.entries] == ["m1 base", "m1 2026-10-01", "m2"]
+    assert "Not judged yet, so without scores: m1 2026-10-01, m2." in texts(scope, "warn")
+    assert [(each["model"], each["mean_score"] is None) for each in scope.rows_of(LEADERBOARD)] == [
         ("m1 base", False), ("m2", True),
     ]  # fmt: skip
-    stored = edition.reader.rows(
-        "select distinct model, is_judged from leaderboard where vintage = 'base' order by all"
-    )
+    stored = scope.reader.rows("select distinct model, is_judged from leaderboard where vintage = 'base' order by all")
     assert [(each["model"], each["is_judged"]) for each in stored] == [("m1", True), ("m2", False)]
 
 
 def test_that_no_verdict_was_decided_is_a_grave_notice(undecided: Job) -> None:
-    assert texts(edition_of(undecided), "bad") == [
+    assert texts(scope_of(undecided), "bad") == [
         "All 12 verdicts of a-judge failed (parse error): there are no scores."
     ]
 
@@ -118,7 +115,7 @@ def test_many_failed_answers_and_verdicts_are_grave_and_few_are_not(tmp_path: Pa
         each | {"value": None, "status": "refused"} for each in one["verdicts"]
     ]})  # fmt: skip
 
-    assert texts(edition_of(job), "bad") == ["1 of 3 responses of m2 failed (timeout)."]
+    assert texts(scope_of(job), "bad") == ["1 of 3 responses of m2 failed (timeout)."]
 
 
 @pytest.mark.slow
@@ -135,20 +132,11 @@ def test_where_nothing_was_decided_no_chart_is_drawn_and_the_page_says_why(undec
         assert visit.faults == []
 
 
-def test_that_nothing_can_be_compared_is_not_said_to_be_no_change(undecided: Job) -> None:
-    (figure,) = [each for each in OVERVIEW.figures if each.name == "changes"]
-    edition = edition_of(undecided, changes=changes(undecided))
-
-    assert edition.rows("overview/changes") == []
-    assert "nothing can have changed" not in figure.empty
-    assert "same judge decided" in figure.empty
-
-
 def test_an_empty_warehouse_says_that_nobody_has_answered(tmp_path: Path) -> None:
-    edition = edition_of(tiny_job(tmp_path, TASKS, models=()))
+    scope = scope_of(tiny_job(tmp_path, TASKS, models=()))
 
     expected = Notice("warn", "There are no responses yet, so there is nothing to rank.", "data.html")
-    assert notices(edition) == [expected]
+    assert notices(scope) == [expected]
 
 
 @pytest.fixture(scope="module")

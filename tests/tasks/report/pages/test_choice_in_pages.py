@@ -15,7 +15,7 @@ from tasks.figures.charts import Plot
 from tasks.figures.figure import Figure, Page
 from tasks.report.drawing.charts import specification
 from tasks.report.rendering.drawn import Drawn
-from tasks.report.rendering.site import CHARTS_SCRIPT, Site, as_json, copy_assets, render
+from tasks.report.rendering.site import Site, as_json, copy_assets, render
 from tests.tasks.report.browser import Visit, visiting
 
 pytestmark = pytest.mark.slow
@@ -57,7 +57,7 @@ def page_on(folder: Path, n_models: int, n_chosen: int | None = None) -> Path:
         judge: [row["model"] for row in sorted(each, key=lambda row: -row["mean_score"])] for judge, each in of.items()
     }
     report = {
-        "heading": "A report", "pages": [], "main": "strict", "footer": "", "charts_script": CHARTS_SCRIPT,
+        "heading": "A report", "pages": [], "main": "strict", "footer": "",
         "models": orders["strict"], "judgings": JUDGES, "orders": as_json(orders),
     }  # fmt: skip
     site = Site(folder)

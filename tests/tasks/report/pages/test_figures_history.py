@@ -10,14 +10,12 @@ from typing import Any
 
 import pytest
 
-from tasks.figures.charts import Plot
 from tasks.figures.scope import Scope
 from tasks.figures.shown.history import HISTORY as PAGE
 from tasks.report.build import build
-from tasks.report.drawing.charts import specification
 from tests.kit import at, row
-from tests.tasks.report.made_up.editions import edition_of, rows_of
-from tests.tasks.report.made_up.samplings import DRIFT, FIRST, SCENARIOS, SECOND, Rows, Sampling, rows_by_table
+from tests.tasks.report.made_up.samplings import DRIFT, FIRST, SCENARIOS, SECOND, Rows, rows_by_table
+from tests.tasks.report.made_up.scopes import rows_of, scope_of
 from warehouse import Reader, Warehouse
 
 FIGURES = {figure.name: figure for figure in PAGE.figures}
@@ -27,11 +25,11 @@ FIGURES = {figure.name: figure for figure in PAGE.figures}
 def histories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Rows]:
     """The figure's rows by model, of one warehouse in which all of it happened."""
     samplings = [replace(each, model=model) for model, of_model in SCENARIOS.items() for each in of_model]
-    edition = edition_of(tmp_path_factory.mktemp("histories"), {**rows_by_table(samplings), **DRIFT})
+    scope = scope_of(tmp_path_factory.mktemp("histories"), {**rows_by_table(samplings), **DRIFT})
     found: dict[str, Rows] = defaultdict(list)
-    for each in rows_of(FIGURES["history"], edition):
+    for each in rows_of(FIGURES["history"], scope):
         found[each["label"]].append(each)
-    edition.reader.close()
+    scope.reader.close()
     return found
 
 
@@ -89,45 +87,7 @@ def test_a_label_with_two_configurations_is_one_line_that_both_choices_show(hist
 
 def test_models_that_are_not_in_the_edition_are_left_out(histories: dict[str, Rows]) -> None:
     assert histories.keys() == SCENARIOS.keys() - {"gone"}
-    assert [each["vintage"] for each in histories["in the edition"]] == ["n1", "n2"]
-
-
-@pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Rows:
-    """One model in many nights, and one in one."""
-    nights = [Sampling(f"n{i:02}", 100.0 * i, (1, 0, 0, i % 2)) for i in range(14)]
-    once = Sampling("base", 50, (1, 1, 1, 1), model="bell")
-    edition = edition_of(tmp_path_factory.mktemp("plain"), rows_by_table([*nights, once]))
-    rows = rows_of(FIGURES["history"], edition)
-    edition.reader.close()
-    return rows
-
-
-def test_the_table_lists_the_last_samplings_of_each_model(plain: Rows) -> None:
-    listed = FIGURES["history"].listed(plain)  # type: ignore[misc]
-
-    assert [each["vintage"] for each in listed] == [*(f"n{i:02}" for i in range(4, 14)), "base"]
-
-
-def test_a_model_that_was_sampled_once_is_in_no_chart(plain: Rows) -> None:
-    (plot,) = FIGURES["history"].plots(plain)  # type: ignore[misc]
-
-    assert {each["label"] for each in _drawn(plot)} == {"ada"}
-
-
-def test_a_chart_has_one_split_and_one_judge_and_only_models_with_a_history(edition: Scope) -> None:
-    plots = FIGURES["history"].plots(rows_of(FIGURES["history"], edition))  # type: ignore[misc]
-
-    assert len(plots) == 4 * 2
-    for plot in plots:
-        assert {each["label"] for each in _drawn(plot)} == {"elm-chat", "fir-flash"}
-        assert len({(*each["judging"],) for each in _drawn(plot)}) == 1
-
-
-def _drawn(plot: Plot) -> Rows:
-    """The rows of a chart."""
-    rows: Rows = specification(plot.chart)["data"]["values"]
-    return rows
+    assert [each["vintage"] for each in histories["in the scope"]] == ["n1", "n2"]
 
 
 RUNS = [
@@ -161,9 +121,9 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scope]:
         spent("second", "sample", "three", 0.0, 4, 4), spent("third", "drift", "one", 0.125, 1, 0),
         spent("first", "judge", "one", 8.0, 9, 0), spent("elsewhere", "judge", "one", 16.0, 9, 0),
     ]  # fmt: skip
-    edition = edition_of(tmp_path_factory.mktemp("kept"), {**tables, "runs": RUNS, "spend": spend})
-    yield edition
-    edition.reader.close()
+    scope = scope_of(tmp_path_factory.mktemp("kept"), {**tables, "runs": RUNS, "spend": spend})
+    yield scope
+    scope.reader.close()
 
 
 def test_what_a_killed_run_made_is_counted_and_every_run_cost_what_its_calls_did(kept: Scope) -> None:
@@ -178,10 +138,10 @@ def test_what_a_killed_run_made_is_counted_and_every_run_cost_what_its_calls_did
 
 def test_the_run_that_writes_the_report_is_not_listed_as_one_that_goes_on(tmp_path: Path) -> None:
     own = row("runs", run_id="a-run", command="prbench run", outcome="running", started_at=at(4000))
-    edition = edition_of(tmp_path, {**rows_by_table([FIRST]), "runs": [*RUNS, own]})
+    scope = scope_of(tmp_path, {**rows_by_table([FIRST]), "runs": [*RUNS, own]})
 
-    assert edition.job.run_id == own["run_id"]
-    assert [each["run_id"] for each in rows_of(FIGURES["runs"], edition)] == ["third", "second", "first"]
+    assert scope.job.run_id == own["run_id"]
+    assert [each["run_id"] for each in rows_of(FIGURES["runs"], scope)] == ["third", "second", "first"]
 
 
 def outcome_of_third_run(folder: Path) -> str:
@@ -194,19 +154,19 @@ def outcome_of_third_run(folder: Path) -> str:
 def test_a_run_that_ends_while_the_report_is_written_is_running_in_it_and_one_that_was_gone_before_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    edition = edition_of(tmp_path / "warehouse", {**rows_by_table([FIRST]), "runs": RUNS})
+    scope = scope_of(tmp_path / "warehouse", {**rows_by_table([FIRST]), "runs": RUNS})
     with ExitStack() as life, monkeypatch.context() as ending:
         life.enter_context(Warehouse(tmp_path / "warehouse").living("third"))
 
         def opened(_: Warehouse) -> Reader:
             life.close()
-            return edition.reader
+            return scope.reader
 
         ending.setattr(Warehouse, "reader", opened)
-        build(edition.job, tmp_path / "report")
+        build(scope.job, tmp_path / "report")
     assert outcome_of_third_run(tmp_path / "report") == "running"
 
-    build(edition.job, tmp_path / "report")
+    build(scope.job, tmp_path / "report")
     assert outcome_of_third_run(tmp_path / "report") == "killed"
 
 
@@ -214,8 +174,8 @@ def test_a_score_below_0_goes_on_unclipped(tmp_path: Path) -> None:
     tables = rows_by_table([FIRST, replace(SECOND, values=(1, 0, 1, 0))])
     for each in tables["criteria"]:
         each["weight"] = 5.0 if each["position"] else -10.0
-    edition = edition_of(tmp_path, tables)
+    scope = scope_of(tmp_path, tables)
 
-    first, second = rows_of(FIGURES["history"], edition)
+    first, second = rows_of(FIGURES["history"], scope)
     assert [(each["mean_score"], each["raw_mean_score"]) for each in (first, second)] == [(0.0, -1.0), (0.0, -2.0)]
     assert second["change"] == -1.0

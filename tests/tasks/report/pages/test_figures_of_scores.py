@@ -1,6 +1,5 @@
 """Figures of scores, lengths, costs and the hard subset, in small cases that are worked out by hand; and charts."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,10 @@ from tasks.figures.shown.categories import CATEGORIES
 from tasks.figures.shown.conditions import CONDITIONS, with_addresses
 from tasks.report.build import build
 from tasks.report.drawing.charts import specification
-from tests.kit import admitted, at, criterion, response, row, verdict
+from tests.kit import admitted, criterion, response, row, verdict
 from tests.tasks.aggregate.breakdowns_oracle import severity_rows
 from tests.tasks.report.made_up.contenders import CONTENDERS, IMPORTED_MODEL, JUDGES, PEOPLE
-from tests.tasks.report.made_up.editions import Row, check_sources, edition_of, rows_of
+from tests.tasks.report.made_up.scopes import Row, check_sources, rows_of, scope_of
 from warehouse import Warehouse
 
 FIGURES = {figure.name: figure for page in PAGES for figure in page.figures}
@@ -24,17 +23,14 @@ FIGURES = {figure.name: figure for page in PAGES for figure in page.figures}
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(FIGURES.keys() - {"cascade_decisions"}))  # of which the world has none
-def test_the_sql_runs_as_it_stands_and_gives_the_csv(name: str, edition: Scope, tmp_path: Path) -> None:
-    check_sources(FIGURES[name], edition, tmp_path)
-
-
-# charts
+def test_the_sql_runs_as_it_stands_and_gives_the_csv(name: str, scope: Scope, tmp_path: Path) -> None:
+    check_sources(FIGURES[name], scope, tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [figure.name for figure in CATEGORIES.figures])
-def test_no_chart_shows_two_judges_or_splits_or_a_hard_split_beside_its_full_one(name: str, edition: Scope) -> None:
-    rows = rows_of(FIGURES[name], edition)
+def test_no_chart_shows_two_judges_or_splits_or_a_hard_split_beside_its_full_one(name: str, scope: Scope) -> None:
+    rows = rows_of(FIGURES[name], scope)
     plots = FIGURES[name].plots(rows)  # type: ignore[misc]
 
     charted = [specification(plot.chart)["data"]["values"] for plot in plots]
@@ -48,14 +44,11 @@ def test_no_chart_shows_two_judges_or_splits_or_a_hard_split_beside_its_full_one
     assert {each["split"] for each in listed} == {"finance", "legal"}
 
 
-def test_where_only_a_hard_split_is_evaluated_the_charts_show_it(edition: Scope) -> None:
-    rows = [each for each in rows_of(FIGURES["topics"], edition) if each["split"] == "finance_hard"]
+def test_where_only_a_hard_split_is_evaluated_the_charts_show_it(scope: Scope) -> None:
+    rows = [each for each in rows_of(FIGURES["topics"], scope) if each["split"] == "finance_hard"]
 
     assert {"finance_hard"} == {plot.title.split(",")[0] for plot in FIGURES["topics"].plots(rows)}  # type: ignore[misc]
     assert rows == FIGURES["topics"].listed(rows)  # type: ignore[misc]
-
-
-# small cases
 
 
 CRITERIA = [
@@ -66,13 +59,13 @@ CRITERIA = [
 
 def test_what_is_not_decided_has_no_figure_and_not_a_bad_one(tmp_path: Path) -> None:
     answer = response("t1")
-    edition = edition_of(tmp_path, {
+    scope = scope_of(tmp_path, {
         **admitted(["t1"], n_criteria=2), "severities": severity_rows(), "criteria": CRITERIA, "responses": [answer],
         "verdicts": [verdict(answer, CRITERIA[0], 1.0), verdict(answer, CRITERIA[1], None)],
     })  # fmt: skip
 
-    categories = {each["label"]: each for each in rows_of(FIGURES["categories"], edition)}
-    (critical,) = rows_of(FIGURES["critical"], edition)
+    categories = {each["label"]: each for each in rows_of(FIGURES["categories"], scope)}
+    (critical,) = rows_of(FIGURES["critical"], scope)
 
     assert (categories["Accuracy"]["mean_score"], categories["Risk"]["mean_score"]) == (1.0, None)
     assert (categories["Risk"]["mean_lower"], categories["Risk"]["mean_upper"]) == (0.0, 1.0)
@@ -80,27 +73,10 @@ def test_what_is_not_decided_has_no_figure_and_not_a_bad_one(tmp_path: Path) -> 
     assert critical["responses_with_mistake_share"] is None
 
 
-def test_a_criterion_of_an_unknown_severity_is_listed_last_and_is_no_mistake(tmp_path: Path) -> None:
-    odd = criterion("t1", 2, 3.0, "Accuracy") | {"severity": "nice to have"}
-    answer = response("t1")
-    edition = edition_of(tmp_path, {
-        **admitted(["t1"], n_criteria=3), "severities": severity_rows(), "criteria": [*CRITERIA, odd],
-        "responses": [answer], "verdicts": [verdict(answer, each, 1.0) for each in (*CRITERIA, odd)],
-    })  # fmt: skip
-
-    rows = rows_of(FIGURES["severities"], edition)
-
-    assert [(each["severity"], each["is_detrimental"]) for each in rows] == [
-        ("critically important", False), ("critically detrimental", True), ("nice to have", None),
-    ]  # fmt: skip
-    plots = FIGURES["severities"].plots(rows)  # type: ignore[misc]
-    assert ["Criteria met, finance", "Mistakes made, finance"] == [plot.title for plot in plots]
-
-
 def test_a_mean_below_0_stands_unclipped_beside_the_0_and_no_other_does(tmp_path: Path) -> None:
     rubric = [criterion("t1", 0, 5.0), criterion("t1", 1, -10.0)]
     bad, good = response("t1", "bad"), response("t1", "good")
-    edition = edition_of(tmp_path, {
+    scope = scope_of(tmp_path, {
         **admitted(["t1"], n_criteria=2, topic="Tax"), "severities": severity_rows(), "criteria": rubric,
         "responses": [bad, good],
         "verdicts": [verdict(bad, each, float(each["weight"] < 0)) for each in rubric]
@@ -108,21 +84,21 @@ def test_a_mean_below_0_stands_unclipped_beside_the_0_and_no_other_does(tmp_path
     })  # fmt: skip
 
     found = {
-        each["model"]: (each["mean_score"], each["hidden_mean_score"]) for each in rows_of(FIGURES["topics"], edition)
+        each["model"]: (each["mean_score"], each["hidden_mean_score"]) for each in rows_of(FIGURES["topics"], scope)
     }
     assert found == {"bad": (0.0, -2.0), "good": (1.0, None)}
 
 
 @pytest.mark.slow
-def test_a_criterion_leads_to_both_responses_side_by_side(edition: Scope) -> None:
-    rows = with_addresses(rows_of(FIGURES["condition_criteria"], edition))
+def test_a_criterion_leads_to_both_responses_side_by_side(scope: Scope) -> None:
+    rows = with_addresses(rows_of(FIGURES["condition_criteria"], scope))
 
     assert rows
     for each in rows:
         assert criterion_key(each["criterion_id"]) in each["address"]
         assert "a=" in each["address"]
         assert "b=" in each["address"]
-    gains = [each["points"] for each in rows if (each["judging"], each["condition"]) == (edition.main, "code")]
+    gains = [each["points"] for each in rows if (each["judging"], each["condition"]) == (scope.main, "code")]
     assert gains == sorted(gains, reverse=True)
     assert len(gains) <= 20
 
@@ -141,14 +117,8 @@ def test_the_page_is_there_if_conditions_are_configured(world_job: Job, research
 UNPRICED = {IMPORTED_MODEL, *(each.label for each in CONTENDERS if each.usd_per_mtok is None)}
 
 
-# length
-
-
-# cost
-
-
-def test_who_has_no_known_price_is_named_and_is_in_no_chart_of_cost(edition: Scope) -> None:
-    rows = rows_of(FIGURES["costs"], edition)
+def test_who_has_no_known_price_is_named_and_is_in_no_chart_of_cost(scope: Scope) -> None:
+    rows = rows_of(FIGURES["costs"], scope)
 
     (note,) = FIGURES["costs"].notes(rows)  # type: ignore[misc]
     assert all(model in note for model in UNPRICED)
@@ -162,9 +132,6 @@ def test_who_has_no_known_price_is_named_and_is_in_no_chart_of_cost(edition: Sco
     bars = [each for each in drawn if "part" in each]
     assert bars
     assert PEOPLE not in {each["judging"] for each in bars}, "what people cost is not known"
-
-
-# small cases
 
 
 def one_answer_each(costs: dict[str, list[float | None]], **of_verdict: Any) -> dict[str, list[Row]]:
@@ -184,9 +151,9 @@ def one_answer_each(costs: dict[str, list[float | None]], **of_verdict: Any) -> 
 
 
 def test_a_cost_that_is_partly_unknown_is_the_mean_of_what_is_known_and_no_sum(tmp_path: Path) -> None:
-    edition = edition_of(tmp_path, one_answer_each({"dear": [2.0, None], "free": [0.0, 0.0], "odd": [None, None]}))
+    scope = scope_of(tmp_path, one_answer_each({"dear": [2.0, None], "free": [0.0, 0.0], "odd": [None, None]}))
 
-    rows = {each["model"]: each for each in rows_of(FIGURES["costs"], edition)}
+    rows = {each["model"]: each for each in rows_of(FIGURES["costs"], scope)}
     notes = FIGURES["costs"].notes(list(rows.values()))  # type: ignore[misc]
 
     columns = ("answer_usd", "n_unpriced_answers", "all_answers_usd", "task_usd")
@@ -201,10 +168,10 @@ def test_a_cost_that_is_partly_unknown_is_the_mean_of_what_is_known_and_no_sum(t
 
 
 def test_a_verdict_without_a_price_makes_no_judging_cheaper(tmp_path: Path) -> None:
-    edition = edition_of(tmp_path, one_answer_each({"one": [1.0, 1.0]}, cost_usd=None, source="judged"))
+    scope = scope_of(tmp_path, one_answer_each({"one": [1.0, 1.0]}, cost_usd=None, source="judged"))
 
-    (cost,) = rows_of(FIGURES["costs"], edition)
-    (judge,) = rows_of(FIGURES["judge_costs"], edition)
+    (cost,) = rows_of(FIGURES["costs"], scope)
+    (judge,) = rows_of(FIGURES["judge_costs"], scope)
 
     assert (cost["answer_usd"], cost["judging_usd"], cost["task_usd"]) == (1.0, None, None)
     assert (judge["thousand_usd"], judge["cost_usd"], judge["n_unpriced"]) == (None, None, 2)
@@ -219,7 +186,7 @@ def test_calls_without_any_price_have_no_cost(tmp_path: Path) -> None:
             completion_tokens=10, unpriced_calls=unpriced, cost_usd=cost_usd, cached_tokens=cached,
         )  # fmt: skip
 
-    edition = edition_of(tmp_path, {
+    scope = scope_of(tmp_path, {
         **admitted(["t1"]),
         "spend": [
             spent("2026-01-02", "known", 4, 0.5, cached=25), spent("2026-01-01", "known", 0, 0.25),
@@ -227,7 +194,7 @@ def test_calls_without_any_price_have_no_cost(tmp_path: Path) -> None:
         ],
     })  # fmt: skip
 
-    rows = rows_of(FIGURES["spend"], edition)
+    rows = rows_of(FIGURES["spend"], scope)
 
     columns = ("called_model", "cost_usd", "unpriced_calls", "cached_share", "first_day", "last_day")
     assert [tuple(each[name] for name in columns) for each in rows] == [
@@ -237,101 +204,16 @@ def test_calls_without_any_price_have_no_cost(tmp_path: Path) -> None:
     assert note.endswith("known, unknown.")
 
 
-Rows = list[Row]
-MEANS = {"t0": 0.1, "t1": 0.25, "t2": 0.5, "t3": 0.75 + 1e-15, "t4": 0.75, "t5": 1.0}
-"""Task -> mean score; the two before the last one differ in their last digits only."""
-CHANCES = {"t0": 1.0, "t1": 0.96, "t2": 0.5, "t3": 0.4, "t4": 0.04, "t5": 0.0}
-HARDEST = ("t0", "t1", "t2")
-
-
-def selected(selection: str, tasks: tuple[str, ...], at_s: float, field: str = "Finance") -> Rows:
-    return [
-        row(
-            "hard_subset", selection_id=selection, field=field, task_id=task, rank=rank, n_models=2,
-            mean_score=MEANS.get(task, 0.5), panel=["ada", "bell"], selected_at=at(at_s),
-        )
-        for rank, task in enumerate(tasks, start=1)
-    ]  # fmt: skip
-
-
-def stable(selection: str) -> Rows:
-    return [
-        row(
-            "hard_stability", selection_id=selection, field="Finance", task_id=task, mean_score=mean,
-            is_selected=task in HARDEST, inclusion_probability=CHANCES[task],
-            is_border=0.05 <= CHANCES[task] <= 0.95,
-        )
-        for task, mean in MEANS.items()
-    ]  # fmt: skip
-
-
-def tables() -> dict[str, Rows]:
-    found = admitted([*MEANS, "l0", "refused"])
-    for each in found["task_rows"]:
-        each["field"] = "Legal" if each["task_id"] == "l0" else "Finance"
-    official = [row("split_members", split="finance_hard", task_id=task, position=0) for task in ("t0", "t5")]
-    found["refusals"] = [row("refusals", task_id="refused", check_name="any", severity="quarantine")]
-    return found | {
-        "split_members": found["split_members"] + official,
-        # The one of Legal was selected before stability was measured.
-        "hard_subset": [
-            *selected("own", HARDEST, 200), *selected("earlier", ("t0", "t2", "t5"), 100),
-            *selected("legal", ("l0",), 50, "Legal"),
-        ],
-        "hard_stability": [*stable("own"), *stable("earlier")],
-    }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scope]:
-    edition = edition_of(tmp_path_factory.mktemp("small"), tables())
-    yield edition
-    edition.reader.close()
-
-
-def test_every_task_has_its_rank_and_its_distance_from_the_border(small: Scope) -> None:
-    rows = [each for each in rows_of(FIGURES["hard_tasks"], small) if each["field"] == "Finance"]
-
-    # t3 comes before t4, since what differs in its last digits only is a tie, and a tie goes by the id.
-    assert [(each["rank"], each["task_id"]) for each in rows] == [(i + 1, task) for i, task in enumerate(MEANS)]
-    assert [each["is_selected"] for each in rows] == [True] * 3 + [False] * 3
-    assert [each["inclusion_probability"] for each in rows] == list(CHANCES.values())
-    assert [each["from_border"] for each in rows] == [pytest.approx(mean - 0.625) for mean in MEANS.values()]
-    assert [each["is_official"] for each in rows] == [True, False, False, False, False, True]
-
-
-def test_what_is_not_known_of_a_selection_stays_missing(small: Scope) -> None:
-    (member,) = (each for each in rows_of(FIGURES["hard_tasks"], small) if each["field"] == "Legal")
-
-    assert (member["task_id"], member["rank"], member["is_selected"]) == ("l0", 1, True)
-    unknown = ("from_border", "inclusion_probability", "is_border", "is_official")
-    assert [member[name] for name in unknown] == [None] * 4
-
-
-def test_the_table_lists_members_and_those_outside_that_chance_decided_on(small: Scope) -> None:
-    rows = rows_of(FIGURES["hard_tasks"], small)
-
-    listed = FIGURES["hard_tasks"].listed(rows)  # type: ignore[misc]
-    assert [each["task_id"] for each in listed] == ["t0", "t1", "t2", "t3", "l0"]
-
-
 def test_around_the_border_are_the_last_inside_and_the_first_outside() -> None:
-    rows: Rows = [{"field": field, "is_selected": i < 20, "rank": i} for field in ("A", "B") for i in range(40)]
+    rows: list[Row] = [{"field": field, "is_selected": i < 20, "rank": i} for field in ("A", "B") for i in range(40)]
 
     found = FIGURES["hard_border"].listed(rows)  # type: ignore[misc]
 
     assert [(each["field"], each["rank"]) for each in found] == [(f, i) for f in ("A", "B") for i in range(12, 28)]
 
 
-def test_a_field_without_a_known_border_has_no_chart_of_it(small: Scope) -> None:
-    rows = rows_of(FIGURES["hard_tasks"], small)
-
-    assert ["Finance"] == [plot.title for plot in FIGURES["hard_border"].plots(rows)]  # type: ignore[misc]
-    assert ["Finance"] == [plot.title for plot in FIGURES["hard_tasks"].plots(rows)]  # type: ignore[misc]
-
-
-def test_a_chart_of_the_board_has_one_judge(edition: Scope) -> None:
-    rows = rows_of(FIGURES["hard_leaderboard"], edition)
+def test_a_chart_of_the_board_has_one_judge(scope: Scope) -> None:
+    rows = rows_of(FIGURES["hard_leaderboard"], scope)
 
     plots = FIGURES["hard_leaderboard"].plots(rows)  # type: ignore[misc]
 

@@ -1,73 +1,33 @@
 """Figures of the data, of judges and of reviews, in small cases that are worked out by hand."""
 
-import math
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tasks.benchmarks.prbench import SEVERITIES
-from tasks.figures.scope import Scope, open_scope
 from tasks.figures.shown import COMPARE, PAGES
 from tasks.figures.shown.corrections import DECISIONS
 from tasks.figures.shown.data import DATA
 from tasks.figures.shown.reviews import REVIEWS, predicting, too_few
-from tasks.ingest import ingest
 from tasks.report.build import served_page
 from tasks.report.drawing.charts import specification
 from tasks.report.rendering.drawn import drawn
 from tasks.report.rendering.site import Site, render
-from tests.kit import SHARED_DATA, admitted, at, criterion, job_on, response, row, verdict
+from tests.kit import admitted, at, criterion, response, row, verdict
 from tests.tasks.report.made_up.attacks import ATTACKS
-from tests.tasks.report.made_up.contenders import PEOPLE
-from tests.tasks.report.made_up.editions import Row, check_sources, edition_of, rows_of
-from warehouse import Warehouse
+from tests.tasks.report.made_up.scopes import Row, check_sources, rows_of, scope_of
 
 FIGURES = {figure.name: figure for page in PAGES for figure in page.figures}
 
 
-REAL = SHARED_DATA / "prbench" / "finance_hard.parquet"
-
-
-def test_severities_stand_in_their_order(edition: Scope) -> None:
-    rows = [each for each in rows_of(FIGURES["criterion_severities"], edition) if each["split"] == "finance"]
-
-    assert list(SEVERITIES) == [each["label"] for each in rows]
-
-
-# small cases
-
-
-def with_labels(**labels: Any) -> dict[str, list[Row]]:
-    """Two tasks in a full and in a hard split, the first with these labels, the second without any."""
-    tables = admitted(["t1", "t2"], decision_types=[], economic_pathways=[], n_criteria=0)
-    tables["task_rows"][0] |= labels
-    tables["split_members"] += [row("split_members", split="finance_hard", task_id="t1", position=0)]
-    return tables
-
-
-def test_a_task_with_several_labels_counts_under_each_and_one_without_any_is_told_apart(tmp_path: Path) -> None:
-    edition = edition_of(tmp_path, with_labels(decision_types=["Compliance", "Procedure, Forum & Jurisdiction"]))
-
-    rows = rows_of(FIGURES["task_decision_types"], edition)
-
-    assert [(each["split"], each["label"], each["n_tasks"], each["share"]) for each in rows] == [
-        ("finance", "(none)", 1, 0.5), ("finance", "Compliance", 1, 0.5),
-        ("finance", "Procedure, Forum & Jurisdiction", 1, 0.5),
-        ("finance_hard", "Compliance", 1, 1.0), ("finance_hard", "Procedure, Forum & Jurisdiction", 1, 1.0),
-    ]  # fmt: skip
-    (plot,) = FIGURES["task_decision_types"].plots(rows)  # type: ignore[misc]
-    assert "finance" == plot.title
-
-
 def test_a_weight_that_is_no_number_is_counted_and_has_no_bar(tmp_path: Path) -> None:
     weights = [10.0, 10.0, None, -3.0]
-    edition = edition_of(
+    scope = scope_of(
         tmp_path, admitted(["t1"]) | {"criteria": [criterion("t1", i, each) for i, each in enumerate(weights)]}
     )
 
-    rows = rows_of(FIGURES["weights"], edition)
+    rows = rows_of(FIGURES["weights"], scope)
 
     assert [(each["label"], each["n_criteria"], each["share"]) for each in rows] == [
         ("-3", 1, 0.25), ("10", 2, 0.5), ("(none)", 1, 0.25),
@@ -75,9 +35,6 @@ def test_a_weight_that_is_no_number_is_counted_and_has_no_bar(tmp_path: Path) ->
     (plot,) = FIGURES["weights"].plots(rows)  # type: ignore[misc]
     bars = specification(plot.chart)["data"]["values"]
     assert [(each["number"], each["share"]) for each in bars] == [(-3, 0.25), (10, 0.5)]
-
-
-# quality
 
 
 def checked(run_id: str, suite: str, check_name: str, seconds: float, keys: list[str], **values: Any) -> Row:
@@ -90,14 +47,14 @@ def checked(run_id: str, suite: str, check_name: str, seconds: float, keys: list
 
 def test_the_last_run_of_each_suite_counts_and_failures_come_first_the_gravest_before_all(tmp_path: Path) -> None:
     keys = [f"t{i}" for i in range(7)]
-    edition = edition_of(tmp_path, admitted(["t1"]) | {"checks": [
+    scope = scope_of(tmp_path, admitted(["t1"]) | {"checks": [
         checked("old", "ingest", "healed", 1, ["t1"]),
         checked("old", "judge", "verdict_value", 1, ["v1"], severity="fail"),
         checked("new", "ingest", "healed", 2, []), checked("new", "ingest", "many", 2, keys),
         checked("new", "ingest", "grave", 2, ["t1"], severity="quarantine"),
     ]})  # fmt: skip
 
-    rows = rows_of(FIGURES["quality"], edition)
+    rows = rows_of(FIGURES["quality"], scope)
 
     columns = ("outcome", "check_name", "run_id", "n_failed", "some_keys", "n_more")
     assert [tuple(each[name] for name in columns) for each in rows] == [
@@ -109,18 +66,8 @@ def test_the_last_run_of_each_suite_counts_and_failures_come_first_the_gravest_b
     assert "ingest 2026-01-01 00:00 UTC" in notes[1]
 
 
-def test_an_expectation_is_told_in_the_words_of_its_rule(edition: Scope) -> None:
-    words = {each["check_name"]: each["meaning"] for each in rows_of(FIGURES["quality"], edition)}
-
-    assert words["weight_in_band"] == "a weight lies in the band of its class"
-    assert words["response_not_empty"] == "no response is empty"
-    assert len(rows_of(FIGURES["quality"], edition)) == len(edition.reader.rows(
-        "from checks where dataset_revision = ?", [edition.revision]
-    ))  # fmt: skip
-
-
 def test_failing_keys_are_text_whatever_stands_in_them(tmp_path: Path) -> None:
-    edition = edition_of(tmp_path / "warehouse", admitted(["t1"]) | {
+    scope = scope_of(tmp_path / "warehouse", admitted(["t1"]) | {
         "checks": [checked("run", "ingest", attack, 50, [attack], expectation=attack) for attack in ATTACKS],
         "refusals": [
             row("refusals", run_id="run", task_id="t1", check_name=attack, severity="quarantine", detail=attack)
@@ -129,10 +76,10 @@ def test_failing_keys_are_text_whatever_stands_in_them(tmp_path: Path) -> None:
     })  # fmt: skip
 
     for name in ("quality", "refusals"):
-        figure = drawn(FIGURES[name], edition, Site(tmp_path / "site"))
+        figure = drawn(FIGURES[name], scope, Site(tmp_path / "site"))
         html = render(
             DATA.template, page=DATA, title="Data", figures=[figure],
-            report={"heading": "h", "pages": [DATA], "footer": "f", "charts_script": "c"},
+            report={"heading": "h", "pages": [DATA], "footer": "f"},
         )  # fmt: skip
         assert "&lt;script&gt;window.attacked=&#39;script&#39;&lt;/script&gt;" in html
         assert not re.search(r"<script>|<(img|svg|iframe|a href=.?javascript)|<[^>]*\son\w+=", html)
@@ -140,88 +87,26 @@ def test_failing_keys_are_text_whatever_stands_in_them(tmp_path: Path) -> None:
 
 def test_a_refused_task_is_listed_with_its_reason_and_many_are_cut_in_the_table_alone(tmp_path: Path) -> None:
     ids = [f"t{i:03}" for i in range(300)]
-    edition = edition_of(tmp_path, admitted(ids) | {"refusals": [
+    scope = scope_of(tmp_path, admitted(ids) | {"refusals": [
         row("refusals", task_id=each, check_name="weight_range", severity="quarantine", detail=f"{each} is odd")
         for each in ids
     ]})  # fmt: skip
 
-    rows = rows_of(FIGURES["refusals"], edition)
+    rows = rows_of(FIGURES["refusals"], scope)
 
     assert [(each["task_id"], each["splits"], each["detail"]) for each in rows] == [
         (each, "finance", f"{each} is odd") for each in ids
     ]
     assert rows[:200] == FIGURES["refusals"].listed(rows)  # type: ignore[misc]
     assert FIGURES["refusals"].notes(rows) == ["300 tasks refused: 300 by weight_range."]  # type: ignore[misc]
-    assert [300] == [each["n_refused"] for each in rows_of(FIGURES["splits"], edition)]
-
-
-# real data
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not REAL.exists(), reason="needs the real split beside the checkout")
-def test_the_real_hard_split_has_its_known_numbers(tmp_path: Path) -> None:
-    job = job_on(REAL, tmp_path)
-    ingest(job)
-    with Warehouse(tmp_path).reader() as reader:
-        edition = open_scope(job, reader)
-        (split,) = rows_of(FIGURES["splits"], edition)
-        weights = rows_of(FIGURES["weights"], edition)
-
-    columns = ("n_tasks", "n_criteria", "criteria_min", "criteria_max", "turns_max", "n_with_references")
-    assert tuple(split[name] for name in columns) == (300, 5085, 7, 30, 10, 10)
-    assert split["multi_turn_share"] == pytest.approx(136 / 300)
-    assert split["with_negative_share"] == pytest.approx(143 / 300)
-    assert sum(each["n_criteria"] for each in weights if each["label"].startswith("-")) == 364
-    assert {float(each["label"]) for each in weights} <= {*range(-10, 0), *range(1, 11)}
-
-
-def test_pairs_with_people_come_first_and_voters_beside_their_majority_last(edition: Scope) -> None:
-    rows = rows_of(FIGURES["judge_agreement"], edition)
-
-    order = [(each["is_member"], PEOPLE not in (each["grader_a"], each["grader_b"])) for each in rows]
-    assert order == sorted(order)
-    assert {"majority"} <= {
-        grader for each in rows if each["is_member"] for grader in (each["grader_a"], each["grader_b"])
-    }
-
-
-@pytest.fixture
-def alike(tmp_path: Path) -> Scope:
-    """Two graders who call everything met, of a judge with two repetitions; of one model."""
-    criteria = [criterion("t1", i, 5.0) for i in range(4)]
-    answer = response("t1")
-    verdicts = [
-        verdict(answer, each, 1.0, judge=judge, judge_trial=trial)
-        for each in criteria
-        for judge, trial in (("ada", 1), ("ada", 2), ("bell", 1))
-    ]
-    verdicts.append(verdict(answer, criterion("t1", 4, 5.0), None, judge="ada"))
-    return edition_of(tmp_path, {
-        **admitted(["t1"], n_criteria=5), "criteria": [*criteria, criterion("t1", 4, 5.0)], "responses": [answer],
-        "verdicts": verdicts,
-    })  # fmt: skip
-
-
-def test_a_kappa_that_is_not_defined_stays_missing(alike: Scope) -> None:
-    rows = rows_of(FIGURES["judge_agreement"], alike)
-
-    pairs = [(each["grader_a"], each["grader_b"], each["n"]) for each in rows]
-    assert pairs == [("ada", "ada#2", 4), ("ada", "bell", 4)]
-    assert all(each["kappa"] is None for each in rows)
-
-
-def test_a_failed_verdict_is_no_decision_in_a_cell(alike: Scope) -> None:
-    rows = rows_of(FIGURES["judge_confusion"], alike)
-
-    assert [(each["says_a"], each["says_b"], each["n"], each["share"]) for each in rows] == [("met", "met", 4, 1.0)] * 2
+    assert [300] == [each["n_refused"] for each in rows_of(FIGURES["splits"], scope)]
 
 
 def test_of_a_single_model_no_judge_is_partial_to_it(tmp_path: Path) -> None:
     criteria = [criterion("t1", 0, 4.0), criterion("t1", 1, -2.0)]
     answer = response("t1")
     given = {"ada": (1.0, 1.0), "bell": (1.0, 0.0)}
-    edition = edition_of(tmp_path, {
+    scope = scope_of(tmp_path, {
         **admitted(["t1"], n_criteria=2), "criteria": criteria, "responses": [answer],
         "verdicts": [
             verdict(answer, each, value, judge=judge)
@@ -230,38 +115,17 @@ def test_of_a_single_model_no_judge_is_partial_to_it(tmp_path: Path) -> None:
         ],
     })  # fmt: skip
 
-    rows = rows_of(FIGURES["judge_favours"], edition)
+    rows = rows_of(FIGURES["judge_favours"], scope)
 
     assert [(each["grader"], each["difference"], each["favour"]) for each in rows] == [
         ("ada", pytest.approx(-0.5), None), ("bell", pytest.approx(0.5), None),
     ]  # fmt: skip
 
 
-def test_what_meets_never_counts_zero_times(tmp_path: Path) -> None:
-    criteria = [criterion("t1", i, 1.0) for i in range(3)]
-    answer = response("t1")
-    given = {"ada": (1.0, 0.0, 0.0), "bell": (0.5, 0.0, 0.0)}
-    edition = edition_of(tmp_path, {
-        **admitted(["t1"], n_criteria=3), "criteria": criteria, "responses": [answer],
-        "verdicts": [
-            verdict(answer, each, value, judge=judge, grading="ternary")
-            for judge, values in given.items()
-            for each, value in zip(criteria, values, strict=True)
-        ],
-    })  # fmt: skip
-
-    rows = [each for each in rows_of(FIGURES["judge_confusion"], edition) if each["grader_a"] == "ada"]
-
-    cells = {(each["says_a"], each["says_b"]): each["n"] for each in rows}
-    words = ("met", "partly met", "not met")
-    assert cells == {(a, b): 0 for a in words for b in words} | {("met", "partly met"): 1, ("not met", "not met"): 2}
-    assert math.fsum(each["share"] for each in rows) == pytest.approx(1.0)
-
-
 def test_a_control_set_of_another_template_is_another_line(tmp_path: Path) -> None:
     sets = {"set-one": "template-one", "set-two": "template-two"}
     same = {"response_id": "t1/a-model/1", "task_id": "t1", "criterion_id": "t1-c0", "criterion_hash": "a-hash"}
-    edition = edition_of(tmp_path, {
+    scope = scope_of(tmp_path, {
         **admitted(["t1"], n_criteria=1),
         "control_set": [
             row("control_set", set_id=each, verdict_id=each, template_hash=template, first_value=1.0, **same)
@@ -276,7 +140,7 @@ def test_a_control_set_of_another_template_is_another_line(tmp_path: Path) -> No
         ],
     })  # fmt: skip
 
-    rows = rows_of(FIGURES["judge_drift"], edition)
+    rows = rows_of(FIGURES["judge_drift"], scope)
 
     assert [(each["grader"], each["agreement"]) for each in rows] == [
         ("a-judge set set-one", 1.0), ("a-judge set set-two", 0.0),
@@ -296,9 +160,9 @@ def test_each_reason_is_counted_with_its_failures_and_an_unknown_cost_stays_unkn
                 status="refused"),
         verdict(answer, asked[4], 1.0, judge="careful plain"),
     ]  # fmt: skip
-    edition = edition_of(tmp_path, admitted(["t1"]) | {"responses": [answer], "verdicts": decided})
+    scope = scope_of(tmp_path, admitted(["t1"]) | {"responses": [answer], "verdicts": decided})
 
-    shown = {row["reason"]: row for row in rows_of(DECISIONS, edition)}
+    shown = {row["reason"]: row for row in rows_of(DECISIONS, scope)}
 
     assert {
         reason: (row["decided_by"], row["n"], row["n_failed"], row["cost_usd"]) for reason, row in shown.items()
@@ -310,7 +174,7 @@ def test_each_reason_is_counted_with_its_failures_and_an_unknown_cost_stays_unkn
     assert {reason: row["share"] for reason, row in shown.items()} == {
         "decided at once": 0.5, "weight": 0.5, "disagreement": 0.25,
     }  # fmt: skip
-    check_sources(DECISIONS, edition, tmp_path / "site")
+    check_sources(DECISIONS, scope, tmp_path / "site")
 
 
 def test_checks_without_enough_criteria_are_counted_and_not_drawn() -> None:
@@ -321,9 +185,9 @@ def test_checks_without_enough_criteria_are_counted_and_not_drawn() -> None:
 
 
 def test_a_report_without_reviews_has_no_such_page(tmp_path: Path) -> None:
-    edition = edition_of(tmp_path / "warehouse", admitted(["t0"], split="sample"))
+    scope = scope_of(tmp_path / "warehouse", admitted(["t0"], split="sample"))
 
-    assert not edition.has_rows(REVIEWS.needs)
+    assert not scope.has_rows(REVIEWS.needs)
 
 
 def test_a_served_page_leads_only_to_pages_that_are_there(tmp_path: Path) -> None:

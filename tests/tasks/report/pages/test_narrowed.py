@@ -10,7 +10,7 @@ import pytest
 from flows.report import write_report
 from tasks.config.job import Job
 from tasks.figures.registry import FIGURES
-from tasks.figures.scope import Scope, open_scope
+from tasks.figures.scope import open_scope
 from tasks.figures.shown import PAGES
 from tasks.report.rendering.notices import notices
 from tests.tasks.report.drilldown.drilled import data
@@ -37,11 +37,6 @@ def finance(world_job: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def reader(world_job: Job) -> Iterator[Reader]:
     with Warehouse(world_job.warehouse).reader() as reader:
         yield reader
-
-
-@pytest.fixture(scope="module")
-def edition(world_job: Job, reader: Reader) -> Scope:
-    return open_scope(narrowed(world_job, "finance"), reader)
 
 
 def numbers(site: Path, name: str) -> list[dict[str, str]]:
@@ -103,12 +98,12 @@ def test_what_is_of_the_whole_warehouse_says_so(finance: Path) -> None:
 def test_an_own_hard_selection_is_shown_if_all_that_it_chose_from_belongs_to_the_report(
     world_job: Job, reader: Reader, splits: tuple[str, ...], boards: list[str]
 ) -> None:
-    edition = open_scope(narrowed(world_job, *splits), reader)
+    scope = open_scope(narrowed(world_job, *splits), reader)
 
-    own = {row["split"] for row in edition.rows_of(FIGURES["leaderboard"]) if row["is_own_hard"]}
-    assert sorted(own) == sorted({row["split"] for row in edition.rows_of(FIGURES["hard_leaderboard"])}) == boards
-    assert {f"{row['field']} (own hard)" for row in edition.rows("hard/hard_selections")} == set(boards)
-    assert {f"{row['field']} (own hard)" for row in edition.rows("hard/tasks")} == set(boards)
+    own = {row["split"] for row in scope.rows_of(FIGURES["leaderboard"]) if row["is_own_hard"]}
+    assert sorted(own) == sorted({row["split"] for row in scope.rows_of(FIGURES["hard_leaderboard"])}) == boards
+    assert {f"{row['field']} (own hard)" for row in scope.rows("hard/hard_selections")} == set(boards)
+    assert {f"{row['field']} (own hard)" for row in scope.rows("hard/tasks")} == set(boards)
 
 
 @pytest.mark.parametrize(("splits", "part"), [
@@ -118,10 +113,10 @@ def test_an_own_hard_selection_is_shown_if_all_that_it_chose_from_belongs_to_the
 def test_a_report_of_splits_that_hold_all_tasks_is_no_part(
     world_job: Job, reader: Reader, splits: tuple[str, ...], part: str
 ) -> None:
-    edition = open_scope(narrowed(world_job, *splits), reader)
+    scope = open_scope(narrowed(world_job, *splits), reader)
 
-    assert edition.narrowed_to == part
-    assert [each.text for each in notices(edition) if each.text.startswith("This report shows only")] == (
+    assert scope.narrowed_to == part
+    assert [each.text for each in notices(scope) if each.text.startswith("This report shows only")] == (
         [f"This report shows only {part}. It includes own hard selections if all their tasks are in it, and leaves out "
          "figures that are measured over all splits at once."] if part else []
     )  # fmt: skip

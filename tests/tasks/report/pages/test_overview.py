@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -10,38 +9,15 @@ from flows.nightly import changes
 from flows.report import write_report
 from tasks.config.job import Job
 from tasks.figures.scope import Scope, open_scope
-from tasks.report.rendering.notices import Notice, notices
+from tasks.report.rendering.notices import notices
 from tests.kit import job_on
 from tests.tasks.report.drilldown.drilled import files, tiny_job
 from tests.tasks.report.made_up.contenders import DROPPING, NIGHTS
-from tests.tasks.report.made_up.editions import edition_of
-from tests.tasks.report.made_up.texts import CANARY
-from warehouse import Reader, Warehouse
-
-
-@pytest.fixture(scope="module")
-def reader(world_job: Job) -> Any:
-    with Warehouse(world_job.warehouse).reader() as reader:
-        yield reader
-
-
-@pytest.fixture(scope="module")
-def edition(world_job: Job, reader: Reader) -> Scope:
-    return open_scope(world_job, reader, None, changes(world_job))
-
-
-def test_the_intervals_of_what_changed_are_drawn(world_site: Path) -> None:
-    section = (world_site / "index.html").read_text(encoding="utf-8").partition('id="changes"')[2]
-    chart = json.loads(section.partition('<script type="application/json">')[2].partition("</script>")[0])
-
-    assert chart["data"]["values"]
-    for row in chart["data"]["values"]:
-        assert row["ci_low"] < row["difference"] < row["ci_high"]
 
 
 @pytest.mark.parametrize("night", [NIGHTS[2], NIGHTS[3]])
-def test_a_named_sampling_is_compared_with_the_one_before_it(world_job: Job, reader: Reader, night: str) -> None:
-    found = open_scope(world_job, reader, night, changes(world_job, night)).rows("overview/changes")
+def test_a_named_sampling_is_compared_with_the_one_before_it(world_job: Job, scope: Scope, night: str) -> None:
+    found = open_scope(world_job, scope.reader, night, changes(world_job, night)).rows("overview/changes")
 
     # On the second night the judge had drifted, so what came before that is what the third one is compared with.
     before = {NIGHTS[2]: NIGHTS[1], NIGHTS[3]: NIGHTS[1]}[night]
@@ -60,8 +36,8 @@ def test_what_changed_is_computed_whichever_samplings_are_shown(
     assert write_report(world_job, None, vintage) == (vintage, [{"of": asked}])
 
 
-def test_the_fall_is_the_first_thing_that_one_reads_and_the_steady_model_is_not_named(edition: Scope) -> None:
-    found = notices(edition)
+def test_the_fall_is_the_first_thing_that_one_reads_and_the_steady_model_is_not_named(scope: Scope) -> None:
+    found = notices(scope)
 
     assert found[0].level == "bad"
     assert any(each.text.startswith(f"{DROPPING} fell since") for each in found)
@@ -72,34 +48,27 @@ def test_the_fall_is_the_first_thing_that_one_reads_and_the_steady_model_is_not_
     "expected",
     ["Coverage below 99%", "dogwood-open", "criteria_per_task (1 of 49); 1 task refused and left out of all scores."],
 )
-def test_what_is_wrong_with_the_figures_is_said(edition: Scope, expected: str) -> None:
-    assert any(expected in each.text for each in notices(edition))
+def test_what_is_wrong_with_the_figures_is_said(scope: Scope, expected: str) -> None:
+    assert any(expected in each.text for each in notices(scope))
 
 
-def test_an_embedded_judge_is_the_gravest_notice(world_job: Job, edition: Scope) -> None:
+def test_an_embedded_judge_is_the_gravest_notice(world_job: Job, scope: Scope) -> None:
     judges = tuple(
         judge.model_copy(update={"name": "embedded/smollm2-135m-instruct", "label": judge.label})
         for judge in world_job.settings.judges
     )
     settings = world_job.settings.model_copy(update={"judges": judges})
     embedded = Scope(
-        world_job.model_copy(update={"settings": settings}), edition.benchmark, edition.revision, edition.reader,
-        edition.entries, edition.judgings,
+        world_job.model_copy(update={"settings": settings}), scope.benchmark, scope.revision, scope.reader,
+        scope.entries, scope.judgings,
     )  # fmt: skip
 
     assert notices(embedded)[0].text.startswith("strict-judge, mild-judge is the embedded model")
 
 
-def test_an_empty_warehouse_has_a_report_that_says_so(tmp_path: Path) -> None:
-    edition = edition_of(tmp_path, {})
-
-    assert notices(edition) == [Notice("warn", "There are no responses yet, so there is nothing to rank.", "data.html")]
-    assert edition.main is None
-
-
 @pytest.mark.slow
 def test_the_report_of_a_warehouse_with_tasks_alone_can_be_written(tmp_path: Path) -> None:
-    from tests.tasks.run.runs import prepared
+    from tests.kit import prepared
 
     job = prepared(job_on("sample", tmp_path / "warehouse"))
 
@@ -122,13 +91,6 @@ def test_the_same_data_gives_the_same_bytes(name: str, request: pytest.FixtureRe
     assert len(one) > 50
     assert [name for name in one if one[name] != other.get(name)] == []
     assert one.keys() == other.keys()
-
-
-def test_the_canary_is_nowhere(hostile_site: Path, world_site: Path) -> None:
-    for folder in (world_site, hostile_site):
-        for path in folder.rglob("*"):
-            if path.is_file():
-                assert CANARY.encode() not in path.read_bytes(), path
 
 
 def test_file_names_hold_nothing_that_came_from_data(hostile_site: Path) -> None:

@@ -17,8 +17,8 @@ from tasks.figures.shown import PAGES
 from tasks.figures.shown.judges import JUDGES as JUDGES_PAGE
 from tasks.rules.records import ScoreDefinition
 from tests.tasks.report.drilldown.drilled import data
-from tests.tasks.report.made_up.editions import rows_of
 from tests.tasks.report.made_up.research import JUDGES, PERSON, VALUES
+from tests.tasks.report.made_up.scopes import rows_of
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
@@ -28,7 +28,7 @@ OTHERS_WORDS = re.compile(r"topic|pathway|decision type|equation 2|figure \d+ of
 
 
 @pytest.fixture(scope="module")
-def edition(research_job: Job) -> Iterator[Scope]:
+def scope(research_job: Job) -> Iterator[Scope]:
     with Warehouse(research_job.warehouse).reader() as reader:
         yield open_scope(research_job, reader)
 
@@ -40,9 +40,6 @@ def said(site: Path, page: str) -> dict[str, tuple[str, str]]:
         r'<section class="figure(?: none)?" id="(.*?)".*?<h2.*?>(.*?)</h2>.*?<p class="(?:says|empty)">(.*?)</p>', re.S
     )
     return {name: (title, unescape(says)) for name, title, says in section.findall(text)}
-
-
-# which figures there are
 
 
 def test_figures_are_of_the_labels_that_the_data_has_and_no_others(research_site: Path) -> None:
@@ -58,10 +55,10 @@ def test_figures_are_of_the_labels_that_the_data_has_and_no_others(research_site
     assert said(research_site, "categories")["breakdown_necessity"][0] == "Mandatory or optional"
 
 
-def test_the_sql_of_every_figure_runs_as_it_stands_and_gives_the_csv(edition: Scope, research_site: Path) -> None:
+def test_the_sql_of_every_figure_runs_as_it_stands_and_gives_the_csv(scope: Scope, research_site: Path) -> None:
     with_rows = 0
     for path in sorted((research_site / "figures").glob("*.sql")):
-        columns, values = edition.reader.table(path.read_text(encoding="utf-8"))
+        columns, values = scope.reader.table(path.read_text(encoding="utf-8"))
         rows = [dict(zip(columns, row, strict=True)) for row in values]
         assert as_csv(columns, rows) == path.with_suffix(".csv").read_text(encoding="utf-8"), path.name
         with_rows += bool(rows)
@@ -109,24 +106,18 @@ def test_a_formula_is_that_of_the_declared_factors(score: ScoreDefinition, expec
     assert formula(score) == expected
 
 
-def test_a_score_reads_as_one_whatever_it_is_called(edition: Scope) -> None:
+def test_a_score_reads_as_one_whatever_it_is_called(scope: Scope) -> None:
     assert [score_word(name) for name in ("score", "paper_score", "compliance")] == [
         "score", "paper score", "compliance score",
     ]  # fmt: skip
-    benchmark: Benchmark = edition.benchmark
+    benchmark: Benchmark = scope.benchmark
     assert words(benchmark)["score"] == "compliance score"
 
 
-# what they say
-
-
-def test_a_reading_is_no_call_that_could_fail(edition: Scope) -> None:
+def test_a_reading_is_no_call_that_could_fail(scope: Scope) -> None:
     figure = next(each for each in JUDGES_PAGE.figures if each.name == "judge_failures")
 
-    assert {each["grader"] for each in rows_of(figure, edition)} == {*JUDGES, PERSON}
-
-
-# the drill-down
+    assert {each["grader"] for each in rows_of(figure, scope)} == {*JUDGES, PERSON}
 
 
 @pytest.fixture(scope="module")

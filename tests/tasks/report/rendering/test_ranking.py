@@ -113,11 +113,12 @@ def test_a_score_of_the_paper_stands_between_the_models_without_a_rank() -> None
     rows = [row("ada", 1, mean_score=0.45, **own), row("<b>", 2, mean_score=0.35, **own)]
     quoted = Reference("finance", 600, "o4-mini", "somebody", 0.4, "table 1")
     ranking = shown(Ranking("j", "A sentence.", [Board("finance", rows, [quoted])], 0.3, 0.5, ["ada", "<b>"]))
-    ((board, lines),) = ranking["boards"]
-    html = templates().get_template("ranking.html").module.board(board, lines, ranking["axis"], "name", True)
+    ((_, lines),) = ranking["boards"]
+    html = templates().get_template("ranking.html").module.boards(ranking, 1, ranking["boards"], "j")
 
     assert [(line["rank"], line["model"]) for line in lines] == [(1, "ada"), (None, "somebody"), (2, "<b>")]
     assert [line["coverage"] for line in lines] == ["99.9%", None, "99.9%"]
-    assert ranking["sources"] == ["table 1"]
+    assert [line["kind"] for line in lines] == ["tied", "quoted", ""]
+    assert "the paper's own scores (table 1)" in ranking["notes"][-1]
     assert "<b>" not in html
     assert "&lt;b&gt;" in html

@@ -1,4 +1,4 @@
-"""Editions of made-up warehouses, and what is true of every figure, whatever it shows."""
+"""Scopes of made-up warehouses, and what is true of every figure, whatever it shows."""
 
 import csv
 import io
@@ -20,25 +20,25 @@ from warehouse import Warehouse
 Row = dict[str, Any]
 
 
-def edition_of(folder: Path, rows: dict[str, list[dict[str, Any]]], vintage: str | None = None) -> Scope:
-    """Store rows by table in a fresh warehouse, publish, and open the edition of their revision."""
+def scope_of(folder: Path, rows: dict[str, list[dict[str, Any]]], vintage: str | None = None) -> Scope:
+    """Store rows by table in a fresh warehouse, publish, and open the scope of their revision."""
     warehouse = written(folder, rows)
     warehouse.publish()
     data = DataRevision(name="sample", revision=REVISION, splits=("sample",))
     return open_scope(job_on("sample", folder).looking_up(lambda: data), warehouse.reader(), vintage)
 
 
-def rows_of(figure: Figure, edition: Scope) -> list[dict[str, Any]]:
+def rows_of(figure: Figure, scope: Scope) -> list[dict[str, Any]]:
     """The numbers of a figure."""
-    return edition.reader.rows(edition.query_of(figure))
+    return scope.reader.rows(scope.query_of(figure))
 
 
-def check_sources(figure: Figure, edition: Scope, folder: Path) -> None:
+def check_sources(figure: Figure, scope: Scope, folder: Path) -> None:
     """The SQL that is offered runs as it stands, in any client, and gives the CSV; charts and table can be drawn."""
-    assert drawn(figure, edition, Site(folder)) is not None
+    assert drawn(figure, scope, Site(folder)) is not None
     text = (folder / "figures" / f"{figure.name}.sql").read_text(encoding="utf-8")
     written = (folder / "figures" / f"{figure.name}.csv").read_text(encoding="utf-8")
-    with duckdb.connect(str(Warehouse(edition.job.warehouse).database), read_only=True) as connection:
+    with duckdb.connect(str(Warehouse(scope.job.warehouse).database), read_only=True) as connection:
         connection.execute("set timezone = 'Pacific/Auckland'")
         cursor = connection.execute(text)
         columns = [column[0] for column in cursor.description or []]

@@ -1,0 +1,84 @@
+// What a judge was sent: its template filled in as the judge stage does it (tasks/rules/conversation.py), from the stored
+// conversation, response and criterion; and what it replied.
+"use strict";
+
+const prompts = {
+  digits: 16,
+  unanswered: ["timeout", "provider_error", "redirected", "too_large", "context_length"],
+
+  // The digest of the identities: of JSON in ASCII, the first 32 hexadecimal digits of its SHA-256.
+  async digest(...parts) {
+    const text = JSON.stringify(parts).replace(/[^ -~]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`);
+    const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+    return [...new Uint8Array(hash)].map((byte) => byte.toString(16).padStart(2, "0")).join("").slice(0, 32);
+  },
+
+  async marker(source, texts) {
+    for (let number = 0; ; number += 1) {
+      const value = BigInt(`0x${await this.digest("marker", number, source)}`) % 10n ** BigInt(this.digits);
+      const marker = String(value).padStart(this.digits, "0");
+      if (!texts.some((text) => text.includes(marker))) return marker;
+    }
+  },
+
+  // Fills all places at once, so that one that is named inside a text stays text.
+  async of(template, conversation, response, criterion) {
+    const turns = [...conversation, { role: "assistant", content: response }];
+    const texts = turns.map(({ content }) => content);
+    const marker = template.includes("<<marker>>") ? await this.marker(texts, texts) : "";
+    const own = template.includes("<<criterion_marker>>") ? await this.marker([marker, criterion], [marker, criterion, ...texts]) : "";
+    const plain = () => turns.map(({ role, content }) => `${role}: ${content}`).join("\n\n");
+    const values = {
+      "<<rubric_item>>": criterion, "<<conversation>>": marker ? this.quoted(turns, marker) : plain(),
+      "<<marker>>": marker, "<<criterion_marker>>": own,
+    };
+    return template.replace(/<<[a-z_]+>>/g, (place) => values[place] ?? place);
+  },
+
+  quoted(turns, marker) {
+    const listed = turns.map(({ role, content }, place) => {
+      const name = place === turns.length - 1 ? "assistant, the final message" : role;
+      return `[${marker} message ${place + 1} of ${turns.length}: ${name}]\n${content}\n`;
+    });
+    return `${listed.join("")}[${marker} end of the conversation]`;
+  },
+
+  // A line that opens to the prompt and the judge's reply word for word, which are made when they are asked for.
+  line(verdict, judging, criterion, side, shown) {
+    if (judging.is_imported || judging.reads || ["no_response", "not_judged"].includes(verdict.status)) return null;
+    const details = make("details", { class: "exchange" }, make("summary", {}, "Prompt and reply"));
+    const draw = async () => details.append(...await this.exchange(verdict, judging, criterion, side, shown));
+    details.addEventListener("toggle", () => prbench.draw(draw), { once: true });
+    return details;
+  },
+
+  // The prompt and the reply, and between them the reply that could not be read and the reminder, where there was one.
+  async exchange(verdict, judging, criterion, side, { task, index }) {
+    const { templates, reminders } = await prbench.load(index.templates);
+    const template = new Map(Object.entries(templates)).get(judging.template);
+    const why = this.unknown(verdict, template, task);
+    const prompt = why ? null : await this.of(template, task.conversation, side.answer.text, verdict.asked ?? criterion.title);
+    const place = [judging.key, side.trial, verdict.position, ...(verdict.is_older ? ["older"] : [])].join(" ");
+    const [last, first] = side.section.replies[place] ?? [];
+    const lost = this.unanswered.includes(verdict.status) ? "No reply came."
+      : "Not in this report: the ledger has deleted it, or holds too many replies for a report.";
+    const part = (title, text, missing) => [make("h4", {}, title),
+      text === null || text === undefined ? make("p", { class: "empty" }, missing) : make("pre", { tabindex: 0, class: "exact" }, text)];
+    return [
+      ...part("Prompt", prompt, why),
+      ...(first === undefined || verdict.is_older ? [] : [...part("First reply, which could not be read", first),
+        ...part("Reminder, sent after prompt and first reply", reminders[judging.scale])]),
+      ...part("Reply, as the judge wrote it", last, lost),
+    ];
+  },
+
+  // Why the prompt is not known; null where it is.
+  unknown(verdict, template, task) {
+    if (verdict.is_older) return "The task's conversation was changed after this response was given, and the prompt is not kept.";
+    if (verdict.chunks?.length) return "The response was too long for the judge: it was asked for evidence in each chunk, and then about what it had found.";
+    if (verdict.status === "context_length") return "The prompt with the whole response was too long for the judge, which refused it or was not asked.";
+    if (template === undefined) return "The judge's template is neither in the configuration nor one that is shipped.";
+    if (!task.is_sent) return "The task is not assembled.";
+    return globalThis.crypto?.subtle ? null : "Browsers show it only in pages from this machine or over HTTPS.";
+  },
+};

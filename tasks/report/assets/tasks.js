@@ -1,0 +1,168 @@
+// The page of all tasks: a line a task with the score of every chosen model, sorted and filtered.
+"use strict";
+
+const explorer = {
+  chosen: { model: null, judging: null },
+
+  async start(isCurrent) {
+    this.index = await prbench.load("index");
+    const { tasks, breakdowns, field_title: field, category_title: category } = this.index;
+    tasks.forEach((task, place) => Object.assign(task, { place, words: this.words(task) }));
+    this.hasTopics = tasks.some((task) => task.topic);
+    filters.start([
+      { name: "field", title: field, of: (task) => task.field },
+      { name: "topic", title: "Topic", of: (task) => task.topic },
+      { name: "category", title: category, of: (task) => task.categories ?? [] },
+      { name: "split", title: "Split", of: (task) => task.splits ?? [] },
+      { name: "hard", title: "Hard", options: [["yes", "hard"], ["no", "others"]], of: (task) => (task.is_hard ? "yes" : "no") },
+      { name: "answered", title: "Answered", of: (line) => line.reach,
+        options: [["all", "by every chosen model"], ["some", "by some of them"], ["none", "by none"]] },
+      ...filters.ofLabels(breakdowns.filter((each) => !each.of_criteria), (task) => task.labels),
+    ], tasks, () => prbench.draw((isNow) => this.find(isNow)));
+    await this.choose(isCurrent);
+  },
+
+  words: (task) => [task.task_id, task.topic, task.opening, task.decision_types ?? [], task.economic_pathways ?? [],
+    task.labels.map((each) => each.label)].flat().join(" ").toLowerCase(),
+
+  // Takes the scores of the chosen judge, and draws the columns of the chosen models.
+  async choose(isCurrent) {
+    const { entries, judgings, main } = this.index;
+    const judging = judgings.find(({ label }) => this.chosen.judging?.includes(label)) ?? judgings.find(({ key }) => key === main);
+    const scores = judging ? await prbench.load(judging.scores) : {};
+    if (!isCurrent()) return;
+    this.models = entries.filter(({ is_also: isAlso, label }) => !isAlso && (this.chosen.model?.includes(label) ?? true));
+    this.lines = this.index.tasks.map((task) => this.line(task, scores));
+    this.grid?.destroy();
+    this.grid = null;
+    await this.find(isCurrent);
+  },
+
+  line(task, scores) {
+    const values = this.models.map(({ key }) => scores[key]?.values[task.place] ?? null);
+    const known = values.filter((value) => value !== null);
+    const n = this.models.filter(({ answered }) => answered[task.place] === "1").length;
+    return {
+      ...task, task, label: this.hasTopics ? task.topic : task.field,
+      reach: n === 0 ? "none" : n === this.models.length ? "all" : "some",
+      bounds: Object.fromEntries(this.models.map(({ key }) => [key, scores[key]?.bounds[task.place]])),
+      mean: known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : null,
+      spread: known.length > 1 ? Math.max(...known) - Math.min(...known) : null,
+      ...Object.fromEntries(this.models.map(({ key }, place) => [key, values[place]])),
+    };
+  },
+
+  // Shows the tasks that match, and hold all words in what is said of them, in their criteria, or in responses.
+  async find(isCurrent) {
+    const { asked, holds } = filters.values();
+    if (asked.words) await this.addCriteria();
+    const matching = this.lines.filter((line) => filters.matches(line, asked));
+    const others = matching.filter(({ task }) => !holds(task.words));
+    const found = asked.words && asked.responses ? await this.inResponses(others, holds, isCurrent) : new Set();
+    if (!isCurrent()) return;
+    const rows = matching.filter(({ task }) => holds(task.words) || found.has(task.key));
+    document.getElementById("count").textContent = `${written.count(rows.length)} of ${written.count(this.lines.length)} tasks`;
+    if (this.grid) await this.grid.setData(rows);
+    else await this.draw(rows);
+    this.link();
+  },
+
+  // Adds the criteria with their ids to the words of the tasks; once, when they are first asked for.
+  async addCriteria() {
+    const { title, criterion_id: id } = await prbench.load(this.index.criteria);
+    let start = 0;
+    for (const task of this.hasCriteria ? [] : this.index.tasks) {
+      const end = start + task.n_criteria;
+      task.words = [task.words, ...title.slice(start, end), ...id.slice(start, end)].join(" ").toLowerCase();
+      start = end;
+    }
+    this.hasCriteria = true;
+  },
+
+  // The keys of the tasks whose responses hold all words, block by block, once nobody types any more: it reads many files.
+  async inResponses(tasks, holds, isCurrent) {
+    await new Promise((done) => setTimeout(done, 300));
+    const found = new Set();
+    const blocks = [...new Set(tasks.map((task) => task.block))];
+    for (const [number, block] of blocks.entries()) {
+      if (!isCurrent()) break;
+      document.getElementById("count").textContent = `Searching responses: ${Math.round((100 * number) / blocks.length)}% …`;
+      const names = this.models.map((model) => model.blocks[block]).filter(Boolean);
+      const files = await Promise.all(names.map((name) => prbench.load(name)));
+      names.forEach((name) => prbench.asked.delete(name)); // All of them together may not fit in memory.
+      const isIn = (file, key) => file[key]?.answers.some(({ text }) => text !== null && holds(text.toLowerCase()));
+      tasks.filter(({ key }) => files.some((file) => isIn(file, key))).forEach(({ key }) => found.add(key));
+    }
+    return found;
+  },
+
+  columns() {
+    const isWide = !matchMedia("(max-width: 45rem)").matches;
+    const number = { hozAlign: "right", visible: isWide, width: 100, headerSortStartingDir: "desc" };
+    const score = { ...number, formatter: (cell) => written.score(cell.getValue(), 2) };
+    return [
+      { title: "Task", field: "place", frozen: true, minWidth: isWide ? 240 : 150, widthGrow: 1,
+        formatter: (cell) => this.head(cell.getData()), accessorDownload: (_place, row) => tables.plain(row.task_id) },
+      { title: this.hasTopics ? "Topic" : this.index.field_title, field: "label", width: 170, visible: isWide,
+        formatter: (cell) => this.about(cell.getData()) },
+      { title: "Turns", field: "turns", ...number },
+      { title: "Criteria", field: "n_criteria", ...number },
+      ...(this.models.length < 2 ? [] : [{ title: "Mean", field: "mean", ...score }, { title: "Spread", field: "spread", ...score }]),
+      ...this.models.map(({ key, label }) => ({
+        title: label, field: key, width: 68, minWidth: 68, headerVertical: "flip", hozAlign: "right", cssClass: "score",
+        headerSortStartingDir: "desc", formatter: (cell) => this.score(cell),
+      })),
+    ];
+  },
+
+  // Draws the table anew, sorted as the address says.
+  async draw(rows) {
+    const { sort, falls } = address.read();
+    const columns = this.columns();
+    this.tools?.remove();
+    this.grid = tables.make(document.getElementById("tasks"), "Tasks with their scores", columns, {
+      data: rows, layout: "fitColumns", maxHeight: "max(24rem, calc(100vh - 5rem))",
+      initialSort: [{ column: columns.some(({ field }) => field === sort) ? sort : "place", dir: falls ? "desc" : "asc" }],
+    });
+    await new Promise((done) => this.grid.on("tableBuilt", done));
+    this.tools = tables.tools(this.grid, "tasks");
+    this.grid.on("dataSorted", () => this.link());
+  },
+
+  link() {
+    const [{ field, dir } = {}] = this.grid.getSorters();
+    address.replace({ ...filters.values().asked, sort: field === "place" ? "" : field, falls: dir === "desc" ? "yes" : "" });
+  },
+
+  target: ({ key }, model) => `task.html${address.of({ task: key, a: model })}`,
+
+  head(task) {
+    const hard = task.is_hard ? make("span", { class: "tag", title: "In the latest own hard selection" }, "hard") : null;
+    return make("div", {}, make("a", { href: this.target(task, this.models[0]?.key) }, task.task_id), " ", hard,
+      make("p", { class: "opening" }, task.opening ?? ""));
+  },
+
+  // The field, the topic, and the labels of the benchmark's own kinds, each with its kind where one points at it.
+  about(task) {
+    const labels = this.index.breakdowns.flatMap(({ kind, title }) => task.labels.filter((each) => each.kind === kind)
+      .map(({ label }) => make("span", { title }, label)));
+    const listed = [task.topic, ...labels].filter(Boolean).flatMap((each, place) => (place ? [" · ", each] : [each]));
+    return make("div", {}, task.field ?? "", make("br"), make("small", {}, listed));
+  },
+
+  // A score leads to the answer that it is of.
+  score(cell) {
+    const [value, task, model, element] = [cell.getValue(), cell.getData(), cell.getField(), cell.getElement()];
+    const range = task.bounds[model]?.map((each) => written.score(each, 2));
+    element.classList.toggle("none", value === null);
+    if (value !== null) element.style.setProperty("--heat", `${100 * Math.max(0, Math.min(1, value))}%`);
+    else element.title = range ? `incomplete: between ${range.join(" and ")}` : "no response";
+    const text = value === null && range ? range.join(" to ") : written.score(value, 2);
+    return text === written.missing ? text : make("a", { href: this.target(task, model) }, text);
+  },
+};
+
+choice.listeners.push((chosen) => {
+  explorer.chosen = chosen;
+  prbench.draw((isCurrent) => (explorer.lines ? explorer.choose(isCurrent) : explorer.start(isCurrent)));
+});
