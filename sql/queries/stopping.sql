@@ -2,6 +2,8 @@
 -- One row: a task, and the score that a model had in the latest night before
 -- one, or in its base sampling. A night in which the judge was out of control
 -- is no measure.
+--
+-- with: queries/stopping/judged_scores
 with vintages as (
     select vintage, min(created_at) as answered_at
     from responses
@@ -39,21 +41,25 @@ earlier as (
         )
 )
 
-select task_scores.task_id, arg_max(task_scores.value, earlier.answered_at) as value
-from task_scores
+select task_id, arg_max(value, answered_at) as value
+from judged_scores
 inner join earlier using (vintage)
+where model = $model and model_config_hash = $model_config_hash
+group by task_id;
+
+-- name: judged_scores
+-- One row: a task's score in a sampling of a model under a judging.
+select model, model_config_hash, vintage, task_id, value
+from task_scores
 where benchmark = $benchmark
     and dataset_revision = $dataset_revision
-    and model = $model
-    and model_config_hash = $model_config_hash
     and judge = $judge
     and judge_config_hash = $judge_config_hash
     and template_hash = $template_hash
     and grading = $grading
     and judge_trial = $judge_trial
     and score_name = $score
-    and value is not null
-group by task_scores.task_id;
+    and value is not null;
 
 -- name: figures
 -- One row: a task's score in a vintage of a configured model, or of its
@@ -137,19 +143,10 @@ order by mean_scores.model_run_id;
 -- name: values
 -- One row: a task's score in a vintage of a model under a judging; an imported
 -- answer counts where the model's own has none.
+--
+-- with: queries/stopping/judged_scores
 select model, vintage, task_id, arg_min(value, model_config_hash = 'imported') as value
-from task_scores
-where benchmark = $benchmark
-    and dataset_revision = $dataset_revision
-    and judge = $judge
-    and judge_config_hash = $judge_config_hash
-    and template_hash = $template_hash
-    and grading = $grading
-    and judge_trial = $judge_trial
-    and score_name = $score
-    and value is not null
-    and (
-        list_contains($sides::varchar[], vintage || ' ' || model_config_hash || ' ' || model)
-        or list_contains($sides::varchar[], vintage || ' imported ' || model)
-    )
+from judged_scores
+where list_contains($sides::varchar[], vintage || ' ' || model_config_hash || ' ' || model)
+    or list_contains($sides::varchar[], vintage || ' imported ' || model)
 group by model, vintage, task_id;

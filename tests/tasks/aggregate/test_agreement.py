@@ -605,15 +605,3 @@ def test_answers_of_one_length_stand_in_one_quarter(published: Callable[[Rows], 
     reader = published(small({"a": DECIDED, "b": DECIDED}, n_tasks=8))
 
     assert 1 == reader.value("select count(*) from intermediate.agreement_figures where breakdown = 'length'")
-
-
-def test_a_pair_of_graders_has_one_row_and_its_breakdowns_have_theirs(reader: Reader) -> None:
-    pairs = reader.rows("select grader_a, grader_b, kappa from judge_agreement order by all")
-
-    assert pairs == reader.rows(
-        "select grader_a, grader_b, kappa from intermediate.agreement_figures where breakdown = 'all' order by all"
-    )
-    assert len(pairs) == len({(pair["grader_a"], pair["grader_b"]) for pair in pairs})
-    assert {"category", "severity", "field", "model", "length"} == {
-        row["breakdown"] for row in reader.rows("select distinct breakdown from breakdown_agreement")
-    }
