@@ -218,7 +218,8 @@ DIFFERENCES = Figure(
         *columns("n_labels_first n_labels_second n_tasks no_figure"),
     ),
     given={"first": "", "others": []},
-    empty="No two of these models have labels under one judge.",
+    empty="No two of these models have labels under one judge. prbench export labelling --for leaderboard writes a "
+    "sheet.",
     notes=advice,
 )  # fmt: skip
 """What `prbench diff --debiased` shows."""

@@ -270,6 +270,7 @@ PEOPLE = Figure(
     ),
     compute=lambda scope, given: against_people(scope.rows("people/people", given)),
     given={"breakdown": "all", "people": []},
+    empty="No criterion has been decided by one of these people and by another grader.",
 )  # fmt: skip
 """What `prbench judges --people` shows."""
 CRITERIA = Figure(
