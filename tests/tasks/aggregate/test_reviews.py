@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tasks.aggregate import aggregate
-from tasks.exports.reviewing import export_review
+from tasks.exports.sheets import export_review
 from tasks.imports.responses import import_responses
 from tasks.imports.reviews import import_reviews
 from tasks.imports.verdicts import import_verdicts
