@@ -22,12 +22,16 @@ import yaml
 from tasks.aggregate import aggregate
 from tasks.assemble import assemble
 from tasks.benchmarks.prbench import SCORES
+from tasks.bundles.stores import Store
 from tasks.check import check
 from tasks.config.job import Job
 from tasks.config.settings import Settings
 from tasks.dataset.source import with_revision
+from tasks.exports.tables import import_tables, opened_export
 from tasks.ingest import ingest
 from tasks.judge.judge import judge_by_provider_batches, judge_responses, plan_verdicts
+from tasks.llm.ledger.entries import Entry
+from tasks.llm.ledger.ledger import Ledger
 from tasks.rules.identity import criterion_hash
 from tasks.run.run_context import open_run_context
 from tasks.run.writing import StageReport
@@ -208,6 +212,24 @@ def rows_in(place: Path | Job, query: str, *parameters: Any) -> list[dict[str, A
     """The rows that a query finds in the published state of a warehouse, or of a job's."""
     with Warehouse(place if isinstance(place, Path) else place.warehouse).reader() as reader:
         return reader.rows(query, list(parameters) or None)
+
+
+def recorded(job: Job, *entries: Entry) -> None:
+    """Write finished calls into the ledger of a job's warehouse."""
+
+    async def write() -> None:
+        ledger = Ledger(job.warehouse / "ledger")
+        for entry in entries:
+            await ledger.record(entry)
+        ledger.close()
+
+    asyncio.run(write())
+
+
+def imported(job: Job, source: Path | Store) -> StageReport:
+    """Take in an export or a publication."""
+    with opened_export(source) as export:
+        return import_tables(job, export)
 
 
 def values_in(place: Path | Job, query: str, *parameters: Any) -> list[tuple[Any, ...]]:

@@ -9,7 +9,7 @@ import click
 from flows.cli.flow_runner import finish, report_done, run_flow
 from flows.cli.help import Group
 from flows.cli.options import RUNS, SHOWS, WAREHOUSE, Context, command
-from flows.cli.output import show_json, show_rows, show_table
+from flows.cli.output import show, show_json, show_table
 
 if TYPE_CHECKING:
     from tasks.certify.verifying import Difference
@@ -29,7 +29,7 @@ def backup(context: Context, target: str, verify: bool) -> int:
       prbench backup s3://bucket/prbench             in a store
     """
     from tasks.bundles.stores import place
-    from tasks.maintain import backup as made
+    from tasks.maintain.backup import backup as made
 
     return report_done(context, made(context.job, place(target), must_verify=verify))
 
@@ -46,7 +46,7 @@ def restore(context: Context, source: str) -> int:
       prbench restore s3://bucket/prbench --warehouse restored/
     """
     from tasks.bundles.stores import place
-    from tasks.maintain import restore as restored
+    from tasks.maintain.backup import restore as restored
 
     return report_done(context, restored(context.job, place(source)))
 
@@ -210,13 +210,16 @@ def remove_response(
       prbench remove response 4f1c2a9be0d37788 --reason 'endless repetition'
       prbench remove response --model gpt-5-high --task t17 --trial 2
     """
-    from tasks.maintain import Choice, chosen
-    from tasks.maintain import remove as removed
+    from tasks.maintain.upkeep import Choice, chosen
+    from tasks.maintain.upkeep import remove as removed
 
     given = context.arguments
     choice = Choice(response_ids, given.models, given.tasks, given.trial_numbers, given.vintage, longer_than)
     if dry_run:
         shown = [tuple(row[name] for name in _SHOWN) for row in chosen(context.job, choice)]
-        show_rows(context.as_json, _SHOWN, shown, if_empty="No stored response matches.")
+        if shown or context.as_json:
+            show(_SHOWN, shown, context.table_format)
+        else:
+            click.echo("No stored response matches.")
         return 0
     return report_done(context, removed(context.job, choice, reason))

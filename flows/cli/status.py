@@ -73,7 +73,7 @@ def _notice_vintages(given: Arguments, job: "Job", *, is_other: bool) -> None:
 
 def _lines(job: "Job") -> Iterator[str]:
     """The folder of the data, what was spent lately, and who works on it."""
-    from tasks.maintain import spent
+    from tasks.maintain.upkeep import spent
     from tasks.run.run_context import sender_states
     from warehouse import Warehouse
 

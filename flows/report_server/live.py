@@ -15,7 +15,7 @@ from tasks.config.job import Job
 from tasks.figures.queries import JUDGING
 from tasks.figures.scope import Scope, open_scope
 from tasks.figures.shown.overview import LEADERBOARD
-from tasks.maintain import run_cost
+from tasks.maintain.upkeep import run_cost
 from tasks.measures import SCORE
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.run.coverage import Covered, coverage

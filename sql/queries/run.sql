@@ -1,18 +1,3 @@
--- name: answers_by_trial
--- One row: how many tasks a model has answers to in a trial, imported ones or
--- all, with how many criteria.
-select model, trial, count(*) as n_tasks, sum(n_criteria)::bigint as n_criteria
-from responses
-inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
-where benchmark = $benchmark
-    and dataset_revision = $dataset_revision
-    and vintage = $vintage
-    and list_contains($tasks::varchar[], task_id)
-    and ($is_any_trial or list_contains($trials::bigint[], trial))
-    and ($is_any_source or source = 'imported')
-group by all
-order by all;
-
 -- name: answers_missing_verdicts
 -- The answers that a judging still owes verdicts, with how many. Texts are
 -- looked at last, and only of these: a finished night has a million criteria to
@@ -181,8 +166,11 @@ where responses.status = 'ok' and criteria.rubric = $rubric
 order by chosen.place, criteria.position;
 
 -- name: response_coverage
--- One row: how many of a model's answers in a trial have a status.
-select model, model_config_hash, vintage, trial, status, count(*) as n
+-- One row: how many of a model's answers in a trial have a status, and how many
+-- criteria their tasks have.
+select model, model_config_hash, vintage, trial, source, status,
+    count(*) as n,
+    sum(n_criteria)::bigint as n_criteria
 from responses
 inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
 where benchmark = $benchmark
@@ -212,44 +200,18 @@ order by all;
 -- name: stored_models
 -- One row: a model that has responses of a vintage, and the configuration that
 -- made the latest of them.
-select model, arg_max(model_config_hash, created_at) as model_config_hash
+select model, vintage, arg_max(model_config_hash, created_at) as model_config_hash
 from responses
-where benchmark = $benchmark and dataset_revision = $dataset_revision and vintage = $vintage
-group by model
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and list_contains($vintages::varchar[], vintage)
+group by all
 order by model;
-
--- name: stored_names
--- One row: a name that something stored of a data-set revision has, and the
--- option that chooses it.
-select distinct 'split' as option, split as name
-from split_members
-where benchmark = $benchmark and dataset_revision = $revision
-union all
-select distinct 'model' as option, model as name
-from responses
-where benchmark = $benchmark and dataset_revision = $revision
-union all
-select distinct 'vintage' as option, vintage as name
-from responses
-where benchmark = $benchmark and dataset_revision = $revision
-union all
-select distinct 'judge' as option, judge as name
-from intermediate.model_runs
-where benchmark = $benchmark and dataset_revision = $revision
-order by all;
 
 -- name: stored_revisions
 -- One row: a data-set revision that something is stored of, those with most
 -- verdicts first.
-with revisions as (
-    select benchmark, dataset_revision,
-        list(distinct split order by split) as splits,
-        count(distinct task_id) as n_tasks
-    from split_members
-    group by all
-),
-
-answered as (
+with answered as (
     select benchmark, dataset_revision, count(*) as n_responses
     from responses
     group by all
@@ -261,12 +223,15 @@ judged as (
     group by all
 )
 
-select benchmark, dataset_revision, splits, n_tasks,
-    coalesce(n_responses, 0) as n_responses,
-    coalesce(n_verdicts, 0) as n_verdicts
-from revisions
+select benchmark, dataset_revision,
+    list(distinct split order by split) as splits,
+    count(distinct task_id) as n_tasks,
+    coalesce(any_value(n_responses), 0) as n_responses,
+    coalesce(any_value(n_verdicts), 0) as n_verdicts
+from split_members
 left join answered using (benchmark, dataset_revision)
 left join judged using (benchmark, dataset_revision)
+group by all
 order by n_verdicts desc, n_responses desc, benchmark, dataset_revision;
 
 -- name: tasks_of_splits

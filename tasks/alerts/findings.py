@@ -10,13 +10,13 @@ from tasks.llm.environment import redacted, safe
 from tasks.rules.statistics.comparison import holm, is_significant
 from tasks.rules.statistics.control import Drifted
 from tasks.rules.text.characters import one_line, storable
+from tasks.rules.text.numbers import some
 from tasks.run.writing import LEFT_OUT, StageReport
 
 Kind = Literal["failure", "skipped", "budget", "stop_time", "judge_drift", "score_drop", "coverage", "quality"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 """The kinds of alerts in the order in which a message shows them: what ended a night before what it found."""
 _LINE_CHARS = 1_000
-_MOST_SHOWN = 3
 """So many findings of a stage are in the line; all are in the facts."""
 
 
@@ -155,10 +155,10 @@ def alerts_of_reports(reports: Sequence[StageReport]) -> list[Alert]:
     for report in reports:
         if report.is_below_bar and report.stage == "coverage":
             found = [*stopped, *report.warnings]
-            alerts.append(Alert("coverage", "", _some(found), {"warnings": found}))
+            alerts.append(Alert("coverage", "", some(found, 3, "; "), {"warnings": found}))
         elif report.is_below_bar:
             found = [line for line in report.warnings if LEFT_OUT in line] or report.warnings
-            line = f"{report.stage}: data quality is below the bar: {_some(found)}"
+            line = f"{report.stage}: data quality is below the bar: {some(found, 3, '; ')}"
             alerts.append(Alert("quality", "", line, {"stage": report.stage, "warnings": found}))
         # That the budget or the stop time was reached is an alert of its own.
         is_cut_short = report.is_at_budget or report.is_at_stop_time
@@ -185,11 +185,6 @@ def _incomplete_control_set(report: StageReport) -> Alert:
     line = f"the control set was not fully judged: {'; '.join(parts)}; drift of a judge may be missed"
     facts = {"failures": dict(report.failures), "skipped": report.skipped, "warnings": report.warnings}
     return Alert("coverage", "", line, facts)
-
-
-def _some(lines: Sequence[str]) -> str:
-    more = [f"and {len(lines) - _MOST_SHOWN} more"] if len(lines) > _MOST_SHOWN else []
-    return "; ".join([*lines[:_MOST_SHOWN], *more])
 
 
 failure, skipped = partial(Alert, "failure", ""), partial(Alert, "skipped", "")

@@ -172,12 +172,13 @@ def _report(job: Job, findings: list[Finding], policies: Policies) -> StageRepor
         name, n_failed = finding.expectation.check, len(finding.failures)
         policy, is_of_tasks = policies[name], finding.expectation.suite == "ingest"
         keys = {failure.task_id if is_of_tasks else failure.key for failure in finding.failures}
-        line = f"{name} ({policy}): {n_failed} of {counted(finding.n_evaluated, 'row')} fail: {some(sorted(keys))}"
+        line = f"{name} ({policy}): {n_failed} of {counted(finding.n_evaluated, 'row')} fail: {some(sorted(keys), 5)}"
         if policy != "quarantine":
             report.warnings.append(line)
         elif new := keys - accepted:
             rule = f"the rule is that {finding.expectation.meaning} ({name})"
-            report.warnings.append(f"{len(new)} of {counted(n_tasks, 'task')} {LEFT_OUT}: {rule}: {some(sorted(new))}")
+            named = f"{len(new)} of {counted(n_tasks, 'task')} {LEFT_OUT}"
+            report.warnings.append(f"{named}: {rule}: {some(sorted(new), 5)}")
         if policy == "quarantine":
             refused |= keys
         elif policy == "fail":

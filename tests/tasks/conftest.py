@@ -9,10 +9,11 @@ import pytest
 
 from tasks.bundles.stores import Store
 from tasks.check import check
+from tasks.config.job import Job
 from tasks.ingest import ingest
 from tasks.run.writing import StageReport
 from tests.faults.server import FaultServer
-from tests.kit import Fill, Rows, admitted, criterion, job_on, reading, response, verdict, write_jsonl
+from tests.kit import Fill, Rows, admitted, copied, criterion, job_on, reading, response, verdict, write_jsonl
 from tests.tasks.aggregate.scores_oracle import World
 from tests.tasks.bundles.memory import memory_store
 from tests.tasks.check.bad_rows import all_rows
@@ -24,6 +25,12 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     with FaultServer() as running:
         yield running
+
+
+@pytest.fixture
+def job(shared: Job, tmp_path: Path) -> Job:
+    """The job that the tests of a module share, on a copy of its warehouse."""
+    return copied(shared, tmp_path / "warehouse")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from tasks.dataset.source import sample_of
 from tasks.figures.columns import Column, columns
 from tasks.figures.figure import Figure
 from tasks.figures.scope import Scope
-from tasks.maintain import disk_use, latest_runs, spent
+from tasks.maintain.upkeep import disk_use, latest_runs, spent
 from tasks.rules.errors import UsageError
 from tasks.run.coverage import Covered, coverage
 
@@ -106,7 +106,7 @@ DISK = Figure(
     "Disk space",
     "The files and bytes of a warehouse: each table, the ledger, the database, and everything else.",
     columns("what n_files n_bytes"),
-    compute=lambda scope, _: [vars(each) for each in disk_use(scope.job)],
+    compute=lambda scope, _: disk_use(scope.job),
     empty="nothing yet",
     is_table=True,
     reach="warehouse",

@@ -69,8 +69,8 @@ def _is_below_lower(row: Mapping[str, Any], board: Rows) -> bool:
     return any(each["mean_score"] < row["mean_score"] for each in above)
 
 
-def some(names: Iterable[str]) -> str:
+def some(names: Iterable[str], most: int = _NAMED, separator: str = ", ") -> str:
     """Return the first of some names, each once, and how many more there are."""
     listed = list(dict.fromkeys(names))
-    more = [f"and {len(listed) - _NAMED} more"] if len(listed) > _NAMED else []
-    return ", ".join([*listed[:_NAMED], *more])
+    more = [f"and {len(listed) - most} more"] if len(listed) > most else []
+    return separator.join([*listed[:most], *more])

@@ -16,7 +16,7 @@ from tasks.config.job import Job
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Ledger, spend_in
 from tasks.llm.replies import Reply
-from tasks.maintain.spending import latest_runs, spent
+from tasks.maintain.upkeep import latest_runs, spent
 from tasks.run.writing import StageReport
 from tests.faults.server import Answer, FaultServer
 from tests.flows.conftest import Run

@@ -11,7 +11,7 @@ import pytest
 from tasks.aggregate import aggregate
 from tasks.config.job import Job
 from tasks.config.models import Judge
-from tasks.exports.labelling import export_drawn_labelling, export_labelling
+from tasks.exports.sheets import export_drawn_labelling, export_labelling
 from tasks.imports.files import retract
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
