@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
@@ -15,12 +14,11 @@ from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply
 from tasks.prompts import load_template
 from tasks.rules.conversation import judge_prompt
-from tasks.rules.errors import PipelineError
 from tasks.rules.verdict import reminder
 from tasks.run.judgings import hash_of_template
 from tests.kit import admitted, job_on, row, write_jsonl
 from tests.tasks.report.browser import Visit, visiting
-from tests.tasks.report.drilldown.drilled import answered, data, drill, rubric, store
+from tests.tasks.report.drilldown.drilled import answered, drill, rubric, store
 
 pytestmark = pytest.mark.slow
 TEMPLATE = load_template("default", BENCHMARK.gradings[BENCHMARK.grading])
@@ -153,18 +151,3 @@ def test_tasks_are_found_by_criterion_ids_responses_and_whether_they_are_answere
     visit.open(f"tasks.html#words={words}{where}")
 
     assert visit.page.locator("#tasks .tabulator-row .tabulator-frozen a").all_inner_texts() == expected
-
-
-def test_a_ledger_that_cannot_be_read_costs_the_replies_and_not_the_report(
-    job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def refuse(folder: Path) -> None:
-        raise PipelineError(f"{folder}: is damaged")
-
-    monkeypatch.setattr("tasks.report.drilldown.replies.kept_replies", refuse)
-    drill(job, tmp_path)
-
-    assert [{}] * 4 == [
-        each["replies"] for each in data(tmp_path)[f"task-{task_key('t1')}"].values() if "replies" in each
-    ]
-    assert "the report has no replies of judges" in capsys.readouterr().err

@@ -9,7 +9,7 @@ import pytest
 from tasks.figures.shown import COMPARE, PAGES
 from tasks.figures.shown.corrections import DECISIONS
 from tasks.figures.shown.data import DATA
-from tasks.figures.shown.reviews import REVIEWS, predicting, too_few
+from tasks.figures.shown.reviews import predicting, too_few
 from tasks.report.build import served_page
 from tasks.report.drawing.charts import specification
 from tasks.report.rendering.drawn import drawn
@@ -182,12 +182,6 @@ def test_checks_without_enough_criteria_are_counted_and_not_drawn() -> None:
 
     assert predicting(rows) == []
     assert too_few(rows)[0].startswith("No figure for 1 of 1: fewer than 5 tasks")
-
-
-def test_a_report_without_reviews_has_no_such_page(tmp_path: Path) -> None:
-    scope = scope_of(tmp_path / "warehouse", admitted(["t0"], split="sample"))
-
-    assert not scope.has_rows(REVIEWS.needs)
 
 
 def test_a_served_page_leads_only_to_pages_that_are_there(tmp_path: Path) -> None:
