@@ -12,8 +12,8 @@ const charts = {
   },
 
   config(width) {
-    const [ink, soft, line, ...series] = ["ink", "soft", "line", ...[1, 2, 3, 4, 5, 6, 7, 8].map((place) => `series-${place}`)]
-      .map((name) => this.colour(name));
+    const [ink, soft, line] = ["ink", "soft", "line"].map((name) => this.colour(name));
+    const series = [1, 2, 3, 4, 5, 6, 7, 8].map((number) => this.colour(`series-${number}`));
     const text = { labelColor: ink, titleColor: soft, titleFontWeight: 500 };
     const heat = (...names) => names.map((name) => this.colour(`heat-${name}`));
     return {
@@ -115,7 +115,9 @@ const charts = {
     const distances = [3, 8, 16, 28];
     vega.marks.push({
       type: "text", from: { data: points }, interactive: false, aria: false,
-      encode: { enter: { text: { field: `datum["${name}"]` }, fontSize: { value: 11 }, limit: { value: 160 }, fill: { value: this.colour("ink") } } },
+      encode: { enter: {
+        text: { field: `datum["${name}"]` }, fontSize: { value: 11 }, limit: { value: 160 }, fill: { value: this.colour("ink") },
+      } },
       transform: [{
         type: "label", size: { signal: "[width, height]" }, avoidMarks: of("rule"),
         anchor: distances.flatMap(() => sides), offset: distances.flatMap((distance) => sides.map(() => distance)),

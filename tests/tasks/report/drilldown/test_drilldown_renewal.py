@@ -1,11 +1,13 @@
 """The files of the drill-down: the same data gives the same bytes, and a later build makes only what changed."""
 
+import re
 import shutil
 from pathlib import Path
 from urllib.parse import parse_qs
 
 import pytest
 
+import sql
 from tasks.config.job import Job
 from tasks.figures.scope import criterion_key, entry_key, task_address, task_key
 from tasks.report.drilldown import blocks
@@ -192,3 +194,20 @@ def test_of_two_answers_in_one_trial_the_list_of_verdicts_has_those_on_the_one_t
     found = data(tmp_path / "site")
     (by_trial,) = found[f"entry-{entry_key({'model': 'm1', **SAMPLED})}"].values()
     assert by_trial == {"1": listed}
+
+
+_FUNCTIONS = {"coalesce", "if", "null", "ternary_as_binary"}
+
+
+def words(text: str) -> set[str]:
+    """The names in a piece of SQL."""
+    return set(re.findall(r"[a-z_]+", text))
+
+
+def test_everything_that_the_pages_show_is_in_the_fingerprint() -> None:
+    query = sql.read("report/drilldown/sections")
+    shown = re.findall(r"list\((?:to_json\()?\{(.*?)\}", query, re.DOTALL)
+    values = [each.partition(":")[2] for one in shown for each in re.split(r",(?=\s+(?:--[^\n]*\s+)*\w+:)", one)]
+
+    assert (4, 45) == (len(shown), len(values))
+    assert set().union(*map(words, values)) - _FUNCTIONS <= words(sql.read("report/drilldown/blocks"))
