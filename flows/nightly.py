@@ -11,13 +11,13 @@ from flows.execution import Execution, execute_flow, is_in_progress, mark_killed
 from flows.run.nightly_schedule import begin_of, night_of, stop_time
 from flows.run.outcomes import BELOW_BAR, DONE, SKIPPED, STOPPED_AT_BUDGET, STOPPED_AT_TIME, any_failed, explained
 from flows.stopping import last_looks
-from tasks.alerts.findings import Alert, Comparison, alerts_of_reports, drifts, drops, failure, settled_drops, skipped
+from tasks.alerts.findings import Alert, alerts_of_reports, drifts, drops, failure, settled_drops, skipped
 from tasks.alerts.message import Night
 from tasks.alerts.sending import Delivery, deliver, ping
 from tasks.alerts.stored import delivered, store
-from tasks.benchmarks import load_benchmark
-from tasks.compare.differences import Difference, compare
-from tasks.compare.pairs import Question
+from tasks.compare.differences import compare
+from tasks.compare.pairs import question_of
+from tasks.compare.rows import rows_of
 from tasks.config.job import Job
 from tasks.console import notice
 from tasks.drift.control_sets import drifted
@@ -63,7 +63,10 @@ def run_night(
             try:
                 held.enter_context(Warehouse(job.warehouse).only_one(f"night-{job.settings.benchmark}", wait=must_wait))
             except WarehouseBusy as busy:
-                return _skip_busy(job, busy)
+                if not is_in_progress(job):
+                    return skip_night(job, str(busy).partition(";")[0])
+                notice(f"skipped: the night of {job.night} is already in progress")
+                return Execution(job, SKIPPED)
             alerts += _of_killed(job)
             execution = execute_flow(
                 job, "night", is_verbose=is_verbose, replace_lost=replace_lost, retry_failed=retry_failed
@@ -77,17 +80,12 @@ def run_night(
         raise
     execution.alerts = [alert.as_json for alert in alerts]
     _send(job, alerts)
-    if execution.outcome in _ENDED and not any_failed(execution.reports):
-        _ping(job)
+    has_ended = execution.outcome in _ENDED and not any_failed(execution.reports)
+    if has_ended and (pinged := ping(job.settings.alerts)) is not None:
+        _store(job, [], [pinged])
+        if pinged.status == "failed":
+            notice(f"the dead-man's switch could not be called: {pinged.error}")
     return execution
-
-
-def _skip_busy(job: Job, busy: WarehouseBusy) -> Execution:
-    """Skip a night because another one, or a run of the same one, is in progress."""
-    if is_in_progress(job):
-        notice(f"skipped: the night of {job.night} is already in progress")
-        return Execution(job, SKIPPED)
-    return skip_night(job, str(busy).partition(";")[0])
 
 
 def skip_night(job: Job, why: str) -> Execution:
@@ -119,7 +117,7 @@ def _found(execution: Execution) -> list[Alert]:
     job, alerts = execution.job, execution.job.settings.alerts
     judges, looks = drifted(job), last_looks(job)
     drifting, looked_at = {judge.judge for judge in judges}, {look["model"] for look in looks}
-    compared = [each for each in comparisons(job) if each.model not in looked_at]
+    compared = [each for each in comparisons(job) if each["model"] not in looked_at]
     fallen = [
         *settled_drops(looks, drifted_judges=drifting),
         *drops(compared, least_drop=alerts.least_drop, alpha=alerts.alpha, drifted_judges=drifting),
@@ -161,36 +159,23 @@ def _store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery]) ->
         notice(f"alerts are not stored: {explained(error)[1]}")
 
 
-def _ping(job: Job) -> None:
-    pinged = ping(job.settings.alerts)
-    if pinged is not None:
-        _store(job, [], [pinged])
-        if pinged.status == "failed":
-            notice(f"the dead-man's switch could not be called: {pinged.error}")
-
-
 _JUDGING = ("model", "model_config_hash", "judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
 """Columns that are equal on both sides of a comparison."""
 
 
-def comparisons(job: Job) -> list[Comparison]:
+def comparisons(job: Job) -> list[dict[str, Any]]:
     """A comparison for each model of the night, split, and configured judge; none in the first night."""
-    benchmark, data = load_benchmark(job.settings.benchmark), job.data
     models = {model.label for model in job.settings.models if model.resample == "nightly"}
     judges = {judge.label for judge in job.settings.judges}
-    parameters = {"benchmark": benchmark.name, "revision": data.revision, "night": job.night}
-    found: list[Comparison] = []
+    found: list[dict[str, Any]] = []
     with Warehouse(job.warehouse).reader() as reader:
-        for row in reader.rows(sql.read("queries/nightly/pairs"), parameters):
+        for row in _pairs(job, reader, job.night):
             if row["model"] not in models or row["judge"] not in judges:
                 continue
             if row["last_vintage"] is None:
                 notice(f"{row['model']}, judged by {row['judge']}: no earlier night to compare with")
             else:
-                score = benchmark.primary_score.score_name
-                found += (
-                    _comparison(score, each) for each in _of_judging(job, reader, data.revision, parameters | row)
-                )
+                found += map(_comparison, _of_judging(job, reader, row))
     return found
 
 
@@ -202,49 +187,51 @@ def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
     A row has the compared model runs, the split, and the interval and p-value of the difference (Holm-corrected
     over all rows). A model with one vintage has no row.
     """
-    benchmark, data = load_benchmark(job.settings.benchmark), job.data
-    parameters = {"benchmark": benchmark.name, "revision": data.revision}
-    found: list[tuple[Mapping[str, Any], Difference]] = []
+    found: list[dict[str, Any]] = []
     with Warehouse(job.warehouse).reader() as reader:
-        for latest in reader.rows(sql.read("queries/nightly/latest_samplings"), parameters | {"vintage": vintage}):
-            pairs = reader.rows(sql.read("queries/nightly/pairs"), parameters | {"night": latest["vintage"]})
-            for row in pairs:
+        samplings = sql.read("queries/nightly/latest_samplings")
+        for latest in reader.rows(samplings, _key(job) | {"vintage": vintage}):
+            for row in _pairs(job, reader, latest["vintage"]):
                 if row["last_vintage"] is not None and all(row[name] == latest[name] for name in _JUDGING):
-                    given = parameters | {"night": latest["vintage"]} | row
-                    found += ((given, each) for each in _of_judging(job, reader, data.revision, given))
-    adjusted = holm([each.paired.p_value for _, each in found])
-    return [_change(row, each, p) for (row, each), p in zip(found, adjusted, strict=True)]
+                    found += _of_judging(job, reader, row)
+    adjusted = holm([each["p_value"] for each in found])
+    return [
+        {name: each[f"second_{name}"] for name in _JUDGING}
+        | {name: each[name] for name in ("first_vintage", "second_vintage", "split", "ci_low", "ci_high")}
+        | {"p_adjusted": p_adjusted}
+        for each, p_adjusted in zip(found, adjusted, strict=True)
+    ]
 
 
-def _change(row: Mapping[str, Any], found: Difference, p_adjusted: float | None) -> dict[str, Any]:
-    return {name: row[name] for name in _JUDGING} | {
-        "first_vintage": row["last_vintage"], "second_vintage": row["night"], "split": found.split,
-        "ci_low": found.paired.ci_low, "ci_high": found.paired.ci_high, "p_adjusted": p_adjusted,
-    }  # fmt: skip
+def _key(job: Job) -> dict[str, Any]:
+    return {"benchmark": job.settings.benchmark, "revision": job.data.revision}
 
 
-def _of_judging(job: Job, reader: Reader, revision: str, row: Mapping[str, Any]) -> list[Difference]:
+def _pairs(job: Job, reader: Reader, night: str | None) -> list[dict[str, Any]]:
+    """The model runs of a vintage (`night`), each with the vintage before that it is compared with."""
+    given = _key(job) | {"night": night}
+    return [given | row for row in reader.rows(sql.read("queries/nightly/pairs"), given)]
+
+
+def _of_judging(job: Job, reader: Reader, row: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The differences of one model's vintage (`night`) to the one before under one judging, by split."""
-    benchmark = load_benchmark(job.settings.benchmark)
-    score = benchmark.primary_score
-    question = Question(
-        benchmark=benchmark.name, names=(row["last_vintage"], row["night"]), kind="vintage", revision=revision,
-        splits=job.settings.dataset.splits, score=score.score_name, clips_mean=score.clips_mean,
-        models=(row["model"],), judges=(row["judge"],),
-    )  # fmt: skip
+    of_judging = job.model_copy(update={"named_models": (row["model"],), "named_judges": (row["judge"],)})
+    nights = (row["last_vintage"], row["night"])
+    question = question_of(of_judging, nights, "vintage", score=None, is_hard=False, vintage=None)
     try:
-        found = compare(reader, question).differences
+        found = rows_of(compare(reader, question))
     except PipelineError as error:
         notice(f"{row['model']} is not compared with {row['last_vintage']}: {error}")
         return []
-    return [each for each in found if all(getattr(each.pair.second.model_run, name) == row[name] for name in _JUDGING)]
+    return [each for each in found if all(each[f"second_{name}"] == row[name] for name in _JUDGING)]
 
 
-def _comparison(score: str, found: Difference) -> Comparison:
-    first, second = found.pair.first.model_run, found.pair.second.model_run
-    return Comparison(
-        model=second.model, judge=second.judge, judge_trial=second.judge_trial, split=found.split, score=score,
-        first_vintage=first.vintage, second_vintage=second.vintage, first_mean=found.first_mean,
-        second_mean=found.second_mean, difference=found.difference, ci_low=found.paired.ci_low,
-        ci_high=found.paired.ci_high, p_value=found.paired.p_value, n_tasks=len(found.tasks), n_wanted=found.n_wanted,
-    )  # fmt: skip
+def _comparison(found: Mapping[str, Any]) -> dict[str, Any]:
+    """What alerts hold of a difference."""
+    return {name: found[f"second_{name}"] for name in ("model", "judge", "judge_trial")} | {
+        "split": found["split"], "score": found["score"], "first_vintage": found["first_vintage"],
+        "second_vintage": found["second_vintage"], "first_mean": found["first_mean"],
+        "second_mean": found["second_mean"], "difference": found["difference"], "ci_low": found["ci_low"],
+        "ci_high": found["ci_high"], "p_value": found["p_value"], "n_tasks": found["n_tasks"],
+        "n_wanted": found["n_tasks_wanted"],
+    }  # fmt: skip

@@ -11,7 +11,7 @@ import tasks
 from tasks.config.job import Job
 from tasks.console import notice
 from tasks.llm.ledger.files import deletion_mark
-from tasks.maintain import store_spend
+from tasks.maintain.upkeep import store_spend
 from tasks.report.rendering.site import is_whole, only_writer
 from tasks.rules.errors import PipelineError
 from tasks.run.run_context import LEDGER

@@ -22,7 +22,7 @@ from tasks.hard_subset.select import select_hard
 from tasks.ingest import ingest
 from tasks.judge.judge import judge_by_provider_batches, judge_responses, plan_verdicts
 from tasks.judge.rubric_variants import derive
-from tasks.maintain import tidy
+from tasks.maintain.upkeep import tidy
 from tasks.plan.plan import former_template_notices
 from tasks.run.judgings import Judging
 from tasks.run.missing_work import MissingVerdicts

@@ -26,7 +26,7 @@ from tasks.dataset.rows import SourceError
 from tasks.dataset.source import Source, source_of
 from tasks.rules.records import Task
 from tasks.rules.text.characters import one_line
-from tasks.rules.text.numbers import counted
+from tasks.rules.text.numbers import counted, some
 from tasks.run.writing import StageReport
 from warehouse import Warehouse
 
@@ -67,13 +67,12 @@ def _parse(benchmark: Benchmark, source: Source, split: str) -> list[Task]:
         raise SourceError(f"{where}: there is no row")
     missing = benchmark.missing_columns({column for row in rows for column in row})
     if missing:
-        some = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
         advice = ""
         if "prompt" in missing and source.files:
             advice = "; prompts in a file of their own, with lines `id<TAB>prompt`, are named by `dataset.prompts`"
             advice = advice if source.prompts is None else f"; no id in {source.prompts} is that of a row"
         raise SourceError(
-            f"{where}: lacks the column {some}; {benchmark.name} rows have {len(benchmark.columns)}{advice}"
+            f"{where}: lacks the column {some(missing, 5)}; {benchmark.name} rows have {len(benchmark.columns)}{advice}"
         )
     tasks = []
     for number, row in enumerate(rows, start=1):

@@ -1,24 +1,48 @@
-"""Rows for tests: complete by the contract, with made-up content, and only what a test is about spelled out."""
+"""What all tests share: rows complete by the contract, warehouses with them, readers, jobs, stages without Prefect.
 
+A test spells out only what it is about; all other content is made up.
+"""
+
+import asyncio
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from tasks.aggregate import aggregate
+from tasks.assemble import assemble
 from tasks.benchmarks.prbench import SCORES
+from tasks.bundles.stores import Store
+from tasks.check import check
 from tasks.config.job import Job
 from tasks.config.settings import Settings
 from tasks.dataset.source import with_revision
+from tasks.exports.tables import import_tables, opened_export
+from tasks.ingest import ingest
+from tasks.judge.judge import judge_by_provider_batches, judge_responses, plan_verdicts
+from tasks.llm.ledger.entries import Entry
+from tasks.llm.ledger.ledger import Ledger
 from tasks.rules.identity import criterion_hash
+from tasks.run.run_context import open_run_context
+from tasks.run.writing import StageReport
+from tasks.sample import plan_samples, sample_cells
 from tests.tasks.dataset.rows import hub_criterion, hub_row
-from warehouse import Warehouse
+from warehouse import Reader, Warehouse
 from warehouse.tables import TABLES
+
+Rows = dict[str, list[dict[str, Any]]]
+"""Rows by table."""
+Fill = Callable[..., Reader]
+"""Of the fixture `published`: rows by table, any number of times, to a reader on them."""
 
 SHARED_DATA = Path(__file__).parents[1] / "../shared/data"
 """Real data beside the checkout, where there is any; never part of the project."""
@@ -49,7 +73,7 @@ def at(seconds: float) -> datetime:
     return EPOCH + timedelta(seconds=seconds)
 
 
-def admitted(task_ids: Sequence[str], split: str = "finance", **values: Any) -> dict[str, list[dict[str, Any]]]:
+def admitted(task_ids: Sequence[str], split: str = "finance", **values: Any) -> Rows:
     """The rows by table that make tasks stand in a split, checked and not refused."""
     return {
         "task_rows": [
@@ -103,6 +127,33 @@ def verdict(
     )  # fmt: skip
 
 
+def rubric_of(weights: Mapping[str, Sequence[int]]) -> Rows:
+    """Admitted tasks with the given weights, by task."""
+    tables = admitted(list(weights))
+    for task_row in tables["task_rows"]:
+        task_row["n_criteria"] = len(weights[task_row["task_id"]])
+    criteria = [criterion(task, i, w) for task, of_task in weights.items() for i, w in enumerate(of_task)]
+    return tables | {"criteria": criteria, "responses": [], "verdicts": []}
+
+
+def answered(tables: Rows, decisions: Mapping[str, Sequence[float | None]], **of_response: Any) -> Rows:
+    """Add a response to each task, with its criteria decided in their order."""
+    for task, values in decisions.items():
+        of_task = [c for c in tables["criteria"] if c["task_id"] == task]
+        tables["responses"].append(response(task, **of_response))
+        tables["verdicts"] += [verdict(tables["responses"][-1], c, v) for c, v in zip(of_task, values, strict=True)]
+    return tables
+
+
+def together(*parts: Mapping[str, Iterable[dict[str, Any]]]) -> Rows:
+    """The rows of all parts, table by table."""
+    rows: Rows = {}
+    for part in parts:
+        for name, of_table in part.items():
+            rows.setdefault(name, []).extend(of_table)
+    return rows
+
+
 def good_rubric(task_id: str, n_criteria: int = 10) -> list[dict[str, Any]]:
     """A rubric that no check refuses, in the hub's shape."""
     return [hub_criterion(f"{task_id}-c{i}", "important", 5) for i in range(n_criteria)]
@@ -130,10 +181,66 @@ def written(folder: Path, tables: Mapping[str, list[dict[str, Any]]], revision: 
     return warehouse
 
 
+def aggregated(folder: Path, tables: Mapping[str, list[dict[str, Any]]], **settings: Any) -> Warehouse:
+    """A warehouse with these rows, published and measured."""
+    warehouse = written(folder, tables)
+    aggregate(job_on("sample", folder, **settings))
+    return warehouse
+
+
+def stored(folder: Path, tables: Rows) -> Path:
+    """A folder with a configuration about a data set, and with the rows as that data set's in a warehouse, measured."""
+    source = write_jsonl(folder / "finance.jsonl", [{}])
+    configure(folder, dataset={"source": str(source)})
+    job = job_on(source, folder / "data")
+    written(job.warehouse, tables, job.data.revision)
+    aggregate(job)
+    return folder
+
+
+@contextmanager
+def reading(folder: Path, *parts: Mapping[str, Iterable[dict[str, Any]]]) -> Iterator[Reader]:
+    """A fresh warehouse with these rows, published and opened."""
+    warehouse = written(folder, together(*parts))
+    warehouse.publish()
+    with warehouse.reader() as reader:
+        yield reader
+
+
 def rows_in(place: Path | Job, query: str, *parameters: Any) -> list[dict[str, Any]]:
     """The rows that a query finds in the published state of a warehouse, or of a job's."""
     with Warehouse(place if isinstance(place, Path) else place.warehouse).reader() as reader:
         return reader.rows(query, list(parameters) or None)
+
+
+def recorded(job: Job, *entries: Entry) -> None:
+    """Write finished calls into the ledger of a job's warehouse."""
+
+    async def write() -> None:
+        ledger = Ledger(job.warehouse / "ledger")
+        for entry in entries:
+            await ledger.record(entry)
+        ledger.close()
+
+    asyncio.run(write())
+
+
+def imported(job: Job, source: Path | Store) -> StageReport:
+    """Take in an export or a publication."""
+    with opened_export(source) as export:
+        return import_tables(job, export)
+
+
+def values_in(place: Path | Job, query: str, *parameters: Any) -> list[tuple[Any, ...]]:
+    """The same rows, their values alone."""
+    return [tuple(each.values()) for each in rows_in(place, query, *parameters)]
+
+
+def are_close(wanted: Any, actual: Any, tolerance: float = 1e-9) -> bool:
+    """Whether two figures are the same; what is not defined is None."""
+    if wanted is None or actual is None:
+        return wanted is actual
+    return abs(float(wanted) - float(actual)) <= tolerance
 
 
 def one_line(reason: str = "") -> str:
@@ -146,6 +253,69 @@ def job_on(source: Path | str, warehouse: Path, run_id: str = "a-run", **setting
     """A job without models on a data set, in a warehouse."""
     given = Settings.model_validate({"dataset": {"source": str(source)}, **settings})
     return with_revision(Job(settings=given, warehouse=warehouse, run_id=run_id, is_quiet=True))
+
+
+def endpoint(label: str, api_base: str, **settings: Any) -> dict[str, Any]:
+    """The settings of a model or judge that is served there."""
+    return {"name": f"hosted_vllm/{label}", "label": label, "api_base": api_base, **settings}
+
+
+def configure(folder: Path, **settings: Any) -> Path:
+    """Write the configuration of a folder and return its path."""
+    path = folder / "prbench.yaml"
+    path.write_text(yaml.safe_dump(settings, sort_keys=False), encoding="utf-8")
+    return path
+
+
+def copied(job: Job, folder: Path, **changes: Any) -> Job:
+    """The job on a copy of its warehouse, in a folder that does not exist yet."""
+    warehouse = Path(shutil.copytree(job.warehouse, folder))
+    return job.model_copy(update={"warehouse": warehouse, **changes})
+
+
+def prepared(job: Job) -> Job:
+    """The job, with its tasks ingested, checked and assembled."""
+    ingest(job)
+    check(job, ("ingest",), reuse=True)
+    assemble(job)
+    return job
+
+
+def sampled(job: Job, *, retry_failed: bool = False) -> StageReport:
+    """Sample what is missing, and publish it."""
+    report = StageReport("sample")
+
+    async def run() -> None:
+        cells = plan_samples(job, retry_failed=retry_failed)
+        async with open_run_context(job) as context:
+            async with asyncio.TaskGroup() as group:
+                done = [group.create_task(sample_cells(job, label, batch)) for label, batch in cells.items()]
+            for each in done:
+                report.add(each.result())
+            context.add_notices(report)
+
+    asyncio.run(run())
+    Warehouse(job.warehouse).publish()
+    return report
+
+
+def judged(job: Job, *, retry_failed: bool = False) -> StageReport:
+    """Judge what is missing, and publish it."""
+    report = StageReport("judge")
+
+    async def run() -> None:
+        missing = plan_verdicts(job, retry_failed=retry_failed)
+        async with open_run_context(job) as context:
+            for judging, responses in missing:
+                ids = [each.response_id for each in responses]
+                if judging.judge.mode == "batch" and ids:
+                    report.adopt(await judge_by_provider_batches(job, judging, ids, retry_failed=retry_failed))
+                report.add(await judge_responses(job, judging, ids, retry_failed=retry_failed))
+            context.add_notices(report)
+
+    asyncio.run(run())
+    Warehouse(job.warehouse).publish()
+    return report
 
 
 def shared_folder(factory: pytest.TempPathFactory) -> Path:

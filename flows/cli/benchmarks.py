@@ -5,14 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from flows.cli.figures import present
 from flows.cli.options import SHOWS, Context, command
 from flows.cli.output import in_words, show_json, show_table
 
 if TYPE_CHECKING:
     from tasks.benchmarks.base import Benchmark
     from tasks.rules.records import ScoreDefinition
-
-_RANKS = "*"
 
 
 @command(place=(), output=SHOWS)
@@ -31,31 +30,14 @@ def benchmarks(context: Context, name: str | None) -> int:
       prbench run --benchmark NAME
       PRBENCH_BENCHMARKS=$PWD/mine prbench benchmarks    include your own
     """
-    from tasks.benchmarks import benchmark_names, load_benchmark
+    from tasks.benchmarks import load_benchmark
+    from tasks.figures.shown.operations import BENCHMARKS, declared
 
-    if name is not None:
+    if name is None:
+        present(context, {"": BENCHMARKS}, {"": declared(None, {})})
+    else:
         _show_one(context, load_benchmark(name))
-        return 0
-    found = [_summary(load_benchmark(each)) for each in benchmark_names()]
-    if context.as_json:
-        show_json(found)
-        return 0
-    rows = [{**each, "scores": [f"{s}{_RANKS * (s == each['ranks'])}" for s in each["scores"]]} for each in found]
-    columns = [column for column in found[0] if column != "ranks"]
-    show_table(in_words(columns), [[row[column] for column in columns] for row in rows])
-    click.echo(f"The first grading is the default. Models are ranked by the score marked {_RANKS}.")
     return 0
-
-
-def _summary(benchmark: "Benchmark") -> dict[str, Any]:
-    from tasks.dataset.source import sample_of
-
-    return {
-        "benchmark": benchmark.name, "title": benchmark.title, "gradings": list(benchmark.gradings),
-        "scores": [score.score_name for score in benchmark.scores], "ranks": benchmark.primary_score.score_name,
-        "checks": len(benchmark.invariants), "hub": benchmark.default_dataset_id,
-        "sample": sample_of(benchmark.name) is not None,
-    }  # fmt: skip
 
 
 def _show_one(context: Context, benchmark: "Benchmark") -> None:

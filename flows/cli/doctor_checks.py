@@ -32,8 +32,7 @@ from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted
 from tasks.rules.text.secrecy import is_reference
 from tasks.run.judgings import target_of
-from tasks.run.keys import callees
-from tasks.run.run_context import LEDGER, unbounded
+from tasks.run.run_context import LEDGER, callees, unbounded
 from warehouse import Warehouse, WarehouseError, WarehouseOutdated, lines_on, refuse_other_version
 
 _CONNECT_S = 3.0
@@ -119,7 +118,7 @@ def check_conditions(job: Job) -> Iterator[Finding]:
         return
     if others:
         # It brings NumPy and SciPy along, which most configurations do not need here.
-        from tasks.aggregate.conditions import unknown_labels
+        from tasks.compare.conditions import unknown_labels
 
         with Warehouse(job.warehouse).reader() as reader:
             wrong = unknown_labels(reader, job)

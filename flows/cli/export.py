@@ -91,7 +91,7 @@ def labelling(context: Context, file: Path, n_rows: int, seed: int, drawn_for: s
       prbench export labelling sheet.csv -n 180 --for "Financial Accuracy"
       prbench import verdicts sheet.csv --skip-empty     read the sheet back
     """
-    from tasks.exports.labelling import export_drawn_labelling, export_labelling
+    from tasks.exports.sheets import export_drawn_labelling, export_labelling
 
     if drawn_for is None:
         if context.arguments.judges:
@@ -134,7 +134,7 @@ def export_review(
       prbench export review sheets/ --tasks 25            all criteria of 25 tasks
       prbench import reviews criteria.csv                 read the sheet back
     """
-    from tasks.exports.reviewing import export_review as written
+    from tasks.exports.sheets import export_review as written
 
     here = click.get_current_context()
     if n_tasks is not None and here.get_parameter_source("n_criteria") is not ParameterSource.DEFAULT:

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from tasks.figures.figure import Figure
     from tasks.figures.scope import Scope
 
-Notes = Callable[[Mapping[str, Any]], Sequence[str]]
+After = Callable[[Mapping[str, Any]], Sequence[str]]
 
 
 def show_parts(
     context: Context, job: "Job", parts: Mapping[str, str], given: Mapping[str, Any], *, nothing: str,
-    vintage: str | None = None, check: "Callable[[Scope], None] | None" = None, notes: Notes | None = None,
+    vintage: str | None = None, check: "Callable[[Scope], None] | None" = None, after: After | None = None,
     **narrowed: Any,
 ) -> int:  # fmt: skip
     """Show figures on stored data, as tables or as JSON, or say that there is nothing.
@@ -34,7 +34,7 @@ def show_parts(
         nothing: what is said where no figure has a row.
         vintage: which sampling of each model; None: the latest.
         check: refuses what is not stored.
-        notes: are shown below all figures, made of the rows by part.
+        after: is called with the rows by part, and returns what is shown below all figures.
         narrowed: how else `open_scope` narrows what is shown.
 
     Returns:
@@ -56,36 +56,43 @@ def show_parts(
             key: scope.rows_of(each, {name: given[name] for name in each.given if name in given})
             for key, each in figures.items()
         }
-    said = [*notes(found)] if notes else []
-    if context.as_json:
-        of_figures = [note for key, each in figures.items() for note in notes_of(each, found[key])]
-        show_json(found[""] if "" in found else {**found, "notes": list(dict.fromkeys([*of_figures, *said]))})
-    elif any(found.values()):
-        show_figures([(figure, found[key]) for key, figure in figures.items()], said)
-    else:
-        show_nothing(job, nothing)
-        click.echo("\n".join(said), nl=bool(said))
+    said = [*after(found)] if after else []
+    present(context, figures, found, said, is_all=bool(given.get("is_all")), nothing=lambda: show_nothing(job, nothing))
     return 0
 
 
-def notes_of(figure: "Figure", rows: "Rows") -> Sequence[str]:
-    """The sentences below a figure."""
-    return figure.notes(rows) if figure.notes and rows else ()
+def present(
+    context: Context, figures: "Mapping[str, Figure]", found: "Mapping[str, Rows]", said: Sequence[str] = (), *,
+    is_all: bool = False, nothing: Callable[[], None] | None = None,
+) -> None:  # fmt: skip
+    """Show figures with their rows: as JSON, as tables, or that there is nothing.
 
-
-def show_figures(figures: "Sequence[tuple[Figure, Rows]]", notes: Sequence[str] = ()) -> None:
-    """Show the tables of figures that have rows, what is said of each, and further notes; none of them twice."""
-    shown = set[str]()
-    if not figures[0][1]:
-        click.echo(figures[0][0].empty)
-    for figure, rows in figures:
-        show_columns(figure.columns, figure.listed(rows) if figure.listed else rows, figure.title)
-        for note in notes_of(figure, rows):
-            if note not in shown:
+    Args:
+        context: of the command.
+        figures: by their names in the JSON, and so `found`.
+        found: the rows.
+        said: sentences below all of them.
+        is_all: whether tables have all rows, and not only those that are usually listed.
+        nothing: says that there are no rows at all; None: each figure says that itself.
+    """
+    if context.as_json:
+        of_figures = [note for key, each in figures.items() for note in each.notes_on(found[key])]
+        show_json(found[""] if "" in found else {**found, "notes": list(dict.fromkeys([*of_figures, *said]))})
+    elif nothing is None or any(found.values()):
+        shown = set[str]()
+        for key, figure in figures.items():
+            rows = found[key]
+            if not rows and not figure.is_optional:
+                click.echo(f"{figure.title}: {figure.empty}")
+            show_columns(figure.columns, figure.listed(rows) if figure.listed and not is_all else rows, figure.title)
+            for note in (note for note in dict.fromkeys(figure.notes_on(rows)) if note not in shown):
                 click.echo(note)
-            shown.add(note)
-    for note in notes:
-        click.echo(note)
+                shown.add(note)
+    else:
+        nothing()
+    if not context.as_json:
+        for note in said:
+            click.echo(note)
 
 
 def show_columns(columns: "Sequence[Column]", rows: "Rows", title: str | None = None) -> None:
@@ -114,12 +121,13 @@ def figures(context: Context) -> int:
       prbench figure judge_agreement --format csv
       prbench figure criteria which=never-met n_criteria=5
     """
+    from tasks.figures.queries import relation_of
     from tasks.figures.registry import FIGURES
 
     rows = [
         {
             "figure": figure.name, "shows": figure.title, "parameters": [f"{k}={v}" for k, v in figure.given.items()],
-            "source": figure.relation or ("Python" if figure.compute else figure.query or "its own query"),
+            "source": "Python" if figure.compute else relation_of(figure) or figure.query or "its own query",
         }
         for figure in FIGURES.values()
     ]  # fmt: skip
@@ -180,24 +188,25 @@ def figure(
             write_parquet(database, query, output or exact(sys.stdout).buffer)
             return 0
         rows = scope.rows_of(shows, given)
-    _write(job, shows, rows, shape, output)
+    _write(context, job, shows, rows, shape, output)
     return 0
 
 
-def _write(job: "Job", shows: "Figure", rows: "Rows", file_format: str, output: Path | None) -> None:
+def _write(context: Context, job: "Job", shows: "Figure", rows: "Rows", file_format: str, output: Path | None) -> None:
     from tasks.figures.rendering import as_csv, as_text
 
     if not rows:
         show_nothing(job, shows.empty)
     elif file_format == "table" and output is None:
-        show_figures([(shows, rows)])
+        present(context, dict.fromkeys([shows.name], shows), {shows.name: rows})
     elif file_format == "xlsx" or (file_format == "csv" and output is not None):
         from tasks.exports.board_files import write_board
+        from tasks.figures.queries import relation_of
         from tasks.rules.records import Table
 
         assert output is not None, "refused before"
         table = Table(list(rows[0]), [tuple(row.values()) for row in rows])
-        click.echo(write_board(job, table, output, name=shows.name, relation=shows.relation).line)
+        click.echo(write_board(job, table, output, name=shows.name, relation=relation_of(shows)).line)
     elif file_format == "csv":
         click.echo(as_csv(list(rows[0]), rows), nl=False)
     elif file_format == "markdown":

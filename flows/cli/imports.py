@@ -203,7 +203,7 @@ def import_warehouse(context: Context, source: str) -> int:
       prbench import warehouse s3://bucket/shared
     """
     from tasks.bundles.stores import place
-    from tasks.exports.importing import import_tables, opened_export
+    from tasks.exports.tables import import_tables, opened_export
 
     job = context.job
     with opened_export(place(source), is_quiet=job.is_quiet) as export:

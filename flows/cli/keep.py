@@ -29,7 +29,7 @@ def backup(context: Context, target: str, verify: bool) -> int:
       prbench backup s3://bucket/prbench             in a store
     """
     from tasks.bundles.stores import place
-    from tasks.maintain import backup as made
+    from tasks.maintain.backup import backup as made
 
     return report_done(context, made(context.job, place(target), must_verify=verify))
 
@@ -46,7 +46,7 @@ def restore(context: Context, source: str) -> int:
       prbench restore s3://bucket/prbench --warehouse restored/
     """
     from tasks.bundles.stores import place
-    from tasks.maintain import restore as restored
+    from tasks.maintain.backup import restore as restored
 
     return report_done(context, restored(context.job, place(source)))
 
@@ -210,8 +210,8 @@ def remove_response(
       prbench remove response 4f1c2a9be0d37788 --reason 'endless repetition'
       prbench remove response --model gpt-5-high --task t17 --trial 2
     """
-    from tasks.maintain import Choice, chosen
-    from tasks.maintain import remove as removed
+    from tasks.maintain.upkeep import Choice, chosen
+    from tasks.maintain.upkeep import remove as removed
 
     given = context.arguments
     choice = Choice(response_ids, given.models, given.tasks, given.trial_numbers, given.vintage, longer_than)

@@ -114,16 +114,12 @@ def _on_annotations(records: Sequence[Record]) -> list[str]:
 
 
 def _on_intervals(records: Sequence[Record]) -> list[str]:
-    """Notes on intervals that may be too narrow or are missing."""
-    marked = [r[low] for r in records for mark, low in _SMALL_MARKS.items() if r.get(mark)]
-    lines = []
-    if marked:
-        from tasks.rules.statistics.intervals import FEWEST_OTHERS, SMALL
+    """Notes on intervals that are missing."""
+    from tasks.rules.statistics.intervals import FEWEST_OTHERS
 
-        if any(low is not None for low in marked):
-            lines.append(f"Few tasks: fewer than {SMALL} tasks, or few that differ: the interval may be too narrow.")
-        if None in marked:
-            lines.append(f"No interval: fewer than {FEWEST_OTHERS} tasks differ from the most common value.")
+    lines = []
+    if any(r.get(mark) and r[low] is None for r in records for mark, low in _SMALL_MARKS.items()):
+        lines.append(f"No interval: fewer than {FEWEST_OTHERS} tasks differ from the most common value.")
     if any(r.get("n_tasks", 0) > 1 and r["is_small"] is None for r in records):
         lines.append("Some intervals are missing; `prbench aggregate` computes them.")
     return lines

@@ -12,7 +12,6 @@ import click
 
 from flows.cli.analyse import annotate, capabilities, review
 from flows.cli.benchmarks import benchmarks
-from flows.cli.cascade import cascade
 from flows.cli.export import export
 from flows.cli.figures import figure, figures
 from flows.cli.help import Group
@@ -22,7 +21,7 @@ from flows.cli.leaderboard import leaderboard
 from flows.cli.operate import check, doctor, report, serve
 from flows.cli.plan import plan
 from flows.cli.run import aggregate, assemble, backfill, derive, ingest, judge, nightly, run, sample, select_hard
-from flows.cli.shown import conditions, criteria, diff, judges, lengths, reviews, weaknesses
+from flows.cli.shown import cascade, conditions, criteria, diff, judges, lengths, reviews, weaknesses
 from flows.cli.sql import sql
 from flows.cli.status import status
 from flows.run.outcomes import explained

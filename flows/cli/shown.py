@@ -34,7 +34,7 @@ class Asked:
         vintage: which sampling of each model; None: as typed, else the latest.
         steps: views that are read in place of those of their names (`tasks.figures.scope.Scope`).
         check: refuses what is not stored.
-        notes: are shown below the figures.
+        after: is called with the rows, and returns what is shown below the figures.
     """
 
     job: "Job"
@@ -43,7 +43,7 @@ class Asked:
     vintage: str | None = None
     steps: Any = ({}, {})
     check: "Callable[[Scope], None] | None" = None
-    notes: Callable[[Mapping[str, Any]], list[str]] | None = None
+    after: Callable[[Mapping[str, Any]], list[str]] | None = None
 
 
 def shows(
@@ -66,7 +66,7 @@ def shows(
             narrowed = {"is_hard": is_hard, "score": score, "steps": asked.steps}
             return show_parts(
                 context, asked.job, asked.instead or figures, {**own, **asked.given}, nothing=nothing,
-                check=asked.check, vintage=context.arguments.vintage or asked.vintage, notes=asked.notes, **narrowed,
+                check=asked.check, vintage=context.arguments.vintage or asked.vintage, after=asked.after, **narrowed,
             )  # fmt: skip
 
         return shown
@@ -137,7 +137,9 @@ def judges(context: Context, breakdown: str | None, graders: tuple[str, ...], pe
     job = context.stored_job(checked=())
     refuse_unknown_graders(job, judge=graders, people=people)
     given = {"breakdown": breakdown or "all", "graders": list(graders), "people": list(people)}
-    by_label = {"pairs": "judge_agreement", "sets": "judge_reliability"} if breakdown else None
+    by_label = {"pairs": "judge_agreement"} if breakdown else None
+    if by_label and breakdown in {"category", "severity"}:
+        by_label["sets"] = "judge_reliability"
     return Asked(job, {"": "people_agreement"} if people else by_label, given)
 
 
@@ -167,7 +169,7 @@ def reviews(context: Context, **_: Any) -> Asked:
     job = context.stored_job(checked=())
     paper = load_benchmark(job.settings.benchmark).review_reference
     said = [f"The benchmark's paper: {paper.value:.3f} ({paper.source})"] if paper else []
-    return Asked(job, notes=lambda _: said)
+    return Asked(job, after=lambda _: said)
 
 
 @shows(
@@ -244,7 +246,7 @@ def conditions(context: Context, **_: Any) -> Asked:
     named = labels_of(definitions, job.named_models or ())
     return Asked(
         job.model_copy(update={"named_models": named or None}), steps=steps,
-        notes=lambda found: not_compared(definitions, job.named_models or (), found["differences"]),
+        after=lambda found: not_compared(definitions, job.named_models or (), found["differences"]),
     )  # fmt: skip
 
 
@@ -301,3 +303,42 @@ def refuse_other_models(scope: "Scope", names: tuple[str, ...]) -> None:
     if unknown := [name for name in names if name not in known]:
         said = f"--debiased compares models; no such model; known: {', '.join(known) or 'none'}"
         raise UsageError(f"{unknown[0]}: {said}")
+
+
+@shows({"rules": "cascade"}, "split", nothing="No rule was evaluated.")
+@click.argument("cheap", metavar="CHEAP")
+@click.argument("strong", metavar="STRONG")
+@click.option("--bound", metavar="MEASURE=NUMBER", help="Pick the cheapest rule whose agreement, kappa or ranking "
+              "(Kendall's tau) with STRONG is at least this, by the low end of its interval.")  # fmt: skip
+@click.option("--all", "is_all", is_flag=True, help="Show all rules, not only those that no other rule beats.")
+def cascade(context: Context, bound: str | None, **_: Any) -> Asked:
+    """Evaluate when to ask a strong judge after a cheap one.
+
+    From stored verdicts of both, imported ones too, `prbench cascade` works out what each rule would cost and how far
+    its verdicts would agree with those of STRONG alone. A rule escalates a criterion where repetitions of CHEAP
+    disagree, by its weight, its category, or the confidence of CHEAP, or by several of these.
+
+    Rules are made and chosen on one half of the tasks; the figures shown come from the other half. With --bound, the
+    cheapest rule within it is picked and shown as configuration. The next report shows the evaluation too.
+
+    Examples:
+      prbench cascade gpt-4.1-mini o4-mini
+      prbench cascade gpt-4.1-mini o4-mini --bound agreement=0.95
+      prbench cascade gpt-4.1-mini o4-mini --bound kappa=0.8 --split finance --all
+      prbench cascade gpt-4.1-mini o4-mini --json
+    """
+
+    def after(found: Mapping[str, Any]) -> list[str]:
+        from tasks.cascade import store
+
+        store(job.warehouse, found["rules"])
+        picked = next((row for row in found["rules"] if row["is_picked"]), None)
+        if picked is None or bound is None:
+            return ["`--bound agreement=0.95` picks the cheapest rule within a bound."]
+        kept = f"Picked: {picked['rule']}, the cheapest that keeps {bound} by the low end of its interval."
+        if picked["configuration"] is None:
+            return [f"{kept} No cascade is needed."]
+        return [f"{kept} Under `judges:` in prbench.yaml, beside both judges:", picked["configuration"].rstrip()]
+
+    job = context.stored_job(checked=("split",))
+    return Asked(job, given={"splits": list(context.arguments.splits)}, after=after)

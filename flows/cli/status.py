@@ -1,32 +1,19 @@
 """The command `status`: coverage, spend, runs, and the disk space in use."""
 
-import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from flows.cli.figures import present, show_parts
 from flows.cli.options import EVALUATED, SHOWS, Context, command
-from flows.cli.output import in_words, show_json, show_nothing, show_rows, show_table
 from flows.run.arguments import Arguments
-from tasks.rules.text.numbers import coverage_text
 
 if TYPE_CHECKING:
     from tasks.config.job import Job
 
-_SPAN = re.compile(r"([1-9]\d{0,4})([dh])")
 _LAST_DAYS = 7
-_MOMENTS = ("started_at", "ended_at")
-_TITLES = {
-    "spend": "Spend, including discarded attempts, without calls of unknown price",
-    "runs": "Runs, latest first",
-    "disk": "Disk space",
-}
-_MATRIX = [
-    "model", "vintage", "trial", "judge", "judge_trial", "wanted", "done", "missing", "skipped", "failed", "share",
-    "causes",
-]  # fmt: skip
 
 
 @command(*EVALUATED, output=SHOWS)
@@ -48,90 +35,27 @@ def status(context: Context, with_spend: bool, with_runs: bool, with_disk: bool,
       prbench status --spend --since 7d
       prbench status --runs --disk
     """
-    from tasks.maintain import disk_use, spent
-
     if since is not None and not (with_spend or with_runs):
         raise click.UsageError("--since is for --spend and --runs; add one of them")
-    moment = None if since is None else since_moment(since, datetime.now(UTC))
-    if not (with_spend or with_runs or with_disk):
-        return _matrix(context)
-    _refuse_selection(context.arguments)
-    job = context.job
-    tables: dict[str, list[dict[str, Any]]] = {}
-    if with_spend:
-        tables["spend"] = spent(job, moment)
-    if with_runs:
-        tables["runs"] = _runs(job, moment)
-    if with_disk:
-        tables["disk"] = [vars(used) for used in disk_use(job)]
-    if context.as_json:
-        show_json(tables)
-    else:
-        _show_tables(tables)
-    return 0
+    if with_spend or with_runs or with_disk:
+        # They are those of the whole warehouse, and partly of what is not published yet.
+        for option in EVALUATED:
+            if getattr(context.arguments, f"{option}s" if option in {"split", "model", "judge"} else option):
+                raise click.UsageError(f"--{option} does not apply to --spend, --runs and --disk; leave it out")
+        from tasks.figures.shown.operations import DISK, LATEST, SPENT
 
-
-def _refuse_selection(given: Arguments) -> None:
-    """Refuse options without effect: spend, runs and disk space are those of the whole warehouse."""
-    for option in EVALUATED:
-        if getattr(given, f"{option}s" if option in {"split", "model", "judge"} else option):
-            raise click.UsageError(f"--{option} does not apply to --spend, --runs and --disk; leave it out")
-
-
-def _show_tables(tables: dict[str, list[dict[str, Any]]]) -> None:
-    for name, rows in tables.items():
-        if rows:
-            show_table(in_words(list(rows[0])), [tuple(row.values()) for row in rows], title=_TITLES[name])
-        else:
-            click.echo(f"{_TITLES[name]}: nothing yet")
-
-
-def since_moment(text: str, now: datetime) -> datetime:
-    """The moment that `7d`, `24h` or a date means; a date or time without a zone is in UTC.
-
-    Raises:
-        click.UsageError: it is none of these.
-    """
-    span = _SPAN.fullmatch(text)
-    if span:
-        return now - (timedelta(days=int(span[1])) if span[2] == "d" else timedelta(hours=int(span[1])))
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise click.UsageError(f"--since {text}: give 7d, 24h, or a date such as 2026-11-01") from error
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
-
-
-def _matrix(context: Context) -> int:
-    from tasks.run.coverage import coverage
-    from warehouse import Warehouse
-
+        asked = {"spend": with_spend and SPENT, "runs": with_runs and LATEST, "disk": with_disk and DISK}
+        figures = {key: figure for key, figure in asked.items() if figure}
+        present(context, figures, {key: figure.of_job(context.job, since=since) for key, figure in figures.items()})
+        return 0
     job = context.stored_job(checked=("split", "model", "judge"))
     # Of other data than the configured, what is configured is not wanted.
     is_other = job is not context.job
-    cells = coverage(job, only_stored=is_other)
     _notice_vintages(context.arguments, job, is_other=is_other)
-    rows = [
-        (
-            cell.model, cell.vintage, cell.trial, cell.judge or "(responses)", cell.judge_trial, cell.wanted, cell.done,
-            cell.missing, cell.skipped, sum(cell.failures.values()),
-            cell.share if context.as_json else coverage_text(cell.share),
-            ", ".join(f"{number} {cause}" for cause, number in sorted(cell.failures.items())),
-        )
-        for cell in cells
-    ]  # fmt: skip
-    if context.as_json or rows:
-        show_rows(context.as_json, _MATRIX, rows)
-    else:
-        show_nothing(job, "No response is wanted: no model is configured or imported.")
-    if not context.as_json:
-        click.echo(f"Warehouse: {job.warehouse} ({job.warehouse_source})")
-        click.echo(_spend_line(job))
-        for line in _sender_lines(job):
-            click.echo(line)
-        if host := Warehouse(job.warehouse).elsewhere():
-            click.echo(f"Writes here: {host}, or did so until it failed; its costs are as of its last publishing")
-    return 0
+    return show_parts(
+        context, job, {"": "status"}, {"only_stored": is_other},
+        nothing="No response is wanted: no model is configured or imported.", after=lambda _: list(_lines(job)),
+    )  # fmt: skip
 
 
 def _notice_vintages(given: Arguments, job: "Job", *, is_other: bool) -> None:
@@ -147,35 +71,25 @@ def _notice_vintages(given: Arguments, job: "Job", *, is_other: bool) -> None:
         notice(f"--night {given.night}: no chosen model has `resample: nightly`, so it changes nothing")
 
 
-def _runs(job: "Job", since: datetime | None) -> list[dict[str, Any]]:
-    from tasks.maintain import latest_runs
-
-    return [
-        {**row, **{name: row[name] and f"{row[name].astimezone(UTC):%Y-%m-%d %H:%M:%S}" for name in _MOMENTS}}
-        for row in latest_runs(job, since)
-    ]
-
-
-def _sender_lines(job: "Job") -> Iterator[str]:
-    """The senders of runs in progress, by node."""
+def _lines(job: "Job") -> Iterator[str]:
+    """The folder of the data, what was spent lately, and who works on it."""
+    from tasks.maintain.upkeep import spent
     from tasks.run.run_context import sender_states
     from warehouse import Warehouse
 
+    yield f"Warehouse: {job.warehouse} ({job.warehouse_source})"
+    now = datetime.now(UTC)
+    week = spent(job, now - timedelta(days=_LAST_DAYS - 1))
+    today = [row for row in week if row["day"] == now.date().isoformat()]
+    yield f"Spent: {_sum(today)} today (UTC), {_sum(week)} in the last {_LAST_DAYS} days; --spend shows details"
     states = sender_states(Warehouse(job.warehouse))
     for node in sorted({state["node"] for state in states}):
         of_node = [state for state in states if state["node"] == node]
         in_hand, rate = (sum(state[name] for state in of_node) for name in ("n_in_hand", "calls_per_s"))
         each = ", ".join(f"{state['calls_per_s']:.1f}" for state in of_node)
         yield f"Senders on {node}: {len(of_node)}, {rate:.1f} calls/s ({each}), {in_hand} calls in flight"
-
-
-def _spend_line(job: "Job") -> str:
-    from tasks.maintain import spent
-
-    now = datetime.now(UTC)
-    week = spent(job, now - timedelta(days=_LAST_DAYS - 1))
-    today = [row for row in week if row["day"] == now.date().isoformat()]
-    return f"Spent: {_sum(today)} today (UTC), {_sum(week)} in the last {_LAST_DAYS} days; --spend shows details"
+    if host := Warehouse(job.warehouse).elsewhere():
+        yield f"Writes here: {host}, or did so until it failed; its costs are as of its last publishing"
 
 
 def _sum(rows: Sequence[dict[str, Any]]) -> str:

@@ -18,6 +18,7 @@ from flows.report_server.live import LiveView
 from flows.report_server.live_page import words
 from flows.run.outcomes import explained
 from flows.server.server_process import HOST, is_from_here
+from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.console import notice
 from tasks.dataset.foreign_files import open_inside
@@ -199,10 +200,10 @@ def makers_of(job: Job, index: Path, *, is_live: bool) -> dict[str, Maker | Made
     for path in (ASSETS / "report.css", ASSETS / "tabulator.css", ASSETS / "page.js", *_OWN_ASSETS.iterdir()):
         makers[f"/{folder.name}/assets/{path.name}"] = Made(path.read_bytes(), _KINDS[path.suffix])
     if is_live:
-        view = LiveView(job)
+        view, about = LiveView(job), load_benchmark(benchmark)
 
         def live(_: Mapping[str, str]) -> Made:
-            return Made(served_page(LIVE, benchmark, folder, pages, live=words(view.now(), index)).encode())
+            return Made(served_page(LIVE, benchmark, folder, pages, live=words(view.now(), index, about)).encode())
 
         makers[f"/{folder.name}/{LIVE.name}.html"] = live
     return makers

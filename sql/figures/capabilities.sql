@@ -90,3 +90,25 @@ qualify
         order by abs(criteria.weight) desc, members.task_id, members.criterion_id
     ) <= $n_examples
 order by members.node_id, abs(criteria.weight) desc, members.task_id, members.criterion_id;
+
+-- name: weaknesses
+-- The confirmed weaknesses of all models, or of one beside its other criteria or
+-- another model.
+select *,
+    coalesce(name, '(no name)') as capability,
+    coalesce(compared_model, 'its other criteria') as compared_with,
+    (
+        select any_value(parents.name)
+        from capability_nodes as parents
+        where parents.tree_id = weaknesses.tree_id and parents.node_id = weaknesses.parent_id
+    ) as parent_name
+from presented_weaknesses as weaknesses
+where grading <> 'ternary_as_binary'
+    and ($model::varchar is null or model_label = $model and compared_model is not distinct from $than::varchar)
+order by judging <> $main, judging, compared_model is not null, model, compared_model, gap, node_id;
+
+-- name: capability_scores
+-- The score of each model in each node of the trees.
+select *, coalesce(name, '(no name)') as capability
+from presented_capability_scores
+order by judging <> $main, judging, field, level, capability, node_id, value desc, model;

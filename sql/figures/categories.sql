@@ -13,3 +13,26 @@ left join severities
 where score_name = $label_score and breakdown = 'severity'
 order by judging <> $main, judging, is_hard, split, severities.max_weight desc nulls last, label,
     met_share desc nulls last, entry;
+
+-- name: failures
+-- How much of each category fails, and where all that fails lies; the category
+-- that fails most often first.
+select judging, split, is_hard, model, model_label,
+    category as label,
+    * exclude (judging, split, is_hard, model, model_label, category)
+from presented_failure_rates
+order by judging <> $main, judging, is_hard, split,
+    round(avg(failure_rate) over (partition by judging, split, category), 9) desc, label, model;
+
+-- name: critical
+-- Critical criteria that are missed, and critical mistakes that are made.
+select *,
+    1 - critical_met_share as missed_share,
+    1 - critical_met_ci_high as missed_ci_low,
+    1 - critical_met_ci_low as missed_ci_high,
+    critical_coverage < $bar as is_critical_below_bar,
+    mistake_coverage < $bar as is_mistake_below_bar,
+    least(critical_coverage, mistake_coverage) < $bar as is_below_bar
+from presented_severity_leaderboard
+order by judging <> $main, judging, is_hard, split, mistake_share nulls last,
+    critical_met_share desc nulls last, model;

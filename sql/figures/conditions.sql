@@ -52,3 +52,31 @@ select judging, model, shared_model, condition, points,
 from placed
 where place <= $n_criteria
 order by judging <> $main, judging, shared_model, position, points desc, task_id, criterion_id;
+
+-- name: condition_differences
+-- Each condition beside its baseline, over the whole rubric or by category, whose
+-- score is defined for negative weights alone too. Nothing is said of a split
+-- that neither side was asked.
+select * replace (
+        nullif(label, '') as label,
+        coalesce(is_small, false) as is_small,
+        coalesce(is_significant, false) as is_significant
+    ),
+    shared_model || ': ' || condition as name,
+    mean_chars_alnum / nullif(baseline_mean_chars_alnum, 0) as chars_ratio,
+    mean_completion_tokens / nullif(baseline_mean_completion_tokens, 0) as tokens_ratio,
+    mean_cost_usd / nullif(baseline_mean_cost_usd, 0) as usd_ratio,
+    mean_latency_s / nullif(baseline_mean_latency_s, 0) as latency_ratio,
+    case
+        when ci_low is not null then null
+        when n_tasks = 0 then 'no task is complete on both sides'
+        when p_value is not null then 'nearly all tasks change alike'
+        when n_differing is null then 'not computed yet'
+        when n_differing > 0 or difference <> 0 then 'too few tasks differ'
+        else 'no task differs'
+    end as no_interval
+from presented_condition_differences
+where n_answers + baseline_n_answers > 0
+    and breakdown = $breakdown
+    and score_name = if($breakdown = 'all', $score, $label_score)
+order by judging <> $main, judging, is_hard, split, shared_model, position, label;

@@ -34,3 +34,15 @@ select judging, split,
     n_tasks, no_figure
 from turned
 order by split, list_position($others::varchar[], second_model), judging <> $main, judging, vintage;
+
+-- name: debiased_scores
+-- Scores of the whole rubric or by category, by the judge, by labels alone, and
+-- debiased.
+select * replace (
+        nullif(label, '') as label,
+        if(no_figure is null and debiased is null, 'not computed yet', no_figure) as no_figure
+    )
+from presented_debiased_scores
+where breakdown = $breakdown and score_name = if($breakdown = 'all', $score, $label_score)
+order by judging <> $main, judging, is_hard, split, label nulls first,
+    round(coalesce(debiased, judge_score), 9) desc, model;

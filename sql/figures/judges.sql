@@ -185,3 +185,32 @@ select grader, model, own_mean, others_mean, difference,
 from by_model
 inner join by_grader using (grader)
 order by grader, favour desc nulls last, model;
+
+-- name: judge_agreement
+-- Agreement of each pair of graders: people first, and last the majorities beside
+-- their own voters, who agree with them by making.
+select * replace (nullif(label, '') as label)
+from presented_agreement_figures
+where breakdown = $breakdown
+    and ($graders = [] or list_has_any($graders::varchar[], [grader_a, grader_b]))
+order by label, is_member, 'imported' not in (kind_a, kind_b), n desc, grader_a, grader_b;
+
+-- name: variant_agreement
+-- Agreement with people for each wording of the rubric and each grading. Sums in
+-- another order differ in the last digits, so means are rounded.
+select * replace (
+        replace(grading, '_', ' ') as grading,
+        round(macro_f1_task_mean, 12) as macro_f1_task_mean,
+        round(macro_f1_task_mean_absent_as_0, 12) as macro_f1_task_mean_absent_as_0
+    ),
+    n < 50 as is_few
+from presented_variant_agreement
+where breakdown = 'all'
+order by rubric <> 'original', rubric, grading, grader, reference;
+
+-- name: judge_reliability
+-- How far all graders, a judge's repetitions and a majority's members agree.
+select * replace (nullif(label, '') as label)
+from presented_grader_reliability
+where breakdown = $breakdown
+order by label, grader_set;

@@ -3,7 +3,7 @@
 from collections import Counter
 from datetime import UTC, datetime
 
-from tasks.aggregate.conditions import new_conditions, unknown_labels
+from tasks.compare.conditions import new_conditions, unknown_labels
 from tasks.config.job import Job
 from tasks.console import progress
 from tasks.measures import MEASURES, PROGRESS, SCORE, TRIALS, Row

@@ -10,13 +10,13 @@ from tasks.llm.environment import redacted, safe
 from tasks.rules.statistics.comparison import holm, is_significant
 from tasks.rules.statistics.control import Drifted
 from tasks.rules.text.characters import one_line, storable
+from tasks.rules.text.numbers import some
 from tasks.run.writing import LEFT_OUT, StageReport
 
 Kind = Literal["failure", "skipped", "budget", "stop_time", "judge_drift", "score_drop", "coverage", "quality"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 """The kinds of alerts in the order in which a message shows them: what ended a night before what it found."""
 _LINE_CHARS = 1_000
-_MOST_SHOWN = 3
 """So many findings of a stage are in the line; all are in the facts."""
 
 
@@ -62,66 +62,43 @@ def _plain(value: Any) -> Any:
     return redacted(storable(str(value)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """A model's night against its last comparable one, equal in everything but the vintage, on one split.
-
-    Attributes:
-        difference: second minus first, in the unit of the score: a drop is negative.
-        ci_low: lower end of the difference's 95 % interval.
-        ci_high: upper end of it.
-        p_value: two-sided and not corrected; None where it cannot be computed.
-        n_tasks: tasks complete in both nights; the figures rest on them.
-        n_wanted: tasks that both could have had.
-    """
-
-    model: str
-    judge: str
-    split: str
-    score: str
-    first_vintage: str
-    second_vintage: str
-    first_mean: float
-    second_mean: float
-    difference: float
-    ci_low: float | None
-    ci_high: float | None
-    p_value: float | None
-    n_tasks: int
-    n_wanted: int
-    judge_trial: int = 1
-
-
 def drops(
-    comparisons: Sequence[Comparison], *, least_drop: float, alpha: float, drifted_judges: Collection[str] = ()
+    comparisons: Sequence[Mapping[str, Any]], *, least_drop: float, alpha: float, drifted_judges: Collection[str] = ()
 ) -> list[Alert]:
     """The comparisons of a night in which a model fell by at least `least_drop`, and significantly.
 
     The p-values of all the comparisons together are corrected (Holm), so a night without any true drop gives a false
     alert with a probability of at most alpha. Where the judge drifted in the same night, the alert says so.
+
+    Args:
+        comparisons: `flows.nightly.comparisons`: a difference is second minus first, so a drop is negative, and
+            `p_value` is two-sided and not corrected.
+        least_drop: in the unit of the score.
+        alpha: the level of the test.
+        drifted_judges: the labels of judges outside their control limits.
     """
-    adjusted = holm([comparison.p_value for comparison in comparisons])
+    adjusted = holm([comparison["p_value"] for comparison in comparisons])
     return [
-        _drop(comparison, p_adjusted, has_drifted=comparison.judge in drifted_judges)
+        _drop(comparison, p_adjusted, has_drifted=comparison["judge"] in drifted_judges)
         for comparison, p_adjusted in zip(comparisons, adjusted, strict=True)
         if p_adjusted is not None
         and is_significant(p_adjusted, alpha)
-        and comparison.difference < 0
-        and comparison.difference <= -least_drop
+        and comparison["difference"] < 0
+        and comparison["difference"] <= -least_drop
     ]
 
 
-def _drop(found: Comparison, p_adjusted: float, *, has_drifted: bool) -> Alert:
-    share = "" if found.n_tasks == found.n_wanted else f" of {found.n_wanted}"
-    interval = "" if found.ci_low is None else f"95 % interval {found.ci_low:+.3f} to {found.ci_high:+.3f}, "
+def _drop(found: Mapping[str, Any], p_adjusted: float, *, has_drifted: bool) -> Alert:
+    share = "" if found["n_tasks"] == found["n_wanted"] else f" of {found['n_wanted']}"
+    interval = "" if found["ci_low"] is None else f"95 % interval {found['ci_low']:+.3f} to {found['ci_high']:+.3f}, "
     p_value = "below 0.0001" if p_adjusted < 0.0001 else f"{p_adjusted:.4f}"
     line = (
-        f"{found.model} fell by {-found.difference:.3f} on {found.split} ({found.score}, judged by {found.judge}): "
-        f"{found.second_mean:.3f} in {found.second_vintage}, {found.first_mean:.3f} in {found.first_vintage}; "
-        f"{interval}corrected p {p_value}, {found.n_tasks}{share} tasks"
+        f"{found['model']} fell by {-found['difference']:.3f} on {found['split']} ({found['score']}, judged by "
+        f"{found['judge']}): {found['second_mean']:.3f} in {found['second_vintage']}, {found['first_mean']:.3f} in "
+        f"{found['first_vintage']}; {interval}corrected p {p_value}, {found['n_tasks']}{share} tasks"
     )
-    facts = asdict(found) | {"p_adjusted": p_adjusted, "judge_drifted": has_drifted}
-    return Alert("score_drop", found.model, line + _drifted_too(found.judge, has_drifted), facts)
+    facts = {**found, "p_adjusted": p_adjusted, "judge_drifted": has_drifted}
+    return Alert("score_drop", found["model"], line + _drifted_too(found["judge"], has_drifted), facts)
 
 
 def _drifted_too(judge: str, has_drifted: bool) -> str:
@@ -178,10 +155,10 @@ def alerts_of_reports(reports: Sequence[StageReport]) -> list[Alert]:
     for report in reports:
         if report.is_below_bar and report.stage == "coverage":
             found = [*stopped, *report.warnings]
-            alerts.append(Alert("coverage", "", _some(found), {"warnings": found}))
+            alerts.append(Alert("coverage", "", some(found, 3, "; "), {"warnings": found}))
         elif report.is_below_bar:
             found = [line for line in report.warnings if LEFT_OUT in line] or report.warnings
-            line = f"{report.stage}: data quality is below the bar: {_some(found)}"
+            line = f"{report.stage}: data quality is below the bar: {some(found, 3, '; ')}"
             alerts.append(Alert("quality", "", line, {"stage": report.stage, "warnings": found}))
         # That the budget or the stop time was reached is an alert of its own.
         is_cut_short = report.is_at_budget or report.is_at_stop_time
@@ -208,11 +185,6 @@ def _incomplete_control_set(report: StageReport) -> Alert:
     line = f"the control set was not fully judged: {'; '.join(parts)}; drift of a judge may be missed"
     facts = {"failures": dict(report.failures), "skipped": report.skipped, "warnings": report.warnings}
     return Alert("coverage", "", line, facts)
-
-
-def _some(lines: Sequence[str]) -> str:
-    more = [f"and {len(lines) - _MOST_SHOWN} more"] if len(lines) > _MOST_SHOWN else []
-    return "; ".join([*lines[:_MOST_SHOWN], *more])
 
 
 failure, skipped = partial(Alert, "failure", ""), partial(Alert, "skipped", "")

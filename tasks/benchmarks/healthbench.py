@@ -50,14 +50,11 @@ def _conversation(messages: Sequence[Any]) -> tuple[Turn, ...]:
     turns: list[Turn] = []
     for message in map(as_mapping, messages):
         role, content = as_text(message.get("role")), as_text(message.get("content"))
-        if role == "user":
-            turns.append(Turn(content, (), None))
-        elif role == "assistant" and turns and turns[-1].response is None:
-            turns[-1] = Turn(turns[-1].prompt, (), content)
-        elif role == "assistant":
-            turns.append(Turn(None, (), content))
-        else:
+        if role not in ("user", "assistant"):
             raise RowError(f"a message has the role {role!r}; it is user or assistant")
+        answers_last = role == "assistant" and turns and turns[-1].response is None
+        prompt = turns.pop().prompt if answers_last else content if role == "user" else None
+        turns.append(Turn(prompt, (), content if role == "assistant" else None))
     return tuple(turns)
 
 
@@ -95,16 +92,16 @@ def graded_rows() -> Callable[[Row], Iterable[Row]]:
     def read(row: Row) -> Iterator[Row]:
         of_whole = as_mapping(row.get("metadata")).get("example_level_metadata")
         if of_whole is not None:
-            named = {name: row[name] for name in _NAMED if name in row}
             for example in as_list(of_whole):
-                yield from _of_example({**named, **as_mapping(example)})
-            return
-        if "rubric_items" in row:
+                yield from _of_example({**_named(row), **as_mapping(example)})
+        elif "rubric_items" in row:
             yield from _of_example(row)
-            return
-        if "binary_labels" not in row:
+        elif "binary_labels" in row:
+            yield from of_physicians(row)
+        else:
             yield row
-            return
+
+    def of_physicians(row: Row) -> Iterator[Row]:
         task = as_text(row.get("prompt_id")) or ""
         of_prompt = trials.setdefault(task, {})
         completion = as_text(row.get("completion_id")) or digest("completion", as_text(row.get("completion")))
@@ -122,6 +119,10 @@ def graded_rows() -> Callable[[Row], Iterable[Row]]:
     return read
 
 
+def _named(row: Row) -> Row:
+    return {name: row[name] for name in _NAMED if name in row}
+
+
 def _of_example(row: Row) -> Iterator[Row]:
     said = row.get("completion")
     texts = [as_text(as_mapping(message).get("content")) for message in as_list(said)] or [as_text(said)]
@@ -133,17 +134,11 @@ def _of_example(row: Row) -> Iterator[Row]:
         title = as_text(item.get("criterion")) or ""
         seen[title] += 1
         yield {
-            **{name: row[name] for name in _NAMED if name in row},
+            **_named(row),
             "task": row.get("prompt_id"), "response": texts[-1], "criterion": title, "occurrence": seen[title],
             "criteria_met": item.get("criteria_met"), "explanation": item.get("explanation"), "grading": "binary",
         }  # fmt: skip
 
-
-_PLAIN_CHECKS = (
-    "category_known", "labels_known", "unique_task_id", "unique_criterion_id",
-    "title_not_empty", "turns_contiguous", "prompt_not_empty",
-)  # fmt: skip
-"""Checks without bounds."""
 
 BENCHMARK = Benchmark(
     name="healthbench",
@@ -154,7 +149,8 @@ BENCHMARK = Benchmark(
         "weight_range": {"lowest": -10, "highest": 10},
         "positive_criterion": {},
         "criteria_per_task": {"fewest": 1},
-        **{check: {} for check in _PLAIN_CHECKS},
+        **{key: {} for key in ("category_known", "labels_known", "unique_task_id", "unique_criterion_id")},
+        **{key: {} for key in ("title_not_empty", "turns_contiguous", "prompt_not_empty")},
     },
     # Achieved points over positive points, and the mean over examples is what is clipped.
     scores=(ScoreDefinition("score", 0.0, 1.0, 0.0, clips_mean=True, is_primary=True),),

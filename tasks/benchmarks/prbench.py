@@ -93,10 +93,8 @@ ANNOTATIONS = {
         "Decision types", "Which kind of decision does the user need help with?", _DECISION_TYPES, most_secondary=2
     ),
     "economic_pathway": Vocabulary(
-        "Economic pathways",
-        "Through which economic consequence does a right or wrong answer matter to the user?",
-        _ECONOMIC_PATHWAYS,
-        most_secondary=2,
+        "Economic pathways", "Through which economic consequence does a right or wrong answer matter to the user?",
+        _ECONOMIC_PATHWAYS, most_secondary=2,
     ),
     "jurisdiction": Vocabulary(
         "Jurisdictions",
@@ -104,11 +102,9 @@ ANNOTATIONS = {
         "(ISO 3166-1, such as DE), a state of the United States by its code (ISO 3166-2, such as US-CA), EU for the "
         "law of the European Union, INT for international law and standards, or NONE where it depends on no place or "
         "the place cannot be known. Give a state only where its own law matters.",
-        {ANY_FIELD: _JURISDICTIONS},
-        most_secondary=4,
-        is_listed=False,
+        {ANY_FIELD: _JURISDICTIONS}, most_secondary=4, is_listed=False,
     ),
-}
+}  # fmt: skip
 """Kind of label -> what an annotator may say. The released rows have no jurisdictions."""
 
 
@@ -180,12 +176,11 @@ def parse_row(row: Mapping[str, Any]) -> Task:
 
 
 def _conversation(row: Mapping[str, Any]) -> tuple[Turn, ...]:
-    slots = [
-        Turn(
-            as_text(row.get(f"prompt_{i}")), _texts(row.get(f"reference_texts_{i}")), as_text(row.get(f"response_{i}"))
-        )
-        for i in range(TURNS)
-    ]
+    slots = []
+    for i in range(TURNS):
+        prompt, response = (as_text(row.get(f"{name}_{i}")) for name in ("prompt", "response"))
+        texts = [text for text in map(as_text, as_list(row.get(f"reference_texts_{i}"))) if not is_blank(text)]
+        slots.append(Turn(prompt, tuple(filter(None, texts)), response))
     while slots and slots[-1] == Turn(None, (), None):
         slots.pop()
     return tuple(slots)
@@ -202,21 +197,13 @@ def _criterion(position: int, item: Any) -> Criterion:
     return criterion_from(criterion_id, position, title, stored, category=category, severity=severity)
 
 
-def _texts(value: Any) -> tuple[str, ...]:
-    return tuple(text for text in map(as_text, as_list(value)) if text is not None and not is_blank(text))
-
-
 INVARIANTS: Mapping[str, Mapping[str, Any]] = {
     "weight_range": {"lowest": -10, "highest": 10, "is_whole": True},
     "positive_criterion": {},
     "criteria_per_task": {"fewest": 10, "most": 30},
     "weight_class_known": {"classes": list(SEVERITIES)},
-    "weight_in_band": {},
-    "category_known": {},
-    "labels_known": {},
-    "unique_task_id": {},
-    "unique_criterion_id": {},
-    "title_not_empty": {},
+    **{key: {} for key in ("weight_in_band", "category_known", "labels_known")},
+    **{key: {} for key in ("unique_task_id", "unique_criterion_id", "title_not_empty")},
     "turns_contiguous": {"alternate": True, "are_stated": True},
     "prompt_not_empty": {},
 }

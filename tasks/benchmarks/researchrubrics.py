@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from tasks.benchmarks.base import ANY_FIELD, Benchmark, RowError, Vocabulary
-from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, band_of, criterion_from, task_from
+from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, criterion_from, task_from
 from tasks.rules.identity import digest
 from tasks.rules.records import Criterion, ScoreDefinition, Task, Turn
 from tasks.rules.text.characters import is_blank
@@ -94,14 +94,10 @@ def _criterion(position: int, item: Mapping[str, Any]) -> Criterion:
     title, axis, stored = as_text(item.get("criterion")) or "", as_text(item.get("axis")), item.get("weight")
     # The data has no ids, and asks one thing twice under two axes.
     criterion_id = digest("researchrubrics", title, axis)[:12]
-    severity, labels = band_of(stored, SEVERITIES), _necessity(as_number(stored))
+    weight = as_number(stored)
+    severity = next((name for name, (low, high) in SEVERITIES.items() if weight and low <= weight <= high), None)
+    labels = (("necessity", "mandatory" if abs(weight) >= _MANDATORY_FROM else "optional"),) if weight else ()
     return criterion_from(criterion_id, position, title, stored, category=axis, severity=severity, labels=labels)
-
-
-def _necessity(weight: float | None) -> tuple[tuple[str, str], ...]:
-    if not weight:
-        return ()
-    return (("necessity", "mandatory" if abs(weight) >= _MANDATORY_FROM else "optional"),)
 
 
 def graded_rows() -> Callable[[Row], Iterable[Row]]:
@@ -185,12 +181,6 @@ def _decoded(row: Row, name: str) -> Any:
         raise RowError(f"`{name}` is not JSON ({error})") from error
 
 
-_PLAIN_CHECKS = (
-    "category_known", "labels_known", "unique_task_id", "unique_criterion_id",
-    "title_once", "title_not_empty", "prompt_not_empty",
-)  # fmt: skip
-"""Checks without bounds."""
-
 BENCHMARK = Benchmark(
     name="researchrubrics",
     title="ResearchRubrics: deep research reports",
@@ -200,7 +190,8 @@ BENCHMARK = Benchmark(
         "weight_range": {"lowest": -5, "highest": 5},
         "positive_criterion": {},
         "criteria_per_task": {"fewest": 20, "most": 60},
-        **{check: {} for check in _PLAIN_CHECKS},
+        **{key: {} for key in ("category_known", "labels_known", "unique_task_id", "unique_criterion_id")},
+        **{key: {} for key in ("title_once", "title_not_empty", "prompt_not_empty")},
     },
     scores=(
         # What the published code computes.
@@ -218,9 +209,7 @@ BENCHMARK = Benchmark(
     common_breakdowns=("category", "severity", "subset"),
     breakdowns={
         "domain": "Domain",
-        "conceptual_breadth": "Conceptual breadth",
-        "logical_nesting": "Logical nesting",
-        "exploration": "Exploration",
+        **{kind: vocabulary.title for kind, vocabulary in ANNOTATIONS.items()},
         "necessity": "Mandatory or optional",
     },
     figure_sources={

@@ -28,14 +28,6 @@ def criterion_from(
     )  # fmt: skip
 
 
-def band_of(weight: Any, bands: Mapping[str, tuple[float, float]]) -> str | None:
-    """The weight class that a weight falls into; None for what lies in none, and for what is no number."""
-    number = as_number(weight)
-    if number is None:
-        return None
-    return next((name for name, (low, high) in bands.items() if low <= number <= high), None)
-
-
 def task_from(
     task_id: str, conversation: Sequence[Turn], criteria: Sequence[Criterion], *, field: str | None = None,
     labels: Sequence[Label] = (), canary: str | None = None,
@@ -92,8 +84,7 @@ def as_number(value: Any) -> float | None:
 def as_whole_number(value: Any) -> int | None:
     """A whole number (2 and 2.0 alike) that a float holds exactly, or None."""
     number = as_number(value)
-    is_whole = number is not None and number.is_integer() and abs(number) < _EXACT
-    return int(number) if number is not None and is_whole else None
+    return int(number) if number is not None and number.is_integer() and abs(number) < _EXACT else None
 
 
 def split_labels(text: str | None, vocabulary: Collection[str]) -> tuple[str, ...]:

@@ -6,9 +6,12 @@ what a kill leaves is none. The last value of a manifest is a hash of all others
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import Any, Literal, TypeVar, get_args
 
 from pydantic import TypeAdapter, ValidationError
@@ -16,12 +19,12 @@ from pydantic import TypeAdapter, ValidationError
 from tasks.bundles.stores import Folder, Store
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.json_text import read_json
+from tasks.rules.text.numbers import some
 
 MANIFEST, VERSION = "manifest.json", 2
 Kind = Literal["export", "publication", "certificate", "backup"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _NO_META = {"format", "version", "files", "members", "others"}
-_NAMED = 3
 Checked = TypeVar("Checked")
 
 
@@ -114,24 +117,22 @@ def parse_manifest(text: bytes, path: str, *kinds: Kind) -> Bundle:
         Damaged: it is of another kind or a newer version, was changed, cannot be read, or names files elsewhere.
     """
     try:
-        document = read_json(text)
-    except (ValueError, RecursionError) as error:
+        return _parsed(read_json(text), path, kinds)
+    except (ValueError, RecursionError, LookupError, TypeError, AttributeError) as error:
         raise Damaged(f"{path}: cannot be read ({type(error).__name__}: {error}); use another copy") from error
+
+
+def _parsed(document: Any, path: str, kinds: Iterable[Kind]) -> Bundle:
     formats = {f"prbench-{kind}": kind for kind in kinds}
     kind = formats.get(str(document.get("format"))) if isinstance(document, dict) else None
     if kind is None:
         raise Damaged(f"{path}: is not a {' or '.join(formats)}; check the path")
     version, stated = document.get("version"), document.pop("sha256", None)
-    if type(version) is not int:
-        raise Damaged(f"{path}: does not say its version; get it again")
-    if version > VERSION:
+    if checked(int, version, path) > VERSION:
         raise Damaged(f"{path}: is of version {version}, which this program does not know; use the newer program")
     if (stated is not None or version == VERSION) and stated != _hash_of(document):
         raise Damaged(f"{path}: was changed: it does not have the hash that it states; use another copy")
-    try:
-        document = document if version == VERSION else _of_november(document)
-    except (LookupError, TypeError, AttributeError) as error:
-        raise Damaged(f"{path}: cannot be read ({type(error).__name__}: {error}); use another copy") from error
+    document = document if version == VERSION else _of_november(document)
     files = checked(tuple[File, ...], document.get("files"), path)
     if outside := [file.name for file in files if not is_inside(file.name)]:
         raise Damaged(f"{path}: names {outside[0]!r}, which is not a file of the {kind}; use another copy")
@@ -146,7 +147,7 @@ def checked(kind: type[Checked], value: Any, path: str) -> Checked:
         Damaged: it is not.
     """
     try:
-        return TypeAdapter(kind).validate_python(value)
+        return TypeAdapter(kind).validate_python(value, strict=kind is int)
     except ValidationError as error:
         where = ".".join(map(str, error.errors()[0]["loc"]))
         raise Damaged(f"{path}: cannot be read ({where}: {error.errors()[0]['msg']}); use another copy") from error
@@ -208,8 +209,60 @@ def fetch_bundle(place: Folder | Store, bundle: Bundle, paths: Mapping[str, Path
     _refuse(place, bundle, [file.name for file in bundle.files if hash_of(paths[file.name]) != file.sha256])
 
 
+@contextmanager
+def verified(place: Folder | Store, bundle: Bundle, *, is_quiet: bool) -> Iterator[Path]:
+    """The folder of this machine with a bundle's files, which are what its manifest says; of a store a temporary one.
+
+    Raises:
+        Damaged: one is missing or has other content.
+        NotInside: one is a link that leads out of its folder.
+    """
+    if isinstance(place, Folder):
+        verify_bundle(place, bundle)
+        yield place.path
+        return
+    with TemporaryDirectory(prefix="prbench-") as temporary:
+        fetch_bundle(place, bundle, {file.name: Path(temporary, file.name) for file in bundle.files}, is_quiet=is_quiet)
+        yield Path(temporary)
+
+
 def _refuse(place: Folder | Store, bundle: Bundle, names: list[str]) -> None:
     if names:
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         advice = "use another copy" + (", or `prbench backup --verify`" if bundle.kind == "backup" else "")
-        raise Damaged(f"{place}: {', '.join(names[:_NAMED])}{more}: missing, or not what was written; {advice}")
+        raise Damaged(f"{place}: {some(names)}: missing, or not what was written; {advice}")
+
+
+POINTER, FOLDER = "current.json", "publications"
+PUBLICATION = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{8}")
+"""What the folder of a publication is called: when it was made, and a hash of what."""
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """The latest publication: its place below the target, a hash of what it was made from, and when that was (UTC)."""
+
+    publication: str
+    content: str
+    published_at: str
+
+
+def read_pointer(place: Folder | Store) -> Pointer | None:
+    """The pointer at a target; None: nothing was published there.
+
+    Raises:
+        Damaged: the file is none, or names something else than a publication at this target.
+    """
+    text, path = place.read(POINTER), f"{place}/{POINTER}"
+    if text is None:
+        return None
+    pointer = checked(Pointer, parse_manifest(text, path, "publication").meta, path)
+    folder, _, name = pointer.publication.partition("/")
+    if folder != FOLDER or not PUBLICATION.fullmatch(name):
+        raise Damaged(f"{path}: names {pointer.publication!r}, which is not a publication; publish to another target")
+    return pointer
+
+
+def published_in(place: Folder | Store) -> Folder | Store:
+    """The place of the latest publication at a target; of an export, the place itself."""
+    pointer = read_pointer(place)
+    return place if pointer is None else place.below(pointer.publication)

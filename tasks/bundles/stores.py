@@ -16,7 +16,6 @@ from typing import Any
 
 import fsspec
 from fsspec.callbacks import Callback
-from fsspec.registry import known_implementations
 
 from tasks.console import advance, progress
 from tasks.dataset.foreign_files import open_inside, open_regular
@@ -47,15 +46,6 @@ class _Megabytes(Callback):  # type: ignore[misc]  # fsspec ships without types
             advance(self._what, self._label, succeeded=True)
 
 
-@contextmanager
-def _transfer(what: str, address: str, n_bytes: int, *, is_quiet: bool) -> Iterator[Callback]:
-    """A callback for fsspec that shows the progress of an upload or a download, if it is large."""
-    n_megabytes, label = n_bytes // _MEGABYTE, f"{address} (MB)"
-    totals = {label: n_megabytes} if n_megabytes >= _WORTH_TELLING_MB else {}
-    with progress(what, totals, is_quiet=is_quiet):
-        yield _Megabytes(what, label)
-
-
 _CHUNK_BYTES = 1 << 22
 
 
@@ -66,6 +56,9 @@ def in_one_line(address: str) -> Iterator[None]:
         yield
     except PipelineError:
         raise
+    except ImportError as error:
+        how = f"{error} (s3://: {install_extra('s3')})"
+        raise UsageError(f"{address}: the library for this store is not installed; {how}") from error
     except Exception as error:  # every library has errors of its own
         what = safe(" ".join(str(error).split())) or "no reason given"
         raise PipelineError(
@@ -128,10 +121,12 @@ class Store:
         self._copy("download", list(map(self._path, files)), list(map(str, files.values())), n_bytes, is_quiet=is_quiet)
 
     def _copy(self, what: str, sources: list[str], targets: list[str], n_bytes: int, *, is_quiet: bool) -> None:
-        copy = self.filesystem.put if what == "upload" else self.filesystem.get
-        with in_one_line(self.address), _transfer(what, self.address, n_bytes, is_quiet=is_quiet) as callback:
+        """Copy files, and show the progress if they are large."""
+        copy, label = self.filesystem.put if what == "upload" else self.filesystem.get, f"{self.address} (MB)"
+        totals = {label: n_bytes // _MEGABYTE} if n_bytes >= _WORTH_TELLING_MB * _MEGABYTE else {}
+        with in_one_line(self.address), progress(what, totals, is_quiet=is_quiet):
             if sources:
-                copy(sources, targets, callback=callback)
+                copy(sources, targets, callback=_Megabytes(what, label))
 
     def hash_of(self, name: str) -> str:
         """The SHA-256 of a file, which is read for it."""
@@ -283,7 +278,6 @@ def place(given: str) -> Path | Store:
         return Path(fsspec.filesystem(scheme)._strip_protocol(given))
     if scheme not in fsspec.available_protocols():
         raise UsageError(f"{given}: {scheme}:// is not known; name a folder, or an address such as s3://bucket/prefix")
-    _refuse_without_library(given, scheme)
     with in_one_line(given):
         filesystem, root = fsspec.url_to_fs(given)
     if _PATTERN.search(root):
@@ -291,14 +285,3 @@ def place(given: str) -> Path | Store:
     if not root.strip("/"):
         raise UsageError(f"{given}: names no bucket or folder; name one, such as {scheme}://bucket/prefix")
     return Store(given.rstrip("/"), filesystem, root.rstrip("/"))
-
-
-def _refuse_without_library(given: str, scheme: str) -> None:
-    try:
-        fsspec.get_filesystem_class(scheme)
-    except ImportError as error:
-        library = known_implementations[scheme]["class"].partition(".")[0]
-        command = install_extra("s3") if library == "s3fs" else f"`uv pip install {library}`"
-        # What fsspec brings itself may need a library that only its text names.
-        how = str(error) if library == "fsspec" else f"run {command}"
-        raise UsageError(f"{given}: the library for {scheme}:// is not installed; {how}") from error

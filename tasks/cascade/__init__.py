@@ -1,20 +1,34 @@
 """Cascades evaluated: from stored verdicts of a cheap and a strong judge, what each rule to escalate would do."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 import sql
-from tasks.rules.cascades.evaluation import Bound, Costs, Estimate, Evaluation, evaluate, for_choosing, front, picked
+from tasks.rules.cascades.evaluation import (
+    Bound,
+    Costs,
+    Estimate,
+    Evaluation,
+    Figures,
+    evaluate,
+    for_choosing,
+    front,
+    picked,
+)
 from tasks.rules.cascades.rules import Facts, PairedVerdicts, candidates, is_repeated
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
 from tasks.rules.statistics.intervals import SMALL
-from warehouse import Reader, Warehouse
+from warehouse import TABLES, Reader, Warehouse
 
 Row = Mapping[str, Any]
 
@@ -60,13 +74,13 @@ def stored_pair(reader: Reader, parameters: Mapping[str, Any]) -> StoredPair:
         **{f"cheap_{name}": cheap[0][column] for name, column in _IDENTITY.items()},
         **{f"strong_{name}": strong[0][column] for name, column in _IDENTITY.items()},
     }  # fmt: skip
-    columns = reader.arrays(sql.read("queries/cascade/verdicts"), {**parameters, **given})
+    found_verdicts = pl.DataFrame(reader.arrow(sql.read("queries/cascade/verdicts"), {**parameters, **given}))
     notes = [
         f"{label} has verdicts under several configurations or templates; those of the one with most verdicts count"
         for label, rows in ((parameters["cheap"], cheap), (parameters["strong"], strong))
         if len(rows) < sum(row["judge"] == label for row in found)
     ]
-    return _pair(columns, Costs(_mean_usd(cheap), _mean_usd(strong)), tuple(notes))
+    return _pair(found_verdicts, Costs(_mean_usd(cheap), _mean_usd(strong)), tuple(notes))
 
 
 _IDENTITY = {"config": "judge_config_hash", "template": "template_hash"}
@@ -77,13 +91,12 @@ def _judging_of(found: Sequence[Row], label: str) -> list[Row]:
     own = [row for row in found if row["judge"] == label]
     if not own:
         raise UsageError(f"{label}: no verdicts of such a judge are stored; `prbench judges` shows all graders")
-    keys = ("judge_config_hash", "template_hash", "grading")
-    sizes: dict[tuple[str, ...], int] = {}
+    keys = itemgetter("judge_config_hash", "template_hash", "grading")
+    sizes = Counter[tuple[str, ...]]()
     for row in own:
-        key = tuple(row[name] for name in keys)
-        sizes[key] = sizes.get(key, 0) + row["n_verdicts"]
+        sizes[keys(row)] += row["n_verdicts"]
     most = min(sizes, key=lambda key: (-sizes[key], key))
-    return [row for row in own if tuple(row[name] for name in keys) == most]
+    return [row for row in own if keys(row) == most]
 
 
 def _mean_usd(rows: Sequence[Row]) -> float | None:
@@ -91,53 +104,41 @@ def _mean_usd(rows: Sequence[Row]) -> float | None:
     return sum(usd * n for usd, n in priced) / sum(n for _, n in priced) if priced else None
 
 
-def _floats(column: Any) -> Any:
-    """A column as floats, NaN for NULL."""
-    return np.ma.filled(np.ma.asarray(column, dtype=np.float64), np.nan)
+_NUMBERS = ("first_value", "second_value", "strong_value", "weight", "confidence", "offset_points", "denominator")
 
 
-def _pair(columns: dict[str, Any], costs: Costs, notes: tuple[str, ...]) -> StoredPair:
-    first, strong = _floats(columns["first_value"]), _floats(columns["strong_value"])
-    has_second = np.asarray(columns["has_second"], dtype=np.bool_)
-    kept = ~np.isnan(strong)
-    has_repetitions = is_repeated(int((has_second & kept).sum()), int(kept.sum()))
-    values = np.stack([first, _floats(columns["second_value"])], axis=1) if has_repetitions else first[:, None]
-    confidence = _floats(columns["confidence"])
+def _pair(verdicts: pl.DataFrame, costs: Costs, notes: tuple[str, ...]) -> StoredPair:
+    kept = verdicts.with_columns(pl.col(_NUMBERS).cast(pl.Float64)).drop_nulls("strong_value")
+    n_second = int(kept["has_second"].sum())
+    has_repetitions = is_repeated(n_second, len(kept))
+    values = kept.select("first_value", *(["second_value"] if has_repetitions else []))
     facts = Facts(
-        values[kept], _floats(columns["weight"])[kept], np.asarray(columns["category"]).astype(str)[kept],
-        confidence[kept],
+        values.to_numpy(), kept["weight"].to_numpy(), kept["category"].to_numpy().astype(str),
+        kept["confidence"].to_numpy(),
     )  # fmt: skip
     return StoredPair(
-        _paired(columns, kept, facts, strong[kept]), costs, has_repetitions, int(np.isnan(first[kept]).sum()),
-        int((~kept).sum()), int((kept & ~has_second).sum()) if has_repetitions else 0,
-        not np.isnan(confidence[kept]).all(), notes,
+        _paired(kept, facts), costs, has_repetitions, kept["first_value"].null_count(), len(verdicts) - len(kept),
+        len(kept) - n_second if has_repetitions else 0, kept["confidence"].null_count() < len(kept), notes,
     )  # fmt: skip
 
 
-def _paired(columns: dict[str, Any], kept: Any, facts: Facts, strong: Any) -> PairedVerdicts:
-    named = {name: np.asarray(columns[name]).astype(str)[kept] for name in ("task_id", "response_id", "model")}
-    vintages = np.asarray(columns["vintage"]).astype(str)[kept]
-    model_runs = np.char.add(np.char.add(named["model"], "\n"), vintages)
-    tasks, task = np.unique(named["task_id"], return_inverse=True)
-    _, response_at, response = np.unique(named["response_id"], return_index=True, return_inverse=True)
-    names, model = np.unique(model_runs, return_inverse=True)
-    n_here = np.bincount(response, minlength=len(response_at))
-    is_whole = n_here == _floats(columns["n_wanted"])[kept][response_at]
-    denominator = _floats(columns["denominator"])[kept][response_at]
+def _paired(kept: pl.DataFrame, facts: Facts) -> PairedVerdicts:
+    """The criteria that are kept, with the places of their tasks, responses and models; nulls are NaN."""
+    tasks, task = np.unique(kept["task_id"].to_numpy().astype(str), return_inverse=True)
+    response_ids = kept["response_id"].to_numpy().astype(str)
+    _, response_at, response = np.unique(response_ids, return_index=True, return_inverse=True)
+    first = kept[response_at]
+    is_whole = np.bincount(response, minlength=len(first)) == first["n_wanted"].to_numpy()
+    runs = [*first.select("model", "vintage").iter_rows()]
+    models = sorted(set(runs))
+    n_vintages = Counter(model for model, _ in models)
     return PairedVerdicts(
-        facts, strong, task, response, tuple(tasks.tolist()), task[response_at], model[response_at],
-        tuple(_names_of(names.tolist())), _floats(columns["offset_points"])[kept][response_at],
-        np.where(is_whole, denominator, np.nan), np.asarray(columns["has_second"], dtype=np.bool_)[kept],
+        facts, kept["strong_value"].to_numpy(), task, response, tuple(tasks.tolist()), task[response_at],
+        np.array([models.index(run) for run in runs], dtype=np.int64),
+        tuple(model if n_vintages[model] == 1 else f"{model} ({vintage})" for model, vintage in models),
+        first["offset_points"].to_numpy(), np.where(is_whole, first["denominator"].to_numpy(), np.nan),
+        kept["has_second"].to_numpy(),
     )  # fmt: skip
-
-
-def _names_of(model_runs: Sequence[str]) -> list[str]:
-    """Models, with the vintage where one has several."""
-    models = [each.split("\n")[0] for each in model_runs]
-    return [
-        model if models.count(model) == 1 else f"{model} ({each.split(chr(10))[1]})"
-        for model, each in zip(models, model_runs, strict=True)
-    ]
 
 
 FEWEST_TASKS = 4
@@ -188,24 +189,34 @@ def evaluated(
     return CascadeAnswer(stored, ordered, front(found, measure), picked(found, bound) if bound else None, bound)
 
 
+def bound_of(text: str) -> Bound:
+    """The bound that `agreement=0.95` is.
+
+    Raises:
+        UsageError: it is none.
+    """
+    measure, _, number = text.partition("=")
+    with suppress(ValueError):
+        if measure in _MEASURES and -1.0 <= float(number) <= 1.0:
+            return Bound(measure, float(number))
+    known = ", ".join(f"{each}=NUMBER" for each in _MEASURES)
+    raise UsageError(f"--bound: {text!r} is no bound; write {known}, with a number up to 1")
+
+
+_MEASURES = ("agreement", "kappa", "ranking")
 TABLE = "cascade_rules"
 _KEY = ("benchmark", "dataset_revision", "cheap_judge", "strong_judge", "evaluated_splits")
 _SAME_PAIR = " and ".join(f"{name} = ${name}" for name in _KEY)
 
 
-def store(root: Path, parameters: Mapping[str, Any], answer: CascadeAnswer) -> None:
-    """Store the rules of an evaluation with their held-out figures, and publish them; not a second time.
-
-    Args:
-        root: the warehouse's folder.
-        parameters: of the evaluation, as in `stored_pair`.
-    """
-    warehouse, rows = Warehouse(root), rows_of(parameters, answer)
+def store(root: Path, rows: Sequence[Row]) -> None:
+    """Store the rules of an evaluation (`rows_of`) with their held-out figures, and publish them; not a second time."""
+    warehouse = Warehouse(root)
     with warehouse.reader() as reader:
         last = f"select arg_max(evaluation_id, created_at) from {TABLE} where {_SAME_PAIR}"
         if reader.value(last, {name: rows[0][name] for name in _KEY}) == rows[0]["evaluation_id"]:
             return
-    warehouse.write(TABLE, rows)
+    warehouse.write(TABLE, [{name: row[name] for name in TABLES[TABLE].columns if name in row} for row in rows])
     warehouse.publish()
 
 
@@ -218,22 +229,24 @@ def rows_of(parameters: Mapping[str, Any], answer: CascadeAnswer) -> list[dict[s
     }  # fmt: skip
     rows = [
         {**common, "position": place, "is_picked": each is answer.picked, "is_on_front": each in answer.front,
-         **_figures(each)}
+         "rule": each.candidate.name,
+         **figures_of(each.held_out)}
         for place, each in enumerate(answer.evaluations)
     ]  # fmt: skip
     made = {"evaluation_id": digest("cascade", _rounded(rows)), "created_at": datetime.now(UTC)}
     return [row | made for row in rows]
 
 
-def _figures(evaluation: Evaluation) -> dict[str, Any]:
-    figures, ranking = evaluation.held_out, evaluation.held_out.ranking
+def figures_of(figures: Figures) -> dict[str, Any]:
+    """The figures of a rule on one half of the tasks, by the columns that they have in the table."""
+    ranking = figures.ranking
     estimates: dict[str, Estimate] = {
         "escalated_share": figures.share, "thousand_usd": figures.cost_usd, "agreement": figures.agreement,
         "kappa": figures.kappa, "macro_f1": figures.macro_f1, "ranking_tau": ranking.tau,
         "score_change": ranking.change,
     }  # fmt: skip
     flat = {
-        "rule": evaluation.candidate.name, "n_paired": figures.n, "n_tasks": figures.n_tasks,
+        "n_paired": figures.n, "n_tasks": figures.n_tasks,
         "strong_calls": figures.strong_calls, "cheap_calls": figures.cheap_calls, "changed_model": ranking.changed,
         "n_ranked_responses": ranking.n_responses, "is_small": figures.is_small,
     }  # fmt: skip

@@ -1,8 +1,9 @@
 """Certificates: the rows that figures rest on, without texts, with the figures and their SQL, in one file."""
 
+import json
 import platform
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -15,20 +16,15 @@ from tasks.bundles.bundle import MANIFEST, Bundle, Damaged, file_at, read_bundle
 from tasks.bundles.stores import Folder
 from tasks.config.job import Job
 from tasks.measures import SCORE
-from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.errors import PipelineError, UsageError, disk_errors
 from tasks.rules.statistics.intervals import METHOD, RESAMPLES, SEED
 from warehouse import TABLES, Reader, Warehouse, quoted
 
 INTERVALS = {"method": METHOD, "resamples": RESAMPLES, "seed": SEED, "level": 0.95}
 """How this version draws intervals, which the manifest says."""
 _OF_DATA_SET = "benchmark = $benchmark and dataset_revision = $revision"
-_ORDERS = {
-    "tasks": "task_id", "split_members": "split, position, task_id", "criteria": "task_id, position",
-    "responses": "response_id", "verdicts": "task_id, criterion_id, response_id, verdict_id",
-    "hard_subset": "field, rank, task_id", "score_definitions": "score_name", "severities": "severity",
-    "runs": "started_at, run_id",
-}  # fmt: skip
-"""What the rows of a table are sorted by, if not by all columns."""
+_ORDERS = {"responses": "response_id", "verdicts": "task_id, criterion_id, response_id, verdict_id"}
+"""What the rows of large tables are sorted by, since all columns would take longer; others by all columns."""
 RUNS = "runs"
 LEADERBOARDS = ("leaderboard", "hard_leaderboard", "breakdown_leaderboard", "severity_leaderboard")
 """The figures: these marts, whole."""
@@ -74,6 +70,12 @@ KEYS = {**{name: TABLES[name].key for name in ROWS if name in TABLES}, "tasks": 
 def member_of(name: str) -> str:
     """The name in the archive of a table's rows."""
     return f"{'figures' if name in LEADERBOARDS else 'rows'}/{name}.jsonl"
+
+
+def rows_of(path: Path) -> Iterator[Any]:
+    """The rows of a member."""
+    with path.open(encoding="utf-8") as file:
+        yield from map(json.loads, file)
 
 
 def write_rows(reader: Reader, names: Sequence[str], folder: Path, benchmark: str, revision: str) -> dict[str, int]:
@@ -178,13 +180,12 @@ def _write(file: Path, folder: Path, n_rows: dict[str, int], about: dict[str, An
     files = {file_at(folder / name, name): folder / name for name in names}
     write_bundle(Folder(folder), "certificate", files, {**about, "n_rows": n_rows})
     beside = file.with_name(f".{file.name}.tmp")
-    try:
-        digest = write_archive(beside, folder, [MANIFEST, *names])
-        beside.replace(file)
-    except OSError as error:
-        raise PipelineError(f"{file}: cannot be written ({error.strerror}); free some space") from error
-    finally:
-        beside.unlink(missing_ok=True)
+    with disk_errors(file):
+        try:
+            digest = write_archive(beside, folder, [MANIFEST, *names])
+            beside.replace(file)
+        finally:
+            beside.unlink(missing_ok=True)
     return digest
 
 

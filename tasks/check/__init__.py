@@ -13,7 +13,7 @@ from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.characters import did_you_mean, one_line
-from tasks.rules.text.numbers import counted
+from tasks.rules.text.numbers import counted, some
 from tasks.run.writing import LEFT_OUT, StageReport
 from warehouse import Reader, Warehouse
 
@@ -64,7 +64,6 @@ def default_policy(expectation: Expectation) -> str:
 
 
 Policies = Mapping[str, str]
-_NAMED = 5
 
 
 def check(job: Job, suites: Sequence[str] = SUITES, *, reuse: bool = False) -> StageReport:
@@ -173,12 +172,13 @@ def _report(job: Job, findings: list[Finding], policies: Policies) -> StageRepor
         name, n_failed = finding.expectation.check, len(finding.failures)
         policy, is_of_tasks = policies[name], finding.expectation.suite == "ingest"
         keys = {failure.task_id if is_of_tasks else failure.key for failure in finding.failures}
-        line = f"{name} ({policy}): {n_failed} of {counted(finding.n_evaluated, 'row')} fail: {_some(keys)}"
+        line = f"{name} ({policy}): {n_failed} of {counted(finding.n_evaluated, 'row')} fail: {some(sorted(keys), 5)}"
         if policy != "quarantine":
             report.warnings.append(line)
         elif new := keys - accepted:
             rule = f"the rule is that {finding.expectation.meaning} ({name})"
-            report.warnings.append(f"{len(new)} of {counted(n_tasks, 'task')} {LEFT_OUT}: {rule}: {_some(new)}")
+            named = f"{len(new)} of {counted(n_tasks, 'task')} {LEFT_OUT}"
+            report.warnings.append(f"{named}: {rule}: {some(sorted(new), 5)}")
         if policy == "quarantine":
             refused |= keys
         elif policy == "fail":
@@ -196,8 +196,3 @@ def _report(job: Job, findings: list[Finding], policies: Policies) -> StageRepor
         f"{counted(len(refused), 'task')} in quarantine{known}"
     )
     return report
-
-
-def _some(keys: set[str]) -> str:
-    more = f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else ""
-    return ", ".join(sorted(keys)[:_NAMED]) + more

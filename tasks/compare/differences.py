@@ -1,11 +1,10 @@
 """The differences between paired model runs: task by task, with what can be said about their mean."""
 
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-import numpy as np
+import polars as pl
 
 import sql
 from tasks.compare.pairs import Kind, Pair, Question, Side, pairs
@@ -16,27 +15,15 @@ from warehouse import Reader
 
 LEVEL = 0.95
 """Coverage of the intervals."""
-Values = Mapping[str, float | None]
-"""The value of every task that was answered; None where no trial of it is complete."""
-_BySplit = dict[str, dict[int, dict[str, float | None]]]
-_AnsweredBySplit = dict[str, dict[int, set[str]]]
 
 
-@dataclass(frozen=True, slots=True)
-class TaskValues:
-    """What a task is worth on both sides, each the mean over its complete trials."""
-
-    task_id: str
-    first: float
-    second: float
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Difference:
     """How much the second side scores above the first on a set of tasks, before any clipping.
 
     Attributes:
-        tasks: those with a complete trial on both sides; the figures rest on them.
+        tasks: those with a complete trial on both sides, on which the figures rest: `task_id`, and what it is worth on
+            both sides, each the mean over its complete trials (`first_score`, `second_score`).
         answered: those that both sides answered, complete or not.
         n_wanted: how many both sides could have.
         p_adjusted: the p-value, corrected for the number of differences that are shown.
@@ -46,8 +33,8 @@ class Difference:
 
     pair: Pair
     split: str
-    tasks: tuple[TaskValues, ...]
-    answered: frozenset[str]
+    tasks: pl.DataFrame
+    answered: pl.Series
     n_wanted: int
     first_mean: float
     second_mean: float
@@ -81,11 +68,12 @@ def compare(reader: Reader, question: Question) -> Answer:
         PipelineError: there is nothing to compare.
     """
     kind, found, notes = pairs(reader, question)
-    values, answered = _values(reader, question, found)
-    differences, empty = [], []
+    values, differences, empty = _values(reader, question, found), list[Difference](), list[str]()
     for pair in found:
-        for split in values:
-            difference = _difference(question, pair, split, values[split], answered[split])
+        first, second = (_of_side(values, side) for side in (pair.first, pair.second))
+        wanted = first.join(second, on=["split", "task_id"], suffix="_second", maintain_order="left")
+        for split in values["split"].unique(maintain_order=True):
+            difference = _difference(question, pair, split, wanted.filter(split=split))
             if difference is None:
                 sides = f"{short(kind, pair.first)} and {short(kind, pair.second)}"
                 empty.append(f"{split}: no task is complete for both {sides}.")
@@ -120,22 +108,23 @@ def short(kind: Kind, side: Side) -> str:
     return side.name[:12] if kind in {"template", "revision"} else side.name
 
 
-def _values(reader: Reader, question: Question, found: Iterable[Pair]) -> tuple[_BySplit, _AnsweredBySplit]:
-    """By split and model run: the value of every wanted task, and which of them were answered."""
+def _values(reader: Reader, question: Question, found: Iterable[Pair]) -> pl.DataFrame:
+    """By split and model run: the value of every wanted task, if a trial is complete, and whether it was answered."""
     model_runs = {side.model_run.model_run_id for pair in found for side in (pair.first, pair.second)}
     parameters = {
         "benchmark": question.benchmark, "is_hard": question.is_hard, "splits": list(question.splits),
         "model_runs": sorted(model_runs), "score": question.score,
     }  # fmt: skip
-    values: _BySplit = defaultdict(lambda: defaultdict(dict))
-    answered: _AnsweredBySplit = defaultdict(lambda: defaultdict(set))
-    for row in reader.rows(sql.read("queries/compare/values"), parameters):
-        values[row["split"]][row["model_run_id"]][row["task_id"]] = row["value"]
-        if row["is_answered"]:
-            answered[row["split"]][row["model_run_id"]].add(row["task_id"])
-    if not values:
+    values = pl.DataFrame(reader.arrow(sql.read("queries/compare/values"), parameters))
+    if values.is_empty():
         raise _no_tasks(reader, question)
-    return values, answered
+    return values
+
+
+def _of_side(values: pl.DataFrame, side: Side) -> pl.DataFrame:
+    """The values of a side; of a pipeline run those of the tasks that it made a verdict on."""
+    own = values.filter(model_run_id=side.model_run.model_run_id)
+    return own if side.only_tasks is None else own.filter(pl.col("task_id").is_in(list(side.only_tasks)))
 
 
 def _no_tasks(reader: Reader, question: Question) -> PipelineError:
@@ -150,24 +139,17 @@ def _no_tasks(reader: Reader, question: Question) -> PipelineError:
     return UsageError(f"--split {question.splits[0]}: what is stored has none; it has {known}")
 
 
-def _difference(
-    question: Question, pair: Pair, split: str, values: Mapping[int, Values], answered: Mapping[int, set[str]]
-) -> Difference | None:
+def _difference(question: Question, pair: Pair, split: str, wanted: pl.DataFrame) -> Difference | None:
     """None where no task is complete on both sides."""
-    first_id, second_id = pair.first.model_run.model_run_id, pair.second.model_run.model_run_id
-    first, second = values.get(first_id, {}), values.get(second_id, {})
-    wanted = [task for task in first if task in second and pair.first.counts(task) and pair.second.counts(task)]
-    tasks = tuple(
-        TaskValues(task, a, b) for task in wanted if (a := first[task]) is not None and (b := second[task]) is not None
-    )
-    if not tasks:
+    complete = wanted.drop_nulls(["value", "value_second"])
+    if complete.is_empty():
         return None
-    sides = [t.first for t in tasks], [t.second for t in tasks]
-    means = [math.fsum(side) / len(tasks) for side in sides]
-    paired = paired_difference(*map(np.array, sides), level=LEVEL)
-    both = frozenset(wanted) & answered[first_id] & answered[second_id]
+    tasks = complete.select("task_id", first_score="value", second_score="value_second")
+    means = [math.fsum(tasks[side]) / len(tasks) for side in ("first_score", "second_score")]
+    paired = paired_difference(tasks["first_score"].to_numpy(), tasks["second_score"].to_numpy(), level=LEVEL)
+    answered = wanted.filter("is_answered", "is_answered_second")["task_id"]
     notes = (*pair.notes, *_notes(question, pair, means, paired))
-    return Difference(pair, split, tasks, both, len(wanted), means[0], means[1], paired, notes=notes)
+    return Difference(pair, split, tasks, answered, len(wanted), means[0], means[1], paired, notes=notes)
 
 
 def _notes(question: Question, pair: Pair, means: Iterable[float], paired: PairedDifference) -> list[str]:

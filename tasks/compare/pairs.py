@@ -13,6 +13,7 @@ from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.records import ScoreDefinition
+from tasks.rules.text.numbers import some
 from warehouse import Reader
 
 Kind = Literal["model", "judge", "template", "run", "vintage", "revision"]
@@ -24,7 +25,6 @@ COLUMN_OF = {
 """The column of `intermediate.model_runs` that each kind of name stands in; a run stands in none."""
 _SHORTEST = 6
 _BY_PREFIX: frozenset[Kind] = frozenset({"template", "run", "revision"})
-_MOST_NAMED = 8
 Known = Mapping[Kind, Sequence[str]]
 _IDENTITY = (
     "dataset_revision", "model", "model_config_hash", "vintage", "judge", "judge_config_hash", "template_hash",
@@ -91,10 +91,6 @@ class Side:
     name: str
     model_run: ModelRun
     only_tasks: frozenset[str] | None = None
-
-    def counts(self, task_id: str) -> bool:
-        """Whether the side has anything to say about a task."""
-        return self.only_tasks is None or task_id in self.only_tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,11 +191,7 @@ def _unknown(name: str, known: Known) -> str:
     if nearest:
         return f"{message}; nearest: {', '.join(f'{each} ({kind_of[each]})' for each in nearest)}"
     kind = next((kind for kind, names in known.items() if names), None)
-    if kind is None:
-        return message
-    shown = list(known[kind])[:_MOST_NAMED]
-    more = f" and {len(known[kind]) - len(shown)} more" if len(known[kind]) > len(shown) else ""
-    return f"{message}; {kind}s: {', '.join(shown)}{more}"
+    return message if kind is None else f"{message}; {kind}s: {some(known[kind])}"
 
 
 def _either(kinds: Sequence[Kind]) -> str:

@@ -76,9 +76,8 @@ _SIGNS = ((pl.col("effect") > 0).sum().alias("n_gained"), (pl.col("effect") < 0)
 
 
 def _parts(difference: Difference, cells: pl.DataFrame, n_flips: int | None) -> dict[str, list[Row]]:
-    tasks = pl.DataFrame([(each.task_id, each.first, each.second) for each in difference.tasks],
-                         schema=["task_id", "first_score", "second_score"], orient="row")  # fmt: skip
-    answered = cells.filter(pl.col("task_id").is_in(list(difference.answered)))
+    tasks = difference.tasks
+    answered = cells.filter(pl.col("task_id").is_in(difference.answered.implode()))
     shared = answered.filter("is_in_both")
     decided = shared.drop_nulls(["first_value", "second_value"])
     compared = decided.join(tasks, on="task_id", how="semi", maintain_order="left")

@@ -4,13 +4,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from tasks.compare.differences import Answer, Difference, short
 from tasks.compare.pairs import COLUMN_OF, Side
 from tasks.rules.statistics.comparison import ALPHA, task_differences
-from tasks.rules.statistics.intervals import FEW_OTHERS, FEWEST_OTHERS, SMALL
-from tasks.rules.text.numbers import SMALL_MARK, counted
+from tasks.rules.statistics.intervals import FEWEST_OTHERS
+from tasks.rules.text.numbers import counted
 
 CONTEXT = {
     "model": "model", "judge": "judge", "judge_trial": "judge trial", "template_hash": "template", "vintage": "vintage",
@@ -34,7 +32,7 @@ def sentence(answer: Answer, difference: Difference) -> str:
     evidence = _evidence(answer, difference, difference.p_adjusted)
     if difference.is_significant:
         return f"{second} is {size} than {first} {where} ({evidence}): significant"
-    no_difference = f"no significant difference between {first} and {second} {where} ({second} is {size}; {evidence})"
+    no_difference = f"No significant difference between {first} and {second} {where} ({second} is {size}; {evidence})"
     smallest = difference.paired.smallest_detectable
     if smallest is None:
         return no_difference
@@ -60,8 +58,8 @@ def _n_tested(answer: Answer) -> int:
 
 def n_unequal(difference: Difference) -> int:
     """How many tasks have different scores on the two sides."""
-    first, second = zip(*((task.first, task.second) for task in difference.tasks), strict=True)
-    return int((task_differences(np.array(first), np.array(second)) != 0).sum())
+    first, second = (difference.tasks[side].to_numpy() for side in ("first_score", "second_score"))
+    return int((task_differences(first, second) != 0).sum())
 
 
 def _too_few(difference: Difference) -> str:
@@ -85,9 +83,6 @@ def why_no_interval(difference: Difference) -> str | None:
 def notes_on_all(answer: Answer) -> list[str]:
     """Notes on intervals and p-values, and those that hold for all differences."""
     notes = []
-    if any(each.paired.ci_low is not None and each.paired.is_small for each in answer.differences):
-        few = f"fewer than {SMALL} tasks, or fewer than {FEW_OTHERS} that differ"
-        notes.append(f"{SMALL_MARK} {few}: the interval may be too narrow")
     if any(each.paired.p_value is None for each in answer.differences):
         notes.append(f"No interval and no test: fewer than {FEWEST_OTHERS} tasks differ.")
     if len(answer.differences) > 1:

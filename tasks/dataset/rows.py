@@ -108,15 +108,11 @@ def _json_row(path: Path, number: int, line: str) -> Row:
 PROMPTS = ".tsv"
 
 
-class PromptFileError(PipelineError):
-    """A file of prompts cannot be read; the message names the file and the line."""
-
-
 def read_prompts(path: Path) -> dict[str, str]:
     """The prompts of a file with a line for each: the task's id, a tab, the prompt as it stands (no quoting).
 
     Raises:
-        PromptFileError: a line has no tab, or an id appears twice.
+        SourceError: a line has no tab, or an id appears twice.
     """
     prompts: dict[str, str] = {}
     try:
@@ -124,17 +120,15 @@ def read_prompts(path: Path) -> dict[str, str]:
         with TextIOWrapper(open_regular(path), encoding="utf-8-sig") as file:
             lines = file.read().split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise PromptFileError(
-            f"{path}: cannot be read ({error}); give a UTF-8 file of `id<TAB>prompt` lines"
-        ) from error
+        raise SourceError(f"{path}: cannot be read ({error}); give a UTF-8 file of `id<TAB>prompt` lines") from error
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         task_id, tab, prompt = line.rstrip("\r").partition("\t")
         if not tab:
-            raise PromptFileError(f"{path}:{number}: no tab between the id and the prompt; correct the line")
+            raise SourceError(f"{path}:{number}: no tab between the id and the prompt; correct the line")
         if task_id in prompts:
-            raise PromptFileError(f"{path}:{number}: id {task_id!r} appears twice; keep one of the lines")
+            raise SourceError(f"{path}:{number}: id {task_id!r} appears twice; keep one of the lines")
         prompts[task_id] = prompt
     return prompts
 

@@ -11,7 +11,7 @@ import sql
 from tasks.config.job import Job
 from tasks.exports.tables import meaning_of_column
 from tasks.figures.columns import usual_heading
-from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.errors import UsageError, disk_errors
 from tasks.rules.records import Table
 from tasks.rules.text.cells import may_run, not_run
 from tasks.rules.text.numbers import counted
@@ -53,9 +53,10 @@ def write_board(
     if not table.rows:
         raise UsageError(f"{file}: no model has a verdict in this selection; see `prbench status`")
     columns = [*_OF_DATA, *table.columns]
-    rows = [(job.settings.benchmark, job.data.revision, *row) for row in table.rows]
+    about = (job.settings.benchmark, job.data.revision)
+    rows = [[*about, *map(_cell, row)] for row in table.rows]
     explained = [(column, _meaning(column, by, (relation, name, *_MARTS))) for column in columns]
-    try:
+    with disk_errors(file):
         file.parent.mkdir(parents=True, exist_ok=True)
         if file.suffix == ".csv":
             beside = file.with_name(f"{file.stem}-columns.csv")
@@ -63,8 +64,6 @@ def write_board(
             write_atomically(file, _csv([columns, *rows]))
         else:
             write_atomically(file, _workbook(name, columns, rows, explained))
-    except OSError as error:
-        raise PipelineError(f"{file}: cannot be written ({error.strerror}); choose another place") from error
     where = f"in {beside}" if file.suffix == ".csv" else "on the second sheet"
     notes = [f"{counted(len(rows), 'row')} in {file}", f"its columns are explained {where}"]
     return StageReport(name, rows=len(rows), notes=notes)
@@ -86,6 +85,10 @@ def _meaning(column: str, by: str | None, marts: Sequence[str]) -> str:
     return sql.schema()["meanings"].get(column) or meaning_of_column(column, marts) or usual_heading(column)
 
 
+def _cell(value: Any) -> Any:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
+
+
 def _csv(rows: Sequence[Sequence[Any]]) -> bytes:
     text = io.StringIO()
     csv.writer(text, lineterminator="\r\n").writerows([_plain(value) for value in row] for row in rows)
@@ -95,14 +98,9 @@ def _csv(rows: Sequence[Sequence[Any]]) -> bytes:
 
 def _plain(value: Any) -> Any:
     """A value as CSV has it: numbers and dates as they are, a text that a spreadsheet might run with a mark."""
-    value = _cell(value)
     if isinstance(value, bool):
         return str(value).lower()
     return not_run(value) if isinstance(value, str) else value
-
-
-def _cell(value: Any) -> Any:
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
 
 
 def _workbook(
@@ -126,7 +124,7 @@ def _write_sheet(workbook: Any, name: str, titles: Sequence[str], rows: Sequence
     for column, title in enumerate(titles):
         sheet.write_string(0, column, title, heading)
         for place, row in enumerate(rows, start=1):
-            value = _cell(row[column])
+            value = row[column]
             # A text is never a formula, also after it was edited.
             sheet.write(place, column, value, marked if isinstance(value, str) and may_run(value) else None)
         widest = max(len(str(each)) for each in (title, *(row[column] for row in rows)) if each is not None)

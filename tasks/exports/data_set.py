@@ -11,16 +11,8 @@ from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.config.settings import Dataset
 from tasks.dataset.source import sample_of, with_revision
-from tasks.exports.tables import (
-    Exported,
-    Written,
-    chosen_tables,
-    meaning_of_column,
-    meaning_of_table,
-    refuse_filled,
-    write_tables,
-)
-from tasks.rules.errors import PipelineError, UsageError
+from tasks.exports import tables as exported
+from tasks.rules.errors import UsageError, disk_errors
 from tasks.rules.identity import digest
 from tasks.rules.text.numbers import counted
 from tasks.run.writing import StageReport
@@ -78,18 +70,18 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
         UsageError: the folder holds something, there is no such table, or none of them has a row.
         PipelineError: a file cannot be written.
     """
-    refuse_filled(folder)
+    exported.refuse_filled(folder)
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
     licence, said = _licence_of(job, benchmark)
     with Warehouse(job.warehouse).reader() as reader:
         key = [benchmark.name, data.revision]
-        asked = chosen_tables(reader, names or USUAL)
+        asked = exported.chosen_tables(reader, names or USUAL)
         chosen = [name for name in asked if _has_rows(reader, name, key)]
         if not chosen:
             raise UsageError(f"{folder}: no row of {benchmark.name} in these tables; see `prbench status`")
-        try:
+        with disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
-            written = write_tables(reader, folder, chosen, benchmark.name, revision=data.revision, root="")
+            written = exported.write_tables(reader, folder, chosen, benchmark.name, revision=data.revision, root="")
             arrow = {table.name: _copied(folder, written, table, licence) for table in written.tables}
             # What makes the copies one `DatasetDict`.
             (folder / "dataset_dict.json").write_text(json.dumps({"splits": chosen}), encoding="utf-8")
@@ -99,8 +91,6 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
                 shown="verdicts" if "verdicts" in chosen else chosen[0],
             )  # fmt: skip
             (folder / NAME).write_text(card + "\n".join(_described(written, arrow)), encoding="utf-8")
-        except OSError as error:
-            raise PipelineError(f"{folder}: cannot be written ({error.strerror}); free some space") from error
     size = f"{written.n_bytes() / 1e6:.1f} MB of Parquet, {sum(arrow.values()) / 1e6:.1f} MB of Arrow"
     notes = [f"{counted(written.n_rows, 'row')} of {counted(len(chosen), 'table')} in {folder} ({size})"]
     if empty := [name for name in asked if name not in chosen]:
@@ -116,7 +106,7 @@ def _has_rows(reader: Reader, name: str, key: Sequence[str]) -> bool:
     return bool(reader.rows(f"select 1 from {name} where {condition} limit 1", key[: len(keyed)]))
 
 
-def _copied(folder: Path, written: Written, table: Exported, licence: str) -> int:
+def _copied(folder: Path, written: exported.Written, table: exported.Exported, licence: str) -> int:
     """Write an Arrow copy of a table's Parquet files beside them, and return its size in bytes."""
     import datasets  # imports for seconds
 
@@ -124,7 +114,7 @@ def _copied(folder: Path, written: Written, table: Exported, licence: str) -> in
     fingerprint = digest(" ".join(file.sha256 for file in written.files if file.name in table.files))[:16]
     with TemporaryDirectory(prefix="prbench-") as cache:
         read = datasets.Dataset.from_parquet([str(folder / name) for name in table.files], cache_dir=cache)
-        about = {"description": meaning_of_table(table.name), "license": licence}
+        about = {"description": exported.meaning_of_table(table.name), "license": licence}
         info = datasets.DatasetInfo(features=read.features, **about)
         datasets.Dataset(read.data, info=info, fingerprint=fingerprint).save_to_disk(folder / table.name)
     return sum(path.stat().st_size for path in (folder / table.name).glob("*.arrow"))
@@ -149,16 +139,16 @@ def _header(benchmark: Benchmark, licence: str, tables: Sequence[str]) -> str:
     return f"---\n{yaml.safe_dump(header, sort_keys=False)}---\n\n"
 
 
-def _described(written: Written, arrow_bytes: dict[str, int]) -> Iterator[str]:
+def _described(written: exported.Written, arrow_bytes: dict[str, int]) -> Iterator[str]:
     """The lines of the card on the tables, and on the columns of each."""
     for table in written.tables:
         sizes = (written.n_bytes(table.files), arrow_bytes[table.name])
         megabytes = " | ".join(f"{n / 1e6:,.2f} MB" for n in sizes)
-        yield f"| `{table.name}` | {_cell(meaning_of_table(table.name))} | {table.n_rows:,} | {megabytes} |"
+        yield f"| `{table.name}` | {_cell(exported.meaning_of_table(table.name))} | {table.n_rows:,} | {megabytes} |"
     for table in written.tables:
         yield from ("", f"## {table.name}", "", "| column | type | meaning |", "| --- | --- | --- |")
         for column, kind in table.columns.items():
-            yield f"| `{column}` | {kind.lower()} | {_cell(meaning_of_column(column, [table.name]) or '')} |"
+            yield f"| `{column}` | {kind.lower()} | {_cell(exported.meaning_of_column(column, [table.name]) or '')} |"
     yield ""
 
 

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 import sql
@@ -131,32 +131,27 @@ def population_of(
         raise UsageError(
             f"--for {purpose.named}: {judging['judge']} has no verdict on {min(lacking)}; run `prbench judge`"
         )
-    is_known = np.array([row["label_value"] is not None for row in rows])
-    return Population(rows, judging["judge"], _contributions(rows), _errors(rows), is_known)
+    numbers = dict.fromkeys(("worth", "label_value", "judge_value", "disagreement", "n_others"), pl.Float64)
+    frame = pl.DataFrame(rows, schema_overrides=numbers, infer_schema_length=None)
+    is_known = frame["label_value"].is_not_null().to_numpy()
+    return Population(rows, judging["judge"], _contributions(frame), _errors(frame), is_known)
 
 
-def _contributions(rows: Sequence[Row]) -> Floats:
+def _contributions(frame: pl.DataFrame) -> Floats:
     """What each verdict adds to its model's mean: a task counts by one over tasks, a trial by one over trials."""
-    trials: dict[tuple[str, str], set[str]] = {}
-    tasks: dict[str, set[str]] = {}
-    for row in filter(itemgetter("is_counted"), rows):
-        trials.setdefault((row["model"], row["task"]), set()).add(row["response_id"])
-        tasks.setdefault(row["model"], set()).add(row["task"])
-    return np.array([
-        row["worth"] / len(trials[row["model"], row["task"]]) / len(tasks[row["model"]]) if row["is_counted"] else 0.0
-        for row in rows
-    ])  # fmt: skip
+    counted = pl.col("is_counted")
+    n_trials = pl.col("response_id").filter(counted).n_unique().over("model", "task")
+    n_tasks = pl.col("task").filter(counted).n_unique().over("model")
+    share = pl.when(counted).then(pl.col("worth") / n_trials / n_tasks).otherwise(0.0)
+    return frame.select(share).to_series().to_numpy()
 
 
-def _errors(rows: Sequence[Row]) -> Floats:
+def _errors(frame: pl.DataFrame) -> Floats:
     """The expected squared error of the judge on each verdict."""
-    groups = np.unique([f"{row['category']}/{row['severity']}" for row in rows], return_inverse=True)[1]
-    has_both = [row["label_value"] is not None and row["judge_value"] is not None for row in rows]
-    both = np.flatnonzero(has_both)
-    squared = np.array([(rows[i]["label_value"] - rows[i]["judge_value"]) ** 2 for i in both.tolist()])
-    of_group = sampling.group_errors(groups[both], squared, groups)
-    disagreement, n_others = (np.array([float(row[name]) for row in rows]) for name in ("disagreement", "n_others"))
-    return sampling.expected_errors(of_group, disagreement, n_others)
+    groups = frame.select(pl.struct("category", "severity").rank("dense") - 1).to_series().cast(pl.Int64).to_numpy()
+    squared = (frame["label_value"] - frame["judge_value"]) ** 2
+    of_group = sampling.group_errors(groups[squared.is_not_null().to_numpy()], squared.drop_nulls().to_numpy(), groups)
+    return sampling.expected_errors(of_group, frame["disagreement"].to_numpy(), frame["n_others"].to_numpy())
 
 
 class Drawn(NamedTuple):

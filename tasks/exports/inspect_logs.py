@@ -16,7 +16,7 @@ from tasks.assemble import complete_conversations
 from tasks.config.job import Job
 from tasks.exports.tables import refuse_filled
 from tasks.rules.conversation import Message
-from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.errors import UsageError, disk_errors
 from tasks.rules.identity import digest
 from tasks.run.missing_work import WantedTasks, wanted_tasks
 from tasks.run.writing import StageReport
@@ -64,8 +64,7 @@ NEVER_CALLED = ("not_judged", "no_response")
 _MARKDOWN = re.compile(r"([\\`*_\[\]|~$])")
 """What Markdown would give a meaning to; a title or an explanation is text. Inspect View escapes HTML itself."""
 _DECIDED = ("met", "partial", "unmet")
-_ALWAYS_COUNTED = ("input_tokens", "output_tokens", "total_tokens")
-_SOMETIMES_COUNTED = ("input_tokens_cache_read", "reasoning_tokens")
+_COUNTED = ("input_tokens", "output_tokens", "total_tokens", "input_tokens_cache_read", "reasoning_tokens")
 
 
 def export_inspect(job: Job, folder: Path, vintage: str | None = None) -> StageReport:
@@ -91,11 +90,9 @@ def export_inspect(job: Job, folder: Path, vintage: str | None = None) -> StageR
         model_runs = reader.rows(sql.read("queries/exports/inspect_model_runs"), chosen)
         if not model_runs:
             raise UsageError(f"{folder}: no model has a verdict in this selection; see `prbench status`")
-        try:
+        with disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
             n_samples = sum(_write_log(reader, wanted, model_run, folder) for model_run in model_runs)
-        except OSError as error:
-            raise PipelineError(f"{folder}: cannot be written ({error.strerror}); free some space") from error
     said = f"{len(model_runs)} logs with {n_samples} samples in {folder}"
     return StageReport("export", rows=n_samples, notes=[said, f"`inspect view --log-dir {folder}` shows them"])
 
@@ -254,7 +251,8 @@ def _sample_of(
         "id": f"{uid}-answer", "role": "assistant", "content": response["text"], "source": "generate",
         "model": response["served_model"] or model_run["model"],
     }  # fmt: skip
-    sampled, judged = _usage_of(response), _usage_of_calls(criteria)
+    calls = [row for row in criteria if row["status"] not in NEVER_CALLED]
+    sampled, judged = _usage_of(response), _added(map(_usage_of, calls), [row["cost_usd"] for row in calls])
     return {
         "id": response["task_id"], "epoch": response["trial"], "input": turns, "target": "",
         "messages": [*turns, *([answer] if answer else [])],
@@ -360,13 +358,6 @@ def _usage_of(row: Row) -> Usage | None:
     }  # fmt: skip
 
 
-def _usage_of_calls(rows: Iterable[Row]) -> Usage | None:
-    """The usage of several calls: tokens as far as they were reported, and what all calls cost, if that is known."""
-    made = [row for row in rows if row["status"] not in NEVER_CALLED]
-    usage = _added(map(_usage_of, made))
-    return None if usage is None else usage | {"total_cost": _sum_if_known([row["cost_usd"] for row in made])}
-
-
 def _usage_by_name(usages: Iterable[Mapping[str, Usage | None]]) -> dict[str, Usage]:
     """The sums of usages that stand under names."""
     found: dict[str, list[Usage | None]] = defaultdict(list)
@@ -376,18 +367,15 @@ def _usage_by_name(usages: Iterable[Mapping[str, Usage | None]]) -> dict[str, Us
     return {name: sums for name, of_name in found.items() if (sums := _added(of_name))}
 
 
-def _added(usages: Iterable[Usage | None]) -> Usage | None:
-    """The sum of what was reported; None if nothing was. A cost that is not known makes the sum unknown."""
+def _added(usages: Iterable[Usage | None], costs: Sequence[float | None] | None = None) -> Usage | None:
+    """The sum of what was reported; None if nothing was. A cost that is not known makes the sum unknown.
+
+    `costs` are those of all calls, also of such whose tokens were not reported.
+    """
     known = [usage for usage in usages if usage is not None]
     if not known:
         return None
-    sums: Usage = {name: sum(usage[name] for usage in known) for name in _ALWAYS_COUNTED}
-    for name in _SOMETIMES_COUNTED:
-        reported = [usage[name] for usage in known if usage[name] is not None]
-        sums[name] = sum(reported) if reported else None
-    return sums | {"total_cost": _sum_if_known([usage["total_cost"] for usage in known])}
-
-
-def _sum_if_known(costs: Sequence[float | None]) -> float | None:
-    known = [cost for cost in costs if cost is not None]
-    return round(fsum(known), 12) if len(known) == len(costs) else None
+    reported = {name: [usage[name] for usage in known if usage[name] is not None] for name in _COUNTED}
+    paid = [usage["total_cost"] for usage in known] if costs is None else costs
+    total = None if None in paid else round(fsum(cost for cost in paid if cost is not None), 12)
+    return {name: sum(values) if values else None for name, values in reported.items()} | {"total_cost": total}

@@ -6,27 +6,22 @@ names it.
 
 import hashlib
 import json
-import re
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import sql
-from tasks.bundles.bundle import MANIFEST, Damaged, Kind, checked, file_at, is_complete, parse_manifest, write_bundle
+from tasks.bundles import bundle as bundles
 from tasks.bundles.stores import Folder, Store, kept_as, work_folder
 from tasks.config.job import Job
 from tasks.exports.tables import NOT_EXPORTED, write_tables
-from tasks.rules.errors import PipelineError
+from tasks.rules.errors import PipelineError, disk_errors
 from tasks.rules.text.numbers import counted
 from tasks.run.writing import StageReport
 from warehouse import TABLES, Reader, Warehouse, refuse_other_version
 
 _REPORT = "report"
-POINTER = "current.json"
-FOLDER = "publications"
-_KINDS: tuple[Kind, ...] = ("publication", "export")
+_KINDS: tuple[bundles.Kind, ...] = ("publication", "export")
 """What manifests of publications say that they are; of November it is an export."""
-_NAME = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{8}")
 
 
 def publish(job: Job, target: Path | Store, *, n_kept: int | None = None) -> StageReport:
@@ -43,13 +38,12 @@ def publish(job: Job, target: Path | Store, *, n_kept: int | None = None) -> Sta
     with warehouse.reader():
         pass  # where nothing can be read, nothing is made
     report = StageReport("publish")
-    try:
-        with warehouse.only_one("publication", wait=False), work_folder(warehouse, "publication") as stage:
-            _publish_from(job, warehouse, stage, place, report)
-            n_removed = remove_old(place, n_kept) if n_kept is not None else 0
-    except OSError as error:
-        where = error.filename or target
-        raise PipelineError(f"{where}: {error.strerror}; the last publication is unchanged") from error
+    with (
+        disk_errors(target, "the last publication is unchanged"), warehouse.only_one("publication", wait=False),
+        work_folder(warehouse, "publication") as stage,
+    ):  # fmt: skip
+        _publish_from(job, warehouse, stage, place, report)
+        n_removed = remove_old(place, n_kept) if n_kept is not None else 0
     if n_removed:
         report.notes.append(f"{n_removed} older publications removed")
     return report
@@ -60,14 +54,14 @@ def _publish_from(job: Job, warehouse: Warehouse, stage: Path, place: Folder | S
     database = stage / warehouse.database.name
     kept_as(warehouse.database, database)
     found = {database.name: database, **_report_files(job, stage)}
-    files = {file_at(path, name): path for name, path in sorted(found.items())}
+    files = {bundles.file_at(path, name): path for name, path in sorted(found.items())}
     content = hashlib.sha256(json.dumps({file.name: file.sha256 for file in files}).encode()).hexdigest()
-    latest = read_pointer(place)
-    if latest and latest.content == content and is_complete(place.below(latest.publication), *_KINDS):
+    latest = bundles.read_pointer(place)
+    if latest and latest.content == content and bundles.is_complete(place.below(latest.publication), *_KINDS):
         report.notes.append(f"unchanged since {latest.published_at[:16]} UTC; nothing was published")
         return
     made_at = datetime.now(UTC)
-    name = f"{FOLDER}/{made_at:%Y%m%dT%H%M%SZ}-{content[:8]}"
+    name = f"{bundles.FOLDER}/{made_at:%Y%m%dT%H%M%SZ}-{content[:8]}"
     with Reader(database) as reader:
         public = [*(name for name in TABLES if name not in NOT_EXPORTED), *sql.schema()["marts"]]
         tables = write_tables(reader, stage, public, root="tables/")
@@ -76,12 +70,12 @@ def _publish_from(job: Job, warehouse: Warehouse, stage: Path, place: Folder | S
         "canaries": "in the database only", "content": content, "state_of": state_of and state_of.isoformat(),
         "warehouse_version": refuse_other_version(warehouse.root), **tables.meta,
     }  # fmt: skip
-    made = write_bundle(place.below(name), "publication", files | tables.files, meta, is_quiet=job.is_quiet)
-    if not is_complete(place.below(name), *_KINDS):
+    made = bundles.write_bundle(place.below(name), "publication", files | tables.files, meta, is_quiet=job.is_quiet)
+    if not bundles.is_complete(place.below(name), *_KINDS):
         raise PipelineError(f"{place.below(name)}: files are missing; somebody else removed them, so publish again")
     # Readers see the one before or this one.
-    pointer = asdict(Pointer(name, content, made_at.isoformat()))
-    write_bundle(place, "publication", {}, pointer, name=POINTER)
+    pointer = {"publication": name, "content": content, "published_at": made_at.isoformat()}
+    bundles.write_bundle(place, "publication", {}, pointer, name=bundles.POINTER)
     report.rows = tables.n_rows
     report.notes.append(f"{counted(len(made.files), 'file')} ({made.n_bytes / 1e6:.1f} MB) in {place.below(name)}")
     if len(files) == 1:
@@ -102,46 +96,15 @@ def _report_files(job: Job, stage: Path) -> dict[str, Path]:
     return {f"{_REPORT}/{name}": stage / _REPORT / name for name in names}
 
 
-@dataclass(frozen=True)
-class Pointer:
-    """The latest publication: its place below the target, a hash of what it was made from, and when that was (UTC)."""
-
-    publication: str
-    content: str
-    published_at: str
-
-
-def read_pointer(place: Folder | Store) -> Pointer | None:
-    """The pointer at a target; None: nothing was published there.
-
-    Raises:
-        Damaged: the file is none, or names something else than a publication at this target.
-    """
-    text, path = place.read(POINTER), f"{place}/{POINTER}"
-    if text is None:
-        return None
-    pointer = checked(Pointer, parse_manifest(text, path, "publication").meta, path)
-    folder, _, name = pointer.publication.partition("/")
-    if folder != FOLDER or not _NAME.fullmatch(name):
-        raise Damaged(f"{path}: names {pointer.publication!r}, which is not a publication; publish to another target")
-    return pointer
-
-
-def published_in(place: Folder | Store) -> Folder | Store:
-    """The place of the latest publication at a target; of an export, the place itself."""
-    pointer = read_pointer(place)
-    return place if pointer is None else place.below(pointer.publication)
-
-
 def remove_old(place: Folder | Store, n_kept: int) -> int:
     """Remove all but the newest publications, and what killed ones left; how many.
 
     The one that the pointer names stays, and so do unfinished ones of the last day, which others may be at work on.
     """
-    shelf, pointer = place.below(FOLDER), read_pointer(place)
+    shelf, pointer = place.below(bundles.FOLDER), bundles.read_pointer(place)
     names = shelf.files()
-    found = {name.partition("/")[0] for name in names if _NAME.match(name)}
-    whole = sorted(each for each in found if f"{each}/{MANIFEST}" in names)
+    found = {name.partition("/")[0] for name in names if bundles.PUBLICATION.match(name)}
+    whole = sorted(each for each in found if f"{each}/{bundles.MANIFEST}" in names)
     latest = pointer.publication.partition("/")[2] if pointer else ""
     a_day_ago = f"{datetime.now(UTC) - timedelta(days=1):%Y%m%dT%H%M%SZ}"
     unfinished = {each for each in found - set(whole) if each > a_day_ago}

@@ -3,7 +3,7 @@
 `tasks.report.drawing` draws them. Declaring one takes no chart library, which commands would wait for.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -95,10 +95,3 @@ def range_of(rows: Rows, *columns: str) -> Sequence[float]:
     """The lowest and the highest value of some columns; 0 and 1 where there is none."""
     values = [row[column] for row in rows for column in columns if row[column] is not None]
     return (min(values), max(values)) if values else (0.0, 1.0)
-
-
-def listed(names: Iterable[str], most: int = 8) -> str:
-    """Names for a sentence, and how many more there are."""
-    found = list(dict.fromkeys(names))
-    more = f" and {len(found) - most} more" if len(found) > most else ""
-    return ", ".join(found[:most]) + more

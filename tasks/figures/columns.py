@@ -1,24 +1,25 @@
 """Columns of a figure: their titles and kinds, which stand in `sql/schema.yml`, and values as people read them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Literal
 
 import sql
-from tasks.rules.text.numbers import coverage_text, number
+from tasks.rules.text.numbers import SMALL_MARK, coverage_text, number
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
 Kind = Literal[
-    "text", "count", "number", "score", "signed", "share", "coverage", "usd", "price", "p", "time", "yes", "task"
+    "text", "count", "number", "score", "signed", "share", "coverage", "usd", "price", "p", "time", "yes", "task", "few"
 ]  # fmt: skip
 """How a column's values are written: a score with three decimals, a share in percent, a coverage rounded down, `yes`
 for what is true.
 
 `usd` is a sum, `price` what a single thing costs, with more decimals; `task` is a task's id, which leads to its page,
-or to the row's `address`, where it has one.
+or to the row's `address`, where it has one. `few` is no column for people: where it is true, the value before it has a
+mark, since it rests on few tasks.
 """
 MISSING = "–"
 _DECIMALS = {"score": 3, "signed": 3, "number": 2, "p": 4, "usd": 2, "price": 4, "count": 0, "share": 1, "coverage": 1}
@@ -26,12 +27,16 @@ _DECIMALS = {"score": 3, "signed": 3, "number": 2, "p": 4, "usd": 2, "price": 4,
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a figure's table: its name in the rows, its heading, how it is written, and its group's heading."""
+    """A column of a figure's table: its name in the rows, its heading, how it is written, and its group's heading.
+
+    `few` is the column that says whether its values rest on few tasks.
+    """
 
     name: str
     title: str
     kind: Kind = "text"
     group: str = ""
+    few: str = ""
 
     @property
     def heading(self) -> str:
@@ -70,9 +75,9 @@ def usual_heading(name: str) -> str:
     return _usual().get(name, ("text", ""))[1]
 
 
-def interval(name: str, title: str, kind: Kind = "score", value: str = "value") -> tuple[Column, ...]:
-    """A value under a common heading with the ends of its interval."""
-    return (Column(name, value, kind, title), *ends(f"{name}_ci", kind, title))
+def interval(name: str, title: str, kind: Kind = "score", value: str = "value", few: str = "") -> tuple[Column, ...]:
+    """A value under a common heading with the ends of its interval; `few` marks it (a column of that kind)."""
+    return (Column(name, value, kind, title), *columns(few), *ends(f"{name}_ci", kind, title))
 
 
 def ends(name: str, kind: Kind = "signed", title: str = "95 % interval") -> tuple[Column, ...]:
@@ -81,8 +86,26 @@ def ends(name: str, kind: Kind = "signed", title: str = "95 % interval") -> tupl
 
 
 def with_values(shown: Sequence[Column], rows: Rows) -> list[Column]:
-    """The columns with a value in any row; all of them where there is none."""
-    return [column for column in shown if any(row.get(column.name) is not None for row in rows)] or list(shown)
+    """The columns for people that have a value in any row; all of them where there is none."""
+    followed = zip(shown, [*shown[1:], None], strict=True)
+    marked = [
+        replace(column, few=following.name) if following and following.kind == "few" else column
+        for column, following in followed
+        if column.kind != "few"
+    ]
+    return [column for column in marked if any(row.get(column.name) is not None for row in rows)] or marked
+
+
+def small_notes(shown: Sequence[Column], rows: Rows) -> list[str]:
+    """What the mark of values on few tasks means, where there is one."""
+    from tasks.rules.statistics.intervals import FEW_OTHERS, SMALL
+
+    if not any(row.get(column.few) for column in with_values(shown, rows) if column.few for row in rows):
+        return []
+    return [
+        f"{SMALL_MARK} Few tasks: fewer than {SMALL}, or fewer than {FEW_OTHERS} that differ; the interval may be too "
+        "narrow."
+    ]
 
 
 def is_number(column: Column, rows: Rows) -> bool:
@@ -99,7 +122,9 @@ def cell(column: Column, row: Row) -> str:
     if column.kind == "yes":
         return "yes"
     # What a figure is made of in Python may be a text already.
-    return _figure(column.kind, value) if column.kind in _DECIMALS and not isinstance(value, str) else _text(value)
+    is_figure = column.kind in _DECIMALS and not isinstance(value, str)
+    mark = SMALL_MARK if column.few and row.get(column.few) else ""
+    return (_figure(column.kind, value) if is_figure else _text(value)) + mark
 
 
 def _figure(kind: str, value: float) -> str:

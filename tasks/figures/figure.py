@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, Literal
 
 from tasks.benchmarks.base import Benchmark
+from tasks.config.job import Job
 from tasks.figures.charts import Plot
-from tasks.figures.columns import Column, Rows
+from tasks.figures.columns import Column, Rows, small_notes
 from tasks.rules.records import ScoreDefinition
 
 Reach = Literal["tasks", "pooled", "warehouse"]
@@ -30,11 +32,7 @@ class Figure:
         query: the query below `sql/figures/` that gives the rows, where it has another name than the figure; it may
             serve several.
         relation: the mart or view whose rows in the scope these are, with all their columns, where there is no query.
-        condition: which of them, in SQL.
-        order: their order, in SQL, after that of judges and splits.
-        renamed: columns of the relation that go by other names here.
-        replaced: columns of the relation that have other values here, in SQL.
-        derived: further columns, in SQL.
+        order: their order, in SQL.
         compute: gives the rows where SQL cannot, from the scope and what the figure asks for.
         given: what the query asks for beside what all may ask for.
         listed: the rows that the table has, where all of them would be too many to read; the CSV has all.
@@ -53,11 +51,7 @@ class Figure:
     is_table: bool = False
     query: str = ""
     relation: str = ""
-    condition: str = ""
     order: str = ""
-    renamed: Mapping[str, str] = field(default_factory=dict)
-    replaced: str = ""
-    derived: str = ""
     compute: Callable[[Any, Mapping[str, Any]], list[dict[str, Any]]] | None = None
     given: Mapping[str, Any] = field(default_factory=dict)
     listed: Callable[[Rows], Rows] | None = None
@@ -65,6 +59,15 @@ class Figure:
     breakdown: str = ""
     is_optional: bool = False
     reach: Reach = "tasks"
+
+    def notes_on(self, rows: Rows) -> list[str]:
+        """Sentences about these very rows."""
+        return [*(self.notes(rows) if self.notes and rows else ()), *small_notes(self.columns, rows)]
+
+    def of_job(self, job: Job, **given: Any) -> list[dict[str, Any]]:
+        """The rows of a figure that takes nothing but the job from its scope, whatever is published."""
+        assert self.compute is not None
+        return self.compute(SimpleNamespace(job=job), {**self.given, **given})
 
 
 def not_computed(*names: str) -> Callable[[Rows], list[str]]:

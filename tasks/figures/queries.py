@@ -77,6 +77,8 @@ def _steps(query: str, columns_of: Callable[[str], Sequence[str]] | None) -> dic
     for step in re.findall(r"\b(?:from|join) (\w+)", query):
         if columns_of is not None and step.startswith(_SCOPED):
             text = _scoped(step.removeprefix(_SCOPED), columns_of)
+        elif columns_of is not None and step.startswith(_PRESENTED):
+            text = _presented(step.removeprefix(_PRESENTED), columns_of)
         elif step in shared:
             text = shared[step]
         else:
@@ -85,8 +87,9 @@ def _steps(query: str, columns_of: Callable[[str], Sequence[str]] | None) -> dic
     return found
 
 
-_SCOPED = "scoped_"
-"""What a query reads as `scoped_<relation>` are the rows of a relation that are in the scope, with their labels."""
+_SCOPED, _PRESENTED = "scoped_", "presented_"
+"""What a query reads as `scoped_<relation>` are the rows of a relation that are in the scope, with their labels; as
+`presented_<relation>` the same with the columns of figures."""
 _KEYS = (
     (("split", "is_own_hard"), "shown_sets", "is_hard"),
     (SAMPLING, "entries", "entry"),
@@ -102,9 +105,7 @@ def _scoped(name: str, columns_of: Callable[[str], Sequence[str]]) -> str:
 
     Whatever of `is_hard`, `entry` and `judging` the relation's keys decide stands before its columns.
     """
-    relation = (
-        name if any(each.name == name for each in sql.models()) or name in TABLES else f"{sql.INTERMEDIATE}.{name}"
-    )
+    relation = _relation(name)
     columns = set(columns_of(relation))
     deciding = [(keys, step, label) for keys, step, label in _KEYS if columns.issuperset(keys)]
     return "\n".join([
@@ -115,34 +116,33 @@ def _scoped(name: str, columns_of: Callable[[str], Sequence[str]]) -> str:
     ])  # fmt: skip
 
 
-def of_relation(figure: Figure, columns: Sequence[str]) -> str:
-    """The query of a figure that has all columns of a relation, `model` and `judging` by their labels in the scope.
+def _relation(name: str) -> str:
+    is_public = any(each.name == name for each in sql.models()) or name in TABLES
+    return name if is_public else f"{sql.INTERMEDIATE}.{name}"
 
-    Args:
-        figure: one with a relation.
-        columns: those of the relation with its labels, `scoped_<relation>`.
-    """
-    first = [name for name in ("judging", "split", "is_hard") if name in columns]
-    labels = {"entry": "model", "model": "model_label"} if "entry" in columns else {}
-    renamed = {**labels, **figure.renamed}
-    left_out = ", ".join([*first, *renamed, *(name for name in columns if name in _INTERNAL)])
-    shown = [
-        *first,
-        *(f"{name} as {new}" for name, new in renamed.items()),
-        f"* exclude ({left_out})" + (f" replace ({figure.replaced})" if figure.replaced else ""),
-    ]
-    order = ["judging <> $main", "judging"] if "judging" in columns else []
-    order += ["is_hard", "split"] if "is_hard" in columns else []
-    lines = [
-        f"select {', '.join(shown)}",
-        f"from {_SCOPED}{figure.relation}",
-        f"order by {', '.join([*order, figure.order])}",
-    ]
-    if figure.derived:
-        lines[0] += f",\n    {figure.derived}"
-    if figure.condition:
-        lines.insert(2, f"where {figure.condition}")
-    return "\n".join(lines)
+
+def _presented(name: str, columns_of: Callable[[str], Sequence[str]]) -> str:
+    """The same rows as figures show them: `model` and `judging` by their labels, and no internal keys."""
+    columns = columns_of(_relation(name))
+    labels = [label for keys, _, label in _KEYS if set(columns).issuperset(keys)]
+    first = [each for each in ("judging", "split", "is_hard") if each in {*columns, *labels}]
+    renamed = {"entry": "model", "model": "model_label"} if "entry" in labels else {}
+    left_out = [*first, *renamed, *(each for each in columns if each in _INTERNAL)]
+    shown = [*first, *(f"{each} as {new}" for each, new in renamed.items()), f"* exclude ({', '.join(left_out)})"]
+    return f"select {', '.join(shown)}\nfrom {_SCOPED}{name}"
+
+
+def text_of(figure: Figure) -> str:
+    """The query of a figure, as it is stored or as its relation and order make it."""
+    if figure.relation:
+        return f"from {_PRESENTED}{figure.relation}\norder by {figure.order}"
+    return _stored(figure.query or figure.name)
+
+
+def relation_of(figure: Figure) -> str:
+    """The relation whose columns a figure has; empty where they are its own."""
+    found = None if figure.compute else re.search(rf"\b{_PRESENTED}(\w+)", text_of(figure))
+    return found[1] if found else ""
 
 
 def literal(value: Any) -> str:

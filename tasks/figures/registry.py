@@ -9,9 +9,10 @@ from tasks.figures.figure import Figure
 from tasks.figures.shown import PAGES
 from tasks.figures.shown.capabilities import CANDIDATES, EXAMPLES
 from tasks.figures.shown.comparisons import DIFF, FLIPPED
-from tasks.figures.shown.corrections import DIFFERENCES
+from tasks.figures.shown.corrections import CASCADE, DIFFERENCES
 from tasks.figures.shown.judges import CRITERIA, PEOPLE
 from tasks.figures.shown.lengths import LENGTHS_AND_SCORES
+from tasks.figures.shown.operations import BENCHMARKS, DISK, LATEST, SPENT, STATUS
 from tasks.figures.shown.reviews import FAILURES
 from tasks.rules.errors import UsageError
 from tasks.rules.text.characters import did_you_mean
@@ -21,6 +22,7 @@ FIGURES: Mapping[str, Figure] = {
     for figure in (
         *(figure for page in PAGES for figure in page.figures),
         PEOPLE, CRITERIA, LENGTHS_AND_SCORES, FAILURES, DIFFERENCES, CANDIDATES, EXAMPLES, DIFF, *FLIPPED,
+        CASCADE, STATUS, SPENT, LATEST, DISK, BENCHMARKS,
     )
 }  # fmt: skip
 

@@ -20,7 +20,7 @@ from tasks.benchmarks.base import Benchmark
 from tasks.compare.pairs import score_or
 from tasks.config.job import Job
 from tasks.figures.figure import Breakdown, Figure
-from tasks.figures.queries import JUDGING, SAMPLING, Rows, filled, of_relation
+from tasks.figures.queries import JUDGING, SAMPLING, Rows, filled, text_of
 from tasks.rules.identity import digest
 from tasks.rules.verdict import TERNARY_AS_BINARY
 from tasks.run.judgings import first_judging
@@ -193,11 +193,7 @@ class Scope:
 
     def query_of(self, figure: Figure, given: Mapping[str, Any] | None = None) -> str:
         """The query of a figure in this scope; `given` replaces what the figure gives it."""
-        values = {**figure.given, **(given or {})}
-        if not figure.relation:
-            return self.asked(figure.query or figure.name, values)
-        columns = self.reader.table(self.asked(f"from scoped_{figure.relation} limit 0"))[0]
-        return self.asked(of_relation(figure, columns), values)
+        return self.asked(text_of(figure), {**figure.given, **(given or {})})
 
     def rows_of(self, figure: Figure, given: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
         """The rows of a figure in this scope; `given` replaces what the figure gives its query."""

@@ -26,8 +26,7 @@ class _Converter(MarkdownConverter):
     def convert_td(self, el: Any, text: str, parent_tags: Any) -> str:
         return str(super().convert_td(el, text.replace("|", "\\|"), parent_tags))  # type: ignore[misc]
 
-    def convert_th(self, el: Any, text: str, parent_tags: Any) -> str:
-        return str(super().convert_th(el, text.replace("|", "\\|"), parent_tags))  # type: ignore[misc]
+    convert_th = convert_td
 
 
 def to_markdown(file: Path) -> Converted:

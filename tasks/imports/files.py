@@ -19,10 +19,12 @@ from tasks.dataset.rows import read_rows
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.characters import is_blank
 from tasks.rules.text.json_text import read_json
+from tasks.rules.text.numbers import some
 from tasks.run.writing import StageReport
-from warehouse import Warehouse, refuse_other_version
+from warehouse import Reader, Warehouse, refuse_other_version
 
 Given = Mapping[str, Any]
+Row = dict[str, Any]
 Offered = TypeVar("Offered")
 Found = TypeVar("Found")
 _SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".parquet")
@@ -218,10 +220,57 @@ def vintage_in(row: Given) -> str | None:
     return None if is_blank(text) else text
 
 
-def refuse_conflict(where: str, what: str, given: object, known: object, about: str) -> None:
-    """Refuse a row if something else is known in its place, stored or earlier in the file; `about` describes that."""
-    if known is not None and known != given:
-        raise ImportRefused(f"{where}: a different {what} already exists ({about}); use another label or trial")
+_SAID = {
+    "responses": ("text", "model {model}, trial {trial}"), "verdicts": ("value", "judge {judge}, value {value:g}"),
+}  # fmt: skip
+"""The column of a table that is NULL for a failure, and what names a row in it."""
+
+
+def stored_cells(reader: Reader, table: str) -> dict[str, Row]:
+    """The imported rows of a table by id: what they say, and their batch."""
+    identity = f"{table[:-1]}_id"
+    rows = reader.select(table, f"{identity}, {_SAID[table][0]}, import_batch", order=identity, source="imported")
+    return {row[identity]: row for row in rows}
+
+
+class Cells:
+    """The rows of one table that an import brings, by id, held against those that are stored or were brought before.
+
+    Attributes:
+        new: those that are to be stored.
+        given: the ids of all.
+        n_hidden: decisions that were left out, since the call is known to have failed and they may hide that.
+    """
+
+    def __init__(self, table: str, known: dict[str, Row], batch: str, *, gives_way: bool = False) -> None:
+        """`known` are the rows that are stored or were brought before, to which the new ones are added.
+
+        With `gives_way` a failure is left out where a text or a decision is known; otherwise it is refused there.
+        """
+        self._table, self._known, self._batch, self._gives_way = table, known, batch, gives_way
+        self.new: dict[str, Row] = {}
+        self.given: set[str] = set()
+        self.n_hidden = 0
+
+    def put(self, where: str, row: Row) -> Row:
+        """Put a row in its place, where a text or a decision replaces a failure; the row that is to be stored there.
+
+        Raises:
+            ImportRefused: something else is in its place.
+        """
+        kind, (column, named) = self._table[:-1], _SAID[self._table]
+        identity, said = row[f"{kind}_id"], row[column]
+        self.given.add(identity)
+        before = self._known.get(identity)
+        if before is not None and before[column] is not None:
+            if said != before[column] and not (said is None and self._gives_way):
+                about = f"{named.format(**{**row, **before})}, {origin_of(before, self._batch)}"
+                raise ImportRefused(f"{where}: a different {kind} already exists ({about}); use another label or trial")
+        elif before is not None and said is not None and row.get("may_hide_failures"):
+            self.n_hidden += 1
+        elif before is None or said is not None:
+            self._known[identity] = self.new[identity] = row
+        return self.new.get(identity, row)
 
 
 def origin_of(row: Mapping[str, Any], batch: str) -> str:
@@ -230,26 +279,27 @@ def origin_of(row: Mapping[str, Any], batch: str) -> str:
 
 
 def store(
-    job: Job, tables: Mapping[str, list[dict[str, Any]]], n_given: Mapping[str, int], batch: str, *,
-    called: str | None = None,
-) -> StageReport:  # fmt: skip
+    job: Job, batch: str, tables: Mapping[str, Collection[Row]], n_given: int, *, called: str | None = None
+) -> StageReport:
     """Write the new rows of each table and report what was done; a retracted batch counts again.
 
-    `n_given` are the rows of each table with those that are stored already. `called` is what people call the rows, if
-    that is not the name of the table.
+    `n_given` counts the rows of all tables with those that are stored already. `called` is what people call the rows,
+    if that is not the name of the table.
     """
     warehouse = Warehouse(job.warehouse)
     was_retracted = batch_in(warehouse, batch).is_retracted
     for table_name, rows in tables.items():
-        warehouse.write(table_name, rows)
+        warehouse.write(table_name, list(rows))
     if was_retracted:
         warehouse.write("retractions", [retraction_row(job, batch, is_retracted=False)])
     warehouse.publish()
     n_new = sum(map(len, tables.values()))
     brought = " and ".join(f"{len(rows)} {called or table_name}" for table_name, rows in tables.items())
-    note = f"{brought} imported, {sum(n_given.values()) - n_new} already present"
-    if was_retracted:
-        note = f"{batch_in(warehouse, batch)} restored"
+    note = (
+        f"{batch_in(warehouse, batch)} restored"
+        if was_retracted
+        else (f"{brought} imported, {n_given - n_new} already present")
+    )
     warnings = list(_unjudged(job, tables.get("responses", ())))
     return StageReport("import", rows=n_new, notes=[f"{note} (batch {batch})"], warnings=warnings)
 
@@ -264,9 +314,6 @@ def _unjudged(job: Job, responses: Iterable[Mapping[str, Any]]) -> Iterator[str]
             f"{', '.join(labels)}: not among the configured models, so no run judges these responses; to have them "
             f"judged, add {listed} to `models`, or run with {' '.join(f'--model {label}' for label in labels)}"
         )
-
-
-_NAMED = 5
 
 
 class Batch(NamedTuple):
@@ -323,9 +370,8 @@ def retract(job: Job, batch: str) -> StageReport:
     if not n_rows:
         with warehouse.reader() as reader:
             known = [row["import_batch"] for row in reader.rows(sql.read("queries/imports/batches"))]
-        said = f"known batches: {', '.join(known[:_NAMED])}" if known else "nothing was imported"
-        more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
-        raise UsageError(f"--retract {batch}: no such batch; {said}{more} (column import_batch)")
+        said = f"known batches: {some(known)}" if known else "nothing was imported"
+        raise UsageError(f"--retract {batch}: no such batch; {said} (column import_batch)")
     warehouse.write("retractions", [retraction_row(job, batch, is_retracted=True)])
     warehouse.publish()
     note = f"{before} retracted (batch {batch}); import the same file again to restore them"

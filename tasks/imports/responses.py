@@ -19,8 +19,9 @@ from tasks.llm.replies import EMPTY, OK
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import IMPORTED, response_id
 from tasks.rules.text.characters import count_alphanumeric, is_blank, shows_nothing
+from tasks.rules.text.numbers import some
 from tasks.run.writing import NO_CALL, StageReport
-from warehouse import Reader, Warehouse
+from warehouse import Warehouse
 
 FIELDS = ("task", "model", "trial", "vintage")
 _FIELD = re.compile(r"\{([^{}]*)\}")
@@ -164,9 +165,8 @@ def _of_folder(folder: Path, pattern: Pattern, model: str | None, *, skip_other:
         else:
             rows.append(Offered(str(file), row if model is None else {"model": model} | row, file))
     if others and not skip_other:
-        more = f", and {len(others) - 1} more," if others[1:] else ""
         raise ImportRefused(
-            f"{others[0]}{more}: not a document ({', '.join(SUFFIXES)}) named like {pattern.text}; give "
+            f"{some(map(str, others), 1)}: not a document ({', '.join(SUFFIXES)}) named like {pattern.text}; give "
             "--pattern, list the files in a table with a column `file`, or skip other files with --skip-other"
         )
     if not rows:
@@ -218,7 +218,8 @@ def import_responses(
     files.refuse_unreadable(source, may_be_folder=True)
     benchmark, key = load_benchmark(job.settings.benchmark), files.key_of(job)
     with Warehouse(job.warehouse).reader() as reader:
-        found, stored = reader.select("tasks", "task_id, conversation_id", **key), stored_responses(reader)
+        found = reader.select("tasks", "task_id, conversation_id", **key)
+        stored = files.stored_cells(reader, "responses")
     conversations = {row["task_id"]: row["conversation_id"] for row in found}
     files.refuse_not_ingested(job, conversations)
     offer = offer_of(source, model, pattern, benchmark, skip_other=skip_other, tasks=conversations)
@@ -227,28 +228,15 @@ def import_responses(
     )
     # What the same documents became stays, also where another version of a library would convert them otherwise.
     same = {identity for identity, row in stored.items() if row["import_batch"] == offer.batch}
-    cells = [(o, cell) for o, cell in given if o.document is None or cell["response_id"] not in same]
-    texts = convert(_documents([offered for offered, _ in cells]), offer.folder, is_quiet=job.is_quiet)
-    rows: dict[str, Row] = {}
-    for offered, cell in cells:
-        identity, row = cell["response_id"], cell | _answer(offered, texts) | {"import_batch": offer.batch}
-        # A text may take the place of an empty one that is stored, but not of one in the same file.
-        for known, empty in ((stored.get(identity), None), (rows.get(identity), "")):
-            if known is not None:
-                about = f"model {cell['model']}, trial {cell['trial']}, {files.origin_of(known, offer.batch)}"
-                files.refuse_conflict(offered.where, "response", row["text"] or "", known["text"] or empty, about)
-        rows[identity] = row
-    new = [row for i, row in rows.items() if i not in stored or row["text"] != stored[i]["text"]]
+    new = [(o, cell) for o, cell in given if o.document is None or cell["response_id"] not in same]
+    texts = convert(_documents([offered for offered, _ in new]), offer.folder, is_quiet=job.is_quiet)
+    cells = files.Cells("responses", stored, offer.batch)
+    for offered, cell in new:
+        cells.put(offered.where, cell | _answer(offered, texts) | {"import_batch": offer.batch})
     n_given = len({cell["response_id"] for _, cell in given})
-    report = files.store(job, {"responses": new}, {"responses": n_given}, offer.batch)
+    report = files.store(job, offer.batch, {"responses": cells.new.values()}, n_given)
     report.notes += _notes(texts, offer.n_left_out, len(offer.rows) - len(given))
     return report
-
-
-def stored_responses(reader: Reader) -> dict[str, Row]:
-    """Imported responses by id: text (None where it was empty) and batch."""
-    rows = reader.select("responses", "response_id, text, import_batch", order="response_id", source="imported")
-    return {row["response_id"]: row for row in rows}
 
 
 def _cell(job: Job, key: Mapping[str, str], offered: Offered, conversations: Mapping[str, str]) -> Row:

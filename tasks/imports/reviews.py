@@ -9,8 +9,8 @@ from tasks.benchmarks.rows import as_text
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL
 from tasks.imports import files
-from tasks.imports.criteria import Criteria, Wording
 from tasks.imports.files import Given, ImportRefused
+from tasks.imports.verdicts import Criteria, Wording
 from tasks.rules.identity import review_id
 from tasks.rules.text.cells import as_before, readings, shows
 from tasks.rules.text.characters import is_blank, storable
@@ -50,7 +50,7 @@ def import_reviews(
         read.append((batch, list(known.reviews.values())[n_there:], n_rows, notes))
     reports = []
     for batch, new, n_rows, notes in read:
-        report = files.store(job, {"expert_reviews": new}, {"expert_reviews": n_rows}, batch, called="reviews")
+        report = files.store(job, batch, {"expert_reviews": new}, n_rows, called="reviews")
         report.notes += notes
         reports.append(report)
     return reports

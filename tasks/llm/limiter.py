@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Iterator
 from dataclasses import astuple, dataclass, field
 from datetime import UTC, datetime
 from itertools import chain
@@ -168,7 +167,6 @@ class Limiter:
     def __post_init__(self) -> None:
         now_s = time.monotonic()
         self._requests, self._tokens = TokenBucket(self.rpm, now_s), TokenBucket(self.tpm, now_s)
-        self._in_hand = 0
         self._keys: dict[str, list[_Waiting]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._clock: asyncio.TimerHandle | None = None
@@ -199,7 +197,6 @@ class Limiter:
         """Give an admission back, and learn from the call's outcome."""
         request, endpoint = admission.request, self.endpoints[admission.request.endpoint]
         endpoint.in_hand -= 1
-        self._in_hand -= 1
         now_s = time.monotonic()
         if outcome.is_not_made:
             self._requests.take(-1, now_s)
@@ -273,7 +270,6 @@ class Limiter:
         tokens = round(request.likely_tokens * ratio)
         self._requests.take(1, now_s)
         self._tokens.take(tokens, now_s)
-        self._in_hand += 1
         self._keys[request.key] = []
         endpoint.in_hand += 1
         waiting.granted.set_result(Admission(request, tokens))
@@ -288,22 +284,17 @@ class Limiter:
             return with_waiting[0]
         # Where tokens are limited, the first reply shows how many a call takes before the next ones go.
         is_unmeasured = self.tpm is not None and self.totals.calls == 0
-        if self._in_hand >= (1 if is_unmeasured else self.concurrency):
+        in_hand = sum(endpoint.in_hand for endpoint in self.endpoints.values())
+        if in_hand >= (1 if is_unmeasured else self.concurrency):
             return None
-        waits = list(self._waits_s(with_waiting, time.monotonic()))
-        free = [endpoint for wait_s, endpoint in waits if wait_s == 0.0]
-        if not free and waits:
-            self._look_again_in(min(wait_s for wait_s, _ in waits))
-        return min(free, key=lambda endpoint: endpoint.waiting[0][:2], default=None)
-
-    def _waits_s(self, endpoints: list[EndpointHealth], now_s: float) -> Iterator[tuple[float, EndpointHealth]]:
+        now_s = time.monotonic()
         shared_s = max(self._requests.wait_s(now_s), self._tokens.wait_s(now_s))
-        for endpoint in endpoints:
-            own_s = endpoint.wait_s(now_s)
-            if own_s is not None:
-                yield max(shared_s, own_s), endpoint
-
-    def _look_again_in(self, wait_s: float) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_later(wait_s + 0.001, self._dispatch)
+        own = [(endpoint.wait_s(now_s), endpoint) for endpoint in with_waiting]
+        waits = [(max(shared_s, own_s), endpoint) for own_s, endpoint in own if own_s is not None]
+        free = [endpoint for wait_s, endpoint in waits if wait_s == 0.0]
+        if waits and not free:
+            if self._timer is not None:
+                self._timer.cancel()
+            wait_s = min(wait_s for wait_s, _ in waits)
+            self._timer = asyncio.get_running_loop().call_later(wait_s + 0.001, self._dispatch)
+        return min(free, key=lambda endpoint: endpoint.waiting[0][:2], default=None)

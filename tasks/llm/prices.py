@@ -119,14 +119,6 @@ def most_of(call: Call, parameters: Mapping[str, Any]) -> Usage:
     return Usage(most_usd(call.target, prompt, answer), None if answer is None else prompt + answer)
 
 
-def most_context_tokens(target: Target) -> int | None:
-    """The most tokens that a prompt may have: as the embedded server is set up, or by the table; None if unknown."""
-    if target.is_embedded:
-        return embedded.CONTEXT_TOKENS
-    most = _table_entry(target.name).get("max_input_tokens")
-    return int(most) if most else None
-
-
 def count_tokens(target: Target, text: str) -> int:
     """The tokens of a text: by the embedded server's tokenizer, by LiteLLM's for the model, or by its default one."""
     if target.is_embedded:
@@ -146,8 +138,9 @@ def most_prompt_tokens_of(
     Kept for the reply is as much as `max_tokens` says, half of the context at most. Without that it is what the model
     may answer, a quarter of the context or 16,384 tokens at most. None where nobody knows the context.
     """
-    context = context_tokens or most_context_tokens(target)
-    if context is None:
+    known = embedded.CONTEXT_TOKENS if target.is_embedded else _table_entry(target.name).get("max_input_tokens")
+    context = int(context_tokens or known or 0)
+    if not context:
         return None
     wanted_tokens = asked_answer_tokens(target.parameters)
     longest = most_answer_tokens(target, target.parameters) or context

@@ -44,7 +44,6 @@ class Target:
     identity: Mapping[str, Any] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     is_streamed: bool = False
-    takes_fallback: bool = True
     wants_logprobs: bool = False
     prices: Prices | None = None
 
@@ -81,7 +80,7 @@ class Target:
     @property
     def last_resort(self) -> Mapping[str, Any] | None:
         """The parameters of the last attempt, where they are others than asked for."""
-        return {**self.parameters, **self.fallback} if self.fallback and self.takes_fallback else None
+        return {**self.parameters, **self.fallback} if self.fallback else None
 
 
 @dataclass(frozen=True)

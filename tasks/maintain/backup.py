@@ -20,7 +20,7 @@ from tasks.bundles.stores import Folder, Store, kept_as, work_folder
 from tasks.config.job import Job
 from tasks.console import notice
 from tasks.llm.ledger.files import read_file
-from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.errors import PipelineError, UsageError, disk_errors
 from tasks.run.run_context import LEDGER
 from tasks.run.writing import StageReport
 from warehouse import DAMAGED, TABLES, Warehouse, WarehouseError, content_of, refuse_if_lost, refuse_other_version
@@ -88,34 +88,30 @@ def backup(job: Job, target: Path | Store, *, must_verify: bool = False) -> Stag
     _refuse_others(warehouse, place)
     # A store has no locks, so the warehouse's own lets one backup at a time into stores.
     lock = warehouse.root / _LOCK if isinstance(place, Store) else place.path / _LOCK
-    try:
-        with warehouse.writing(notice), file_lock(lock, wait=False), work_folder(warehouse, "backup") as stage:
-            there = place.files()
-            last = read_bundle(place, "backup").files if _RECORD in there else ()
-            copies = _Copies(stage, {
+    with (
+        disk_errors(target, "the last backup is unchanged"), warehouse.writing(notice), file_lock(lock, wait=False),
+        work_folder(warehouse, "backup") as stage,
+    ):  # fmt: skip
+        there = place.files()
+        last = read_bundle(place, "backup").files if _RECORD in there else ()
+        copies = _Copies(stage, {
                 _path_of(file): file for file in last if there.get(file.name) == file.n_bytes
                 and (not must_verify or place.hash_of(file.name) == file.sha256)
             })  # fmt: skip
-            files = _files(warehouse, copies)
-            n_new_bytes = sum(path.stat().st_size for path in copies.new.values())
-            place.put(copies.new, is_quiet=job.is_quiet)
-            refuse_if_lost(warehouse.root)
-            made = write_bundle(place, "backup", dict.fromkeys(files), {"made_at": made_at})
-            needed = {file.name for file in files}
-            place.remove([name for name in there if name.startswith(_FILES) and name not in needed])
-    except OSError as error:
-        where = error.filename or target
-        raise PipelineError(f"{where}: {error.strerror}; the last backup is unchanged") from error
+        files = _files(warehouse, copies)
+        n_new_bytes = sum(path.stat().st_size for path in copies.new.values())
+        refuse_if_lost(warehouse.root)
+        copied = {file: copies.new.get(file.name) for file in files}
+        made = write_bundle(place, "backup", copied, {"made_at": made_at}, is_quiet=job.is_quiet)
+        needed = {file.name for file in files}
+        place.remove([name for name in there if name.startswith(_FILES) and name not in needed])
     note = f"{len(files)} files ({made.n_bytes / 1e6:.1f} MB) in {target}, {len(copies.new)} of them copied now"
     return StageReport("backup", rows=len(copies.new), notes=[f"{note} ({n_new_bytes / 1e6:.1f} MB)"])
 
 
 def _refuse_others(warehouse: Warehouse, place: Folder | Store) -> None:
-    if isinstance(place, Folder):
-        if place.path.resolve().is_relative_to(warehouse.root.resolve()):
-            raise UsageError(f"{place}: is inside the warehouse; name a folder elsewhere, best on another disk")
-        if place.path.exists() and not place.path.is_dir():
-            raise UsageError(f"{place}: is not a folder; name another one")
+    if isinstance(place, Folder) and place.path.resolve().is_relative_to(warehouse.root.resolve()):
+        raise UsageError(f"{place}: is inside the warehouse; name a folder elsewhere, best on another disk")
     names = {name.partition("/")[0] for name in place.files()} if isinstance(place, Store) else content_of(place.path)
     # An upload that was killed before its manifest was written has left copies alone.
     if _RECORD not in names and {*names} - {_FILES.rstrip("/")}:
@@ -192,29 +188,23 @@ def restore(job: Job, source: Path | Store) -> StageReport:
     if not all(is_inside(_path_of(file)) for file in made.files):
         raise Damaged(f"{place}/{_RECORD}: names files outside of the warehouse; use another copy")
     _refuse_filled(warehouse.root)
-    try:
-        with warehouse.alone(notice):
-            _refuse_filled(warehouse.root)
-            stage = warehouse.root / _STAGE
-            if not (stage / _RECORD).exists():
-                _stage(job, place, made, stage)
-            elif read_bundle(Folder(stage), "backup") != made:
-                raise UsageError(f"{warehouse.root}: another backup was being restored here; empty the folder first")
-            _put_in_place(stage, warehouse.root)
-            warehouse.publish()
-            (stage / _RECORD).unlink()
-            shutil.rmtree(stage)
-    except OSError as error:
-        where = error.filename or warehouse.root
-        raise PipelineError(f"{where}: {error.strerror}; make room and restore again") from error
+    with disk_errors(warehouse.root, "make room and restore again"), warehouse.alone(notice):
+        _refuse_filled(warehouse.root)
+        stage = warehouse.root / _STAGE
+        if not (stage / _RECORD).exists():
+            _stage(job, place, made, stage)
+        elif read_bundle(Folder(stage), "backup") != made:
+            raise UsageError(f"{warehouse.root}: another backup was being restored here; empty the folder first")
+        _put_in_place(stage, warehouse.root)
+        warehouse.publish()
+        (stage / _RECORD).unlink()
+        shutil.rmtree(stage)
     when = str(made.meta.get("made_at"))[:16]
     note = f"{len(made.files)} files ({made.n_bytes / 1e6:.1f} MB) of {when} UTC in {warehouse.root}"
     return StageReport("restore", rows=len(made.files), notes=[note])
 
 
 def _refuse_filled(root: Path) -> None:
-    if root.exists() and not root.is_dir():
-        raise UsageError(f"{root}: is not a folder; name an empty or new one with --warehouse")
     # The version is written with the first lock.
     held = [name for name in content_of(root) if name not in (VERSION_FILE, "living")]
     if held and not (root / _STAGE / _RECORD).exists():

@@ -1,9 +1,13 @@
-"""Tidying a warehouse, removing single responses, and what it takes up on the disk.
+"""What was spent, tidying a warehouse, removing single responses, and what it takes up on the disk.
+
+Spend goes from the ledger's sums into the table `spend`; what runs came to is asked of `run_costs` (`sql/marts/`) over
+the sums as they stand now, killed runs and those that go on included.
 
 Small files become large ones, and raw replies that were kept long enough go. Of a removed response, such as one that is
 far too long, the cell is missing, and the next run fills it.
 """
 
+import json
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -16,14 +20,145 @@ from typing import Any
 import sql
 from tasks.config.job import Job
 from tasks.console import notice
+from tasks.llm.ledger.entries import SPEND_COLUMNS, SPEND_KEY
+from tasks.llm.ledger.files import mend
+from tasks.llm.ledger.ledger import spend_in
 from tasks.llm.ledger.pruning import Pruned, forget, prune
-from tasks.rules.errors import UsageError
+from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted
 from tasks.run.run_context import LEDGER
 from tasks.run.writing import StageReport
 from warehouse import DECIDED_STATUSES, TABLES, Reader, Warehouse, WarehouseError, refuse_other_version
 
 Row = dict[str, Any]
+_Key = tuple[Any, ...]
+FIGURES = SPEND_COLUMNS[len(SPEND_KEY) :]
+
+
+def store_spend(job: Job) -> int:
+    """Write the rows of all runs in the ledger, killed ones too, that are new or other than published; how many.
+
+    They are read after the next `publish`. Where the ledger knows less than what is published, since it was deleted or
+    damaged, the published row stands.
+
+    Raises:
+        PipelineError: the ledger cannot be read.
+    """
+    warehouse = Warehouse(job.warehouse)
+    published = _published(warehouse)
+    try:
+        known = _known_by_ledger(job, published)
+    except PipelineError:  # damaged, perhaps: what cannot be mended either is reported now
+        mend(job.warehouse / LEDGER)
+        known = _known_by_ledger(job, published)
+    changed = [
+        {**row, "created_at": datetime.now(UTC)}
+        for key, row in known.items()
+        if key not in published or any(row[name] != published[key][name] for name in FIGURES)
+    ]
+    if changed:
+        warehouse.write("spend", changed)
+    return len(changed)
+
+
+def spend_of_all(job: Job) -> list[Row]:
+    """The spend of all runs, also of those that go on: what the ledger knows, and beside it what is published.
+
+    Raises:
+        PipelineError: the ledger cannot be read.
+    """
+    warehouse = Warehouse(job.warehouse)
+    published = _published(warehouse) if warehouse.database.exists() else {}
+    return list((published | _known_by_ledger(job, published)).values())
+
+
+def _published(warehouse: Warehouse) -> dict[_Key, Row]:
+    with warehouse.reader() as reader:
+        return {_key(row): row for row in reader.rows("select * from spend")}
+
+
+def _known_by_ledger(job: Job, published: Mapping[_Key, Row]) -> dict[_Key, Row]:
+    """The rows of the ledger. Where it knows less than is published, that one stands.
+
+    Where another machine writes, its ledger is left alone: two machines that open one SQLite file damage it.
+    """
+    if Warehouse(job.warehouse).elsewhere():
+        return {}
+    rows = {_key(row): row for row in spend_in(job.warehouse / LEDGER)}
+    return {key: row for key, row in rows.items() if key not in published or row["calls"] >= published[key]["calls"]}
+
+
+def _key(row: Row) -> _Key:
+    return tuple(row[name] for name in SPEND_KEY)
+
+
+MOST_RUNS = 20
+_TYPES = dict.fromkeys(SPEND_KEY, "VARCHAR") | {"cost_usd": "DOUBLE"}
+_STRUCTURE = json.dumps([{name: _TYPES.get(name, "BIGINT") for name in SPEND_COLUMNS}])
+
+
+def spent(job: Job, since: datetime | None = None) -> list[Row]:
+    """The spend of each day (UTC) and model that was called, latest day first: all attempts, discarded ones included.
+
+    The ledger is asked, so what goes on now is in it; where it knows less than is published, because a file of it is
+    gone or the rows came from another warehouse, what is published counts. `since` takes whole days.
+
+    Raises:
+        PipelineError: a file of the ledger cannot be read.
+    """
+    first_day = "" if since is None else since.astimezone(UTC).date().isoformat()
+    return _asked(job, "spend", {"first_day": first_day})
+
+
+def run_cost(job: Job, run_id: str) -> list[Row]:
+    """What a run's calls cost until now, by what they were made for and the model that was called.
+
+    Raises:
+        PipelineError: a file of the ledger cannot be read.
+    """
+    return _asked(job, "run_cost", {"run_id": run_id})
+
+
+def total_cost_usd(job: Job, run_id: str) -> float | None:
+    """What a run's calls cost in all until now (US dollars), as far as it is known; None where nothing of it is.
+
+    Raises:
+        PipelineError: a file of the ledger cannot be read.
+    """
+    (row,) = _asked(job, "total_cost", {"run_id": run_id})
+    cost_usd: float | None = row["cost_usd"]
+    return cost_usd
+
+
+def latest_runs(job: Job, since: datetime | None = None) -> list[Row]:
+    """The latest runs, or all since a moment; one whose process is no more is `killed`.
+
+    Raises:
+        WarehouseError: nothing is published.
+        PipelineError: a file of the ledger cannot be read.
+    """
+    warehouse = Warehouse(job.warehouse)
+    rows = _asked(job, "runs", {"since": since, "n_most": MOST_RUNS if since is None else None})
+    for row in rows:
+        if row["outcome"] == "running" and not warehouse.is_living(row["run_id"]):
+            row["outcome"] = "killed"
+    return rows
+
+
+def _asked(job: Job, question: str, given: Mapping[str, Any]) -> list[Row]:
+    """The rows of a question about `run_costs`, which stands on what the ledger knows now."""
+    steps = {
+        "spend": sql.read("queries/maintain/current_spend"),
+        "run_costs": sql.read("marts/costs/run_costs"),
+        "run_totals": sql.read("intermediate/costs/run_totals"),
+    }
+    query = sql.with_steps(sql.read(f"queries/maintain/{question}"), steps)
+    spend = [{name: row[name] for name in SPEND_COLUMNS} for row in spend_of_all(job)]
+    warehouse = Warehouse(job.warehouse)
+    if spend and not warehouse.database.exists():
+        warehouse.publish()  # it is lost, or nothing was stored yet when the run that called was killed
+    with warehouse.reader() as reader:
+        return reader.rows(query, {"spend": json.dumps(spend), "structure": _STRUCTURE, **given})
 
 
 @dataclass(frozen=True)
@@ -169,16 +304,7 @@ def _mb(n_bytes: int) -> str:
     return f"{n_bytes / 1e6:.1f} MB"
 
 
-@dataclass
-class Used:
-    """What lies under one head: a table's parts that count, the database, the ledger, or what is left over."""
-
-    what: str
-    n_files: int = 0
-    n_bytes: int = 0
-
-
-def disk_use(job: Job) -> list[Used]:
+def disk_use(job: Job) -> list[Row]:
     """The files and bytes of a warehouse: each table, the ledger, the database, and everything else.
 
     Parts that compaction has put others in the place of are left over until they are deleted.
@@ -186,11 +312,11 @@ def disk_use(job: Job) -> list[Used]:
     warehouse = Warehouse(job.warehouse)
     heads = {part.path: f"table {table}" for table in TABLES for part in warehouse.store.standing(table)}
     heads[warehouse.database] = "database"
-    used: dict[str, Used] = {}
+    used: dict[str, Row] = {}
     for path in [Path(folder) / name for folder, _, names in os.walk(warehouse.root) for name in names]:
         what = heads.get(path) or (LEDGER if (warehouse.root / LEDGER) in path.parents else "other")
-        head = used.setdefault(what, Used(what))
-        head.n_files += 1
+        head = used.setdefault(what, {"what": what, "n_files": 0, "n_bytes": 0})
+        head["n_files"] += 1
         with suppress(FileNotFoundError):  # it has gone since it was listed
-            head.n_bytes += path.stat().st_size
-    return sorted(used.values(), key=lambda each: (-each.n_bytes, each.what))
+            head["n_bytes"] += path.stat().st_size
+    return sorted(used.values(), key=lambda each: (-each["n_bytes"], each["what"]))

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import sql
+from tasks.bundles.bundle import published_in
 from tasks.bundles.stores import Folder, Store, place
 from tasks.config.job import DataRevision, Job
 from tasks.config.settings import Settings
-from tasks.exports.publishing import published_in
 from tasks.rules.errors import UsageError
 from warehouse import DATABASE, Warehouse
 

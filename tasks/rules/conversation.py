@@ -43,11 +43,8 @@ def turn_pattern(conversation: Sequence[Turn], turns: int | None) -> str:
     """
     pattern = ""
     for i, turn in enumerate(conversation):
-        if not is_blank(turn.prompt):
-            pattern += "u"
-        else:
-            is_used = bool(turn.reference_texts) or (turns is not None and i < turns)
-            pattern += "e" if is_used else "-"
+        is_used = bool(turn.reference_texts) or (turns is not None and i < turns)
+        pattern += "u" if not is_blank(turn.prompt) else "e" if is_used else "-"
         pattern += "-" if is_blank(turn.response) else "a"
     return pattern.rstrip("-")
 
@@ -161,7 +158,8 @@ def prompt_on(
     marker = ""
     if is_marked(template):
         marker = marker_of(texts, texts)
-        values |= {MARKER: marker, PLACES[0]: _quoted(turns, marker, last)}
+        named = turns if last is None else [*turns[:-1], (last, turns[-1][1])]
+        values |= {MARKER: marker, PLACES[0]: _listed(marker, "message", named, "conversation")}
     if CRITERION_MARKER in template:
         values[CRITERION_MARKER] = marker_of([marker, criterion], [marker, criterion, *texts])
     return fill(template, values)
@@ -179,12 +177,9 @@ def rubric_prompt(template: str, turns: Sequence[Message], rubric: Sequence[tupl
     criterion = rubric[place][1]
     texts = [*(content for _, content in turns), *(text for _, text in rubric)]
     marker = marker_of(texts, texts)
-    listed = [
-        f"[{marker} criterion {number} of {len(rubric)}: {word}]\n{text}\n"
-        for number, (word, text) in enumerate(rubric, start=1)
-    ]
     return fill(template, {
-        PLACES[0]: _quoted(turns, marker, None), RUBRIC: "".join([*listed, f"[{marker} end of the rubric]"]),
+        PLACES[0]: _listed(marker, "message", turns, "conversation"),
+        RUBRIC: _listed(marker, "criterion", rubric, "rubric"),
         PLACES[1]: criterion, NUMBER: f"{place + 1} of {len(rubric)}", MARKER: marker,
         CRITERION_MARKER: marker_of([marker, criterion], [marker, criterion, *texts]),
     })  # fmt: skip
@@ -197,23 +192,15 @@ def naming_prompt(template: str, phrases: Sequence[str], taken: Sequence[str]) -
     """A template filled with the phrases of a group and with names that it must not get."""
     texts = [*phrases, *taken]
     marker = marker_of(texts, texts)
-    return fill(template, {MARKER: marker, TAKEN: _listed(taken, marker, "name"),
-                           PHRASES: _listed(phrases, marker, "phrase")})  # fmt: skip
+    names, named = ([("", text) for text in of_kind] for of_kind in (taken, phrases))
+    listed = {TAKEN: _listed(marker, "name", names, "names"), PHRASES: _listed(marker, "phrase", named, "phrases")}
+    return fill(template, {MARKER: marker, **listed})
 
 
-def _listed(texts: Sequence[str], marker: str, kind: str) -> str:
-    """Texts of one kind, each behind a line with the marker, and such a line at the end."""
-    lines = [f"[{marker} {kind} {number} of {len(texts)}]\n{text}\n" for number, text in enumerate(texts, start=1)]
-    return "".join([*lines, f"[{marker} end of the {kind}s]"])
-
-
-def _quoted(turns: Sequence[Message], marker: str, last: str | None) -> str:
-    """The turns, each behind a line with the marker, and such a line at the end."""
-    names = [role for role, _ in turns]
-    if last is not None:
-        names[-1] = last
-    listed = [
-        f"[{marker} message {number} of {len(turns)}: {name}]\n{content}\n"
-        for number, (name, (_, content)) in enumerate(zip(names, turns, strict=True), start=1)
+def _listed(marker: str, kind: str, entries: Sequence[tuple[str, str]], all_of_them: str) -> str:
+    """Entries of a name (or none) and a text, each behind a line with the marker, and such a line at the end."""
+    lines = [
+        f"[{marker} {kind} {number} of {len(entries)}{name and f': {name}'}]\n{text}\n"
+        for number, (name, text) in enumerate(entries, start=1)
     ]
-    return "".join([*listed, f"[{marker} end of the conversation]"])
+    return "".join([*lines, f"[{marker} end of the {all_of_them}]"])

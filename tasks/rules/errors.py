@@ -1,6 +1,7 @@
 """Errors that a user can cause, each one line: what is wrong, where, and what to do."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -14,6 +15,16 @@ class UsageError(PipelineError):
     """Wrong usage or configuration: nothing was started."""
 
     exit_code = 2
+
+
+@contextmanager
+def disk_errors(target: object, advice: str = "free some space, or choose another place") -> Iterator[None]:
+    """Say in one line what the disk refuses while something is written to, or read from, a target."""
+    try:
+        yield
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename not in {None, target, str(target)} else ""
+        raise PipelineError(f"{target}: {error.strerror}{where}; {advice}") from error
 
 
 def causes_of(error: BaseException | None) -> Iterator[BaseException]:

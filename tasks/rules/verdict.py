@@ -87,7 +87,7 @@ def parse_verdict(reply: str, grading: str = BINARY, *, omits_think_tag: bool = 
     """
     answer = json_object(reply, omits_think_tag=omits_think_tag)
     _refuse_second(answer, _DECISIONS[grading][0])
-    status = _ternary(answer) if grading == TERNARY else _binary(answer)
+    status = (_ternary if grading == TERNARY else _binary)(answer)
     explanation = answer.get("explanation", "")
     if not isinstance(explanation, str):
         raise VerdictError(f"explanation is {_kind(answer, 'explanation')}, not a text")

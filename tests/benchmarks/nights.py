@@ -34,9 +34,8 @@ from tasks.run.writing import StageReport
 from tests.benchmarks.bench import table
 from tests.faults.answers import Answer, Request, is_judging, well_behaved
 from tests.faults.server import FaultServer
-from tests.kit import good_row, job_on, write_jsonl
+from tests.kit import good_row, job_on, judged, prepared, sampled, write_jsonl
 from tests.tasks.dataset.rows import hub_criterion
-from tests.tasks.run.runs import judged, prepared, sampled
 from warehouse import Warehouse
 
 _FIRST = date(2026, 1, 1)

@@ -30,9 +30,8 @@ from tasks.sample import plan_samples
 from tests.benchmarks.bench import in_process_of_its_own, table
 from tests.benchmarks.figures import Figure, keeping_parser, report
 from tests.benchmarks.synthetic import copy_rows
-from tests.kit import good_row
+from tests.kit import good_row, prepared
 from tests.tasks.dataset.rows import hub_criterion
-from tests.tasks.run.runs import prepared
 from warehouse import Warehouse
 
 SPLITS = {"finance": ("Finance", 600, 10_264), "legal": ("Legal", 500, 9_092)}

@@ -236,7 +236,8 @@ def test_the_book_has_a_batch_s_requests_when_it_arrives_the_bill_when_it_is_pro
         assert [entry.number for entry in server.paid] == [0] * len(REQUESTS)
         assert not any(entry.is_delivered for entry in server.entries)
         fetched(server, done.output_file_id)
-        assert all(entry.is_delivered and entry.answered_at_s for entry in server.entries)
+        wait_for(lambda: all(entry.is_delivered for entry in server.entries))
+        assert all(entry.answered_at_s for entry in server.entries)
         batched(server, lines(REQUESTS))
         assert [entry.number for entry in server.entries[len(REQUESTS) :]] == [1] * len(REQUESTS)
 

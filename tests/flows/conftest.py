@@ -5,21 +5,21 @@ import io
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from flows.cli.main import main
 from flows.recorded import UNRECORDED
 from flows.server.project_server import Server
 from tests.faults.server import FaultServer
 from tests.flows.prefect_server import serving_prefect
-from tests.kit import shared_folder
+from tests.kit import configure, shared_folder
 
 PROJECT = Path(__file__).parents[2]
 PRBENCH = Path(sys.executable).with_name("prbench")
@@ -64,7 +64,7 @@ class Command:
     def configure(self, **settings: Any) -> None:
         # The report at the end of a run takes seconds of each test; those that are about it ask for it.
         settings = {"report": {"enabled": False}, **settings}
-        (self.folder / "prbench.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
+        configure(self.folder, **settings)
 
 
 def _expected(returned: int, code: int, done: Done) -> Done:
@@ -97,6 +97,25 @@ class Run:
         return json.loads(self(*arguments, "--json"))
 
 
+def until(
+    condition: Callable[[], object], process: "subprocess.Popen[Any] | None" = None, within_s: float = 240
+) -> None:
+    """Wait until something is so, while a process goes on."""
+    deadline_s = time.monotonic() + within_s
+    while not condition():
+        assert process is None or process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline_s, "it did not come so far"
+        time.sleep(0.1)
+
+
+def asking(folder: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """The command on a warehouse, or on a folder with a configuration and a warehouse `data` (`tests.kit.stored`)."""
+    config = folder / "prbench.yaml"
+    if config.exists():
+        return Run(capsys, "--config", config, "--warehouse", folder / "data")
+    return Run(capsys, "--warehouse", folder)
+
+
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
     return Run(capsys)
@@ -104,8 +123,8 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 @pytest.fixture
 def asked(folder: Path, capsys: pytest.CaptureFixture[str]) -> Run:
-    """The command on the warehouse of a module."""
-    return Run(capsys, "--warehouse", folder)
+    """The command on the folder of a module."""
+    return asking(folder, capsys)
 
 
 @pytest.fixture(scope="session")

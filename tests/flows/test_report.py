@@ -19,8 +19,7 @@ from tasks.imports.verdicts import import_verdicts
 from tasks.report.build import Written
 from tests.flows.conftest import PROJECT, Command
 from tests.flows.prefect_server import browser
-from tests.kit import job_on
-from tests.tasks.run.runs import prepared
+from tests.kit import job_on, prepared
 
 pytestmark = pytest.mark.slow
 SAMPLES = PROJECT / "warehouse/samples"

@@ -22,9 +22,8 @@ from tasks.ingest import ingest
 from tasks.judge.rubric_variants import derive
 from tasks.report.rendering.site import Site
 from tests.faults.server import Answer, FaultServer, well_behaved
-from tests.kit import job_on, row
+from tests.kit import job_on, judged, prepared, row, sampled
 from tests.tasks.hard_subset.hard_world import SIZE, TASKS, TENTHS, job_with, with_rule
-from tests.tasks.run.runs import judged, prepared, sampled
 from warehouse import Warehouse, sample_path
 
 

@@ -1,25 +1,23 @@
 """Warehouses that several tests look at, each filled once, and a store."""
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tasks.bundles.stores import Store
 from tasks.check import check
+from tasks.config.job import Job
 from tasks.ingest import ingest
 from tasks.run.writing import StageReport
 from tests.faults.server import FaultServer
-from tests.kit import admitted, criterion, job_on, response, verdict, write_jsonl, written
+from tests.kit import Fill, Rows, admitted, copied, criterion, job_on, reading, response, verdict, write_jsonl
 from tests.tasks.aggregate.scores_oracle import World, random_world
 from tests.tasks.bundles.memory import memory_store
 from tests.tasks.check.bad_rows import all_rows
 from warehouse import Reader
-
-Rows = Mapping[str, list[dict[str, Any]]]
-Fill = Callable[[Rows], Reader]
 
 
 @pytest.fixture
@@ -31,26 +29,23 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
 
 
 @pytest.fixture
+def job(shared: Job, tmp_path: Path) -> Job:
+    """The job that the tests of a module share, on a copy of its warehouse."""
+    return copied(shared, tmp_path / "warehouse")
+
+
+@pytest.fixture
 def store() -> Iterator[Store]:
     """An empty store."""
     with memory_store() as made:
         yield made
 
 
-@pytest.fixture
-def published(tmp_path: Path) -> Iterator[Fill]:
-    """Write rows by table into a fresh warehouse, publish, and read."""
-    readers = []
-
-    def fill(rows: Rows) -> Reader:
-        warehouse = written(tmp_path / "warehouse", rows)
-        warehouse.publish()
-        readers.append(warehouse.reader())
-        return readers[-1]
-
-    yield fill
-    for reader in readers:
-        reader.close()
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fill]:
+    """Write rows by table into a fresh warehouse, publish, and read, until the end of the module."""
+    with ExitStack() as readers:
+        yield lambda *parts: readers.enter_context(reading(tmp_path_factory.mktemp("published"), *parts))
 
 
 @pytest.fixture(scope="session")
@@ -62,9 +57,7 @@ def world() -> World:
 @pytest.fixture(scope="session")
 def world_reader(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
     """The published warehouse of the random rubrics."""
-    warehouse = written(tmp_path_factory.mktemp("world"), rows_of(world))
-    warehouse.publish()
-    with warehouse.reader() as reader:
+    with reading(tmp_path_factory.mktemp("world"), rows_of(world)) as reader:
         yield reader
 
 

@@ -9,7 +9,7 @@ from tasks.figures.scope import Scope, task_address
 
 MOST_CRITERIA = 25
 """So many criteria of a leaf are listed; all of them are in the table `capability_members`."""
-_SCORE = (Column("value", "Score", "score"), *columns("ci_low ci_high n_tasks n_criteria n_decided is_small"))
+_SCORE = (Column("value", "Score", "score"), *columns("is_small ci_low ci_high n_tasks n_criteria n_decided"))
 _WEAKNESSES = Figure(
     "weaknesses",
     "Where models are weak",
@@ -19,17 +19,9 @@ _WEAKNESSES = Figure(
     "all candidates of the model, so at most 5 % of models without any weakness would be listed here.",
     (
         *columns("judging model capability field compared_with"), Column("value", "here", "score", "Score"),
-        *columns("compared_value"), Column("gap", "Difference", "signed"), *ends("gap_ci"),
-        *columns("p_confirmed n_tasks is_small parent_name"),
+        *columns("compared_value"), Column("gap", "Difference", "signed"), *columns("is_small"), *ends("gap_ci"),
+        *columns("p_confirmed n_tasks parent_name"),
     ),
-    relation="weaknesses",
-    condition="grading <> 'ternary_as_binary' and ($model::varchar is null or model = $model and "
-    "compared_model is not distinct from $than::varchar)",
-    order="compared_model is not null, entry, compared_model, gap, node_id",
-    derived="coalesce(name, '(no name)') as capability, "
-    "coalesce(compared_model, 'its other criteria') as compared_with, "
-    "(select any_value(name) from capability_nodes as parents where parents.tree_id = scoped_weaknesses.tree_id and "
-    "parents.node_id = scoped_weaknesses.parent_id) as parent_name",
     given={"model": None, "than": None},
     empty="No weakness is confirmed.",
     is_table=True,
@@ -40,9 +32,6 @@ _SCORES = Figure(
     "All scores",
     "The score of each model in each node of the trees, with 95 % intervals over tasks.",
     (*columns("judging field level capability model"), *_SCORE),
-    relation="capability_scores",
-    derived="coalesce(name, '(no name)') as capability",
-    order="field, level, capability, node_id, value desc, entry",
     listed=lambda rows: [row for row in rows if row["level"] <= 1],
     reach="pooled",
 )  # fmt: skip

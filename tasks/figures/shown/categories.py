@@ -8,8 +8,8 @@ from tasks.figures.columns import Rows, columns
 from tasks.figures.figure import Breakdown, Figure, Page, score_word
 
 _CRITICAL_COLUMNS = columns(
-    "judging split model missed_share missed_ci_low missed_ci_high is_critical_small n_critical "
-    "critical_coverage mistake_share mistake_ci_low mistake_ci_high is_mistake_small "
+    "judging split model missed_share is_critical_small missed_ci_low missed_ci_high n_critical "
+    "critical_coverage mistake_share is_mistake_small mistake_ci_low mistake_ci_high "
     "n_mistakes_possible mistake_coverage responses_with_mistake_share n_responses_at_risk"
 )
 _SIDES = (
@@ -17,7 +17,7 @@ _SIDES = (
     ("Critical mistakes made", "mistake_share", "mistake_ci_low", "mistake_ci_high", "is_mistake_small"),
 )
 _SEVERITY_COLUMNS = columns(
-    "judging split severity model met_share met_ci_low met_ci_high is_met_small n_judged n_tasks "
+    "judging split severity model met_share is_met_small met_ci_low met_ci_high n_judged n_tasks "
     "n_tasks_wanted coverage",
     met_share="Met",
 )
@@ -57,12 +57,6 @@ CRITICAL = Figure(
     "hollow dot is based on few tasks.",
     _CRITICAL_COLUMNS,
     gravest,
-    relation="severity_leaderboard",
-    derived="1 - critical_met_share as missed_share, 1 - critical_met_ci_high as missed_ci_low, "
-    "1 - critical_met_ci_low as missed_ci_high, critical_coverage < $bar as is_critical_below_bar, "
-    "mistake_coverage < $bar as is_mistake_below_bar, "
-    "least(critical_coverage, mistake_coverage) < $bar as is_below_bar",
-    order="mistake_share nulls last, critical_met_share desc nulls last, entry",
     listed=on_full_splits,
     breakdown="severity",
 )
@@ -144,8 +138,8 @@ def failing(rows: Rows) -> list[Plot]:
 def _breakdown(breakdown: Breakdown, name: str, label: str, plots: Draw, says: str) -> Figure:
     """A figure of the tasks or criteria under each label of a breakdown; its table lists what the charts show."""
     shown = columns(
-        "judging split label rank model mean_score ci_low ci_high hidden_mean_score hidden_ci_low hidden_ci_high "
-        "is_small n_tasks n_tasks_wanted coverage",
+        "judging split label rank model mean_score is_small ci_low ci_high hidden_mean_score hidden_ci_low "
+        "hidden_ci_high n_tasks n_tasks_wanted coverage",
         label=label,
     )
     return Figure(
@@ -177,9 +171,6 @@ FAILURES = Figure(
         *columns("n_failed n_decided", "Criteria"),
     ),
     failing,
-    relation="failure_rates",
-    renamed={"category": "label"},
-    order="round(avg(failure_rate) over (partition by judging, split, category), 9) desc, category, entry",
     listed=on_full_splits,
     breakdown="category",
 )

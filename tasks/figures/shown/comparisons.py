@@ -11,7 +11,7 @@ from tasks.figures.columns import Row, Rows, columns, ends
 from tasks.figures.figure import Figure, Page
 from tasks.figures.scope import Scope
 from tasks.rules.errors import UsageError
-from tasks.rules.text.numbers import counted
+from tasks.rules.text.numbers import counted, true_minus
 
 _SIDES = columns("first second where split")
 _MOST_DETAILED, _WORST_TASKS = 2, 5
@@ -61,7 +61,7 @@ def _said(rows: Rows) -> list[str]:
         for row in rows
     ]  # fmt: skip
     said = [f"{row['sentence']}{flips}" for row, flips in zip(rows, flipped, strict=True)]
-    return list(dict.fromkeys([*said, *rows[0]["notes_on_all"], *notes]))
+    return [true_minus(note) for note in dict.fromkeys([*said, *rows[0]["notes_on_all"], *notes])]
 
 
 def _detailed(rows: Rows) -> list[Row]:
@@ -99,8 +99,8 @@ DIFF = Figure(
     "all differences shown into account (Holm); the smallest detectable difference is what one comparison finds with "
     "a power of 80 %.",
     (
-        *_SIDES, *columns("difference"), *ends("ci"), *columns(
-            "is_small no_interval p_value p_adjusted is_significant n_tasks n_tasks_wanted smallest_detectable "
+        *_SIDES, *columns("difference is_small"), *ends("ci"), *columns(
+            "no_interval p_value p_adjusted is_significant n_tasks n_tasks_wanted smallest_detectable "
             "first_mean second_mean"
         ),
         *columns("n_compared n_flips n_flips_lost", n_compared="Criteria: compared"),

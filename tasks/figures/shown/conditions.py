@@ -23,38 +23,13 @@ _EMPTY = (
 )
 _COMPARISON = columns("judging split shared_model condition")
 _DIFFERENCE = (
-    *columns("difference baseline"), *ends("ci"),
+    *columns("difference is_small"), *ends("ci"), *columns("baseline"),
     *columns(
-        "no_interval p_value p_holm n_comparisons is_significant smallest_detectable is_small baseline_mean_score "
+        "no_interval p_value p_holm n_comparisons is_significant smallest_detectable baseline_mean_score "
         "mean_score n_tasks n_tasks_wanted n_trials",
         mean_score="Mean score: condition",
     ),
 )  # fmt: skip
-
-
-_DIFFERENCES: dict[str, Any] = {
-    "relation": "condition_differences",
-    # Nothing is said of a split that neither side was asked. Categories have a score that is defined for negative
-    # weights alone too.
-    "condition": "n_answers + baseline_n_answers > 0 and breakdown = $breakdown "
-    "and score_name = if($breakdown = 'all', $score, $label_score)",
-    "order": "shared_model, position, label",
-    "replaced": "nullif(label, '') as label, coalesce(is_small, false) as is_small, "
-    "coalesce(is_significant, false) as is_significant",
-    "derived": """shared_model || ': ' || condition as name,
-    mean_chars_alnum / nullif(baseline_mean_chars_alnum, 0) as chars_ratio,
-    mean_completion_tokens / nullif(baseline_mean_completion_tokens, 0) as tokens_ratio,
-    mean_cost_usd / nullif(baseline_mean_cost_usd, 0) as usd_ratio,
-    mean_latency_s / nullif(baseline_mean_latency_s, 0) as latency_ratio,
-    case
-        when ci_low is not null then null
-        when n_tasks = 0 then 'no task is complete on both sides'
-        when p_value is not null then 'nearly all tasks change alike'
-        when n_differing is null then 'not computed yet'
-        when n_differing > 0 or difference <> 0 then 'too few tasks differ'
-        else 'no task differs'
-    end as no_interval""",
-}
 
 
 def _both(name: str, kind: Kind, title: str, ratio: str = "") -> tuple[Column, ...]:
@@ -140,7 +115,7 @@ CONDITIONS = Page(
             whole,
             empty=_EMPTY,
             listed=on_full_splits,
-            **_DIFFERENCES,
+            query="condition_differences",
             given={"breakdown": "all"},
             notes=lambda rows: [*on_differences(rows)],
         ),
@@ -154,7 +129,7 @@ CONDITIONS = Page(
             empty=_EMPTY,
             listed=on_full_splits,
             breakdown="category",
-            **_DIFFERENCES,
+            query="condition_differences",
             given={"breakdown": "category"},
             notes=lambda rows: [*on_differences(rows)],
         ),
@@ -177,7 +152,7 @@ CONDITIONS = Page(
             empty=_EMPTY,
             is_table=True,
             listed=on_full_splits,
-            **_DIFFERENCES,
+            query="condition_differences",
             given={"breakdown": "all"},
             notes=lambda rows: [*on_responses(rows)],
         ),

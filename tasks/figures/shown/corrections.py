@@ -1,11 +1,20 @@
 """What people and a strong judge correct: a cheap judge with a strong one behind it, and scores that labels debias."""
 
+from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
+import yaml
+
+from tasks.cascade import CascadeAnswer, bound_of, evaluated, figures_of, rows_of
 from tasks.figures import charts
 from tasks.figures.charts import Plot, by_split, by_value, on_full_splits
 from tasks.figures.columns import Column, Rows, columns, ends, interval
 from tasks.figures.figure import Figure, Page, not_computed, score_word
+from tasks.figures.scope import Scope
+from tasks.rules.cascades.evaluation import Evaluation
+from tasks.rules.cascades.rules import When
+from tasks.rules.errors import UsageError
 
 _ENDS = ("agreement_ci_low", "agreement_ci_high")
 
@@ -45,6 +54,17 @@ DECISIONS = Figure(
 )
 """On the page of judges."""
 
+_RULES = (
+    *interval("escalated_share", "Escalated share", "share"),
+    *interval("thousand_usd", "USD for 1,000 verdicts", "usd"),
+    *columns("strong_calls cheap_calls"),
+    *interval("agreement", "Agreement", few="is_small"),
+    *interval("kappa", "Kappa"),
+    *interval("macro_f1", "Macro-F1"),
+    *interval("ranking_tau", "Tau of the ranking"),
+    *interval("score_change", "Largest change of a mean score", "signed"),
+    *columns("changed_model n_ranked_responses is_on_front n_paired n_tasks"),
+)
 CASCADES = Page(
     "cascades",
     "Cascades",
@@ -58,18 +78,7 @@ CASCADES = Page(
             "evaluation of each pair of judges. The chart has the rules that no other one beats in both cost and "
             "agreement, the table has all. Lines are 95 % intervals for other tasks of the same kind. Tau compares the "
             "rankings of models: 1 is the same ranking as the strong judge's.",
-            (
-                *columns("cascade rule"),
-                *interval("escalated_share", "Escalated share", "share"),
-                *interval("thousand_usd", "USD for 1,000 verdicts", "usd"),
-                *columns("strong_calls cheap_calls"),
-                *interval("agreement", "Agreement"),
-                *interval("kappa", "Kappa"),
-                *interval("macro_f1", "Macro-F1"),
-                *interval("ranking_tau", "Tau of the ranking"),
-                *interval("score_change", "Largest change of a mean score", "signed"),
-                *columns("changed_model n_ranked_responses is_on_front is_small n_paired n_tasks"),
-            ),
+            (*columns("cascade rule"), *_RULES),
             cost_against_agreement,
             reach="pooled",
         ),
@@ -77,6 +86,79 @@ CASCADES = Page(
     has_judging=False,
     needs="cascade_rules",
 )
+
+
+def evaluated_rules(scope: Scope, given: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A row for each rule for two judges, evaluated now, cheapest first: its figures on both halves of the tasks.
+
+    Raises:
+        UsageError: one judge is given as both, or there is too little that both have judged.
+    """
+    cheap, strong = given["cheap"], given["strong"]
+    if cheap == strong:
+        raise UsageError(f"{cheap}: is given as both judges; name a cheap and a strong one")
+    bound = bound_of(given["bound"]) if given["bound"] else None
+    asked = {"benchmark": scope.benchmark.name, "revision": scope.revision, "cheap": cheap, "strong": strong,
+             "splits": list(given["splits"])}  # fmt: skip
+    answer = evaluated(scope.reader, asked, bound)
+    notes = _notes_on(answer, cheap, strong)
+    return [
+        {**row, "is_within_bound": bound.is_kept(each) if bound else None, "notes": notes,
+         "configuration": _as_configured(each, cheap, strong),
+         **{f"chosen_{name}": value for name, value in figures_of(each.chosen_on).items()}}
+        for row, each in zip(rows_of(asked, answer), answer.evaluations, strict=True)
+    ]  # fmt: skip
+
+
+def _as_configured(evaluation: Evaluation, cheap: str, strong: str) -> str | None:
+    """A rule as an entry of `judges:`, with what it needs of the cheap judge; None where it asks a single judge."""
+    when = evaluation.candidate.when or When()
+    given = {name: value for name, value in asdict(when).items() if value != getattr(When(), name)}
+    if not given:
+        return None
+    given |= {"categories": list(when.categories)} if when.categories else {}
+    entry = {"label": f"{cheap}-then-{strong}", "cascade": {"first": cheap, "then": strong, "when": given}}
+    needed = {"trials: 2": when.disagreement, "logprobs: true": when.has_confidence}
+    needs = "".join(f"# {cheap} needs `{setting}`\n" for setting, is_needed in needed.items() if is_needed)
+    return needs + str(yaml.safe_dump([entry], sort_keys=False, allow_unicode=True, width=100))
+
+
+def _notes_on(found: CascadeAnswer, cheap: str, strong: str) -> list[str]:
+    stored, halves = found.stored, found.evaluations[0]
+    said = {
+        f"{cheap} first, then {strong}; figures are against {strong} alone.": True,
+        f"{halves.chosen_on.n_tasks} tasks to choose rules on, {halves.held_out.n_tasks} held out; "
+        f"{len(stored.paired.strong)} criteria that {strong} decided.": True,
+        found.few_tasks: found.few_tasks,
+        f"{cheap} failed on {stored.n_first_failed} of them: each rule escalates these; for {cheap} alone they count "
+        "as not agreeing.": stored.n_first_failed,
+        f"Left out: {stored.n_strong_failed} criteria that {strong} failed on.": stored.n_strong_failed,
+        f"Left out: {stored.n_without_second} criteria without a second verdict of {cheap}, from rules with "
+        "disagreement.": stored.n_without_second,
+        f"{cheap} has one verdict a criterion, so disagreement of repetitions is not tried.":
+            not stored.has_repetitions,
+        f"{cheap} has no stored confidence (`logprobs: true` asks for it), so that is not tried.":
+            not stored.has_confidence,
+        "The cost of the judges is not known, so rules are ordered by calls of the strong judge.":
+            None in {stored.costs.cheap_usd, stored.costs.strong_usd},
+    }  # fmt: skip
+    return [*(sentence for sentence, is_said in said.items() if is_said), *(f"{note}." for note in stored.notes)]
+
+
+CASCADE = Figure(
+    "cascade",
+    "Rules to ask a strong judge after a cheap one",
+    "What each rule costs and how far its verdicts agree with those of the strong judge alone. Rules are made and "
+    "chosen on one half of the tasks; the figures are of the other half, those of the first half begin with `chosen`. "
+    "The table has the rules that no other one beats in both cost and the measure.",
+    (*columns("rule"), *_RULES, *columns("is_within_bound is_picked")),
+    compute=evaluated_rules,
+    given={"cheap": "", "strong": "", "splits": [], "bound": None, "is_all": False},
+    listed=lambda rows: [row for row in rows if row["is_on_front"] or row["is_picked"]],
+    notes=lambda rows: rows[0]["notes"],
+    is_table=True,
+)
+"""What `prbench cascade` shows."""
 
 
 _ESTIMATES = {"judge": "judge's own", "labels_alone": "labels alone", "debiased": "debiased"}
@@ -128,14 +210,6 @@ _TRUST = (
     "fewer than 15 tasks, or a few labels that outweigh the others, there is no figure."
 )
 
-_SCORES: dict[str, Any] = {
-    "relation": "debiased_scores",
-    "condition": "breakdown = $breakdown and score_name = if($breakdown = 'all', $score, $label_score)",
-    "order": "label nulls first, round(coalesce(debiased, judge_score), 9) desc, model",
-    "replaced": "nullif(label, '') as label, "
-    "if(no_figure is null and debiased is null, 'not computed yet', no_figure) as no_figure",
-    "notes": advice,
-}
 DIFFERENCES = Figure(
     "debiased_differences",
     "Differences corrected by labels",
@@ -168,7 +242,8 @@ DEBIASED = Page(
             beside_each_other,
             empty=_EMPTY,
             listed=on_full_splits,
-            **_SCORES,
+            query="debiased_scores",
+            notes=advice,
             given={"breakdown": "all"},
         ),
         Figure(
@@ -180,7 +255,8 @@ DEBIASED = Page(
             empty=_EMPTY,
             listed=on_full_splits,
             breakdown="category",
-            **_SCORES,
+            query="debiased_scores",
+            notes=advice,
             given={"breakdown": "category"},
         ),
     ),

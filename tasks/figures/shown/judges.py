@@ -149,11 +149,6 @@ _AGREEMENT = Figure(
     "to agree with its own members, so such pairs are in the table only.",
     (*_PAIR, *columns("label"), *_MEASURES, *columns("is_member")),
     agreeing,
-    relation="agreement_figures",
-    condition="breakdown = $breakdown and ($graders = [] or list_has_any($graders::varchar[], [grader_a, grader_b]))",
-    # People first, and last the majorities beside their own voters, who agree with them by making.
-    order="label, is_member, 'imported' not in (kind_a, kind_b), n desc, grader_a, grader_b",
-    replaced="nullif(label, '') as label",
     given={"breakdown": "all"},
     empty="No two graders have decided the same criteria. Configure a second judge, judge again, or import human "
     "labels.",
@@ -175,13 +170,6 @@ _VARIANTS = Figure(
         ),
     ),
     by_variant,
-    relation="variant_agreement",
-    condition="breakdown = 'all'",
-    order="rubric <> 'original', rubric, grading, grader, reference",
-    # Sums in another order differ in the last digits.
-    replaced="replace(grading, '_', ' ') as grading, round(macro_f1_task_mean, 12) as macro_f1_task_mean, "
-    "round(macro_f1_task_mean_absent_as_0, 12) as macro_f1_task_mean_absent_as_0",
-    derived="n < 50 as is_few",
     is_optional=True,
     reach="pooled",
 )
@@ -213,13 +201,9 @@ _RELIABILITY = Figure(
     "errors go together are worth fewer votes than their number.",
     columns(
         "grader_set label n_graders alpha alpha_ci_low alpha_ci_high unanimous_share n_voters effective_votes "
-        "effective_votes_ci_low effective_votes_ci_high effective_votes_is_small effective_votes_note n n_tasks"
+        "effective_votes_is_small effective_votes_ci_low effective_votes_ci_high effective_votes_note n n_tasks"
     ),
     reliable,
-    relation="grader_reliability",
-    condition="breakdown = $breakdown",
-    order="label, grader_set",
-    replaced="nullif(label, '') as label",
     given={"breakdown": "all"},
     reach="pooled",
 )
@@ -248,9 +232,9 @@ _FAVOURS = Figure(
     "responses that both sides decided in full, of each model's latest vintage. An asterisk marks fewer than 50 "
     "tasks. Check judges of the same family as a model with care.",
     (
-        *columns("grader model favour difference"),
+        *columns("grader model favour is_small difference"),
         *columns("own_mean others_mean", "Mean score"),
-        *columns("n_tasks is_small n_responses"),
+        *columns("n_tasks n_responses"),
     ),
     favouring,
     empty="No response has been decided in full by two graders.",
@@ -288,9 +272,9 @@ PEOPLE = Figure(
     "How far each grader agrees with the pooled decisions of some people, so that who decided more counts more; beside "
     "it the mean over the pairs, as in table 3 of the paper.",
     (
-        *columns("grader label"), *interval("kappa", "Kappa", value="Value"),
+        *columns("grader label"), *interval("kappa", "Kappa", value="Value", few="is_small"),
         *interval("macro_f1", "Macro-F1", value="Value"), *interval("agreement", "Same decision", "share", "Share"),
-        *columns("n_people n n_tasks macro_f1_task_mean kappa_pair_mean macro_f1_pair_mean is_small",
+        *columns("n_people n n_tasks macro_f1_task_mean kappa_pair_mean macro_f1_pair_mean",
                  n_people="People", macro_f1_task_mean="Mean over tasks: Macro-F1"),
     ),
     compute=lambda scope, given: against_people(scope.rows("people/people", given)),

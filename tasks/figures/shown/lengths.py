@@ -3,10 +3,11 @@
 from functools import partial
 
 from tasks.figures import charts
-from tasks.figures.charts import Plot, by_split, listed, on_full_splits, range_of
+from tasks.figures.charts import Plot, by_split, on_full_splits, range_of
 from tasks.figures.columns import Rows, columns, ends
 from tasks.figures.figure import Figure, Page
 from tasks.figures.shown.overview import WHOLE
+from tasks.rules.text.numbers import some
 
 _UNKNOWN = "An unknown price is left out, not counted as 0."
 
@@ -39,10 +40,10 @@ def missing_prices(rows: Rows) -> list[str]:
     unknown = [row["model"] for row in rows if row["model"] not in known]
     free = [row["model"] for row in rows if row["answer_usd"] == 0]
     partly = [row for row in rows if row["answer_usd"] is not None and row["n_unpriced_answers"]]
-    notes = [f"Not in these charts, because their price is unknown: {listed(unknown)}."] if unknown else []
+    notes = [f"Not in these charts, because their price is unknown: {some(unknown, 8)}."] if unknown else []
     if free:
         why = "because they are free and a logarithmic axis has no 0"
-        notes.append(f"Not in the chart of score and cost, {why}: {listed(free)}.")
+        notes.append(f"Not in the chart of score and cost, {why}: {some(free, 8)}.")
     return notes + [
         f"The cost of {model} is the mean over the responses of known cost; the cost of some is unknown."
         for model in dict.fromkeys(row["model"] for row in partly)
@@ -72,7 +73,7 @@ def spent(rows: Rows) -> list[Plot]:
 def unpriced(rows: Rows) -> list[str]:
     """Whose calls are not, or not all, in the cost."""
     names = [row["called_model"] for row in rows if row["unpriced_calls"]]
-    return [f"Calls of unknown cost are not in the sums: some or all calls of {listed(names)}."] if names else []
+    return [f"Calls of unknown cost are not in the sums: some or all calls of {some(names, 8)}."] if names else []
 
 
 COSTS = Figure(
@@ -135,10 +136,10 @@ SPEND = Figure(
 
 
 _SCORE = columns(
-    "judging split model mean_chars_alnum mean_completion_tokens mean_score ci_low ci_high is_small "
+    "judging split model mean_chars_alnum mean_completion_tokens mean_score is_small ci_low ci_high "
     "n_tasks n_tasks_wanted coverage"
 )
-_CORRELATIONS = (*columns("length_in rank_correlation"), *ends("ci"), *columns("is_small"))
+_CORRELATIONS = (*columns("length_in rank_correlation is_small"), *ends("ci"))
 LENGTHS_AND_SCORES = Figure(
     "length_correlations",
     "Rank correlation between response length and score",

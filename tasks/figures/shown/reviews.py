@@ -149,9 +149,9 @@ _AGREEMENT = Figure(
     "with several reviewers by the share of them who agree. Lines are 95 % intervals for other tasks of the same kind. "
     "A hollow dot is based on fewer than 50 tasks, or on few that differ; below 5 there is no interval.",
     (
-        *columns("breakdown label agreeing_share"),
+        *columns("breakdown label agreeing_share is_small"),
         *ends("ci", "share"),
-        *columns("unweighted_share is_small n_criteria n_reviews n_tasks n_population"),
+        *columns("unweighted_share n_criteria n_reviews n_tasks n_population"),
     ),
     agreeing,
     empty="No person has reviewed a sampled criterion. prbench export review writes a sheet.",
@@ -194,11 +194,13 @@ _PREDICTIONS = Figure(
     "chance, 1 a check that finds every disagreement and nothing else. Lines are 95 % intervals over tasks, each by "
     "itself: of many checks some exclude 0 by chance. A hollow dot is based on few tasks or few criteria.",
     (
-        *columns("outcome reviewer review_check failing_rate passing_rate difference", outcome="Disagreement of"),
+        *columns(
+            "outcome reviewer review_check failing_rate passing_rate difference is_small", outcome="Disagreement of"
+        ),
         *ends("difference_ci"),
         *interval("odds_ratio", "Odds ratio", value="Value"),
         *interval("auc", "AUC", value="Value"),
-        *columns("is_small n_criteria n_failing n_tasks"),
+        *columns("n_criteria n_failing n_tasks"),
     ),
     predicting,
     relation="review_predictions",

@@ -1,35 +1,87 @@
-"""Import of what other harnesses wrote: answers and verdicts of one log in one step, and its means beside ours."""
+"""Import of what other harnesses wrote: answers and verdicts of one log in one step, and its means beside ours.
+
+Which task an answer is to, and which criterion a decision is on, is found by content, and by id where the text agrees.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import dropwhile, groupby
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
+from tasks.benchmarks.rows import as_text
 from tasks.config.job import Job
-from tasks.imports.criteria import Criteria
-from tasks.imports.files import ImportRefused, key_of, store
-from tasks.imports.responses import stored_responses
+from tasks.imports.files import Cells, ImportRefused, NotHere, key_of, store, stored_cells
+from tasks.imports.responses import answered, response_cell
 from tasks.imports.results.formats import AUTO, format_of
-from tasks.imports.results.making import Made, Scored, Tasks, made_of, refuse_labels
-from tasks.imports.results.sources import Source
-from tasks.imports.verdicts import stored_verdicts
-from tasks.rules.identity import IMPORTED
-from tasks.rules.text.characters import one_line
+from tasks.imports.results.records import Answer, Decision, Grading, Log, Source
+from tasks.imports.verdicts import Criteria, Wording, verdict_cell
+from tasks.llm.replies import EMPTY, PROVIDER_ERROR
+from tasks.rules.conversation import Message, build_messages
+from tasks.rules.errors import UsageError
+from tasks.rules.identity import IMPORTED, conversation_id, criterion_hash
+from tasks.rules.records import Turn
+from tasks.rules.text.characters import is_blank, one_line, shows_nothing
+from tasks.rules.text.numbers import some
+from tasks.rules.verdict import BINARY, TERNARY, VALUES
 from tasks.run.writing import StageReport
-from warehouse import Warehouse
+from warehouse import Reader, Warehouse
 
+Row = dict[str, Any]
+_ANSWERS = "assistant: "
+_MODEL, _JUDGE = "{model}", "{judge}"
+_STATUS = {value: status for status, value in VALUES.items()}
+_TABLES = {"responses": "text", "verdicts": "value"}
+"""What a log is made into -> the column that is NULL for a failure."""
 _STYLES = (
     "read are a list of objects with criterion and decision, a mapping of criterion to decision, a list `grades` in "
     "the order of the rubric, and marks in an explanation"
 )
 _EXACT = 1e-9
-_NAMED_TASKS, _NAMED_ROWS = 5, 3
-Unit = Sequence[Scored]
-"""Gradings that the harness made one score of."""
+
+
+class Scored(NamedTuple):
+    """The scores that a harness made of a judge's decisions on an answer, and what may make ours differ."""
+
+    answer: Answer
+    grading: Grading
+    response: Row
+    judge: str
+    other_weights: int
+
+
+@dataclass
+class Made:
+    """The rows of a log by table, and what could not be made into one."""
+
+    batch: str
+    log: Log
+    cells: Mapping[str, Cells]
+    unfit: list[str] = field(default_factory=list)
+    scored: list[Scored] = field(default_factory=list)
+    n_found: Counter[str] = field(default_factory=Counter)
+
+    @cached_property
+    def grading(self) -> str:
+        """How the log grades: in three steps if any decision is half."""
+        given = (each for answer in self.log.answers for grading in answer.gradings for each in grading.decisions)
+        return TERNARY if any(each.value == VALUES["partial"] for each in given) else BINARY
+
+    def refuse_unfit(self, path: Path, *, skip_unknown: bool) -> None:
+        """Refuse a log of which something does not fit, unless that is to be left out.
+
+        Raises:
+            ImportRefused: something does not.
+        """
+        if self.unfit and not skip_unknown:
+            raise ImportRefused(f"{some(self.unfit, 1)} (--skip-unknown skips such rows)")
+        if not self.cells["responses"].given:
+            raise ImportRefused(f"{path}: has no answer on this data set; check --benchmark and what is ingested")
 
 
 def import_results(
@@ -49,7 +101,7 @@ def import_results(
     benchmark, key = load_benchmark(job.settings.benchmark), key_of(job)
     with Warehouse(job.warehouse).reader() as reader:
         tasks, criteria = Tasks(reader, key), Criteria(job, reader)
-        known = {"responses": stored_responses(reader), "verdicts": stored_verdicts(reader)}
+        known = {table: stored_cells(reader, table) for table in _TABLES}
     logs: list[Made] = []
     for source in map(Source, files):
         try:
@@ -57,7 +109,8 @@ def import_results(
         except ValueError as error:
             raise ImportRefused(f"{source.path}: cannot be read ({one_line(str(error))}); correct it") from error
         refuse_labels(source.path, log, model, judge)
-        made = Made(source.batch_with(model, judge), log, known)
+        batch = source.batch_with(model, judge)
+        made = Made(batch, log, {table: Cells(table, rows, batch, gives_way=True) for table, rows in known.items()})
         made_of(job, key, made, tasks, criteria, model=model, judge=judge)
         made.refuse_unfit(source.path, skip_unknown=skip_unknown)
         logs.append(made)
@@ -71,10 +124,10 @@ def import_results(
 
 def _stored(job: Job, made: Made) -> StageReport:
     """Write the new rows, and report what was brought in: two tables and one batch, which can be retracted."""
-    tables = {table: list(rows.values()) for table, rows in made.rows.items()}
-    report = store(job, tables, {table: len(ids) for table, ids in made.given.items()}, made.batch)
+    tables = {table: cells.new.values() for table, cells in made.cells.items()}
+    report = store(job, made.batch, tables, sum(len(cells.given) for cells in made.cells.values()))
     report.notes[0] = f"{report.notes[0]}, from {made.log.title}"
-    for table, column in (("responses", "text"), ("verdicts", "value")):
+    for table, column in _TABLES.items():
         failed = Counter(row["status"] for row in tables[table] if row[column] is None)
         if failed:
             report.notes.append(f"failed {table}: {', '.join(f'{n} {status}' for status, n in sorted(failed.items()))}")
@@ -89,19 +142,20 @@ def _notes(job: Job, benchmark: Benchmark, made: Made) -> Iterator[str]:
     if True in hidden:
         yield f"{made.log.title} may store a failed judge call as a decision, so its verdicts are marked"
     found = made.n_found
-    if n_known := found["known failure"]:
-        yield f"{n_known} decisions left out, since the call is known to have failed and they may hide that"
-    if n_lost := found["on no response"]:
-        yield f"{n_lost} grades of failed responses left out"
-    if n_other := found["other weight"]:
-        yield f"{n_other} weights in the log differ from those of this revision"
+    for n, said in (
+        (made.cells["verdicts"].n_hidden,
+         "decisions left out, since the call is known to have failed and they may hide that"),
+        (found["on no response"], "grades of failed responses left out"),
+        (found["other weight"], "weights in the log differ from those of this revision"),
+    ):  # fmt: skip
+        if n:
+            yield f"{n} {said}"
     if n_bare := found["no criteria"]:
         said = "answer has a score" if n_bare == 1 else "answers have scores"
         yield f"{n_bare} {said} but no criteria that can be read; {_STYLES}"
     yield from made.log.notes
     if made.unfit:
-        more = f" and {len(made.unfit) - _NAMED_ROWS} more" if len(made.unfit) > _NAMED_ROWS else ""
-        yield f"{len(made.unfit)} rows skipped: {'; '.join(made.unfit[:_NAMED_ROWS])}{more}"
+        yield f"{len(made.unfit)} rows skipped: {some(made.unfit, 3, '; ')}"
     yield from _comparison(job, benchmark, made)
 
 
@@ -124,7 +178,7 @@ def _comparison(job: Job, benchmark: Benchmark, made: Made) -> Iterator[str]:
     with Warehouse(job.warehouse).reader() as reader:
         rows = reader.select("scores", "response_id, judge, judge_trial, score_name, value", **place)
     ours = {(r["response_id"], r["judge"], r["judge_trial"], r["score_name"]): r["value"] for r in rows}
-    by_owner: dict[str, list[Unit]] = defaultdict(list)
+    by_owner: dict[str, list[Sequence[Scored]]] = defaultdict(list)
     for judge, unit in _units(made):
         by_owner[f"{unit[0].response['model']}{judge}"].append(unit)
     for owner, units in by_owner.items():
@@ -134,7 +188,7 @@ def _comparison(job: Job, benchmark: Benchmark, made: Made) -> Iterator[str]:
                 yield f"{owner}: mean {score.score_name} {_outcome(pairs, is_clipped=score.clips_mean)}"
 
 
-def _units(made: Made) -> Iterator[tuple[str, Unit]]:
+def _units(made: Made) -> Iterator[tuple[str, Sequence[Scored]]]:
     """What has one score there, and the judge if answers have several: a grading, or all gradings of an answer."""
     by_answer = [list(of) for _, of in groupby(made.scored, key=lambda each: id(each.answer))]
     has_several = any(len(of) > 1 for of in by_answer)
@@ -147,7 +201,7 @@ def _units(made: Made) -> Iterator[tuple[str, Unit]]:
             yield f" by {each.judge}{again}" if has_several else "", [each]
 
 
-def _pair(unit: Unit, name: str, scores: Mapping[tuple[str, str, int, str], float | None]) -> Pair:
+def _pair(unit: Sequence[Scored], name: str, scores: Mapping[tuple[str, str, int, str], float | None]) -> Pair:
     response = unit[0].response
     places = [(response["response_id"], each.judge, each.grading.judge_trial, name) for each in unit]
     found = [value for place in places if (value := scores.get(place)) is not None]
@@ -174,8 +228,7 @@ def _outcome(pairs: Sequence[Pair], *, is_clipped: bool) -> str:
     if differing:
         # The paper clips the mean; where a log's scores are ours, it is compared with what it was before.
         mean = max(mean, 0.0) if is_clipped and mean is not None else mean
-        more = f" and {len(differing) - _NAMED_TASKS} more" if len(differing) > _NAMED_TASKS else ""
-        outcome = f"differs on {', '.join(_difference(pair, pairs) for pair in differing[:_NAMED_TASKS])}{more}"
+        outcome = f"differs on {some((_difference(pair, pairs) for pair in differing), 5)}"
     return f"{_number(fmean(theirs))} in the log, {_number(mean)} here: {outcome}"
 
 
@@ -197,3 +250,221 @@ def _difference(pair: Pair, pairs: Sequence[Pair]) -> str:
 
 def _number(value: float | None) -> str:
     return "no score" if value is None else f"{value:.4f}"
+
+
+class Known(NamedTuple):
+    """A task of the data set with its conversation."""
+
+    task_id: str
+    conversation: str
+    messages: Sequence[Message]
+    has_references: bool
+
+
+class Tasks:
+    """The tasks of a data set, refused ones too, by id and by what is asked."""
+
+    def __init__(self, reader: Reader, key: dict[str, str]) -> None:
+        """Read them; `key` is the data set's."""
+        self._revision = key["dataset_revision"]
+        self._by_id: dict[str, Known] = {}
+        self._by_conversation: dict[str, list[Known]] = defaultdict(list)
+        columns = "task_id, prompt, reference_texts, response"
+        rows = reader.select("conversation_turns", columns, order="task_id, position", **key)
+        for task_id, of_task in groupby(rows, key=lambda row: row["task_id"]):
+            turns = [Turn(row["prompt"], tuple(row["reference_texts"]), row["response"]) for row in of_task]
+            messages = build_messages(turns)
+            known = Known(task_id, conversation_id(messages), messages, any(turn.reference_texts for turn in turns))
+            self._by_id[task_id] = known
+            self._by_conversation[known.conversation].append(known)
+
+    def of(self, answer: Answer) -> tuple[Known, str | None]:
+        """The task that an answer is to, with the answer's text.
+
+        Raises:
+            NotHere: there is none, or it is another conversation than the one that was asked.
+        """
+        named, text, is_other = self._by_id.get(answer.task_id or ""), answer.text, False
+        if answer.transcript is not None:
+            text = None if named is None else after(named.messages, answer.transcript)
+            is_other = text is None
+        elif answer.messages is not None:
+            # Harnesses add a system prompt in front.
+            asked = tuple(dropwhile(lambda message: message[0] == "system", answer.messages))
+            found = self._by_conversation.get(conversation_id(asked), [])
+            named, is_other = named or (found[0] if len(found) == 1 else None), named is not None and named not in found
+        if named is None:
+            said = f"task {answer.task_id!r}" if answer.task_id else "a task with this conversation"
+            raise NotHere(f"{answer.where}: {said} is not in revision {self._revision[:12]}")
+        if is_other:
+            why = " (here it has reference texts, which some harnesses leave out)" if named.has_references else ""
+            said = "has another conversation in this data set than in the log"
+            raise NotHere(f"{answer.where}: task {named.task_id} {said}{why}")
+        return named, text
+
+
+def after(messages: Sequence[Message], transcript: str) -> str | None:
+    """What follows a conversation in a text of `role: content` turns, which ends without white space."""
+    asked = "".join(f"{role}: {content}\n" for role, content in messages) + _ANSWERS
+    if transcript == asked.rstrip():
+        return ""
+    return transcript[len(asked) :] if transcript.startswith(asked) else None
+
+
+def matched(
+    criteria: Criteria, where: str, task_id: str, decisions: Sequence[Decision]
+) -> Iterator[tuple[Decision, Wording] | NotHere]:
+    """Decisions with their criteria, or why there is none; equal texts are told apart by their order, or by weight."""
+    seen: Counter[str] = Counter()
+    for decision in decisions:
+        named = list(dict.fromkeys(name for name in (decision.criterion, decision.text) if name))
+        seen.update(named)
+        try:
+            found = (
+                _of_equal(criteria, where, task_id, decision, decisions)
+                or _named(criteria, where, task_id, decision, [(name, seen[name]) for name in named])
+                or _at(criteria.in_order(task_id), where, decision, decisions)
+            )
+        except NotHere as error:
+            if not decision.is_guess:
+                yield error
+        else:
+            yield decision, found
+
+
+def _of_equal(
+    criteria: Criteria, where: str, task_id: str, decision: Decision, decisions: Sequence[Decision]
+) -> Wording | None:
+    """The criterion of a decision on a text that several have, in another order than the rubric: found by its weight.
+
+    Those of one weight and one value are alike. What is left cannot be told apart.
+    """
+    text = (decision.criterion or "").strip()
+    alike = criteria.alike(task_id, text) if decision.is_reordered and text else ()
+    if len(alike) < 2:
+        return None
+    wordings = [wording for wording in alike if wording.weight == decision.weight]
+    same = [e for e in decisions if (e.criterion or "").strip() == text and e.weight == decision.weight]
+    if len(same) != len(wordings) or len({each.value for each in same}) > 1:
+        said = f"{where}: task {task_id} has the criterion {text[:80]!r} several times"
+        raise NotHere(f"{said}, and the log does not say which decision is on which")
+    return next(wording for each, wording in zip(same, wordings, strict=True) if each is decision)
+
+
+def _named(
+    criteria: Criteria, where: str, task_id: str, decision: Decision, named: Sequence[tuple[str, int]]
+) -> Wording | None:
+    """The criterion of the first name that is known; None if none is named."""
+    lacking: NotHere | None = None
+    for name, occurrence in named:
+        try:
+            found = criteria.of(where, {"task": task_id, "criterion": name, "occurrence": occurrence})
+        except NotHere as error:
+            lacking = lacking or error
+            continue
+        if decision.text is not None and criterion_hash(decision.text) != found.content_hash:
+            raise NotHere(f"{where}: criterion {name!r} of task {task_id} has other words in this data set")
+        return found
+    if lacking:
+        raise lacking
+    return None
+
+
+def _at(rubric: Sequence[Wording], where: str, decision: Decision, decisions: Sequence[Decision]) -> Wording:
+    """The criterion in a place of the rubric, where the log has as many decisions as that has criteria."""
+    if len(rubric) != len(decisions) or decision.position is None:
+        raise NotHere(f"{where}: the log has {len(decisions)} grades, and the rubric {len(rubric)} criteria")
+    return rubric[decision.position]
+
+
+def refuse_labels(path: Path, log: Log, model: str | None, judge: str | None) -> None:
+    """Refuse labels that cannot be; `{model}` and `{judge}` in them stand for the log's.
+
+    Raises:
+        UsageError: a label is blank, the log names no model and none is given, or one is given for several.
+    """
+    models = {answer.model for answer in log.answers}
+    judges = {each.judge for answer in log.answers for each in answer.gradings if each.decisions}
+    for given, place, named, option in ((model, _MODEL, models, "--as"), (judge, _JUDGE, judges, "--by")):
+        if given is not None and is_blank(given):
+            raise UsageError(f"{option} {given!r}: a label says something; write a name")
+        if given is not None and place not in given and len(named) > 1:
+            listed = ", ".join(sorted(map(str, named)))
+            raise UsageError(f"{option} {given}: {path} has {listed}; write {place} where its name belongs")
+    if any(map(is_blank, models)) and (model is None or _MODEL in model):
+        raise UsageError(f"{path}: names no model; give its label with --as LABEL")
+    if any(map(is_blank, judges)) and judge is not None and _JUDGE in judge:
+        raise UsageError(f"{path}: names no judge; give a label without {_JUDGE} with --by")
+
+
+def _label(given: str | None, place: str, named: str | None) -> str:
+    """The label of a model or a judge, or an empty one."""
+    label = named or "" if given is None else given.replace(place, named or "")
+    return "" if is_blank(label) else label
+
+
+def made_of(
+    job: Job, key: dict[str, str], made: Made, tasks: Tasks, criteria: Criteria, *, model: str | None, judge: str | None
+) -> None:
+    """Make the rows of a log; `model` and `judge` are labels instead of those in it."""
+    for answer in made.log.answers:
+        try:
+            known, text = tasks.of(answer)
+        except NotHere as error:
+            made.unfit.append(str(error))
+            continue
+        label = _label(model, _MODEL, answer.model)
+        cell = response_cell(job, key, known.task_id, known.conversation, label, answer.trial or 1, job.vintage)
+        response = cell | _present(answer.usage, cell) | _said(answer, text) | {"import_batch": made.batch}
+        made.cells["responses"].put(answer.where, response)
+        is_read = [
+            _add_grading(
+                made, job, answer, grading, response, _label(judge, _JUDGE, grading.judge) or IMPORTED, criteria
+            )
+            for grading in answer.gradings
+        ]
+        made.n_found["no criteria"] += bool(is_read) and not any(is_read) and response["text"] is not None
+
+
+def _present(usage: Mapping[str, Any], row: Mapping[str, Any]) -> Row:
+    """Those columns on a call that a log states and the row has."""
+    return {name: value for name, value in usage.items() if value is not None and name in row}
+
+
+def _said(answer: Answer, text: str | None) -> Row:
+    """What an answer says, or the failure in its place."""
+    status, error = answer.status, answer.error
+    if text is not None and text.strip() in answer.failure_texts:
+        status, error = answer.failure_texts[text.strip()], f"the harness stored {text.strip()!r}"
+    if status is None and text is not None and shows_nothing(text):
+        status = EMPTY
+    stored = None if status is not None else as_text(text)
+    return answered(stored, status or PROVIDER_ERROR, one_line(error) if error else None)
+
+
+def _add_grading(
+    made: Made, job: Job, answer: Answer, grading: Grading, response: Row, judge: str, criteria: Criteria
+) -> bool:
+    """Add the verdicts of a grading; False if it names no criterion, so that its scores are of something else."""
+    found = list(matched(criteria, answer.where, response["task_id"], grading.decisions))
+    if not found:
+        return False
+    made.unfit += [str(each) for each in found if isinstance(each, NotHere)]
+    fitting = [each for each in found if not isinstance(each, NotHere)]
+    n_other = sum(decision.weight not in {None, wording.weight} for decision, wording in fitting)
+    made.scored.append(Scored(answer, grading, response, judge, n_other))
+    made.n_found["other weight"] += n_other
+    if response["text"] is None:
+        made.n_found["on no response"] += len(fitting)
+        return True
+    for decision, wording in fitting:
+        value = decision.value
+        cell = verdict_cell(job, response, wording, judge, grading.judge_trial, made.grading)
+        row = cell | {
+            "may_hide_failures": grading.may_hide_failures, "import_batch": made.batch, "value": value,
+            "status": decision.status if value is None else _STATUS[value],
+            "explanation": as_text(decision.explanation),
+            "error": one_line(decision.error) if value is None and decision.error else None,
+        }  # fmt: skip
+        made.cells["verdicts"].put(answer.where, row | _present(decision.usage, cell))
+    return True

@@ -8,8 +8,7 @@ from typing import Any
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text
 from tasks.imports.files import ImportRefused, number_of
 from tasks.imports.results import records
-from tasks.imports.results.records import MIN_NORMALIZED, PRIMARY, REFUSED, TRUNCATED, Answer, Decision, Grading, Log
-from tasks.imports.results.sources import Archive, Source
+from tasks.imports.results.records import Answer, Archive, Decision, Grading, Log, Source
 from tasks.llm.replies import CONTEXT_LENGTH, PROVIDER_ERROR, TIMEOUT
 from tasks.rules.text.characters import is_blank, one_line
 from tasks.rules.verdict import PARSE_ERROR
@@ -20,7 +19,7 @@ _DECISIONS = ("criteria_met", "met", "is_met", "satisfied", "passed", "value", "
 _DECIDED_BY = {*_DECISIONS, "error"}
 _EXPLANATIONS = ("explanation", "reason", "rationale")
 _WEIGHTS = ("weight", "points")
-_FAILURES = {PARSE_ERROR, PROVIDER_ERROR, TIMEOUT, CONTEXT_LENGTH, REFUSED, TRUNCATED}
+_FAILURES = {PARSE_ERROR, PROVIDER_ERROR, TIMEOUT, CONTEXT_LENGTH, records.REFUSED, records.TRUNCATED}
 _OPEN = {"not_judged", "no_response"}
 """What is no decision yet, in the logs that `prbench export inspect` writes."""
 _DONE = {"ok", "success", "completed", "complete", "done", "scored", "graded", "judged"}
@@ -158,8 +157,8 @@ _ATTACHED = "attachment://"
 _TASK_NAMES = ("task_id", "task", "prompt_id", "sample_id")
 _JUDGE_ROLES = ("judge", "grader", "scorer")
 _JUDGE_OPTIONS = ("judge", "judge_model", "grader_model", "grader", "scorer_model", "model")
-_LIMITS = {"token": TRUNCATED, "context": CONTEXT_LENGTH, "time": TIMEOUT, "working": TIMEOUT}
-_OURS, _SCORE = (PRIMARY, MIN_NORMALIZED), "_score"
+_LIMITS = {"token": records.TRUNCATED, "context": CONTEXT_LENGTH, "time": TIMEOUT, "working": TIMEOUT}
+_OURS, _SCORE = (records.PRIMARY, records.MIN_NORMALIZED), "_score"
 Made = Mapping[str, Any]
 
 
@@ -239,7 +238,7 @@ def _gradings(spec: Made, sample: Made) -> Iterator[Grading]:
         # Two scorers with one judge are two judges: they may ask in other words.
         is_only = len(found) == 1 or certain == {name}
         label = judge if is_only else f"{judge} ({name})" if judge else name
-        stated = {PRIMARY: value} | {other: scores[other].get("value") for other in _OURS if other in scores}
+        stated = {records.PRIMARY: value} | {other: scores[other].get("value") for other in _OURS if other in scores}
         stated |= _scores_in(as_mapping(value))
         own = {known: number for known, each in stated.items() if (number := as_number(each)) is not None}
         yield Grading(label, decisions, may_hide_failures=may_hide, own_scores=own)
@@ -251,7 +250,7 @@ def _scores_in(value: Made) -> Made:
     """The scores in a value of several: those with our names, or the only one that is called a score."""
     named = [name for name in value if name.endswith(_SCORE)]
     ours = {name: value[name] for name in _OURS if name in value}
-    return ours or ({PRIMARY: value[named[0]]} if len(named) == 1 else {})
+    return ours or ({records.PRIMARY: value[named[0]]} if len(named) == 1 else {})
 
 
 def _judge_of(spec: Made, sample: Made, scorer: str) -> str | None:

@@ -1,14 +1,23 @@
-"""What a log of another harness says, in the same words for all of them, and how its parts are read."""
+"""What a log of another harness says, in the same words for all of them; its files, and how its parts are read."""
 
+import hashlib
 import re
+import zipfile
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, as_whole_number
+from tasks.dataset import foreign_files
+from tasks.imports.files import BATCH_HEX, ImportRefused
 from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, PROVIDER_ERROR, TIMEOUT, failure_of_status
 from tasks.rules.conversation import Message
 from tasks.rules.text.characters import is_blank, one_line
+from tasks.rules.text.json_text import read_json
 from tasks.rules.verdict import PARSE_ERROR, VALUES, status_of
 
 PRIMARY = "score"
@@ -219,3 +228,149 @@ def marked(text: str, marks: Mapping[str, float], before_reason: str, unreadable
 def first_text(item: Mapping[str, Any], names: Sequence[str]) -> str | None:
     """The first of some keys under which a mapping has a text."""
     return next((text for name in names if (text := as_text(item.get(name)))), None)
+
+
+_RESULTS = {"predictions", "reviews", "reports"}
+"""The folders in which a harness keeps results."""
+_ZIP = b"PK\x03\x04"
+_ZSTD = 93
+"""The method of a zip file's member (APPNOTE 4.4.5) that Python reads from 3.14 on."""
+_LOCAL_HEADER, _NAME_LENGTH, _EXTRA_LENGTH = 30, slice(26, 28), slice(28, 30)
+
+
+class Source:
+    """A file or a folder that is offered, with what it holds.
+
+    Attributes:
+        content: the bytes of a file; a folder has none.
+        files: the results in a folder, which are JSON and JSON Lines, by their names in it; a file has none.
+        text: the text of a file, or an empty one where it holds none.
+        document: the object that a file of JSON is, or an empty one.
+        rows: the objects of a file of JSON Lines, or none.
+        damage: why a file that begins as JSON can be read neither as an object nor as JSON Lines; None for any other.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Read a path that exists."""
+        self.path = path
+        self.files = _results_in(path) if path.is_dir() else {}
+        self.content = b"" if path.is_dir() else _content_of(path)
+        self.is_zip = self.content.startswith(_ZIP)
+        self.text = "" if self.is_zip else _text_of(self.content)
+        self.document: Mapping[str, Any] = {}
+        self.rows: Sequence[Mapping[str, Any]] = []
+        self.damage: str | None = None
+        if self.text.lstrip().startswith("{"):
+            try:
+                self.document = as_mapping(read_json(self.text))
+                self.rows = [self.document]
+            except (ValueError, RecursionError) as error:
+                try:
+                    self.rows = rows_of(path.name, self.content)
+                except ImportRefused:
+                    self.damage = one_line(str(error))
+
+    def batch_with(self, *options: str | None) -> str:
+        """The hash of all that was offered, and of the options that were given."""
+        found = hashlib.sha256(self.content)
+        for name, content in self.files.items():
+            found.update(f"\n{name}\n{hashlib.sha256(content).hexdigest()}".encode(errors="surrogateescape"))
+        if any(option is not None for option in options):
+            found.update(repr(options).encode())
+        return found.hexdigest()[:BATCH_HEX]
+
+
+def _content_of(path: Path) -> bytes:
+    with foreign_files.open_regular(path) as file:
+        return file.read()
+
+
+def _results_in(folder: Path) -> Mapping[str, bytes]:
+    found, n_bytes = {}, 0
+    for file in foreign_files.files_inside(folder):
+        name = file.relative_to(folder).as_posix()
+        if name.endswith((".json", ".jsonl")) and _RESULTS & set(file.parts):
+            with foreign_files.bounded(foreign_files.open_inside(folder, name), file) as opened:
+                found[name] = opened.read()
+            n_bytes += len(found[name])
+            if n_bytes > foreign_files.MOST_BYTES:
+                most_gb = foreign_files.MOST_BYTES / 1e9
+                raise foreign_files.TooLarge(f"{folder}: holds more than {most_gb:.1f} GB of results; split it")
+    return found
+
+
+def _text_of(content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return ""
+
+
+def rows_of(where: str, content: bytes) -> list[Mapping[str, Any]]:
+    """The objects of JSON Lines.
+
+    Raises:
+        ImportRefused: a line is no JSON object.
+    """
+    found = []
+    for number, line in enumerate(content.decode("utf-8-sig", errors="replace").split("\n"), start=1):
+        if line.strip():
+            try:
+                row = read_json(line)
+            except (ValueError, RecursionError) as error:
+                raise ImportRefused(f"{where}:{number}: not JSON ({error}); correct the line") from error
+            if not isinstance(row, Mapping):
+                raise ImportRefused(f"{where}:{number}: not an object; correct the line")
+            found.append(row)
+    return found
+
+
+class Archive:
+    """A zip file whose members may be compressed with Zstandard."""
+
+    def __init__(self, path: Path, content: bytes) -> None:
+        """Read the table of contents.
+
+        Raises:
+            ImportRefused: it is damaged.
+            TooLarge: it would unpack to too much.
+        """
+        self._path, self._content = path, content
+        try:
+            self._opened = zipfile.ZipFile(pa.BufferReader(content))
+        except foreign_files.ZIP_ERRORS as error:
+            raise ImportRefused(f"{path}: is a damaged archive ({error}); copy it again") from error
+        foreign_files.refuse_bomb(path, len(content), (member.file_size for member in self._opened.infolist()))
+        # A member that was written again stands at the end.
+        self._members = {member.filename: member for member in self._opened.infolist()}
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the members, in their order."""
+        return list(self._members)
+
+    def json(self, name: str) -> Any:
+        """A member as JSON.
+
+        Raises:
+            ImportRefused: it is damaged, or no JSON.
+        """
+        try:
+            return read_json(self._bytes(self._members[name]))
+        except (*foreign_files.ZIP_ERRORS, pa.ArrowException) as error:
+            raise ImportRefused(f"{self._path}: {name} cannot be read ({error}); copy the file again") from error
+
+    def _bytes(self, member: zipfile.ZipInfo) -> bytes:
+        if member.file_size > foreign_files.MOST_BYTES:
+            raise ValueError("it is too large")
+        if member.compress_type != _ZSTD:
+            return b"".join(foreign_files.member_chunks(self._opened, member))
+        start = member.header_offset + _LOCAL_HEADER
+        header = self._content[member.header_offset : start]
+        start += int.from_bytes(header[_NAME_LENGTH], "little") + int.from_bytes(header[_EXTRA_LENGTH], "little")
+        packed = pa.BufferReader(self._content[start : start + member.compress_size])
+        with pa.input_stream(packed, compression="zstd") as opened:
+            content: bytes = opened.read(member.file_size + 1)
+        if zlib.crc32(content) != member.CRC:
+            raise ValueError("its checksum is wrong")
+        return content

@@ -41,10 +41,6 @@ class Tries:
     stop_at_s: float | None = None
 
 
-class AwaitsBatch(NotCalled):
-    """The call is left to a batch that has not brought it yet."""
-
-
 class Gateway:
     """Answers to calls, each from the ledger or from the model.
 
@@ -78,7 +74,7 @@ class Gateway:
         if self._is_only_ledger:
             raise NotCalled(f"{call.target.endpoint_name}: the call may have been made before, and its row was lost")
         if call.is_batched and not failed:
-            raise AwaitsBatch(f"{call.target.endpoint_name}: the call is left to a batch")
+            raise NotCalled(f"{call.target.endpoint_name}: the call is left to a batch that has not brought it yet")
         if call.is_batched and not call.allows_live:
             return _summed_up(failed, [], len(failed))
         tried = min(len(failed), self._tries.attempts - 1)

@@ -136,7 +136,7 @@ def drawn(figure: Figure, scope: Scope, site: Site) -> Drawn | None:
 def served(figure: Figure, rows: Rows, benchmark: Benchmark) -> Drawn:
     """A figure with rows that are given, for a page that has no files beside it."""
     listed = figure.listed(rows) if figure.listed else rows
-    notes = figure.notes(rows) if figure.notes and rows else ()
+    notes = figure.notes_on(rows)
     shown = table(figure.name, figure.columns, listed) if listed else Markup("")
     says = Template(figure.says).substitute(words(benchmark))
     return Drawn(figure, says, "", len(listed), [], notes, len(listed), shown)
@@ -148,7 +148,7 @@ def _charts(figure: Figure, rows: Rows) -> tuple[list[tuple[str, Markup]], list[
         return [], []
     with debug_mode(False):  # Altair checks no part of a chart, which takes as long as all else; the tests do it
         charts = [(plot.title, specification(plot.chart)) for plot in (figure.plots(rows) if figure.plots else [])]
-    notes = list(figure.notes(rows)) if figure.notes else []
+    notes = figure.notes_on(rows)
     if blank := [title or figure.title for title, chart in charts if not shows_anything(chart)]:
         notes.append(f"Not drawn, because no value is known: {', '.join(blank)}.")
     return [(title, as_json(chart)) for title, chart in charts if shows_anything(chart)], notes

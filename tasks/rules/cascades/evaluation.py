@@ -23,6 +23,7 @@ from tasks.rules.statistics.intervals import (
     draws,
     known,
     mean_intervals,
+    quotient,
     ratio_intervals,
 )
 
@@ -72,30 +73,23 @@ class Ranking:
         return self.n_tasks < SMALL
 
 
-def rankings(paired: PairedVerdicts, values: Sequence[Floats], drawn: Draws, here: Places) -> list[Ranking]:
-    """The rankings under several rules.
+def _ranking(paired: PairedVerdicts, values: Floats, drawn: Draws, here: Places) -> Ranking:
+    """The ranking under a rule. Both judges' scores are of the responses that have all criteria under the rule.
 
     Args:
         paired: criteria of some tasks.
-        values: of each rule the values of the criteria, NaN where it has none.
+        values: of the criteria, NaN where the rule has none.
         drawn: draws of these tasks, shape (n_resamples, n_tasks).
         here: the places of these tasks, in order.
     """
     weights = drawn.astype(np.float64)
-    return [_ranking(paired, each, weights, drawn, here) for each in values]
-
-
-def _ranking(
-    paired: PairedVerdicts, values: Floats, weights: Floats, drawn: Draws, here: Places
-) -> Ranking:  # fmt: skip
-    """One rule's. Both judges' scores are of the responses that have all criteria under the rule."""
     strong = _means_by_task(paired, np.where(np.isnan(values), np.nan, paired.strong), here)
     known = ~np.isnan(strong)
     if not known.any():
         return Ranking()
     scores = _means_by_task(paired, values, here)
     counts = weights @ known
-    drawn_scores, strong_drawn = (_ratio(weights @ np.where(known, each, 0.0), counts) for each in (scores, strong))
+    drawn_scores, strong_drawn = (quotient(weights @ np.where(known, each, 0.0), counts) for each in (scores, strong))
     tau = kendall_tau(_mean(scores), _mean(strong))
     taus = kendall_tau(drawn_scores, strong_drawn)
     taus = taus[~np.isnan(taus)]
@@ -120,7 +114,7 @@ def kendall_tau(one: Floats, other: Floats) -> Floats:
     both = ~np.isnan(signs_one) & ~np.isnan(signs_other)
     signs_one, signs_other = np.where(both, signs_one, 0.0), np.where(both, signs_other, 0.0)
     scale = np.sqrt((signs_one**2).sum(axis=-1) * (signs_other**2).sum(axis=-1))
-    return _ratio((signs_one * signs_other).sum(axis=-1), scale)
+    return quotient((signs_one * signs_other).sum(axis=-1), scale)
 
 
 def _signs(differences: Floats) -> Floats:
@@ -135,12 +129,12 @@ def _means_by_task(paired: PairedVerdicts, values: Floats, here: Places) -> Floa
     size = len(paired.tasks) * len(paired.models)
     sums = np.bincount(cell[complete], scores[complete], minlength=size).astype(np.float64)
     counts = np.bincount(cell[complete], minlength=size).astype(np.float64)
-    return _ratio(sums, counts).reshape(len(paired.tasks), len(paired.models))[here]
+    return quotient(sums, counts).reshape(len(paired.tasks), len(paired.models))[here]
 
 
 def _mean(by_task: Floats) -> Floats:
     known = ~np.isnan(by_task)
-    return _ratio(np.where(known, by_task, 0.0).sum(axis=0), known.sum(axis=0).astype(np.float64))
+    return quotient(np.where(known, by_task, 0.0).sum(axis=0), known.sum(axis=0).astype(np.float64))
 
 
 def _change(paired: PairedVerdicts, changes: Floats, drawn: Draws) -> tuple[Estimate, str | None]:
@@ -150,12 +144,6 @@ def _change(paired: PairedVerdicts, changes: Floats, drawn: Draws) -> tuple[Esti
         return Estimate(), None
     most = int(np.nanargmax(np.abs(means)))
     return estimate(means[most], mean_intervals(changes[:, most : most + 1], drawn=drawn)[0]), paired.models[most]
-
-
-def _ratio(over: Floats, under: Floats) -> Floats:
-    quotient: Floats = np.full(np.broadcast_shapes(np.shape(over), np.shape(under)), np.nan)
-    np.divide(over, under, out=quotient, where=np.asarray(under) > 0)
-    return quotient
 
 
 _SEED = 20251114
@@ -229,10 +217,8 @@ def figures_of(paired: PairedVerdicts, tried: Sequence[Candidate], costs: Costs,
     tables = np.stack([_tables(place, len(here), each, paired.strong) for each in replays], axis=1)
     differing = (np.trace(tables, axis1=2, axis2=3) < counts).sum(axis=0)
     agreed = _agreement(tables, tried, differing, drawn)
-    values = [np.where(each.counted, each.values, np.nan) for each in replays]
-    ranked = rankings(paired, values, drawn[: min(resamples, _RANKING_RESAMPLES)], here)
     found = []
-    for i, candidate in enumerate(tried):
+    for i, (candidate, replay) in enumerate(zip(tried, replays, strict=True)):
         n, n_tasks = int(counts[:, i].sum()), int((counts[:, i] > 0).sum())
         if not n:
             found.append(_nothing(candidate))
@@ -240,7 +226,9 @@ def figures_of(paired: PairedVerdicts, tried: Sequence[Candidate], costs: Costs,
         share = estimate(sums[:, i].sum() / n, shares[i])
         calls = 1_000 * float(share.value or 0.0), 1_000.0 * _n_cheap(candidate)
         cost = _cost(candidate, share, costs)
-        found.append(Figures(n, n_tasks, int(differing[i]), share, *calls, cost, *agreed[i], ranked[i]))
+        values = np.where(replay.counted, replay.values, np.nan)
+        ranked = _ranking(paired, values, drawn[:_RANKING_RESAMPLES], here)
+        found.append(Figures(n, n_tasks, int(differing[i]), share, *calls, cost, *agreed[i], ranked))
     return found
 
 
@@ -333,8 +321,7 @@ def _cost(candidate: Candidate, share: Estimate, costs: Costs) -> Estimate:
 
 
 def _nothing(candidate: Candidate) -> Figures:
-    unknown = Estimate()
-    return Figures(0, 0, 0, unknown, None, 1_000.0 * _n_cheap(candidate), *(unknown,) * 4, Ranking())
+    return Figures(0, 0, 0, UNKNOWN, None, 1_000.0 * _n_cheap(candidate), *(UNKNOWN,) * 4, Ranking())
 
 
 def _highest_share(n_yes: int, n: int) -> float:

@@ -40,8 +40,7 @@ class When:
     @property
     def n_conditions(self) -> int:
         """How many conditions there are."""
-        given = (self.disagreement, self.weight_above is not None, bool(self.categories), self.has_confidence)
-        return sum(given)
+        return sum((self.disagreement, self.weight_above is not None, bool(self.categories), self.has_confidence))
 
     @property
     def has_confidence(self) -> bool:
@@ -173,9 +172,8 @@ class PairedVerdicts:
             chosen: shape (n_tasks,).
         """
         here = chosen[self.task]
-        facts = Facts(
-            self.facts.first[here], self.facts.weights[here], self.facts.categories[here], self.facts.confidence[here]
-        )
+        of = self.facts
+        facts = Facts(of.first[here], of.weights[here], of.categories[here], of.confidence[here])
         denominator = np.where(chosen[self.task_of_response], self.denominator, np.nan)
         return replace(
             self, facts=facts, strong=self.strong[here], task=self.task[here], response=self.response[here],

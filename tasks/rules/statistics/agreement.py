@@ -34,6 +34,7 @@ from tasks.rules.statistics.intervals import (
     mean_intervals,
     n_differing,
     quantile_pairs,
+    quotient,
     ratio_intervals,
 )
 
@@ -52,7 +53,7 @@ def raw_agreement(tables: Counts) -> Floats:
         tables: counts, rows by the label of one grader, columns by the other's.
     """
     alike, rows, _ = _sums(tables)
-    return _ratio(alike, rows.sum(axis=-1))
+    return quotient(alike, rows.sum(axis=-1), _NOTHING)
 
 
 def kappa(tables: Counts) -> Floats:
@@ -67,7 +68,7 @@ def kappa(tables: Counts) -> Floats:
     total = rows.sum(axis=-1)
     # (observed - expected) / (1 - expected), multiplied by the square of the total so that counts stay whole.
     expected = (rows * columns).sum(axis=-1)
-    return _ratio(total * alike - expected, total**2 - expected, total**2)
+    return quotient(total * alike - expected, total**2 - expected, _NOTHING * total**2)
 
 
 def macro_f1(tables: Counts) -> Floats:
@@ -81,8 +82,8 @@ def macro_f1(tables: Counts) -> Floats:
     table = np.asarray(tables, dtype=np.float64)
     _, rows, columns = _sums(table)
     used = rows + columns
-    each = np.where(used > 0, _ratio(2.0 * np.diagonal(table, axis1=-2, axis2=-1), used), 0.0)
-    return _ratio(each.sum(axis=-1), (used > 0).sum(axis=-1).astype(np.float64))
+    each = np.where(used > 0, quotient(2.0 * np.diagonal(table, axis1=-2, axis2=-1), used, _NOTHING), 0.0)
+    return quotient(each.sum(axis=-1), (used > 0).sum(axis=-1))
 
 
 def krippendorff_alpha(coincidences: Counts) -> Floats:
@@ -97,7 +98,7 @@ def krippendorff_alpha(coincidences: Counts) -> Floats:
     alike, values, _ = _sums(coincidences)
     total = values.sum(axis=-1)
     expected = total**2 - (values**2).sum(axis=-1)
-    disagreement: Floats = (total - 1.0) * _ratio(total - alike, expected, total**2)
+    disagreement: Floats = (total - 1.0) * quotient(total - alike, expected, _NOTHING * total**2)
     return 1.0 - disagreement
 
 
@@ -144,27 +145,17 @@ def _sums(tables: Counts) -> tuple[Floats, Floats, Floats]:
     return np.trace(table, axis1=-2, axis2=-1), table.sum(axis=-1), table.sum(axis=-2)
 
 
-def _ratio(over: Floats, under: Floats, scale: Floats | float = 1.0) -> Floats:
-    """The quotient, NaN where the divisor is nothing beside its scale."""
-    defined = np.asarray(under > _NOTHING * np.asarray(scale))
-    quotient: Floats = np.full(np.shape(under), np.nan)
-    np.divide(over, under, out=quotient, where=defined)
-    return quotient
-
-
 Tables = NDArray[Any]
 
 
 def failing_rate(tables: Tables) -> Floats:
     """The share with the outcome among the cases that fail the check."""
-    table = np.asarray(tables, dtype=np.float64)
-    return _quotient(table[..., 0, 0], table[..., 0, :].sum(axis=-1))
+    return quotient(tables[..., 0, 0], tables[..., 0, :].sum(axis=-1))
 
 
 def passing_rate(tables: Tables) -> Floats:
     """The share with the outcome among the cases that pass the check."""
-    table = np.asarray(tables, dtype=np.float64)
-    return _quotient(table[..., 1, 0], table[..., 1, :].sum(axis=-1))
+    return quotient(tables[..., 1, 0], tables[..., 1, :].sum(axis=-1))
 
 
 def rate_difference(tables: Tables) -> Floats:
@@ -174,8 +165,7 @@ def rate_difference(tables: Tables) -> Floats:
 
 def odds_ratio(tables: Tables) -> Floats:
     """The odds of the outcome where the check fails over those where it passes; NaN if a divisor is 0."""
-    table = np.asarray(tables, dtype=np.float64)
-    return _quotient(table[..., 0, 0] * table[..., 1, 1], table[..., 0, 1] * table[..., 1, 0])
+    return quotient(tables[..., 0, 0] * tables[..., 1, 1], tables[..., 0, 1] * tables[..., 1, 0])
 
 
 def check_auc(tables: Tables) -> Floats:
@@ -184,16 +174,9 @@ def check_auc(tables: Tables) -> Floats:
     It is the chance that of two cases, one with the outcome and one without, the check fails the first and passes the
     second, with half of the chance that it does not distinguish them (Hanley and McNeil, 1982).
     """
-    table = np.asarray(tables, dtype=np.float64)
-    sensitivity = _quotient(table[..., 0, 0], table[..., :, 0].sum(axis=-1))
-    specificity = _quotient(table[..., 1, 1], table[..., :, 1].sum(axis=-1))
+    sensitivity = quotient(tables[..., 0, 0], tables[..., :, 0].sum(axis=-1))
+    specificity = quotient(tables[..., 1, 1], tables[..., :, 1].sum(axis=-1))
     return np.asarray((sensitivity + specificity) / 2.0)
-
-
-def _quotient(over: Floats, under: Floats) -> Floats:
-    quotient: Floats = np.full(np.shape(under), np.nan)
-    np.divide(over, under, out=quotient, where=np.asarray(under) > 0.0)
-    return quotient
 
 
 Flags = NDArray[np.bool_]
@@ -267,8 +250,8 @@ def _measured(over: Floats, under: Floats, drawn: Draws) -> tuple[Floats, Floats
         over, under: numerator and denominator, shape (n_tasks, n_labels + 1), the last for all labels together.
         drawn: draws of the tasks.
     """
-    pooled = _quotient(over.sum(axis=0), under.sum(axis=0))
-    of_tasks = _quotient(over[:, -1:], under[:, -1:])
+    pooled = quotient(over.sum(axis=0), under.sum(axis=0))
+    of_tasks = quotient(over[:, -1:], under[:, -1:])
     macro, macro_ends = _macro(over[:, :-1], under[:, :-1], drawn)
     ends = [ratio_intervals(over, under, drawn=drawn), macro_ends, mean_intervals(of_tasks, drawn=drawn)]
     return np.array([*pooled, macro, np.nanmean(of_tasks)]), np.concatenate(ends)
@@ -277,8 +260,8 @@ def _measured(over: Floats, under: Floats, drawn: Draws) -> tuple[Floats, Floats
 def _macro(over: Floats, under: Floats, drawn: Draws) -> tuple[float, Floats]:
     """The mean over labels that have the measure, and its interval, shape (1, 2)."""
     weights = drawn.astype(np.float64)
-    resampled = np.nanmean(_quotient(weights @ over, weights @ under), axis=1)
+    resampled = np.nanmean(quotient(weights @ over, weights @ under), axis=1)
     ends = np.full((1, 2), np.nan)
-    if n_differing(_quotient(over.sum(axis=1, keepdims=True), under.sum(axis=1, keepdims=True)))[0] >= FEWEST_OTHERS:
+    if n_differing(quotient(over.sum(axis=1, keepdims=True), under.sum(axis=1, keepdims=True)))[0] >= FEWEST_OTHERS:
         ends = quantile_pairs(resampled[None], expanded_tails(np.array([float(len(over))]), 0.95))
-    return float(np.nanmean(_quotient(over.sum(axis=0), under.sum(axis=0)))), ends
+    return float(np.nanmean(quotient(over.sum(axis=0), under.sum(axis=0)))), ends

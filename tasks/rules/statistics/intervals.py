@@ -13,6 +13,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
+import scipy  # its parts are loaded when they are named: who only reads needs none of them
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
@@ -53,23 +54,17 @@ def sorted_quantile_pairs(rows: NDArray[Any], tails: Floats) -> Floats:
 
 def student_quantile(probability: float, degrees: Floats) -> Floats:
     """Quantiles of Student's t for each number of degrees of freedom."""
-    from scipy.special import stdtrit  # takes as long to import as NumPy, and who only reads needs none of it
-
-    return np.asarray(stdtrit(degrees, probability), dtype=np.float64)
+    return np.asarray(scipy.special.stdtrit(degrees, probability), dtype=np.float64)
 
 
 def student_two_sided(distances: Floats, degrees: Floats) -> Floats:
     """The chance of so far a distance from 0, either way, under Student's t."""
-    from scipy.special import stdtr
-
-    return np.asarray(2.0 * stdtr(degrees, -distances), dtype=np.float64)
+    return np.asarray(2.0 * scipy.special.stdtr(degrees, -distances), dtype=np.float64)
 
 
 def normal_below(distances: Floats) -> Floats:
     """The chance of a standard normal below each of some values."""
-    from scipy.special import ndtr
-
-    return np.asarray(ndtr(distances), dtype=np.float64)
+    return np.asarray(scipy.special.ndtr(distances), dtype=np.float64)
 
 
 def expanded_tails(n_tasks: Floats, level: float) -> Floats:
@@ -78,10 +73,8 @@ def expanded_tails(n_tasks: Floats, level: float) -> Floats:
     Phi(-sqrt(n / (n - 1)) * t), with t the upper quantile with n - 1 degrees of freedom (Hesterberg, "What Teachers
     Should Know About the Bootstrap", 2015). For numbers of at least two.
     """
-    from scipy.special import ndtr
-
     wider = np.sqrt(n_tasks / (n_tasks - 1.0)) * student_quantile((1.0 + level) / 2.0, n_tasks - 1.0)
-    return np.asarray(ndtr(-wider), dtype=np.float64)
+    return normal_below(-wider)
 
 
 Draws = NDArray[np.floating[Any]]
@@ -295,7 +288,7 @@ def ratio_intervals(
         Shape (n_figures, 2), NaN for a figure with too few tasks that differ (`FEWEST_OTHERS`).
     """
     weights = (draws(len(numerators), resamples) if drawn is None else drawn).astype(np.float32, copy=False)
-    each = _each(numerators, denominators)
+    each = quotient(numerators, denominators)  # each task's own share, NaN where it has none of the thing
     differing = n_differing(each)
     enough = np.flatnonzero(differing >= FEWEST_OTHERS)
     found = np.full((numerators.shape[1], 2), np.nan)
@@ -310,11 +303,11 @@ def ratio_intervals(
     return found
 
 
-def _each(numerators: Floats, denominators: Floats) -> Floats:
-    """Each task's own share, NaN where it has none of the thing."""
-    shares: Floats = np.full(numerators.shape, np.nan)
-    np.divide(numerators, denominators, out=shares, where=denominators > 0)
-    return shares
+def quotient(over: NDArray[Any], under: NDArray[Any], least: Floats | float = 0.0) -> Floats:
+    """The quotient, NaN where the divisor is not above the least one."""
+    found: Floats = np.full(np.broadcast_shapes(np.shape(over), np.shape(under)), np.nan)
+    np.divide(over, under, out=found, where=np.asarray(under > least))
+    return found
 
 
 def figure_chunks(n_figures: int, at_a_time: int) -> Iterator[slice]:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.rules.statistics.intervals import Floats
+from tasks.rules.statistics.intervals import Floats, quotient
 
 METHOD = "effective-votes-1"
 """The name of the method, stored beside figures; the number grows when the method changes."""
@@ -32,5 +32,5 @@ def effective_votes(moments: NDArray[Any], *, n_voters: int) -> Floats:
     correlation = np.zeros(n.shape)
     np.divide(n * ab - a * b, np.sqrt(first * second), out=correlation, where=is_defined)
     n_pairs = is_defined.sum(axis=-1)
-    mean = np.divide(correlation.sum(axis=-1), n_pairs, out=np.full(n_pairs.shape, np.nan), where=n_pairs > 0)
+    mean = quotient(correlation.sum(axis=-1), n_pairs)
     return np.asarray(n_voters / (1.0 + (n_voters - 1) * np.clip(mean, 0.0, 1.0)))

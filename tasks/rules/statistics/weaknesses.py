@@ -22,7 +22,14 @@ from numpy.typing import NDArray
 
 from tasks.rules.identity import digest
 from tasks.rules.statistics.comparison import ALPHA, PairedDifference, holm, is_significant, paired_difference
-from tasks.rules.statistics.intervals import FEWEST_OTHERS, Floats, n_differing, normal_below, student_two_sided
+from tasks.rules.statistics.intervals import (
+    FEWEST_OTHERS,
+    Floats,
+    n_differing,
+    normal_below,
+    quotient,
+    student_two_sided,
+)
 
 METHOD = "split-sample-1"
 """The name of the method, stored beside weaknesses; the number grows when the method changes."""
@@ -80,10 +87,7 @@ class TaskSums:
         Returns:
             Shape (n_tasks, n_sets).
         """
-        right, decided = self.right @ leaves, self.decided @ leaves
-        shares: Floats = np.full(right.shape, np.nan)
-        np.divide(right, decided, out=shares, where=decided > 0)
-        return shares
+        return quotient(self.right @ leaves, self.decided @ leaves)
 
     def chance_variance(self, leaves: Floats) -> Floats:
         """The variance that a task value would have if rightness were dealt out to the task's criteria by chance.

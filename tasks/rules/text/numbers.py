@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-SMALL_MARK = "°"
-"""Marks an interval that may be too narrow."""
+SMALL_MARK = "*"
+"""Marks a value whose interval may be too narrow."""
 _MINUS = re.compile(r"(?<!\S)-(?=[\d.])")
 """A hyphen that begins a number; those within names and dates are something else."""
 
@@ -69,8 +69,8 @@ def _is_below_lower(row: Mapping[str, Any], board: Rows) -> bool:
     return any(each["mean_score"] < row["mean_score"] for each in above)
 
 
-def some(names: Iterable[str]) -> str:
+def some(names: Iterable[str], most: int = _NAMED, separator: str = ", ") -> str:
     """Return the first of some names, each once, and how many more there are."""
     listed = list(dict.fromkeys(names))
-    more = [f"and {len(listed) - _NAMED} more"] if len(listed) > _NAMED else []
-    return ", ".join([*listed[:_NAMED], *more])
+    more = [f"and {len(listed) - most} more"] if len(listed) > most else []
+    return separator.join([*listed[:most], *more])

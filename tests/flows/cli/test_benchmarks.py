@@ -175,11 +175,8 @@ def test_one_benchmark_is_shown_whole(world: World) -> None:
 
     assert formulas["score"].startswith("points / positive with points = sum of weight x verdict, positive = sum ")
     assert formulas["min_normalized"].startswith("(points − negative) / (positive − negative) with points")
-    assert {"check": "criteria_per_task", "policy": "quarantine", "meaning": "a task has 10 to 30 criteria"} in (
-        found["checks"]
-    )
     shown = world.run("benchmarks", "prbench")
-    for part in ("binary_v2", "critically detrimental", "legal_hard", "Compliance Efficiency", "scratchpad"):
+    for part in ("binary_v2", "critically detrimental", "legal_hard", "Compliance Efficiency", "criteria_per_task"):
         assert part in shown
 
 

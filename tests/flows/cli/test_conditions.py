@@ -13,8 +13,8 @@ from flows.run.config import load_job
 from tasks.aggregate import aggregate
 from tasks.rules.errors import UsageError
 from tests.flows.conftest import Run
-from tests.kit import written
-from tests.tasks.compare.comparisons import Rubric, judged, own_hard, tasks_of, together
+from tests.kit import together, written
+from tests.tasks.compare.comparisons import Rubric, judged, own_hard, tasks_of
 
 N_TASKS = 30
 MANY: dict[str, Rubric] = {f"task-{number:02d}": [(10, "Accuracy"), (10, "Risk")] for number in range(N_TASKS)}
@@ -102,21 +102,18 @@ def test_people_read_why_no_interval_is_given_and_what_is_corrected(file: Path, 
 
 
 @pytest.mark.parametrize(
-    ("conditions", "more", "line"),
+    ("conditions", "line"),
     [
-        ({"gpt": {"baseline": "plain", "web": "serach"}}, [],
+        ({"gpt": {"baseline": "plain", "web": "serach"}},
          "conditions.gpt.web: 'serach' is neither a configured model nor one with stored responses (did you mean "
          "`search`?); known: odd, plain, search, shifted, twin"),
-        (CONDITIONS, ["--model", "nobody"],
-         "--model nobody: no condition has it; known: gpt, odd, other, plain, search, shifted, twin"),
-        (CONDITIONS, ["--score", "nothing"], "--score nothing: no such score; prbench has score, min_normalized"),
-        ({}, [], "no conditions are configured or stored: say under `conditions` which labels are one model"),
+        ({}, "no conditions are configured or stored: say under `conditions` which labels are one model"),
     ],
 )  # fmt: skip
 def test_what_is_not_there_is_refused_in_a_line_with_what_is(
-    file: Path, warehouse: Path, run: Run, conditions: Any, more: list[str], line: str
+    file: Path, warehouse: Path, run: Run, conditions: Any, line: str
 ) -> None:
-    assert line in run("conditions", *configured(file, warehouse, conditions), *more, code=2)
+    assert line in run("conditions", *configured(file, warehouse, conditions), code=2)
 
 
 def test_a_condition_without_verdicts_is_named(file: Path, warehouse: Path, run: Run) -> None:

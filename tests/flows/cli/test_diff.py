@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.flows.conftest import Run
-from tests.kit import written
-from tests.tasks.compare.comparisons import ALL_MET, RUBRICS, judged, tasks_of, together
+from tests.kit import together, written
+from tests.tasks.compare.comparisons import ALL_MET, RUBRICS, judged, tasks_of
 
 N_TASKS = 40
 MANY = {f"task-{number:02d}": [(10, "Accuracy"), (10, "Risk")] for number in range(N_TASKS)}
@@ -47,9 +47,9 @@ SAID = {
         "below 50 an interval is unreliable",
     ),
     "good mixed": (
-        "no significant difference between good and mixed on finance (mixed is 0.000 higher; 95 % interval -0.",
+        "No significant difference between good and mixed on finance (mixed is 0.000 higher; 95 % interval −0.",
         f"smallest detectable difference {SMALLEST:.3f} (with a power of 80 %)",
-        "° fewer than 50 tasks, or fewer than 10 that differ: the interval may be too narrow",
+        "* Few tasks: fewer than 50, or fewer than 10 that differ; the interval may be too narrow.",
     ),
     "good fallen": (
         "fallen is 0.500 lower than good on finance (no interval, since nearly all tasks change by the same amount, "
@@ -102,23 +102,13 @@ def test_of_many_comparisons_all_are_in_the_table_and_the_first_is_taken_apart(a
     ]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "said"),
-    [
-        (["good"], 2, "give at least two names"),
-        (["good", "riskyy"], 2, "nearest: risky (model)"),
-        (["good", "good"], 2, "given twice"),
-        (["good", "risky", "--of", "colour"], 2, "colour"),
-        (["good", "risky", "--score", "points"], 2, "--score points: no such score; prbench has score, min_normalized"),
-        (["good", "risky", "--split", "nowhere"], 2, "--split nowhere: not found; known: finance, legal"),
-        (["good", "lonely"], 1, "nothing to compare: finance: no task is complete for both good and lonely"),
-        (["good", "risky", "--hard"], 1, "no hard subset is selected yet"),
-    ],
-)
-def test_what_cannot_be_compared_is_told_in_one_line(asked: Run, arguments: list[str], code: int, said: str) -> None:
-    asked("diff", *arguments, code=code)
+@pytest.mark.parametrize(("arguments", "said"), [
+    (["good", "lonely"], "nothing to compare: finance: no task is complete for both good and lonely"),
+    (["good", "risky", "--hard"], "no hard subset is selected yet"),
+])  # fmt: skip
+def test_what_cannot_be_compared_is_told_in_one_line(asked: Run, arguments: list[str], said: str) -> None:
+    asked("diff", *arguments, code=1)
     (line,) = [line for line in asked.err.splitlines() if line.startswith("prbench: ")]
-    assert asked.out == ""
     assert said in line
 
 

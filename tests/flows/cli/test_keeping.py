@@ -7,18 +7,16 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 
 from flows.cli.doctor_checks import examine
 from flows.cli.flow_runner import explain_exit
-from flows.cli.status import since_moment
 from flows.execution import Execution
 from tasks.config.job import Job
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Ledger, spend_in
 from tasks.llm.replies import Reply
-from tasks.maintain.spending import latest_runs, spent
+from tasks.maintain.upkeep import latest_runs, spent
 from tasks.run.writing import StageReport
 from tests.faults.server import Answer, FaultServer
 from tests.flows.conftest import Run
@@ -83,23 +81,18 @@ def test_since_narrows_spend_to_days(folder: Path, job: Job) -> None:
     assert ["2026-11-22"] == [r["day"] for r in spent(job, NOW - timedelta(days=1))]
 
 
-SINCE = {
-    "7d": NOW - timedelta(days=7),
-    "24h": NOW - timedelta(hours=24),
-    "2026-11-01": datetime(2026, 11, 1, tzinfo=UTC),
-    "2026-11-01T06:30+02:00": datetime(2026, 11, 1, 4, 30, tzinfo=UTC),
-}
-
-
-@pytest.mark.parametrize("text", SINCE)
-def test_a_moment_is_named_as_a_span_or_a_date(text: str) -> None:
-    assert SINCE[text] == since_moment(text, NOW)
+@pytest.mark.parametrize(("since", "n_days"), [("2d", 1), ("48h", 1), ("7d", 2), ("2026-11-01T06:30+02:00", 2)])
+def test_a_moment_is_named_as_a_span_or_a_date(folder: Path, asked: Run, since: str, n_days: int) -> None:
+    write(folder, runs=[row("runs", run_id="r")])
+    today = datetime.now(UTC)
+    record(folder, "a", "r", today - timedelta(days=4))
+    record(folder, "b", "r", today)
+    assert n_days == len(asked.json("status", "--spend", "--since", since)["spend"])
 
 
 @pytest.mark.parametrize("text", ["yesterday", "7", "0d", "-1d", "2026-13-01", ""])
-def test_what_is_no_moment_is_refused(text: str) -> None:
-    with pytest.raises(click.UsageError, match="give 7d, 24h, or a date"):
-        since_moment(text, NOW)
+def test_what_is_no_moment_is_refused(text: str, asked: Run) -> None:
+    assert "give 7d, 24h, or a date" in asked("status", "--runs", "--since", text, code=2)
 
 
 # runs
@@ -134,8 +127,8 @@ def test_status_shows_what_is_asked_for_as_tables_and_as_json(folder: Path, aske
 
     assert "prbench run" in text
     assert "2026-11-22" in text
-    assert {"spend", "runs", "disk"} == document.keys()
-    assert "2026-01-01 00:00:01" == document["runs"][0]["started_at"]
+    assert {"spend", "runs", "disk", "notes"} == document.keys()
+    assert "2026-01-01 00:00:01+00:00" == document["runs"][0]["started_at"]
     whole = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     assert {"database", "ledger", "table runs"} <= {used["what"] for used in document["disk"]}
     assert whole == pytest.approx(sum(used["n_bytes"] for used in document["disk"]), rel=0.2)

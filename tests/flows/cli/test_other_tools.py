@@ -49,11 +49,3 @@ def test_the_leaderboard_is_written_to_a_file(name: str, where: list[str], tmp_p
     said = run("leaderboard", "--by", "topic", "-o", tmp_path / name, *where)
     assert said.startswith(f"leaderboard: 8 rows in {tmp_path / name}; its columns are explained ")
     assert (tmp_path / name).stat().st_size > 500
-
-
-@pytest.mark.parametrize(("options", "said"), [
-    (["-o", "board.xlsx", "--json"], "--output and --json cannot be combined"),
-    (["-o", "board.txt"], "board.txt: the file must end in .csv or .xlsx"),
-])  # fmt: skip
-def test_an_impossible_file_is_refused_in_one_line(options: list[str], said: str, where: list[str], run: Run) -> None:
-    assert said in run("leaderboard", *options, *where, code=2)

@@ -1,20 +1,25 @@
-"""What the page that compares offers and shows: the same difference as `prbench diff`, and every changed verdict."""
+"""The page that compares: what it offers and shows, on which splits; the same difference as `prbench diff`."""
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
-from flows.report_server.compare_page import comparison
+from flows.cli.main import main
+from flows.report_server.compare_page import Comparison, comparison
 from tasks.compare.rows import apart, rows_of, with_verdicts
 from tasks.config.job import DataRevision, Job
 from tasks.figures.rendering import as_text
 from tasks.figures.shown.comparisons import COMPARE, DIFF
+from tasks.report.build import Written
 from tasks.report.rendering.drawn import Drawn
-from tests.kit import REVISION, at, job_on, row
-from tests.tasks.compare.comparisons import ALL_MET, MIXED, RUBRICS, WORSE_IN_RISK, ask, filled, judged, tasks_of
+from tests.kit import REVISION, at, job_on, reading, row
+from tests.tasks.compare.comparisons import ALL_MET, MIXED, RUBRICS, WORSE_IN_RISK, ask, judged, tasks_of
 from warehouse import Reader
 
 NIGHT = {"vintage": "2026-10-02", "created_at": at(5)}
@@ -28,7 +33,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
                 night=NIGHT["vintage"] if name == "later" else None)
             for n, name in enumerate(("a-run", "later", "idle", "old-run"))]  # fmt: skip
     old = {"of_response": {"dataset_revision": OLDER}, "judge": "old-judge"}
-    with filled(
+    with reading(
         folder,
         tasks_of(RUBRICS),
         judged(ALL_MET, "a"),
@@ -124,8 +129,7 @@ def test_the_table_and_its_notes_are_those_of_the_command(job: Job, reader: Read
     difference = shown(job, of="model", first="a", second="b", judge="a-judge")["diff"]
 
     assert cells(difference) == as_text(DIFF.columns, rows).cells
-    assert DIFF.notes is not None
-    assert [*difference.notes] == [*DIFF.notes(rows)]
+    assert [*difference.notes] == [*DIFF.notes_on(rows)]
     assert "No interval and no test: fewer than 5 tasks differ." in difference.notes
 
 
@@ -181,3 +185,60 @@ def test_what_an_address_cannot_mean_is_as_if_nothing_was_asked(job: Job, given:
 def test_choices_that_there_are_not_are_the_first_ones(job: Job, given: dict[str, str]) -> None:
     both = {"of": "model", "first": "a", "second": "b"}
     assert shown(job, **both, **given)["diff_flips"] == shown(job, **both)["diff_flips"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Tasks of two splits that two models answered, and a configuration that evaluates one of the splits."""
+    of_sample = {"dataset_revision": job_on("sample", tmp_path).data.revision}
+    rows = tasks_of(RUBRICS, revision=of_sample["dataset_revision"])
+    legal = [each | {"split": "legal"} for each in rows["split_members"] if each["task_id"] in {"t2", "t3"}]
+    (tmp_path / "prbench.yaml").write_text(yaml.safe_dump({"dataset": {"source": "sample", "splits": ["finance"]}}))
+    with reading(
+        tmp_path / "data", rows, {"split_members": legal},
+        judged(ALL_MET, "a", of_response=of_sample), judged(WORSE_IN_RISK, "b", of_response=of_sample),
+    ):  # fmt: skip
+        return tmp_path
+
+
+def served(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
+    """The job that `prbench report --serve` serves."""
+    jobs: list[Job] = []
+    monkeypatch.setattr("flows.report.write_report", lambda *_: Written(folder / "index.html", 0))
+    monkeypatch.setattr("flows.report_server.server.serve_report", lambda job, *_, **__: jobs.append(job))
+    assert main(["report", "--serve", *place(folder)]) == 0
+    return jobs[0]
+
+
+def place(folder: Path) -> list[str]:
+    return ["--config", str(folder / "prbench.yaml"), "--warehouse", str(folder / "data")]
+
+
+def by_diff(folder: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> list[tuple[str, str]]:
+    capsys.readouterr()
+    assert main(["diff", "a", "b", "--json", *arguments, *place(folder)]) == 0
+    found: Mapping[str, Any] = json.loads(capsys.readouterr().out)
+    return [(each["split"], f"{each['difference']:+.3f}") for each in found["comparisons"]]
+
+
+def by_page(found: Comparison) -> list[tuple[str, str]]:
+    rows = re.findall(r"<tr><td.*?</tr>", found.figures[0].table)
+    cells = ([re.sub("<[^>]+>", "", cell) for cell in re.findall(r"<td.*?</td>", row)] for row in rows)
+    return [(split, difference.strip("*").replace("−", "-")) for _, _, split, difference, *_ in cells]
+
+
+def test_the_page_compares_the_configured_splits_and_any_other_that_is_chosen_as_the_command_does(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job, both = served(folder, monkeypatch), {"of": "model", "first": "a", "second": "b"}
+
+    as_configured = comparison(job, both, Path("nowhere"))
+    other = comparison(job, both | {"split": "legal"}, Path("nowhere"))
+
+    assert by_page(as_configured) == by_diff(folder, capsys)
+    assert [split for split, _ in by_page(as_configured)] == ["finance"]
+    assert by_page(other) == by_diff(folder, capsys, "--split", "legal")
+    assert [split for split, _ in by_page(other)] == ["legal"]
+    assert [[*field.options] for field in other.fields if field.name == "split"] == [
+        [("", "finance (as configured)"), ("legal", "legal")]
+    ]

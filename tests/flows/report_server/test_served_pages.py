@@ -14,8 +14,8 @@ from flows.report_server.server import Made, makers_of, serve_report, server_of
 from tasks.figures.shown import COMPARE
 from tasks.report.rendering.site import render
 from tasks.rules.errors import UsageError
-from tests.kit import at, job_on, row
-from tests.tasks.compare.comparisons import ALL_MET, RUBRICS, WORSE_IN_RISK, filled, judged, tasks_of
+from tests.kit import at, job_on, reading, row
+from tests.tasks.compare.comparisons import ALL_MET, RUBRICS, WORSE_IN_RISK, judged, tasks_of
 
 EVIL = "<script>attacked</script>"
 
@@ -24,7 +24,7 @@ EVIL = "<script>attacked</script>"
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("served")
     runs = [row("runs", run_id="r", command=EVIL, config=json.dumps({}), started_at=at(0), outcome="failed")]
-    with filled(folder / "data", tasks_of(RUBRICS), judged(ALL_MET, "a"), judged(WORSE_IN_RISK, EVIL), {"runs": runs}):
+    with reading(folder / "data", tasks_of(RUBRICS), judged(ALL_MET, "a"), judged(WORSE_IN_RISK, EVIL), {"runs": runs}):
         yield folder
 
 

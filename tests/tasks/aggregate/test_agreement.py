@@ -19,8 +19,7 @@ import tasks.measures.agreement as measuring
 from tasks.aggregate import aggregate
 from tasks.rules.statistics.agreement import agreement_intervals, kappa, krippendorff_alpha, macro_f1, raw_agreement
 from tasks.rules.statistics.intervals import draws
-from tests.kit import admitted, criterion, job_on, response, row, rows_in, verdict, written
-from tests.tasks.aggregate.made import Rows, are_close, rubric_of
+from tests.kit import Rows, admitted, are_close, criterion, job_on, response, row, rows_in, rubric_of, verdict, written
 from warehouse import Reader, Warehouse
 
 TOLERANCE = 1e-9

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from scipy import stats
 
-from tests.kit import rows_in
+from tests.kit import Rows, aggregated, answered, are_close, rows_in, rubric_of
 from tests.tasks.aggregate.breakdowns_oracle import (
     BEST,
     COLUMNS,
@@ -23,7 +23,6 @@ from tests.tasks.aggregate.breakdowns_oracle import (
     completed,
     rows_of,
 )
-from tests.tasks.aggregate.made import Rows, aggregated, answered, are_close, rubric_of
 from warehouse import Reader
 
 INTERVAL_TOLERANCE = 1e-6

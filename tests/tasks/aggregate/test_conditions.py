@@ -12,9 +12,8 @@ import pytest
 from flows.work import has_work
 from tasks.aggregate import aggregate
 from tasks.rules.statistics.comparison import holm
-from tests.kit import at, job_on, rows_in, written
-from tests.tasks.aggregate.made import aggregated
-from tests.tasks.compare.comparisons import Rubric, judged, tasks_of, together
+from tests.kit import aggregated, at, job_on, rows_in, together, written
+from tests.tasks.compare.comparisons import Rubric, judged, tasks_of
 from warehouse import Warehouse
 
 N_TASKS = 24

@@ -8,8 +8,7 @@ import pytest
 
 from sql.cookbook import recipes
 from tasks.benchmarks.prbench import SEVERITIES
-from tests.kit import EPOCH, admitted, criterion, response, row, verdict
-from tests.tasks.aggregate.made import aggregated
+from tests.kit import EPOCH, admitted, aggregated, criterion, response, row, verdict
 from warehouse import Reader
 
 TASKS = [f"t{number:02d}" for number in range(12)]

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.kit import admitted, criterion, response, row, verdict, written
-from tests.tasks.aggregate.made import are_close
+from tests.kit import admitted, are_close, criterion, response, row, verdict, written
 from warehouse import Reader
 
 MODELS = ("ada", "bell", "curie", "dirac", "euler")

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from tasks.aggregate import aggregate
-from tests.kit import job_on, rows_in, written
+from tests.kit import aggregated, job_on, rows_in, written
 from tests.tasks.aggregate.debiased_oracle import CATEGORIES, LabelledWorld, without_labels_on
-from tests.tasks.aggregate.made import aggregated
 from warehouse import Reader
 
 Row = dict[str, Any]

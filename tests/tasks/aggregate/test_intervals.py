@@ -21,9 +21,8 @@ from tasks.rules.statistics.intervals import (
     mean_intervals,
     ratio_intervals,
 )
-from tests.kit import job_on, written
+from tests.kit import aggregated, answered, are_close, job_on, rubric_of, written
 from tests.tasks.aggregate.breakdowns_oracle import EVERY_ROW, TASK_SETS, Key, Oracle, World, breakdowns_world, rows_of
-from tests.tasks.aggregate.made import aggregated, answered, are_close, rubric_of
 from tests.warehouse.parts import forget_parts
 from warehouse import Reader, Warehouse
 from warehouse.files import has_damage, read_sealed, write_sealed

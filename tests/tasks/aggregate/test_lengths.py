@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 from scipy import stats
 
-from tests.kit import admitted, criterion, response, row, verdict, written
-from tests.tasks.aggregate.made import Rows, are_close, rubric_of
-from tests.tasks.aggregate.made import answered as add
+from tests.kit import Rows, admitted, are_close, criterion, response, row, rubric_of, verdict, written
+from tests.kit import answered as add
 from tests.tasks.aggregate.scores_oracle import EQUATIONS
 from warehouse import Reader
 

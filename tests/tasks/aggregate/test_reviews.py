@@ -10,15 +10,26 @@ from typing import Any
 import pytest
 
 from tasks.aggregate import aggregate
-from tasks.exports.reviewing import export_review
+from tasks.exports.sheets import export_review
 from tasks.imports.responses import import_responses
 from tasks.imports.reviews import import_reviews
 from tasks.imports.verdicts import import_verdicts
-from tests.kit import SHARED_DATA, admitted, at, criterion, job_on, response, row, rows_in, verdict, write_jsonl
-from tests.tasks.aggregate.made import aggregated
-from tests.tasks.conftest import Fill
+from tests.kit import (
+    SHARED_DATA,
+    Fill,
+    admitted,
+    aggregated,
+    at,
+    criterion,
+    job_on,
+    prepared,
+    response,
+    row,
+    rows_in,
+    verdict,
+    write_jsonl,
+)
 from tests.tasks.exports.test_reviewing import saved, sheet
-from tests.tasks.run.runs import prepared
 from warehouse import Reader, Warehouse
 
 REAL = SHARED_DATA / "prbench"

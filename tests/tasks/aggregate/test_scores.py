@@ -8,8 +8,20 @@ from typing import Any
 import pytest
 
 import sql
-from tests.kit import admitted, criterion, response, row, rows_in, verdict, written
-from tests.tasks.aggregate.made import Rows, aggregated, answered, are_close, rubric_of
+from tests.kit import (
+    Rows,
+    admitted,
+    aggregated,
+    answered,
+    are_close,
+    criterion,
+    response,
+    row,
+    rows_in,
+    rubric_of,
+    verdict,
+    written,
+)
 from tests.tasks.aggregate.scores_oracle import CATEGORIES, EQUATIONS, JUDGES, Score, World, score
 from warehouse import Reader
 

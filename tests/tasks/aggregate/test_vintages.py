@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.kit import admitted, at, criterion, response, verdict
-from tests.tasks.conftest import Rows
+from tests.kit import Rows, admitted, at, criterion, response, verdict
 from warehouse import Reader
 
 TASKS = [f"t{i}" for i in range(12)]

@@ -18,8 +18,7 @@ from tasks.run.run_context import open_run_context
 from tasks.run.writing import StageReport
 from tests.faults.answers import Answer, Request, criterion_of, is_reviewing, prompt_of, review, well_behaved
 from tests.faults.server import FaultServer
-from tests.kit import SHARED_DATA, good_row, job_on, rows_in, write_jsonl
-from tests.tasks.run.runs import prepared
+from tests.kit import SHARED_DATA, good_row, job_on, prepared, rows_in, write_jsonl
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow

@@ -20,8 +20,7 @@ from tasks.config.job import Job
 from tasks.imports.verdicts import import_verdicts
 from tests.faults.answers import Answer, Request, prompt_of
 from tests.faults.server import FaultServer
-from tests.kit import write_jsonl
-from tests.tasks.run.runs import judged, prepared, sampled
+from tests.kit import judged, prepared, sampled, write_jsonl
 from warehouse import Reader, Warehouse
 
 pytestmark = pytest.mark.slow

@@ -20,8 +20,7 @@ from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.rules.errors import PipelineError
 from tests.faults.server import FaultServer
-from tests.kit import job_on, rows_in, write_jsonl
-from tests.tasks.run.runs import judged, prepared, sampled
+from tests.kit import job_on, judged, prepared, rows_in, sampled, write_jsonl
 from warehouse import Reader, Warehouse
 
 pytestmark = pytest.mark.slow

@@ -27,9 +27,8 @@ from tasks.plan.plan import plan
 from tasks.rules.errors import PipelineError
 from tests.faults.answers import Answer, Request, criterion_of, is_judging, prompt_of, well_behaved
 from tests.faults.server import FaultServer
-from tests.kit import SHARED_DATA, job_on, rows_in, write_jsonl
+from tests.kit import SHARED_DATA, job_on, judged, prepared, rows_in, sampled, write_jsonl
 from tests.tasks.benchmarks.research import WEIGHTS, research_row
-from tests.tasks.run.runs import judged, prepared, sampled
 from warehouse import Reader, Warehouse
 
 pytestmark = pytest.mark.slow

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from scipy.stats import t as student_t
 
 JUDGING = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
 SAMPLING = ("model", "model_config_hash", "vintage")
@@ -35,23 +36,8 @@ def read(path, digest=None):
     return manifest, tables
 
 
-@cache
 def student(degrees):
-    """The 97.5 % quantile of Student's t, by the finite sums of Abramowitz and Stegun 26.7.3 and 26.7.4."""
-
-    def within(t):
-        angle, odd = math.atan(t / math.sqrt(degrees)), degrees % 2
-        term = total = (math.cos(angle) if odd else 1.0) * (degrees > 1)
-        for k in range(2 + odd, degrees - 1 + odd, 2):
-            term *= (k - 1) / k * math.cos(angle) ** 2
-            total += term * (k < degrees)
-        return 2 / math.pi * (angle + math.sin(angle) * total) if odd else math.sin(angle) * total
-
-    low, high = 0.0, 20.0
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (middle, high) if within(middle) < 0.95 else (low, middle)
-    return low
+    return student_t.ppf(0.975, degrees)
 
 
 @cache

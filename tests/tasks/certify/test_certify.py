@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import duckdb
 import pytest
 
+import sql
 from tasks.aggregate import aggregate
-from tasks.certify.certifying import certify
+from tasks.certify.certifying import KEYS, MODELS, ROWS, certify, query_of
 from tasks.certify.verifying import compare, verify
 from tasks.config.job import DataRevision, Job
 from tasks.imports.responses import import_responses
@@ -22,18 +24,14 @@ from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.statistics.intervals import draws
 from tests.kit import job_on, row, write_jsonl, written
 from tests.tasks.aggregate.scores_oracle import random_world
+from tests.tasks.certify import conftest as made
 from tests.tasks.certify.checker import check
-from tests.tasks.certify.conftest import (
-    ANSWERS,
-    LABELS,
-    RESEARCH_RESAMPLES,
-    WORLD_RESAMPLES,
-    certified,
-    members_of,
-    with_true_ids,
-)
 from tests.tasks.conftest import rows_of
 from warehouse import Warehouse
+from warehouse.build import put_empty
+from warehouse.reader import Reader, stamp
+from warehouse.rows import definition
+from warehouse.tables import TABLES
 
 TEXTS = (
     "select title from criteria", "select canary from split_members", "select prompt from conversation_turns",
@@ -45,19 +43,22 @@ TEXTS = (
 
 
 def test_the_same_state_gives_the_same_bytes(sample_job: Job, certificate: Path, tmp_path: Path) -> None:
-    again = certified(sample_job, tmp_path / "again.zip")
+    again = made.certified(sample_job, tmp_path / "again.zip")
     (copied := tmp_path / "copied").mkdir()
     shutil.copytree(sample_job.warehouse, copied, dirs_exist_ok=True)
-    Warehouse(copied).publish(must_rebuild=True)
-    rebuilt = certified(job_on("sample", copied), tmp_path / "rebuilt.zip")
+    Warehouse(copied).database.unlink()
+    Warehouse(copied).publish()
+    rebuilt = made.certified(job_on("sample", copied), tmp_path / "rebuilt.zip")
 
     assert certificate.read_bytes() == again.read_bytes()
     # Built anew, the last digits of a mean may differ, and nothing else.
-    ours, others = members_of(certificate), members_of(rebuilt)
+    ours, others = made.members_of(certificate), made.members_of(rebuilt)
     assert ours.keys() == others.keys()
     for name in ours.keys() - {"manifest.json"}:
         if name.startswith("figures/"):
-            assert [] == compare(name, *(each[name].decode().splitlines() for each in (ours, others))).differences
+            for place, members in (("ours", ours), ("others", others)):
+                (tmp_path / place).write_bytes(members[name])
+            assert [] == compare(name, tmp_path / "ours", tmp_path / "others", is_same_sql=True).differences
         else:
             assert ours[name] == others[name], name
 
@@ -70,7 +71,7 @@ def texts_in(job: Job) -> set[str]:
 
 
 def test_no_text_canary_or_explanation_is_in_a_certificate(world_job: Job, tmp_path: Path) -> None:
-    members = members_of(certified(world_job, tmp_path / "world.zip"))
+    members = made.members_of(made.certified(world_job, tmp_path / "world.zip"))
     # Each string once, since figures say the same again and again.
     held = "\n".join({each for text in members.values() for each in re.findall(r'"(?:[^"\\]|\\.)*"', text.decode())})
     held += "\n".join(text.decode() for name, text in members.items() if not name.endswith(".jsonl"))
@@ -100,9 +101,9 @@ def test_a_certificate_is_not_written_over_a_file_or_before_there_are_figures(
 def test_figures_without_their_intervals_are_not_certified(sample_job: Job, tmp_path: Path) -> None:
     shutil.copytree(sample_job.warehouse, tmp_path / "copied")
     job = job_on("sample", tmp_path / "copied")
-    rows = [{**each, "model": "third"} for each in map(json.loads, ANSWERS.read_text("utf-8").splitlines())]
+    rows = [{**each, "model": "third"} for each in map(json.loads, made.ANSWERS.read_text("utf-8").splitlines())]
     import_responses(job, write_jsonl(tmp_path / "third.jsonl", rows[:1]))
-    verdicts = [{**each, "model": "third"} for each in csv.DictReader(LABELS.read_text("utf-8").splitlines())]
+    verdicts = [{**each, "model": "third"} for each in csv.DictReader(made.LABELS.read_text("utf-8").splitlines())]
     of_task = [each for each in verdicts if each["task"] == rows[0]["task"]]
     import_verdicts(job, write_jsonl(tmp_path / "labels.jsonl", {each["criterion"]: each for each in of_task}.values()))
     Warehouse(job.warehouse).publish()
@@ -110,11 +111,11 @@ def test_figures_without_their_intervals_are_not_certified(sample_job: Job, tmp_
     with pytest.raises(PipelineError, match="run `prbench aggregate` first"):
         certify(job, tmp_path / "file.zip")
     aggregate(job)
-    assert verify(certified(job, tmp_path / "file.zip")).is_confirmed
+    assert verify(made.certified(job, tmp_path / "file.zip")).is_confirmed
 
 
 def test_an_independent_checker_comes_to_the_figures_of_researchrubrics(research: Path) -> None:
-    n_checked, wrong = check(research, resamples=RESEARCH_RESAMPLES)
+    n_checked, wrong = check(research, resamples=made.RESEARCH_RESAMPLES)
 
     assert [] == wrong
     assert n_checked > 50_000
@@ -154,20 +155,20 @@ def test_an_independent_checker_comes_to_the_figures_of_stopped_models_failures_
     rows = dict(rows_of(random_world(seed=5, n_tasks=30)))
     in_other_words(rows)
     stopped_and_hidden(rows)
-    with_true_ids(rows)
+    made.with_true_ids(rows)
     job = job_on("sample", tmp_path / "random")
     written(job.warehouse, rows)
     revision = rows["criteria"][0]["dataset_revision"]
     job = job.looking_up(lambda: DataRevision(name="random", revision=revision, splits=()))
     aggregate(job)
-    path = certified(job, tmp_path / "random.zip")
+    path = made.certified(job, tmp_path / "random.zip")
 
     n_checked, wrong = check(path)
 
     assert [] == wrong
     assert n_checked > 3_000
     assert verify(path).is_confirmed
-    judged = [json.loads(line) for line in members_of(path)["figures/leaderboard.jsonl"].splitlines()]
+    judged = [json.loads(line) for line in made.members_of(path)["figures/leaderboard.jsonl"].splitlines()]
     assert {"a-template", "short"} == {each["template_hash"] for each in judged}
     assert any(each["coverage"] < 1 and each["ci_low"] is not None for each in judged)
     assert {"ada", "curie"} == {each["model"] for each in judged if each["n_tasks_skipped"] and each["rank"]}
@@ -176,11 +177,49 @@ def test_an_independent_checker_comes_to_the_figures_of_stopped_models_failures_
 
 @pytest.mark.slow
 def test_an_independent_checker_comes_to_the_figures_of_many_nights_and_judges(world_job: Job, tmp_path: Path) -> None:
-    path = certified(world_job, tmp_path / "world.zip")
+    path = made.certified(world_job, tmp_path / "world.zip")
 
-    n_checked, wrong = check(path, resamples=WORLD_RESAMPLES)
+    n_checked, wrong = check(path, resamples=made.WORLD_RESAMPLES)
 
     assert [] == wrong
     assert n_checked > 300_000
-    with patch("tasks.measures.scores.draws", partial(draws, resamples=WORLD_RESAMPLES)):
+    with patch("tasks.measures.scores.draws", partial(draws, resamples=made.WORLD_RESAMPLES)):
         assert verify(path).is_confirmed
+
+
+SAME = ["benchmark", "dataset_revision"]
+"""The columns that stand in the manifest alone."""
+
+
+def test_no_stored_table_that_figures_rest_on_is_left_out_but_measures_which_are_drawn_again() -> None:
+    read = {name for model in sql.leading_to(MODELS, ROWS) for name in model.depends_on if name in TABLES}
+
+    assert {"measures"} == read - set(ROWS)
+    assert set(ROWS) == {name for model in sql.leading_to(MODELS, ROWS) for name in model.depends_on if name in ROWS}
+
+
+def test_the_models_of_the_figures_read_no_column_that_a_certificate_lacks(tmp_path: Path) -> None:
+    put_empty(tmp_path / "empty.duckdb", stamp())
+    with Reader(tmp_path / "empty.duckdb") as reader:
+        types = {name: {row["column_name"]: row["column_type"] for row in reader.rows(f"describe {name}")}
+                 for name in ROWS}  # fmt: skip
+        made.certified = {}
+        for name in ROWS:
+            query = query_of(name)
+            given = {name: "any" for name in ("benchmark", "revision") if f"${name}" in query}
+            columns = reader.table(query, given)[0]
+            made.certified[name] = [column for column in (*SAME, *columns) if column in types[name]]
+
+    # Where a key's column is missing, all rows would have the same.
+    assert all(set(key) <= set(made.certified[name]) for name, key in KEYS.items())
+    with duckdb.connect() as connection:
+        connection.execute(f"create table measures ({definition(TABLES['measures'])})")
+        connection.execute(sql.read("warehouse/macros"))
+        connection.execute(f"create schema {sql.INTERMEDIATE}")
+        for name, columns in made.certified.items():
+            listed = ", ".join(f'"{column}" {types[name][column]}' for column in columns)
+            connection.execute(f"create table {name} ({listed})")
+        for model in sql.leading_to(MODELS, ROWS):
+            # The engine finds no column by its name that is not there.
+            kind = {"step": "temp table"}.get(model.kind, model.kind)
+            connection.execute(f"create {kind} {model.name} as {model.query}")

@@ -15,11 +15,14 @@ import pytest
 from tasks.bundles.archive import Refused, verified_digest
 from tasks.bundles.bundle import Damaged
 from tasks.certify.certifying import LEADERBOARDS
-from tasks.certify.verifying import verify
-from tasks.rules.errors import UsageError
-from tests.kit import one_line
+from tasks.certify.verifying import Texts, verify
+from tasks.config.job import Job
+from tasks.exports.tables import export_tables
+from tasks.rules.errors import PipelineError, UsageError
+from tests.kit import one_line, write_jsonl
+from tests.tasks.certify import conftest as made
 from tests.tasks.certify.checker import Figures, check, check_ids, read
-from tests.tasks.certify.conftest import ANSWERS, RESEARCH_RESAMPLES, Members, forged, members_of, with_row, zipped
+from tests.tasks.certify.conftest import ANSWERS, Members, forged, members_of, with_row
 
 
 def test_all_figures_of_a_certificate_are_recomputed_and_equal(certificate: Path) -> None:
@@ -83,8 +86,8 @@ def test_a_changed_verdict_shows_in_exactly_the_figures_that_rest_on_it(research
     found = verify(other)
 
     # The checker recomputes them by itself.
-    _, wrong = check(other, resamples=RESEARCH_RESAMPLES)
-    figures = Figures(*read(other), RESEARCH_RESAMPLES)
+    _, wrong = check(other, resamples=made.RESEARCH_RESAMPLES)
+    figures = Figures(*read(other), made.RESEARCH_RESAMPLES)
     checked = {each[2] for each in wrong} | {"mean_score", "rank", "coverage", "n_tasks"}
     ours = {(each.leaderboard, figures.about(each.row), each.column) for each in found.differences
             if each.leaderboard != "severity_leaderboard" and each.column in checked}  # fmt: skip
@@ -275,7 +278,7 @@ def test_what_is_no_certificate_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is not a file; check the path"):
         verify(tmp_path / "nosuch.zip")
     with pytest.raises(Damaged, match="cannot be read as a certificate"):
-        verify(zipped({"a": b"b"}, tmp_path / "other.zip"))
+        verify(made.zipped({"a": b"b"}, tmp_path / "other.zip"))
 
 
 @pytest.mark.slow
@@ -287,3 +290,89 @@ def test_verifying_loads_neither_prefect_nor_litellm(certificate: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code, str(certificate)], capture_output=True, text=True, check=True)
 
     assert "[]\n" == done.stdout
+
+
+Rows = list[dict[str, Any]]
+EVERYTHING = {"conversation": 8, "criterion": 98, "response": 4}
+
+
+def rows_of(path: Path) -> Rows:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def checked(certificate: Path, *texts: Path) -> Texts:
+    found = verify(certificate, texts=texts)
+    assert found.texts is not None
+    assert found.is_confirmed == (not found.texts.differing)
+    return found.texts
+
+
+def test_a_data_set_and_responses_match(certificate: Path) -> None:
+    found = checked(certificate, made.SAMPLE, ANSWERS)
+
+    assert EVERYTHING == found.n_checked == found.n_certified
+    assert ([], [], 0) == (found.differing, found.missing, found.n_others)
+    assert ["texts: 8 of 8 conversations, 98 of 98 criteria, 4 of 4 responses checked; all match"] == found.lines
+
+
+def test_an_export_and_a_warehouse_match(sample_job: Job, certificate: Path, tmp_path: Path) -> None:
+    export_tables(sample_job, tmp_path / "exported")
+
+    for place in (tmp_path / "exported", sample_job.warehouse):
+        found = checked(certificate, place)
+        assert (EVERYTHING, []) == (found.n_checked, found.differing)
+
+
+def _prompt(rows: Rows) -> None:
+    rows[0]["prompt_0"] += " "
+
+
+def _title(rows: Rows) -> None:
+    rows[0]["rubric"][2]["title"] += "!"
+
+
+def _weight(rows: Rows) -> None:
+    notes = rows[0]["rubric"][2]["annotations"]
+    notes[notes["weight_class"].replace(" ", "_") + "_weight"] += 1
+
+
+def _response(rows: Rows) -> None:
+    rows[1]["response"] += "."
+
+
+@pytest.mark.parametrize(("source", "change", "said"), [
+    (made.SAMPLE, _prompt, "row 1: conversation of task sample-fin-1 is not what is certified"),
+    (made.SAMPLE, _title, "row 1: criterion 2 of task sample-fin-1 is not what is certified"),
+    (made.SAMPLE, _weight, "row 1: criterion 2 of task sample-fin-1 is not what is certified"),
+    (ANSWERS, _response, "(trial 1, vintage base) is not what is certified"),
+])  # fmt: skip
+def test_one_text_or_weight_that_was_changed_is_the_one_that_is_listed(
+    source: Path, change: Callable[[Rows], None], said: str, certificate: Path, tmp_path: Path
+) -> None:
+    rows = rows_of(source)
+    change(rows)
+
+    (line,) = checked(certificate, write_jsonl(tmp_path / "changed.jsonl", rows)).differing
+
+    assert line.startswith(f"{tmp_path / 'changed.jsonl'}: row ")
+    assert line.endswith(said)
+
+
+def test_what_is_missing_is_named_and_what_is_not_certified_is_counted(certificate: Path, tmp_path: Path) -> None:
+    rows = rows_of(ANSWERS)
+    given = [*rows[1:], {**rows[0], "model": "stranger"}]
+
+    found = checked(certificate, write_jsonl(tmp_path / "some.jsonl", given))
+
+    first = f"response of {rows[0]['model']} to task {rows[0]['task']} (trial 1, vintage base)"
+    assert ([first], 1, {"response": 3}) == (found.missing, found.n_others, found.n_checked)
+    assert f"not given: {first}" in found.lines
+
+
+def test_what_holds_no_texts_is_refused(certificate: Path, tmp_path: Path) -> None:
+    other = write_jsonl(tmp_path / "other.jsonl", [{"task": "sample-fin-1", "model": "a"}])
+
+    with pytest.raises(PipelineError, match="has neither `response` nor all columns of prbench"):
+        checked(certificate, other)
+    with pytest.raises(PipelineError, match="no such file; check the path"):
+        checked(certificate, tmp_path / "nosuch.jsonl")

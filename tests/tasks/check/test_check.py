@@ -1,16 +1,21 @@
-"""Check: bad tasks are refused by name, the others unharmed, and the policy decides what follows."""
+"""Check: tasks that break a rule are refused, and what is wrong with responses and verdicts is found row by row."""
 
 import re
+from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import sql
+from expectations.run import run_suite
+from expectations.suites import all_expectations
 from tasks.assemble import assemble
 from tasks.check import check
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.run.writing import StageReport
-from tests.kit import job_on, rows_in, write_jsonl
+from tests.kit import REVISION, Fill, admitted, criterion, job_on, response, row, rows_in, verdict, write_jsonl
 from tests.tasks.check.bad_rows import ADMITTED, EXPECTED, WARNED, spoiled
 from warehouse import Warehouse
 
@@ -20,12 +25,12 @@ QUARANTINING = sorted({name for names in EXPECTED.values() for name in names})
 
 def refused(root: Path) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
-    for row in rows_in(root, "select task_id, check_name from quarantine"):
-        found.setdefault(row["task_id"], set()).add(row["check_name"])
+    for each in rows_in(root, "select task_id, check_name from quarantine"):
+        found.setdefault(each["task_id"], set()).add(each["check_name"])
     return found
 
 
-def admitted(root: Path) -> list[str]:
+def admitted_in(root: Path) -> list[str]:
     return [row["task_id"] for row in rows_in(root, "select task_id from tasks where is_admitted order by task_id")]
 
 
@@ -36,7 +41,7 @@ def test_a_bad_task_is_refused_by_the_check_for_its_fault_and_no_other(checked: 
 
 def test_no_other_task_is_refused(checked: Checked) -> None:
     assert sorted(EXPECTED) == sorted(refused(checked[0]))
-    assert ADMITTED == admitted(checked[0])
+    assert ADMITTED == admitted_in(checked[0])
     assert checked[1].is_below_bar
     assert [] == [line for line in checked[1].warnings if len(line.splitlines()) != 1]
     assert [f"{len(EXPECTED)} tasks in quarantine"] == [note.split(", ")[-1] for note in checked[1].notes]
@@ -69,7 +74,7 @@ def test_a_rule_that_warns_names_the_task_and_admits_it(checked: Checked, case: 
 
     assert 1 == len(told)
     assert case in told[0]
-    assert case in admitted(root)
+    assert case in admitted_in(root)
 
 
 def test_refused_tasks_and_their_criteria_can_still_be_looked_at(checked: Checked) -> None:
@@ -107,7 +112,7 @@ def test_no_message_holds_a_canary_or_the_authors_notes(checked: Checked, bad_ro
 def test_a_policy_of_warn_admits_what_it_would_refuse(bad_rows: Path, unchecked: Path) -> None:
     report = check(job_on(bad_rows, unchecked, quality=dict.fromkeys(QUARANTINING, "warn")), ["ingest"])
 
-    assert sorted([*ADMITTED, *EXPECTED]) == admitted(unchecked)
+    assert sorted([*ADMITTED, *EXPECTED]) == admitted_in(unchecked)
     assert {} == refused(unchecked)
     assert not report.is_below_bar
 
@@ -155,7 +160,7 @@ def test_an_accepted_quarantine_is_not_below_the_bar(bad_rows: Path, unchecked: 
     assert not report.is_below_bar
     assert [] == [line for line in report.warnings if "left out" in line or "--accept" in line]
     assert report.notes[-1].endswith(f"{len(EXPECTED)} tasks in quarantine, {len(EXPECTED)} of them accepted")
-    assert ADMITTED == admitted(unchecked)
+    assert ADMITTED == admitted_in(unchecked)
 
 
 def test_one_quarantine_that_is_not_accepted_is_below_the_bar(bad_rows: Path, unchecked: Path) -> None:
@@ -226,3 +231,93 @@ def test_the_sample_shows_what_the_benchmark_is_like(sample: Checked, query: str
 
 def test_nothing_about_the_sample_fails_or_warns(sample: Checked) -> None:
     assert ([], False) == (sample[1].warnings, sample[1].is_below_bar)
+
+
+ASKED = {"benchmark": "prbench", "revision": REVISION}
+TASK = admitted(["t"], n_criteria=2) | {"criteria": [criterion("t", 0, 5), criterion("t", 1, 5)]}
+
+
+def failing(published: Fill, **tables: list[dict[str, Any]]) -> dict[str, list[str]]:
+    """The keys that fail, by check; checks that hold are left out."""
+    reader = published(TASK | tables)
+    findings = run_suite(all_expectations({}), lambda table: reader.frame(sql.read(f"checks/{table}"), ASKED))
+    found: dict[str, list[str]] = defaultdict(list)
+    for each in findings:
+        found[each.expectation.check] += [row.key for row in each.failures]
+    return {check: keys for check, keys in found.items() if keys}
+
+
+TEXTS = [
+    ("ok", "An answer.", set()),
+    ("ok", "0", set()),
+    ("ok", "\n a", set()),
+    ("refused", None, set()),
+    ("ok", None, {"response_not_empty", "response_status"}),
+    ("ok", "", {"response_not_empty"}),
+    *(("ok", text, {"response_not_empty"}) for text in WHITE_SPACE),
+    ("refused", "No.", {"response_status"}),
+    ("empty", "", {"response_status"}),
+    (None, "No status.", set()),
+]
+
+
+def test_a_response_is_complete_and_not_empty(published: Fill) -> None:
+    responses = [
+        response("t", trial=trial) | {"status": status, "text": text}
+        for trial, (status, text, _) in enumerate(TEXTS, start=1)
+    ]
+    found = failing(published, responses=responses)
+
+    for each, (status, text, checks) in zip(responses, TEXTS, strict=True):
+        assert checks == {check for check, keys in found.items() if each["response_id"] in keys}, (status, text)
+
+
+VALUES = [
+    ("met", 1.0, True), ("partial", 0.5, True), ("unmet", 0.0, True), ("timeout", None, True), ("odd", None, True),
+    ("met", 0.0, False), ("met", None, False), ("partial", 1.0, False), ("unmet", 0.5, False), ("unmet", None, False),
+    ("timeout", 0.0, False), (None, 1.0, False),
+]  # fmt: skip
+
+
+def test_a_verdict_has_the_value_of_its_status(published: Fill) -> None:
+    of_response, of_criterion = response("t"), TASK["criteria"][0]
+    verdicts = [
+        verdict(of_response, of_criterion, None, judge_trial=trial) | {"status": status, "value": value}
+        for trial, (status, value, _) in enumerate(VALUES, start=1)
+    ]
+    found = failing(published, responses=[of_response], verdicts=verdicts)
+
+    wrong = [row["verdict_id"] for row, (_, _, is_right) in zip(verdicts, VALUES, strict=True) if not is_right]
+    assert sorted(wrong) == sorted(found["verdict_value"])
+
+
+def test_a_verdict_without_its_response_or_its_criterion_is_found(published: Fill) -> None:
+    of_response, (first, second) = response("t"), TASK["criteria"]
+    orphan = verdict(response("t", trial=9), first, 1.0)
+    unasked = verdict(of_response, first | {"criterion_id": "another"}, 1.0)
+    foreign = verdict(of_response | {"task_id": "u"}, second, 1.0) | {"verdict_id": "f"}
+    whole = [verdict(of_response, each, 1.0) for each in (first, second)]
+    found = failing(published, responses=[of_response], verdicts=[*whole, orphan, unasked, foreign])
+
+    assert [orphan["verdict_id"]] == found.pop("verdict_has_response")
+    assert sorted(["f", unasked["verdict_id"]]) == sorted(found.pop("verdict_has_criterion"))
+    assert {} == found
+
+
+def test_a_response_that_lacks_verdicts_is_a_warning_once_judging_began(published: Fill) -> None:
+    begun, untouched, done = (response("t", trial=trial) for trial in (1, 2, 3))
+    first, second = TASK["criteria"]
+    verdicts = [verdict(begun, first, 1.0), verdict(done, first, 1.0), verdict(done, second, 0.0)]
+    found = failing(published, responses=[begun, untouched, done], verdicts=verdicts)
+
+    assert {"verdict_count"} == set(found)
+    assert [begun["response_id"]] == [key.rpartition("/")[0] for key in found["verdict_count"]]
+
+
+def test_what_people_did_not_label_is_not_missing_beside_a_judge(published: Fill) -> None:
+    answer, (first, second) = response("t"), TASK["criteria"]
+    judged = [verdict(answer, each, 1.0) for each in (first, second)]
+    label = verdict(answer, first, 1.0, judge="eva", judge_config_hash="imported", source="imported")
+    labellers = [row("labellers", judge="eva", import_batch="a-sheet")]
+
+    assert {} == failing(published, responses=[answer], verdicts=[*judged, label], labellers=labellers)

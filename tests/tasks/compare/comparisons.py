@@ -1,22 +1,19 @@
 """Rows of judged answers for tests that compare, and the arithmetic of a comparison written out in fractions."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from tasks.compare.differences import Answer, compare
 from tasks.compare.pairs import Question
 from tasks.compare.rows import apart as taken_apart
-from tests.kit import REVISION, admitted, criterion, response, row, verdict, written
+from tests.kit import REVISION, Rows, admitted, criterion, response, row, verdict
 from warehouse import Reader
 
 Rubric = Sequence[tuple[int, str]]
 """Weight and category of each criterion."""
 Decisions = Mapping[str, Sequence[float | None]]
 """Task -> the value of each criterion."""
-Rows = dict[str, list[dict[str, Any]]]
 
 RUBRICS: dict[str, Rubric] = {
     "t1": [(10, "Accuracy"), (6, "Risk"), (4, "Risk"), (-5, "Accuracy")],
@@ -75,14 +72,6 @@ def judged(
     return rows
 
 
-def together(*parts: Mapping[str, Iterable[dict[str, Any]]]) -> Rows:
-    rows: Rows = {}
-    for part in parts:
-        for name, of_table in part.items():
-            rows.setdefault(name, []).extend(of_table)
-    return rows
-
-
 def own_hard(task_ids: Sequence[str]) -> Rows:
     """The rows of an own hard selection."""
     return {
@@ -112,15 +101,6 @@ def changes(first: Decisions, second: Decisions) -> list[Fraction]:
 
 def mean(values: Sequence[Fraction]) -> Fraction:
     return sum(values, Fraction()) / len(values)
-
-
-@contextmanager
-def filled(folder: Path, *parts: Rows) -> Iterator[Reader]:
-    """A fresh warehouse with these rows, published and opened."""
-    warehouse = written(folder, together(*parts))
-    warehouse.publish()
-    with warehouse.reader() as reader:
-        yield reader
 
 
 def ask(reader: Reader, *names: str, **asked: Any) -> Answer:

@@ -1,14 +1,19 @@
 """Comparisons: figures and flips that follow from hand-made verdicts, what names mean, and what is paired with what."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import sql
+from tasks.compare.rows import rows_of
+from tasks.compare.sentences import decision
+from tasks.figures.rendering import as_text
+from tasks.figures.shown.comparisons import DIFF
 from tasks.rules.errors import PipelineError, UsageError
-from tests.kit import at, criterion
+from tests.kit import REVISION, Fill, admitted, at, criterion, reading, response, row, together, verdict
 from tests.tasks.compare.comparisons import (
     ALL_MET,
     MIXED,
@@ -18,15 +23,12 @@ from tests.tasks.compare.comparisons import (
     apart,
     ask,
     changes,
-    filled,
     judged,
     mean,
     own_hard,
     score,
     tasks_of,
-    together,
 )
-from tests.tasks.conftest import Fill
 from warehouse import Reader
 
 
@@ -34,7 +36,7 @@ from warehouse import Reader
 def three_models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
     """Models a, b and c, all complete; an own hard selection of t1 and t4; t2 stands in a second split too."""
     legal = [member | {"split": "legal"} for member in tasks_of({"t2": RUBRICS["t2"]})["split_members"]]
-    with filled(
+    with reading(
         tmp_path_factory.mktemp("three"),
         tasks_of(RUBRICS),
         {"split_members": legal},
@@ -56,7 +58,7 @@ def test_two_models_differ_by_what_the_verdicts_say(three_models: Reader) -> Non
     assert found.difference == pytest.approx(float(mean(expected)))
     # Four tasks are too few for an interval or a test.
     assert (found.paired.ci_low, found.paired.p_value, found.is_significant) == (None, None, None)
-    assert [task.task_id for task in found.tasks] == list(RUBRICS)
+    assert [*found.tasks["task_id"]] == list(RUBRICS)
 
 
 def test_a_planted_regression_stands_in_its_category(three_models: Reader) -> None:
@@ -107,7 +109,7 @@ def test_every_split_is_a_comparison_and_so_is_the_own_hard_selection(three_mode
     assert [(d.split, d.paired.n_tasks) for d in every] == [("finance", 4), ("legal", 1)]
     assert (every[1].paired.p_value, every[1].is_significant) == (None, None)
     [hard] = ask(three_models, "a", "b", is_hard=True).differences
-    assert (hard.split, [t.task_id for t in hard.tasks]) == ("Finance (own hard)", ["t1", "t4"])
+    assert (hard.split, [*hard.tasks["task_id"]]) == ("Finance (own hard)", ["t1", "t4"])
 
 
 def test_an_undecided_criterion_is_never_a_flip_and_its_task_counts_for_neither(published: Fill) -> None:
@@ -186,7 +188,7 @@ def sittings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
     """Models sampled and judged on several occasions; each test names those that it is about."""
     old, new = ({"model_config_hash": name, "created_at": at(when)} for name, when in (("old", 1), ("new", 2)))
     later, tonight = {"vintage": "later"}, {"vintage": "tonight"}
-    with filled(
+    with reading(
         tmp_path_factory.mktemp("sittings"),
         tasks_of(RUBRICS),
         # Two vintages of two models, one of a third.
@@ -364,7 +366,7 @@ def test_runs_are_compared_on_the_tasks_of_which_both_made_a_verdict(sittings: R
     [found], [flips] = answer.differences, apart(sittings, answer)
     both = ("t2", "t3")
     of_both = changes({t: ALL_MET[t] for t in both}, {t: MIXED[t] for t in both})
-    assert (answer.kind, [t.task_id for t in found.tasks], found.n_wanted) == ("run", ["t2", "t3"], 2)
+    assert (answer.kind, [*found.tasks["task_id"]], found.n_wanted) == ("run", ["t2", "t3"], 2)
     assert found.difference == pytest.approx(float(mean(of_both)))
     assert {flip["task_id"] for flip in flips["flips"]} == {"t3"}
     with pytest.raises(PipelineError, match="nothing to compare: finance: no task is complete for both"):
@@ -376,3 +378,111 @@ def test_runs_are_compared_on_the_tasks_of_which_both_made_a_verdict(sittings: R
 def test_a_warehouse_without_verdicts_has_nothing_to_compare(published: Fill, tmp_path: Path) -> None:
     with pytest.raises(PipelineError, match="nothing to compare: no verdict on prbench yet"):
         ask(published(tasks_of(RUBRICS)), "a", "b")
+
+
+TWO_CRITERIA = {f"t{number:02d}": [(10, "Accuracy"), (10, "Risk")] for number in range(20)}
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+    """`mixed` differs from `good` in eight of twenty tasks, `odd` in one."""
+    names = list(TWO_CRITERIA)
+    good = {task: [1, 0.0] for task in names}
+    mixed = good | {task: [0, 0.0] for task in names[:6]} | {task: [1, 1.0] for task in names[6:8]}
+    with reading(
+        tmp_path_factory.mktemp("table"), tasks_of(TWO_CRITERIA), judged(good, "good", rubrics=TWO_CRITERIA),
+        judged(mixed, "mixed", rubrics=TWO_CRITERIA), judged(good | {names[1]: [0, 0.0]}, "odd", rubrics=TWO_CRITERIA),
+    ) as reader:  # fmt: skip
+        yield reader
+
+
+def test_an_interval_of_few_tasks_is_marked_and_what_is_missing_or_corrected_is_explained(reader: Reader) -> None:
+    rows = rows_of(ask(reader, "good", "mixed", "odd"))
+
+    mixed, odd = rows
+    assert mixed["ci_low"] < mixed["difference"] == -0.1 < mixed["ci_high"]
+    assert (mixed["is_small"], mixed["is_significant"]) == (True, False)
+    assert (odd["ci_low"], odd["p_value"], odd["p_adjusted"], odd["is_significant"]) == (None, None, None, None)
+    assert [note.split(" ")[0] for note in DIFF.notes_on(rows)] == ["No", "odd", "No", "Intervals,", "Based", "*"]
+    assert "Difference" in as_text(DIFF.columns, rows).headings
+
+
+@pytest.mark.parametrize(("by_trial", "said"), [
+    ([1.0], "met"), ([0.0, 0.0], "not met"), ([0.5, 0.5], "partly met"), ([1.0, 0.0], "met in 1 of 2 trials"),
+    ([0.0, 1.0, 1.0], "met in 2 of 3 trials"), ([0.5, 0.0], "partly met in 1 of 2 trials"),
+    ([1.0, 0.5, 0.0], "met in 1 and partly met in 1 of 3 trials"),
+])  # fmt: skip
+def test_decisions_of_trials_that_disagree_are_counted(by_trial: Sequence[float], said: str) -> None:
+    assert decision(by_trial) == said
+
+
+CRITERIA = [criterion("t", i, 5.0) for i in range(10)]
+NIGHTS = ["base", "2026-11-20", "2026-11-21", "2026-11-22"]
+
+
+def answered_in(vintage: str, model: str = "fresh", **values: Any) -> dict[str, Any]:
+    return response("t", model, vintage=vintage, created_at=at(NIGHTS.index(vintage)), **values) | {
+        "response_id": f"{model} {vintage}"
+    }
+
+
+def judged_by_one(answer: dict[str, Any], n: int = 10, **values: Any) -> list[dict[str, Any]]:
+    found = [verdict(answer, each, 1.0, **values) for each in CRITERIA[:n]]
+    template = values.get("template_hash", "")
+    return [each | {"verdict_id": f"{each['verdict_id']} {template}"} for each in found]
+
+
+def last_nights(
+    published: Fill, answers: list[dict[str, Any]], verdicts: list[dict[str, Any]], **more: Any
+) -> list[Any]:
+    rows = {
+        **admitted(["t"], n_criteria=10), "criteria": CRITERIA, "responses": answers, "verdicts": verdicts,
+        "runs": [row("runs", run_id=night, night=night) for night in NIGHTS[1:]], **more,
+    }  # fmt: skip
+    asked = {"benchmark": "prbench", "revision": REVISION, "night": "2026-11-22"}
+    found = published(rows).rows(sql.read("queries/nightly/pairs"), asked)
+    return [(each["template_hash"], each["last_vintage"]) for each in found]
+
+
+@pytest.mark.parametrize(("n_judged", "last"), [
+    ((10, 10, 10, 10), "2026-11-21"),
+    ((0, 10, 4, 10), "2026-11-20"),  # a night that was answered and hardly judged is no measure
+    ((0, 10, 5, 10), "2026-11-21"),
+])  # fmt: skip
+def test_a_night_is_compared_with_the_last_one_that_was_judged_at_least_by_half(
+    published: Fill, n_judged: Sequence[int], last: str
+) -> None:
+    answers = [answered_in(night) for night in NIGHTS]
+    verdicts = [each for answer, n in zip(answers, n_judged, strict=True) for each in judged_by_one(answer, n)]
+    assert last_nights(published, answers, verdicts) == [("a-template", last)]
+
+
+def test_each_judging_has_its_own_last_night_and_the_first_of_one_has_none(published: Fill) -> None:
+    answers = [answered_in(night) for night in NIGHTS]
+    verdicts = [
+        *judged_by_one(answers[1]), *judged_by_one(answers[3]), *judged_by_one(answers[2], template_hash="newer"),
+        *judged_by_one(answers[3], template_hash="newer"), *judged_by_one(answers[3], template_hash="newest"),
+    ]  # fmt: skip
+    assert last_nights(published, answers, verdicts) == [
+        ("a-template", "2026-11-20"), ("newer", "2026-11-21"), ("newest", None),
+    ]  # fmt: skip
+
+
+def test_the_pinned_sampling_stands_in_for_the_first_night_and_vintages_of_ones_own_do_not(published: Fill) -> None:
+    trial = answered_in("2026-11-21") | {"vintage": "an-experiment"}
+    answers = [answered_in("base"), trial, answered_in("2026-11-22")]
+    verdicts = [each for answer in answers for each in judged_by_one(answer)]
+    assert last_nights(published, answers, verdicts) == [("a-template", "base")]
+
+
+def test_a_night_in_which_the_judge_had_drifted_is_no_measure(published: Fill) -> None:
+    answers = [answered_in(night) for night in NIGHTS]
+    verdicts = [each for answer in answers for each in judged_by_one(answer)]
+    same = {"set_id": "set", "response_id": "r", "criterion_id": "c", "criterion_hash": "h"}
+    night = "2026-11-21"
+    drift = {
+        "control_set": [row("control_set", **same, verdict_id="v", task_id="t", model="m", first_value=1.0)],
+        "control_verdicts": [row("control_verdicts", **same, judge_vintage=night, status="unmet", value=0.0)],
+        "control_limits": [row("control_limits", set_id="set", night=night, n_decided=1, n_agreeing=0, cause="bar")],
+    }
+    assert last_nights(published, answers, verdicts, **drift) == [("a-template", "2026-11-20")]

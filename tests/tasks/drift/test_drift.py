@@ -19,8 +19,7 @@ from tasks.drift.nights import judge_control_set
 from tasks.rules.statistics.control import Drifted
 from tasks.run.writing import StageReport
 from tests.faults.server import Answer, FaultServer, Request, is_judging, meets, well_behaved
-from tests.kit import job_on, rows_in
-from tests.tasks.run.runs import judged, prepared, sampled
+from tests.kit import job_on, judged, prepared, rows_in, sampled
 from tests.warehouse.parts import forget_parts
 from warehouse import Warehouse
 

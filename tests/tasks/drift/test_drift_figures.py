@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from sklearn.metrics import accuracy_score, cohen_kappa_score
 
-from tests.kit import row
-from tests.tasks.conftest import Fill
+from tests.kit import Fill, row
 
 VALUES = {0.0: "unmet", 0.5: "partial", 1.0: "met"}
 FAILED = ("provider_error", "lost")

@@ -11,15 +11,14 @@ import pytest
 from tasks.aggregate import aggregate
 from tasks.config.job import Job
 from tasks.config.models import Judge
-from tasks.exports.labelling import export_drawn_labelling, export_labelling
+from tasks.exports.sheets import export_drawn_labelling, export_labelling
 from tasks.imports.files import retract
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.rules.errors import PipelineError, UsageError
-from tests.kit import good_row, job_on, rows_in, write_jsonl
+from tests.kit import good_row, job_on, prepared, rows_in, write_jsonl
 from tests.tasks.dataset.rows import hub_criterion
 from tests.tasks.exports.test_labelling import saved, sheet
-from tests.tasks.run.runs import prepared
 
 pytestmark = pytest.mark.slow
 N_TASKS, N_CRITERIA = 30, 10

@@ -1,40 +1,33 @@
 """Exporting a warehouse and importing it into another: the same rows, the same leaderboard, nothing half taken over."""
 
 import json
+import os
 import shutil
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import sql
 from tasks.aggregate import aggregate
-from tasks.bundles.bundle import file_at
+from tasks.bundles.bundle import file_at, read_bundle, read_pointer, verify_bundle
 from tasks.bundles.stores import Store
 from tasks.config.job import Job
-from tasks.exports.importing import import_tables, opened_export, read_export
+from tasks.exports.publishing import publish
 from tasks.exports.tables import export_tables
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
-from tests.kit import (
-    admitted,
-    at,
-    criterion,
-    good_row,
-    job_on,
-    one_line,
-    response,
-    row,
-    rows_in,
-    verdict,
-    write_jsonl,
-    written,
-)
+from tests import kit
+from tests.kit import admitted, criterion, imported, job_on, one_line, response, row, rows_in, verdict, written
 from tests.tasks.aggregate.scores_oracle import random_world
 from tests.tasks.bundles.manifests import sealed
+from tests.tasks.bundles.memory import Cut
 from tests.tasks.conftest import rows_of
-from warehouse import Warehouse
+from warehouse import TABLES, Warehouse
 
 LEADERBOARD = "select * from leaderboard order by split, judge, judge_trial, model, score_name, vintage"
 
@@ -82,7 +75,7 @@ def rewritten(folder: Path, **changes: Any) -> None:
 def test_an_empty_warehouse_that_imports_an_export_has_the_same_leaderboard_with_its_intervals(
     filled: Job, exported: Path, empty: Job
 ) -> None:
-    import_tables(empty, read_export(exported))
+    imported(empty, exported)
 
     for wanted, found in zip(rows_in(filled, LEADERBOARD), rows_in(empty, LEADERBOARD), strict=True):
         # The order of rows, and so the last digit of a sum, is not kept.
@@ -91,7 +84,7 @@ def test_an_empty_warehouse_that_imports_an_export_has_the_same_leaderboard_with
 
 
 def test_every_row_comes_along_except_canaries_and_runs_that_go_on(filled: Job, exported: Path, empty: Job) -> None:
-    report = import_tables(empty, read_export(exported))
+    report = imported(empty, exported)
 
     for table in ("task_rows", "criteria", "responses", "verdicts", "measures", "checks"):
         query = f"select * from {table} order by all"
@@ -99,32 +92,27 @@ def test_every_row_comes_along_except_canaries_and_runs_that_go_on(filled: Job, 
     assert [{"canary": None}] == rows_in(empty, "select distinct canary from split_members")
     assert [{"run_id": "ended"}] == rows_in(empty, "select run_id from runs")
     assert report.rows == sum(table["n_rows"] for table in file_list_of(exported)["tables"])
+    parts = sorted(empty.warehouse.rglob("*.parquet"))
+    assert 0 == imported(empty, exported).rows
+    assert parts == sorted(empty.warehouse.rglob("*.parquet"))
 
 
 def test_what_an_export_of_november_holds_of_measures_is_left_out_without_a_warning(copy: Path, empty: Job) -> None:
     names = {"measures": "intervals"}
     tables = [each | {"name": names.get(each["name"], each["name"])} for each in file_list_of(copy)["tables"]]
     rewritten(copy, tables=tables)
-    report = import_tables(empty, read_export(copy))
+    report = imported(empty, copy)
 
     assert ([], []) == (report.warnings, rows_in(empty, "from measures"))
 
 
-def test_importing_again_takes_nothing(exported: Path, empty: Job) -> None:
-    import_tables(empty, read_export(exported))
-    before = sorted(empty.warehouse.rglob("*.parquet"))
-
-    assert 0 == import_tables(empty, read_export(exported)).rows
-    assert before == sorted(empty.warehouse.rglob("*.parquet"))
-
-
 @pytest.mark.slow
 def test_tasks_without_their_canary_are_as_usable_and_ingesting_brings_it_back(tmp_path: Path) -> None:
-    source = write_jsonl(tmp_path / "finance.jsonl", [good_row("t1", canary="secret")])
+    source = kit.write_jsonl(tmp_path / "finance.jsonl", [kit.good_row("t1", canary="secret")])
     here, there = job_on(source, tmp_path / "here"), job_on(source, tmp_path / "there")
     ingest(here)
     export_tables(here, tmp_path / "exported")
-    import_tables(there, read_export(tmp_path / "exported"))
+    imported(there, tmp_path / "exported")
 
     assert b"secret" not in b"".join(path.read_bytes() for path in (tmp_path / "exported").iterdir())
     ingest(there)
@@ -147,16 +135,21 @@ def test_a_computed_table_is_exported_on_demand_and_not_imported(filled: Job, em
 
     assert {"leaderboard": True, "task_rows": False} == derived
     assert pq.read_table(tmp_path / "out" / "leaderboard.parquet").num_rows == len(rows_in(filled, LEADERBOARD))
-    import_tables(empty, read_export(tmp_path / "out"))
+    imported(empty, tmp_path / "out")
     assert [] == rows_in(empty, LEADERBOARD)
     assert rows_in(empty, "from task_rows order by all") == rows_in(filled, "from task_rows order by all")
 
 
-def test_a_table_that_is_not_there_is_refused_before_anything_is_written(filled: Job, tmp_path: Path) -> None:
+def test_what_cannot_be_written_is_refused_before_anything_is(filled: Job, store: Store, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--table verdict: no such table"):
         export_tables(filled, tmp_path / "out", ["verdict"])
-
-    assert not (tmp_path / "out").exists()
+    assert [] == list(tmp_path.iterdir())
+    (tmp_path / "notes.txt").write_text("mine")
+    store.write("notes.txt", b"mine")
+    for place, said in ((tmp_path, "not an empty folder"), (store, "is not empty; name a new prefix")):
+        with pytest.raises(UsageError, match=said):
+            export_tables(filled, place)
+    assert ["notes.txt"] == [path.name for path in tmp_path.iterdir()]
 
 
 def test_an_export_of_one_benchmark_has_its_rows_alone(tmp_path: Path) -> None:
@@ -174,14 +167,6 @@ def test_an_export_of_one_benchmark_has_its_rows_alone(tmp_path: Path) -> None:
     assert [("prbench", "t1"), ("prbench", "t2")] == sorted((each["benchmark"], each["task_id"]) for each in tasks)
     assert {None} == {each["canary"] for each in pq.read_table(tmp_path / "own/split_members.parquet").to_pylist()}
     assert 1 == pq.read_metadata(tmp_path / "own/runs.parquet").num_rows
-
-
-def test_a_folder_that_holds_something_is_left_as_it_is(filled: Job, tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("mine")
-
-    with pytest.raises(UsageError, match="not an empty folder"):
-        export_tables(filled, tmp_path)
-    assert ["notes.txt"] == [path.name for path in tmp_path.iterdir()]
 
 
 # what is here
@@ -209,7 +194,7 @@ def test_rows_that_are_here_stay_but_a_decided_one_takes_the_place_of_a_failed_o
     }
     job, other = warehouse_with(tmp_path / "here", **here), warehouse_with(tmp_path / "other", **given)
     export_tables(other, tmp_path / "exported")
-    report = import_tables(job, read_export(tmp_path / "exported"))
+    report = imported(job, tmp_path / "exported")
 
     assert 1 == report.rows
     assert [{"text": "As here."}] == rows_in(job, "select text from responses")
@@ -218,11 +203,11 @@ def test_rows_that_are_here_stay_but_a_decided_one_takes_the_place_of_a_failed_o
 
 @pytest.mark.slow
 def test_checks_of_a_revision_that_was_checked_here_stay_as_they_are(tmp_path: Path) -> None:
-    refusal = row("refusals", task_id="t1", check_name="any", severity="quarantine", created_at=at(9))
-    checks = [{**admitted([])["checks"][0], "run_id": "later", "created_at": at(9)}]
+    refusal = row("refusals", task_id="t1", check_name="any", severity="quarantine", created_at=kit.at(9))
+    checks = [{**admitted([])["checks"][0], "run_id": "later", "created_at": kit.at(9)}]
     here, other = warehouse_with(tmp_path / "a"), warehouse_with(tmp_path / "b", checks=checks, refusals=[refusal])
     export_tables(other, tmp_path / "exported")
-    import_tables(here, read_export(tmp_path / "exported"))
+    imported(here, tmp_path / "exported")
 
     assert [] == rows_in(here, "from refusals")
     assert [{"is_admitted": True}] == rows_in(here, "select is_admitted from tasks")
@@ -236,7 +221,7 @@ def test_what_was_retracted_here_stays_away(tmp_path: Path) -> None:
     here = warehouse_with(tmp_path / "here", responses=brought, retractions=taken_back)
     export_tables(other, tmp_path / "exported")
 
-    assert 0 == import_tables(here, read_export(tmp_path / "exported")).rows
+    assert 0 == imported(here, tmp_path / "exported").rows
     assert [] == rows_in(here, "from responses")
 
 
@@ -248,7 +233,7 @@ def test_columns_that_an_earlier_export_lacks_are_null(copy: Path, empty: Job) -
     next(each for each in listed["tables"] if each["name"] == "task_rows")["columns"].pop("expert")
     files = [asdict(file_at(copy / each["name"], each["name"])) for each in listed["files"]]
     rewritten(copy, tables=listed["tables"], files=files)
-    import_tables(empty, read_export(copy))
+    imported(empty, copy)
 
     assert [{"n": 12, "expert": None}] == rows_in(empty, "select count(*) as n, any_value(expert) as expert from tasks")
 
@@ -256,21 +241,11 @@ def test_columns_that_an_earlier_export_lacks_are_null(copy: Path, empty: Job) -
 # damage
 
 
-def flip_a_byte(folder: Path) -> None:
-    content = bytearray((folder / "verdicts.parquet").read_bytes())
-    content[len(content) // 2] ^= 1
-    (folder / "verdicts.parquet").write_bytes(content)
-
-
 DAMAGE = {
     "no manifest": (lambda folder: (folder / "manifest.json").unlink(), "not a complete export"),
     "no tables": (lambda folder: rewritten(folder, tables=None), "cannot be read"),
     "a file that is not listed": (lambda folder: rewritten(folder, files=[]), "is of a table and not among the files"),
-    "a file gone": (
-        lambda folder: (folder / "verdicts.parquet").unlink(),
-        "verdicts.parquet: missing, or not",
-    ),
-    "a byte changed": (flip_a_byte, "verdicts.parquet: missing, or not what was written"),
+    "other bytes": (lambda folder: os.truncate(folder / "verdicts.parquet", 99), "missing, or not what was written"),
 }
 
 
@@ -280,32 +255,177 @@ def test_a_damaged_export_is_refused_in_one_line_and_nothing_is_taken(copy: Path
     damage(copy)
 
     with pytest.raises(PipelineError, match=one_line(reason)):
-        import_tables(empty, read_export(copy))
+        imported(empty, copy)
 
     assert [] == list(empty.warehouse.rglob("*.parquet"))
 
 
-# stores
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    """A warehouse with tasks, their canaries and a response."""
+    job = job_on("sample", tmp_path / "warehouse")
+    rows = admitted(["t1", "t2"])
+    marked = [{**each, "canary": "a canary"} for each in rows["split_members"]]
+    written(job.warehouse, rows | {"split_members": marked, "responses": [response("t1")]}).publish()
+    return job
 
 
-def test_an_export_in_a_store_is_the_one_in_a_folder_and_is_imported_from_there(
-    filled: Job, exported: Path, empty: Job, store: Store
+def add_response(job: Job, task_id: str) -> None:
+    Warehouse(job.warehouse).write("responses", [response(task_id)])
+    Warehouse(job.warehouse).publish()
+
+
+def named(store: Store) -> str:
+    """The publication that the pointer names."""
+    found = read_pointer(store)
+    assert found is not None
+    return found.publication
+
+
+def latest(store: Store) -> Store:
+    return store.below(named(store))
+
+
+def responses_in(store: Store) -> int:
+    content = latest(store).read("tables/responses/part-0.parquet")
+    return int(pq.read_table(pa.BufferReader(content)).num_rows)
+
+
+def publications(store: Store) -> set[str]:
+    return {name.split("/")[0] for name in store.below("publications").files()}
+
+
+def test_a_publication_has_the_database_and_every_public_table_as_its_manifest_says_and_is_imported_elsewhere(
+    job: Job, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    export_tables(filled, store)
-    with opened_export(store, is_quiet=True) as export:
-        import_tables(empty, export)
+    order = Cut(monkeypatch, n_files=1000).names
+    report = publish(job, store)
+    bundle, files = read_bundle(latest(store), "publication"), latest(store).files()
+    verify_bundle(latest(store), bundle)
 
-    assert {path.name: path.stat().st_size for path in exported.iterdir()} == store.files()
-    assert rows_in(filled, "from verdicts order by all") == rows_in(empty, "from verdicts order by all")
-    assert not export.folder.exists()
-    with pytest.raises(UsageError, match="is not empty; name a new prefix"):
-        export_tables(filled, store)
+    assert {"manifest.json", *(file.name for file in bundle.files)} == files.keys()
+    names = {table["name"] for table in bundle.meta["tables"]}
+    assert names == (TABLES.keys() - {"retractions", "removals"}) | sql.schema()["marts"].keys()
+    assert {f"tables/{name}/part-0.parquet" for name in names} <= files.keys()
+    assert (job.warehouse / "prbench.duckdb").read_bytes() == latest(store).read("prbench.duckdb")
+    assert bundle.meta["warehouse_version"] == json.loads((job.warehouse / "warehouse.json").read_text())["version"]
+    assert "without a report: there is none" in report.line
+    assert [] == list(job.warehouse.glob(".publication*"))
+    # A reader of a manifest finds all its files, and of the pointer all of a publication.
+    assert [f"{latest(store).root}/manifest.json", f"{store.root}/current.json"] == order[-2:]
+    members = pq.read_table(pa.BufferReader(latest(store).read("tables/split_members/part-0.parquet")))
+    assert [None, None] == members["canary"].to_pylist()
+    other = job_on("sample", tmp_path / "other")
+    imported(other, store)
+    assert rows_in(job, "from responses") == rows_in(other, "from responses")
 
 
-def test_a_damaged_export_in_a_store_is_refused(exported: Path, store: Store) -> None:
-    store.put({path.name: path for path in exported.iterdir()}, is_quiet=True)
-    store.write("verdicts.parquet", b"?" + (store.read("verdicts.parquet") or b"")[1:])
+@pytest.mark.slow
+def test_an_unchanged_state_is_not_published_again_and_a_new_one_beside_the_old(job: Job, store: Store) -> None:
+    publish(job, store)
+    first, files = named(store), store.files()
+    assert "unchanged since" in publish(job, store).line
+    assert files == store.files()
 
-    said = r"memory://bucket/prefix: verdicts\.parquet: missing, or not what was written"
-    with pytest.raises(PipelineError, match=said), opened_export(store, is_quiet=True):
-        pass
+    add_response(job, "t2")
+    publish(job, store)
+
+    assert (2, 2) == (responses_in(store), len(publications(store)))
+    assert files.keys() <= store.files().keys()
+    assert first != named(store)
+
+
+@pytest.mark.parametrize("left", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(30, marks=pytest.mark.slow)])
+def test_a_publication_that_is_cut_off_leaves_the_one_before_as_the_latest(
+    left: int, job: Job, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(job, store)
+    before, n_files = store.read("current.json"), len(latest(store).files()) + 1
+    add_response(job, "t2")
+    with monkeypatch.context() as patched:
+        Cut(patched, n_files - left)
+        with pytest.raises(KeyboardInterrupt):
+            publish(job, store)
+
+    assert (before, 1) == (store.read("current.json"), responses_in(store))
+    assert [] == list(job.warehouse.glob(".publication*"))
+    publish(job, store, n_kept=1)
+    assert 2 == responses_in(store)
+
+
+@pytest.mark.slow
+def test_keep_removes_the_oldest_and_what_was_cut_off_and_never_what_the_pointer_names(job: Job, store: Store) -> None:
+    publish(job, store)
+    own = named(store).split("/")[1]
+    other, cut_off = "20991231T235959Z-00000000", "20200101T000000Z-00000000"
+    shelf = store.below("publications")
+    shelf.write(f"{other}/manifest.json", b"{}")
+    shelf.write(f"{cut_off}/prbench.duckdb", b"half")
+    begun = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-00000000"
+    shelf.write(f"{begun}/prbench.duckdb", b"half, and somebody is at work on it")
+    shelf.write("notes/mine.txt", b"not a publication")
+
+    assert "1 older publications removed" in publish(job, store, n_kept=1).line
+    assert {own, other, begun, "notes"} == publications(store)
+
+
+@pytest.mark.slow
+def test_an_unchanged_state_is_published_again_where_files_of_its_publication_are_gone(job: Job, store: Store) -> None:
+    publish(job, store)
+    first = named(store)
+    store.remove([f"{first}/prbench.duckdb"])
+
+    assert "unchanged" not in publish(job, store).line
+
+    assert 1 == responses_in(store)
+
+
+POINTER = {"format": "prbench-publication", "version": 1, "content": "x", "published_at": "x"}
+
+
+@pytest.mark.parametrize(("pointer", "said"), [
+    (POINTER | {"publication": "../elsewhere"}, "which is not a publication"),
+    (POINTER | {"publication": "publications/../../elsewhere"}, "which is not a publication"),
+    ({"mine": True}, "is not a prbench-publication"),
+])  # fmt: skip
+def test_a_pointer_that_leads_elsewhere_or_is_of_others_is_left_alone(
+    pointer: dict[str, Any], said: str, job: Job, store: Store
+) -> None:
+    store.write("current.json", json.dumps(pointer).encode())
+
+    for use in (lambda: publish(job, store), lambda: imported(job, store)):
+        with pytest.raises(PipelineError, match=said):
+            use()
+    assert (json.dumps(pointer).encode(), 1) == (store.read("current.json"), len(store.files()))
+
+
+@pytest.mark.slow
+def test_a_folder_is_published_to_like_a_store_and_an_open_pointer_reads_the_old_one(job: Job, tmp_path: Path) -> None:
+    target = tmp_path / "published"
+    publish(job, target)
+    with (target / "current.json").open() as file:
+        first = json.loads(file.read(5) + file.read())
+        file.seek(0)
+        add_response(job, "t2")
+        publish(job, target, n_kept=1)
+        assert first == json.loads(file.read())
+
+    (only,) = (target / "publications").iterdir()
+    assert json.loads((target / "current.json").read_text())["publication"] == f"publications/{only.name}"
+    assert 2 == pq.read_table(only / "tables" / "responses").num_rows
+
+
+@pytest.mark.slow
+def test_of_the_report_folder_what_a_report_wrote_is_published_and_nothing_else(job: Job, store: Store) -> None:
+    folder = job.report_folder
+    (folder / "prbench").mkdir(parents=True)
+    mark = '{"format": "prbench-report", "version": 3, "files": {"index.html": 1, "%s": 1}}'
+    (folder / "report.json").write_text(mark % "../warehouse.json")
+    (folder / "prbench" / "report.json").write_text(mark % "gone.html")
+    for path in (folder / "index.html", folder / "prbench" / "index.html", folder / "private.txt"):
+        path.write_text(path.name)
+    publish(job, store)
+
+    found = {name for name in latest(store).files() if name.startswith("report/")}
+    pages = {"report/index.html", "report/prbench/index.html"}
+    assert pages | {"report/report.json", "report/prbench/report.json"} == found

@@ -1,7 +1,6 @@
 """Sheets for human graders: what is sampled, what a spreadsheet may do to it, and what comes back."""
 
 import csv
-import shutil
 from collections import Counter
 from itertools import pairwise, product
 from pathlib import Path
@@ -12,13 +11,13 @@ from hypothesis import strategies as st
 
 from tasks.check import check
 from tasks.config.job import Job
-from tasks.exports.labelling import export_labelling, spread
+from tasks.exports.sheets import export_labelling, spread
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.cells import as_before, defused, shows
-from tests.kit import good_row, job_on, rows_in, write_jsonl
+from tests.kit import copied, good_row, job_on, rows_in, write_jsonl
 
 N_TASKS, N_CRITERIA = 6, 10
 FORMULA = '=HYPERLINK("https://example.org","x")'
@@ -68,16 +67,6 @@ def test_a_sheet_has_the_rows_that_were_asked_for_and_whole_responses_but_the_la
     assert len(counts) == 1 + sum(a["response"] + a["model"] != b["response"] + b["model"] for a, b in pairwise(rows))
 
 
-def test_the_same_seed_samples_the_same_and_another_one_differently(shared: Job, tmp_path: Path) -> None:
-    texts = []
-    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        export_labelling(shared, tmp_path / f"{name}.csv", n_rows=30, seed=seed)
-        texts.append((tmp_path / f"{name}.csv").read_bytes())
-
-    assert texts[0] == texts[1]
-    assert texts[0] != texts[2]
-
-
 def test_no_cell_begins_a_formula_and_the_filled_sheet_comes_back_with_its_ids(job: Job, tmp_path: Path) -> None:
     export_labelling(job, tmp_path / "sheet.csv", n_rows=10_000)
     rows = sheet(tmp_path / "sheet.csv")
@@ -112,9 +101,8 @@ def test_rows_without_a_decision_are_left_out_on_demand_and_counted(job: Job, tm
 
 def test_a_sheet_takes_yes_no_1_and_0_and_names_its_grader(job: Job, tmp_path: Path) -> None:
     export_labelling(job, tmp_path / "sheet.csv", n_rows=8)
-    rows = sheet(tmp_path / "sheet.csv")
-    for row, said in zip(rows, ("yes", "No", "1", "0", "YES", " no ", "true", "FALSE"), strict=True):
-        row["criteria_met"] = said
+    said = ("yes", "No", "1", "0", "YES", " no ", "true", "FALSE")
+    rows = [row | {"criteria_met": s} for row, s in zip(sheet(tmp_path / "sheet.csv"), said, strict=True)]
     file = saved(tmp_path / "filled.csv", rows)
 
     with pytest.raises(PipelineError, match=r"row 1: `judge` is empty; enter the grader's name, or give it with --by"):
@@ -124,17 +112,18 @@ def test_a_sheet_takes_yes_no_1_and_0_and_names_its_grader(job: Job, tmp_path: P
     assert [tuple(row.values()) for row in found] == [("eva", "binary", 8, 4.0)]
 
 
-def test_a_sheet_that_is_there_is_never_written_over(shared: Job, tmp_path: Path) -> None:
+def test_the_same_seed_samples_the_same_and_a_sheet_that_is_there_is_never_written_over(
+    shared: Job, tmp_path: Path
+) -> None:
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        export_labelling(shared, tmp_path / f"{name}.csv", n_rows=30, seed=seed)
+    texts = [(tmp_path / f"{name}.csv").read_bytes() for name in "abc"]
+    assert texts[0] == texts[1] != texts[2]
     (tmp_path / "sheet.csv").write_text("hours of work")
 
     with pytest.raises(UsageError, match="may be filled in"):
         export_labelling(shared, tmp_path / "sheet.csv", n_rows=10)
     assert "hours of work" == (tmp_path / "sheet.csv").read_text()
-
-
-def test_a_model_without_responses_is_told_in_one_line(shared: Job, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no usable response"):
-        export_labelling(shared.model_copy(update={"named_models": ("bo",)}), tmp_path / "sheet.csv", n_rows=10)
 
 
 # vintages
@@ -162,8 +151,7 @@ def answered_twice(tmp_path_factory: pytest.TempPathFactory) -> Job:
 
 @pytest.fixture
 def twice(answered_twice: Job, tmp_path: Path) -> Job:
-    copy = Path(shutil.copytree(answered_twice.warehouse, tmp_path / "warehouse"))
-    return answered_twice.model_copy(update={"warehouse": copy})
+    return copied(answered_twice, tmp_path / "warehouse")
 
 
 def filled(job: Job, folder: Path, **asked: object) -> list[dict[str, str]]:
@@ -199,20 +187,16 @@ def test_verdicts_land_on_the_answers_that_were_read_in_every_case(twice: Job, t
     assert len(expected) * N_CRITERIA == len(rows_in(twice, "select 1 from verdicts"))
 
 
-def test_a_date_in_a_sheet_is_no_date_to_a_spreadsheet_and_may_lose_its_mark(twice: Job, tmp_path: Path) -> None:
-    rows = filled(twice, tmp_path, night=NIGHT, named_models=("fresh",))
-    assert {f"'{NIGHT}"} == {row["vintage"] for row in rows}
-    bare = [{name: cell.removeprefix("'").replace("\n", "\r\n") for name, cell in row.items()} for row in rows]
-    import_verdicts(twice, saved(tmp_path / "bare.csv", bare))
-
-    assert {("fresh", NIGHT)} == graded(twice).keys()
-
-
-def test_a_file_without_vintages_is_of_the_vintages_of_the_job(twice: Job, tmp_path: Path) -> None:
+def test_a_date_in_a_sheet_may_lose_its_mark_and_without_vintages_a_file_is_of_those_of_the_job(
+    twice: Job, tmp_path: Path
+) -> None:
     rows = filled(twice, tmp_path, night=NIGHT)
+    assert {f"'{NIGHT}", "base"} == {row["vintage"] for row in rows}
+    bare = [{name: cell.removeprefix("'").replace("\n", "\r\n") for name, cell in row.items()} for row in rows]
     without = [{name: cell for name, cell in row.items() if name not in {"vintage", "response"}} for row in rows]
-    import_verdicts(twice.model_copy(update={"night": NIGHT}), saved(tmp_path / "filled.csv", without))
-
+    import_verdicts(twice, saved(tmp_path / "bare.csv", bare))
+    assert {("fresh", NIGHT), ("pinned", "base")} == graded(twice).keys()
+    import_verdicts(twice.model_copy(update={"night": NIGHT}), saved(tmp_path / "without.csv", without))
     assert {("fresh", NIGHT), ("pinned", "base")} == graded(twice).keys()
 
 
@@ -231,9 +215,10 @@ def test_a_verdict_on_another_text_than_the_stored_one_is_refused_in_one_line(tw
 
 
 def test_a_sheet_of_a_night_without_answers_is_told_with_the_vintages_looked_at(twice: Job, tmp_path: Path) -> None:
-    asked = {"night": "2026-11-09", "named_models": ("fresh",)}
-    with pytest.raises(UsageError, match="no usable response of vintage base or 2026-11-09"):
-        export_labelling(twice.model_copy(update=asked), tmp_path / "sheet.csv", n_rows=9)
+    for named in ("fresh", "nobody"):
+        asked = {"night": "2026-11-09", "named_models": (named,)}
+        with pytest.raises(UsageError, match="no usable response of vintage base or 2026-11-09"):
+            export_labelling(twice.model_copy(update=asked), tmp_path / "sheet.csv", n_rows=9)
 
 
 @given(st.integers(1, 9), st.integers(1, 4), st.integers(0, 99), st.data())
@@ -262,14 +247,12 @@ def test_a_defused_cell_is_no_formula_and_can_be_read_back(text: str) -> None:
     assert not cell.lstrip().startswith(("=", "+", "-", "@", "＝"))
 
 
-@pytest.mark.parametrize("text", ["2026-11-03", "3/4", "1.10", "12:30", "2026.11.03", "'1-2"])
-def test_what_a_spreadsheet_would_rewrite_as_a_date_is_marked(text: str) -> None:
-    assert f"'{text}" == defused(text)
-
-
-@pytest.mark.parametrize("text", ["base", "1", "2026", "a 2026-11-03", "2026-11-03 late", "gpt-4.1"])
-def test_what_is_no_date_stays_as_it_is(text: str) -> None:
-    assert text == defused(text)
+@pytest.mark.parametrize(("texts", "mark"), [
+    (("2026-11-03", "3/4", "1.10", "12:30", "2026.11.03", "'1-2"), "'"),
+    (("base", "1", "2026", "a 2026-11-03", "2026-11-03 late", "gpt-4.1"), ""),
+])  # fmt: skip
+def test_what_a_spreadsheet_would_rewrite_as_a_date_is_marked(texts: tuple[str, ...], mark: str) -> None:
+    assert [f"{mark}{text}" for text in texts] == list(map(defused, texts))
 
 
 def test_a_cell_that_was_cut_where_spreadsheets_end_shows_its_text_and_a_shorter_one_does_not() -> None:

@@ -4,12 +4,13 @@ import csv
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tasks.check import check
 from tasks.config.job import Job
-from tasks.exports.reviewing import export_review
+from tasks.exports.sheets import export_review
 from tasks.imports.files import retract
 from tasks.imports.reviews import import_reviews
 from tasks.ingest import ingest
@@ -70,36 +71,30 @@ def test_a_sheet_shows_what_a_reviewer_needs_and_leaves_out_weights_and_canaries
     assert [row["task"] for row in rows] == sorted((row["task"] for row in rows), key=[r["task"] for r in rows].index)
 
 
-def test_a_simple_sample_gives_every_criterion_the_same_probability(job: Job, tmp_path: Path) -> None:
-    rows = exported(job, tmp_path, n_criteria=15)
+DESIGNS: dict[str, tuple[dict[str, Any], list[tuple[str, int, float]], str]] = {
+    "simple": ({"n_criteria": 15}, [("all", 15, 15 / 40)], "simple random sample of 15 of 40 criteria, seed 0"),
+    "strata": (
+        {"n_criteria": 10, "by": ("category",)}, [("Financial Accuracy", 5, 5 / 32), ("Practical Utility", 5, 5 / 8)],
+        "stratified by category sample of 10 of 40 criteria, seed 0",
+    ),
+    "tasks": ({"n_tasks": 3}, [("all", 30, 3 / 4)], "all criteria of 3 of 4 tasks, seed 0"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", DESIGNS)
+def test_the_probability_of_each_criterion_is_stored(case: str, job: Job, tmp_path: Path) -> None:
+    asked, strata, design = DESIGNS[case]
+    rows = exported(job, tmp_path, **asked)
     members = rows_in(job, "select * from review_samples")
 
     assert {(m["task_id"], m["criterion_id"]) for m in members} == {
         (row["task"].removeprefix("'"), row["criterion"].removeprefix("'")) for row in rows
     }
-    assert {m["probability"] for m in members} == {15 / 40}
-    assert {m["stratum"] for m in members} == {"all"}
-    assert {m["design"] for m in members} == {"simple random sample of 15 of 40 criteria, seed 0"}
-    assert {m["n_population"] for m in members} == {40}
-
-
-def test_strata_have_as_many_criteria_and_each_its_own_probability(job: Job, tmp_path: Path) -> None:
-    exported(job, tmp_path, n_criteria=10, by=("category",))
-    found = rows_in(job, "select stratum, count(*) as n, min(probability) as low, max(probability) as high "
-                        "from review_samples group by all order by all")  # fmt: skip
-
-    assert [tuple(row.values()) for row in found] == [
-        ("Financial Accuracy", 5, 5 / 32, 5 / 32), ("Practical Utility", 5, 5 / 8, 5 / 8),
-    ]  # fmt: skip
-    with pytest.raises(UsageError, match=r"-n 1: by category there are 2 strata, .* use -n 2 or more"):
-        export_review(job, tmp_path / "other.csv", n_criteria=1, by=("category",))
-
-
-def test_whole_tasks_come_with_all_their_criteria(job: Job, tmp_path: Path) -> None:
-    rows = exported(job, tmp_path, n_tasks=3)
-
-    assert [N_CRITERIA] * 3 == list(Counter(row["task"] for row in rows).values())
-    assert {m["probability"] for m in rows_in(job, "select probability from review_samples")} == {3 / 4}
+    found = Counter((m["stratum"], m["probability"]) for m in members)
+    assert strata == sorted((stratum, n, probability) for (stratum, probability), n in found.items())
+    assert {(design, 40)} == {(m["design"], m["n_population"]) for m in members}
+    if "tasks" in case:
+        assert [N_CRITERIA] * 3 == list(Counter(row["task"] for row in rows).values())
 
 
 def test_the_same_sample_is_stored_once_and_another_seed_is_another_sample(job: Job, tmp_path: Path) -> None:
@@ -113,13 +108,15 @@ def test_the_same_sample_is_stored_once_and_another_seed_is_another_sample(job: 
     assert 1 == len(rows_in(job, "select distinct population_id from review_samples"))
 
 
-def test_a_folder_gets_a_sheet_that_is_named_after_its_sample(job: Job, tmp_path: Path) -> None:
+def test_a_folder_gets_a_sheet_named_after_its_sample_and_none_is_written_over(job: Job, tmp_path: Path) -> None:
     export_review(job, tmp_path / "sheets", n_criteria=5)
     (file,) = (tmp_path / "sheets").iterdir()
 
     assert file.stem == f"review-{sheet(file)[0]['sample'][:8]}"
     with pytest.raises(UsageError, match="may be filled in"):
         export_review(job, tmp_path / "sheets", n_criteria=5)
+    with pytest.raises(UsageError, match=r"-n 1: by category there are 2 strata, .* use -n 2 or more"):
+        export_review(job, tmp_path / "other.csv", n_criteria=1, by=("category",))
 
 
 def test_a_conversation_that_no_cell_holds_is_shown_without_its_middle(tmp_path: Path) -> None:
@@ -163,31 +160,17 @@ def test_a_sheet_may_come_with_other_separators_and_a_byte_order_mark(
     assert 20 == import_reviews(job, [file])[0].rows
 
 
-def test_another_encoding_is_refused_in_one_line(job: Job, tmp_path: Path) -> None:
-    rows = agreeing(exported(job, tmp_path))
-    rows[0]["reason"] = "schön"
-    for encoding in ("latin-1", "utf-16"):
-        file = saved(tmp_path / f"{encoding}.csv", rows, encoding=encoding)
-        with pytest.raises(PipelineError, match="not CSV in UTF-8") as why:
-            import_reviews(job, [file])
-        assert 1 == len(str(why.value).splitlines())
-
-
-def test_rows_without_a_decision_are_skipped_and_counted(job: Job, tmp_path: Path) -> None:
+def test_rows_without_a_decision_are_counted_those_that_repeat_count_once_and_again_nothing_is_new(
+    job: Job, tmp_path: Path
+) -> None:
     rows = exported(job, tmp_path)
     rows[0] |= {"reviewer": "eva", "decision": "agree"}
     rows[1] |= {"reviewer": "eva", "reason": "not sure"}
-    (report,) = import_reviews(job, [saved(tmp_path / "filled.csv", rows)])
+    file = saved(tmp_path / "filled.csv", [*rows, rows[0]])
+    (report,) = import_reviews(job, [file])
 
     assert 1 == report.rows
     assert "19 rows without a decision skipped, 1 of them with a reason or a wording" in report.line
-
-
-def test_the_same_sheet_again_changes_nothing_and_rows_that_repeat_count_once(job: Job, tmp_path: Path) -> None:
-    rows = agreeing(exported(job, tmp_path))
-    file = saved(tmp_path / "filled.csv", [*rows, *rows[:5]])
-
-    assert 20 == import_reviews(job, [file])[0].rows
     parts = sorted((job.warehouse / "parts").rglob("*.parquet"))
     assert 0 == import_reviews(job, [file])[0].rows
     assert parts == sorted((job.warehouse / "parts").rglob("*.parquet"))
@@ -220,6 +203,11 @@ def differ(rows: list[Row]) -> None:
     rows.append(rows[0] | {"decision": "disagree", "reason": "after all"})
 
 
+def outside(rows: list[Row]) -> None:
+    other = "t2" if rows[0]["task"] != "t2" else "t3"
+    rows[0] |= {"task": other, "criterion": f"{other}-c3", "criterion_hash": "", "title": ""}
+
+
 WRONG = {
     "another word": (change(decision="maybe"), "`decision` is 'maybe'; enter agree or disagree"),
     "no reason": (change(decision="disagree", reason=" "), "disagrees without a `reason`; enter why"),
@@ -228,6 +216,7 @@ WRONG = {
     "two swapped criteria": (swap_criteria, "has other words in the data set than in the sheet"),
     "a title that was edited": (change(title="Says something else."), "has other words in the data set"),
     "a changed sample": (change(sample="7"), "no sample '7' in this warehouse"),
+    "a criterion outside of the sample": (outside, "is not in sample"),
     "a different row later": (differ, r"a different review already exists \(eva: agree, earlier in this import\)"),
 }
 
@@ -242,17 +231,6 @@ def test_an_impossible_row_is_refused_in_one_line_and_nothing_is_stored(case: st
 
     assert 1 == len(str(why.value).splitlines())
     assert [] == rows_in(job, "select 1 from expert_reviews")
-
-
-def test_a_criterion_outside_the_sample_is_refused(job: Job, tmp_path: Path) -> None:
-    every = exported(job, tmp_path, n_criteria=1_000)
-    (tmp_path / "sheet.csv").unlink()
-    few = exported(job, tmp_path, n_criteria=5)
-    outside = next(row for row in every if row["criterion"] not in {each["criterion"] for each in few})
-    rows = agreeing([outside | {"sample": few[0]["sample"]}])
-
-    with pytest.raises(PipelineError, match="is not in sample"):
-        import_reviews(job, [saved(tmp_path / "filled.csv", rows)])
 
 
 def test_a_review_of_words_changed_by_a_later_revision_is_refused_others_taken(job: Job, tmp_path: Path) -> None:
@@ -272,27 +250,20 @@ def test_a_review_of_words_changed_by_a_later_revision_is_refused_others_taken(j
     assert revisions == {later.data.revision}
 
 
-def test_a_retracted_sheet_does_not_count_until_it_is_imported_again(job: Job, tmp_path: Path) -> None:
-    file = saved(tmp_path / "filled.csv", agreeing(exported(job, tmp_path)))
-    import_reviews(job, [file])
-    (batch,) = rows_in(job, "select distinct import_batch as batch from expert_reviews")
-    report = retract(job, str(batch["batch"]))
-    assert "20 reviews retracted" in report.line
-    assert [] == rows_in(job, "select 1 from criterion_reviews")
-    assert [] == rows_in(job, "select 1 from review_agreement")
-    assert "20 reviews restored" in import_reviews(job, [file])[0].line
-    assert 20 == len(rows_in(job, "select 1 from criterion_reviews"))
-
-
-def test_what_was_decided_otherwise_can_be_corrected_after_retracting_it(job: Job, tmp_path: Path) -> None:
+def test_a_retracted_sheet_does_not_count_until_it_or_a_corrected_one_is_imported(job: Job, tmp_path: Path) -> None:
     rows = agreeing(exported(job, tmp_path))
-    import_reviews(job, [saved(tmp_path / "first.csv", rows)])
+    first = saved(tmp_path / "first.csv", rows)
     rows[0] |= {"decision": "disagree", "reason": "after all"}
     second = saved(tmp_path / "second.csv", rows)
+    import_reviews(job, [first])
     with pytest.raises(PipelineError, match=r"\(eva: agree, import batch \w+\); to replace it, .* retract that batch"):
         import_reviews(job, [second])
     (batch,) = rows_in(job, "select distinct import_batch as batch from expert_reviews")
-    retract(job, str(batch["batch"]))
-    import_reviews(job, [second])
 
-    assert [0.0] == [row["value"] for row in rows_in(job, "select value from criterion_reviews where value = 0")]
+    for again, n_wrong in ((first, 0), (second, 1)):
+        assert "20 reviews retracted" in retract(job, str(batch["batch"])).line
+        assert [] == rows_in(job, "from criterion_reviews") == rows_in(job, "from review_agreement")
+        (report,) = import_reviews(job, [again])
+        assert ("restored" in report.line) == (again == first)
+        assert 20 == len(rows_in(job, "from criterion_reviews"))
+        assert n_wrong == len(rows_in(job, "from criterion_reviews where value = 0"))

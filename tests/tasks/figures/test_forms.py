@@ -33,6 +33,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "people_agreement": {"people": ["lawyers"]},
     "weakness_candidates": {"model": "alder-large"},
     **{name: {"names": ["alder-large", "birch-2"]} for name in ("diff", "diff_categories", "diff_tasks", "diff_flips")},
+    "cascade": {"cheap": "mild-judge", "strong": "strict-judge"},
     "debiased_differences": {"first": "alder-large", "others": ["birch-2", "cedar-mini"]},
 }
 """What figures need that show nothing by themselves."""

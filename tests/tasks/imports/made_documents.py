@@ -7,7 +7,7 @@ from typing import Any
 from docx import Document
 from docx.opc.constants import RELATIONSHIP_TYPE
 from docx.oxml import parse_xml
-from reportlab import rl_config
+from reportlab import platypus, rl_config
 from reportlab.lib import colors
 from reportlab.lib.pagesizes import A4
 from reportlab.lib.pdfencrypt import StandardEncryption
@@ -16,16 +16,6 @@ from reportlab.pdfbase import pdfmetrics
 from reportlab.pdfbase.cidfonts import UnicodeCIDFont
 from reportlab.pdfbase.ttfonts import TTFont
 from reportlab.pdfgen.canvas import Canvas
-from reportlab.platypus import (
-    BaseDocTemplate,
-    Flowable,
-    Frame,
-    ListFlowable,
-    PageTemplate,
-    Paragraph,
-    SimpleDocTemplate,
-    Table,
-)
 
 _STYLES = getSampleStyleSheet()
 _GRID = [("GRID", (0, 0), (-1, -1), 0.5, colors.black)]
@@ -38,39 +28,39 @@ pdfmetrics.registerFont(TTFont("Vera", "Vera.ttf"))
 pdfmetrics.registerFont(UnicodeCIDFont("HeiseiMin-W3"))
 
 
-def heading(text: str, level: int = 2) -> Flowable:
+def heading(text: str, level: int = 2) -> platypus.Flowable:
     """A heading; level 1 is the title's."""
-    return Paragraph(text, _STYLES["Title" if level == 1 else f"Heading{level}"])
+    return platypus.Paragraph(text, _STYLES["Title" if level == 1 else f"Heading{level}"])
 
 
-def body(text: str, font: str = "Helvetica") -> Flowable:
+def body(text: str, font: str = "Helvetica") -> platypus.Flowable:
     """A paragraph; its text is ReportLab's XML."""
-    return Paragraph(text, ParagraphStyle("a", parent=_STYLES["BodyText"], fontName=font))
+    return platypus.Paragraph(text, ParagraphStyle("a", parent=_STYLES["BodyText"], fontName=font))
 
 
-def points(*texts: str) -> Flowable:
+def points(*texts: str) -> platypus.Flowable:
     """A list with bullets."""
-    return ListFlowable([body(text) for text in texts], bulletType="bullet", start="•")
+    return platypus.ListFlowable([body(text) for text in texts], bulletType="bullet", start="•")
 
 
-def table(rows: Sequence[Sequence[str]], *, is_ruled: bool = True) -> Flowable:
+def table(rows: Sequence[Sequence[str]], *, is_ruled: bool = True) -> platypus.Flowable:
     """A table with lines around its cells, or without any."""
-    return Table(rows, colWidths=[150] * len(rows[0]), style=_GRID if is_ruled else [])
+    return platypus.Table(rows, colWidths=[150] * len(rows[0]), style=_GRID if is_ruled else [])
 
 
-def write_pdf(file: Path, parts: Sequence[Flowable], *, n_columns: int = 1) -> Path:
+def write_pdf(file: Path, parts: Sequence[platypus.Flowable], *, n_columns: int = 1) -> Path:
     """A PDF of as many pages as the parts take."""
     file.parent.mkdir(parents=True, exist_ok=True)
     if n_columns == 1:
-        SimpleDocTemplate(str(file)).build(list(parts))
+        platypus.SimpleDocTemplate(str(file)).build(list(parts))
         return file
-    document = BaseDocTemplate(str(file))
+    document = platypus.BaseDocTemplate(str(file))
     width = document.width / n_columns
     frames = [
-        Frame(document.leftMargin + n * width, document.bottomMargin, width - 12, document.height)
+        platypus.Frame(document.leftMargin + n * width, document.bottomMargin, width - 12, document.height)
         for n in range(n_columns)
     ]
-    document.addPageTemplates(PageTemplate(frames=frames))
+    document.addPageTemplates(platypus.PageTemplate(frames=frames))
     document.build(list(parts))
     return file
 

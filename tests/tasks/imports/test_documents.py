@@ -13,7 +13,7 @@ from docx import Document
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
-from reportlab.platypus import PageBreak
+from reportlab.platypus import Flowable, PageBreak
 
 from tasks.dataset.foreign_files import TooLarge
 from tasks.imports import documents
@@ -23,19 +23,8 @@ from tasks.imports.pdf import lines_of, markdown_of
 from tasks.imports.pdf import to_markdown as pdf_to_markdown
 from tasks.rules.errors import UsageError
 from tests.kit import one_line
-from tests.tasks.imports.made_documents import (
-    add_formula,
-    add_link,
-    body,
-    canvas,
-    heading,
-    points,
-    table,
-    write_docx,
-    write_locked_pdf,
-    write_pdf,
-    write_scan,
-)
+from tests.tasks.imports import made_documents as made
+from tests.tasks.imports.made_documents import body, heading, table, write_docx, write_pdf
 
 ENCODINGS = {"utf-16": "not UTF-8", "utf-16-le": "NUL", "latin-1": "at byte 3"}
 
@@ -125,7 +114,7 @@ def test_a_link_keeps_its_address_and_a_picture_its_description(tmp_path: Path) 
     picture = io.BytesIO()
     Image.new("RGB", (200, 200), "red").save(picture, "PNG")
     document = Document()
-    add_link(document.add_paragraph("See "), "the source", "https://example.org/a")
+    made.add_link(document.add_paragraph("See "), "the source", "https://example.org/a")
     for description in ("Prices\nby year", ""):
         document.add_picture(picture)
         document.inline_shapes[-1]._inline.docPr.set("descr", description)
@@ -135,17 +124,14 @@ def test_a_link_keeps_its_address_and_a_picture_its_description(tmp_path: Path) 
     assert "See [the source](https://example.org/a)\n\n![Prices by year]()\n" == found.text
 
 
-def test_formulas_that_are_left_out_are_told(tmp_path: Path) -> None:
+def test_formulas_that_are_left_out_are_told_and_a_document_without_text_is_empty(tmp_path: Path) -> None:
     document = Document()
-    add_formula(document.add_paragraph("It is "), "a+b")
+    made.add_formula(document.add_paragraph("It is "), "a+b")
     document.save(str(tmp_path / "x.docx"))
     found = docx_to_markdown(tmp_path / "x.docx")
 
     assert ("It is\n", True) == (found.text, found.lacks_formulas)
-
-
-def test_a_document_without_text_is_empty(tmp_path: Path) -> None:
-    assert "" == docx_to_markdown(write_docx(tmp_path / "x.docx")).text
+    assert "" == docx_to_markdown(write_docx(tmp_path / "y.docx")).text
 
 
 def _changed(content: bytes) -> bytes:
@@ -214,7 +200,13 @@ def words_of(text: str) -> list[str]:
 
 
 def test_pages_come_in_order_with_headings_lists_and_tables(tmp_path: Path) -> None:
-    parts = [heading("The title", 1), body("Opening words."), heading("First part"), body("One."), points("a", "b c")]
+    parts = [
+        heading("The title", 1),
+        body("Opening words."),
+        heading("First part"),
+        body("One."),
+        made.points("a", "b c"),
+    ]
     parts += [PageBreak(), heading("Second part"), table(RATES), body("Closing words.")]
     expected = [
         "# The title", "Opening words.", "## First part", "One.", "- a\n- b c", "## Second part",
@@ -228,14 +220,26 @@ def test_pages_come_in_order_with_headings_lists_and_tables(tmp_path: Path) -> N
     assert (2, 0, 0) == (found.n_pages, found.n_pages_without_text, found.n_unreadable)
 
 
-def test_the_rows_of_a_table_without_lines_stay_rows(tmp_path: Path) -> None:
-    found = pdf_to_markdown(write_pdf(tmp_path / "x.pdf", [table(RATES, is_ruled=False)])).text
+LINKS = 'See <a href="https://example.org/a_(b)">the source</a> and <a href="https://example.org/c">more</a> there.'
+LATIN, JAPANESE = "Größe, façade, Łukasz, œuvre, Žižka: 12 € – “so”", "東京の報告"
+SHOWN: dict[str, tuple[Flowable, str]] = {
+    "rows without lines": (table(RATES, is_ruled=False), "\n\n".join(map("\t".join, RATES))),
+    "a box around text": (table([["In a box."]]), "In a box."),
+    "latin": (body(LATIN, "Vera"), LATIN),
+    "japanese": (body(JAPANESE, "HeiseiMin-W3"), JAPANESE),
+    "links": (body(LINKS), "See [the source](<https://example.org/a_(b)>) and [more](https://example.org/c) there."),
+    "raised letters": (
+        body("About 10<super>6</super> tons of CO<sub>2</sub> a year."), "About 106 tons of CO2 a year.",
+    ),
+}  # fmt: skip
 
-    assert [row for row in RATES if row] == [line.split("\t") for line in found.split("\n") if line]
 
+@pytest.mark.parametrize("case", SHOWN)
+def test_what_a_page_shows_is_the_text(tmp_path: Path, case: str) -> None:
+    part, expected = SHOWN[case]
+    found = pdf_to_markdown(write_pdf(tmp_path / "x.pdf", [part])).text
 
-def test_a_box_around_text_is_no_table(tmp_path: Path) -> None:
-    assert "In a box.\n" == pdf_to_markdown(write_pdf(tmp_path / "x.pdf", [table([["In a box."]])])).text
+    assert expected.split("\n\n") == [line for line in found.split("\n") if line]
 
 
 def test_columns_are_read_one_after_the_other(tmp_path: Path) -> None:
@@ -244,15 +248,6 @@ def test_columns_are_read_one_after_the_other(tmp_path: Path) -> None:
     file = write_pdf(tmp_path / "x.pdf", parts, n_columns=2)
 
     assert said == words_of(pdf_to_markdown(file).text)
-
-
-@pytest.mark.parametrize(
-    ("font", "text"),
-    [("Vera", "Größe, façade, Łukasz, œuvre, Žižka: 12 € – “so”"), ("HeiseiMin-W3", "東京の報告")],
-    ids=["latin", "japanese"],
-)
-def test_letters_of_other_scripts_arrive(tmp_path: Path, font: str, text: str) -> None:
-    assert f"{text}\n" == pdf_to_markdown(write_pdf(tmp_path / "x.pdf", [body(text, font)])).text
 
 
 @pytest.mark.slow
@@ -265,37 +260,16 @@ def test_a_long_report_arrives_whole(tmp_path: Path) -> None:
     assert said == found.split()
 
 
-def test_a_link_keeps_its_address(tmp_path: Path) -> None:
-    text = 'See <a href="https://example.org/a_(b)">the source</a> and <a href="https://example.org/c">more</a> there.'
-    found = pdf_to_markdown(write_pdf(tmp_path / "x.pdf", [body(text)])).text
-
-    assert "See [the source](<https://example.org/a_(b)>) and [more](https://example.org/c) there.\n" == found
-
-
-def test_a_raised_letter_belongs_to_its_word(tmp_path: Path) -> None:
-    text = "About 10<super>6</super> tons of CO<sub>2</sub> a year."
-
-    assert "About 106 tons of CO2 a year.\n" == pdf_to_markdown(write_pdf(tmp_path / "x.pdf", [body(text)])).text
-
-
-def test_a_page_of_pictures_has_no_text(tmp_path: Path) -> None:
-    found = pdf_to_markdown(write_scan(tmp_path / "x.pdf"))
-
+def test_a_page_of_pictures_has_no_text_and_one_that_is_a_drawing_is_not_searched_for_tables(tmp_path: Path) -> None:
+    found = pdf_to_markdown(made.write_scan(tmp_path / "x.pdf"))
     assert ("", 1, 1) == (found.text, found.n_pages, found.n_pages_without_text)
-
-
-def test_a_page_that_is_a_drawing_is_read_without_looking_for_tables(tmp_path: Path) -> None:
-    page = canvas(tmp_path / "x.pdf")
+    page = made.canvas(tmp_path / "y.pdf")
     for n in range(3_500):
         page.line(n % 500, n // 10, n % 500 + 40, n // 10 + (n % 3) * 0.1)
     page.drawString(72, 700, "A chart.")
     page.save()
 
-    assert "A chart.\n" == pdf_to_markdown(tmp_path / "x.pdf").text
-
-
-def test_what_only_its_owner_may_change_is_read(tmp_path: Path) -> None:
-    assert "Behind a lock.\n" == pdf_to_markdown(write_locked_pdf(tmp_path / "x.pdf", password="")).text
+    assert "A chart.\n" == pdf_to_markdown(tmp_path / "y.pdf").text
 
 
 def _broken_stream(content: bytes) -> bytes:
@@ -306,7 +280,7 @@ def _broken_stream(content: bytes) -> bytes:
 
 
 def _two_pages(file: Path) -> Path:
-    page = canvas(file, pageCompression=1)
+    page = made.canvas(file, pageCompression=1)
     for number in (1, 2):
         page.drawString(72, 700, f"Page {number} says something that one can read.")
         page.showPage()
@@ -341,9 +315,10 @@ def test_a_damaged_or_locked_file_is_refused_and_not_taken_in_part(tmp_path: Pat
     assert reason in outcome(file, suffix)["refused"]
 
 
-def test_a_locked_file_is_refused(tmp_path: Path) -> None:
+def test_what_only_its_owner_may_change_is_read_and_a_locked_file_is_refused(tmp_path: Path) -> None:
+    assert "Behind a lock.\n" == pdf_to_markdown(made.write_locked_pdf(tmp_path / "x.pdf", password="")).text
     with pytest.raises(DocumentRefused, match="protected by a password"):
-        pdf_to_markdown(write_locked_pdf(tmp_path / "x.pdf", password="secret"))
+        pdf_to_markdown(made.write_locked_pdf(tmp_path / "x.pdf", password="secret"))
 
 
 def test_a_font_that_does_not_tell_its_letters_is_refused(tmp_path: Path) -> None:

@@ -15,25 +15,24 @@ import pytest
 from tasks.certify.verifying import verify
 from tasks.config.job import Job
 from tasks.dataset.foreign_files import MOST_BYTES, NotInside, open_inside
-from tasks.exports.importing import import_tables, read_export
 from tasks.exports.tables import export_tables
 from tasks.imports.documents import convert
 from tasks.imports.files import refuse_early
 from tasks.imports.responses import import_responses
 from tasks.imports.results.importing import import_results
-from tasks.imports.results.sources import Archive
+from tasks.imports.results.records import Archive
 from tasks.imports.reviews import import_reviews
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
 from tasks.maintain.backup import backup, restore
 from tasks.rules.errors import PipelineError
-from tests.kit import good_row, job_on, one_line, rows_in, write_jsonl
+from tests.kit import good_row, imported, job_on, one_line, rows_in, write_jsonl
 
 SECRET = "root:x:0:0"
 
 
 @pytest.fixture(scope="module")
-def ingested(tmp_path_factory: pytest.TempPathFactory) -> Job:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
     folder = tmp_path_factory.mktemp("bounds")
     job = job_on(write_jsonl(folder / "finance.jsonl", [good_row("t1"), good_row("t2")]), folder / "warehouse")
     ingest(job)
@@ -157,7 +156,7 @@ def test_a_document_is_opened_within_its_folder_when_it_is_converted(folder: Pat
 
 
 def read_in(job: Job, folder: Path) -> None:
-    import_tables(job, read_export(folder))
+    imported(job, folder)
 
 
 def test_an_export_or_backup_with_links_out_of_it_is_refused(job: Job, tmp_path: Path) -> None:

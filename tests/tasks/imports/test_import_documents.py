@@ -22,7 +22,7 @@ RESPONSES = "select model, task_id, trial, vintage, status, text from responses 
 
 
 @pytest.fixture(scope="module")
-def ingested(tmp_path_factory: pytest.TempPathFactory) -> Job:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
     """Three tasks, one of which has an underscore in its name."""
     folder = tmp_path_factory.mktemp("documents")
     rows = [good_row(task) for task in ("t1", "t2", "b_t2")]
@@ -80,23 +80,21 @@ def test_a_table_names_documents_beside_rows_with_responses(job: Job, tmp_path: 
     ] == stored(job)
 
 
-def test_a_pattern_tells_trial_and_vintage(job: Job, folder: Path) -> None:
-    pattern = "{vintage}/{model} (run {trial}) on {task}"
-    import_responses(job, write(folder, **{"may__ada (run 2) on t1": "A."}), pattern=pattern)
-
-    assert [["ada", "t1", 2, "may", "ok", "A."]] == stored(job)
-
-
-def test_a_label_stands_in_for_a_model_that_names_lack(job: Job, folder: Path) -> None:
-    import_responses(job, write(folder, t1="A."), "x/y")
-
-    assert [["x/y", "t1", 1, "base", "ok", "A."]] == stored(job)
+NAMES: dict[str, tuple[str, str | None, str | None, list[Any]]] = {
+    "a trial and a vintage": (
+        "may__ada (run 2) on t1", None, "{vintage}/{model} (run {trial}) on {task}", ["ada", "t1", 2, "may"],
+    ),
+    "a label for names without a model": ("t1", "x/y", None, ["x/y", "t1", 1, "base"]),
+    "the reading whose task is there": ("a_b_t1", None, "{model}_{task}", ["a_b", "t1", 1, "base"]),
+}  # fmt: skip
 
 
-def test_a_name_is_read_so_that_its_task_is_there(job: Job, folder: Path) -> None:
-    import_responses(job, write(folder, a_b_t1="A."), pattern="{model}_{task}")
+@pytest.mark.parametrize("case", NAMES)
+def test_the_name_of_a_file_says_what_it_is(job: Job, folder: Path, case: str) -> None:
+    name, model, pattern, row = NAMES[case]
+    import_responses(job, write(folder, **{name: "A."}), model, pattern=pattern)
 
-    assert [["a_b", "t1", 1, "base", "ok", "A."]] == stored(job)
+    assert [[*row, "ok", "A."]] == stored(job)
 
 
 def test_other_files_are_left_out_only_when_asked_and_then_counted(job: Job, folder: Path) -> None:
@@ -234,16 +232,13 @@ def test_a_pattern_that_cannot_tell_what_is_what_is_refused(text: str) -> None:
     assert MALFORMED[text] in str(caught.value)
 
 
-def test_the_text_of_a_pattern_stands_for_itself_and_a_field_for_one_name(tmp_path: Path) -> None:
-    pattern = pattern_of("{task}/v1.0 [{model}]", None)
-
-    assert [{"task": "t", "model": "m.x"}] == pattern.readings(Path("t/v1.0 [m.x].pdf"))
-    assert [] == pattern.readings(Path("t/v1x0 [m].pdf"))
-    assert [] == pattern.readings(Path("deep/t/v1.0 [m].pdf"))
-
-
-def test_a_field_that_stands_twice_has_one_value() -> None:
-    pattern = pattern_of("{task}/{task}_{model}", None)
-
-    assert [{"task": "a_b", "model": "m"}] == pattern.readings(Path("a_b/a_b_m.md"))
-    assert [] == pattern.readings(Path("a/b_m.md"))
+@pytest.mark.parametrize(("pattern", "path", "readings"), [
+    ("{task}/v1.0 [{model}]", "t/v1.0 [m.x].pdf", [{"task": "t", "model": "m.x"}]),
+    ("{task}/v1.0 [{model}]", "t/v1x0 [m].pdf", []), ("{task}/v1.0 [{model}]", "deep/t/v1.0 [m].pdf", []),
+    ("{task}/{task}_{model}", "a_b/a_b_m.md", [{"task": "a_b", "model": "m"}]),
+    ("{task}/{task}_{model}", "a/b_m.md", []),
+])  # fmt: skip
+def test_the_text_of_a_pattern_stands_for_itself_and_a_field_for_one_name(
+    pattern: str, path: str, readings: list[dict[str, str]]
+) -> None:
+    assert readings == pattern_of(pattern, None).readings(Path(path))

@@ -1,7 +1,6 @@
 """Imports: responses and verdicts made elsewhere, taken whole or refused in one line."""
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -36,13 +35,6 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
 
 
 @pytest.fixture
-def job(shared: Job, tmp_path: Path) -> Job:
-    """The same on a copy of the warehouse, to add to."""
-    copy = Path(shutil.copytree(shared.warehouse, tmp_path / "warehouse"))
-    return shared.model_copy(update={"warehouse": copy})
-
-
-@pytest.fixture
 def file(tmp_path: Path) -> Write:
     """Write rows as JSON Lines."""
     return lambda rows: write_jsonl(tmp_path / "rows.jsonl", rows)
@@ -52,13 +44,30 @@ def parts_of(job: Job) -> list[Path]:
     return sorted((job.warehouse / "parts").rglob("*.parquet"))
 
 
+def refuse(job: Job, bring_in: Callable[[Job, Path], object], file: Path, reason: str) -> None:
+    """See that a file is refused in one line that holds this, and that nothing of it is stored."""
+    before = parts_of(job)
+    with pytest.raises(PipelineError, match=one_line(reason)):
+        bring_in(job, file)
+    assert before == parts_of(job)
+
+
+def test_the_same_rows_again_are_a_no_op(shared: Job, file: Write) -> None:
+    before = parts_of(shared)
+
+    assert 0 == import_responses(shared, file([RESPONSE])).rows == import_verdicts(shared, file([VERDICT])).rows
+    assert before == parts_of(shared)
+
+
 # responses
 
 
-def test_a_response_is_stored_as_given_and_marked_as_imported(shared: Job) -> None:
+def test_a_row_is_stored_as_given_and_marked_as_imported(shared: Job) -> None:
     (found,) = rows_in(shared, "select model, trial, text, status, source, chars_alnum, attempts from responses")
+    (verdict,) = rows_in(shared, "select judge, judge_config_hash, template_hash, source, judge_trial from verdicts")
 
     assert ["ada", 1, "An answer.", "ok", "imported", 8, 0] == list(found.values())
+    assert ["imported", "imported", "imported", "imported", 1] == list(verdict.values())
 
 
 def test_an_empty_response_is_a_failed_one(job: Job, file: Write) -> None:
@@ -68,19 +77,14 @@ def test_an_empty_response_is_a_failed_one(job: Job, file: Write) -> None:
     assert [{"status": "empty", "text": None}] == found
 
 
-def test_the_same_responses_again_are_a_no_op(shared: Job, file: Write) -> None:
-    before = parts_of(shared)
-
-    assert 0 == import_responses(shared, file([RESPONSE])).rows
-    assert before == parts_of(shared)
-
-
+LONG = "word " * 40_000
 FORMS: dict[str, tuple[str, str]] = {
     "an object by task": ("x.json", json.dumps({"t2": "Two."})),
     "a list of rows": ("x.json", json.dumps([{"task": "t2", "response": "Two."}])),
     "JSON Lines": ("x.jsonl", json.dumps({"task": "t2", "response": "Two."})),
     "CSV": ("x.csv", 'task,response\nt2,"Two."\n'),
     "CSV with a byte order mark": ("x.csv", '\ufefftask,response\nt2,"Two."\n'),
+    "CSV with a long cell": ("x.csv", f"task,response\nt2,{LONG}\n"),
 }
 
 
@@ -91,14 +95,7 @@ def test_every_form_of_file_says_the_same(job: Job, tmp_path: Path, form: str) -
     import_responses(job, tmp_path / name, model="bell")
     query = "select task_id, text from responses where model = 'bell'"
 
-    assert [{"task_id": "t2", "text": "Two."}] == rows_in(job, query)
-
-
-def test_a_long_answer_in_a_csv_file_is_taken_whole(job: Job, tmp_path: Path) -> None:
-    (tmp_path / "x.csv").write_text("task,model,response\nt2,bell," + "word " * 40_000 + "\n", encoding="utf-8")
-    import_responses(job, tmp_path / "x.csv")
-
-    assert [{"n": 200_000}] == rows_in(job, "select length(text) as n from responses where model = 'bell'")
+    assert [{"task_id": "t2", "text": LONG if "long" in form else "Two."}] == rows_in(job, query)
 
 
 REFUSED_RESPONSES: dict[str, tuple[list[Given], str]] = {
@@ -113,6 +110,7 @@ REFUSED_RESPONSES: dict[str, tuple[list[Given], str]] = {
     "a trial that nobody ran": ([{**RESPONSE, "trial": 10**9}], "row 1: `trial` is 1000000000; it is a whole number"),
     "a trial of many digits": ([{**RESPONSE, "trial": "9" * 5000}], "row 1: `trial` is '9999"),
     "another text in its place": ([{**RESPONSE, "response": "Another."}], "row 1"),
+    "nothing in its place": ([{**RESPONSE, "response": ""}], "row 1: a different response already exists"),
     "two texts for one place": ([{**RESPONSE, "trial": 2}, {**RESPONSE, "trial": 2, "response": "Another."}], "row 2"),
     "the last row": ([{**RESPONSE, "trial": 2}, {**RESPONSE, "task": "t9"}], "row 2"),
 }
@@ -121,12 +119,7 @@ REFUSED_RESPONSES: dict[str, tuple[list[Given], str]] = {
 @pytest.mark.parametrize("case", REFUSED_RESPONSES)
 def test_responses_that_do_not_fit_are_refused_in_one_line_and_not_stored(shared: Job, file: Write, case: str) -> None:
     rows, reason = REFUSED_RESPONSES[case]
-    before = parts_of(shared)
-
-    with pytest.raises(PipelineError, match=one_line(reason)):
-        import_responses(shared, file(rows))
-
-    assert before == parts_of(shared)
+    refuse(shared, import_responses, file(rows), reason)
 
 
 def test_a_response_is_of_the_vintage_of_its_row_or_else_of_the_job(job: Job, file: Write) -> None:
@@ -137,56 +130,40 @@ def test_a_response_is_of_the_vintage_of_its_row_or_else_of_the_job(job: Job, fi
     assert ["2026-11-03", "later"] == [row["vintage"] for row in found]
 
 
-UNREADABLE = {
-    "not there": ("gone.jsonl", None),
-    "broken JSON": ("x.json", b"{broken"),
-    "JSON nested too deeply": ("x.json", b"[" * 100_000),
-    "a response nested deeply": ("x.jsonl", b'{"task": "t2", "response": ' + b"[" * 950 + b"]" * 950 + b"}"),
-    "a broken line": ("x.jsonl", b"{broken\n"),
-    "CSV in another encoding": ("x.csv", "task,model,response\nt2,bell,é\n".encode("latin-1")),
-    "JSON in another encoding": ("x.json", '{"t2": "é"}'.encode("latin-1")),
-    "another kind of file": ("x.txt", b"t2\n"),
-    "a list of texts": ("x.json", b'["t2"]'),
+UNREADABLE: dict[str, tuple[str, bytes | None, str]] = {
+    "not there": ("gone.jsonl", None, "no such file"),
+    "broken JSON": ("x.json", b"{broken", "not JSON"),
+    "JSON nested too deeply": ("x.json", b"[" * 100_000, "not JSON"),
+    "a response nested deeply": ("x.jsonl", b'{"task": "t2", "response": ' + b"[" * 950 + b"]" * 950 + b"}", ":1: "),
+    "a broken line": ("x.jsonl", b"{broken\n", ":1: "),
+    "CSV in another encoding": ("x.csv", "task,model,response\nt2,bell,é\n".encode("latin-1"), "not CSV in UTF-8"),
+    "JSON in another encoding": ("x.json", '{"t2": "é"}'.encode("latin-1"), "not JSON"),
+    "another kind of file": ("x.txt", b"t2\n", "unknown kind of file"),
+    "a list of texts": ("x.json", b'["t2"]', "not an object but str"),
     "a key twice in a row": (
-        "x.jsonl",
-        b'{"task": "t1", "response": "A."}\n\n{"task": "t2", "response": "", "task": "t1"}',
+        "x.jsonl", b'{"task": "t1", "response": "A."}\n\n{"task": "t2", "response": "", "task": "t1"}', ":3: ",
     ),
-    "a key twice in one object": ("x.json", b'{"t2": "A.",\n"t2": "B."}'),
-    "a key twice in a list": ("x.json", b'[{"task": "t2",\n"response": "A."},\n{"task": "t2", "task": "t1"}]'),
-    "a column twice": ("x.csv", b"task,response,response\nt2,A.,B.\n"),
-    "CSV in UTF-16": ("x.csv", "task,response\nt2,A.\n".encode("utf-16")),
-    "a CSV header in another encoding": ("x.csv", "task,response,é\nt2,A.,\n".encode("latin-1")),
-    "a quote that nothing closes": ("x.csv", b'task,response\nt2,"A.\nt1,B.\n'),
-    "a quote that is closed too late": ("x.csv", b'task,response\nt2,"A.\nt1,B.\nt1,"C"\n'),
-    "text after a quote": ("x.csv", b'task,response\nt2,"A."B\n'),
-}
+    "a key twice in one object": ("x.json", b'{"t2": "A.",\n"t2": "B."}', "line 1"),
+    "a key twice in a list": ("x.json", b'[{"task": "t2",\n"response": ""},\n{"task": "t2", "task": "t1"}]', "line 3"),
+    "a column twice": ("x.csv", b"task,response,response\nt2,A.,B.\n", "line 1: has the column 'response' twice"),
+    "CSV in UTF-16": ("x.csv", "task,response\nt2,A.\n".encode("utf-16"), "not CSV in UTF-8"),
+    "a CSV header in another encoding": ("x.csv", "task,response,é\nt2,A.,\n".encode("latin-1"), "not CSV in UTF-8"),
+    "a quote that nothing closes": ("x.csv", b'task,response\nt2,"A.\nt1,B.\n', "not CSV in UTF-8"),
+    "a quote that is closed too late": ("x.csv", b'task,response\nt2,"A.\nt1,B.\nt1,"C"\n', "not CSV in UTF-8"),
+    "text after a quote": ("x.csv", b'task,response\nt2,"A."B\n', "not CSV in UTF-8"),
+    "a cell less": ("x.csv", b'task,response\nt2,"A\nB"\n\nt1\n', "row 2: has 1 cells, not 2"),
+    "a cell more": ("x.csv", b'task,response\nt2,"A\nB"\n\nt1,B.,C.\n', "row 2: has 3 cells, not 2"),
+    "an empty cell more": ("x.csv", b'task,response\nt2,"A\nB"\n\nt1,B.,\n', "row 2: has 3 cells, not 2"),
+    "a blank line": ("x.csv", b'task,response\nt2,"A\nB"\n\n  \n', "row 2: has 1 cells, not 2"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", UNREADABLE)
 def test_a_file_that_cannot_be_read_is_refused_in_one_line(shared: Job, tmp_path: Path, case: str) -> None:
-    name, content = UNREADABLE[case]
+    name, content, reason = UNREADABLE[case]
     if content is not None:
         (tmp_path / name).write_bytes(content)
-
-    with pytest.raises(PipelineError) as caught:
-        import_responses(shared, tmp_path / name, model="ada")
-
-    assert 1 == len(str(caught.value).splitlines())
-    assert name in str(caught.value)
-    if "twice" in case:
-        line = {"a key twice in a row": ":3: ", "a key twice in a list": "line 3"}.get(case, "line 1")
-        assert "twice" in str(caught.value)
-        assert line in str(caught.value)
-
-
-@pytest.mark.parametrize(("row", "n_cells"), [("t1", 1), ("t1,B.,C.", 3), ("t1,B.,", 3), ("  ", 1)])
-def test_a_csv_row_with_too_few_or_too_many_cells_is_refused_by_its_number(
-    shared: Job, tmp_path: Path, row: str, n_cells: int
-) -> None:
-    (tmp_path / "x.csv").write_text(f'task,response\nt2,"A\nB"\n\n{row}\n', encoding="utf-8")
-
-    with pytest.raises(PipelineError, match=rf"x\.csv: row 2: has {n_cells} cells, not 2"):
-        import_responses(shared, tmp_path / "x.csv", model="ada")
+    refuse(shared, lambda job, file: import_responses(job, file, model="ada"), tmp_path / name, reason)
 
 
 AS_WRITTEN = ["007", "1e5", "true", "null", "NaN", "2026-11-03", " a ", 'a "b" c', "a\r\nb", "x\u2028y", "A\x00."]
@@ -252,19 +229,6 @@ def test_a_decision_in_three_steps_is_read_in_every_way_of_writing_its_word(job:
             import_verdicts(job, file([{**VERDICT, "criteria_met": None, column: wrong}]), grading="ternary")
 
 
-def test_a_verdict_without_a_judge_is_marked_as_imported(shared: Job) -> None:
-    (found,) = rows_in(shared, "select judge, judge_config_hash, template_hash, source, judge_trial from verdicts")
-
-    assert ["imported", "imported", "imported", "imported", 1] == list(found.values())
-
-
-def test_the_same_verdicts_again_are_a_no_op(shared: Job, file: Write) -> None:
-    before = parts_of(shared)
-
-    assert 0 == import_verdicts(shared, file([VERDICT])).rows
-    assert before == parts_of(shared)
-
-
 def test_two_judges_and_two_judge_trials_stand_beside_each_other(job: Job, file: Write) -> None:
     import_verdicts(job, file([VERDICT | {"judge": j, "judge_trial": t} for j in ("dora", "emil") for t in (1, 2)]))
     query = "select judge, judge_trial from verdicts where judge <> 'imported' order by all"
@@ -313,12 +277,7 @@ REFUSED_VERDICTS: dict[str, tuple[list[Given], str]] = {
 @pytest.mark.parametrize("case", REFUSED_VERDICTS)
 def test_verdicts_that_do_not_fit_are_refused_in_one_line_and_not_stored(shared: Job, file: Write, case: str) -> None:
     rows, reason = REFUSED_VERDICTS[case]
-    before = parts_of(shared)
-
-    with pytest.raises(PipelineError, match=one_line(reason)):
-        import_verdicts(shared, file(rows))
-
-    assert before == parts_of(shared)
+    refuse(shared, import_verdicts, file(rows), reason)
 
 
 def test_rows_on_tasks_and_criteria_that_are_not_here_are_left_out_where_that_is_asked(job: Job, file: Write) -> None:
@@ -371,7 +330,7 @@ def test_the_vintages_in_which_a_model_has_an_answer_are_named_and_not_all_of_ma
         import_verdicts(job.model_copy(update={"vintage": "later"}), file([VERDICT]))
 
     import_responses(job, file([RESPONSE | {"model": "bell", "vintage": f"2026-11-0{day}"} for day in range(1, 6)]))
-    expected = "in vintage base; there is one in 2026-11-05, 2026-11-04, 2026-11-03 and 2 others: "
+    expected = "in vintage base; there is one in 2026-11-05, 2026-11-04, 2026-11-03, 2026-11-02, and 1 more: "
     with pytest.raises(PipelineError, match=expected):
         import_verdicts(job, file([VERDICT | {"model": "bell"}]))
 

@@ -14,7 +14,8 @@ from tasks.check import check
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
-from tests.kit import SHARED_DATA, job_on, rows_in
+from tests.kit import SHARED_DATA, job_on
+from tests.kit import values_in as rows
 
 FILES = {name: SHARED_DATA / "prbench" / file for name, file in {
     "tasks": "finance_hard.parquet",
@@ -23,6 +24,7 @@ FILES = {name: SHARED_DATA / "prbench" / file for name, file in {
 }.items()}  # fmt: skip
 POLICIES = {"default": {}, "lenient": {"criteria_per_task": "warn"}}
 N_TASKS = {"default": 95, "lenient": 100}
+REFUSED = {"default": [("criteria_per_task", 7)], "lenient": []}
 TOLERANCE = 1e-9
 
 pytestmark = [
@@ -108,67 +110,40 @@ def means(values: dict[tuple[str, ...], list[float]]) -> Figures:
     return {key: sum(of_key) / len(of_key) for key, of_key in values.items()}
 
 
-def rows(root: Path, query: str) -> list[tuple[Any, ...]]:
-    return [tuple(row.values()) for row in rows_in(root, query)]
-
-
-def test_the_leaderboard_has_the_means_of_the_raw_files(
+def test_boards_have_the_means_of_the_raw_files(
     board: tuple[str, Path], rubrics: dict[str, list[tuple[str, float, str]]]
 ) -> None:
     policy, root = board
+    overall, by_category = expected(rubrics, policy)
     actual = {tuple(key): mean for *key, mean in rows(root, "select model, score_name, mean_score from leaderboard")}
-
-    assert 6 == len(actual)
-    assert pytest.approx(expected(rubrics, policy)[0], abs=TOLERANCE) == actual
-
-
-def test_the_categories_have_the_means_of_the_raw_files(
-    board: tuple[str, Path], rubrics: dict[str, list[tuple[str, float, str]]]
-) -> None:
-    policy, root = board
     query = "select model, score_name, category, avg(value) from category_scores where score_name = 'min_normalized'"
-    actual = {tuple(key): mean for *key, mean in rows(root, query + " group by all")}
+    of_category = {tuple(key): mean for *key, mean in rows(root, query + " group by all")}
     ranked = rows(root, """
         select model, score_name, label, mean_score from breakdown_leaderboard
         where breakdown = 'category' and score_name = 'min_normalized' and not is_own_hard
     """)  # fmt: skip
 
-    assert pytest.approx(expected(rubrics, policy)[1], abs=TOLERANCE) == actual
-    assert actual == pytest.approx({tuple(key): mean for *key, mean in ranked}, abs=TOLERANCE)
+    assert 6 == len(actual)
+    assert pytest.approx(overall, abs=TOLERANCE) == actual
+    assert pytest.approx(by_category, abs=TOLERANCE) == of_category
+    assert of_category == pytest.approx({tuple(key): mean for *key, mean in ranked}, abs=TOLERANCE)
 
 
-def test_the_policy_decides_how_many_tasks_the_figures_rest_on(board: tuple[str, Path]) -> None:
-    n_tasks = N_TASKS[board[0]]
+def test_figures_rest_on_the_tasks_that_the_policy_admits_and_have_intervals_and_ranks(board: tuple[str, Path]) -> None:
+    policy, root = board
+    intervals = rows(root, "select ci_low, mean_score, ci_high from leaderboard")
 
-    assert [(n_tasks, n_tasks)] == rows(board[1], "select distinct n_tasks, n_tasks_ranked from leaderboard")
-
-
-def test_every_figure_has_an_interval_around_its_mean(board: tuple[str, Path]) -> None:
-    intervals = rows(board[1], "select ci_low, mean_score, ci_high from leaderboard")
-
+    assert [(N_TASKS[policy],) * 2] == rows(root, "select distinct n_tasks, n_tasks_ranked from leaderboard")
+    assert REFUSED[policy] == rows(root, "select check_name, count(*) from quarantine group by all")
     assert [sorted(interval) for interval in intervals] == [list(interval) for interval in intervals]
     assert [3] * 6 == [len(set(interval)) for interval in intervals]
+    assert [(1,), (2,), (3,)] == rows(root, "select rank from leaderboard where is_primary order by mean_score desc")
 
 
-def test_the_models_are_ranked_by_their_means(board: tuple[str, Path]) -> None:
-    ranked = rows(board[1], "select rank from leaderboard where is_primary order by mean_score desc")
-
-    assert [(1,), (2,), (3,)] == ranked
-
-
-def test_importing_the_same_files_again_stores_nothing(imported: Path) -> None:
+def test_all_graded_rows_are_stored_and_importing_the_same_files_again_stores_nothing(imported: Path) -> None:
     job = job_on(FILES["tasks"], imported)
     before = sorted((imported / "parts").rglob("*.parquet"))
 
+    assert [(300, 4734)] == rows(imported, "select (select count(*) from responses), (select count(*) from verdicts)")
     assert [0, 0] == [import_responses(job, FILES["responses"]).rows, import_verdicts(job, FILES["verdicts"]).rows]
     assert before == sorted((imported / "parts").rglob("*.parquet"))
-
-
-def test_all_graded_rows_are_stored(imported: Path) -> None:
-    assert [(300, 4734)] == rows(imported, "select (select count(*) from responses), (select count(*) from verdicts)")
-
-
-def test_the_real_tasks_that_are_refused_are_those_with_too_few_criteria(board: tuple[str, Path]) -> None:
-    wanted = {"default": [("criteria_per_task", 7)], "lenient": []}[board[0]]
-
-    assert wanted == rows(board[1], "select check_name, count(*) from quarantine group by all")

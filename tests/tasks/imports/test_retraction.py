@@ -10,21 +10,18 @@ from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.rules.errors import UsageError
 from tests.faults.server import FaultServer
-from tests.kit import good_row, job_on, rows_in, write_jsonl
-from tests.tasks.run.runs import judged, prepared
+from tests.kit import good_row, job_on, judged, prepared, rows_in, write_jsonl
 
 pytestmark = pytest.mark.slow
 
 ANSWERS = [{"task": task, "model": "ada", "response": f"An answer to {task}."} for task in ("t1", "t2")]
 LABELS = [{"task": "t1", "model": "ada", "criterion": f"t1-c{i}", "criteria_met": True, "judge": "eva"} for i in (0, 1)]
-OTHER = [{"task": "t1", "model": "bell", "response": "Another one."}]
 
 
 @pytest.fixture
 def job(tmp_path: Path) -> Job:
-    return prepared(
-        job_on(write_jsonl(tmp_path / "finance.jsonl", [good_row("t1"), good_row("t2")]), tmp_path / "warehouse")
-    )
+    tasks = write_jsonl(tmp_path / "finance.jsonl", [good_row("t1"), good_row("t2")])
+    return prepared(job_on(tasks, tmp_path / "warehouse"))
 
 
 @pytest.fixture
@@ -43,34 +40,23 @@ def counts(job: Job) -> tuple[int, int]:
     return found["r"], found["v"]
 
 
-def batch_of(job: Job, table: str, where: str) -> str:
-    (found,) = rows_in(job, f"select distinct import_batch as batch from {table} where {where}")
+def batch_of(job: Job, table: str = "responses", model: str = "ada") -> str:
+    (found,) = rows_in(job, f"select distinct import_batch as batch from {table} where model = '{model}'")
     return str(found["batch"])
 
 
-def test_a_retracted_import_goes_with_all_verdicts_on_its_responses(job: Job, answers: Path, labels: Path) -> None:
+@pytest.mark.parametrize(("table", "said", "left"), [
+    ("responses", "2 responses and 2 verdicts", (1, 0)), ("verdicts", "0 responses and 2 verdicts", (3, 0)),
+])  # fmt: skip
+def test_a_retracted_import_goes_with_all_verdicts_on_its_responses_and_others_stay(
+    table: str, said: str, left: tuple[int, int], job: Job, answers: Path, labels: Path, tmp_path: Path
+) -> None:
     import_responses(job, answers)
     import_verdicts(job, labels)
-    report = retract(job, batch_of(job, "responses", "true"))
+    import_responses(job, write_jsonl(tmp_path / "other.jsonl", [ANSWERS[0] | {"model": "bell"}]))
 
-    assert "2 responses and 2 verdicts retracted" in report.line
-    assert (0, 0) == counts(job)
-
-
-def test_retracting_labels_leaves_the_responses(job: Job, answers: Path, labels: Path) -> None:
-    import_responses(job, answers)
-    import_verdicts(job, labels)
-    retract(job, batch_of(job, "verdicts", "true"))
-
-    assert (2, 0) == counts(job)
-
-
-def test_other_imports_stay(job: Job, answers: Path, tmp_path: Path) -> None:
-    import_responses(job, answers)
-    import_responses(job, write_jsonl(tmp_path / "other.jsonl", OTHER))
-    retract(job, batch_of(job, "responses", "model = 'ada'"))
-
-    assert [{"model": "bell"}] == rows_in(job, "select model from responses")
+    assert f"{said} retracted" in retract(job, batch_of(job, table)).line
+    assert left == counts(job)
 
 
 def test_importing_the_file_again_brings_back_what_it_brought_and_what_was_judged_on_it(
@@ -84,7 +70,7 @@ def test_importing_the_file_again_brings_back_what_it_brought_and_what_was_judge
     queries = [f"select * exclude (cost_usd) from {table} order by all" for table in ("responses", "verdicts")]
     before = [rows_in(job, query) for query in queries]
     n_calls = len(server.book)
-    retract(job, batch_of(job, "responses", "true"))
+    retract(job, batch_of(job))
     assert (0, 0) == counts(job)
     judged(job)
 
@@ -99,55 +85,37 @@ def test_importing_the_file_again_brings_back_what_it_brought_and_what_was_judge
 
 def test_a_file_is_retracted_and_brought_back_as_often_as_one_likes(job: Job, answers: Path) -> None:
     import_responses(job, answers)
-    batch = batch_of(job, "responses", "true")
+    batch = batch_of(job)
     for _ in range(2):
         retract(job, batch)
         assert (0, 0) == counts(job)
+        before = sorted(job.warehouse.rglob("*.parquet"))
+        assert "is already retracted" in retract(job, batch).line
+        assert before == sorted(job.warehouse.rglob("*.parquet"))
         import_responses(job, answers)
         assert (2, 0) == counts(job)
 
 
 def test_what_takes_the_place_of_a_retracted_response_keeps_it(job: Job, answers: Path, tmp_path: Path) -> None:
     import_responses(job, answers)
-    retract(job, batch_of(job, "responses", "true"))
-    corrected = [{**row, "response": "Corrected."} for row in ANSWERS]
-    import_responses(job, write_jsonl(tmp_path / "corrected.jsonl", corrected))
+    first = batch_of(job)
+    retract(job, first)
+    import_responses(job, write_jsonl(tmp_path / "again.jsonl", list(reversed(ANSWERS))))
+    import_responses(job, answers)
+    retract(job, first)
+    assert (2, 0) == counts(job)
 
+    retract(job, batch_of(job))
+    import_responses(job, write_jsonl(tmp_path / "new.jsonl", [{**row, "response": "Corrected."} for row in ANSWERS]))
     with pytest.raises(Exception, match="row 1: a different response already exists"):
         import_responses(job, answers)
     assert [{"text": "Corrected."}] == rows_in(job, "select distinct text from responses")
 
 
-def test_the_same_answers_from_another_file_outlive_the_first_one(job: Job, answers: Path, tmp_path: Path) -> None:
-    import_responses(job, answers)
-    first = batch_of(job, "responses", "true")
-    retract(job, first)
-    import_responses(job, write_jsonl(tmp_path / "again.jsonl", list(reversed(ANSWERS))))
-    import_responses(job, answers)
-    retract(job, first)
-
-    assert (2, 0) == counts(job)
-
-
-def test_retracting_twice_is_a_no_op(job: Job, answers: Path) -> None:
-    import_responses(job, answers)
-    batch = batch_of(job, "responses", "true")
-    retract(job, batch)
-    before = sorted(job.warehouse.rglob("*.parquet"))
-
-    assert "is already retracted" in retract(job, batch).line
-    assert before == sorted(job.warehouse.rglob("*.parquet"))
-
-
 def test_an_unknown_batch_is_refused_and_known_ones_are_named(job: Job, answers: Path) -> None:
-    import_responses(job, answers)
-    known = batch_of(job, "responses", "true")
-
-    with pytest.raises(UsageError, match=known):
-        retract(job, "deadbeef")
-    assert (2, 0) == counts(job)
-
-
-def test_where_nothing_was_imported_that_is_what_is_said(job: Job) -> None:
     with pytest.raises(UsageError, match="nothing was imported"):
         retract(job, "deadbeef")
+    import_responses(job, answers)
+    with pytest.raises(UsageError, match=batch_of(job)):
+        retract(job, "deadbeef")
+    assert (2, 0) == counts(job)

@@ -163,7 +163,7 @@ BROKEN: dict[str, tuple[Callable[[Path], Path], str]] = {
     "a missing column": (lambda p: write_jsonl(p / "x.jsonl", lacking("rubric")), "lacks the column rubric"),
     "many missing columns": (
         lambda p: write_jsonl(p / "x.jsonl", lacking("task", "turns", "field", "topic", "expert", "canary")),
-        "lacks the column task, turns, field, topic, expert and 1 more",
+        "lacks the column task, turns, field, topic, expert, and 1 more",
     ),
     "a broken line": (lambda p: bytes_file(p / "x.jsonl", GOOD_LINE + b"\n\n{broken\n"), "x.jsonl:3: not a JSON"),
     "a line cut off": (lambda p: bytes_file(p / "x.jsonl", GOOD_LINE + b"\n" + GOOD_LINE[:50]), ":2: not a JSON"),

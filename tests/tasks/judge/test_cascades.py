@@ -23,8 +23,7 @@ from tasks.rules.cascades.evaluation import evaluate
 from tasks.rules.cascades.rules import Candidate, When
 from tests.faults.answers import prompt_of, slowed
 from tests.faults.server import Answer, FaultServer, Request, is_judging, meets, well_behaved
-from tests.kit import job_on, rows_in
-from tests.tasks.run.runs import judged, prepared, sampled
+from tests.kit import job_on, judged, prepared, rows_in, sampled
 from warehouse import Warehouse
 
 STRONG: dict[str, Any] = {"name": "hosted_vllm/strong", "label": "strong"}

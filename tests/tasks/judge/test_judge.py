@@ -14,8 +14,7 @@ from tasks.plan.plan import former_template_notices, plan
 from tasks.run.judgings import Judging, judgings
 from tasks.run.writing import StageReport
 from tests.faults.server import Answer, Behaviour, FaultServer, Request, is_judging, well_behaved
-from tests.kit import job_on, rows_in
-from tests.tasks.run.runs import judged, prepared, sampled
+from tests.kit import job_on, judged, prepared, rows_in, sampled
 from warehouse import Warehouse
 
 FORMER = [

@@ -32,9 +32,8 @@ from tasks.run.judgings import judgings
 from tasks.run.writing import PartWriter, StageReport
 from tests.faults.answers import criterion_of, prompt_of
 from tests.faults.server import Answer, FaultServer, Request
-from tests.kit import job_on, row, rows_in, write_jsonl
+from tests.kit import job_on, judged, prepared, row, rows_in, write_jsonl
 from tests.tasks.benchmarks.research import research_row
-from tests.tasks.run.runs import judged, prepared
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow

@@ -10,8 +10,7 @@ from tasks.config.job import Job
 from tasks.config.settings import Limits
 from tasks.llm.calls.batches import Submissions
 from tests.faults.server import Answer, Behaviour, FaultServer, Request, is_judging, well_behaved
-from tests.kit import job_on, rows_in
-from tests.tasks.run.runs import judged, prepared, sampled
+from tests.kit import job_on, judged, prepared, rows_in, sampled
 
 pytestmark = pytest.mark.slow
 
@@ -43,10 +42,6 @@ def verdicts_of(job: Job) -> dict[str, tuple[Any, ...]]:
 
 def paid_judgings(server: FaultServer) -> Counter[str]:
     return Counter(entry.path for entry in server.paid if is_judging(entry.request))
-
-
-def batches(server: FaultServer) -> int:
-    return len({entry.number for entry in server.entries if entry.path == BATCH}) // N_CRITERIA
 
 
 def test_a_batch_is_submitted_once_and_collected_by_a_later_run(server: FaultServer, tmp_path: Path) -> None:
@@ -205,19 +200,3 @@ def test_no_batch_is_submitted_that_could_pass_the_cap(server: FaultServer, tmp_
     assert report.is_at_budget
     assert 0 < report.rows < N_CRITERIA
     assert report.rows == sum(paid_judgings(server).values())
-
-
-def test_a_batch_that_goes_on_lets_a_live_judge_stop_at_their_common_cap(server: FaultServer, tmp_path: Path) -> None:
-    """What the batch may still cost counts as used; the live judge gets what is left and does not wait for it."""
-    server.polls_until_done = 10**9
-    job = job_at(server, tmp_path)
-    batched = job.settings.judges[0]
-    live = batched.model_copy(update={"label": "live", "mode": "live"})
-    capped = job.settings.model_copy(
-        update={"judges": (batched, live), "limits": Limits(max_tokens=350_000, batch_wait_s=0.5)}
-    )
-    report = judged(job.model_copy(update={"settings": capped}))
-    assert report.is_at_budget
-    n_submitted = batches(server)
-    assert 0 < n_submitted + report.rows < 2 * N_CRITERIA
-    assert paid_judgings(server)[CHAT] == report.rows

@@ -1,7 +1,7 @@
 """Backup and restore: real files, a writer that goes on, damage, and kills."""
 
+import hashlib
 import json
-import os
 import shutil
 import signal
 import sqlite3
@@ -9,18 +9,20 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tasks.bundles.stores import Folder, Store
 from tasks.config.job import Job
 from tasks.maintain.backup import backup, restore
-from tasks.rules.errors import UsageError
+from tasks.rules.errors import PipelineError, UsageError
 from tests.faults.server import FaultServer
-from tests.kit import job_on, response, rows_in
-from tests.tasks.run.runs import judged, prepared, sampled
+from tests.kit import copied, job_on, judged, prepared, response, rows_in, sampled
+from tests.tasks.bundles.manifests import sealed
+from tests.tasks.bundles.memory import Cut
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
@@ -48,8 +50,7 @@ def made(server: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Job:
 
 @pytest.fixture
 def job(made: Job, tmp_path: Path) -> Job:
-    copy = Path(shutil.copytree(made.warehouse, tmp_path / "warehouse"))
-    return made.model_copy(update={"warehouse": copy})
+    return copied(made, tmp_path / "warehouse")
 
 
 @pytest.fixture
@@ -77,59 +78,36 @@ def files_in(folder: Path) -> dict[str, int]:
     return {str(p.relative_to(folder)): p.stat().st_mtime_ns for p in folder.rglob("*") if p.is_file()}
 
 
-def test_a_restored_warehouse_has_every_row_and_a_run_on_it_makes_no_call(
-    job: Job, folder: Path, tmp_path: Path, server: FaultServer
-) -> None:
-    backup(job, folder)
-    restored = into(job, tmp_path / "restored")
-    restore(restored, folder)
-    before = len(server.book)
-    sampled(restored)
-    judged(restored)
-
-    assert content(job) == content(restored)
-    assert before == len(server.book)
-
-
-def test_replies_that_were_only_in_the_ledger_are_not_paid_again(
-    made: Job, folder: Path, tmp_path: Path, server: FaultServer
-) -> None:
-    job = into(made, tmp_path / "killed")
-    shutil.copytree(made.warehouse, job.warehouse)
-    # As after a kill: replies are in the ledger and not yet in a part.
+def killed_before_a_part(job: Job) -> None:
+    """Replies are in the ledger and not yet in a part."""
     for table in ("responses", "verdicts"):
         shutil.rmtree(job.warehouse / "parts" / table)
+
+
+def killed_in_a_repair(job: Job) -> None:
+    killed_before_a_part(job)
+    ledger = job.warehouse / "ledger" / "calls.sqlite"
+    ledger.rename(ledger.with_name("repaired-calls.sqlite"))
+
+
+@pytest.mark.parametrize("before", [lambda _: None, killed_before_a_part, killed_in_a_repair])
+def test_a_restored_warehouse_has_every_row_that_was_paid_and_a_run_on_it_makes_no_call(
+    before: Callable[[Job], None], made: Job, job: Job, folder: Path, tmp_path: Path, server: FaultServer
+) -> None:
+    before(job)
     backup(job, folder)
     restored = into(job, tmp_path / "restored")
     restore(restored, folder)
-    before = len(server.book)
+    n_calls = len(server.book)
     sampled(restored)
     judged(restored)
 
-    assert before == len(server.book)
-    query = "select count(*) as n from verdicts"
-    assert rows_in(made, query) == rows_in(restored, query)
+    assert n_calls == len(server.book)
+    assert [len(rows) for rows in content(made)] == [len(rows) for rows in content(restored)]
+    assert content(job) == content(restored) or before in {killed_before_a_part, killed_in_a_repair}
 
 
-def test_a_ledger_whose_repair_was_cut_short_is_backed_up(
-    made: Job, job: Job, folder: Path, tmp_path: Path, server: FaultServer
-) -> None:
-    ledger = job.warehouse / "ledger" / "calls.sqlite"
-    ledger.rename(ledger.with_name("repaired-calls.sqlite"))
-    shutil.rmtree(job.warehouse / "parts" / "verdicts")
-    backup(job, folder)
-    restored = into(job, tmp_path / "restored")
-    restore(restored, folder)
-    before = len(server.book)
-    judged(restored)
-
-    assert before == len(server.book)
-    assert len(content(made)[1]) == len(content(restored)[1])
-
-
-def test_a_second_backup_copies_only_what_is_new(job: Job, folder: Path) -> None:
-    for path in (job.warehouse / "ledger").iterdir():
-        os.utime(path, (time.time() - 60,) * 2)
+def test_a_second_backup_copies_only_what_is_new_and_removes_what_is_needed_no_more(job: Job, folder: Path) -> None:
     backup(job, folder)
     before = files_in(folder)
     add_part(job, "new")
@@ -143,17 +121,11 @@ def test_a_second_backup_copies_only_what_is_new(job: Job, folder: Path) -> None
     unchanged = set(before) & set(after) - {"backup.json", "backup.lock"}
     assert {name: before[name] for name in unchanged} == {name: after[name] for name in unchanged}
 
-
-def test_copies_that_are_needed_no_more_are_removed_when_the_new_backup_is_whole(job: Job, folder: Path) -> None:
-    backup(job, folder)
-    old = [name for name in files_in(folder) if "ledger" in name]
-    with sqlite3.connect(next((job.warehouse / "ledger").glob("calls.sqlite"))) as ledger:
+    with sqlite3.connect(job.warehouse / "ledger" / "calls.sqlite") as ledger:
         ledger.execute("create table anything (x)")
     backup(job, folder)
-    ledgers = [name for name in files_in(folder) if "ledger" in name]
-
-    assert len(old) == len(ledgers)
-    assert set(old) != set(ledgers)
+    (old,), (other,) = ([name for name in names if "ledger" in name] for names in (after, files_in(folder)))
+    assert old != other
 
 
 def test_merged_files_are_backed_up_in_place_of_those_they_replaced(small: Job, folder: Path, tmp_path: Path) -> None:
@@ -238,20 +210,6 @@ def test_hidden_files_and_what_every_disk_has_hinder_neither_a_backup_nor_its_re
     restore(restored, folder)
 
     assert content(job) == content(restored)
-
-
-def test_a_folder_that_holds_something_else_is_not_backed_up_into(job: Job, tmp_path: Path) -> None:
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "notes.txt").write_text("mine")
-
-    with pytest.raises(UsageError, match="holds files that are not a backup"):
-        backup(job, tmp_path / "mine")
-    assert ["notes.txt"] == [path.name for path in (tmp_path / "mine").iterdir()]
-
-
-def test_a_backup_does_not_lie_in_the_warehouse_itself(job: Job) -> None:
-    with pytest.raises(UsageError, match="is inside the warehouse"):
-        backup(job, job.warehouse / "backup")
 
 
 # kills
@@ -355,3 +313,98 @@ def test_a_kill_of_a_restore_is_made_good_by_the_same_command(small: Job, folder
         assert held(small) == held(restored)
 
     assert len(places) > 4
+
+
+def hashes_in(folder: Path) -> dict[str, str]:
+    """The files that a backup brings back, by their content."""
+    found = [path for name in ("ledger", "parts") for path in sorted((folder / name).rglob("*")) if path.is_file()]
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in found}
+
+
+def n_responses(job: Job) -> int:
+    return len(rows_in(job, "from responses"))
+
+
+def test_a_store_gives_back_what_a_folder_does(small: Job, store: Store, tmp_path: Path) -> None:
+    backup(small, store)
+    backup(small, tmp_path / "folder")
+    restore(into(small, tmp_path / "from-store"), store)
+    restore(into(small, tmp_path / "from-folder"), tmp_path / "folder")
+
+    found = hashes_in(tmp_path / "from-store")
+    assert found == hashes_in(tmp_path / "from-folder")
+    assert {"ledger/calls.sqlite"} < found.keys()
+    assert 1 == n_responses(into(small, tmp_path / "from-store"))
+    assert [] == list(small.warehouse.glob(".backup*"))
+
+
+def test_an_upload_that_was_cut_off_is_no_backup_and_leaves_the_last_one_as_it_was(
+    small: Job, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cut_off(n_files: int) -> None:
+        with monkeypatch.context() as patched:
+            Cut(patched, n_files)
+            with pytest.raises(KeyboardInterrupt):
+                backup(small, store)
+
+    cut_off(3)
+    with pytest.raises(PipelineError, match=r"is not a complete backup, backup\.json is missing"):
+        restore(into(small, tmp_path / "restored"), store)
+    backup(small, store)
+    add_part(small, "t2")
+    cut_off(2)
+
+    restore(into(small, tmp_path / "restored"), store)
+    assert 1 == n_responses(into(small, tmp_path / "restored"))
+
+
+@pytest.mark.slow
+def test_a_damaged_copy_is_refused_before_anything_is_restored_and_renewed_by_verify(
+    small: Job, store: Store, tmp_path: Path
+) -> None:
+    backup(small, store)
+    name = next(name for name in store.files() if "parts/responses" in name)
+    content = store.read(name) or b""
+    store.write(name, content[:-1] + b"?")
+    with pytest.raises(PipelineError, match="missing, or not what was written"):
+        restore(into(small, tmp_path / "restored"), store)
+    assert not list((tmp_path / "restored").rglob("*.parquet"))
+
+    assert 0 == backup(small, store).rows
+    assert 1 == backup(small, store, must_verify=True).rows
+    assert content == store.read(name)
+    store.remove([name])
+    with pytest.raises(PipelineError, match="missing, or not what was written"):
+        restore(into(small, tmp_path / "restored"), store)
+
+
+@pytest.mark.parametrize("has_hash", [True, False])
+def test_a_backup_of_november_is_restored_and_renewed(has_hash: bool, small: Job, tmp_path: Path) -> None:
+    backup(small, tmp_path / "backup")
+    record = tmp_path / "backup" / "backup.json"
+    document = json.loads(record.read_bytes())
+    files = [
+        {"path": each["name"].removeprefix("files/").removesuffix(f".{each['sha256'][:16]}"),
+         "stored_as": each["name"], "n_bytes": each["n_bytes"], "sha256": each["sha256"]}
+        for each in document["files"]
+    ]  # fmt: skip
+    older = {"format": "prbench-backup", "version": 1, "made_at": document["made_at"], "files": files}
+    record.write_bytes(sealed(older) if has_hash else json.dumps(older).encode())
+    restore(into(small, tmp_path / "restored"), tmp_path / "backup")
+
+    assert 1 == n_responses(into(small, tmp_path / "restored"))
+    assert 0 == backup(small, tmp_path / "backup").rows
+    assert 2 == json.loads(record.read_bytes())["version"]
+
+
+def test_a_place_that_holds_something_else_or_lies_in_the_warehouse_is_left_as_it_is(
+    small: Job, store: Store, tmp_path: Path
+) -> None:
+    store.write("notes.txt", b"mine")
+    Folder(tmp_path / "mine").write("notes.txt", b"mine")
+    for place in (store, tmp_path / "mine"):
+        with pytest.raises(UsageError, match="holds files that are not a backup; name an empty place"):
+            backup(small, place)
+    assert {"notes.txt": 4} == store.files() == Folder(tmp_path / "mine").files()
+    with pytest.raises(UsageError, match="is inside the warehouse"):
+        backup(small, small.warehouse / "backup")

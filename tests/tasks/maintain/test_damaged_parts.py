@@ -16,8 +16,7 @@ from tasks.imports.verdicts import import_verdicts
 from tasks.maintain.backup import backup, restore
 from tasks.run.writing import StageReport
 from tests.faults.server import FaultServer
-from tests.kit import job_on, rows_in, write_jsonl
-from tests.tasks.run.runs import judged, prepared, sampled
+from tests.kit import copied, job_on, judged, prepared, rows_in, sampled, write_jsonl
 from tests.warehouse.test_damage import DAMAGES, Rows, flip, rows_of
 from warehouse import Warehouse
 
@@ -48,10 +47,8 @@ def evaluated(server: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> 
 @pytest.fixture
 def job(evaluated: Job, server: FaultServer, tmp_path: Path) -> Job:
     """The same in a folder of its own, with a request to the server told from those before."""
-    folder = tmp_path / "data"
-    shutil.copytree(evaluated.warehouse, folder)
     server.made_before = len(server.book)  # type: ignore[attr-defined]
-    return evaluated.model_copy(update={"warehouse": folder, "run_id": "later"})
+    return copied(evaluated, tmp_path / "data", run_id="later")
 
 
 def calls(server: FaultServer) -> int:
@@ -192,36 +189,6 @@ def test_imported_rows_are_restored_and_listed_by_their_import_where_they_cannot
     run(job, lambda: import_verdicts(job, file))
     assert not Warehouse(job.warehouse).losses()
     assert 0 == run(job, lambda: aggregate(job)).exit_code
-
-
-def test_a_truncated_database_is_built_anew_and_said_in_one_line(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
-    before, database = stored(job), Warehouse(job.warehouse).database
-    content = database.read_bytes()
-    for n_bytes in (len(content) - 262_144, len(content) // 2, 12_288, 0):
-        database.write_bytes(content[:n_bytes])
-        capsys.readouterr()
-        assert 0 == run(job, lambda: aggregate(job)).exit_code
-        assert f"{database}: was damaged; it is rebuilt from the parts\n" == capsys.readouterr().err
-        assert before == stored(job)
-
-
-READING = [["leaderboard"], ["sql", "select * from verdicts"], ["status"], ["diff", "a", "a"], ["plan"]]
-
-
-@pytest.mark.parametrize("arguments", READING)
-def test_commands_that_read_a_damaged_database_say_in_one_line_what_to_do(
-    job: Job, arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    database = Warehouse(job.warehouse).database
-    content = bytearray(database.read_bytes())
-    for block in range(12_288, len(content), 262_144):
-        content[block + 9_000] ^= 1
-    database.write_bytes(content)
-
-    assert 1 == main([*arguments, "--warehouse", str(job.warehouse)])
-    err = capsys.readouterr().err
-    assert 1 == len(err.splitlines())
-    assert "prbench.duckdb: is damaged; `prbench aggregate` rebuilds it" in err
 
 
 def test_doctor_verifies_parts_and_database_and_ends_with_3(job: Job, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,5 @@
 """Tidying: when files are merged, and which raw replies go."""
 
-import asyncio
 import sqlite3
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,10 +8,10 @@ import pytest
 
 from tasks.config.job import Job
 from tasks.llm.ledger.entries import Entry
-from tasks.llm.ledger.ledger import Ledger, spend_in
+from tasks.llm.ledger.ledger import spend_in
 from tasks.llm.replies import Reply
 from tasks.maintain.upkeep import tidy
-from tests.kit import job_on, response
+from tests.kit import job_on, recorded, response
 from warehouse import Warehouse
 
 LONG_AGO_S = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
@@ -46,15 +45,9 @@ def test_a_night_compacts_when_there_are_many_files(
 
 
 def record(job: Job, cell: str, finished_at_s: float) -> None:
-    async def write() -> None:
-        ledger = Ledger(job.warehouse / "ledger")
-        reply = Reply("ok", "x", prompt_tokens=1, completion_tokens=1, cost_usd=0.5)
-        await ledger.record(
-            Entry(cell, 1, cell, "a-run", "m", "", "{}", reply, True, purpose="sample", finished_at_s=finished_at_s)
-        )
-        ledger.close()
-
-    asyncio.run(write())
+    reply = Reply("ok", "x", prompt_tokens=1, completion_tokens=1, cost_usd=0.5)
+    about = {"purpose": "sample", "finished_at_s": finished_at_s}
+    recorded(job, Entry(cell, 1, cell, "a-run", "m", "", "{}", reply, True, **about))
 
 
 def entries(job: Job) -> set[str]:

@@ -8,8 +8,7 @@ import pytest
 
 from tasks.measures import MEASURES
 from tasks.measures.measure import Columns, Measure, Result, Results, Row
-from tests.kit import rows_in
-from tests.tasks.aggregate.made import aggregated, answered, rubric_of
+from tests.kit import aggregated, answered, rows_in, rubric_of
 from warehouse import Warehouse
 
 WEIGHTS = {f"t{i:02d}": [5, 3, -2] for i in range(8)}

@@ -12,8 +12,7 @@ import pytest
 
 from tasks.llm.ledger.ledger import Ledger
 from tests.faults.server import FaultServer
-from tests.kit import job_on
-from tests.tasks.run.runs import judged, prepared, sampled
+from tests.kit import job_on, judged, prepared, sampled
 from warehouse import Warehouse
 
 AT = {"api_base": "${GOLDEN_PROVIDER}/v1"}

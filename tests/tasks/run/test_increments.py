@@ -13,9 +13,8 @@ from tasks.rules.errors import UsageError
 from tasks.run.coverage import coverage
 from tests.faults.answers import Answer, Request, is_judging, well_behaved
 from tests.faults.server import FaultServer
-from tests.kit import good_row, job_on, write_jsonl
+from tests.kit import good_row, job_on, judged, prepared, sampled, write_jsonl
 from tests.tasks.dataset.rows import hub_criterion
-from tests.tasks.run.runs import judged, prepared, sampled
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow

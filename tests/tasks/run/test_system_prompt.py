@@ -12,8 +12,7 @@ from tasks.plan.plan import plan
 from tasks.rules.errors import UsageError
 from tasks.run.judgings import target_of
 from tests.faults.server import FaultServer
-from tests.kit import job_on
-from tests.tasks.run.runs import judged, prepared, sampled
+from tests.kit import job_on, judged, prepared, sampled
 from warehouse import Warehouse
 
 PROMPT = "Answer in one short sentence, and say 'indigo' first."

@@ -1,7 +1,8 @@
 """The samples, ingested once and copied for each test; the logs that harnesses wrote."""
 
-import shutil
+import json
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from tasks.config.job import Job
 from tasks.imports.results.importing import import_results
 from tasks.ingest import ingest
-from tests.kit import job_on, row, rows_in
+from tests.kit import copied, job_on, row, rows_in
 from tests.tasks.imports.results.made_files import published
 from warehouse import Warehouse
 
@@ -44,15 +45,13 @@ def health_data(tmp_path_factory: pytest.TempPathFactory) -> Job:
 @pytest.fixture
 def job(finance: Job, tmp_path: Path) -> Job:
     """PRBench's sample in a warehouse of the test's own."""
-    return finance.model_copy(update={"warehouse": Path(shutil.copytree(finance.warehouse, tmp_path / "warehouse"))})
+    return copied(finance, tmp_path / "warehouse")
 
 
 @pytest.fixture
 def health(health_data: Job, tmp_path: Path) -> Job:
     """HealthBench's sample in a warehouse of the test's own."""
-    return health_data.model_copy(
-        update={"warehouse": Path(shutil.copytree(health_data.warehouse, tmp_path / "health"))}
-    )
+    return copied(health_data, tmp_path / "health")
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ class SideBySide:
 def side_by_side(finance: Job, tmp_path_factory: pytest.TempPathFactory) -> SideBySide:
     """The logs of the workload, for tests that only read."""
     folder = tmp_path_factory.mktemp("side-by-side")
-    job = finance.model_copy(update={"warehouse": Path(shutil.copytree(finance.warehouse, folder / "warehouse"))})
+    job = copied(finance, folder / "warehouse")
     given: dict[str, tuple[list[Path], str | None]] = {
         "published": ([published(folder / "p.json")], None),
         "evalscope": ([unpacked("evalscope", folder)], "evalscope {model}"),
@@ -82,6 +81,15 @@ def unpacked(name: str, folder: Path) -> Path:
     with zipfile.ZipFile(LOGS / f"{name}.zip") as packed:
         packed.extractall(folder / name)
     return folder / name
+
+
+def brief_log(path: Path, edit: Callable[[dict[str, Any]], object]) -> Path:
+    """A log of Inspect in which each sample is edited."""
+    document = json.loads((LOGS / "brief.json").read_text(encoding="utf-8"))
+    for sample in document["samples"]:
+        edit(sample)
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
 
 
 def notes_of(reports: Any) -> str:

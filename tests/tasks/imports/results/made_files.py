@@ -7,18 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.tasks.imports.results.workload import (
-    JUDGE,
-    MODELS,
-    UNANSWERED,
-    UNREADABLE,
-    answer,
-    is_met,
-    rows,
-    task_of,
-    titles_of,
-    weights_of,
-)
+from tests.tasks.imports.results import workload
+from tests.tasks.imports.results.workload import MODELS, answer, is_met, rows, task_of, titles_of, weights_of
 
 Row = dict[str, Any]
 
@@ -45,22 +35,20 @@ def published(path: Path, given: Sequence[Row] | None = None, **config: Any) -> 
         outputs[model] = {task_of(row): _output(model, row) for row in given or rows()}
         for kind, of in points.items():
             of[model] = [_score(kind, output) for output in outputs[model].values()]
-    stated = {"judge_model_name": JUDGE, "filename": "finance", "trial_number": 0, "web_search": False} | config
+    stated = {"judge_model_name": workload.JUDGE, "filename": "finance", "trial_number": 0, "web_search": False}
     document = {
         **{f"mean_{kind}": {m: sum(v) / len(v) for m, v in of.items()} for kind, of in points.items()},
-        **{f"points_{kind}": of for kind, of in points.items()},
-        "outputs": outputs,
-        "config": stated,
-    }
+        **{f"points_{kind}": of for kind, of in points.items()}, "outputs": outputs, "config": stated | config,
+    }  # fmt: skip
     path.write_text(json.dumps(document, indent=2), encoding="utf-8")
     return path
 
 
 def _output(model: str, row: Row) -> Row:
     task, weights = task_of(row), [int(weight) for weight in weights_of(row)]
-    said = "N/A" if (model, task) == UNANSWERED else answer(model, task)
-    is_lost = said == "N/A"
-    met = [not is_lost and is_met(model, task, i) and (model, task, i) != UNREADABLE for i in range(len(weights))]
+    said = "N/A" if (model, task) == workload.UNANSWERED else answer(model, task)
+    met = [said != "N/A" and is_met(*place) and place != workload.UNREADABLE
+           for i in range(len(weights)) for place in [(model, task, i)]]  # fmt: skip
     convo = "".join(f"{role}: {content}\n" for role, content in [*asked(row), ("assistant", said)]).strip()
     return {
         "convo": convo, "id": task, "grades": ["true" if each else "false" for each in met],

@@ -1,7 +1,10 @@
 """Where scorers of Inspect AI store criteria, and failures in logs that are known to be such."""
 
 import json
+import re
+import shutil
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,16 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flows.cli.imports import RESULT_FORMATS
 from tasks.config.job import Job
 from tasks.exports.inspect_logs import export_inspect
-from tasks.imports.results.importing import import_results
+from tasks.imports.results.formats import FORMATS
+from tasks.imports.results.importing import after, import_results
 from tasks.imports.results.inspect_log import decisions_of
-from tasks.imports.results.making import after
-from tasks.imports.results.sources import Archive
-from tests.kit import rows_in
+from tasks.imports.results.records import Archive
+from tasks.ingest import ingest
+from tasks.rules.errors import PipelineError
+from tests.kit import job_on, rows_in, write_jsonl
 from tests.tasks.exports.inspected import documents_of
-from tests.tasks.imports.results.conftest import LOGS, SideBySide, notes_of
-from tests.tasks.imports.results.made_files import published
+from tests.tasks.imports.results.conftest import LOGS, SideBySide, brief_log, notes_of, unpacked
+from tests.tasks.imports.results.made_files import example, m42, published, simple_evals, simple_evals_html
 from tests.tasks.imports.results.workload import UNREADABLE, rows, titles_of, true_score, weights_of
 
 CUSTOMS: dict[str, tuple[dict[str, Any], list[tuple[str | None, float | None]], bool | None]] = {
@@ -65,6 +71,19 @@ CUSTOMS: dict[str, tuple[dict[str, Any], list[tuple[str | None, float | None]], 
          "  Invalid grading response format: x"},
         [("Two\n\nparagraphs.", 0.0), ("One.", None)], True,
     ),
+    "words and states beside a decision": (
+        {"metadata": {"criteria": [
+            {"criterion": "1", "verdict": "NOT MET"}, {"criterion": "2", "verdict": "MET"},
+            {"criterion": "3", "status": "ok", "score": 1}, {"criterion": "4", "verdict": "not_met"},
+        ]}},
+        [("1", 0.0), ("2", 1.0), ("3", 1.0), ("4", 0.0)], None,
+    ),
+    "a met criterion without a reason, of a tool that hides failures": (
+        {"metadata": {"detailed_results": [
+            {"criterion": "1", "points": 5, "met": True, "explanation": "No explanation provided", "tags": []},
+        ]}},
+        [("1", 1.0)], True,
+    ),
     "a score alone": ({"value": 0.5, "explanation": "Well done.", "metadata": {"points": 3}}, [], None),
 }  # fmt: skip
 
@@ -84,34 +103,21 @@ def test_decisions_are_found_in_each_custom(case: str) -> None:
 
 def test_grades_by_place_are_of_the_rubric_in_its_order_and_may_hide_failures(job: Job, tmp_path: Path) -> None:
     """As a scorer of another package stores them: grades and weights, and nothing that names a criterion."""
-    document = json.loads((LOGS / "brief.json").read_text(encoding="utf-8"))
-    for sample in document["samples"]:
+
+    def by_place(sample: dict[str, Any]) -> None:
         sample["metadata"] = {"task": sample["id"]}
         for score in sample["scores"].values():
             items = score["metadata"]["criteria"]
-            score["metadata"] = {
-                "grades": ["true" if item["criteria_met"] else "false" for item in items],
-                "weights": [item["weight"] for item in items],
-            }
-    (tmp_path / "x.json").write_text(json.dumps(document), encoding="utf-8")
-    import_results(job, [tmp_path / "x.json"])
+            grades = ["true" if item["criteria_met"] else "false" for item in items]
+            score["metadata"] = {"grades": grades, "weights": [item["weight"] for item in items]}
+
+    import_results(job, [brief_log(tmp_path / "x.json", by_place)])
 
     found = rows_in(job, "select distinct task_id, value from scores where score_name = 'score' and value is not null")
     scores = {row["task"]: true_score("brief", row) for row in rows()}
     true = {task: pytest.approx(score) for task, score in scores.items() if score is not None}
     assert true == {row["task_id"]: row["value"] for row in found}
     assert [{"hides": True}] == rows_in(job, "select distinct may_hide_failures as hides from verdicts")
-
-
-def test_a_log_without_criteria_brings_responses_alone(job: Job, tmp_path: Path) -> None:
-    document = json.loads((LOGS / "brief.json").read_text(encoding="utf-8"))
-    for sample in document["samples"]:
-        for score in sample["scores"].values():
-            score["metadata"] = {}
-    (tmp_path / "x.json").write_text(json.dumps(document), encoding="utf-8")
-
-    (report, *_) = import_results(job, [tmp_path / "x.json"])
-    assert "6 responses and 0 verdicts imported" in report.notes[0]
 
 
 def test_a_log_of_a_run_that_did_not_end_is_read_and_says_so(job: Job, tmp_path: Path) -> None:
@@ -206,51 +212,17 @@ def test_what_is_no_decision_is_a_failure_with_its_cause(case: str) -> None:
     assert may_hide is hides
 
 
-def test_words_and_states_beside_a_decision_are_read() -> None:
-    items = [
-        {"criterion": "One.", "verdict": "NOT MET"}, {"criterion": "Two.", "verdict": "MET"},
-        {"criterion": "Three.", "status": "ok", "score": 1}, {"criterion": "Four.", "verdict": "not_met"},
-    ]  # fmt: skip
-
-    found = decisions_of({"metadata": {"criteria": items}}, {})
-    assert found is not None
-    assert [0.0, 1.0, 1.0, 0.0] == [each.value for each in found[0]]
-    assert found[1] is None
-
-
-def test_a_met_criterion_without_a_reason_is_a_decision_of_a_tool_that_hides_failures() -> None:
-    items = [{"criterion": "One.", "points": 5, "met": True, "explanation": "No explanation provided", "tags": []}]
-
-    found = decisions_of({"metadata": {"detailed_results": items}}, {})
-    assert found is not None
-    assert ([1.0], True) == ([each.value for each in found[0]], found[1])
-
-
-def _edited(path: Path, edit: Any) -> Path:
-    document = json.loads((LOGS / "brief.json").read_text(encoding="utf-8"))
-    for sample in document["samples"]:
-        edit(sample)
-    path.write_text(json.dumps(document), encoding="utf-8")
-    return path
-
-
-def _without_criteria(sample: dict[str, Any]) -> None:
-    for score in sample["scores"].values():
-        score["metadata"] = {}
-
-
-def test_scores_without_criteria_are_counted(job: Job, tmp_path: Path) -> None:
-    said = notes_of(import_results(job, [_edited(tmp_path / "x.json", _without_criteria)]))
-    assert "4 answers have scores but no criteria that can be read; read are a list of objects" in said
-
-
-def test_flags_that_name_no_criterion_are_no_criteria(job: Job, tmp_path: Path) -> None:
-    def flagged(sample: dict[str, Any]) -> None:
+@pytest.mark.parametrize("metadata", [{}, {"is_cached": True, "checks": {"is_long": False}}])
+def test_a_log_without_criteria_brings_responses_alone_and_its_scores_are_counted(
+    metadata: dict[str, Any], job: Job, tmp_path: Path
+) -> None:
+    def bare(sample: dict[str, Any]) -> None:
         for score in sample["scores"].values():
-            score["metadata"] = {"is_cached": True, "checks": {"is_long": False}}
+            score["metadata"] = metadata
 
-    said = notes_of(import_results(job, [_edited(tmp_path / "x.json", flagged)]))
-    assert "4 answers have scores but no criteria that can be read" in said
+    said = notes_of(import_results(job, [brief_log(tmp_path / "x.json", bare)]))
+    assert "6 responses and 0 verdicts imported" in said
+    assert "4 answers have scores but no criteria that can be read; read are a list of objects" in said
     assert "in the log" not in said
 
 
@@ -261,7 +233,7 @@ def test_an_answer_that_was_stopped_at_a_limit_is_a_failure(job: Job, tmp_path: 
         if sample["id"] == "sample-fin-2":
             sample["limit"] = {"type": kind, "limit": 10.0, "reason": "Exceeded.\nBy 8."}
 
-    import_results(job, [_edited(tmp_path / "x.json", limited)])
+    import_results(job, [brief_log(tmp_path / "x.json", limited)])
     found = rows_in(job, "select distinct status, text, error from responses where task_id = 'sample-fin-2'")
     assert [(status, None, f"stopped at the {kind} limit: Exceeded. By 8.")] == [tuple(row.values()) for row in found]
 
@@ -306,3 +278,211 @@ def test_the_mark_goes_out_in_a_log_of_inspect_right_after_the_import_and_comes_
     assert "may store a failed judge call as a decision" in said
     marks = rows_in(job, "select distinct may_hide_failures from verdicts where model = 'again'")
     assert [{"may_hide_failures": True}] == marks
+
+
+Edit = Callable[[dict[str, Any]], None]
+LEG = "sample-leg-2"
+
+
+def refused(job: Job, files: list[Path], **options: Any) -> str:
+    """The one line of a refusal, after which no part was added."""
+    before = sorted((job.warehouse / "parts").rglob("*.parquet"))
+    with pytest.raises(PipelineError) as caught:
+        import_results(job, files, **options)
+    assert before == sorted((job.warehouse / "parts").rglob("*.parquet"))
+    assert 1 == len(str(caught.value).splitlines())
+    return str(caught.value)
+
+
+def edited(file: Path, edit: Edit) -> Path:
+    document = json.loads(file.read_text(encoding="utf-8"))
+    edit(document)
+    file.write_text(json.dumps(document), encoding="utf-8")
+    return file
+
+
+def _of(document: dict[str, Any]) -> dict[str, Any]:
+    output: dict[str, Any] = document["outputs"]["thorough"][LEG]
+    return output
+
+
+def _another_turn(document: dict[str, Any]) -> None:
+    _of(document)["convo"] = _of(document)["convo"].replace("small claims", "high", 1)
+
+
+def _another_text(document: dict[str, Any]) -> None:
+    _of(document)["rubric_texts"][0] += " And more."
+
+
+def _another_grade(document: dict[str, Any]) -> None:
+    _of(document)["grades"][0] = "perhaps"
+
+
+def _a_grade_less(document: dict[str, Any]) -> None:
+    _of(document)["grades"].pop()
+
+
+def _another_task(document: dict[str, Any]) -> None:
+    for outputs in document["outputs"].values():
+        outputs["elsewhere"] = {**outputs.pop(LEG), "id": "elsewhere"}
+
+
+def _without_references(document: dict[str, Any]) -> None:
+    output = document["outputs"]["thorough"]["sample-fin-3"]
+    head, _, tail = output["convo"].partition("Reference Text 0:")
+    output["convo"] = head + tail.partition("expect to use the extension option.\n\n")[2]
+
+
+MISFITS: dict[str, tuple[Edit, str]] = {
+    "another conversation": (_another_turn, f"task {LEG} has another conversation in this data set than in the log"),
+    "reference texts left out": (_without_references, "than in the log (here it has reference texts, which some"),
+    "an unknown criterion": (_another_text, f"task {LEG} has no criterion"),
+    "an unknown grade": (_another_grade, "a grade is 'perhaps'"),
+    "a grade less": (_a_grade_less, "12 rubric_texts, 11 grades"),
+    "an unknown task": (_another_task, "task 'elsewhere' is not in revision"),
+}
+
+
+@pytest.mark.parametrize("case", MISFITS)
+def test_what_does_not_fit_is_refused_with_its_place(finance: Job, tmp_path: Path, case: str) -> None:
+    edit, reason = MISFITS[case]
+
+    line = refused(finance, [edited(published(tmp_path / "p.json"), edit)])
+    assert reason in line
+    assert "p.json: " in line
+
+
+@pytest.mark.parametrize("number", [-5, 10**9, 1.5, True, "first"])
+def test_an_impossible_trial_or_judging_is_always_refused(finance: Job, tmp_path: Path, number: object) -> None:
+    def of_sample(document: dict[str, Any]) -> None:
+        document["samples"][0]["epoch"] = number
+
+    def of_config(document: dict[str, Any]) -> None:
+        document["config"]["trial_number"] = number
+
+    def of_name(document: dict[str, Any]) -> None:
+        del document["config"]["trial_number"]
+
+    shutil.copy(LOGS / "brief.json", tmp_path / "x.json")
+    file = edited(published(tmp_path / "p_trial_1000000000_x.json"), of_name)
+    assert "`trial_number` is '1000000000'" in refused(finance, [file])
+    said = f"is {number!r}; it is a whole number from "
+    line = refused(finance, [edited(tmp_path / "x.json", of_sample)])
+    assert f"x.json: sample sample-fin-2, epoch {number}: `epoch` {said}1 to 10000" in line
+    assert f"p.json: `trial_number` {said}0" in refused(finance, [edited(published(tmp_path / "p.json"), of_config)])
+    for name in ("generation_index", "repeat_id"):
+        folder = unpacked("evalscope", tmp_path / name)
+        file = folder / "reviews" / "brief" / "prbench_finance.jsonl"
+        changed = re.sub(rf'"{name}": \d+', f'"{name}": {json.dumps(number)}', file.read_text(encoding="utf-8"))
+        file.write_text(changed, encoding="utf-8")
+        assert f"brief, prbench_finance, index 0: `{name}` {said}0 to 9999" in refused(finance, [folder])
+
+
+def test_what_does_not_fit_can_be_skipped_and_is_listed(job: Job, tmp_path: Path) -> None:
+    file = edited(published(tmp_path / "p.json"), _another_task)
+
+    said = notes_of(import_results(job, [file], skip_unknown=True))
+    assert "4 responses and 37 verdicts imported" not in said
+    assert "4 responses" in said
+    assert "2 rows skipped: " in said
+    assert "task 'elsewhere' is not in revision" in said
+
+
+def test_a_task_that_is_not_admitted_is_named_as_the_cause_of_a_difference(tmp_path: Path) -> None:
+    source = write_jsonl(tmp_path / "finance.jsonl", rows())
+    job = job_on(source, tmp_path / "warehouse")
+    ingest(job)
+
+    said = notes_of(import_results(job, [published(tmp_path / "p.json")]))
+    assert "sample-fin-2 (0.6000 and no score: the checks have not admitted the task here)" in said
+
+
+NO_LOGS: dict[str, tuple[str, bytes]] = {
+    "rows": ("x.jsonl", b'{"task": "t", "model": "m", "response": "A."}\n'),
+    "an object": ("x.json", b'{"t": "A."}'),
+    "a text": ("x.html", b"<h1>Hello</h1>"),
+    "bytes": ("x.bin", b"\xff\xfe\x00"),
+    "nothing": ("x.json", b""),
+    "metrics alone": ("x.json", b'{"score": 0.5, "overall_score": 0.5}'),
+}
+
+
+@pytest.mark.parametrize("case", NO_LOGS)
+def test_what_is_no_log_is_refused_and_the_formats_are_named(finance: Job, tmp_path: Path, case: str) -> None:
+    name, content = NO_LOGS[case]
+    (tmp_path / name).write_bytes(content)
+
+    line = refused(finance, [tmp_path / name])
+    assert f"{name}: is not one of: a result of the published PRBench harness, a log of Inspect AI" in line
+
+
+def test_each_log_is_recognised_by_its_content_and_by_one_format_alone(finance: Job, tmp_path: Path) -> None:
+    from tasks.imports.results.records import Source
+
+    health = rows("healthbench")
+    examples = [example("m", row) for row in health]
+    logs = {
+        "prbench": [published(tmp_path / "a")],
+        "inspect": [LOGS / "brief.eval", LOGS / "brief.json"],
+        "evalscope": [unpacked("evalscope", tmp_path)],
+        "simple-evals": [simple_evals(tmp_path / "b", examples), simple_evals_html(tmp_path / "c", examples)],
+        "m42": [m42(tmp_path / "d", "thorough", health), m42(tmp_path / "e", "thorough", health[:1])],
+    }
+    for name, files in logs.items():
+        assert [[name]] * len(files) == [
+            [known for known, each in FORMATS.items() if each.is_of(Source(file))] for file in files
+        ]
+    assert tuple(FORMATS) == RESULT_FORMATS
+    assert "brief.eval: is not a result file of m42's code" in refused(finance, logs["inspect"], format_name="m42")
+
+
+@pytest.mark.parametrize("damage", [
+    lambda content: content[: len(content) // 3], lambda content: content[:-200],
+    lambda content: content[:3000] + bytes([content[3000] ^ 0xFF]) + content[3001:],
+])  # fmt: skip
+def test_a_damaged_log_is_refused_in_one_line(finance: Job, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    (tmp_path / "x.eval").write_bytes(damage((LOGS / "brief.eval").read_bytes()))
+
+    assert "x.eval" in refused(finance, [tmp_path / "x.eval"])
+
+
+def test_labels_that_cannot_be_are_refused(finance: Job, health_data: Job, tmp_path: Path) -> None:
+    both = published(tmp_path / "p.json")
+    assert "has brief, thorough; write {model} where its name belongs" in refused(finance, [both], model="one")
+
+    nameless = simple_evals(tmp_path / "s.json", [example("m", row) for row in rows("healthbench")])
+    assert "names no model; give its label with --as" in refused(health_data, [nameless])
+    assert "names no judge" in refused(health_data, [nameless], model="m", judge="{judge} again")
+
+
+def test_of_several_logs_one_that_does_not_fit_or_is_of_another_benchmark_keeps_all_out(
+    finance: Job, health_data: Job, tmp_path: Path
+) -> None:
+    good, wrong = published(tmp_path / "good.json"), edited(published(tmp_path / "wrong.json"), _another_turn)
+
+    assert "another conversation" in refused(finance, [good, wrong], model="m {model}")
+    assert "is not in revision" in refused(health_data, [good])
+
+
+def test_another_verdict_in_the_place_of_a_stored_one_is_refused(job: Job, tmp_path: Path) -> None:
+    file = published(tmp_path / "p.json")
+    import_results(job, [file])
+
+    def flip(document: dict[str, Any]) -> None:
+        grades = _of(document)["grades"]
+        grades[0] = "false" if grades[0] == "true" else "true"
+
+    line = refused(job, [edited(file, flip)])
+    assert re.search(r"a different verdict already exists \(judge strict, value [01], import batch \w{16}\)", line)
+
+
+def test_two_runs_in_a_folder_that_contradict_each_other_are_refused(finance: Job, tmp_path: Path) -> None:
+    folder = unpacked("evalscope", tmp_path)
+    for run in ("first", "second"):
+        shutil.copytree(folder, tmp_path / "outputs" / run)
+    file = tmp_path / "outputs" / "second" / "reviews" / "brief" / "prbench_finance.jsonl"
+    text = file.read_text(encoding="utf-8")
+    assert '"criteria_met": true' in text
+    file.write_text(text.replace('"criteria_met": true', '"criteria_met": false'), encoding="utf-8")
+
+    assert "a different verdict already exists" in refused(finance, [tmp_path / "outputs"])

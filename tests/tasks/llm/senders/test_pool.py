@@ -1,4 +1,4 @@
-"""Senders on Ray: killed, dying, of other versions, without keys; and what is left of them."""
+"""A pool of senders on this machine's cores, and a sender as the driver sees it."""
 
 import asyncio
 import os
@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
 from importlib.util import find_spec
@@ -28,9 +29,9 @@ from tasks.llm.replies import Kind, Reply
 from tasks.llm.request import Target
 from tasks.llm.senders import cluster as ray_cluster
 from tasks.llm.senders import pool as pools
-from tasks.llm.senders.cluster import LOCAL, Cluster, refuse_without_ray
-from tasks.llm.senders.pool import SenderPool
-from tasks.llm.senders.process import SILENCE_S, SenderProcess, versions
+from tasks.llm.senders.cluster import LOCAL, Cluster, Node, refuse_without_ray
+from tasks.llm.senders.pool import RemoteSender, SenderPool
+from tasks.llm.senders.process import SILENCE_S, Equipment, SenderProcess, versions
 from tasks.rules.errors import PipelineError, UsageError
 from tests.faults.server import Answer, FaultServer
 from tests.tasks.llm.conftest import call_to
@@ -337,3 +338,43 @@ def test_a_driver_that_is_killed_leaves_no_process_behind_and_its_folder_until_t
     monkeypatch.setattr(ray_cluster, "ray", RayAlike)
     Cluster(LOCAL).close()
     assert not Path(folder).exists()
+
+
+class Messages:
+    """What is sent to one method: the answers are given later."""
+
+    def __init__(self) -> None:
+        self.answers: list[Future[Any]] = []
+
+    def remote(self) -> "Messages":
+        self.answers.append(Future())
+        return self
+
+    def future(self) -> "Future[Any]":
+        return self.answers[-1]
+
+
+class Process:
+    """A process that sends what it is given."""
+
+    def __init__(self) -> None:
+        self.outcomes = Messages()
+
+
+def test_the_attempts_that_a_sender_has_made_are_counted_and_a_late_answer_disturbs_nobody() -> None:
+    async def work() -> int:
+        process = Process()
+        sender = RemoteSender(process, Node("a", "first", 1), Equipment(1, {}, {}, 0.0))
+        receiving = asyncio.create_task(sender.receive(lambda: None))
+        while not process.outcomes.answers:  # noqa: ASYNC110 - nothing tells of it
+            await asyncio.sleep(0)
+        process.outcomes.answers[0].set_result((5.0, [(1, Reply("ok")), (2, Reply("ok"))]))
+        while len(process.outcomes.answers) < 2:  # noqa: ASYNC110 - nothing tells of it
+            await asyncio.sleep(0)
+        receiving.cancel()
+        with suppress(asyncio.CancelledError):
+            await receiving
+        process.outcomes.answers[1].set_result((10.0, []))  # as Ray's client does: it raises for one that is cancelled
+        return sender.state.n_made
+
+    assert asyncio.run(work()) == 2

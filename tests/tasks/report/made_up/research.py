@@ -21,9 +21,9 @@ from tasks.rules.text.characters import count_alphanumeric
 from tasks.run.judgings import judgings
 from tasks.run.missing_work import model_hashes
 from tests.kit import at, job_on, row, write_jsonl, written
-from tests.tasks.aggregate.made import few_resamples
 from tests.tasks.report.drilldown.drilled import tiny_job
 from tests.tasks.report.made_up.attacks import Taint
+from tests.tasks.report.made_up.resamples import few_resamples
 
 Row = dict[str, Any]
 DOMAINS = ("AI & Machine Learning", "Consumer Research", "History")

@@ -26,7 +26,6 @@ from tasks.rules.identity import BASE_VINTAGE, IMPORTED
 from tasks.run.judgings import judgings
 from tasks.run.missing_work import model_hashes
 from tests.kit import written
-from tests.tasks.aggregate.made import few_resamples
 from tests.tasks.report.made_up.analyses import (
     annotation_rows,
     debiased_rows,
@@ -40,6 +39,7 @@ from tests.tasks.report.made_up.attacks import Taint
 from tests.tasks.report.made_up.contenders import CONTENDERS, JUDGES, NIGHTS, OLDER_NIGHT, OUTSIDER, PEOPLE, run_of
 from tests.tasks.report.made_up.data import Names, job_for, write_data
 from tests.tasks.report.made_up.operations import check_rows, control_rows, run_rows
+from tests.tasks.report.made_up.resamples import few_resamples
 from tests.tasks.report.made_up.results import Asked, Grader, Row, Sampling, response_rows, verdict_rows
 from warehouse import Warehouse
 

@@ -80,7 +80,7 @@ def test_an_embedded_judge_is_the_gravest_notice(world_job: Job, scope: Scope) -
 
 
 def test_the_report_of_a_warehouse_with_tasks_alone_can_be_written(tmp_path: Path) -> None:
-    from tests.tasks.run.runs import prepared
+    from tests.kit import prepared
 
     job = prepared(job_on("sample", tmp_path / "warehouse"))
 

@@ -1,6 +1,9 @@
-"""Removing single answers: they are gone for good, and the next run makes new ones by new calls."""
+"""What was spent, every run's, killed ones included; and responses that are removed for good, and sampled anew."""
 
+import asyncio
 import json
+import shutil
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -8,17 +11,136 @@ import pytest
 
 from flows.cli.main import main
 from tasks.config.job import Job
-from tasks.exports.importing import import_tables, read_export
 from tasks.exports.tables import export_tables
+from tasks.llm.budget import Budget
+from tasks.llm.calls.batches import Batching, BatchOutcome
+from tasks.llm.ledger.entries import Entry
+from tasks.llm.ledger.ledger import Ledger, spend_in
+from tasks.llm.replies import Reply
+from tasks.llm.request import Call
 from tasks.maintain.backup import backup, restore
-from tasks.maintain.upkeep import Choice, remove, tidy
+from tasks.maintain.upkeep import Choice, remove, spend_of_all, store_spend, tidy
 from tasks.rules.errors import UsageError
+from tasks.run.judgings import judge_target
 from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
-from tests.kit import good_row, job_on, rows_in, write_jsonl
-from tests.tasks.run.runs import judged, prepared, sampled
+from tests.kit import criterion, good_row, imported, job_on, judged, prepared, recorded, rows_in, sampled, write_jsonl
 from warehouse import Warehouse, WarehouseBusy, WarehouseError
 
 pytestmark = pytest.mark.slow
+
+N_CRITERIA = 98
+FIGURES = "select run_id, purpose, called_model, calls, failed_calls, unpriced_calls, cost_usd from spend order by all"
+
+
+def job_at(server: FaultServer, folder: Path, **judge: Any) -> Job:
+    at = {"api_base": server.api_base, "max_tokens": 1000, "price": {
+        "input_usd_per_mtok": 1.0, "cached_usd_per_mtok": 1.0, "output_usd_per_mtok": 1.0,
+    }}  # fmt: skip
+    return job_on(
+        "sample", folder, models=[{"name": "hosted_vllm/a", "label": "a", **at}],
+        judges=[{"name": "openai/judge", "label": "judge", **at, **judge}], limits={"attempts": 2},
+    )  # fmt: skip
+
+
+def stored(job: Job) -> list[dict[str, Any]]:
+    warehouse = Warehouse(job.warehouse)
+    warehouse.publish()
+    return rows_in(warehouse.root, FIGURES)
+
+
+def record(job: Job, run_id: str, number: int) -> None:
+    reply = Reply("ok", "x", prompt_tokens=1, completion_tokens=1, cost_usd=0.5)
+    recorded(job, Entry(f"{run_id}-{number}", 1, "c", run_id, "m", "", "{}", reply, True, purpose="drift"))
+
+
+def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(server: FaultServer, tmp_path: Path) -> None:
+    def fails_first(request: Request, number: int) -> Answer:
+        is_struck = not is_judging(request) and number == 0
+        return Answer("", usage={"prompt_tokens": 7, "completion_tokens": 0}) if is_struck else well_behaved(request, 1)
+
+    server.behaviour = fails_first
+    job = job_at(server, tmp_path, mode="batch")
+    sampled(prepared(job))
+    judged(job)
+    assert store_spend(job) == 2
+    judging, sampling = stored(job)
+    with Warehouse(job.warehouse).reader() as reader:
+        paid = reader.rows("select (select sum(cost_usd) from responses) r, (select sum(cost_usd) from verdicts) v")[0]
+        n_responses = reader.value("select count(*) from responses")
+    assert (judging["purpose"], judging["called_model"]) == ("judge", "openai/judge")
+    assert (judging["calls"], judging["failed_calls"], judging["unpriced_calls"]) == (N_CRITERIA, 0, 0)
+    assert (sampling["purpose"], sampling["called_model"]) == ("sample", "hosted_vllm/a")
+    assert (sampling["calls"], sampling["failed_calls"]) == (2 * n_responses, n_responses)
+    assert (judging["cost_usd"], sampling["cost_usd"]) == pytest.approx((paid["v"], paid["r"]))
+    assert paid["v"] > 0
+    assert store_spend(job) == 0
+
+
+def test_rows_are_written_for_every_run_and_only_when_they_are_news_and_this_machine_may_read_them(
+    server: FaultServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = job_at(server, tmp_path)
+    Warehouse(job.warehouse).write("criteria", [criterion("t", 0, 1.0)])
+    Warehouse(job.warehouse).publish()
+    assert store_spend(job) == 0
+    record(job, "killed", 1)
+    assert store_spend(job) == 1
+    assert [(row["run_id"], row["calls"], row["cost_usd"]) for row in stored(job)] == [("killed", 1, 0.5)]
+    record(job, "killed", 2)
+    record(job, "next", 1)
+    assert store_spend(job) == 2
+    known = [(row["run_id"], row["calls"], row["cost_usd"]) for row in stored(job)]
+    assert known == [("killed", 2, 1.0), ("next", 1, 0.5)]
+    record(job, "next", 2)
+    assert [row["calls"] for row in spend_of_all(job)] == [2, 2]
+    with monkeypatch.context() as patched:
+        # Two machines that open one ledger damage it.
+        patched.setattr(Warehouse, "elsewhere", lambda _: "node7")
+        assert [row["calls"] for row in spend_of_all(job)] == [2, 1]
+        assert store_spend(job) == 0
+    shutil.rmtree(job.warehouse / "ledger")
+    record(job, "killed", 3)
+    assert store_spend(job) == 0
+    assert [row["calls"] for row in stored(job)] == [2, 1]
+
+
+def test_a_run_whose_time_is_up_makes_no_call_and_says_so(server: FaultServer, tmp_path: Path) -> None:
+    job = prepared(job_at(server, tmp_path, mode="batch"))
+    late = job.model_copy(update={"stop_at": datetime.now(UTC) - timedelta(minutes=1)})
+    report = sampled(late)
+    assert (report.rows, report.is_at_stop_time, len(server.book)) == (0, True, 0)
+    assert report.skipped > 0
+    sampled(job)
+    n_calls = len(server.book)
+    report = judged(late)
+    assert (report.rows, report.is_at_stop_time, len(server.book)) == (0, True, n_calls)
+    assert judged(job).rows == N_CRITERIA
+
+
+def test_two_runs_submit_the_same_calls_in_one_batch_and_collect_it_once(server: FaultServer, tmp_path: Path) -> None:
+    server.polls_until_done = 1
+    target = judge_target(job_at(server, tmp_path, mode="batch").settings.judges[0])
+    calls = [
+        Call(target, [{"role": "user", "content": f"question {number}"}], f"cell {number}", is_batched=True)
+        for number in range(30)
+    ]
+
+    async def both() -> tuple[BatchOutcome, BatchOutcome]:
+        ledgers = [Ledger(tmp_path / "ledger") for _ in range(2)]
+        runs = [Batching(target, ledger, Budget(None, None), f"run {n}") for n, ledger in enumerate(ledgers)]
+        one, other = await asyncio.gather(*(run.submit_and_collect(calls, 30.0) for run in runs))
+        for ledger in ledgers:
+            answers = [ledger.history(call.key(call.parameters(target.parameters))) for call in calls]
+            assert [len(history.entries) for history in answers] == [1] * 30
+            ledger.close()
+        return one, other
+
+    one, other = asyncio.run(both())
+    assert sorted([one.n_submitted, other.n_submitted]) == [0, 30]
+    assert sorted([len(one.replies), len(other.replies)]) == [0, 30]
+    assert len(server.paid) == 30
+    assert [(row["calls"], row["purpose"]) for row in spend_in(tmp_path / "ledger")] == [(30, "judge")]
+
 
 COUNTS = """
     select (select count(*) from responses) as responses, (select count(*) from verdicts) as verdicts,
@@ -26,7 +148,7 @@ COUNTS = """
 """
 
 
-def job_at(server: FaultServer, folder: Path) -> Job:
+def job_of_two(server: FaultServer, folder: Path) -> Job:
     at = {"api_base": server.api_base, "max_tokens": 1000}
     tasks = write_jsonl(folder.with_name("finance.jsonl"), [good_row("t1"), good_row("t2")])
     return job_on(
@@ -39,7 +161,7 @@ def job_at(server: FaultServer, folder: Path) -> Job:
 def job(server: FaultServer, tmp_path: Path) -> Job:
     """Sampled and judged, one answer of it far too long."""
     server.behaviour = rambling
-    job = job_at(server, tmp_path / "warehouse")
+    job = job_of_two(server, tmp_path / "warehouse")
     sampled(prepared(job))
     judged(job)
     return job
@@ -90,7 +212,8 @@ def test_a_removed_answer_goes_with_its_verdicts_and_the_next_run_makes_a_new_on
     assert new["text"] != bad["text"]
     assert rows_in(job, COUNTS) == [before]
     assert rows_in(job, f"select count(*) as n from verdicts {of_bad}") == [{"n": n_verdicts}]
-    Warehouse(job.warehouse).publish(must_rebuild=True)
+    Warehouse(job.warehouse).database.unlink()
+    Warehouse(job.warehouse).publish()
     assert rows_in(job, COUNTS) == [before]
     assert (sampled(job).rows, judged(job).rows, len(server.book)) == (0, 0, calls + 1 + n_verdicts)
 
@@ -125,9 +248,9 @@ def test_a_removed_answer_is_in_no_part_backup_or_export_and_its_space_comes_bac
 
     export_tables(job, tmp_path / "exported")
     other = job.model_copy(update={"warehouse": tmp_path / "other"})
-    import_tables(other, read_export(tmp_path / "exported"))
+    imported(other, tmp_path / "exported")
     assert rows_in(other, COUNTS) == [expected]
-    import_tables(job, read_export(tmp_path / "before"))
+    imported(job, tmp_path / "before")
     assert rows_in(job, COUNTS) == [expected]
 
     monkeypatch.setattr("warehouse.warehouse.compact", _without_grace)
@@ -136,7 +259,8 @@ def test_a_removed_answer_is_in_no_part_backup_or_export_and_its_space_comes_bac
     tidy(job)
     assert rows_in(job, COUNTS) == [expected]
     assert bad["response_id"] not in _stored_ids(job)
-    Warehouse(job.warehouse).publish(must_rebuild=True)
+    Warehouse(job.warehouse).database.unlink()
+    Warehouse(job.warehouse).publish()
     assert rows_in(job, COUNTS) == [expected]
 
 

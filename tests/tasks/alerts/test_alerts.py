@@ -1,29 +1,38 @@
-"""What of a night becomes an alert."""
+"""What of a night becomes an alert, what receivers get to read, and what is stored."""
 
+import html
+import json
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tasks.alerts.findings import Alert, Comparison, alerts_of_reports, drifts, drops, failure, skipped
+from tasks.alerts.findings import Alert, alerts_of_reports, drifts, drops, failure, skipped
+from tasks.alerts.message import Message, Night, escaped
+from tasks.alerts.sending import Delivery
+from tasks.alerts.stored import delivered, store
 from tasks.rules.statistics.control import Drifted
 from tasks.run.writing import StageReport
+from tests.kit import job_on, rows_in
+from tests.tasks.alerts.conftest import DRIFT, DROP, NIGHT
+from warehouse import Warehouse
 
 FELL = {
-    "model": "a-model", "judge": "a-judge", "split": "finance", "score": "score",
+    "model": "a-model", "judge": "a-judge", "judge_trial": 1, "split": "finance", "score": "score",
     "first_vintage": "2026-11-21", "second_vintage": "2026-11-22",
     "first_mean": 0.512, "second_mean": 0.469, "difference": -0.043, "ci_low": -0.062, "ci_high": -0.024,
     "p_value": 0.0002, "n_tasks": 300, "n_wanted": 300,
 }  # fmt: skip
 
 
-def comparison(**changes: Any) -> Comparison:
-    return Comparison(**{**FELL, **changes})
+def comparison(**changes: Any) -> dict[str, Any]:
+    return {**FELL, **changes}
 
 
-def alerted(comparisons: list[Comparison], least_drop: float = 0.01, alpha: float = 0.05) -> list[str]:
+def alerted(comparisons: list[dict[str, Any]], least_drop: float = 0.01, alpha: float = 0.05) -> list[str]:
     return [alert.subject for alert in drops(comparisons, least_drop=least_drop, alpha=alpha)]
 
 
@@ -82,7 +91,7 @@ def test_a_drop_is_described_with_its_numbers_and_kept_with_all_its_figures() ->
         "a-model fell by 0.043 on finance (score, judged by a-judge): 0.469 in 2026-11-22, 0.512 in 2026-11-21; "
         "95 % interval -0.062 to -0.024, corrected p 0.0002, 300 tasks"
     )
-    assert {**FELL, "judge_trial": 1, "p_adjusted": 0.0002, "judge_drifted": False} == alert.facts
+    assert {**FELL, "p_adjusted": 0.0002, "judge_drifted": False} == alert.facts
 
 
 def test_a_drop_on_part_of_the_tasks_says_on_how_many() -> None:
@@ -188,3 +197,114 @@ def test_a_control_set_that_could_not_be_judged_is_an_alert_unless_the_night_was
     cut_short = StageReport("drift", skipped=5, is_at_stop_time=True)
     assert ["stop_time"] == [each.kind for each in alerts_of_reports([cut_short])]
     assert [] == alerts_of_reports([StageReport("drift", rows=20)])
+
+
+def test_the_title_says_which_night_and_how_many_alerts_of_which_kinds() -> None:
+    message = Message.about(NIGHT, [DROP, DRIFT, DROP])
+
+    assert "prbench, night 2026-11-22: judge drift (1), score drop (2)" == message.title
+
+
+def test_a_run_that_is_no_night_is_named_by_its_id(tmp_path: object) -> None:
+    night = Night.of(job_on("sample", tmp_path, run_id="run-7"))  # type: ignore[arg-type]
+
+    assert "prbench, run run-7: failure (1)" == Message.about(night, [failure("out of disk")]).title
+
+
+def test_a_report_that_is_served_is_named(tmp_path: object) -> None:
+    job = job_on("sample", tmp_path, run_id="run-7", report={"url": "https://evals.example.org/"})  # type: ignore[arg-type]
+
+    body = Message.about(Night.of(job), [failure("out of disk")]).body
+
+    assert body.endswith(", report https://evals.example.org/prbench/index.html; all are in the table `alerts`")
+
+
+def test_what_ended_the_night_is_told_before_what_it_found() -> None:
+    assert [
+        "failure: out of disk", f"judge drift: {DRIFT.line}", f"score drop: {DROP.line}",
+        "run a-run, warehouse warehouse/data; all are in the table `alerts`",
+    ] == Message.about(NIGHT, [DROP, DRIFT, failure("out of disk")]).body.split("\n\n")  # fmt: skip
+
+
+def test_what_a_model_is_called_makes_no_link_and_no_mention_in_a_chat() -> None:
+    hostile = "<!channel> <https://evil.example|click> a&b @here"
+
+    shown = Message.about(NIGHT, [Alert("score_drop", hostile, f"{hostile} fell")]).as_chat
+
+    assert "<" not in shown
+    assert ">" not in shown
+    assert "&lt;!channel&gt; &lt;https://evil.example|click&gt; a&amp;b @\u200bhere fell" in shown
+
+
+@given(text=st.text(st.sampled_from("ab &<>@here\u20ac"), max_size=60))
+def test_escaped_text_reads_as_it_was(text: str) -> None:
+    assert text == html.unescape(escaped(text)).replace("\u200b", "")
+
+
+def test_a_night_full_of_alerts_stays_within_what_servers_take_and_says_how_many_more_there_are() -> None:
+    message = Message.about(NIGHT, [Alert("score_drop", f"model-{i}", "&" * 900) for i in range(200)])
+
+    for shown, n_shown in ((message.body, 16), (message.as_chat, 3)):
+        assert 16_000 >= len(shown)
+        assert f"and {200 - n_shown} more" == shown.split("\n\n")[-2]
+    assert 200 == len(json.loads(json.dumps(message.as_json))["alerts"])
+
+
+SENT, FAILED = Delivery("webhook 1", "sent", 1, None, 3), Delivery("slack 2", "failed", 4, "no connection", 3)
+
+
+def rows(root: Path, query: str) -> list[dict[str, object]]:
+    warehouse = Warehouse(root)
+    warehouse.publish()
+    return rows_in(warehouse.root, query)
+
+
+def test_alerts_and_what_became_of_them_can_be_queried(tmp_path: Path) -> None:
+    job = job_on("sample", tmp_path, run_id="run-1").model_copy(update={"night": "2026-11-22"})
+
+    store(job, [DROP, DRIFT, failure("out of disk")], [SENT, FAILED])
+
+    found = rows(tmp_path, "select night, kind, subject, detail, facts from alerts order by kind")
+    assert [
+        ("2026-11-22", alert.kind, alert.subject, alert.line, alert.facts)
+        for alert in (failure("out of disk"), DRIFT, DROP)
+    ] == [(*list(row.values())[:-1], json.loads(str(row["facts"]))) for row in found]
+    assert [
+        {"run_id": "run-1", "receiver": "slack 2", "status": "failed", "attempts": 4, "error": "no connection"},
+        {"run_id": "run-1", "receiver": "webhook 1", "status": "sent", "attempts": 1, "error": None},
+    ] == rows(tmp_path, "select run_id, receiver, status, attempts, error from alert_deliveries order by receiver")
+
+
+def test_two_alerts_of_a_kind_about_one_model_are_two_rows_and_one_stored_again_is_one(tmp_path: Path) -> None:
+    job = job_on("sample", tmp_path)
+    on_another_split = type(DROP)(DROP.kind, DROP.subject, DROP.line, {"split": "legal"})
+
+    store(job, [DROP, on_another_split])
+    store(job, [DROP], [FAILED])
+    store(job, [], [SENT])
+
+    assert [{"n_alerts": 2}] == rows(tmp_path, "select count(*) as n_alerts from alerts")
+    assert [{"n": 2}] == rows(tmp_path, "select count(*) as n from alert_deliveries")
+
+
+def test_the_same_finding_of_a_night_is_stored_once_and_one_of_the_data_once_for_all_nights(tmp_path: Path) -> None:
+    quality = alerts_of_reports([StageReport("check", warnings=["x (quarantine): 7 tasks"], is_below_bar=True)])
+    job = job_on("sample", tmp_path, run_id="run-1").model_copy(update={"night": "2026-11-22"})
+    sent = [Delivery("webhook 1", "sent", 1, None, 1, (Night.of(job).id_of(DROP),))]
+    for run_id, night in (("run-1", "2026-11-22"), ("run-2", "2026-11-22"), ("run-3", "2026-11-23")):
+        again = job.model_copy(update={"run_id": run_id, "night": night})
+        store(again, [DROP, *quality, failure("out of disk")], sent)
+        Warehouse(tmp_path).publish()
+
+    assert {("webhook 1", Night.of(job).id_of(DROP))} == delivered(job)
+    assert [
+        {"kind": "failure", "n": 3, "first": "run-1"},
+        {"kind": "quality", "n": 1, "first": "run-1"},
+        {"kind": "score_drop", "n": 2, "first": "run-1"},
+    ] == rows(tmp_path, "select kind, count(*) as n, min(run_id) as first from alerts group by kind order by kind")
+
+
+def test_a_night_without_alerts_leaves_no_row(tmp_path: Path) -> None:
+    store(job_on("sample", tmp_path), [])
+
+    assert [] == rows(tmp_path, "select * from alerts")

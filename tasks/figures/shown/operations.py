@@ -1,0 +1,123 @@
+"""What is there and what it took: coverage, spend, runs, disk space; and the benchmarks that can be run."""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from tasks.benchmarks import benchmark_names, load_benchmark
+from tasks.dataset.source import sample_of
+from tasks.figures.columns import Column, columns
+from tasks.figures.figure import Figure
+from tasks.figures.scope import Scope
+from tasks.maintain.upkeep import disk_use, latest_runs, spent
+from tasks.rules.errors import UsageError
+from tasks.run.coverage import Covered, coverage
+
+Rows = list[dict[str, Any]]
+
+
+def covered(scope: Scope, given: Mapping[str, Any]) -> Rows:
+    """The coverage matrix of the scope's job; `only_stored` leaves out what is configured and not stored."""
+    return [coverage_row(cell) for cell in coverage(scope.job, only_stored=given["only_stored"])]
+
+
+def coverage_row(cell: Covered) -> dict[str, Any]:
+    """A row of the coverage matrix."""
+    causes = ", ".join(f"{number} {cause}" for cause, number in sorted(cell.failures.items()))
+    return {
+        "model": cell.model, "vintage": cell.vintage, "trial": cell.trial, "judge": cell.judge or "(responses)",
+        "judge_trial": cell.judge_trial, "wanted": cell.wanted, "done": cell.done, "missing": cell.missing,
+        "skipped": cell.skipped, "failed": cell.failures.total(), "share": cell.share, "causes": causes,
+    }  # fmt: skip
+
+
+def _moment(text: str | None) -> datetime | None:
+    """The moment that `7d`, `24h` or a date means; a date or time without a zone is in UTC.
+
+    Raises:
+        UsageError: it is none of these.
+    """
+    if text is None:
+        return None
+    if span := re.fullmatch(r"([1-9]\d{0,4})([dh])", text):
+        return datetime.now(UTC) - timedelta(**{_UNITS[span[2]]: int(span[1])})
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(f"--since {text}: give 7d, 24h, or a date such as 2026-11-01") from error
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+
+
+_UNITS = {"d": "days", "h": "hours"}
+
+
+def declared(_: Any, __: Any) -> Rows:
+    """A row for each benchmark."""
+    return [
+        {
+            "benchmark": each.name, "title": each.title, "gradings": list(each.gradings),
+            "scores": [score.score_name for score in each.scores], "ranks": each.primary_score.score_name,
+            "checks": len(each.invariants), "hub": each.default_dataset_id, "sample": sample_of(each.name) is not None,
+        }
+        for each in map(load_benchmark, benchmark_names())
+    ]  # fmt: skip
+
+
+STATUS = Figure(
+    "status",
+    "Coverage",
+    "What is done, failed and missing of each model, trial and judge. Rows with `(responses)` instead of a judge count "
+    "the model's responses, the others its verdicts. Coverage is done / wanted, rounded down.",
+    (
+        *columns("model vintage trial judge judge_trial wanted done missing skipped failed"),
+        Column("share", "Coverage", "coverage"), *columns("causes"),
+    ),
+    compute=covered,
+    given={"only_stored": False},
+    is_table=True,
+)  # fmt: skip
+SPENT = Figure(
+    "spend_by_day",
+    "Spend, including discarded attempts, without calls of unknown price",
+    "What was spent on each day (UTC) and with each model that was called; what goes on now is included.",
+    columns(
+        "day called_model calls failed_calls unpriced_calls prompt_tokens cached_tokens completion_tokens cost_usd"
+    ),
+    compute=lambda scope, given: spent(scope.job, _moment(given["since"])),
+    given={"since": None},
+    empty="nothing yet",
+    is_table=True,
+    reach="warehouse",
+)
+LATEST = Figure(
+    "latest_runs",
+    "Runs, latest first",
+    "The latest runs, or all since a moment; one whose process is gone is `killed`.",
+    columns("run_id started_at ended_at command night outcome responses verdicts cost_usd unpriced_calls"),
+    compute=lambda scope, given: latest_runs(scope.job, _moment(given["since"])),
+    given={"since": None},
+    empty="nothing yet",
+    is_table=True,
+    reach="warehouse",
+)
+DISK = Figure(
+    "disk",
+    "Disk space",
+    "The files and bytes of a warehouse: each table, the ledger, the database, and everything else.",
+    columns("what n_files n_bytes"),
+    compute=lambda scope, _: disk_use(scope.job),
+    empty="nothing yet",
+    is_table=True,
+    reach="warehouse",
+)
+BENCHMARKS = Figure(
+    "benchmarks",
+    "Benchmarks",
+    "All benchmarks, those of your own included.",
+    (*columns("benchmark"), Column("title", "Title"), *columns("gradings scores ranks checks hub sample")),
+    compute=declared,
+    notes=lambda _: ["The first grading is the default."],
+    is_table=True,
+    reach="warehouse",
+)

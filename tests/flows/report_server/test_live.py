@@ -1,0 +1,280 @@
+"""What the live page knows of a warehouse, before anything is published, while runs go on and after them, and says."""
+
+import json
+import os
+from collections import Counter
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.execution import job_of_run, run_row
+from flows.report_server.live import Live, LiveView, RunState, ranking_so_far
+from flows.report_server.live_page import RANKING, words
+from flows.run.outcomes import DONE, RUNNING
+from tasks.aggregate import aggregate
+from tasks.benchmarks import load_benchmark
+from tasks.config.job import DataRevision, Job
+from tasks.run.coverage import Covered
+from tests.kit import REVISION, Rows, at, job_on, reading, together, written
+from tests.tasks.compare.comparisons import RUBRICS, judged, tasks_of
+from warehouse import Reader, Warehouse
+
+MODELS = {
+    "models": [{"name": "x/m", "label": "m"}],
+    "judges": [{"name": "x/j", "label": "j"}],
+    "trials": 2,
+    "limits": {"max_usd": 4},
+}
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    """A job on tasks that `ingested` stores."""
+    job = job_on("sample", tmp_path / "data", run_id="r1", **MODELS)
+    return job.looking_up(lambda: DataRevision(name="made up", revision=REVISION, splits=("finance",)))
+
+
+def store(job: Job, outcome: str, **values: Any) -> None:
+    """Publish the row of a run."""
+    warehouse = Warehouse(job.warehouse)
+    ended_at = None if outcome == RUNNING else at(90)
+    warehouse.write("runs", [run_row(job, [], at(0), ended_at, RUNNING) | {"outcome": outcome} | values])
+    warehouse.publish()
+
+
+def test_a_folder_without_anything_has_no_run(job: Job) -> None:
+    live = LiveView(job).now()
+
+    assert (live.in_progress, live.last, live.published_at, live.trouble) == ([], None, None, None)
+    assert not job.warehouse.exists()
+
+
+def test_a_run_that_has_published_nothing_has_begun(job: Job) -> None:
+    with Warehouse(job.warehouse).living("r1"):
+        live = LiveView(job).now()
+
+    assert [(run.run_id, run.row) for run in live.in_progress] == [("r1", {})]
+    assert live.published_at is None
+
+
+def test_runs_go_on_are_killed_and_end_while_the_database_is_replaced_below_the_view(job: Job) -> None:
+    view, other = LiveView(job), job.model_copy(update={"run_id": "r2"})
+    warehouse = Warehouse(job.warehouse)
+    written(job.warehouse, tasks_of(RUBRICS))
+    with ExitStack() as second:
+        second.enter_context(warehouse.living("r2"))
+        with warehouse.living("r1"):
+            store(job, RUNNING)
+            store(other, RUNNING)
+            assert [run.run_id for run in view.now().in_progress] == ["r1", "r2"]
+            assert view.now().last is None
+        live = view.now()
+        assert [run.run_id for run in live.in_progress] == ["r2"]
+        assert live.last is not None
+        assert (live.last.run_id, live.last.outcome) == ("r1", "killed")
+        store(other, DONE)
+        assert view.now().in_progress == []
+    last = view.now().last
+
+    assert last is not None
+    assert (last.run_id, last.outcome) == ("r2", DONE)
+
+
+def test_an_import_after_a_run_is_not_the_last_run(job: Job) -> None:
+    store(job, "done", command="prbench run")
+    store(job, "done", command="prbench import responses answers.json", run_id="r2", ended_at=at(200))
+
+    last = LiveView(job).now().last
+
+    assert last is not None
+    assert last.run_id == "r1"
+
+
+def test_a_run_has_the_coverage_of_what_it_wants_itself_under_its_own_cap(job: Job) -> None:
+    written(job.warehouse, tasks_of(RUBRICS))
+    limited = job.model_copy(update={"limit": 2})
+    with Warehouse(job.warehouse).living("r1"):
+        store(limited, RUNNING)
+        (run,) = LiveView(job).now().in_progress
+
+    assert [(cell.judge, cell.model, cell.trial, cell.due, cell.done) for cell in run.cells] == [
+        (None, "m", 1, 2, 0), (None, "m", 2, 2, 0), ("j", "m", 1, 4 + 2, 0), ("j", "m", 2, 4 + 2, 0),
+    ]  # fmt: skip
+    assert run.job is not None
+    assert run.job.settings.limits.max_usd == 4
+
+
+def test_a_run_of_a_data_set_that_is_not_ingested_says_why_its_coverage_is_not_known(job: Job) -> None:
+    with Warehouse(job.warehouse).living("r1"):
+        store(job, RUNNING)
+        (run,) = LiveView(job).now().in_progress
+
+    assert run.trouble is not None
+    assert "prbench ingest" in run.trouble
+
+
+def test_a_record_that_this_version_cannot_read_is_said_and_the_run_is_still_shown(job: Job) -> None:
+    with Warehouse(job.warehouse).living("r1"):
+        store(job, RUNNING, config=json.dumps({"models": "of another time"}))
+        (run,) = LiveView(job).now().in_progress
+
+    assert (run.run_id, run.trouble) == ("r1", "another version of prbench wrote its record")
+
+
+@pytest.mark.parametrize(("served", "of_run", "wanted"), [
+    ([], ["finance"], ("finance",)), (["finance"], ["legal", "finance"], ("legal", "finance")), ([], [], ("all",)),
+])  # fmt: skip
+def test_the_data_set_of_a_run_on_other_splits_is_not_looked_up_again(
+    tmp_path: Path, served: list[str], of_run: list[str], wanted: tuple[str, ...]
+) -> None:
+    def on(splits: list[str]) -> Job:
+        return job_on("sample", tmp_path, dataset={"source": "a-folder-that-is-not-there", "splits": splits})
+
+    viewer = on(served).looking_up(lambda: DataRevision(name="n", revision=REVISION, splits=tuple(served) or ("all",)))
+
+    data = job_of_run(viewer, run_row(on(of_run), [], at(0), None, RUNNING)).data
+
+    assert (data.revision, data.splits) == (REVISION, wanted)
+
+
+def test_the_record_of_a_run_gives_back_its_job(job: Job) -> None:
+    narrowed = {"limit": 2, "vintage": "v", "named_models": ("m",), "named_tasks": ("t1", "t2"), "named_trials": (1,)}
+    asked = job.model_copy(update={**narrowed, "night": "2026-11-23"})
+
+    found = job_of_run(job, run_row(asked, [], at(0), None, RUNNING))
+
+    for name in (*narrowed, "night", "settings", "run_id", "warehouse"):
+        assert getattr(found, name) == getattr(asked, name), name
+    assert "selection" not in json.loads(run_row(job, [], at(0), None, RUNNING)["config"])
+
+
+NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
+PRBENCH = load_benchmark("prbench")
+CELL = Covered("a", "base", 1, None, None, 200, 200, 120, failures=Counter(timeout=3, refused=1))
+ROW = {"started_at": NOW - timedelta(hours=1, minutes=2), "ended_at": None, "command": "prbench run", "night": None}
+
+
+def run(**values: Any) -> RunState:
+    return RunState("r1", **{"row": ROW, **values})
+
+
+def facts(shown: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    return {name: (value, beside) for name, value, beside in shown["facts"]}
+
+
+def test_without_any_run_the_page_says_so(tmp_path: Path) -> None:
+    shown = words(Live(NOW), tmp_path / "index.html", PRBENCH)
+
+    assert shown["headline"] == "No run is in progress, and no run is stored here yet."
+    assert shown["published"] == "Nothing is published yet."
+    assert (shown["runs"], shown["last"], shown["figures"]) == ([], None, [])
+
+
+def test_several_runs_are_all_shown_and_one_without_a_row_has_just_begun(tmp_path: Path) -> None:
+    shown = words(Live(NOW, NOW, [run(), RunState("r2")]), tmp_path / "index.html", PRBENCH)
+
+    assert shown["headline"] == "2 runs are in progress."
+    assert [bool(each["facts"]) for each in shown["runs"]] == [True, False]
+
+
+def test_a_run_says_what_is_done_what_failed_of_which_cause_and_what_it_cost_under_which_cap(tmp_path: Path) -> None:
+    calls = [{"purpose": "sample", "called_model": "x/a", "calls": 130, "failed_calls": 7, "unpriced_calls": 2,
+              "cost_usd": 1.5}]  # fmt: skip
+    going = run(cells=[CELL], calls=calls, job=job_on("sample", tmp_path, limits={"max_usd": 5.0}))
+
+    (shown,) = words(Live(NOW, NOW, [going]), tmp_path / "index.html", PRBENCH)["runs"]
+
+    assert facts(shown) == {
+        "Coverage": ("60.0%", "120 of 200 responses and verdicts, those of earlier runs included"),
+        "Failed": ("4", "3 timeout, 1 refused"),
+        "Cost so far": ("$1.50", "cap $5.00, 2 calls of unknown price"),
+        "Calls so far": ("130", "7 failed attempts"),
+        "Time": ("1 h 2 min", "started 2026-11-23 10:58 UTC"),
+    }
+    coverage, of_calls = shown["figures"]
+    assert (coverage.figure.name, coverage.n_rows, of_calls.figure.name, of_calls.n_rows) == (
+        "status-r1",
+        1,
+        "calls-r1",
+        1,
+    )
+
+
+@pytest.mark.parametrize(("minutes", "is_old"), [(4, False), (6, True)])
+def test_results_that_are_too_old_to_be_live_are_called_so(tmp_path: Path, minutes: int, is_old: bool) -> None:
+    live = Live(NOW, NOW - timedelta(minutes=minutes), [run()])
+
+    assert words(live, tmp_path / "index.html", PRBENCH)["is_old"] is is_old
+
+
+@pytest.mark.parametrize(("written_h", "report"), [(None, None), (2, "2026-11-23 10:00 UTC")])
+def test_a_run_that_ended_has_its_outcome_and_a_link_to_its_report_if_there_is_one(
+    tmp_path: Path, written_h: float | None, report: str | None
+) -> None:
+    index = tmp_path / "index.html"
+    if written_h is not None:
+        index.touch()
+        moment = (NOW - timedelta(hours=written_h)).timestamp()
+        os.utime(index, (moment, moment))
+    at = {"ended_at": NOW - timedelta(seconds=75)}
+    ended = run(is_living=False, outcome="stopped_at_budget", row=ROW | at)
+
+    last = words(Live(NOW, NOW, last=ended), index, PRBENCH)["last"]
+
+    assert (last["outcome"], last["level"]) == ("Stopped at the budget (1 min 15 s ago)", "warn")
+    assert last["report"] == report
+
+
+def test_how_long_a_killed_run_took_is_not_known(tmp_path: Path) -> None:
+    killed = run(is_living=False, outcome="killed")
+
+    last = words(Live(NOW, NOW, last=killed), tmp_path / "index.html", PRBENCH)["last"]
+
+    assert last["outcome"] == "Killed"
+    assert facts(last)["Time"] == ("–", "started 2026-11-23 10:58 UTC")
+
+
+SMALL_RUBRICS = {f"t{n}": [(4, "Accuracy"), (n + 1, "Risk"), (3, "Clarity")] for n in range(7)}
+
+
+def answers(model: str, n_tasks: int) -> Rows:
+    return judged({f"t{n}": [1, n % 2, n % 3 == 0] for n in range(n_tasks)}, model, rubrics=SMALL_RUBRICS)
+
+
+def shown(job: Job, reader: Reader) -> list[dict[str, Any]]:
+    return [{each.name: row[each.name] for each in RANKING.columns} for row in ranking_so_far(job, reader)]
+
+
+def test_intervals_of_values_that_have_none_stored_are_those_that_aggregate_would_store(tmp_path: Path) -> None:
+    job = job_on("sample", tmp_path / "data").looking_up(
+        lambda: DataRevision(name="made up", revision=REVISION, splits=("finance",))
+    )
+    warehouse = written(job.warehouse, together(tasks_of(SMALL_RUBRICS), answers("a", 7), answers("few", 2)))
+    warehouse.publish()
+    with warehouse.reader() as reader:
+        before = shown(job, reader)
+    aggregate(job)
+    with warehouse.reader() as reader:
+        after = shown(job, reader)
+
+    assert [(row["model"], row["n_tasks"], row["n_tasks_wanted"]) for row in before] == [("a", 7, 7), ("few", 2, 7)]
+    assert before[0]["ci_low"] is not None
+    assert before[1]["ci_low"] is None
+    assert before == after
+
+
+def test_a_judge_with_two_templates_is_named_by_its_template_too(tmp_path: Path) -> None:
+    job = job_on("sample", tmp_path / "data").looking_up(
+        lambda: DataRevision(name="made up", revision=REVISION, splits=("finance",))
+    )
+    again = judged({"t1": [1, 0, 0]}, "a", rubrics=SMALL_RUBRICS, template_hash="another-template")
+    parts = (tasks_of(SMALL_RUBRICS), answers("a", 2), {"verdicts": again["verdicts"]})
+    with reading(job.warehouse, *parts) as reader:
+        rows = ranking_so_far(job, reader)
+
+    assert sorted((row["judging"], row["n_tasks"]) for row in rows) == [
+        ("a-judge template a-templa", 2), ("a-judge template another-", 1),
+    ]  # fmt: skip

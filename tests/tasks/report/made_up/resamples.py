@@ -1,0 +1,22 @@
+"""Few resamples, for warehouses where many figures are measured together."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+from unittest.mock import patch
+
+from tasks.rules.statistics.agreement import agreement_intervals
+from tasks.rules.statistics.intervals import draws
+
+
+@contextmanager
+def few_resamples(resamples: int) -> Iterator[None]:
+    """Draw few resamples where many figures are measured together, whose time matters and last digits do not."""
+    few = partial(draws, resamples=resamples)
+
+    def with_few(tables: Any, *measures: Any, drawn: Any) -> Any:
+        return agreement_intervals(tables, *measures, drawn=few(len(tables)) if tables.shape[1] > 1 else drawn)
+
+    with patch("tasks.measures.scores.draws", few), patch("tasks.measures.agreement.agreement_intervals", with_few):
+        yield
