@@ -223,7 +223,7 @@ def test_the_ledger_does_not_bring_a_removed_answer_back_even_if_it_still_holds_
 ) -> None:
     """As when another file of the ledger holds the reply, or a backup of the ledger was put back."""
     monkeypatch.setattr(
-        "tasks.maintain.upkeep.forget", lambda *_: __import__("tasks.llm.ledger.pruning").llm.ledger.pruning.Pruned()
+        "tasks.maintain.upkeep.forget", lambda *_: __import__("tasks.llm.ledger.ledger").llm.ledger.ledger.Pruned()
     )
     bad = longest(job)
     remove(job, Choice([bad["response_id"]]), "")
