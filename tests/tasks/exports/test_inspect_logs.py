@@ -206,7 +206,7 @@ def test_a_selection_narrows_the_logs(job: Job, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("vintage", ["nosuch", None])
-def test_nothing_to_write_and_a_folder_with_something_are_refused(
+def test_nothing_to_write_and_a_filled_folder_are_refused(
     job: Job, folder: Path, tmp_path: Path, vintage: str | None
 ) -> None:
     where, said = (folder, "not an empty folder") if vintage is None else (tmp_path / "new", "no model has a verdict")

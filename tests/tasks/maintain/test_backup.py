@@ -199,7 +199,7 @@ def test_a_warehouse_that_holds_something_is_not_restored_into(job: Job, folder:
     assert before.keys() == files_in(job.warehouse).keys()
 
 
-def test_hidden_files_and_what_every_disk_has_hinder_neither_a_backup_nor_its_restoring(
+def test_hidden_files_and_what_every_disk_has_hinder_no_backup_or_restore(
     job: Job, tmp_path: Path, folder: Path
 ) -> None:
     restored = into(job, tmp_path / "restored")
@@ -359,9 +359,7 @@ def test_an_upload_that_was_cut_off_is_no_backup_and_leaves_the_last_one_as_it_w
 
 
 @pytest.mark.slow
-def test_a_damaged_copy_is_refused_before_anything_is_restored_and_renewed_by_verify(
-    small: Job, store: Store, tmp_path: Path
-) -> None:
+def test_a_damaged_copy_is_refused_whole_and_renewed_by_verify(small: Job, store: Store, tmp_path: Path) -> None:
     backup(small, store)
     name = next(name for name in store.files() if "parts/responses" in name)
     content = store.read(name) or b""
@@ -397,7 +395,7 @@ def test_a_backup_of_november_is_restored_and_renewed(has_hash: bool, small: Job
     assert 2 == json.loads(record.read_bytes())["version"]
 
 
-def test_a_place_that_holds_something_else_or_lies_in_the_warehouse_is_left_as_it_is(
+def test_a_place_with_something_else_or_in_the_warehouse_is_left_as_it_is(
     small: Job, store: Store, tmp_path: Path
 ) -> None:
     store.write("notes.txt", b"mine")

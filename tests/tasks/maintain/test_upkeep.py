@@ -183,7 +183,7 @@ def in_ledger(job: Job, text: str) -> bool:
     return any(text.encode() in path.read_bytes() for path in files)
 
 
-def test_a_removed_answer_goes_with_its_verdicts_and_the_next_run_makes_a_new_one_by_new_calls(
+def test_a_removed_answer_goes_with_its_verdicts_and_the_next_run_makes_a_new_one(
     job: Job, server: FaultServer
 ) -> None:
     (before,) = rows_in(job, COUNTS)
