@@ -23,7 +23,19 @@ from tasks.maintain.upkeep import Choice, remove, spend_of_all, store_spend, tid
 from tasks.rules.errors import UsageError
 from tasks.run.judgings import judge_target
 from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
-from tests.kit import criterion, good_row, imported, job_on, judged, prepared, recorded, rows_in, sampled, write_jsonl
+from tests.kit import (
+    criterion,
+    good_row,
+    imported,
+    job_on,
+    judged,
+    prepared,
+    recorded,
+    rows_in,
+    sampled,
+    values_in,
+    write_jsonl,
+)
 from warehouse import Warehouse, WarehouseBusy, WarehouseError
 
 pytestmark = pytest.mark.slow
@@ -198,9 +210,7 @@ def test_a_removed_answer_goes_with_its_verdicts_and_the_next_run_makes_a_new_on
     (after,) = rows_in(job, COUNTS)
     assert (after["responses"], after["verdicts"]) == (before["responses"] - 1, before["verdicts"] - n_verdicts)
     assert rows_in(job, f"select count(*) as n from verdict_details {of_bad} and status <> 'not_judged'") == [{"n": 0}]
-    assert rows_in(job, "select response_id, reason from removals") == [
-        {"response_id": bad["response_id"], "reason": "never ends"}
-    ]
+    assert values_in(job, "select response_id, reason from removals") == [(bad["response_id"], "never ends")]
     assert not in_ledger(job, "blah blah")
     assert rows_in(job, "select count(*) as n, sum(cost_usd) as usd from run_costs") == spend
 
