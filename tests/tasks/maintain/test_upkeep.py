@@ -22,20 +22,9 @@ from tasks.maintain.backup import backup, restore
 from tasks.maintain.upkeep import Choice, remove, spend_of_all, store_spend, tidy
 from tasks.rules.errors import UsageError
 from tasks.run.judgings import judge_target
+from tests import kit
 from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
-from tests.kit import (
-    criterion,
-    good_row,
-    imported,
-    job_on,
-    judged,
-    prepared,
-    recorded,
-    rows_in,
-    sampled,
-    values_in,
-    write_jsonl,
-)
+from tests.kit import imported, job_on, judged, prepared, recorded, rows_in, sampled, values_in
 from warehouse import Warehouse, WarehouseBusy, WarehouseError
 
 pytestmark = pytest.mark.slow
@@ -92,7 +81,7 @@ def test_rows_are_written_for_every_run_and_only_when_they_are_news_and_this_mac
     server: FaultServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = job_at(server, tmp_path)
-    Warehouse(job.warehouse).write("criteria", [criterion("t", 0, 1.0)])
+    Warehouse(job.warehouse).write("criteria", [kit.criterion("t", 0, 1.0)])
     Warehouse(job.warehouse).publish()
     assert store_spend(job) == 0
     record(job, "killed", 1)
@@ -162,7 +151,7 @@ COUNTS = """
 
 def job_of_two(server: FaultServer, folder: Path) -> Job:
     at = {"api_base": server.api_base, "max_tokens": 1000}
-    tasks = write_jsonl(folder.with_name("finance.jsonl"), [good_row("t1"), good_row("t2")])
+    tasks = kit.write_jsonl(folder.with_name("finance.jsonl"), [kit.good_row("t1"), kit.good_row("t2")])
     return job_on(
         tasks, folder, models=[{"name": "hosted_vllm/a", "label": "a", **at}],
         judges=[{"name": "openai/judge", "label": "judge", **at}], limits={"attempts": 2},
