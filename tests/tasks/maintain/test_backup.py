@@ -20,7 +20,7 @@ from tasks.config.job import Job
 from tasks.maintain.backup import backup, restore
 from tasks.rules.errors import PipelineError, UsageError
 from tests.faults.server import FaultServer
-from tests.kit import copied, job_on, judged, prepared, response, rows_in, sampled
+from tests.kit import copied, endpoint, job_on, judged, prepared, response, rows_in, sampled
 from tests.tasks.bundles.manifests import sealed
 from tests.tasks.bundles.memory import Cut
 from warehouse import Warehouse
@@ -30,19 +30,15 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[FaultServer]:
-    with pytest.MonkeyPatch.context() as patched, FaultServer() as running:
-        patched.setenv("OPENAI_API_KEY", "none")
+    with FaultServer() as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def made(server: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Job:
     """A warehouse with responses, verdicts and a ledger."""
-    at = {"api_base": server.api_base, "max_tokens": 1000}
-    job = job_on(
-        "sample", tmp_path_factory.mktemp("made") / "warehouse", models=[{"name": "hosted_vllm/a", "label": "a", **at}],
-        judges=[{"name": "openai/judge", "label": "judge", **at}],
-    )  # fmt: skip
+    folder, called = tmp_path_factory.mktemp("made") / "warehouse", {"api_base": server.api_base, "max_tokens": 1000}
+    job = job_on("sample", folder, models=[endpoint("a", **called)], judges=[endpoint("judge", **called)])
     sampled(prepared(job))
     judged(job)
     return job
