@@ -86,11 +86,12 @@ def killed_in_a_repair(job: Job) -> None:
     ledger.rename(ledger.with_name("repaired-calls.sqlite"))
 
 
-@pytest.mark.parametrize("before", [lambda _: None, killed_before_a_part, killed_in_a_repair])
+@pytest.mark.parametrize("before", [None, killed_before_a_part, killed_in_a_repair])
 def test_a_restored_warehouse_has_every_row_that_was_paid_and_a_run_on_it_makes_no_call(
-    before: Callable[[Job], None], made: Job, job: Job, folder: Path, tmp_path: Path, server: FaultServer
+    before: Callable[[Job], None] | None, made: Job, job: Job, folder: Path, tmp_path: Path, server: FaultServer
 ) -> None:
-    before(job)
+    if before:
+        before(job)
     backup(job, folder)
     restored = into(job, tmp_path / "restored")
     restore(restored, folder)
@@ -100,7 +101,7 @@ def test_a_restored_warehouse_has_every_row_that_was_paid_and_a_run_on_it_makes_
 
     assert n_calls == len(server.book)
     assert [len(rows) for rows in content(made)] == [len(rows) for rows in content(restored)]
-    assert content(job) == content(restored) or before in {killed_before_a_part, killed_in_a_repair}
+    assert before or content(job) == content(restored)
 
 
 def test_a_second_backup_copies_only_what_is_new_and_removes_what_is_needed_no_more(job: Job, folder: Path) -> None:
