@@ -23,7 +23,7 @@ from flows.nightly import run_night, skip_night
 from flows.recorded import STOPPED, message_of, state_of
 from flows.run.arguments import Arguments as Given
 from flows.run.config import load_job
-from flows.run.nightly_schedule import STOP_TIME, night_of
+from flows.run.nightly_schedule import NIGHT, STOP_TIME, night_of
 from flows.run.outcomes import INTERRUPTED, MISSED
 from tasks.config.job import Job
 
@@ -31,7 +31,7 @@ RUNS_LOCK = "PRBENCH_RUNS_LOCK"
 """The variable that names a lock, which runs share that `prbench serve` starts."""
 _LOOK_EVERY_S = 1.0
 # Prefect refuses other values before a run begins.
-Night = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2})?$")]
+Night = Annotated[str, Field(pattern=NIGHT)]
 StopTime = Annotated[str, Field(pattern=STOP_TIME)]
 NotNegative = Annotated[float, Field(ge=0)]
 Trial = Annotated[int, Field(ge=1)]

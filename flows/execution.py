@@ -24,7 +24,7 @@ import sql
 from flows.run import outcomes
 from flows.run.validation import refuse_every_vintage, refuse_unknown_names
 from flows.server.project_server import server_of
-from tasks.config.job import DataRevision, Job
+from tasks.config.job import Job
 from tasks.config.settings import Settings
 from tasks.console import guard_log_records, notice
 from tasks.dataset.source import with_revision
@@ -104,10 +104,9 @@ def execute(job: Job, work: Callable[[], Sequence[StageReport]], *, replace_lost
 
 def _execute(execution: Execution, work: Callable[[], Sequence[StageReport]], started_at: datetime) -> None:
     """Do the work, with a row in `runs` from its beginning, which says at the end what came of it."""
-    job, warehouse = execution.job, Warehouse(execution.job.warehouse)
+    job = execution.job
     try:
-        warehouse.write("runs", [run_row(job, [], started_at, None, outcomes.RUNNING)])
-        warehouse.publish()
+        _record(execution, started_at, outcomes.RUNNING)
         mark_killed(job)
         execution.reports = [*work(), *damage_reports(job)]
         execution.outcome = outcomes.outcome_of(execution.reports)
@@ -115,15 +114,18 @@ def _execute(execution: Execution, work: Callable[[], Sequence[StageReport]], st
         was_stopped = isinstance(error, (KeyboardInterrupt, asyncio.CancelledError))
         execution.outcome = outcomes.INTERRUPTED if was_stopped else outcomes.FAILED
         with suppress(Exception):  # what ended the run, such as a full disk, is what people have to know
-            _record_end(execution, started_at)
+            _record(execution, started_at, execution.outcome)
         raise
-    _record_end(execution, started_at)
+    _record(execution, started_at, execution.outcome)
 
 
-def _record_end(execution: Execution, started_at: datetime) -> None:
+def _record(execution: Execution, started_at: datetime, outcome: str) -> None:
     job, warehouse = execution.job, Warehouse(execution.job.warehouse)
-    store_spend(job)
-    warehouse.write("runs", [run_row(job, execution.reports, started_at, datetime.now(UTC), execution.outcome)])
+    ended_at = None
+    if outcome != outcomes.RUNNING:
+        store_spend(job)
+        ended_at = datetime.now(UTC)
+    warehouse.write("runs", [run_row(job, execution.reports, started_at, ended_at, outcome)])
     warehouse.publish()
 
 
@@ -167,15 +169,11 @@ def _run(job: Job, name: str, retry_failed: bool) -> list[StageReport]:
     if server is not None and not server.is_ready():
         notice(f"no Prefect server answered at {server.place} within a minute; this run is not recorded")
         server = None
-    options = {"retry_failed": True} if retry_failed else {}
-    if server is None:
-        UNRECORDED.set()
-        found = run_interruptibly(lambda: flow.fn(job, **options))
-    else:
-        UNRECORDED.clear()
-        if not job.is_quiet:
-            notice(f"Prefect records this run: {server.place}")
-        found = run_interruptibly(lambda: run_recorded(flow, job, **options))
+    UNRECORDED.set() if server is None else UNRECORDED.clear()
+    if server is not None and not job.is_quiet:
+        notice(f"Prefect records this run: {server.place}")
+    started = flow.fn if server is None else partial(run_recorded, flow)
+    found = run_interruptibly(partial(started, job, **({"retry_failed": True} if retry_failed else {})))
     return found if isinstance(found, list) else [found]
 
 
@@ -210,8 +208,7 @@ SELECTION = ("limit", "vintage", "named_models", "named_judges", "named_tasks", 
 def mark_killed(job: Job) -> list[dict[str, Any]]:
     """Record as killed the unfinished runs whose process is gone; gives their rows of `runs`."""
     warehouse = Warehouse(job.warehouse)
-    with warehouse.reader() as reader:
-        unfinished = reader.rows("select * from runs where outcome = 'running' and run_id <> ?", [job.run_id])
+    unfinished = [row for row in _unfinished(job) if row["run_id"] != job.run_id]
     if unfinished:
         store_spend(job)
     killed = [
@@ -220,27 +217,31 @@ def mark_killed(job: Job) -> list[dict[str, Any]]:
         for row in unfinished
         if not warehouse.is_living(row["run_id"])
     ]
-    warehouse.write("runs", killed)
     if killed:
+        warehouse.write("runs", killed)
         warehouse.publish()
     for row in killed:
-        notice(
-            f"run {row['run_id']} of {row['started_at']:%Y-%m-%d %H:%M} UTC was killed; this run does what is missing"
-        )
+        when = f"{row['started_at']:%Y-%m-%d %H:%M}"
+        notice(f"run {row['run_id']} of {when} UTC was killed; this run does what is missing")
     return killed
 
 
-def is_in_progress(job: Job) -> bool:
-    """Whether a run of the job's night is in progress; False if nothing was published yet."""
+def _unfinished(job: Job, **of: Any) -> list[dict[str, Any]]:
+    """The rows of `runs` of a warehouse without an outcome; none where nothing was published yet."""
     warehouse = Warehouse(job.warehouse)
     if not warehouse.database.exists():
-        return False
+        return []
     with warehouse.reader() as reader:
-        rows = reader.rows(
-            "select run_id from runs where outcome = 'running' and night = ? and config ->> 'benchmark' = ?",
-            [job.night, job.settings.benchmark],
-        )
-    return any(warehouse.is_living(row["run_id"]) for row in rows)
+        return reader.select("runs", outcome=outcomes.RUNNING, **of)
+
+
+def is_in_progress(job: Job) -> bool:
+    """Whether a run of the job's night is in progress."""
+    return any(
+        Warehouse(job.warehouse).is_living(row["run_id"])
+        for row in _unfinished(job, night=job.night)
+        if json.loads(row["config"] or "{}").get("benchmark") == job.settings.benchmark
+    )
 
 
 def run_row(
@@ -248,22 +249,19 @@ def run_row(
 ) -> dict[str, Any]:
     """The current row of a run."""
     used = used_by(job)
+    named = {name: getattr(job, name) for name in SELECTION}
+    # What the run narrowed beside the configuration is under a key of its own.
+    narrowed = {name: value for name, value in named.items() if value != Job.model_fields[name].default}
+    config = job.settings.model_dump(mode="json") | ({"selection": narrowed} if narrowed else {})
     return {
         "run_id": job.run_id, "command": _command(), "night": job.night, "outcome": outcome,
-        "config": json.dumps({**job.settings.model_dump(mode="json"), **_selection(job)}, sort_keys=True),
+        "config": json.dumps(config, sort_keys=True), "git_commit": _git_commit(), "started_at": started_at,
         # The clock may have been set back meanwhile.
-        "git_commit": _git_commit(), "started_at": started_at, "ended_at": ended_at and max(ended_at, started_at),
+        "ended_at": ended_at and max(ended_at, started_at),
         "calls": used.calls, "prompt_tokens": used.prompt_tokens, "completion_tokens": used.completion_tokens,
         "cached_tokens": used.cached_tokens if used.cached_share is not None else None,
         "cached_share": used.cached_share, **_made(job, reports, outcome),
     }  # fmt: skip
-
-
-def _selection(job: Job) -> dict[str, Any]:
-    """What the run narrowed beside the configuration, under a key of its own; nothing where it took all."""
-    named = {name: getattr(job, name) for name in SELECTION}
-    narrowed = {name: value for name, value in named.items() if value != Job.model_fields[name].default}
-    return {"selection": narrowed} if narrowed else {}
 
 
 def job_of_run(job: Job, row: Mapping[str, Any]) -> Job:
@@ -278,39 +276,29 @@ def job_of_run(job: Job, row: Mapping[str, Any]) -> Job:
     narrowed = {name: value for name, value in selection.items() if name in SELECTION}
     settings = Settings.model_validate(config)
     of_run = Job(settings=settings, warehouse=job.warehouse, run_id=row["run_id"], night=row["night"], **narrowed)
-    data = _data_of(job, of_run.settings)
-    return with_revision(of_run) if data is None else of_run.looking_up(data)
-
-
-def _data_of(job: Job, settings: Settings) -> Callable[[], DataRevision] | None:
-    """How a job's data set gives that of other settings; None where it is another one, or its splits are not known.
-
-    A revision is of the whole data set, whichever splits are chosen.
-    """
-    own, other = job.settings.dataset, settings.dataset
-    if (job.settings.benchmark, own) == (settings.benchmark, other):
-        return lambda: job.data
-    narrowed = own.model_copy(update={"splits": other.splits})
-    if not other.splits or (job.settings.benchmark, narrowed) != (settings.benchmark, other):
-        return None
-    return lambda: job.data.model_copy(update={"splits": other.splits})
+    # A revision is of the whole data set, whichever splits are chosen; where none are, they are not known.
+    splits, own = settings.dataset.splits, job.settings
+    of_splits = own.dataset.model_copy(update={"splits": splits})
+    if (own.benchmark, own.dataset) == (settings.benchmark, settings.dataset):
+        return of_run.looking_up(lambda: job.data)
+    if splits and (own.benchmark, of_splits) == (settings.benchmark, settings.dataset):
+        return of_run.looking_up(lambda: job.data.model_copy(update={"splits": splits}))
+    return with_revision(of_run)
 
 
 def _made(job: Job, reports: Sequence[StageReport], outcome: str) -> dict[str, Any]:
     """How many rows a run made and what it cost: by the reports of its stages, or by the tables if it was cut short."""
     if outcome == outcomes.RUNNING:
         return {"responses_made": 0, "verdicts_made": 0, "cost_usd": 0.0}
-    warehouse = Warehouse(job.warehouse)
+    made = {
+        column: sum(report.rows for report in reports if report.stage == stage)
+        for column, stage in (("responses_made", "sample"), ("verdicts_made", "judge"))
+    }
     if outcome in {outcomes.INTERRUPTED, outcomes.FAILED} or outcomes.any_failed(reports):
-        warehouse.publish()
-        with warehouse.reader() as reader:
-            rows_made = reader.rows(sql.read("queries/run/rows_of_run"), {"run_id": job.run_id})[0]
-    else:
-        rows_made = {
-            "responses_made": sum(report.rows for report in reports if report.stage == "sample"),
-            "verdicts_made": sum(report.rows for report in reports if report.stage == "judge"),
-        }
-    return {**rows_made, "cost_usd": total_cost_usd(job, job.run_id)}
+        Warehouse(job.warehouse).publish()
+        with Warehouse(job.warehouse).reader() as reader:
+            made = reader.rows(sql.read("queries/run/rows_of_run"), {"run_id": job.run_id})[0]
+    return {**made, "cost_usd": total_cost_usd(job, job.run_id)}
 
 
 def _command() -> str:

@@ -15,7 +15,6 @@ from tasks.alerts.findings import Alert, alerts_of_reports, drifts, drops, failu
 from tasks.alerts.message import Night
 from tasks.alerts.sending import Delivery, deliver, ping
 from tasks.alerts.stored import delivered, store
-from tasks.benchmarks import load_benchmark
 from tasks.compare.differences import compare
 from tasks.compare.pairs import question_of
 from tasks.compare.rows import rows_of
@@ -64,7 +63,10 @@ def run_night(
             try:
                 held.enter_context(Warehouse(job.warehouse).only_one(f"night-{job.settings.benchmark}", wait=must_wait))
             except WarehouseBusy as busy:
-                return _skip_busy(job, busy)
+                if not is_in_progress(job):
+                    return skip_night(job, str(busy).partition(";")[0])
+                notice(f"skipped: the night of {job.night} is already in progress")
+                return Execution(job, SKIPPED)
             alerts += _of_killed(job)
             execution = execute_flow(
                 job, "night", is_verbose=is_verbose, replace_lost=replace_lost, retry_failed=retry_failed
@@ -78,17 +80,12 @@ def run_night(
         raise
     execution.alerts = [alert.as_json for alert in alerts]
     _send(job, alerts)
-    if execution.outcome in _ENDED and not any_failed(execution.reports):
-        _ping(job)
+    has_ended = execution.outcome in _ENDED and not any_failed(execution.reports)
+    if has_ended and (pinged := ping(job.settings.alerts)) is not None:
+        _store(job, [], [pinged])
+        if pinged.status == "failed":
+            notice(f"the dead-man's switch could not be called: {pinged.error}")
     return execution
-
-
-def _skip_busy(job: Job, busy: WarehouseBusy) -> Execution:
-    """Skip a night because another one, or a run of the same one, is in progress."""
-    if is_in_progress(job):
-        notice(f"skipped: the night of {job.night} is already in progress")
-        return Execution(job, SKIPPED)
-    return skip_night(job, str(busy).partition(";")[0])
 
 
 def skip_night(job: Job, why: str) -> Execution:
@@ -162,33 +159,23 @@ def _store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery]) ->
         notice(f"alerts are not stored: {explained(error)[1]}")
 
 
-def _ping(job: Job) -> None:
-    pinged = ping(job.settings.alerts)
-    if pinged is not None:
-        _store(job, [], [pinged])
-        if pinged.status == "failed":
-            notice(f"the dead-man's switch could not be called: {pinged.error}")
-
-
 _JUDGING = ("model", "model_config_hash", "judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
 """Columns that are equal on both sides of a comparison."""
 
 
 def comparisons(job: Job) -> list[dict[str, Any]]:
     """A comparison for each model of the night, split, and configured judge; none in the first night."""
-    benchmark, data = load_benchmark(job.settings.benchmark), job.data
     models = {model.label for model in job.settings.models if model.resample == "nightly"}
     judges = {judge.label for judge in job.settings.judges}
-    parameters = {"benchmark": benchmark.name, "revision": data.revision, "night": job.night}
     found: list[dict[str, Any]] = []
     with Warehouse(job.warehouse).reader() as reader:
-        for row in reader.rows(sql.read("queries/nightly/pairs"), parameters):
+        for row in _pairs(job, reader, job.night):
             if row["model"] not in models or row["judge"] not in judges:
                 continue
             if row["last_vintage"] is None:
                 notice(f"{row['model']}, judged by {row['judge']}: no earlier night to compare with")
             else:
-                found += map(_comparison, _of_judging(job, reader, parameters | row))
+                found += map(_comparison, _of_judging(job, reader, row))
     return found
 
 
@@ -200,16 +187,13 @@ def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
     A row has the compared model runs, the split, and the interval and p-value of the difference (Holm-corrected
     over all rows). A model with one vintage has no row.
     """
-    benchmark, data = load_benchmark(job.settings.benchmark), job.data
-    parameters = {"benchmark": benchmark.name, "revision": data.revision}
     found: list[dict[str, Any]] = []
     with Warehouse(job.warehouse).reader() as reader:
-        for latest in reader.rows(sql.read("queries/nightly/latest_samplings"), parameters | {"vintage": vintage}):
-            pairs = reader.rows(sql.read("queries/nightly/pairs"), parameters | {"night": latest["vintage"]})
-            for row in pairs:
+        samplings = sql.read("queries/nightly/latest_samplings")
+        for latest in reader.rows(samplings, _key(job) | {"vintage": vintage}):
+            for row in _pairs(job, reader, latest["vintage"]):
                 if row["last_vintage"] is not None and all(row[name] == latest[name] for name in _JUDGING):
-                    given = parameters | {"night": latest["vintage"]} | row
-                    found += _of_judging(job, reader, given)
+                    found += _of_judging(job, reader, row)
     adjusted = holm([each["p_value"] for each in found])
     return [
         {name: each[f"second_{name}"] for name in _JUDGING}
@@ -217,6 +201,16 @@ def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
         | {"p_adjusted": p_adjusted}
         for each, p_adjusted in zip(found, adjusted, strict=True)
     ]
+
+
+def _key(job: Job) -> dict[str, Any]:
+    return {"benchmark": job.settings.benchmark, "revision": job.data.revision}
+
+
+def _pairs(job: Job, reader: Reader, night: str | None) -> list[dict[str, Any]]:
+    """The model runs of a vintage (`night`), each with the vintage before that it is compared with."""
+    given = _key(job) | {"night": night}
+    return [given | row for row in reader.rows(sql.read("queries/nightly/pairs"), given)]
 
 
 def _of_judging(job: Job, reader: Reader, row: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -9,16 +9,17 @@ import hashlib
 import logging
 import re
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
+from uuid import UUID
 
 import httpx
 from prefect import Flow, State, Task, get_client, get_run_logger, tags
-from prefect.artifacts import LinkArtifact, MarkdownArtifact, ProgressArtifact, TableArtifact
+from prefect.artifacts import Artifact, LinkArtifact, MarkdownArtifact, ProgressArtifact, TableArtifact
 from prefect.client.orchestration import PrefectClient
 from prefect.client.schemas.actions import ArtifactUpdate
 from prefect.client.schemas.filters import FlowRunFilter
@@ -113,9 +114,9 @@ def batch(
 def _give_up(error: BaseException) -> None:
     if not UNRECORDED.is_set():
         UNRECORDED.set()
-        why = (
-            f"status {error.response.status_code}" if isinstance(error, httpx.HTTPStatusError) else type(error).__name__
-        )
+        why = type(error).__name__
+        if isinstance(error, httpx.HTTPStatusError):
+            why = f"status {error.response.status_code}"
         notice(
             f"Prefect's server does not record this run any more ({why}) and may keep showing it as "
             "running; the run continues, and `prbench status --runs` shows how it ends"
@@ -197,7 +198,10 @@ async def _watch(job: Job, work: "asyncio.Task[Any]") -> None:
     """Close what was killed before, and cancel the work when one of its runs is cancelled in the UI."""
     try:
         async with get_client() as client:
-            await _tag_deployed(client, job)
+            context = FlowRunContext.get()
+            if context is not None and context.flow_run is not None:
+                # The run of a deployment, in which this is one, is found by the tag of the run, too.
+                await client.update_flow_run(context.flow_run.id, tags={*context.flow_run.tags, job.run_id})
             await _close_ended(client, job)
             while not UNRECORDED.is_set():
                 await asyncio.sleep(_LOOK_EVERY_S)
@@ -206,13 +210,6 @@ async def _watch(job: Job, work: "asyncio.Task[Any]") -> None:
                     return
     except Exception as error:  # noqa: BLE001 - what the UI shows and asks for is not the work
         _miss(error)
-
-
-async def _tag_deployed(client: PrefectClient, job: Job) -> None:
-    """Let the run of a deployment, in which this is one, be found by the tag of the run, too."""
-    context = FlowRunContext.get()
-    if context is not None and context.flow_run is not None:
-        await client.update_flow_run(context.flow_run.id, tags={*context.flow_run.tags, job.run_id})
 
 
 async def _runs(client: PrefectClient, of_tags: dict[str, Any], state: dict[str, Any]) -> list[FlowRun]:
@@ -275,21 +272,31 @@ def artifact_key(job: Job, what: str) -> str:
 # What the UI shows of a run beside its states
 
 
-async def _sent(request: Awaitable[Result]) -> Result | None:
-    """What the server gives for a request; None if it fails, which changes nothing about the run."""
-    try:
-        return await request
-    except Exception as error:  # noqa: BLE001 - what is shown in the UI is not the work
-        _miss(error)
-        return None
-
-
 def _miss(error: Exception) -> None:
     """Say that the UI misses something; a server that does not answer is not asked again."""
     if isinstance(error, httpx.TransportError):
         _give_up(error)
     elif not UNRECORDED.is_set():
         notice(f"Prefect's UI does not show a part of this run ({type(error).__name__})")
+
+
+async def _show(
+    job: Job, what: str, kind: type[Artifact], description: str, known: UUID | None = None, **content: Any
+) -> UUID | None:
+    """Show an artifact, in the place of one that is `known`, and return its id.
+
+    Without `what` it has no key, and stands on the page of its run alone. That it fails changes nothing about the run.
+    """
+    try:
+        artifact = kind(key=artifact_key(job, what) if what else None, description=description, **content)
+        if known is None:
+            return (await artifact.acreate()).id
+        async with get_client() as client:
+            update = ArtifactUpdate(data=await artifact.aformat(), description=description)
+            await client.update_artifact(known, update)
+    except Exception as error:  # noqa: BLE001 - what is shown in the UI is not the work
+        _miss(error)
+    return known
 
 
 async def show_stage(job: Job, report: StageReport, line: str) -> None:
@@ -299,14 +306,12 @@ async def show_stage(job: Job, report: StageReport, line: str) -> None:
     for warning in report.warnings:
         log.warning(warning)
     text = "\n".join([line, *(f"- {warning}" for warning in report.warnings)])
-    key, description = artifact_key(job, report.stage), f"{report.stage}, run {job.run_id}"
-    await _sent(MarkdownArtifact(key=key, markdown=text, description=description).acreate())
+    await _show(job, report.stage, MarkdownArtifact, f"{report.stage}, run {job.run_id}", markdown=text)
 
 
 async def show_link(job: Job, link: str) -> None:
     """Link to the report of a run."""
-    key, description = artifact_key(job, "report-link"), f"Run {job.run_id}"
-    await _sent(LinkArtifact(key=key, link=link, link_text="The report", description=description).acreate())
+    await _show(job, "report-link", LinkArtifact, f"Run {job.run_id}", link=link, link_text="The report")
 
 
 _BOARD = (
@@ -317,22 +322,20 @@ _MOST_ROWS = 200
 
 
 async def show_results(job: Job) -> None:
-    """Show the leaderboard, what the last checks found, and what this run's calls cost."""
+    """Show the leaderboard, what the last checks found, and what this run's calls cost; without rows, nothing."""
     with Warehouse(job.warehouse).reader() as reader:
         parameters = {"benchmark": job.settings.benchmark, "revision": job.data.revision}
         quality = reader.rows(sql.read("queries/check/last_checks"), parameters)
+    board = [{name: row[name] for name in _BOARD} for row in leaderboard(job, Choice()).records[:_MOST_ROWS]]
     cost = await asyncio.to_thread(run_cost, job, job.run_id)
-    rows = ({name: row[name] for name in _BOARD} for row in leaderboard(job, Choice()).records[:_MOST_ROWS])
-    await _show_table(job, "leaderboard", f"Leaderboard after run {job.run_id}", rows)
-    await _show_table(job, "quality", f"Data quality as of run {job.run_id}", quality)
-    await _show_table(job, "cost", f"What the calls of run {job.run_id} cost", cost)
-
-
-async def _show_table(job: Job, what: str, description: str, rows: Iterable[dict[str, Any]]) -> None:
-    """Show a table; without rows, nothing."""
-    cells = [{name: _cell(value) for name, value in row.items()} for row in rows]
-    if cells:
-        await _sent(TableArtifact(key=artifact_key(job, what), table=cells, description=description).acreate())
+    for what, description, rows in (
+        ("leaderboard", f"Leaderboard after run {job.run_id}", board),
+        ("quality", f"Data quality as of run {job.run_id}", quality),
+        ("cost", f"What the calls of run {job.run_id} cost", cost),
+    ):
+        if rows:
+            table = [{name: _cell(value) for name, value in row.items()} for row in rows]
+            await _show(job, what, TableArtifact, description, table=table)
 
 
 def _cell(value: Any) -> Any:
@@ -347,48 +350,31 @@ async def progress_shown(
     if not is_recorded() or not any(tally.total for tally in tallies):
         yield
         return
-    shown = _Shown(job, stage, tallies, senders)
-    watching = asyncio.create_task(shown.watch())
+    bar = table = None
+
+    async def renew() -> None:
+        nonlocal bar, table
+        done, failed, total = (sum(getattr(each, name) for each in tallies) for name in ("done", "failed", "total"))
+        text = f"{stage}: {done} of {total}" + (f", {failed} failed" if failed else "")
+        bar = await _show(job, "", ProgressArtifact, text, bar, progress=100.0 * done / total)
+        states = senders.states if senders else ()
+        if rows := [vars(each) | {"calls_per_s": round(each.calls_per_s, 1)} for each in states]:
+            text = f"What makes the calls of run {job.run_id}"
+            table = await _show(job, "senders", TableArtifact, text, table, table=rows)
+
+    async def watch() -> None:
+        while is_recorded():
+            await renew()
+            await asyncio.sleep(_RENEW_EVERY_S)
+
+    watching = asyncio.create_task(watch())
     try:
         yield
     finally:
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)
-    await shown.renew()
-
-
-class _Shown:
-    """A progress bar, and a table of the senders if there are any."""
-
-    def __init__(self, job: Job, stage: str, tallies: Sequence[Tally], senders: SenderPool | None) -> None:
-        self._job, self._stage, self._tallies, self._senders = job, stage, tallies, senders
-        self._ids: dict[str, Any] = {}
-
-    async def watch(self) -> None:
-        while is_recorded():
-            await self.renew()
-            await asyncio.sleep(_RENEW_EVERY_S)
-
-    async def renew(self) -> None:
-        names = ("done", "failed", "total")
-        done, failed, total = (sum(getattr(each, name) for each in self._tallies) for name in names)
-        text = f"{self._stage}: {done} of {total}" + (f", {failed} failed" if failed else "")
-        await _sent(self._put("progress", ProgressArtifact(progress=100.0 * done / total, description=text), text))
-        states = self._senders.states if self._senders else ()
-        if rows := [vars(each) | {"calls_per_s": round(each.calls_per_s, 1)} for each in states]:
-            text = f"What makes the calls of run {self._job.run_id}"
-            table = TableArtifact(key=artifact_key(self._job, "senders"), table=rows, description=text)
-            await _sent(self._put("senders", table, text))
-
-    async def _put(self, name: str, artifact: ProgressArtifact | TableArtifact, text: str) -> None:
-        if not is_recorded():
-            return
-        if name not in self._ids:
-            self._ids[name] = (await artifact.acreate()).id
-            return
-        async with get_client() as client:
-            update = ArtifactUpdate(data=await artifact.aformat(), description=text)
-            await client.update_artifact(self._ids[name], update)
+    if is_recorded():
+        await renew()
 
 
 # The log of a run

@@ -7,13 +7,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import sql
 from tasks.config.job import Job
 from tasks.config.settings import EARLIER_NIGHTS
 from tasks.console import notice
 from tasks.judge.judge import plan_verdicts
-from tasks.run.missing_work import WantedTasks, wanted_tasks
-from tasks.run.stopped_work import EARLIER, Progress, StoppingPlan, stopping_plan
+from tasks.run.missing_work import EARLIER, Progress, StoppingPlan, WantedTasks, stopping_plan, wanted_tasks
 from tasks.run.writing import StageReport
 from tasks.sample import plan_samples
 from tasks.stopping import Block, describe, has_scores, looks_after, next_block, store_scores, unfinished_looks
@@ -122,6 +120,14 @@ def _concluded(job: Job, n_looks: int, n_blocks: int) -> StageReport:
     return report
 
 
+_LOOK = (
+    "model", "vintage", "compared_vintage", "judge", "score_name", "n_tasks", "n_tasks_evaluated", "n_tasks_planned",
+    "mean_difference", "unbiased_difference", "sequence_low", "sequence_high", "comparison_alpha", "least_difference",
+    "decision",
+)  # fmt: skip
+"""The facts of a look that an alert holds."""
+
+
 def last_looks(job: Job) -> list[dict[str, Any]]:
     """The last look at each nightly model beside its earlier nights; none where nights are not stopped so.
 
@@ -131,10 +137,10 @@ def last_looks(job: Job) -> list[dict[str, Any]]:
     stopping = job.settings.stopping
     if stopping is None or stopping.pairs != EARLIER_NIGHTS:
         return []
+    _, plan, _ = _plan(job)
+    if plan is None:
+        return []
     with Warehouse(job.warehouse).reader() as reader:
-        wanted = wanted_tasks(job, reader)
-        plan = stopping_plan(job, wanted.benchmark, wanted.dataset_revision, wanted.task_ids, reader)
-        if plan is None:
-            return []
-        given = {"stopping_id": plan.stopping_id, "compared_vintage": EARLIER}
-        return reader.rows(sql.read("queries/stopping/looks_of_night"), given)
+        of_night = {"stopping_id": plan.stopping_id, "compared_vintage": EARLIER}
+        looks = reader.select("stopping_looks", ", ".join(_LOOK), order="model, block", **of_night)
+    return list({look["model"]: look for look in looks}.values())

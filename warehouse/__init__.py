@@ -10,8 +10,8 @@ from warehouse.files import sync, take_notices, write_atomically
 from warehouse.listing import FILE, refuse_other_version
 from warehouse.locks import file_lock
 from warehouse.owner import refuse_if_lost
+from warehouse.publish import DAMAGED, lines_on
 from warehouse.reader import DATABASE, Reader, reporting_damage
-from warehouse.repair import DAMAGED, lines_on
 from warehouse.rows import is_removed, quoted, rests_on_response
 from warehouse.samples import sample_path
 from warehouse.tables import DECIDED_STATUSES, TABLES, Table

@@ -12,7 +12,7 @@ import sql
 from warehouse.columns import COLUMNS
 from warehouse.errors import WarehouseError, first_line
 from warehouse.listing import Kind, Names, count_query
-from warehouse.parts import Standing
+from warehouse.parts import Standing, names_in
 from warehouse.reader import PARTS, STAMP, Reader, stamp
 from warehouse.rows import ARRIVED, definition, engine, holds, in_order, load, memory, quoted
 from warehouse.tables import TABLES, Table
@@ -26,12 +26,12 @@ _MADE: dict[str, bytes] = {}
 
 def put_empty(building: Path, stamp: str) -> None:
     """Put an empty database in place, which says that it was made from what `stamp` stands for."""
-    if stamp not in _MADE:
-        _make(building, stamp)
-        _MADE.clear()
-        _MADE[stamp] = building.read_bytes()
-    else:
+    if stamp in _MADE:
         building.write_bytes(_MADE[stamp])
+        return
+    _make(building, stamp)
+    _MADE.clear()
+    _MADE[stamp] = building.read_bytes()
 
 
 def attach(connection: duckdb.DuckDBPyConnection, building: Path) -> None:
@@ -62,18 +62,13 @@ def _make(building: Path, stamp: str) -> None:
 
 def _describe(connection: duckdb.DuckDBPyConnection) -> None:
     """Put the meaning of every table, view and column into the database itself."""
-    made = [(model.kind, model.name, model.meaning, model.columns) for model in sql.models() if model.kind != "step"]
-    made += [("table", table.name, table.meaning, {}) for table in TABLES.values()]
-    columns: dict[str, list[str]] = {}
-    for table_name, column in connection.execute(sql.read("warehouse/built_columns")).fetchall():
-        columns.setdefault(table_name, []).append(column)
-    statements = []
-    for kind, name, meaning, own in made:
-        statements.append(f"comment on {kind} {name} is {quoted(meaning)}")
-        for column in columns[name]:
-            described = own.get(column) or COLUMNS.get(column, (None, None))[1]
-            if described:
-                statements.append(f'comment on column {name}."{column}" is {quoted(described)}')
+    models = [model for model in sql.models() if model.kind != "step"]
+    own = {model.name: model.columns for model in models}
+    statements = [f"comment on {model.kind} {model.name} is {quoted(model.meaning)}" for model in models]
+    statements += [f"comment on table {table.name} is {quoted(table.meaning)}" for table in TABLES.values()]
+    for name, column in connection.execute(sql.read("warehouse/built_columns")).fetchall():
+        if described := own.get(name, {}).get(column) or COLUMNS.get(column, (None, None))[1]:
+            statements.append(f'comment on column {name}."{column}" is {quoted(described)}')
     connection.execute(";".join(statements))
 
 
@@ -107,7 +102,11 @@ def build(standing: Standing, building: Path, missing: Names, stamp: str, *, is_
         connection.execute(f"set memory_limit = {quoted(memory(n_bytes, to_load=n_bytes < _LARGE_BYTES))}")
         connection.execute("begin")
         taken_in = _take_in(connection, standing, missing)
-        _note_parts(connection, standing)
+        # Merged parts are noted by their own name.
+        names = sorted(names_in(standing))
+        held = "select unnest(?::varchar[]) as table_name, unnest(?::varchar[]) as part"
+        given = [[table for table, _ in names], [part for _, part in names]]
+        connection.execute(f"create or replace table {PARTS} as {held}", given)
         connection.execute("commit")
         connection.execute(f"set memory_limit = {quoted(memory(n_bytes))}")
         for name in taken_in:
@@ -138,14 +137,6 @@ def _take_in(connection: duckdb.DuckDBPyConnection, standing: Standing, missing:
     return taken_in
 
 
-def _note_parts(connection: duckdb.DuckDBPyConnection, standing: Standing) -> None:
-    """Note which parts the database holds; merged ones by their own name."""
-    names = [(table, part.name) for table, parts in standing.items() for part in parts]
-    columns = [[table for table, _ in names], [part for _, part in names]]
-    held = "select unnest(?::varchar[]) as table_name, unnest(?::varchar[]) as part"
-    connection.execute(f"create or replace table {PARTS} as {held}", columns)
-
-
 def _index(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
     """Index the columns of a table by which single rows are looked up, or take the indexes away from a large one.
 
@@ -155,11 +146,9 @@ def _index(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
         return
     (n_rows,) = connection.execute(f"select count(*) from {table.name}").fetchone() or (0,)
     for column in table.indexes:
-        name = f"{table.name}_{column}"
-        if n_rows <= _MOST_INDEXED:
-            connection.execute(f"create index if not exists {name} on {table.name} ({column})")
-        else:
-            connection.execute(f"drop index if exists {name}")
+        name, is_small = f"{table.name}_{column}", n_rows <= _MOST_INDEXED
+        create = f"create index if not exists {name} on {table.name} ({column})"
+        connection.execute(create if is_small else f"drop index if exists {name}")
 
 
 def compute_models(connection: duckdb.DuckDBPyConnection, models: list[sql.Model]) -> None:

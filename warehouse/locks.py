@@ -3,14 +3,12 @@
 The kernel gives a lock back when its holder ends, however it ends. A life sign is a lock on a file of its own.
 """
 
-import contextlib
 import fcntl
 import os
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import IO
 from urllib.parse import quote, unquote
 
 from warehouse.errors import WarehouseBusy
@@ -47,22 +45,16 @@ def file_lock(
         yield
 
 
-@contextlib.contextmanager
+@contextmanager
 def life_sign(folder: Path, name: str) -> Iterator[None]:
-    """Give a life sign under a name of one's own; the file is removed at the end."""
+    """Give a life sign under a name that is used once; the file appears locked, and is removed at the end."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{quote(name, safe='')}.lock"
-    while True:
-        file = path.open("a+")
+    with path.with_suffix(".tmp").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_SH)
-        if _is_at(path, file):
-            break
-        # Somebody cleared it away between the opening and the lock.
-        file.close()
-    with file:
-        file.truncate(0)
         file.write(f"{os.getpid()}\n")
         file.flush()
+        Path(file.name).replace(path)
         try:
             yield
         finally:
@@ -72,10 +64,9 @@ def life_sign(folder: Path, name: str) -> Iterator[None]:
 def processes_at_work(folder: Path) -> list[int]:
     """The ids of the processes that give a life sign; what dead ones left behind is cleared away."""
     found = set()
-    for path in folder.glob("*.lock"):
-        if _is_held(path):
-            with contextlib.suppress(FileNotFoundError, ValueError):  # it ended, or begins, at this instant
-                found.add(int(path.read_text(encoding="utf-8")))
+    for path in filter(_is_held, folder.glob("*.lock")):
+        with suppress(FileNotFoundError):  # it ended at this instant
+            found.add(int(path.read_text(encoding="utf-8")))
     return sorted(found)
 
 
@@ -84,23 +75,12 @@ def _is_held(path: Path) -> bool:
     try:
         with path.open("r+") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Since it was opened, its holder may have ended and another one begun under the same name.
-            if not _is_at(path, file):
-                return _is_held(path)
             path.unlink(missing_ok=True)
             return False
     except FileNotFoundError:
         return False
     except BlockingIOError:
         return True
-
-
-def _is_at(path: Path, file: IO[str]) -> bool:
-    """Whether an open file is the one that the path leads to now."""
-    try:
-        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
-    except FileNotFoundError:
-        return False
 
 
 _PROCESS = "process-"

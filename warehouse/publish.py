@@ -3,26 +3,215 @@
 The new file starts as a copy of the last one and takes in the parts that it lacks; the models of `sql/` that stand on
 them are built again. Nobody ever holds the published file open for writing, so readers are never locked out, and one
 that opened the old file goes on reading it.
+
+Damaged and missing files are set aside, and their rows restored from the last database. It is a second copy of all rows
+that stood in the parts that it was built from, and DuckDB keeps a checksum of each of its blocks. So the rows that it
+has, and that the intact parts of those do not come to, are what the lost ones held of what is read. They are put back
+as a part with the lost part's place in the order. What was not published yet comes back from the ledger; what neither
+has is counted in the list of parts.
 """
 
 import shutil
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 
 from warehouse.build import build
-from warehouse.errors import WarehouseError, cause_of
-from warehouse.files import is_database_whole, note, sync
-from warehouse.listing import LIST, Listing, Names, write_list
+from warehouse.errors import DamagedManifest, WarehouseError, cause_of
+from warehouse.files import Unsound, is_database_whole, is_whole, note, sync
+from warehouse.listing import FILE, LIST, Listing, Loss, Names, read_list, version_in, write_list
 from warehouse.owner import refuse_if_lost
-from warehouse.parts import PartStore, Standing, names_in
-from warehouse.reader import Published, stamp, what_is_published
-from warehouse.repair import gone_from, listing_of, mend_manifests, restore_rows, set_aside_damaged
-from warehouse.rows import BATCH, REMOVALS, engine, holds, quoted, view_parts
-from warehouse.tables import TABLES
+from warehouse.parts import MANIFEST, Manifest, PartStore, Standing, names_in, read_manifest, write_manifest
+from warehouse.reader import PARTS, Published, Reader, stamp, what_is_published
+from warehouse.rows import BATCH, REMOVALS, decided, engine, holds, quoted, standing_rows, view_parts
+from warehouse.tables import TABLES, Table
+
+DAMAGED = "damaged"
+"""The folder in a warehouse to which damaged files are moved."""
+_ROWS_A_PART = 50_000
+_MOST_NAMED = 10
+_WHAT_TO_DO = (
+    "what is lost comes back with the next `prbench run` if its replies are in the ledger, and with importing it again "
+    "if it was imported; no call is made for it unless you ask: `prbench run --replace-lost` calls again for what is "
+    "still missing, and ends this message"
+)
+
+
+def lines_on(losses: Sequence[Loss]) -> list[str]:
+    """What is lost and what to do, in words."""
+    if not losses:
+        return []
+    more = [f"and rows of {len(losses) - _MOST_NAMED} more kinds; `prbench doctor` lists all"]
+    return [*(loss.line for loss in losses[:_MOST_NAMED]), *more[: len(losses) > _MOST_NAMED], _WHAT_TO_DO]
+
+
+def aside(root: Path, path: Path, sub: str = "") -> str:
+    """Move a damaged file of a warehouse into its folder for these, and return where it lies now.
+
+    It is never deleted. The caller holds the publish lock.
+    """
+    folder = root / DAMAGED / sub
+    folder.mkdir(parents=True, exist_ok=True)
+    to, number = folder / path.name, 1
+    while to.exists():
+        number += 1
+        to = folder / f"{path.name}.{number}"
+    path.replace(to)
+    sync(folder)
+    sync(path.parent)
+    return str(to.relative_to(root))
+
+
+def listing_of(store: PartStore, database: Path) -> Listing | None:
+    """Which parts should be there: by their list, or by the last database where that is missing or damaged."""
+    try:
+        listing = read_list(store.root)
+    except Unsound as error:
+        path = store.root / LIST
+        to = aside(store.root.parent, path)
+        note(store.root.parent, f"{path}: was damaged ({error}), is now {to}; it is written again", is_mended=True)
+        listing = None
+    return listing or _listed_by(database)
+
+
+def _listed_by(database: Path) -> Listing | None:
+    """The parts that a database holds; None where it cannot say."""
+    try:
+        with Reader(database) as reader:
+            return Listing(frozenset((row["table_name"], row["part"]) for row in reader.rows(f"from {PARTS}")), {})
+    except (duckdb.Error, OSError, WarehouseError):
+        return None
+
+
+def gone_from(standing: Standing, listing: Listing | None) -> Names:
+    """The listed parts that neither stand nor were merged into one that stands."""
+    listed = {(table, name) for table, name in listing.parts if table in standing} if listing else set()
+    replaced = {(table, name) for table, parts in standing.items() for part in parts for name in part.replaces}
+    return listed - names_in(standing) - replaced
+
+
+def mend_manifests(store: PartStore, listing: Listing | None) -> None:
+    """Make manifests that are damaged, or missing beside merged parts that should stand, of the parts that are there.
+
+    Merged parts without a manifest may also be what a compaction that was killed left; the list does not name those.
+    """
+    for table_name, why in _manifests_damaged(store, listing):
+        root, folder = store.root.parent, store.root / table_name
+        now = f"; it is now {aside(root, folder / MANIFEST, table_name)}" if (folder / MANIFEST).exists() else ""
+        note(root, f"{why}{now}, and was rebuilt from the parts that are there")
+        write_manifest(folder, manifest_of_files(folder))
+
+
+def manifest_of_files(folder: Path) -> Manifest:
+    """A manifest by which all merged parts stand that are there.
+
+    Replaced ones among them, and parts that were merged, then stand beside them, which changes nothing that is read.
+    """
+    generations = {path.name: int(path.parent.name[1:]) for path in sorted(folder.glob("g[0-9]*/*.parquet"))}
+    merged = {name: {"generation": generation, "replaces": []} for name, generation in generations.items()}
+    return Manifest(max(generations.values(), default=0), merged)
+
+
+def _manifests_damaged(store: PartStore, listing: Listing | None) -> Iterator[tuple[str, str]]:
+    for table_name in TABLES:
+        folder = store.root / table_name
+        try:
+            read_manifest(folder)
+        except DamagedManifest as error:
+            yield table_name, str(error).partition("; `")[0]
+        else:
+            merged = () if (folder / MANIFEST).exists() else manifest_of_files(folder).merged
+            if any(listing is None or (table_name, name) in listing.parts for name in merged):
+                yield table_name, f"{folder / MANIFEST}: is missing"
+
+
+def set_aside_damaged(store: PartStore, standing: Standing, reading: Names, listing: Listing | None) -> bool:
+    """Set those of some parts aside whose content is not what their names say; whether there were any.
+
+    Merged ones that are gone are no longer named. The caller holds the publish lock.
+    """
+    root, found = store.root.parent, False
+    for table_name, parts in standing.items():
+        for part in parts:
+            is_there = part.path.exists()
+            if is_there and ((table_name, part.name) not in reading or is_whole(part.path)):
+                continue
+            found = True
+            if is_there:
+                line = f"{part.path}: is damaged, since its content is not what its name says; it is now "
+                line += aside(root, part.path, table_name)
+                if listing is None:
+                    line += "; what it held is not known, and restored as far as the ledger has it"
+                elif (table_name, part.name) not in listing.parts:
+                    line += "; it was not published yet: the next `prbench run` brings back what the ledger holds of it"
+                note(root, line)
+            store.forget(table_name, part)
+    return found
+
+
+def restore_rows(store: PartStore, database: Path, standing: Standing, gone: Names) -> None:
+    """Write the rows that parts held which are gone as new parts, as far as the last database has them.
+
+    It is used only if every block of it is whole.
+    """
+    last = _listed_by(database) if is_database_whole(database) else None
+    with engine(database.with_name(f".{database.name}.restoring.tmp.spill")) as connection:
+        if last is not None:
+            connection.execute(f"attach {quoted(database)} as last (read_only)")
+        for table_name in sorted({table for table, _ in gone}):
+            lost = sorted(part for table, part in gone if table == table_name)
+            held = {part for table, part in last.parts if table == table_name} if last else set()
+            paths = [part.path for part in standing[table_name] if held & {part.name, *part.replaces}]
+            n_rows = _restore_table(connection, store, TABLES[table_name], paths, lost[0], lost[-1]) if held else 0
+            named = ", ".join(lost[:_MOST_NAMED]) + f" and {len(lost) - _MOST_NAMED} more" * (len(lost) > _MOST_NAMED)
+            done = f"{n_rows} rows were restored from the last published database"
+            note(store.root.parent, f"{store.root / table_name}: {named}: damaged or missing; {done}")
+
+
+def _restore_table(
+    connection: duckdb.DuckDBPyConnection, store: PartStore, table: Table, left: list[Path], first: str, last: str
+) -> int:
+    """Put the rows back that a table of the last database has and the parts `left` do not come to; how many."""
+    # Other code may have built the database, before a column was added.
+    known = {name for name, *_ in connection.execute(f"describe last.{table.name}").fetchall()}
+    own = [f'"{column}"' for column in table.columns]
+    columns = [name if name.strip('"') in known else f"null as {name}" for name in own]
+    lost = f"select {', '.join(columns)} from last.{table.name}"
+    if left:
+        view_parts(connection, table, left, "left_parts")
+        lost += f" except {standing_rows(table, 'left_parts', ', '.join(own))}"
+    # A decided row stood before those of later parts, and any other one behind those of earlier parts.
+    is_decided = decided() if table.keeps == "decided" else "false"
+    n_rows = 0
+    for name, condition in ((first, is_decided), (last, f"not {is_decided}")):
+        found = connection.sql(f"select * from ({lost}) where {condition} order by {', '.join(table.key)}")
+        for batch in found.to_arrow_reader(_ROWS_A_PART):
+            rows = pa.Table.from_batches([batch]).select(list(table.columns)).cast(table.schema)
+            if rows.num_rows:
+                store.put_back(table.name, rows, name.partition("-")[0])
+            n_rows += rows.num_rows
+    return n_rows
+
+
+def damage_of(store: PartStore, database: Path) -> list[str]:
+    """What is damaged or missing, in words; nothing is changed."""
+    found, listing, standing, version = [], None, {}, store.root.parent / FILE
+    if store.root.is_dir() and version_in(version) is None:
+        found.append(f"{version}: is damaged or missing")
+    try:
+        listing = read_list(store.root) or _listed_by(database)
+    except Unsound as error:
+        found.append(f"{store.root / LIST}: is damaged ({error})")
+    if damaged := dict(_manifests_damaged(store, listing)):
+        found += damaged.values()
+    for table_name in TABLES.keys() - damaged.keys():
+        standing[table_name] = store.standing(table_name)
+        found += [f"{part.path}: is damaged" for part in standing[table_name] if not is_whole(part.path)]
+    return found + [f"{store.root / table / name}: is missing" for table, name in sorted(gone_from(standing, listing))]
 
 
 class _DamagedCopy(Exception):

@@ -14,9 +14,8 @@ from warehouse.listing import FILE, Listing, Loss, Names, begin, read_list, refu
 from warehouse.locks import Locks
 from warehouse.owner import Tell
 from warehouse.parts import PartStore, names_in
-from warehouse.publish import publish
+from warehouse.publish import damage_of, listing_of, publish
 from warehouse.reader import DATABASE, Reader, is_damaged, stamp, stamp_of, what_is_published
-from warehouse.repair import damage_of, listing_of
 
 _REST = 20
 """Publishing now and then takes at most one part in so many of the time."""
@@ -70,15 +69,12 @@ class Warehouse(Locks):
                 self._is_begun = True
             return self.store.write(table_name, rows)
 
-    def publish(self, *, must_rebuild: bool = False) -> bool:
-        """Bring the published database up to the stored parts; True if there was something to publish.
-
-        With `must_rebuild` it is built from the parts alone, which gives the same rows and takes longer.
-        """
+    def publish(self) -> bool:
+        """Bring the published database up to the stored parts; True if there was something to publish."""
         refuse_other_version(self.root)
         self._published_at_s = time.monotonic()
         with self.publishing():
-            is_new = publish(self.store, self.database, must_rebuild=must_rebuild)
+            is_new = publish(self.store, self.database)
         self._publishing_took_s = time.monotonic() - self._published_at_s
         return is_new
 

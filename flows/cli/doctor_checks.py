@@ -32,8 +32,7 @@ from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted
 from tasks.rules.text.secrecy import is_reference
 from tasks.run.judgings import target_of
-from tasks.run.keys import callees
-from tasks.run.run_context import LEDGER, unbounded
+from tasks.run.run_context import LEDGER, callees, unbounded
 from warehouse import Warehouse, WarehouseError, WarehouseOutdated, lines_on, refuse_other_version
 
 _CONNECT_S = 3.0

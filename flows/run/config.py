@@ -4,17 +4,15 @@ import os
 import uuid
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import yaml
 
 from flows.run.arguments import Arguments
-from flows.run.nightly_schedule import stop_time
+from flows.run.nightly_schedule import refuse_no_night, stop_time
 from flows.run.validation import ConfigurationError, impossible, sound_settings
 from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.config.job import Job
-from tasks.config.models import Endpoint
-from tasks.config.operations import Report
 from tasks.config.settings import Settings
 from tasks.dataset.source import with_revision
 from tasks.rules.errors import UsageError, from_home
@@ -22,8 +20,6 @@ from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.text.characters import did_you_mean
 from tasks.rules.text.json_text import refuse_deep
 from warehouse import other_content
-
-AnyEndpoint = TypeVar("AnyEndpoint", bound=Endpoint)
 
 
 def load_job(arguments: Arguments) -> Job:
@@ -33,19 +29,18 @@ def load_job(arguments: Arguments) -> Job:
         UsageError: the configuration is missing, or names what it does not have.
         ConfigurationError: it is broken or impossible; all that can be known of it is said at once.
     """
-    if arguments.night is not None and not _is_night(arguments.night):
-        raise UsageError(f"--night {arguments.night}: is not a date; write 2026-11-22")
+    if arguments.night is not None:
+        refuse_no_night(arguments.night)
     file = config_file(arguments.config)
     document, where = read_document(file)
     problems: list[str] = []
     try:
         document = of_benchmark(document, where, arguments.benchmark)
     except ConfigurationError as error:
-        document, problems = without_own(document), [*error.problems]
+        document, problems = _without_own(document), [*error.problems]
     _refuse_other_split(document, arguments.splits)
     settings, found = sound_settings(_narrowed(document, arguments))
-    problems += found
-    job = None
+    problems, job = [*problems, *found], None
     try:
         job = _job(settings, arguments, file) if settings else None
     except UsageError as error:
@@ -60,12 +55,21 @@ def load_job(arguments: Arguments) -> Job:
 
 def _job(settings: Settings, arguments: Arguments, file: Path | None) -> Job:
     """The job of settings, narrowed by arguments."""
-    compared = settings.models if settings.stopping else ()
-    settings = _of_command(settings, arguments, file)
+    compared, report = settings.models if settings.stopping else (), settings.report
+    if file is not None and report.folder is not None:
+        # One that is configured is relative to the configuration file.
+        folder = (file.parent / from_home(report.folder, "report.folder")).absolute()
+        report = report.model_copy(update={"folder": folder})
     warehouse, source = warehouse_folder(arguments.warehouse, settings.warehouse, file)
+    # A label that is not configured may be one of imported rows.
+    chosen: dict[str, Any] = {
+        kind: tuple(each for each in getattr(settings, kind) if not labels or each.label in labels)
+        for kind, labels in (("models", arguments.models), ("judges", arguments.judges))
+    }
     now = datetime.now(UTC)
     job = Job(
-        settings=settings, warehouse=warehouse, warehouse_source=source, limit=arguments.limit,
+        settings=settings.model_copy(update={**chosen, "report": report}), warehouse=warehouse,
+        warehouse_source=source, limit=arguments.limit,
         run_id=f"{now:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}", vintage=arguments.vintage or BASE_VINTAGE,
         named_models=arguments.models or None, named_judges=arguments.judges or None,
         named_tasks=arguments.tasks or None, named_trials=arguments.trial_numbers or None,
@@ -76,24 +80,16 @@ def _job(settings: Settings, arguments: Arguments, file: Path | None) -> Job:
     return with_revision(job)
 
 
-def _is_night(text: str) -> bool:
-    """Whether a text is the label of a night: a day, with a time where the schedule names several on a day."""
-    try:
-        return f"{datetime.fromisoformat(text):%Y-%m-%dT%H:%M}"[: len(text)] == text and len(text) in {10, 16}
-    except ValueError:
-        return False
-
-
 def _narrowed(document: dict[str, Any], arguments: Arguments) -> dict[str, Any]:
     """The document with the values of arguments in the place of its own; they are validated with the rest."""
     caps = {"max_usd": arguments.max_usd, "max_tokens": arguments.max_tokens}
-    given: dict[str, dict[str, Any]] = {
+    given: dict[str, Any] = {
         "dataset": {"splits": list(arguments.splits)} if arguments.splits else {},
         "limits": {name: cap for name, cap in caps.items() if cap is not None},
     }
     parts = {key: {**(document.get(key) or {}), **values} for key, values in given.items() if values}
-    trials = {} if arguments.trials is None else {"trials": arguments.trials}
-    return {**document, **parts, **trials, **({"prefect": "off"} if arguments.is_unrecorded else {})}
+    whole = {"trials": arguments.trials, "prefect": "off" if arguments.is_unrecorded else None}
+    return {**document, **parts, **{key: value for key, value in whole.items() if value is not None}}
 
 
 def _refuse_other_split(document: dict[str, Any], splits: tuple[str, ...]) -> None:
@@ -108,28 +104,6 @@ def _refuse_other_split(document: dict[str, Any], splits: tuple[str, ...]) -> No
     known = dataset.get("splits") or [path.stem]
     if path.is_file() and isinstance(known, list) and set(splits) - set(known):
         raise UsageError(f"--split {min(set(splits) - set(known))}: not found; known: {', '.join(map(str, known))}")
-
-
-def _of_command(settings: Settings, arguments: Arguments, file: Path | None) -> Settings:
-    """The settings with the chosen models and judges, and with an absolute folder of the report."""
-    chosen = {
-        "models": _chosen(settings.models, arguments.models),
-        "judges": _chosen(settings.judges, arguments.judges),
-        "report": _report_beside(file, settings.report),
-    }
-    return settings.model_copy(update=chosen)
-
-
-def _report_beside(file: Path | None, report: Report) -> Report:
-    """The report's settings with an absolute folder: one that is configured is relative to the configuration file."""
-    if file is None or report.folder is None:
-        return report
-    return report.model_copy(update={"folder": (file.parent / from_home(report.folder, "report.folder")).absolute()})
-
-
-def _chosen(endpoints: tuple[AnyEndpoint, ...], labels: tuple[str, ...]) -> tuple[AnyEndpoint, ...]:
-    """The endpoints of the labels asked for; a label that is not configured may be one of imported rows."""
-    return tuple(endpoint for endpoint in endpoints if not labels or endpoint.label in labels)
 
 
 # The configuration file, and which benchmark it says what of
@@ -195,7 +169,7 @@ def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> di
     """
     if wanted is not None:
         load_benchmark(wanted)  # a name that is mistyped is the mistake, and not what is missing of it
-    common = without_own(document)
+    common = _without_own(document)
     own = _own_settings(document, common, where)
     configured = str(common.get("benchmark", Settings.model_fields["benchmark"].default))
     dataset = common.get("dataset")
@@ -211,7 +185,7 @@ def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> di
     return {**common, **own.get(chosen, {}), **named}
 
 
-def without_own(document: dict[str, Any]) -> dict[str, Any]:
+def _without_own(document: dict[str, Any]) -> dict[str, Any]:
     """The document without what benchmarks have of their own."""
     return {key: value for key, value in document.items() if key != _OWN}
 
@@ -222,6 +196,7 @@ def _own_settings(document: dict[str, Any], common: dict[str, Any], where: str) 
     if not isinstance(own, dict) or not all(isinstance(settings, dict) for settings in own.values()):
         raise UsageError(f"{where}: {_OWN}: must map each benchmark to its settings; see prbench.example.yaml")
     known = benchmark_names() if own else []
+    in_common = sound_settings(common)[1] if own else []
     problems: list[str] = []
     for name, settings in own.items():
         if name not in known:
@@ -231,17 +206,11 @@ def _own_settings(document: dict[str, Any], common: dict[str, Any], where: str) 
             problems.append(f"{_OWN}.{name}.benchmark: there is no such key")
         else:
             # A mistake in what all have is reported with the chosen benchmark.
-            problems += [f"{_OWN}.{name}: {problem}" for problem in _problems_of({**common, **settings}, common)]
+            found = sound_settings({**common, **settings})[1]
+            problems += [f"{_OWN}.{name}: {problem}" for problem in found if problem not in in_common]
     if problems:
-        raise ConfigurationError(where, [*_problems_of(common, {}), *problems])
+        raise ConfigurationError(where, [*in_common, *problems])
     return own
-
-
-def _problems_of(document: dict[str, Any], common: dict[str, Any]) -> list[str]:
-    """The problems of settings, without those that what all benchmarks have has already."""
-    _, problems = sound_settings(document)
-    known = _problems_of(common, {}) if problems and common else []
-    return [problem for problem in problems if problem not in known]
 
 
 def yaml_problem(error: yaml.YAMLError) -> str:
@@ -272,17 +241,15 @@ def warehouse_folder(option: Path | None, configured: str | None, config_file: P
             begins in the home folder of nobody.
     """
     beside = config_file.parent if config_file else Path()
-    from_environment = os.environ.get(VARIABLE)
+    given: Path | str = _DEFAULT_FOLDER
+    source = f"default, beside {config_file}" if config_file else "default"
     if option is not None:
-        given, source = from_home(option, "--warehouse"), "--warehouse"
+        beside, given, source = Path(), option, "--warehouse"
     elif configured is not None:
-        source = f"`warehouse` in {config_file}"
-        given = beside / from_home(configured, source)
-    elif from_environment:
-        given, source = from_home(from_environment, VARIABLE), VARIABLE
-    else:
-        given, source = beside / _DEFAULT_FOLDER, f"default, beside {config_file}" if config_file else "default"
-    folder = given.absolute()
+        given, source = configured, f"`warehouse` in {config_file}"
+    elif named := os.environ.get(VARIABLE):
+        beside, given, source = Path(), named, VARIABLE
+    folder = (beside / from_home(given, source)).absolute()
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     if not existing.is_dir():
         raise UsageError(f"warehouse {folder} ({source}): {existing} is a file; choose a folder with --warehouse")

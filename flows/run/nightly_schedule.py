@@ -14,6 +14,22 @@ STOP_TIME = r"^(\d{1,2}:\d{2}|\d{4}-?[0-9W].+)$"
 """What every text that `stop_time` takes looks like, by which forms refuse others at once."""
 
 
+NIGHT = r"^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2})?$"
+"""What the label of a night looks like: a day, with a time where the schedule names several on a day."""
+
+
+def refuse_no_night(label: str) -> None:
+    """Refuse what is no label of a night.
+
+    Raises:
+        UsageError: it is none.
+    """
+    try:
+        datetime.fromisoformat(label if re.search(NIGHT, label) else "")
+    except ValueError as error:
+        raise UsageError(f"--night {label}: is not a date; write 2026-11-22") from error
+
+
 def night_of(nightly: Nightly, now: datetime) -> str:
     """The label of the night that belongs to a moment: that of the last time at or before it that the schedule named.
 

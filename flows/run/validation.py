@@ -1,7 +1,7 @@
 """What is wrong with settings, in one line with the paths of the keys, and with names that narrow them."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, get_args
 
@@ -15,6 +15,7 @@ from tasks.config.job import Job
 from tasks.config.settings import EARLIER_NIGHTS, EVERY_PAIR, Settings
 from tasks.figures.scope import EVERY
 from tasks.rules.errors import UsageError
+from tasks.rules.identity import IMPORTED
 from tasks.rules.text.characters import did_you_mean
 from tasks.rules.variants import AUGMENTED
 from tasks.run.judgings import refuse_unlike_gradings, template_of
@@ -76,23 +77,20 @@ def _contradictions(settings: Settings) -> list[str]:
 
 def _unstoppable(settings: Settings) -> list[str]:
     """What `stopping` cannot be done with."""
-    stopping = settings.stopping
+    stopping, labels = settings.stopping, [model.label for model in settings.models]
     if stopping is None:
         return []
     problems = [] if settings.judges else ["stopping: needs a judge, whose scores are compared"]
-    labels = [model.label for model in settings.models]
     if stopping.pairs == EVERY_PAIR and len(labels) < 2:
         problems.append(f"stopping.pairs: `{EVERY_PAIR}` needs at least two models")
     elif stopping.pairs == EARLIER_NIGHTS and not any(model.resample == "nightly" for model in settings.models):
         problems.append(f"stopping.pairs: `{EARLIER_NIGHTS}` needs a model with `resample: nightly`")
-    elif not isinstance(stopping.pairs, str):
-        for place, pair in enumerate(stopping.pairs):
-            problems += [
-                f"stopping.pairs[{place}]: there is no model {label!r}{did_you_mean(label, labels)}"
-                for label in pair
-                if label not in labels
-            ]
-    return problems
+    return problems + [
+        f"stopping.pairs[{place}]: there is no model {label!r}{did_you_mean(label, labels)}"
+        for place, pair in enumerate(() if isinstance(stopping.pairs, str) else stopping.pairs)
+        for label in pair
+        if label not in labels
+    ]
 
 
 def _without(document: dict[str, Any], found: Sequence[ErrorDetails]) -> dict[str, Any]:
@@ -132,15 +130,16 @@ def _known_keys(location: Sequence[int | str]) -> Iterable[str]:
     model: type[BaseModel] = Settings
     for part in location:
         if isinstance(part, str) and part in model.model_fields:
-            model = _model_in(model.model_fields[part].annotation) or model
+            model = next(_models_in(model.model_fields[part].annotation), model)
     return model.model_fields
 
 
-def _model_in(annotation: Any) -> type[BaseModel] | None:
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
     """The settings that a type is made of: `Model` of `tuple[Model, ...]` and of `Model | None`."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next(filter(None, map(_model_in, get_args(annotation))), None)
+        yield annotation
+    for part in get_args(annotation):
+        yield from _models_in(part)
 
 
 def _path(location: Sequence[int | str]) -> str:
@@ -156,25 +155,19 @@ def _path(location: Sequence[int | str]) -> str:
 
 def impossible(job: Job) -> list[str]:
     """What is wrong for this benchmark: it, a check or a field is unknown, or a template is not there."""
-    try:
-        benchmark = load_benchmark(job.settings.benchmark)
-    except UsageError as error:
-        return [str(error)]
-    looks: list[Callable[[], object]] = [
-        lambda: policies_of(job, expectations_of(benchmark)),
-        *(partial(template_of, judge, benchmark) for judge in job.settings.called_judges),
-        *(partial(refuse_unlike_gradings, judge, benchmark) for judge in job.settings.judges),
-        lambda: _refuse_unknown_fields(job, benchmark),
+    problems: list[str] = []
+    looks: list[Callable[[Benchmark], object]] = [
+        lambda benchmark: policies_of(job, expectations_of(benchmark)),
+        *(partial(template_of, judge) for judge in job.settings.called_judges),
+        *(partial(refuse_unlike_gradings, judge) for judge in job.settings.judges),
+        partial(_refuse_unknown_fields, job),
     ]
-    return list(dict.fromkeys(filter(None, map(_refusal, looks))))
-
-
-def _refusal(look: Callable[[], object]) -> str:
-    try:
-        look()
-    except UsageError as error:
-        return str(error)
-    return ""
+    for look in looks:
+        try:
+            look(load_benchmark(job.settings.benchmark))
+        except UsageError as error:
+            problems.append(str(error))
+    return list(dict.fromkeys(problems))
 
 
 def _refuse_unknown_fields(job: Job, benchmark: Benchmark) -> None:
@@ -216,16 +209,14 @@ def refuse_unknown_judges(job: Job) -> None:
     Raises:
         UsageError: there is one.
     """
-    unknown = sorted(set(job.named_judges or ()) - {judge.label for judge in job.settings.judges})
-    if unknown:
+    for unknown in sorted(set(job.named_judges or ()) - {judge.label for judge in job.settings.judges}):
         cascades = [
             judge.label
             for judge in job.settings.judges
-            if judge.cascade and unknown[0] in {member.label for member in judge.cascade.members}
+            if judge.cascade and unknown in {member.label for member in judge.cascade.members}
         ]
-        if cascades:
-            raise UsageError(f"--judge {unknown[0]}: judges only within a cascade; name {' or '.join(cascades)}")
-        raise UsageError(f"--judge {unknown[0]}: is not configured")
+        why = f"judges only within a cascade; name {' or '.join(cascades)}" if cascades else "is not configured"
+        raise UsageError(f"--judge {unknown}: {why}")
 
 
 def refuse_unknown_models(job: Job) -> None:
@@ -234,12 +225,11 @@ def refuse_unknown_models(job: Job) -> None:
     Raises:
         UsageError: there is one.
     """
-    configured = {model.label for model in job.settings.models}
-    unknown = sorted(set(job.named_models or ()) - configured)
-    if unknown and Warehouse(job.warehouse).database.exists():
-        Warehouse(job.warehouse).renew_if_damaged()
-        with Warehouse(job.warehouse).reader() as reader:
-            rows = reader.rows("select distinct model from responses where source = 'imported'")
-        unknown = sorted(set(unknown) - {row["model"] for row in rows})
-    if unknown:
-        raise UsageError(f"--model {unknown[0]}: is neither configured nor the model of an imported response")
+    unknown = set(job.named_models or ()) - {model.label for model in job.settings.models}
+    warehouse = Warehouse(job.warehouse)
+    if unknown and warehouse.database.exists():
+        warehouse.renew_if_damaged()
+        with warehouse.reader() as reader:
+            unknown -= {row["model"] for row in reader.select("responses", "distinct model", source=IMPORTED)}
+    for label in sorted(unknown):
+        raise UsageError(f"--model {label}: is neither configured nor the model of an imported response")

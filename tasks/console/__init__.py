@@ -1,11 +1,10 @@
 """Text for terminals and logs. `printing` stands by itself: it needs Rich, which `--help` does not wait for."""
 
 import contextlib
-import io
 import logging
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, TextIO
@@ -35,7 +34,7 @@ def rewrite_log_records(mark: str, rewritten: Callable[[str], str]) -> None:
     logging.setLogRecordFactory(guarded)
 
 
-class Shown(io.TextIOBase):
+class Shown:
     """A standard stream on which everything is made visible; `exact` is the stream below, for what machines read.
 
     It has no `buffer`, through which others would write past it.
@@ -44,37 +43,25 @@ class Shown(io.TextIOBase):
     def __init__(self, exact: TextIO) -> None:
         self.exact = exact
 
+    def __getattr__(self, name: str) -> Any:
+        if name in {"buffer", "exact"}:
+            raise AttributeError(name)
+        return getattr(self.exact, name)
+
     def write(self, text: str, /) -> int:
         """Write text as people may see it."""
         self.exact.write(visible(text))
         return len(text)
 
+    def writelines(self, lines: Iterable[str], /) -> None:
+        """Write lines likewise."""
+        for line in lines:
+            self.write(line)
+
     def flush(self) -> None:
         """Pass on what was written."""
-        if not self.closed and not self.exact.closed:
+        if not self.exact.closed:
             self.exact.flush()
-
-    def writable(self) -> bool:
-        """It is."""
-        return True
-
-    def isatty(self) -> bool:
-        """Whether it is a terminal."""
-        return self.exact.isatty()
-
-    def fileno(self) -> int:
-        """The number of the file below."""
-        return self.exact.fileno()
-
-    @property
-    def encoding(self) -> str:  # type: ignore[override]
-        """The encoding of the stream below."""
-        return getattr(self.exact, "encoding", None) or "utf-8"
-
-    @property
-    def errors(self) -> str:  # type: ignore[override]
-        """What the stream below does with characters that its encoding lacks."""
-        return getattr(self.exact, "errors", None) or "replace"
 
 
 @contextlib.contextmanager

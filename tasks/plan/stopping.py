@@ -16,8 +16,7 @@ from tasks.plan.plan import Cells, plan_with_cells
 from tasks.rules.errors import UsageError
 from tasks.rules.statistics.intervals import Floats
 from tasks.rules.stopping import FEWEST_TASKS, OPEN
-from tasks.run.missing_work import WantedTasks, wanted_tasks
-from tasks.run.stopped_work import EARLIER, Comparison, Progress, StoppingPlan, stopping_plan
+from tasks.run.missing_work import EARLIER, Comparison, Progress, StoppingPlan, WantedTasks, stopping_plan, wanted_tasks
 from warehouse import Reader, Warehouse
 
 ORDERS = 200

@@ -41,7 +41,7 @@ def write_benchmark_index(folder: Path, reader: Reader, own: str) -> None:
         own: the benchmark whose report was just built.
     """
     site = Site(folder)
-    copy_assets(site, {"report.css", "page.js"})
+    copy_assets(site, {"report.css", "tabulator.css", "page.js"})
     revisions = benchmarks_of(reader, own)
     if len(revisions) == 1:
         page = render("straight.html", target=f"{own}/index.html", title=_title(own))
@@ -90,12 +90,12 @@ def _says(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
     return f"The first {_MOST} places on each split by mean {score}, judged by {rows[0]['judge']}."
 
 
-def _facts(revision: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _facts(revision: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     counts = ("Tasks", "n_tasks"), ("Criteria", "n_criteria"), ("Models", "n_models"), ("Judges", "n_judges")
     return [
-        ("Revision", revision["dataset_revision"][:_REVISION_CHARACTERS]),
-        *((title, f"{revision[name]:,}") for title, name in counts),
-        ("Last judged", _moment(revision["judged_at"])),
+        ("Revision", revision["dataset_revision"][:_REVISION_CHARACTERS], ""),
+        *((title, f"{revision[name]:,}", "") for title, name in counts),
+        ("Last judged", _moment(revision["judged_at"]), ""),
     ]
 
 

@@ -11,7 +11,7 @@ from tasks.llm.replies import OK
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED
 from tasks.rules.verdict import DECIDED
 from tasks.run.judgings import judgings
-from tasks.run.missing_work import WantedTasks, imported_models, model_hashes, wanted_tasks
+from tasks.run.missing_work import imported_models, model_hashes, wanted_tasks
 from warehouse import Reader, Warehouse
 
 
@@ -65,150 +65,129 @@ def coverage(job: Job, *, only_stored: bool = False) -> list[Covered]:
     if only_stored:
         job = job.model_copy(update={"settings": job.settings.model_copy(update={"models": (), "judges": ()})})
     with Warehouse(job.warehouse).reader() as reader:
-        asked = _Asked(job, wanted_tasks(job, reader), reader, only_stored)
-        models = _models(asked)
-        n_wanted = _wanted(asked, models)
-        return _covered(asked, models, n_wanted, None) + _verdicts(asked, models, n_wanted)
+        return _Matrix(job, reader, only_stored).covered()
 
 
-class _Asked(NamedTuple):
-    """What is asked, and of whom."""
-
-    job: Job
-    wanted: WantedTasks
-    reader: Reader
-    only_stored: bool
-
-    @property
-    def vintages(self) -> list[str]:
-        """The vintages that count, the one that matters most first."""
-        if self.only_stored and self.job.night is not None:
-            return list(dict.fromkeys((self.job.night, self.job.vintage)))
-        return self.job.vintages
-
-    def rows(self, question: str, **given: Any) -> list[dict[str, Any]]:
-        """The answer to a question about the wanted data set."""
-        return self.reader.rows(sql.read(f"queries/run/{question}"), {**self.wanted.key, **given})
+_Row = Mapping[str, Any]
+_Due = dict[tuple[str, int], tuple[int, int]]
+"""By model and trial: how many responses and verdicts are due."""
 
 
-class _Cells(NamedTuple):
-    """How many responses and verdicts of a model are wanted in a trial, and how many of them are due."""
-
-    n_tasks: int
-    n_criteria: int
-    n_tasks_due: int
-    n_criteria_due: int
-
-
-_Wanted = dict[tuple[str, int], _Cells]
-"""By model and trial."""
-
-
-@dataclass(frozen=True)
-class _Counted:
+class _Counted(NamedTuple):
     """What counts for a model label: the configuration hashes of its responses, and their vintage."""
 
     config_hashes: tuple[str, ...]
     vintage: str
 
-    def holds(self, row: dict[str, Any]) -> bool:
+    def holds(self, row: _Row) -> bool:
         """Whether a row of figures is about such responses."""
         return row["model_config_hash"] in self.config_hashes and row["vintage"] == self.vintage
 
 
-def _models(asked: _Asked) -> dict[str, _Counted]:
-    job, hashes = asked.job, model_hashes(asked.job)
-    if asked.only_stored:
-        stored: dict[str, _Counted] = {}
-        for vintage in asked.vintages:
-            for row in asked.rows("stored_models", vintage=vintage):
+class _Matrix:
+    """What is wanted of whom, and where it stands."""
+
+    def __init__(self, job: Job, reader: Reader, only_stored: bool) -> None:
+        self._job, self._reader, self._only_stored = job, reader, only_stored
+        self._wanted = wanted_tasks(job, reader)
+        # The vintages that count, the one that matters most first.
+        of_night = only_stored and job.night is not None
+        self._vintages = list(dict.fromkeys((job.night, job.vintage))) if of_night else job.vintages
+        tasks = reader.select("tasks", task_id=list(self._wanted.task_ids), **self._wanted.key)
+        self._n_criteria = {row["task_id"]: row["n_criteria"] for row in tasks}
+        self._models = self._counted()
+
+    def covered(self) -> list[Covered]:
+        """The cells of responses, then those of verdicts by each judging."""
+        responses = self._rows("response_coverage", tasks=list(self._wanted.task_ids))
+        due = self._due(responses)
+        cells = self._cells(due, None, responses)
+        configured = [judging.columns for judging in judgings(self._job, self._wanted.benchmark)]
+        # Those that are stored without being configured, unless judges are named and theirs is not among them.
+        of_others = {"is_any_source": self._only_stored, "judges": list(self._job.named_judges or ())}
+        for each in configured + self._rows("stored_judgings", **of_others):
+            verdicts = self._rows("verdict_coverage", tasks=list(self._wanted.task_ids), **each)
+            found = self._cells(due, each, verdicts)
+            # What was judged elsewhere is shown, not wanted.
+            cells += [cell for cell in found if each in configured or cell.missing < cell.wanted]
+        return cells
+
+    def _rows(self, query: str, **given: Any) -> list[dict[str, Any]]:
+        of = {**self._wanted.key, "vintages": self._vintages, **given}
+        return self._reader.rows(sql.read(f"queries/run/{query}"), of)
+
+    def _counted(self) -> dict[str, _Counted]:
+        job, hashes = self._job, model_hashes(self._job)
+        found = {
+            model.label: _Counted((hashes[model.label], IMPORTED), job.vintage_of(model))
+            for model in job.settings.models
+        }
+        if self._only_stored:
+            stored = sorted(self._rows("stored_models"), key=lambda row: self._vintages.index(row["vintage"]))
+            for row in stored:
                 if job.named_models is None or row["model"] in job.named_models:
-                    stored.setdefault(row["model"], _Counted((row["model_config_hash"],), vintage))
-        return stored
-    found = {
-        model.label: _Counted((hashes[model.label], IMPORTED), job.vintage_of(model)) for model in job.settings.models
-    }
-    for label in imported_models(job, asked.wanted, asked.reader):
-        found.setdefault(label, _Counted((IMPORTED,), job.vintage))
-    return found
+                    found.setdefault(row["model"], _Counted((row["model_config_hash"],), row["vintage"]))
+            return found
+        for label in imported_models(job, self._wanted, self._reader):
+            found.setdefault(label, _Counted((IMPORTED,), job.vintage))
+        return found
 
+    def _due(self, responses: Iterable[_Row]) -> _Due:
+        """How many responses and verdicts are due, by model and trial: those of every wanted task.
 
-def _wanted(asked: _Asked, models: dict[str, _Counted]) -> _Wanted:
-    """How many responses and verdicts are wanted, by model and trial: those of every wanted task.
+        Of a model that only imported responses have no more than these are due; one that is configured as imported has
+        none due in a trial that nothing was imported for. A run judges the trials that it wants, and no others; what is
+        stored is shown whole.
+        """
+        job, size = self._job, (len(self._n_criteria), sum(self._n_criteria.values()))
+        sampled = [model.label for model in job.settings.models if not model.is_imported]
+        due: _Due = {(label, trial): size for label in sampled for trial in job.trials}
+        is_any_trial, there = self._only_stored and job.named_trials is None, Counter[tuple[str, int, str]]()
+        for row in responses:
+            counted, trial = self._models.get(row["model"]), row["trial"]
+            is_of_model = counted is not None and counted.vintage == row["vintage"]
+            if (
+                is_of_model
+                and (self._only_stored or row["source"] == IMPORTED)
+                and (is_any_trial or trial in job.trials)
+            ):
+                there[row["model"], trial, "n"] += row["n"]
+                there[row["model"], trial, "n_criteria"] += row["n_criteria"]
+        for label, trial in sorted({(label, trial) for label, trial, _ in there}):
+            due.setdefault((label, trial), (there[label, trial, "n"], there[label, trial, "n_criteria"]))
+        for model in job.settings.models:
+            for trial in job.trials:
+                due.setdefault((model.label, trial), (0, 0))
+        return due
 
-    Of a model that only imported responses have no more than these are due; one that is configured as imported has none
-    due in a trial that nothing was imported for.
-    """
-    job, task_ids = asked.job, list(asked.wanted.task_ids)
-    tasks = asked.reader.select("tasks", "n_criteria", **asked.wanted.key, task_id=task_ids)
-    # A run judges the trials that it wants, and no others; what is stored is shown whole.
-    is_any_trial = asked.only_stored and job.named_trials is None
-    of_tasks = {"tasks": task_ids, "trials": list(job.trials), "is_any_trial": is_any_trial}
-    given = [
-        (vintage, row)
-        for vintage in (asked.vintages if asked.only_stored else [job.vintage])
-        for row in asked.rows("answers_by_trial", **of_tasks, vintage=vintage, is_any_source=asked.only_stored)
-    ]
-    size = len(tasks), sum(row["n_criteria"] for row in tasks)
-    sampled = [model.label for model in job.settings.models if not model.is_imported]
-    n_wanted = {(label, trial): _Cells(*size, *size) for label in sampled for trial in job.trials}
-    for vintage, row in given:
-        if row["model"] in models and models[row["model"]].vintage == vintage:
-            n_wanted.setdefault((row["model"], row["trial"]), _Cells(*size, row["n_tasks"], row["n_criteria"]))
-    for model in job.settings.models:
-        for trial in job.trials:
-            n_wanted.setdefault((model.label, trial), _Cells(*size, 0, 0))
-    return n_wanted
-
-
-def _covered(
-    asked: _Asked, models: dict[str, _Counted], n_wanted: _Wanted, judging: Mapping[str, Any] | None
-) -> list[Covered]:
-    """The cells of responses, or those of the verdicts of a judging."""
-    judge, judge_trial = (None, None) if judging is None else (judging["judge"], judging["judge_trial"])
-    cells = {}
-    for (model, trial), of in n_wanted.items():
-        wanted, due = (of.n_tasks, of.n_tasks_due) if judging is None else (of.n_criteria, of.n_criteria_due)
-        cells[model, trial] = Covered(model, models[model].vintage, trial, judge, judge_trial, wanted, due)
-    of_wanted = {"vintages": asked.vintages, "tasks": list(asked.wanted.task_ids), **(judging or {})}
-    for row in asked.rows("response_coverage" if judging is None else "verdict_coverage", **of_wanted):
-        cell = cells.get((row["model"], row["trial"]))
-        if cell is None or not models[row["model"]].holds(row) or row["status"] == "not_judged":
-            continue
-        if row["status"] in {OK, *DECIDED}:
-            cell.done += row["n"]
-        else:
-            cell.failures[row["status"]] += row["n"]
-    _skip(asked, models, cells.values(), judging)
-    return list(cells.values())
-
-
-def _verdicts(asked: _Asked, models: dict[str, _Counted], n_wanted: _Wanted) -> list[Covered]:
-    configured = [judging.columns for judging in judgings(asked.job, asked.wanted.benchmark)]
-    # Those that are stored without being configured, unless judges are named and theirs is not among them.
-    of_others = {"is_any_source": asked.only_stored, "judges": list(asked.job.named_judges or ())}
-    others = asked.rows("stored_judgings", vintages=asked.vintages, **of_others)
-    found = [(each, cell) for each in configured + others for cell in _covered(asked, models, n_wanted, each)]
-    # What was judged elsewhere is shown, not wanted.
-    return [cell for each, cell in found if each in configured or cell.missing < cell.wanted]
-
-
-def _skip(
-    asked: _Asked, models: dict[str, _Counted], cells: Iterable[Covered], judging: Mapping[str, Any] | None
-) -> None:
-    """Count what no comparison needs as skipped, and not as wanted: tasks without a response, or without verdicts."""
-    left_out = asked.wanted.left_out
-    if not left_out:
-        return
-    question = "skipped_responses" if judging is None else "skipped_verdicts"
-    for cell in cells:
-        if cell.model not in left_out:
-            continue
-        counted = models[cell.model]
-        given = {
-            "model": cell.model, "vintage": counted.vintage, "trial": cell.trial,
-            "hashes": list(counted.config_hashes), "tasks": sorted(left_out[cell.model]), **(judging or {}),
-        }  # fmt: skip
-        cell.skipped = asked.reader.rows(sql.read(f"queries/stopping/{question}"), asked.wanted.key | given)[0]["n"]
-        cell.wanted -= cell.skipped
-        cell.due -= cell.skipped
+    def _cells(self, due: _Due, judging: _Row | None, rows: Iterable[_Row]) -> list[Covered]:
+        """The cells of responses, or those of the verdicts of a judging."""
+        judge, judge_trial = (None, None) if judging is None else (judging["judge"], judging["judge_trial"])
+        sizes = dict.fromkeys(self._n_criteria, 1) if judging is None else self._n_criteria
+        of = 0 if judging is None else 1
+        cells = {
+            (model, trial): Covered(
+                model, self._models[model].vintage, trial, judge, judge_trial, sum(sizes.values()), n_due[of]
+            )
+            for (model, trial), n_due in due.items()
+        }
+        for row in rows:
+            cell = cells.get((row["model"], row["trial"]))
+            if cell is None or not self._models[cell.model].holds(row) or row["status"] == "not_judged":
+                continue
+            if row["status"] in {OK, *DECIDED}:
+                cell.done += row["n"]
+            else:
+                cell.failures[row["status"]] += row["n"]
+        # What no comparison needs, and nothing is stored for, counts as skipped, and not as wanted.
+        for model, tasks in self._wanted.left_out.items():
+            query = "response_coverage" if judging is None else "verdict_coverage"
+            there = Counter[int]()
+            for row in self._rows(query, tasks=sorted(tasks), **(judging or {})):
+                if row["model"] == model and self._models[model].holds(row) and row["status"] != "not_judged":
+                    there[row["trial"]] += row["n"]
+            for cell in (cell for cell in cells.values() if cell.model == model):
+                cell.skipped = sum(sizes[task_id] for task_id in tasks) - there[cell.trial]
+                cell.wanted -= cell.skipped
+                cell.due -= cell.skipped
+        return list(cells.values())

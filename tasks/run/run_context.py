@@ -1,4 +1,4 @@
-"""A run's context: its ledger, its limits and budget, and the gateways through which its stages call."""
+"""A run's context: whom it calls, its ledger, its limits and budget, and the gateways through which its stages call."""
 
 import asyncio
 import json
@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import asdict
 from datetime import UTC
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from tasks.config.job import Job
@@ -18,7 +18,7 @@ from tasks.llm.calls.batches import Batching
 from tasks.llm.calls.gateway import Gateway, Tries
 from tasks.llm.calls.sending import send
 from tasks.llm.embedded import weights_path
-from tasks.llm.environment import filled_in
+from tasks.llm.environment import filled_in, missing_key
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import Limiter, Outcome, Totals
 from tasks.llm.litellm_setup import warm_up
@@ -27,10 +27,116 @@ from tasks.llm.request import Call, Target
 from tasks.llm.senders.cluster import refuse_without_ray
 from tasks.llm.senders.pool import SenderPool
 from tasks.rules.errors import UsageError
-from tasks.run.keys import callees, callees_here, has_calls, refuse_without_key
-from tasks.run.stages import CALLED_ROLES, STAGES
+from tasks.rules.variants import AUGMENTED
+from tasks.run.judgings import judge_target, judgings, target_of
+from tasks.run.missing_work import (
+    missing_responses,
+    missing_splits,
+    missing_verdicts,
+    unworded_criteria,
+    wanted_rubrics,
+    wanted_tasks,
+)
+from tasks.run.stages import ANALYST_ROLES, CALLED_ROLES, JUDGE, MODEL, RUBRIC_WRITER, STAGES
 from tasks.run.writing import StageReport
-from warehouse import Warehouse, write_atomically
+from warehouse import Warehouse, WarehouseError, write_atomically
+
+
+class Callee(NamedTuple):
+    """Something that a job may call; `asked_for` is the label of the cascade that asks a judge, if one does."""
+
+    role: str
+    label: str
+    target: Target
+    is_batched: bool = False
+    asked_for: str | None = None
+
+    def __str__(self) -> str:
+        return self.role if self.role == RUBRIC_WRITER else f"{self.role} {self.label}"
+
+
+def callees(job: Job, roles: Collection[str] = ANALYST_ROLES) -> Iterator[Callee]:
+    """The models and judges that a job may call, its writer of rubrics if a rubric needs one, and analysts of roles."""
+    for model in job.settings.models:
+        if model.is_imported:
+            continue
+        yield Callee(MODEL, model.label, target_of(model))
+    for judge in job.settings.judges:
+        cascade = judge.label if judge.cascade else None
+        for asked in judge.cascade.members if judge.cascade else (judge,):
+            yield Callee(JUDGE, asked.label, judge_target(asked), asked.mode == "batch", cascade)
+    writer = job.settings.rubric_writer
+    if writer is not None and AUGMENTED in wanted_rubrics(job):
+        yield Callee(RUBRIC_WRITER, writer.label, target_of(writer))
+    for role in ANALYST_ROLES:
+        for analyst in getattr(job.settings, role) if role in roles else ():
+            yield Callee(role, analyst.label, target_of(analyst), analyst.mode == "batch")
+
+
+def callees_here(job: Job, roles: Collection[str]) -> Iterator[Callee]:
+    """Those that are called from this machine; what a cluster calls finds its keys there, but batches start here."""
+    is_here = job.settings.calls.where == "here" or job.settings.calls.address == "local"
+    return (callee for callee in callees(job, roles) if is_here or callee.is_batched)
+
+
+def refuse_without_key(job: Job, roles: Collection[str] = CALLED_ROLES, *, retry_failed: bool = False) -> None:
+    """Refuse a job that is to call something from here, in one of some roles, whose key is not set.
+
+    A database that cannot be read yet says nothing about what is to be called; the run makes it readable first, and
+    asks again.
+
+    Raises:
+        UsageError: there is one.
+    """
+    keys = [(each, missing_key(each.target)) for each in callees_here(job, roles) if each.role in roles]
+    lacking = [(each, key) for each, key in keys if key]
+    with suppress(WarehouseError):
+        called = _called(job, [each for each, _ in lacking], roles, retry_failed=retry_failed) if lacking else []
+        named = [f"{each}: {key} is not set" for each, key in lacking if each in called]
+        if named:
+            more = f" (and {len(named) - 1} more)" if len(named) > 1 else ""
+            raise UsageError(f"{named[0]}; export the key of the provider{more}")
+
+
+def has_calls(job: Job, roles: Collection[str] = CALLED_ROLES, *, retry_failed: bool = False) -> bool:
+    """Whether something is missing, as far as is known, that a job is to call one of some roles for."""
+    try:
+        asked = [each for each in callees(job, roles) if each.role in roles]
+        return bool(_called(job, asked, roles, retry_failed=retry_failed))
+    except WarehouseError:
+        return False
+
+
+def _called(job: Job, asked: Collection[Callee], roles: Collection[str], *, retry_failed: bool) -> list[Callee]:
+    """Those that have calls to answer; before the data set is ingested, all."""
+    warehouse = Warehouse(job.warehouse)
+    if not warehouse.database.exists():
+        return list(asked)
+    warehouse.renew_if_damaged()
+    with warehouse.reader() as reader:
+        if missing_splits(job, reader):
+            return list(asked)
+        wanted, settings = wanted_tasks(job, reader), job.settings
+        again = {"retry_failed": retry_failed}
+        responses = {each.label for each in settings.models if missing_responses(job, wanted, reader, each, **again)}
+        rubrics = {each for each in wanted_rubrics(job) if unworded_criteria(wanted, reader, each, **again)}
+        judged = judgings(job, wanted.benchmark) if any(each.role == JUDGE for each in asked) else []
+        verdicts = {each.judge.label for each in judged if missing_verdicts(job, wanted, reader, each, **again)}
+    # A judge also has calls for what is sampled and reworded before it.
+    if MODEL in roles and responses:
+        verdicts |= {judge.label for judge in settings.judges}
+    if RUBRIC_WRITER in roles:
+        verdicts |= {judge.label for judge in settings.judges if judge.rubric in rubrics}
+    missing = {MODEL: responses, JUDGE: verdicts}
+    return [
+        each
+        for each in asked
+        # An analysis that has nothing to ask calls nobody, and asks for no key.
+        if each.role in ANALYST_ROLES
+        or (each.role == RUBRIC_WRITER and AUGMENTED in rubrics)
+        or (each.asked_for or each.label) in missing.get(each.role, ())
+    ]
+
 
 _EVERY_S = 5.0
 _FOLDER = "living"
@@ -40,27 +146,25 @@ _FOLDER = "living"
 async def states_written(job: Job, pool: SenderPool) -> AsyncIterator[None]:
     """Write the file now and then, while the block runs."""
     file, is_over = _file(job.warehouse, job.run_id), asyncio.Event()
-    writing = asyncio.create_task(_write(file, pool, is_over))
+
+    async def write() -> None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        while not is_over.is_set():
+            content = json.dumps([asdict(state) for state in pool.states]).encode()
+            await asyncio.to_thread(write_atomically, file, content)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(is_over.wait(), _EVERY_S)
+
+    writing = asyncio.create_task(write())
     try:
         yield
     finally:
         is_over.set()
-        await writing
-        file.unlink(missing_ok=True)
-
-
-async def _write(file: Path, pool: SenderPool, is_over: asyncio.Event) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    while not is_over.is_set():
-        content = json.dumps([asdict(state) for state in pool.states]).encode()
         try:
-            await asyncio.to_thread(write_atomically, file, content)
+            await writing
         except OSError as error:
-            notice(f"`prbench status` does not show the senders of this run: {error}")
-            return
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_EVERY_S):
-                await is_over.wait()
+            notice(f"`prbench status` did not show the senders of this run: {error}")
+        file.unlink(missing_ok=True)
 
 
 def sender_states(warehouse: Warehouse) -> list[dict[str, Any]]:
@@ -88,19 +192,18 @@ class RunContext:
     """What a run needs for its calls: its ledger, its limits and budget, and a gateway for each role."""
 
     def __init__(self, job: Job) -> None:
-        limits = job.settings.limits
+        limits, stop_at_s = job.settings.limits, None if job.stop_at is None else job.stop_at.timestamp()
         self.budget = Budget(limits.max_usd, limits.max_tokens)
-        self.limiters: dict[str, Limiter] = {}
         rates_of = {role: limits.rates(role) for role in ("sample", "judge")}
         fitted = {most: _fitted(most) for most in {rates.concurrency or 1 for rates in rates_of.values()}}
-        for role, rates in rates_of.items():
-            self.limiters[role] = Limiter(
-                fitted[rates.concurrency or 1], self.budget, rates.rpm, rates.tpm, limits.outage_s, _stop_at_s(job)
-            )
-        self.limiters = {stage: self.limiters.get(stage, self.limiters["judge"]) for stage in STAGES}
+        sample, judge = self.own_limiters = [
+            Limiter(fitted[rates.concurrency or 1], self.budget, rates.rpm, rates.tpm, limits.outage_s, stop_at_s)
+            for rates in rates_of.values()
+        ]
+        self.limiters = {stage: sample if stage == "sample" else judge for stage in STAGES}
         self._held = _held_back(job)
         self.ledger = Ledger(job.warehouse / LEDGER, Warehouse(job.warehouse).why_lost)
-        tries = Tries(limits.attempts, limits.deadline_s, _stop_at_s(job))
+        tries = Tries(limits.attempts, limits.deadline_s, stop_at_s)
         self.senders = _senders(job)
         self._gateways = {
             role: Gateway(self.limiters[role], self.ledger, job.run_id, tries, role, self.senders or send)
@@ -207,10 +310,6 @@ def used_by(job: Job) -> Totals:
     return _used.get(job.run_id, Totals())
 
 
-def _stop_at_s(job: Job) -> float | None:
-    return None if job.stop_at is None else job.stop_at.timestamp()
-
-
 def run_context_of(job: Job) -> RunContext:
     """The context of a run, inside `open_run_context`."""
     return _open[job.run_id]
@@ -241,8 +340,7 @@ async def open_run_context(
             yield context
     finally:
         del _open[job.run_id]
-        limiters = (context.limiters[role] for role in ("sample", "judge"))
-        _used[job.run_id] = sum((limiter.totals for limiter in limiters), used_by(job))
+        _used[job.run_id] = sum((limiter.totals for limiter in context.own_limiters), used_by(job))
         await context.close()
 
 

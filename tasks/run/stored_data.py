@@ -6,6 +6,7 @@ from typing import Any
 
 import sql
 from tasks.config.job import DataRevision, Job
+from tasks.config.models import Endpoint
 from tasks.console import notice
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import some
@@ -30,81 +31,71 @@ def on_stored_data(job: Job, named: Mapping[str, Sequence[str]]) -> Job:
     if not warehouse.database.exists():
         return job
     with warehouse.reader() as reader:
-        found, remark = _on_stored_revision(job, reader, named.get("split", ()))
+        found, remark = _on_stored_revision(job, _stored(reader), tuple(named.get("split", ())))
         _refuse_unknown(found, reader, named)
     if remark:
         notice(remark)
     return found
 
 
-def _on_stored_revision(job: Job, reader: Reader, splits: Sequence[str]) -> tuple[Job, str]:
+def _stored(reader: Reader) -> list[dict[str, Any]]:
+    return reader.rows(sql.read("queries/run/stored_revisions"))
+
+
+def _on_stored_revision(job: Job, stored: list[dict[str, Any]], splits: tuple[str, ...]) -> tuple[Job, str]:
     """The job, and what is to be said about it."""
-    benchmark = job.settings.benchmark
+    benchmark, folder = job.settings.benchmark, job.warehouse
+    own = [row for row in stored if row["benchmark"] == benchmark]
     wrong: PipelineError | None = None
     try:
         configured = job.data
-        query = "select count(*) from split_members where benchmark = ? and dataset_revision = ?"
-        if reader.value(query, [benchmark, configured.revision]):
-            return (job, "") if splits else _on_answered_revision(job, reader)
         sought = f"{configured.name} (revision {configured.revision[:_SHOWN]})"
+        if any(row["dataset_revision"] == configured.revision for row in own):
+            # A sample that has no responses, as after `prbench plan`, does not hide the only data that has some: it is
+            # what is configured where nobody chose a data set. While a run is in progress, they may be on their way.
+            answered = [row for row in own if row["n_responses"]]
+            if (
+                splits or job.settings.dataset.source != "sample" or Warehouse(folder).living_runs()
+                or len(answered) != 1 or answered[0]["dataset_revision"] == configured.revision
+            ):  # fmt: skip
+                return job, ""
+            shown = f"showing the only revision of {benchmark} with responses there, {_in_words(answered[0])}"
+            return _on(job, answered[0], ()), f"{folder} has no response to {configured.name}; {shown}"
     except PipelineError as error:
         wrong, sought = error, f"the configured data set ({error})"
-    stored = reader.rows(sql.read("queries/run/stored_revisions"))
-    own = [row for row in stored if row["benchmark"] == benchmark]
-    lacking = f"{job.warehouse} has nothing of {sought}"
+    lacking = f"{folder} has nothing of {sought}"
     if len(own) == 1:
         remark = f"{lacking}; showing the only revision of {benchmark} there, {_in_words(own[0])}"
-        return _on(job, own[0], tuple(splits)), remark
+        return _on(job, own[0], splits), remark
     if own:
         raise UsageError(
             f"{lacking}; it has {_listed(own)}: name the data set of one of them in the configuration (--config)"
         )
     if stored:
-        raise UsageError(
-            f"{job.warehouse} has nothing of {benchmark}; it has {_listed(stored)}: choose another --benchmark"
-        )
+        raise UsageError(f"{folder} has nothing of {benchmark}; it has {_listed(stored)}: choose another --benchmark")
     if wrong is not None:
         raise wrong
     return job, ""
 
 
-def _on_answered_revision(job: Job, reader: Reader) -> tuple[Job, str]:
-    """The job; a sample that has no responses, as after `prbench plan`, does not hide the only data that has some.
-
-    The sample is what is configured where nobody chose a data set. While a run is in progress, it may be on its way.
-    """
-    if job.settings.dataset.source != "sample" or Warehouse(job.warehouse).living_runs():
-        return job, ""
-    benchmark = job.settings.benchmark
-    stored = reader.rows(sql.read("queries/run/stored_revisions"))
-    answered = [row for row in stored if row["benchmark"] == benchmark and row["n_responses"]]
-    if len(answered) != 1 or answered[0]["dataset_revision"] == job.data.revision:
-        return job, ""
-    lacking = f"{job.warehouse} has no response to {job.data.name}"
-    shown = f"showing the only revision of {benchmark} with responses there, {_in_words(answered[0])}"
-    return _on(job, answered[0], ()), f"{lacking}; {shown}"
-
-
 def stored_in_words(job: Job) -> str:
     """What is stored of a job's benchmark, in a sentence that says which revision the job is about."""
     with Warehouse(job.warehouse).reader() as reader:
-        stored = reader.rows(sql.read("queries/run/stored_revisions"))
-    own = [_in_words(row) for row in stored if row["benchmark"] == job.settings.benchmark]
+        own = [_in_words(row) for row in _stored(reader) if row["benchmark"] == job.settings.benchmark]
     about = f"This is about revision {job.data.revision[:_SHOWN]}"
     return f"{about}; stored of {job.settings.benchmark}: {'; '.join(own) or 'nothing'}."
 
 
 def nothing_of_vintage(job: Job, option: str, label: str) -> str | None:
     """A sentence that says that no response of a vintage is stored of the job's data, and what is; None if one is."""
-    key = {"benchmark": job.settings.benchmark, "revision": job.data.revision}
+    key = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
     with Warehouse(job.warehouse).reader() as reader:
-        names = reader.rows(sql.read("queries/run/stored_names"), key)
-        known = [row["name"] for row in names if row["option"] == "vintage"]
+        known = _names(reader, "vintage", key)
         if label in known:
             return None
         query = "select distinct benchmark, dataset_revision as revision from responses where vintage = ? order by all"
         elsewhere = [f"{row['benchmark']} {row['revision'][:_SHOWN]}" for row in reader.rows(query, [label])]
-    here = f"{key['benchmark']} {key['revision'][:_SHOWN]} has no responses of this vintage"
+    here = f"{key['benchmark']} {key['dataset_revision'][:_SHOWN]} has no responses of this vintage"
     there = f"stored for {'; '.join(elsewhere)}" if elsewhere else _near(label, known)
     return f"--{option} {label}: {here}; {there}"
 
@@ -132,17 +123,26 @@ def _refuse_unknown(job: Job, reader: Reader, named: Mapping[str, Sequence[str]]
     """Refuse a name that neither the configuration nor anything stored of the revision has."""
     if not any(named.values()):
         return
-    key = {"benchmark": job.settings.benchmark, "revision": job.data.revision}
-    known: dict[str, list[str]] = {
-        "model": [model.label for model in job.settings.models],
-        "judge": [judge.label for judge in job.settings.judges],
-    }
-    for row in reader.rows(sql.read("queries/run/stored_names"), key):
-        known.setdefault(row["option"], []).append(row["name"])
+    key = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
+    configured: dict[str, Sequence[Endpoint]] = {"model": job.settings.models, "judge": job.settings.judges}
     for option, names in named.items():
-        unknown = [name for name in names if name not in known.get(option, ())]
-        if unknown:
-            raise UsageError(f"--{option} {unknown[0]}: not found; {_near(unknown[0], known.get(option, ()))}")
+        known = [each.label for each in configured.get(option, ())]
+        if set(names) - set(known):
+            known += _names(reader, option, key)
+        for name in names:
+            if name not in known:
+                raise UsageError(f"--{option} {name}: not found; {_near(name, known)}")
+
+
+_STORED = {
+    "split": "split_members", "model": "responses", "vintage": "responses", "judge": "intermediate.model_runs",
+}  # fmt: skip
+"""Option -> the relation with the column that it chooses."""
+
+
+def _names(reader: Reader, option: str, key: Mapping[str, str]) -> list[str]:
+    """The names of a kind that something stored of a revision has."""
+    return [row[option] for row in reader.select(_STORED[option], f"distinct {option}", **key)]
 
 
 def _near(name: str, known: Iterable[str]) -> str:
@@ -163,6 +163,6 @@ def refuse_unknown_graders(job: Job, **named: Sequence[str]) -> None:
         graders = reader.select("graders", "distinct grader", benchmark=job.settings.benchmark)
     known = [row["grader"] for row in graders]
     for option, names in named.items():
-        unknown = [name for name in names if name not in known]
-        if unknown and known:
-            raise UsageError(f"--{option} {unknown[0]}: not found; known: {', '.join(map(str, known))}")
+        for name in names:
+            if known and name not in known:
+                raise UsageError(f"--{option} {name}: not found; known: {', '.join(map(str, known))}")

@@ -1,6 +1,6 @@
 """Stopping: tasks in random order, block by block, until every comparison is settled.
 
-What is compared and which work is left out is in `tasks/run/stopped_work.py`, since every stage asks that; the rules
+What is compared and which work is left out is in `tasks/run/missing_work.py`, since every stage asks that; the rules
 are in `tasks/rules/stopping.py`.
 """
 
@@ -17,13 +17,13 @@ from tasks.config.job import Job
 from tasks.config.models import Model
 from tasks.rules.statistics.intervals import Floats, known
 from tasks.rules.stopping import OPEN, unbiased_means
-from tasks.run.missing_work import WantedTasks
-from tasks.run.stopped_work import (
+from tasks.run.missing_work import (
     EARLIER,
     Compared,
     Comparison,
     Progress,
     StoppingPlan,
+    WantedTasks,
     earlier_values,
     fields_of,
     left_out_of,

@@ -5,7 +5,8 @@ import io
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,6 +95,17 @@ class Run:
 
     def json(self, *arguments: str | Path) -> Any:
         return json.loads(self(*arguments, "--json"))
+
+
+def until(
+    condition: Callable[[], object], process: "subprocess.Popen[Any] | None" = None, within_s: float = 240
+) -> None:
+    """Wait until something is so, while a process goes on."""
+    deadline_s = time.monotonic() + within_s
+    while not condition():
+        assert process is None or process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline_s, "it did not come so far"
+        time.sleep(0.1)
 
 
 def asking(folder: Path, capsys: pytest.CaptureFixture[str]) -> Run:

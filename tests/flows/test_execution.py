@@ -35,13 +35,9 @@ def outcomes(folder: Path) -> list[Any]:
     ],
 )
 def test_ctrl_c_at_any_moment_of_a_run_interrupts_it(
-    owner: object,
-    name: str,
-    recorded: list[str] | None,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    owner: object, name: str, recorded: list[str] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-) -> None:
+) -> None:  # fmt: skip
     monkeypatch.setattr(owner, name, interrupt)
     ended = execute(job_on("sample", tmp_path), lambda: [StageReport("judge")])
     monkeypatch.undo()

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.server import Answer, FaultServer, well_behaved
-from tests.flows.conftest import PROJECT, Command
-from tests.flows.server.test_serve import until
+from tests.flows.conftest import PROJECT, Command, until
 from tests.tasks.alerts.servers import serving_hook
 from warehouse.owner import Machine, Owner
 

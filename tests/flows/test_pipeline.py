@@ -5,13 +5,12 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from typing import Any
 
 import pytest
 
 from tests.faults.server import Answer, FaultServer, Request, is_judging, meets, well_behaved
-from tests.flows.conftest import PROJECT, Command
+from tests.flows.conftest import PROJECT, Command, until
 
 pytestmark = pytest.mark.slow
 
@@ -139,7 +138,7 @@ def test_a_run_that_is_stopped_goes_on_where_it_stopped(command: Command, stop: 
     with FaultServer(slow) as server:
         command.configure(**settings(server, trials=1))
         process = command.start("run", "--warehouse", "data")
-        _wait_for(lambda: len(server.judgings) > 40, process)
+        until(lambda: len(server.judgings) > 40, process)
         process.send_signal(stop)
         _, complaint = process.communicate(timeout=60)
         assert process.returncode == 130, complaint
@@ -226,11 +225,3 @@ def test_stages_run_one_by_one_and_empty_models_make_no_call(command: Command, p
 
 def test_the_project_folder_is_not_written_to() -> None:
     assert not list(PROJECT.glob("**/prefect.db"))
-
-
-def _wait_for(condition: Any, process: subprocess.Popen[str]) -> None:
-    deadline_s = time.monotonic() + 120
-    while not condition():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline_s, "it did not come so far"
-        time.sleep(0.05)

@@ -60,10 +60,10 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[dict[str, Any]]]:
     """The tables that Prefect's UI gets."""
     tables: dict[str, list[dict[str, Any]]] = {}
 
-    async def show(_job: Job, key: str, _title: str, rows: Any) -> None:
-        tables[key] = list(rows)
+    async def show(_job: Job, what: str, _kind: object, _description: str, *, table: Any) -> None:
+        tables[what] = table
 
-    monkeypatch.setattr(recorded, "_show_table", show)
+    monkeypatch.setattr(recorded, "_show", show)
     monkeypatch.setattr(recorded, "leaderboard", lambda *_: type("Board", (), {"records": []}))
     return tables
 

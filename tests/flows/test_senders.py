@@ -4,17 +4,15 @@ import json
 import os
 import re
 import signal
-import subprocess
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from tests.faults.server import Answer, FaultServer, Request, well_behaved
-from tests.flows.conftest import Command
+from tests.flows.conftest import Command, until
 from tests.flows.prefect_server import browser
 from tests.flows.test_pipeline import CONCURRENCY, N_CRITERIA, N_TASKS, settings
 
@@ -63,9 +61,9 @@ def test_a_run_on_senders_is_shown_interrupted_and_continued_and_has_the_rows_of
 ) -> None:
     command.configure(**settings(gated, trials=1, calls=CALLS))
     run = command.start("run", "--warehouse", "data")
-    _wait_for(run, lambda: gated.in_hand == CONCURRENCY)
+    until(lambda: gated.in_hand == CONCURRENCY, run)
     shown = rf"Senders on {os.uname().nodename} \(.+\): 2, [\d.]+ calls/s \(.+\), {CONCURRENCY} calls in flight"
-    _wait_for(run, lambda: re.search(shown, command("status", "--warehouse", "data").stdout))
+    until(lambda: re.search(shown, command("status", "--warehouse", "data").stdout), run)
     (states,) = (command.folder / "data/living").glob("*.senders.json")
     senders = [Path(f"/proc/{sender['pid']}") for sender in json.loads(states.read_text(encoding="utf-8"))]
     assert [sender.exists() for sender in senders] == [True, True]
@@ -91,12 +89,6 @@ def test_a_run_on_senders_is_shown_interrupted_and_continued_and_has_the_rows_of
     rows = sorted_rows(command)
     assert len(rows["responses"]) == 2 * N_TASKS
     assert rows == sorted_rows(here)
-
-
-def _wait_for(run: "subprocess.Popen[str]", is_so: Callable[[], object]) -> None:
-    while not is_so():
-        assert run.poll() is None, run.communicate()
-        time.sleep(0.2)
 
 
 def test_doctor_starts_senders_and_names_what_they_lack(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,10 +4,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.warehouse.parts import without_models
 from warehouse import Warehouse
+from warehouse.build import build
 
 ROOT = Path(__file__).parents[2]
 Start = Callable[..., subprocess.Popen[str]]
@@ -16,6 +19,29 @@ Start = Callable[..., subprocess.Popen[str]]
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Warehouse:
     return Warehouse(tmp_path / "warehouse")
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Publish a few stored tables alone."""
+    without_models(monkeypatch)
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch, quick: None) -> list[bool]:
+    """For every building of the database, whether it began with a copy of the last one; without models."""
+    return watched(monkeypatch)
+
+
+def watched(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    copies: list[bool] = []
+
+    def noting(*arguments: Any, is_copy: bool) -> Any:
+        copies.append(is_copy)
+        return build(*arguments, is_copy=is_copy)
+
+    monkeypatch.setattr("warehouse.publish.build", noting)
+    return copies
 
 
 @pytest.fixture

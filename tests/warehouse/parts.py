@@ -23,18 +23,23 @@ Row = dict[str, Any]
 def put(root: Path, table_name: str, moment: int, rows: Sequence[Row]) -> str:
     """Write a part as if it had been named at a moment (in milliseconds), however late it appears."""
     begin(root)
-    folder = root / "parts" / table_name
-    folder.mkdir(parents=True, exist_ok=True)
-    table = pa.Table.from_pylist(list(rows), schema=TABLES[table_name].schema)
-    pq.write_table(table, folder / ".written")
-    name = named(folder / ".written", moment)
-    (folder / ".written").rename(folder / name)
+    return put_table(root, table_name, moment, pa.Table.from_pylist(list(rows), schema=TABLES[table_name].schema))
+
+
+def put_table(root: Path, table_name: str, moment: int, table: pa.Table) -> str:
+    """The same with any columns."""
+    written = root / "parts" / table_name / ".written"
+    written.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(table, written)
+    name = f"{moment:015d}-{hashlib.sha256(written.read_bytes()).hexdigest()[:24]}.parquet"
+    written.rename(written.with_name(name))
     return name
 
 
-def named(path: Path, moment: int) -> str:
-    """The name that a part of a moment has by its content."""
-    return f"{moment:015d}-{hashlib.sha256(path.read_bytes()).hexdigest()[:24]}.parquet"
+def put_of_old(root: Path) -> None:
+    """A part of runs as an earlier version may have left it: other columns, and a row without a key."""
+    earlier = {"run_id": ["then", None], "command": ["run", "lost"], "a_column_of_old": [1, 2]}
+    put_table(root, "runs", 1, pa.table(earlier))
 
 
 def forget_parts(warehouse: Warehouse) -> None:

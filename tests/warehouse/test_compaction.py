@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,17 +14,11 @@ from hypothesis import strategies as st
 
 from tests.kit import response, row
 from tests.warehouse.conftest import Start
-from tests.warehouse.parts import named, published, put, standing, stored, without_models
+from tests.warehouse.parts import published, put, put_of_old, standing, stored
 from warehouse import Warehouse, compaction
-from warehouse.build import build
 from warehouse.compaction import compact
 from warehouse.parts import Part, PartStore
 from warehouse.tables import TABLES
-
-
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    without_models(monkeypatch)
 
 
 def files_in(warehouse: Warehouse, table_name: str) -> list[str]:
@@ -38,42 +31,23 @@ def write_runs(warehouse: Warehouse, *names: str, command: str = "run") -> None:
         warehouse.write("runs", [row("runs", run_id=name, command=command)])
 
 
-def renewals(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """For every building of the database, whether it began with a copy of the last one."""
-    seen: list[bool] = []
-
-    def noting(*arguments: Any, is_copy: bool) -> Any:
-        seen.append(is_copy)
-        return build(*arguments, is_copy=is_copy)
-
-    monkeypatch.setattr("warehouse.publish.build", noting)
-    return seen
-
-
 # what is merged
 
 
 def test_many_small_parts_become_one_with_the_rows_that_stand(warehouse: Warehouse, quick: None) -> None:
     write_runs(warehouse, "a", "b", "c")
     write_runs(warehouse, "b", command="again")
-    done = warehouse.compact()
-
-    assert (4, 1) == (done.parts_before, done.parts_after) == (4, warehouse.n_parts())
-    assert [("a", "run"), ("c", "run"), ("b", "again")] == [
-        (found["run_id"], found["command"]) for found in stored(warehouse.store, "runs")
-    ]
-
-
-def test_what_compaction_says_is_what_lies_there(warehouse: Warehouse, quick: None) -> None:
-    write_runs(warehouse, "a", "b", "c")
     warehouse.write("labels", [row("labels", field="f", kind="k", label="l")])
     sizes = {name: sum(p.path.stat().st_size for p in warehouse.store.standing(name)) for name in ("runs", "labels")}
     done = warehouse.compact()
     (merged,) = warehouse.store.standing("runs")
 
-    assert (4, 2) == (done.parts_before, done.parts_after)
+    assert (5, 2) == (done.parts_before, done.parts_after) == (5, warehouse.n_parts())
     after = merged.path.stat().st_size + sizes["labels"]
     assert (sum(sizes.values()), after) == (done.bytes_before, done.bytes_after)
+    assert [("a", "run"), ("c", "run"), ("b", "again")] == [
+        (found["run_id"], found["command"]) for found in stored(warehouse.store, "runs")
+    ]
 
 
 def test_large_parts_stay_and_what_lies_between_them_does_not_move_across(tmp_path: Path) -> None:
@@ -114,11 +88,8 @@ def test_the_same_parts_give_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_a_part_of_an_earlier_version_is_merged_by_the_names_of_its_columns(tmp_path: Path) -> None:
-    folder = tmp_path / "parts" / "runs"
     put(tmp_path, "runs", 2, [row("runs", run_id="now", command="judge")])
-    earlier = pa.table({"run_id": ["then", None], "command": ["run", "lost"], "a_column_of_old": [1, 2]})
-    pq.write_table(earlier, folder / ".written")
-    (folder / ".written").rename(folder / named(folder / ".written", 1))
+    put_of_old(tmp_path)
     compact(PartStore(tmp_path))
 
     assert [("then", "run", None), ("now", "judge", None)] == [
@@ -331,9 +302,8 @@ def test_a_kill_at_any_step_leaves_the_same_rows_and_nothing_that_the_next_compa
 
 @pytest.mark.parametrize("n_compactions", [1, 2, 3])
 def test_a_compaction_builds_the_database_anew_and_after_it_only_new_parts_are_taken_in(
-    warehouse: Warehouse, quick: None, n_compactions: int, monkeypatch: pytest.MonkeyPatch
+    warehouse: Warehouse, seen: list[bool], n_compactions: int
 ) -> None:
-    seen = renewals(monkeypatch)
     write_runs(warehouse, "a", "b")
     warehouse.publish()
     for number in range(n_compactions):

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from tests.kit import response, row, rows_in, verdict
-from tests.warehouse.parts import without_marts, without_models
+from tests.warehouse.parts import without_marts
 from warehouse import Warehouse, WarehouseError
 from warehouse.columns import COLUMNS
 from warehouse.files import is_database_whole, is_whole, take_notices, write_sealed
@@ -24,11 +24,6 @@ from warehouse.tables import TABLES
 pytestmark = pytest.mark.slow
 
 Rows = dict[str, list[tuple[Any, ...]]]
-
-
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    without_models(monkeypatch)
 
 
 def flip(path: Path, place: int | None = None, *, bit: int = 0) -> None:
@@ -190,17 +185,6 @@ def test_no_flipped_bit_in_a_part_read_for_the_first_time_is_published(warehouse
     assert part.name in line
 
 
-def test_parts_with_swapped_names_are_damaged(warehouse: Warehouse, quick: None) -> None:
-    before = filled(warehouse)
-    first, second = (part.path for part in warehouse.store.standing("verdicts")[:2])
-    first.rename(first.with_suffix(".x"))
-    second.rename(first)
-    first.with_suffix(".x").rename(second)
-    warehouse.verify()
-
-    assert before == rows_of(warehouse) == anew(warehouse)
-
-
 def test_rows_that_came_after_a_damaged_part_stand_before_its_restored_ones(warehouse: Warehouse, quick: None) -> None:
     filled(warehouse)
     victim = warehouse.store.standing("runs")[-1].path
@@ -228,16 +212,19 @@ def test_a_failed_row_comes_back_behind_a_decision_of_an_earlier_part(warehouse:
 # merged parts and manifests
 
 
-def test_a_damaged_merged_part_is_restored(warehouse: Warehouse, quick: None) -> None:
+@pytest.mark.parametrize("n_compactions", [0, 2])
+def test_a_part_that_is_damaged_before_a_compaction_is_restored(
+    warehouse: Warehouse, quick: None, n_compactions: int
+) -> None:
     before = filled(warehouse)
+    for _ in range(n_compactions):
+        warehouse.compact(grace_s=0)
+    victim = warehouse.store.standing("verdicts")[0]
+    flip(victim.path)
     warehouse.compact(grace_s=0)
-    warehouse.compact(grace_s=0)
-    (merged,) = warehouse.store.standing("verdicts")
-    flip(merged.path)
-    warehouse.verify()
 
+    assert any(victim.name in line for line in told(warehouse))
     assert before == rows_of(warehouse) == anew(warehouse)
-    assert any(merged.name in line for line in told(warehouse))
 
 
 def test_a_merged_part_that_is_the_last_of_those_it_replaced_is_restored(warehouse: Warehouse, quick: None) -> None:
@@ -253,16 +240,6 @@ def test_a_merged_part_that_is_the_last_of_those_it_replaced_is_restored(warehou
 
     assert before == rows_of(warehouse) == anew(warehouse)
     assert [] == warehouse.losses()
-
-
-def test_compaction_does_not_carry_damage_on(warehouse: Warehouse, quick: None) -> None:
-    before = filled(warehouse)
-    victim = warehouse.store.standing("verdicts")[0]
-    flip(victim.path)
-    warehouse.compact(grace_s=0)
-
-    assert any(victim.name in line for line in told(warehouse))
-    assert before == rows_of(warehouse) == anew(warehouse)
 
 
 @pytest.mark.parametrize("what", ["a flipped bit", "deleted"])

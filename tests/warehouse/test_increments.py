@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import strategies as st
 
 from tests.kit import at, response, row
+from tests.warehouse.conftest import watched
 from tests.warehouse.parts import Row, as_facts, published, put, standing, stored, without_models
 from warehouse import Warehouse
-from warehouse.build import build
 from warehouse.compaction import compact
 
 pytestmark = pytest.mark.slow
@@ -43,24 +43,6 @@ def expected(warehouse: Warehouse) -> dict[str, list[Row]]:
 def assert_as_from_anew(warehouse: Warehouse) -> None:
     for table_name, rows in expected(warehouse).items():
         assert as_facts(rows) == as_facts(published(warehouse, table_name)), table_name
-
-
-@pytest.fixture
-def seen(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """For every building of the database, whether it began with a copy of the last one; without models."""
-    without_models(monkeypatch)
-    return watched(monkeypatch)
-
-
-def watched(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    copies: list[bool] = []
-
-    def noting(*arguments: Any, is_copy: bool) -> Any:
-        copies.append(is_copy)
-        return build(*arguments, is_copy=is_copy)
-
-    monkeypatch.setattr("warehouse.publish.build", noting)
-    return copies
 
 
 keys = st.sampled_from("abcde")
@@ -121,16 +103,6 @@ def test_whatever_was_written_merged_or_retracted_in_any_order_is_published_as_f
 
 
 # late parts
-
-
-def test_a_late_part_with_a_later_key_is_built_in_where_it_belongs(warehouse: Warehouse, seen: list[bool]) -> None:
-    put(warehouse.root, "runs", 5, [row("runs", run_id="a", command="second")])
-    warehouse.publish()
-    put(warehouse.root, "runs", 3, [row("runs", run_id="a", command="first")])
-    warehouse.publish()
-
-    assert [False, False] == seen
-    assert ["second"] == [found["command"] for found in published(warehouse, "runs")]
 
 
 LATE = {

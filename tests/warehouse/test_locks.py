@@ -134,12 +134,12 @@ from warehouse import Warehouse
 warehouse = Warehouse(sys.argv[1])
 print("held", flush=True)
 while True:
-    warehouse.is_living("r")
+    warehouse.living_runs()
 """
 
 
 def test_looking_for_life_signs_never_takes_one_away(warehouse: Warehouse, start: Start) -> None:
     holding(start, LOOK_FOR_EVER, warehouse)
-    for _ in range(300):
-        with warehouse.living("r"):
-            assert warehouse.is_living("r")
+    for number in range(300):
+        with warehouse.living(f"r{number}"):
+            assert warehouse.is_living(f"r{number}")

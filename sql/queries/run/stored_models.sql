@@ -2,11 +2,12 @@
 -- made the latest of them.
 select
     model,
+    vintage,
     arg_max(model_config_hash, created_at) as model_config_hash
 from responses
 where
     benchmark = $benchmark
     and dataset_revision = $dataset_revision
-    and vintage = $vintage
-group by model
+    and list_contains($vintages::varchar[], vintage)
+group by all
 order by model

@@ -13,7 +13,7 @@ from flows.run.config import load_job
 from tasks.config.settings import Settings
 from tasks.ingest import ingest
 from tasks.rules.errors import UsageError
-from tasks.run.keys import callees
+from tasks.run.run_context import callees
 from tests.flows.conftest import Run
 from warehouse import Warehouse
 

@@ -9,8 +9,7 @@ from flows.report_server.live import LiveView
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
-from tests.flows.conftest import Command
-from tests.flows.server.test_serve import until
+from tests.flows.conftest import Command, until
 from tests.flows.test_pipeline import N_CRITERIA, N_TASKS, settings
 
 pytestmark = pytest.mark.slow

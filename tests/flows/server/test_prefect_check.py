@@ -65,26 +65,26 @@ def test_a_server_that_asks_nobody_for_a_secret_is_a_problem(server: Server, tmp
     assert SECRET not in found.detail
 
 
-def test_a_server_that_asks_for_the_secret_that_is_set_is_well(server: Server) -> None:
-    assert check_server() == (True, f"{server.host} asks for a secret")
-
-
-@pytest.mark.parametrize("told", ["prbench:another", ""])
-def test_a_server_with_another_secret_is_a_problem(server: Server, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("secret", "status", "told", "is_ok", "said"),
+    [
+        (SECRET, 200, SECRET, True, "asks for a secret"),
+        *((SECRET, 200, told, False, "PREFECT_API_AUTH_STRING is a different one") for told in ("prbench:another", "")),
+        # No redirect is followed.
+        *((None, status, SECRET, None, f"answers {status}") for status in (302, 307, 404, 500)),
+    ],
+)
+def test_a_server_is_well_if_it_asks_for_the_secret_that_is_set(
+    server: Server, monkeypatch: pytest.MonkeyPatch, secret: str | None, status: int, told: str, is_ok: bool | None,
+    said: str,
+) -> None:  # fmt: skip
+    server.secret, server.status = secret, status
     monkeypatch.setenv("PREFECT_API_AUTH_STRING", told)
-    is_ok, detail = check_server()
+    found, detail = check_server()
 
-    assert is_ok is False
-    assert "PREFECT_API_AUTH_STRING is a different one" in detail
-
-
-@pytest.mark.parametrize("status", [302, 307, 404, 500])
-def test_of_what_answers_otherwise_nothing_is_known_and_no_redirect_is_followed(server: Server, status: int) -> None:
-    server.secret, server.status = None, status
-    is_ok, detail = check_server()
-
-    assert is_ok is None
-    assert f"answers {status}" in detail
+    assert found is is_ok
+    assert detail.startswith(server.host)
+    assert said in detail
 
 
 def test_a_server_that_is_not_there_is_a_problem_and_no_password_in_its_address_is_shown(

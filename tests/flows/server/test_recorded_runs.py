@@ -23,7 +23,7 @@ from tasks.config.job import Job
 from tasks.rules.errors import PipelineError
 from tasks.run.writing import StageReport
 from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
-from tests.flows.conftest import PRBENCH
+from tests.flows.conftest import PRBENCH, until
 from tests.flows.prefect_server import browser, take_database
 from tests.kit import job_on, shared_folder
 
@@ -213,16 +213,6 @@ class World:
     def under_way(self, process: "subprocess.Popen[str]") -> None:
         """Wait until a run has judged something and has much to do still."""
         until(lambda: sum(map(is_judging, self.provider.book)) > 12, process)
-
-
-def until(
-    condition: Callable[[], object], process: "subprocess.Popen[str] | None" = None, within_s: float = 240
-) -> None:
-    deadline_s = time.monotonic() + within_s
-    while not condition():
-        assert process is None or process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline_s, "it did not come so far"
-        time.sleep(0.1)
 
 
 @pytest.fixture

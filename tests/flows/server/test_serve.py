@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ from flows import deployments
 from flows import serving as serving_module
 from flows.server.project_server import FOLDER, _retention
 from tests.faults.server import FaultServer, is_judging
-from tests.flows.conftest import PRBENCH, Command
+from tests.flows.conftest import PRBENCH, Command, until
 from tests.flows.nights.night_world import N_CRITERIA, N_TASKS, NightWorld, Weather, night_world
 from tests.flows.prefect_server import browser, take_database
 from tests.kit import job_on, shared_folder
@@ -82,15 +82,8 @@ class Api:
 
     def ended(self, run_id: str, timeout_s: float = 120) -> Any:
         """The run once it has ended."""
-        until(lambda: self.run(run_id)["state_type"] in _ENDED, timeout_s)
+        until(lambda: self.run(run_id)["state_type"] in _ENDED, within_s=timeout_s)
         return self.run(run_id)
-
-
-def until(condition: Callable[[], object], timeout_s: float = 120) -> None:
-    deadline_s = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline_s, "it did not come so far"
-        time.sleep(0.25)
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +114,7 @@ class Served:
 def served(world: NightWorld) -> Iterator[Served]:
     """The server, once everything is served there; the last test ends it."""
     with serving(world.command.folder, "--port", str(free_port()), "--warehouse", "data") as (process, log):
-        until(lambda: "to start one now" in log.read_text() or process.poll() is not None, 240)
+        until(lambda: "to start one now" in log.read_text() or process.poll() is not None)
         assert process.poll() is None, log.read_text()
         at, secret = re.findall(r"Prefect: (\S+), the password is in (\S+)", log.read_text())[0]
         with pytest.MonkeyPatch.context() as patch:
@@ -254,10 +247,10 @@ def test_the_clock_starts_a_night_and_a_triggered_run_does_what_its_parameters_s
     world.server.behaviour = Weather()
     api.resume("nightly")
     triggered = api.trigger("backfill", models=["pinned"], trials=[2], tasks=["sample-leg-2"])
-    until(lambda: by_the_clock(api, "COMPLETED"), 480)
+    until(lambda: by_the_clock(api, "COMPLETED"), within_s=480)
     filled = api.ended(triggered, 480)
     api.pause("nightly")
-    until(lambda: not by_the_clock(api, "RUNNING"), 180)
+    until(lambda: not by_the_clock(api, "RUNNING"))
     night = by_the_clock(api, "COMPLETED")[0]
 
     runs = {row["run_id"] for row in world.command.sql("select run_id from runs")}
@@ -379,7 +372,7 @@ def test_run_is_a_flow_of_json_that_prefect_serves_by_its_own_means(
     process = subprocess.Popen([sys.executable, "-c", code], cwd=command.folder, stdout=log, stderr=log)
     try:
         api = Api(prefect_api)
-        until(lambda: _is_there(api, "run", "mine"), 240)
+        until(lambda: _is_there(api, "run", "mine"))
         path = f"/deployments/{api.get('/deployments/name/prbench-run/mine')['id']}/create_flow_run"
         run_id = api.post(
             path, parameters={"config": str(command.folder / "prbench.yaml")}, state={"type": "SCHEDULED"}

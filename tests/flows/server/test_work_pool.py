@@ -21,9 +21,8 @@ import pytest
 
 from flows.server.project_server import Server
 from tests.faults.server import FaultServer
-from tests.flows.conftest import PROJECT, Command
+from tests.flows.conftest import PROJECT, Command, until
 from tests.flows.prefect_server import UNUSED
-from tests.flows.server.test_serve import until
 
 pytestmark = pytest.mark.slow
 _GUIDE = (PROJECT / "flows" / "README.md").read_text(encoding="utf-8")

@@ -211,7 +211,8 @@ def test_a_removed_answer_goes_with_its_verdicts_and_the_next_run_makes_a_new_on
     assert new["text"] != bad["text"]
     assert rows_in(job, COUNTS) == [before]
     assert rows_in(job, f"select count(*) as n from verdicts {of_bad}") == [{"n": n_verdicts}]
-    Warehouse(job.warehouse).publish(must_rebuild=True)
+    Warehouse(job.warehouse).database.unlink()
+    Warehouse(job.warehouse).publish()
     assert rows_in(job, COUNTS) == [before]
     assert (sampled(job).rows, judged(job).rows, len(server.book)) == (0, 0, calls + 1 + n_verdicts)
 
@@ -257,7 +258,8 @@ def test_a_removed_answer_is_in_no_part_backup_or_export_and_its_space_comes_bac
     tidy(job)
     assert rows_in(job, COUNTS) == [expected]
     assert bad["response_id"] not in _stored_ids(job)
-    Warehouse(job.warehouse).publish(must_rebuild=True)
+    Warehouse(job.warehouse).database.unlink()
+    Warehouse(job.warehouse).publish()
     assert rows_in(job, COUNTS) == [expected]
 
 

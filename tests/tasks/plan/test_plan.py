@@ -10,7 +10,7 @@ from tasks.plan.estimate import COUNTED, PerCall, Planned, in_all, planned_calls
 from tasks.plan.plan import is_prepared, plan, prepare
 from tasks.plan.stopping import ORDERS, _calls, _simulated
 from tasks.rules.stopping import DIFFERENT, Rule
-from tasks.run.stopped_work import Compared, Comparison, Progress
+from tasks.run.missing_work import Compared, Comparison, Progress
 from tests.kit import job_on
 
 PRICES = Prices(1.0, 0.5, 10.0)

@@ -11,7 +11,7 @@ from tasks.config.job import Job
 from tasks.config.settings import Settings
 from tasks.rules.errors import UsageError
 from tasks.run.judgings import Judging, judgings
-from tasks.run.keys import callees
+from tasks.run.run_context import callees
 from tests.kit import job_on
 
 CHEAP = {"name": "openai/gpt-4.1-mini", "label": "cheap", "trials": 2, "logprobs": True}

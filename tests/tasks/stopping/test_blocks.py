@@ -1,7 +1,7 @@
 """Which block comes next, and which tasks no comparison needs."""
 
 from tasks.rules.stopping import DIFFERENT, OPEN, Rule, block_ends
-from tasks.run.stopped_work import EARLIER, Compared, Comparison, Progress, left_out_of
+from tasks.run.missing_work import EARLIER, Compared, Comparison, Progress, left_out_of
 from tasks.stopping import next_block
 
 ORDER = tuple(f"t{number:02}" for number in range(50))

@@ -1,12 +1,11 @@
 """Retention: what has long become a row leaves the ledger, nothing else does, and the disk gets its space back."""
 
-import asyncio
 import random
 import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from tasks.llm.ledger.files import deletion_mark
 from tasks.llm.ledger.ledger import Ledger, spend_in
 from tasks.llm.ledger.pruning import Pruned, Stored, forget, prune
 from tasks.llm.replies import Reply
+from tests.tasks.llm.conftest import written
 
 ROOT = Path(__file__).parents[4]
 KILLED = """
@@ -41,16 +41,6 @@ def entry(number: int, *, finished_at_s: float = 0.0, attempt: int = 1, cell: st
     return Entry(
         f"key-{number}", attempt, cell or f"cell-{number}", "a-run", "m", "", "{}", reply, True, finished_at_s
     )  # fmt: skip
-
-
-def written(folder: Path, entries: Sequence[Entry], spent: Sequence[tuple[str, int]] = ()) -> None:
-    async def write() -> None:
-        ledger = Ledger(folder)
-        await asyncio.gather(*map(ledger.record, entries))
-        ledger.mark_used(spent)
-        ledger.close()
-
-    asyncio.run(write())
 
 
 def left(folder: Path) -> set[tuple[str, int]]:
