@@ -145,23 +145,23 @@ def _likely(job: Job, kind: Kind, groups: _Groups, names: Sequence[str]) -> dict
 
     Configured ones stand before others; of vintages and runs, the earlier one is the first side.
     """
-    judges = [judge.label for judge in job.settings.judges if any(group[0].model_run.judge == judge.label
-                                                                   for group in groups)][:1]  # fmt: skip
+    there = {group[0].model_run.judge for group in groups}
+    judge = next((each.label for each in job.settings.judges if each.label in there), "") if kind != "judge" else ""
 
     def rank(group: Sequence[Side]) -> tuple[Any, ...]:
         run = group[0].model_run
-        return kind == "judge" or run.judge in judges, len({side.name for side in group}), run.answered_at
+        return run.judge == judge, len({side.name for side in group}), run.answered_at
 
     group = max(groups, key=rank, default=())
     fitting = [name for name in names if name in {side.name for side in group}]
-    if not fitting:
+    if len(fitting) < 2:
         return {}
     if kind in {"vintage", "run"}:
         second, first = fitting[:2]
     else:
         configured = [each.label for each in (*job.settings.models, *job.settings.judges)]
         first, second = sorted(fitting, key=lambda name: name not in configured)[:2]
-    chosen = {"first": first, "second": second, "judge": "".join(judges) if kind != "judge" else ""}
+    chosen = {"first": first, "second": second, "judge": judge}
     return chosen | ({"vintage": group[0].model_run.vintage} if kind == "model" else {})
 
 
@@ -235,4 +235,5 @@ def _narrowed(job: Job, given: Mapping[str, str]) -> Job:
 
 
 def _link(given: Mapping[str, str], **more: str) -> str:
-    return "?" + urlencode({**given, **more})
+    kept = {name: given[name] for name in ("of", *_SIDES, *_NARROWED, "split", "change") if given.get(name)}
+    return "?" + urlencode({**kept, **more})

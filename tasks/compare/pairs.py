@@ -1,11 +1,12 @@
 """What a question compares: names, the model runs that have them, and which of these stand against each other."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from difflib import get_close_matches
 from itertools import product
-from typing import Literal, get_args
+from operator import attrgetter
+from typing import Any, Literal, get_args
 
 import sql
 from tasks.benchmarks import load_benchmark
@@ -39,7 +40,6 @@ _MAY_DIFFER: dict[Kind, frozenset[str]] = {
     "vintage": frozenset({"vintage"}),
     "revision": frozenset({"dataset_revision"}),
 }
-_Key = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,15 +240,15 @@ def of_revision(every: Sequence[ModelRun], revision: str | None) -> Sequence[Mod
     return [each for each in every if each.dataset_revision == revision] or every
 
 
-def _grouped(kind: Kind, sides: Iterable[Side]) -> dict[_Key, list[Side]]:
+def _grouped(kind: Kind, sides: Iterable[Side]) -> dict[Any, list[Side]]:
     """The sides in groups that are equal in everything but what is compared."""
-    return _by([name for name in _IDENTITY if name not in _MAY_DIFFER[kind]], sides)
+    return _by(attrgetter(*(name for name in _IDENTITY if name not in _MAY_DIFFER[kind])), sides)
 
 
-def _by(names: Sequence[str], sides: Iterable[Side]) -> dict[_Key, list[Side]]:
-    groups: dict[_Key, list[Side]] = {}
+def _by(key: Callable[[ModelRun], Any], sides: Iterable[Side]) -> dict[Any, list[Side]]:
+    groups: dict[Any, list[Side]] = {}
     for side in sides:
-        groups.setdefault(tuple(getattr(side.model_run, name) for name in names), []).append(side)
+        groups.setdefault(key(side.model_run), []).append(side)
     return groups
 
 
@@ -290,11 +290,11 @@ def _sides(
 
 
 def _paired(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> list[Pair]:
-    of_first, of_second = _grouped(kind, first), _grouped(kind, second)
+    of_second = _grouped(kind, second)
     # The order of the model runs, not that of their keys.
     return [
         pair
-        for key, group in of_first.items()
+        for key, group in _grouped(kind, first).items()
         if key in of_second
         for pair in _pairs_of_group(kind, group, of_second[key])
     ]
@@ -307,7 +307,7 @@ def _pairs_of_group(kind: Kind, first: list[Side], second: list[Side]) -> list[P
     if kind != "judge":
         return [_latest(kind, first, second)]
     # With one template for both, the judges alone differ.
-    by_template = [_by(["template_hash"], sides) for sides in (first, second)]
+    by_template = [_by(attrgetter("template_hash"), sides) for sides in (first, second)]
     shared = [template for template in by_template[0] if template in by_template[1]]
     return [_latest(kind, *(of_side[template] for of_side in by_template)) for template in shared] or [
         _latest(kind, first, second)
@@ -316,22 +316,17 @@ def _pairs_of_group(kind: Kind, first: list[Side], second: list[Side]) -> list[P
 
 def _latest(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> Pair:
     """The newest of each; more than one there is only where a label has been configured again."""
+    of_judge = ("judged_at", "judge_config_hash", "template_hash")
+    newest = attrgetter(*(("answered_at", "model_config_hash") if kind == "model" else of_judge))
     chosen, notes = [], []
     for sides in (first, second):
-        newest = max(sides, key=lambda side: _age_and_configuration(kind, side))
-        chosen.append(newest)
+        side = max(sides, key=lambda side: newest(side.model_run))
+        chosen.append(side)
         if len(sides) > 1:
-            _, config_hash, template = _age_and_configuration(kind, newest)
-            which = config_hash[:12] + (f", template {template[:12]}" if template else "")
-            notes.append(f"{newest.name} has {len(sides)} configurations; the latest counts ({which}).")
+            _, *hashes = newest(side.model_run)
+            which = ", template ".join(each[:12] for each in hashes)
+            notes.append(f"{side.name} has {len(sides)} configurations; the latest counts ({which}).")
     return Pair(chosen[0], chosen[1], tuple(notes))
-
-
-def _age_and_configuration(kind: Kind, side: Side) -> tuple[datetime, str, str]:
-    run = side.model_run
-    if kind == "model":
-        return run.answered_at, run.model_config_hash, ""
-    return run.judged_at, run.judge_config_hash, run.template_hash
 
 
 def _nothing(kind: Kind, names: Sequence[str], sides: dict[str, list[Side]]) -> str:
@@ -361,11 +356,10 @@ def comparable(reader: Reader, benchmark: str, revision: str, kind: Kind) -> lis
     """
     every = [each for each in of_revision(model_runs(reader, benchmark), revision) if each.is_by_judge]
     groups = _grouped(kind, _sides(reader, benchmark, kind, every)).values()
-    found = [[side for side in group if _has_another(side, group)] for group in groups]
+    found = [
+        [side for side in group if any(
+            other.name != side.name and other.model_run.model_run_id != side.model_run.model_run_id for other in group
+        )]
+        for group in groups
+    ]  # fmt: skip
     return [group for group in found if group]
-
-
-def _has_another(side: Side, group: Sequence[Side]) -> bool:
-    """Whether a group has another model run under another name."""
-    own = side.model_run.model_run_id
-    return any(other.name != side.name and other.model_run.model_run_id != own for other in group)

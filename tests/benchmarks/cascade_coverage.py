@@ -3,13 +3,13 @@
 python -m tests.benchmarks.cascade_coverage --replications 400 --resamples 500
 """
 
-import argparse
-from functools import partial
+from collections.abc import Sequence
 
 import numpy as np
 
 from tasks.rules.cascades.evaluation import Bound, for_choosing
 from tasks.rules.cascades.rules import candidates
+from tests.benchmarks.figures import arguments, markdown
 from tests.tasks.rules.cascades.worlds import Outcome, noise, of_picked
 
 _WORLDS = [(60, 0.12, 0.9), (120, 0.12, 0.9), (300, 0.12, 0.9), (120, 0.05, 0.95)]
@@ -23,20 +23,16 @@ def _outcome(seed: int, n_tasks: int, errs: float, least: float, resamples: int)
 
 def main() -> None:
     """Print a table in Markdown."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--replications", type=int, default=400)
-    parser.add_argument("--resamples", type=int, default=500)
-    given = parser.parse_args()
-    print("| tasks | cheap judge errs | bound | interval covers the truth | truth keeps the bound | rules picked |")
-    print("|---|---|---|---|---|---|")
-    for n_tasks, errs, least in _WORLDS:
-        made = partial(_outcome, n_tasks=n_tasks, errs=errs, least=least, resamples=given.resamples)
-        found = [made(seed) for seed in range(given.replications)]
-        covered, within = (
-            100 * np.mean([getattr(each, name) for each in found]) for name in ("is_covered", "is_within")
-        )
-        n_rules = len({each.rule for each in found})
-        print(f"| {n_tasks} | {errs:.0%} | {least} | {covered:.1f} % | {within:.1f} % | {n_rules} |", flush=True)
+    given = arguments(__doc__, replications=400, resamples=500)
+    header = ("cheap judge errs", "bound", "interval covers the truth", "truth keeps the bound", "rules picked")
+    markdown(("tasks", *header), (_row(*world, given.replications, given.resamples) for world in _WORLDS))
+
+
+def _row(n_tasks: int, errs: float, least: float, replications: int, resamples: int) -> Sequence[object]:
+    found = [_outcome(seed, n_tasks, errs, least, resamples) for seed in range(replications)]
+    covered, within = (100 * np.mean([getattr(each, name) for each in found]) for name in ("is_covered", "is_within"))
+    rules = len({each.rule for each in found})
+    return n_tasks, f"{errs:.0%}", least, f"{covered:.1f} %", f"{within:.1f} %", rules
 
 
 if __name__ == "__main__":

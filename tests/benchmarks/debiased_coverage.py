@@ -5,8 +5,7 @@ verdicts is labelled, chosen uniformly or as `prbench export labelling --for` ch
 the project's own code; the true score is the mean of the probabilities that the decisions are drawn with.
 """
 
-import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -25,6 +24,7 @@ from tasks.rules.statistics.debiased import (
     too_few,
 )
 from tasks.rules.statistics.sampling import expected_errors, group_errors, inclusion_probabilities, sizes
+from tests.benchmarks.figures import arguments, markdown
 
 Floats = NDArray[np.float64]
 Errors = Callable[["Rubrics", np.random.Generator], tuple[Floats, Floats]]
@@ -32,6 +32,7 @@ Errors = Callable[["Rubrics", np.random.Generator], tuple[Floats, Floats]]
 N_TASKS = 300
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2)
 CATEGORIES = 5
+COLUMNS = ("alone, uniform", "uniform", "alone, chosen", "chosen", "two sheets")
 
 
 class Rubrics(NamedTuple):
@@ -270,31 +271,25 @@ def _cell(outcome: Outcome | None, beside: float) -> str:
     return f"{outcome.coverage:.1%} ({outcome.width / beside:.2f}{given})"
 
 
-def lines(replications: int) -> Iterator[str]:
+def rows(replications: int) -> Iterator[Sequence[object]]:
     """The table, line by line."""
-    yield "| judge | labelled | labels | alone, uniform | uniform | alone, chosen | chosen | two sheets |"
-    yield "|---|---|---|---|---|---|---|---|"
-    columns = ("alone, uniform", "uniform", "alone, chosen", "chosen", "two sheets")
     for name, world in WORLDS.items():
         for share in SHARES:
             n = round(share * 18.5 * N_TASKS)
             made = outcomes(world, n, replications)
             beside = made["alone, chosen"].width
-            cells = " | ".join(_cell(made.get(column), beside) for column in columns)
-            yield f"| {name} | {share:.0%} | {n} | {cells} |"
+            yield name, f"{share:.0%}", n, *(_cell(made.get(column), beside) for column in COLUMNS)
     for share in SHARES[1:]:
         n = round(share * 2 * 18.5 * N_TASKS)
         debiased, alone = differences(n, replications)
-        cells = f"– | – | {_cell(alone, alone.width)} | {_cell(debiased, alone.width)} | –"
-        yield f"| difference of two models | {share:.0%} | {n} | {cells} |"
+        cells = "–", "–", _cell(alone, alone.width), _cell(debiased, alone.width), "–"
+        yield "difference of two models", f"{share:.0%}", n, *cells
 
 
 def main() -> None:
     """Print coverage and relative width of every world and design."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--replications", type=int, default=1_000)
-    for line in lines(parser.parse_args().replications):
-        print(line, flush=True)
+    header = ("judge", "labelled", "labels", *COLUMNS)
+    markdown(header, rows(arguments(__doc__, replications=1_000).replications))
 
 
 if __name__ == "__main__":

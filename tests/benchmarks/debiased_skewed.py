@@ -5,7 +5,7 @@ a quarter of what is not, and unmet a twentieth of what is. Labels are drawn as 
 Beside it stands the interval by Student's t alone.
 """
 
-import argparse
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from tasks.rules.statistics.debiased import KnownTasks, Labels, corrected, estimate
 from tasks.rules.statistics.intervals import student_quantile
 from tasks.rules.statistics.sampling import PRIOR_ERROR, inclusion_probabilities, sizes
+from tests.benchmarks.debiased_coverage import systematic
+from tests.benchmarks.figures import arguments, markdown
 
 Floats = NDArray[np.float64]
 SHAPES = {
@@ -55,11 +57,7 @@ def covered(
     )  # fmt: skip
     size = sizes(contribution, np.full(len(task), PRIOR_ERROR))
     probability = inclusion_probabilities(size, min(n_labels, len(task)))
-    order = dice.permutation(len(task))
-    ends = np.cumsum(probability[order])
-    ends[-1] = round(ends[-1])
-    start = dice.random()
-    drawn = order[np.diff(np.floor(ends - start), prepend=-1.0) > 0]
+    drawn = systematic(probability, dice)
     labels = Labels(task[drawn], contribution[drawn], people[drawn], judge[drawn], 1.0 / probability[drawn])
     made = corrected(known, labels)
     found = estimate(made)
@@ -68,16 +66,19 @@ def covered(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--replications", type=int, default=1_000)
-    n = parser.parse_args().replications
-    print("| criteria | tasks | labels | Student's t alone | debiased | relative width |\n|---|---|---|---|---|---|")
-    for shape in SHAPES:
-        dice = np.random.default_rng(11)
-        true = truth(shape, dice)
-        for n_tasks, n_labels in SIZES:
-            held, by_student, wider = np.mean([covered(shape, n_tasks, n_labels, true, dice) for _ in range(n)], axis=0)
-            print(f"| {shape} | {n_tasks} | {n_labels} | {by_student:.1%} | {held:.1%} | {wider:.2f} |", flush=True)
+    n = arguments(__doc__, replications=1_000).replications
+    header = ["criteria", "tasks", "labels", "Student's t alone", "debiased", "relative width"]
+    markdown(header, (row for shape in SHAPES for row in rows(shape, n)))
+
+
+def rows(shape: str, replications: int) -> Iterator[Sequence[object]]:
+    """The lines of the table on a shape."""
+    dice = np.random.default_rng(11)
+    true = truth(shape, dice)
+    for n_tasks, n_labels in SIZES:
+        found = [covered(shape, n_tasks, n_labels, true, dice) for _ in range(replications)]
+        held, by_student, wider = np.mean(found, axis=0)
+        yield shape, n_tasks, n_labels, f"{by_student:.1%}", f"{held:.1%}", f"{wider:.2f}"
 
 
 if __name__ == "__main__":

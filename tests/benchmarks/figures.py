@@ -5,7 +5,8 @@ Compared are ratios to a baseline of the same run: seconds differ from machine t
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,11 +43,36 @@ class Figure:
         return self.value / self.baseline_value
 
 
-def keeping_parser(module: str, description: str | None) -> argparse.ArgumentParser:
-    """A parser of a module of benchmarks, with an option to keep what is measured."""
-    parser = argparse.ArgumentParser(prog=f"python -m tests.benchmarks.{module}", description=description)
-    parser.add_argument("--keep", action="store_true", help=f"keep the figures in {KEPT.name} for later comparisons")
-    return parser
+def arguments(description: str | None, *, keeps: bool = False, **options: Any) -> argparse.Namespace:
+    """The arguments that a module of benchmarks was given.
+
+    Args:
+        keeps: whether what is measured can be kept.
+        options: default, or default and help, of each option. A list takes several values (of texts: some of these),
+            and a type stands for an option without a default.
+    """
+    program = f"python -m tests.benchmarks.{Path(sys.argv[0]).stem}"
+    parser = argparse.ArgumentParser(prog=program, description=description)
+    if keeps:
+        parser.add_argument("--keep", action="store_true", help=f"keep the figures in {KEPT.name} to compare with them")
+    for name, option in options.items():
+        default, text = option if isinstance(option, tuple) else (option, None)
+        first = default[0] if isinstance(default, list) else default
+        how: dict[str, Any] = {"type": type(first), "default": default}
+        if isinstance(default, list):
+            how |= {"nargs": "+", "choices": default if isinstance(first, str) else None}
+        elif isinstance(default, type):
+            how = {"type": default}
+        parser.add_argument(f"--{name.replace('_', '-')}", help=text, **how)
+    return parser.parse_args()
+
+
+def markdown(header: Sequence[object], rows: Iterable[Sequence[object]]) -> None:
+    """Print a table in Markdown, each line as soon as it is known."""
+    for cells in (header, ["---"] * len(header)):
+        print(f"| {' | '.join(map(str, cells))} |")
+    for row in rows:
+        print(f"| {' | '.join(map(str, row))} |", flush=True)
 
 
 def report(benchmark: str, figures: Sequence[Figure], *, must_keep: bool, path: Path = KEPT) -> str:

@@ -1,8 +1,8 @@
 """How often a 95 % interval of a mean over tasks holds the true mean, by method, world and number of tasks."""
 
-import argparse
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -19,6 +19,7 @@ from tasks.rules.statistics.intervals import (
     student_quantile,
     studentised,
 )
+from tests.benchmarks.figures import arguments, markdown
 
 TASKS = (10, 20, 30, 50, 100, 300)
 TRIALS = (1, 3)
@@ -191,18 +192,14 @@ def rows(
 
 def main() -> None:
     """Simulate and print: coverage in %, and in brackets the mean width by that of Student's t."""
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.interval_coverage", description=__doc__)
-    parser.add_argument("--replications", type=int, default=4_000, help="samples of tasks a cell")
-    parser.add_argument("--resamples", type=int, default=10_000, help="bootstrap resamples of each")
-    asked = parser.parse_args()
-    print("| " + " | ".join(("tasks", "world", "trials", "given", *METHODS)) + " |")
-    print("|" + "---|" * (4 + len(METHODS)))
-    smooth = rows(asked.replications, asked.resamples)
-    rough = rows(asked.replications, asked.resamples, (50, 100, 300), (1,), ROUGH_WORLDS)
-    mixed = rows(asked.replications, asked.resamples, (50, 100, 300), (1,), MIXTURES)
-    for lines in (smooth, rough, mixed):
-        for line in lines:
-            print("| " + " | ".join(line) + " |", flush=True)
+    asked = arguments(
+        __doc__, replications=(4_000, "samples of tasks a cell"), resamples=(10_000, "bootstrap resamples of each")
+    )
+    rough = ((50, 100, 300), (1,))
+    tables = (rows(asked.replications, asked.resamples),
+              rows(asked.replications, asked.resamples, *rough, ROUGH_WORLDS),
+              rows(asked.replications, asked.resamples, *rough, MIXTURES))  # fmt: skip
+    markdown(("tasks", "world", "trials", "given", *METHODS), chain(*tables))
 
 
 if __name__ == "__main__":

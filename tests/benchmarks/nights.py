@@ -6,7 +6,6 @@ follow at once, they compact from fewer files on, raw replies are kept for some 
 configuration names days, and replaced files go without the hour that readers have otherwise.
 """
 
-import argparse
 import asyncio
 import json
 import resource
@@ -32,6 +31,7 @@ from tasks.maintain import upkeep
 from tasks.run.run_context import LEDGER
 from tasks.run.writing import StageReport
 from tests.benchmarks.bench import table
+from tests.benchmarks.figures import arguments
 from tests.faults.answers import Answer, Request, is_judging, well_behaved
 from tests.faults.server import FaultServer
 from tests.kit import good_row, job_on, judged, prepared, sampled, write_jsonl
@@ -198,14 +198,10 @@ def growth(seen: Sequence[Night]) -> str:
 
 def main() -> None:
     """Simulate as the arguments say, and print what each night took and what grew."""
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.nights", description=__doc__)
-    parser.add_argument("--nights", type=int, default=30)
-    parser.add_argument("--tasks", type=int, default=60)
-    parser.add_argument("--models", type=int, default=3)
-    parser.add_argument("--criteria", type=int, default=10, help="of each task")
-    parser.add_argument("--many-parts", type=int, default=100, help="files from which on a night compacts")
-    parser.add_argument("--json", type=Path, help="also write the nights to this file")
-    given = parser.parse_args()
+    given = arguments(
+        __doc__, nights=30, tasks=60, models=3, criteria=(10, "of each task"),
+        many_parts=(100, "files from which on a night compacts"), json=(Path, "also write the nights to this file"),
+    )  # fmt: skip
     size = Size(given.nights, given.tasks, given.models, given.criteria, given.many_parts)
     seen = []
     with tempfile.TemporaryDirectory(prefix="nights-") as folder:

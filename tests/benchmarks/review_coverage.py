@@ -5,7 +5,6 @@ within a task and differs by category, the rarest of which is the worst. Samples
 project's own code.
 """
 
-import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from tasks.rules.statistics.intervals import draws, ratio_intervals
 from tasks.rules.statistics.sampling import stratified_sample
+from tests.benchmarks.figures import arguments, markdown
 
 SHARES = np.array([0.5, 0.3, 0.15, 0.05])
 """How many criteria have which of four categories."""
@@ -99,15 +99,17 @@ WORLDS = {
 
 def main() -> None:
     """Print the coverage of every world and design."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--replications", type=int, default=1_000)
-    parser.add_argument("--resamples", type=int, default=1_000)
-    given = parser.parse_args()
-    print("| world | design | true share | coverage | given | bias |\n|---|---|---|---|---|---|")
-    for name, world in WORLDS.items():
-        for design in DESIGNS:
-            holds, is_given, bias = coverage(world, design, given.replications, given.resamples)
-            print(f"| {name} | {design} | {world.share:.3f} | {holds:.1%} | {is_given:.0%} | {bias:+.4f} |", flush=True)
+    given = arguments(__doc__, replications=1_000, resamples=1_000)
+    found = (
+        (name, world, design, *coverage(world, design, given.replications, given.resamples))
+        for name, world in WORLDS.items()
+        for design in DESIGNS
+    )
+    markdown(
+        ["world", "design", "true share", "coverage", "given", "bias"],
+        ((name, design, f"{world.share:.3f}", f"{holds:.1%}", f"{is_given:.0%}", f"{bias:+.4f}")
+         for name, world, design, holds, is_given, bias in found),
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

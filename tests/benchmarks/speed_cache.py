@@ -18,7 +18,7 @@ from tasks.rules.verdict import reply_format
 from tasks.run.judgings import judge_target
 from tasks.run.run_context import RunContext, open_run_context
 from tests.benchmarks.bench import CRITERIA, in_process_of_its_own, owing_job, prompts, table
-from tests.benchmarks.figures import Figure, keeping_parser, report
+from tests.benchmarks.figures import Figure, arguments, report
 
 JUDGE = {"name": MODEL, "label": "embedded", "temperature": 0.0, "max_tokens": 60, "explanation_chars": 40}
 _WORDS = 60
@@ -59,9 +59,7 @@ async def _shuffled(job: Job, context: RunContext, n_responses: int) -> None:
 
 def main() -> None:
     """Measure and print."""
-    parser = keeping_parser("speed_cache", __doc__)
-    parser.add_argument("--responses", type=int, default=3, help=f"responses to judge, {CRITERIA} calls each")
-    asked = parser.parse_args()
+    asked = arguments(__doc__, keeps=True, responses=(3, f"responses to judge, {CRITERIA} calls each"))
     rows = []
     not_cached = {}
     for order in ("stage", "shuffled"):

@@ -5,7 +5,7 @@ that between the first call and the last; imports are not in it.
 """
 
 from tests.benchmarks.bench import Figures, client_figures, in_process_of_its_own, table
-from tests.benchmarks.figures import Figure, keeping_parser, report
+from tests.benchmarks.figures import Figure, arguments, report
 from tests.faults.process import ServerProcess
 
 CLIENTS = ("stage", "litellm-hosted_vllm", "litellm-openai", "openai")
@@ -14,13 +14,11 @@ _BASES = CLIENTS[1:]
 
 def main() -> None:
     """Measure and print."""
-    parser = keeping_parser("speed_calls", __doc__)
-    parser.add_argument("--calls", type=int, default=3_000, help="calls of each client")
-    parser.add_argument("--at-once", type=int, default=64, help="calls at once")
-    parser.add_argument("--rounds", type=int, default=1, help="how often; the median of each figure is shown")
-    parser.add_argument("--route", default="hosted_vllm", help="by which LiteLLM route the stage calls")
-    parser.add_argument("--clients", nargs="+", default=CLIENTS, choices=CLIENTS)
-    asked = parser.parse_args()
+    asked = arguments(
+        __doc__, keeps=True, calls=(3_000, "calls of each client"), at_once=(64, "calls at once"),
+        rounds=(1, "how often; the median of each figure is shown"), clients=list(CLIENTS),
+        route=("hosted_vllm", "by which LiteLLM route the stage calls"),
+    )  # fmt: skip
     found: dict[str, list[Figures]] = {client: [] for client in asked.clients}
     for _ in range(asked.rounds):
         for client in asked.clients:

@@ -16,7 +16,7 @@ from pathlib import Path
 import yaml
 
 from tests.benchmarks.bench import table
-from tests.benchmarks.figures import Figure, keeping_parser, report
+from tests.benchmarks.figures import Figure, arguments, report
 from tests.faults.server import FaultServer
 from tests.flows.prefect_server import serving_prefect
 
@@ -112,8 +112,7 @@ def _recorded(folder: Path, server: FaultServer) -> dict[str, Cost]:
 
 def main() -> None:
     """Measure and print."""
-    parser = keeping_parser("speed_commands", __doc__)
-    given = parser.parse_args()
+    given = arguments(__doc__, keeps=True)
     with tempfile.TemporaryDirectory(prefix="speed-") as name:
         found = measured(Path(name))
     rows = [

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.benchmarks.bench import CRITERIA, WARM_UP, client_figures, in_process_of_its_own, table
-from tests.benchmarks.figures import Figure, keeping_parser, report
+from tests.benchmarks.figures import Figure, arguments, report
 from tests.faults.answers import TakenRequest, lognormal_latency
 from tests.faults.process import ServerProcess
 
@@ -40,13 +40,11 @@ def queue_s(waits_s: Sequence[float], at_once: int) -> float:
 
 def main() -> None:
     """Measure and print."""
-    parser = keeping_parser("speed_latency", __doc__)
-    parser.add_argument("--at-once", type=int, nargs="+", default=[64, 256], help="calls at once")
-    parser.add_argument("--rounds-of-calls", type=int, default=30, help="calls of each place, one after the other")
-    parser.add_argument("--mean-s", type=float, default=1.0, help="mean latency")
-    parser.add_argument("--sigma", type=float, default=0.5, help="how much it varies, as for a lognormal")
-    parser.add_argument("--clients", nargs="+", default=CLIENTS, choices=CLIENTS)
-    asked = parser.parse_args()
+    asked = arguments(
+        __doc__, keeps=True, at_once=([64, 256], "calls at once"), clients=list(CLIENTS),
+        rounds_of_calls=(30, "calls of each place, one after the other"), mean_s=(1.0, "mean latency"),
+        sigma=(0.5, "how much it varies, as for a lognormal"),
+    )  # fmt: skip
     rows, found = [], []
     for at_once in asked.at_once:
         n_calls = WARM_UP + -(-at_once * asked.rounds_of_calls // CRITERIA) * CRITERIA

@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 from tests.benchmarks.bench import Figures, in_process_of_its_own, judge_all, owing_job, table
-from tests.benchmarks.figures import Figure, keeping_parser, report
+from tests.benchmarks.figures import Figure, arguments, report
 from tests.faults.process import ServerProcess
 
 
@@ -19,10 +19,8 @@ def measure(api_base: str, n_calls: int, at_once: int) -> Figures:
 
 def main() -> None:
     """Measure and print."""
-    parser = keeping_parser("speed_memory", __doc__)
-    parser.add_argument("--calls", type=int, nargs="+", default=[2_000, 20_000], help="calls of each run")
-    parser.add_argument("--at-once", type=int, default=64, help="calls at once")
-    asked = parser.parse_args()
+    calls = [2_000, 20_000]
+    asked = arguments(__doc__, keeps=True, calls=(calls, "calls of each run"), at_once=(64, "calls at once"))
     rows, figures = [], []
     first_mb = 0.0
     for n_calls in asked.calls:

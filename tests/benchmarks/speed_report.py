@@ -16,7 +16,7 @@ from tasks.aggregate import aggregate
 from tasks.config.job import Job
 from tasks.report.build import build
 from tests.benchmarks.bench import Clock, Figures, in_process_of_its_own, table
-from tests.benchmarks.figures import Figure, keeping_parser, report
+from tests.benchmarks.figures import Figure, arguments, report
 from tests.benchmarks.synthetic import REVISION, Size, add_night, made_up
 from tests.kit import job_on
 from tests.tasks.report.browser import browsing, chromium, visiting
@@ -109,13 +109,10 @@ def opened(browser: Browser, folder: Path, name: str) -> float:
 
 def main() -> None:
     """Measure and print."""
-    parser = keeping_parser("speed_report", __doc__)
-    parser.add_argument("--models", type=int, default=20)
-    parser.add_argument("--trials", type=int, default=3)
-    parser.add_argument("--answer-words", type=int, default=700, help="about 5,000 characters")
-    parser.add_argument("--explanation-words", type=int, default=45)
-    parser.add_argument("--folder", type=Path, help="keep the made-up warehouse here and use it again")
-    given = parser.parse_args()
+    given = arguments(
+        __doc__, keeps=True, models=20, trials=3, answer_words=(700, "about 5,000 characters"), explanation_words=45,
+        folder=(Path, "keep the made-up warehouse here and use it again"),
+    )  # fmt: skip
     size = Size(given.models, given.trials, 1, given.answer_words, given.explanation_words)
     with tempfile.TemporaryDirectory() as temporary:
         folder, site = given.folder or Path(temporary) / "warehouse", Path(temporary) / "site"

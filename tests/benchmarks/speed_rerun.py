@@ -19,8 +19,6 @@ from flows.pipeline import coverage_report
 from tasks.aggregate import aggregate
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
-from tasks.config.settings import Settings
-from tasks.dataset.source import with_revision
 from tasks.hard_subset.select import select_hard
 from tasks.judge.judge import plan_verdicts
 from tasks.run.judgings import judgings, target_of
@@ -28,9 +26,9 @@ from tasks.run.run_context import open_run_context
 from tasks.run.writing import StageReport
 from tasks.sample import plan_samples
 from tests.benchmarks.bench import in_process_of_its_own, table
-from tests.benchmarks.figures import Figure, keeping_parser, report
+from tests.benchmarks.figures import Figure, arguments, report
 from tests.benchmarks.synthetic import copy_rows
-from tests.kit import good_row, prepared
+from tests.kit import good_row, job_on, prepared
 from tests.tasks.dataset.rows import hub_criterion
 from warehouse import Warehouse
 
@@ -55,15 +53,9 @@ def job_of(folder: Path, n_models: int, run_id: str) -> Job:
     """The job, on endpoints that nobody listens at."""
     nowhere = {"api_base": "http://127.0.0.1:9/v1"}
     models = [{"name": f"hosted_vllm/model-{i:02d}", "label": f"model-{i:02d}", **nowhere} for i in range(n_models)]
-    settings = Settings.model_validate(
-        {
-            "dataset": {"source": str(folder / "data"), "splits": list(SPLITS)},
-            "models": models,
-            "judges": [{"name": "hosted_vllm/judge", "label": "judge", **nowhere}],
-            "trials": 3,
-        }
-    )
-    return with_revision(Job(settings=settings, warehouse=folder / "warehouse", run_id=run_id, is_quiet=True))
+    judges, dataset = [{"name": "hosted_vllm/judge", "label": "judge", **nowhere}], {"splits": list(SPLITS)}
+    given = {"dataset": {"source": str(folder / "data"), **dataset}, "models": models, "judges": judges, "trials": 3}
+    return job_on(folder / "data", folder / "warehouse", run_id, **given)
 
 
 def fill(folder: Path, n_models: int) -> None:
@@ -135,10 +127,7 @@ async def _nothing_to_call(job: Job) -> None:
 
 def main() -> None:
     """Measure and print."""
-    parser = keeping_parser("speed_rerun", __doc__)
-    parser.add_argument("--models", type=int, default=20)
-    parser.add_argument("--folder", type=Path, help="keep the warehouse here and use it again")
-    given = parser.parse_args()
+    given = arguments(__doc__, keeps=True, models=20, folder=(Path, "keep the warehouse here and use it again"))
     with tempfile.TemporaryDirectory() as temporary:
         folder = given.folder or Path(temporary)
         if not (folder / "filled").exists():

@@ -12,7 +12,7 @@ from pathlib import Path
 from tasks.llm.senders import pool
 from tests.benchmarks.answers_by_itself import AnswersByItself
 from tests.benchmarks.bench import Figures, bare_litellm, in_process_of_its_own, judge_stage, prompts, table
-from tests.benchmarks.figures import Figure, keeping_parser, report
+from tests.benchmarks.figures import Figure, arguments, report
 from tests.faults.process import ServerProcess
 
 BARE, HERE, NO_CALLS = "LiteLLM loop", "stage", "1 sender without calls"
@@ -33,12 +33,10 @@ def measure(client: str, api_base: str, n_calls: int, at_once: int) -> Figures:
 
 def main() -> None:
     """Measure and print."""
-    parser = keeping_parser("speed_senders", __doc__)
-    parser.add_argument("--calls", type=int, default=3_000, help="calls of each client")
-    parser.add_argument("--latency-s", type=float, nargs="+", default=[0.0, 0.2], help="how long each answer takes")
-    parser.add_argument("--at-once", type=int, default=128, help="calls at once")
-    parser.add_argument("--clients", nargs="+", default=CLIENTS, choices=CLIENTS)
-    asked = parser.parse_args()
+    asked = arguments(
+        __doc__, keeps=True, calls=(3_000, "calls of each client"), at_once=(128, "calls at once"),
+        latency_s=([0.0, 0.2], "how long each answer takes"), clients=list(CLIENTS),
+    )  # fmt: skip
     for latency_s in asked.latency_s:
         found = {client: _measured(client, latency_s, asked.calls, asked.at_once) for client in asked.clients}
         print(f"{asked.calls} calls, {asked.at_once} at once, {latency_s:g} s each, the provider on the same cores")

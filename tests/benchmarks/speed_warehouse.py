@@ -13,7 +13,7 @@ import duckdb
 
 from tasks.aggregate import aggregate
 from tests.benchmarks.bench import Clock, in_process_of_its_own, table
-from tests.benchmarks.figures import Figure, keeping_parser, report
+from tests.benchmarks.figures import Figure, arguments, report
 from tests.benchmarks.synthetic import Size, made_up
 from tests.kit import job_on
 from tests.warehouse.parts import forget_parts
@@ -125,11 +125,10 @@ def figures_of(built: Build, copy_cpu_s: float, asked_ms: list[tuple[str, float,
 
 def main() -> None:
     """Measure and print."""
-    parser = keeping_parser("speed_warehouse", __doc__)
-    parser.add_argument("--vintages", type=int, nargs="+", default=[1], help="nights of verdicts, one build each")
-    parser.add_argument("--models", type=int, default=20)
-    parser.add_argument("--folder", type=Path, help="keep the made-up warehouses here and use them again")
-    given = parser.parse_args()
+    given = arguments(
+        __doc__, keeps=True, vintages=([1], "nights of verdicts, one build each"), models=20,
+        folder=(Path, "keep the made-up warehouses here and use them again"),
+    )  # fmt: skip
     with tempfile.TemporaryDirectory() as temporary:
         root = given.folder or Path(temporary)
         folders = {n: root / f"{given.models}x{n}" for n in given.vintages}

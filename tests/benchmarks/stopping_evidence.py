@@ -5,14 +5,15 @@ comparisons is looked at after every block until the last task, and counts as wr
 comparisons decides wrongly; what is decided first does not hide what would be decided later.
 """
 
-import argparse
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 
 from tasks.rules.stopping import Rule, alpha_of_each, block_ends, unbiased_means
+from tests.benchmarks.figures import arguments, markdown
 
 Floats = np.ndarray
 Dice = np.random.Generator
@@ -214,89 +215,74 @@ def savings(
         yield name, float(differences.mean()), float(low), float(median), float(high), float(differs.mean())
 
 
-def _false_tables(replications: int, n_tasks: int) -> None:
-    families = {1: replications * 2, 10: replications, 190: max(1, replications // 4)}
-    print(f"\nFamilies with any false decision in %, {n_tasks} tasks, a look after every {BLOCK}")
-    print("| world | " + " | ".join(f"{n} comparisons ({families[n]:,})" for n in families) + " |")
-    print("|---|" + "---|" * len(families))
+def _false_rows(families: dict[int, int], n_tasks: int) -> Iterator[Sequence[object]]:
     for kind, worlds in (("different", WORLDS | MIXTURES | RARE), ("equal", BORDER)):
         for name, draw in worlds.items():
-            shares = [false_share(draw, n_tasks, n, families[n], 11)[kind == "equal"] for n in families]
-            print(f"| `{kind}`: {name} | " + " | ".join(f"{100 * share:.1f}" for share in shares) + " |", flush=True)
-    share = models_beside_each_other(20, n_tasks, max(1, replications // 4), 5)
-    print(f"| `different`: 20 equally good models, all pairs | | | {100 * share:.1f} |")
+            shares = (false_share(draw, n_tasks, n, families[n], 11)[kind == "equal"] for n in families)
+            yield f"`{kind}`: {name}", *(f"{100 * share:.1f}" for share in shares)
+    share = models_beside_each_other(20, n_tasks, families[190], 5)
+    yield "`different`: 20 equally good models, all pairs", "", "", f"{100 * share:.1f}"
 
 
-def _mixture_table(replications: int, n_tasks: int) -> None:
-    print(f"\nFalsely called different in %, {n_tasks} tasks, a look after every 5 / 10 / {BLOCK}")
-    spreads = (0.02, 0.05, 0.1, 0.15)
-    print("| share of tasks | differ by | " + " | ".join(f"others {spread}" for spread in spreads) + " |")
-    print("|---|---|" + "---|" * len(spreads))
-    for size in (0.3, 0.5, 0.7, 1.0):
-        for share in (0.03, 0.05, 0.1):
-            cells = []
-            for spread in spreads:
-                draw = _jumps(share, size, spread)
-                wrong = (false_share(draw, n_tasks, 1, replications, 13, block)[0] for block in (5, 10, BLOCK))
-                cells.append(" / ".join(f"{100 * each:.1f}" for each in wrong))
-            print(f"| {share} | {size} | " + " | ".join(cells) + " |", flush=True)
-
-
-def _power_table(replications: int) -> None:
-    print("\nTasks until settled (median), and comparisons called different / equal in %; standard deviation 0.15")
-    print("| true difference | tasks | 1 comparison | 10 comparisons | 190 comparisons |")
-    print("|---|---|---|---|---|")
-    for n_tasks, true in (
-        (1_100, 0.0),
-        (1_100, 0.02),
-        (1_100, 0.03),
-        (300, 0.05),
-        (300, 0.075),
-        (100, 0.075),
-        (100, 0.1),
-    ):
+def _mixture_rows(replications: int, n_tasks: int, spreads: Sequence[float]) -> Iterator[Sequence[object]]:
+    for size, share in product((0.3, 0.5, 0.7, 1.0), (0.03, 0.05, 0.1)):
         cells = []
-        for n_comparisons in (1, 10, 190):
-            drawn = np.random.default_rng(17).normal(true, 0.15, (n_tasks, replications // 2))
-            tasks, differs, equals = until_settled(drawn, rule(n_tasks, n_comparisons))
-            cells.append(f"{np.median(tasks):.0f} ({100 * differs.mean():.0f} / {100 * equals.mean():.0f})")
-        print(f"| {true} | {n_tasks:,} | " + " | ".join(cells) + " |", flush=True)
+        for draw in (_jumps(share, size, spread) for spread in spreads):
+            wrong = (false_share(draw, n_tasks, 1, replications, 13, block)[0] for block in (5, 10, BLOCK))
+            cells.append(" / ".join(f"{100 * each:.1f}" for each in wrong))
+        yield share, size, *cells
 
 
-def _bias_table(replications: int) -> None:
-    print("\nMean error after stopping (100 tasks), times 1,000, with its standard error")
-    print("| true difference | difference | unbiased difference | score | unbiased score |")
-    print("|---|---|---|---|---|")
+def _power_rows(replications: int, comparisons: Sequence[int]) -> Iterator[Sequence[object]]:
+    truths = {1_100: (0.0, 0.02, 0.03), 300: (0.05, 0.075), 100: (0.075, 0.1)}
+    for n_tasks, true in ((n_tasks, true) for n_tasks, several in truths.items() for true in several):
+        drawn = np.random.default_rng(17).normal(true, 0.15, (n_tasks, replications // 2))
+        settled = (until_settled(drawn, rule(n_tasks, n_comparisons)) for n_comparisons in comparisons)
+        yield true, f"{n_tasks:,}", *(
+            f"{np.median(tasks):.0f} ({100 * differs.mean():.0f} / {100 * equals.mean():.0f})"
+            for tasks, differs, equals in settled
+        )  # fmt: skip
+
+
+def _bias_rows(replications: int) -> Iterator[Sequence[object]]:
+    def cell(mean: float, error: float) -> str:
+        return f"{1e3 * mean:+.2f} ({1e3 * error:.2f})"
+
     for true in (0.0, 0.03, 0.06, 0.1):
-        cells = [f"{1e3 * mean:+.2f} ({1e3 * error:.2f})" for mean, error in bias(true, 100, replications, 23).values()]
-        print(f"| {true} | " + " | ".join(cells) + " |", flush=True)
+        yield true, *(cell(*each) for each in bias(true, 100, replications, 23).values())
     plain, plain_error, unbiased, error = bias_of_three(100, replications, 29)
-    print(f"| one of three models | | | {1e3 * plain:+.2f} ({1e3 * plain_error:.2f}) "
-          f"| {1e3 * unbiased:+.2f} ({1e3 * error:.2f}) |")  # fmt: skip
+    yield "one of three models", "", "", cell(plain, plain_error), cell(unbiased, error)
 
 
-def _savings_table(folder: Path, orders: int) -> None:
-    for block in (20, 5):
-        print(f"\nReal verdicts of 3 models on 100 tasks, {orders:,} random orders, a look after every {block}")
-        print("| pair | difference | tasks until settled: 5 % | median | 95 % | different in % |")
-        print("|---|---|---|---|---|---|")
-        for name, true, low, median, high, differs in savings(real_scores(folder), orders, 31, block):
-            print(f"| {name} | {true:+.3f} | {low:.0f} | {median:.0f} | {high:.0f} | {100 * differs:.1f} |", flush=True)
+def _savings_rows(folder: Path, orders: int, block: int) -> Iterator[Sequence[object]]:
+    for name, true, *tasks, differs in savings(real_scores(folder), orders, 31, block):
+        yield name, f"{true:+.3f}", *(f"{each:.0f}" for each in tasks), f"{100 * differs:.1f}"
 
 
 def main() -> None:
     """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--replications", type=int, default=2_000)
-    parser.add_argument("--tasks", type=int, default=200)
-    parser.add_argument("--real", type=Path, help="a folder with finance_hard.parquet and verdicts of three models")
-    given = parser.parse_args()
-    if given.real:
-        _savings_table(given.real, given.replications)
-    _bias_table(given.replications)
-    _power_table(given.replications)
-    _mixture_table(given.replications, given.tasks)
-    _false_tables(given.replications, given.tasks)
+    given = arguments(
+        __doc__, replications=2_000, tasks=200,
+        real=(Path, "a folder with finance_hard.parquet and verdicts of three models"),
+    )  # fmt: skip
+    n, n_tasks = given.replications, given.tasks
+    for block in (20, 5) if given.real else ():
+        print(f"\nReal verdicts of 3 models on 100 tasks, {n:,} random orders, a look after every {block}")
+        header = ["pair", "difference", "tasks until settled: 5 %", "median", "95 %", "different in %"]
+        markdown(header, _savings_rows(given.real, n, block))
+    print("\nMean error after stopping (100 tasks), times 1,000, with its standard error")
+    markdown(["true difference", "difference", "unbiased difference", "score", "unbiased score"], _bias_rows(n))
+    print("\nTasks until settled (median), and comparisons called different / equal in %; standard deviation 0.15")
+    header = ["true difference", "tasks", "1 comparison", "10 comparisons", "190 comparisons"]
+    markdown(header, _power_rows(n, (1, 10, 190)))
+    print(f"\nFalsely called different in %, {n_tasks} tasks, a look after every 5 / 10 / {BLOCK}")
+    spreads = (0.02, 0.05, 0.1, 0.15)
+    header = ["share of tasks", "differ by", *(f"others {spread}" for spread in spreads)]
+    markdown(header, _mixture_rows(n, n_tasks, spreads))
+    families = {1: n * 2, 10: n, 190: max(1, n // 4)}
+    print(f"\nFamilies with any false decision in %, {n_tasks} tasks, a look after every {BLOCK}")
+    header = ["world", *(f"{each} comparisons ({families[each]:,})" for each in families)]
+    markdown(header, _false_rows(families, n_tasks))
 
 
 if __name__ == "__main__":

@@ -4,8 +4,7 @@ All phrases and verdicts are made up. A task has criteria of several topics, eac
 has words of both and of neither.
 """
 
-import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +21,7 @@ from tasks.rules.statistics.weaknesses import (
     is_for_finding,
     task_sums,
 )
+from tests.benchmarks.figures import arguments, markdown
 
 TOPICS, AREAS, CATEGORIES = 24, 6, 6
 Floats = np.ndarray
@@ -306,29 +306,25 @@ def joined(contrast: Contrast, which: np.ndarray) -> Contrast:
     return Contrast(*sides)
 
 
-def rows(n_planted: int, n_null: int) -> Iterator[str]:
-    """The two tables, in Markdown."""
-    yield f"| planted, {n_planted} seeds | " + " | ".join(f"F1, {name}" for name in TREES) + f" | {FALSE} |"
-    yield "|---|" + "---|" * (len(TREES) + 1)
+def planted_rows(n_seeds: int) -> Iterator[Sequence[object]]:
+    """The lines on planted weaknesses."""
     for name, planting in PLANTINGS.items():
-        scored = [planted_scores(planting, seed) for seed in range(n_planted)]
-        means = [float(np.mean([each[column] for each in scored])) for column in (*TREES, FALSE)]
-        yield f"| {name} | " + " | ".join(f"{mean:.2f}" for mean in means[:-1]) + f" | {means[-1]:.0f} |"
-    yield ""
-    heads = ("found", "confirmed", "by one half, 12 nodes", "by one half, all nodes")
-    yield f"| nothing planted, {n_null} seeds | " + " | ".join(f"{head}, %" for head in heads) + " |"
-    yield "|---|---|---|---|---|"
-    for name, world in NULLS.items():
-        yield f"| {name} | " + " | ".join(f"{share:.1f}" for share in null_shares(world, range(n_null))) + " |"
+        scored = [planted_scores(planting, seed) for seed in range(n_seeds)]
+        *means, false = (float(np.mean([each[column] for each in scored])) for column in (*TREES, FALSE))
+        yield name, *(f"{mean:.2f}" for mean in means), f"{false:.0f}"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--planted", type=int, default=50, help="seeds for planted weaknesses")
-    parser.add_argument("--nothing", type=int, default=1000, help="seeds with nothing planted")
-    given = parser.parse_args()
-    for row in rows(given.planted, given.nothing):
-        print(row, flush=True)
+    given = arguments(
+        __doc__, planted=(50, "seeds for planted weaknesses"), nothing=(1_000, "seeds with nothing planted")
+    )
+    heads = (f"planted, {given.planted} seeds", *(f"F1, {name}" for name in TREES), FALSE)
+    markdown(heads, planted_rows(given.planted))
+    print()
+    heads = ("found, %", "confirmed, %", "by one half, 12 nodes, %", "by one half, all nodes, %")
+    shares = ((name, null_shares(world, range(given.nothing))) for name, world in NULLS.items())
+    found = ((name, *(f"{share:.1f}" for share in of_world)) for name, of_world in shares)
+    markdown((f"nothing planted, {given.nothing} seeds", *heads), found)
 
 
 if __name__ == "__main__":

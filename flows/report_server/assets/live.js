@@ -5,7 +5,7 @@ const live = {
   everyMs: 3000,
   longestMs: 30000, // A server that takes longer than this is called lost.
   isLoading: false,
-  opened: new Set(), // The ids of what was unfolded: it stays so, also when it was away for a while.
+  opened: new Map(), // What was folded or unfolded stays so, also when it was away for a while.
 
   async renew() {
     if (document.hidden || this.isLoading) return;
@@ -24,13 +24,19 @@ const live = {
     }
   },
 
+  key: (each) => `${each.closest("section")?.id} ${each.className}`,
+
   show(page) {
-    const [shown, news] = [document.getElementById("live"), page.getElementById("live")];
-    for (const each of shown.querySelectorAll("details[id]")) this.opened[each.open ? "add" : "delete"](each.id);
-    for (const each of news.querySelectorAll("details[id]")) each.open = this.opened.has(each.id);
-    const focused = document.activeElement?.id;
-    shown.replaceWith(document.importNode(news, true));
-    if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+    const [shown, news] = [document.getElementById("live"), document.importNode(page.getElementById("live"), true)];
+    const focused = shown.contains(document.activeElement) ? this.key(document.activeElement.parentElement) : null;
+    const scrolled = new Map([...shown.querySelectorAll(".scroll")].map((each) => [this.key(each), [each.scrollLeft, each.scrollTop]]));
+    for (const each of shown.querySelectorAll("details")) this.opened.set(this.key(each), each.open);
+    shown.replaceWith(news);
+    for (const each of news.querySelectorAll("details")) {
+      each.open = this.opened.get(this.key(each)) ?? each.open;
+      if (focused === this.key(each)) each.querySelector("summary").focus({ preventScroll: true });
+    }
+    for (const each of news.querySelectorAll(".scroll")) each.scrollTo(...(scrolled.get(this.key(each)) ?? [0, 0]));
     const headline = document.getElementById("headline");
     const text = page.getElementById("headline").textContent;
     if (headline.textContent !== text) headline.textContent = text; // Read aloud only when it changes.

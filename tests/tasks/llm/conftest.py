@@ -1,7 +1,9 @@
 """A gateway with limits and a ledger of its own, talking to the fault server over a real socket."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,6 +13,7 @@ import pytest
 from tasks.llm.budget import Budget
 from tasks.llm.calls.gateway import Gateway, Tries
 from tasks.llm.calls.sending import Sender, send
+from tasks.llm.ledger.entries import Entry, recorded
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import Limiter
 from tasks.llm.litellm_setup import litellm
@@ -48,30 +51,36 @@ class Calling:
     sender: Sender = send
     limiter: Limiter = field(init=False)
 
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[tuple[Gateway, Ledger]]:
+        """A gateway and its ledger, for one run."""
+        ledger = Ledger(self.folder)
+        try:
+            self.limiter = Limiter(self.concurrency, Budget(self.max_usd, self.max_tokens), **self.limits)
+            tries = Tries(self.attempts, self.deadline_s)
+            async with asyncio.timeout(self.patience_s):
+                yield Gateway(self.limiter, ledger, "a-run", tries, sender=self.sender), ledger
+        finally:
+            ledger.close()
+
     def inside(self, work: Callable[[Gateway, Ledger], Awaitable[Result]]) -> Result:
         """What is done with a gateway in one run."""
 
         async def run() -> Result:
-            ledger = Ledger(self.folder)
-            try:
-                budget = Budget(self.max_usd, self.max_tokens)
-                self.limiter = Limiter(self.concurrency, budget, **self.limits)
-                tries = Tries(self.attempts, self.deadline_s)
-                gateway = Gateway(self.limiter, ledger, "a-run", tries, sender=self.sender)
-                async with asyncio.timeout(self.patience_s):
-                    return await work(gateway, ledger)
-            finally:
-                ledger.close()
+            async with self.opened() as opened:
+                return await work(*opened)
 
         return asyncio.run(run())
 
     def together(self, *calls: Call) -> list[Reply | BaseException]:
         """The replies to calls that are made at once."""
+        return self.inside(lambda gateway, _: asyncio.gather(*map(gateway.complete, calls), return_exceptions=True))
 
-        async def work(gateway: Gateway, _: Ledger) -> list[Reply | BaseException]:
-            return await asyncio.gather(*map(gateway.complete, calls), return_exceptions=True)
-
-        return self.inside(work)
+    def spend(self, reply: Reply) -> None:
+        """Note that a failed row on disk rests on a reply."""
+        ledger = Ledger(self.folder)
+        ledger.mark_used(list(reply.paid))
+        ledger.close()
 
     @property
     def stopped(self) -> dict[str, str | None]:
@@ -92,6 +101,18 @@ def call_to(server: FaultServer | str, question: str = "What is a bond?", cell: 
     return Call(Target(api_base=api_base, **given), [{"role": "user", "content": question}], cell or question)
 
 
+def written(folder: Path, entries: Sequence[Entry], spent: Sequence[tuple[str, int]] = ()) -> None:
+    """Write calls to a ledger, and up to which attempts they have become failed rows."""
+
+    async def write() -> None:
+        ledger = Ledger(folder)
+        await ledger.write(*recorded(entries))
+        ledger.mark_used(spent)
+        ledger.close()
+
+    asyncio.run(write())
+
+
 def failed(status: int, message: str = "no", code: str | None = None, kind: str = "", **headers: str) -> Answer:
     """An error as OpenAI tells it; a header's name is written with underscores."""
     body = {"message": message, "type": kind or f"error_{status}", "param": None, "code": code}
@@ -102,6 +123,19 @@ def failed(status: int, message: str = "no", code: str | None = None, kind: str 
 def then(*answers: Answer) -> Behaviour:
     """Give one answer after the other to the same request; the last one is kept."""
     return lambda _request, number: answers[min(number, len(answers) - 1)]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run an asynchronous test in a loop of its own, as a run of the program does.
+
+    The plugin of anyio would also raise what clients of earlier loops say when they are collected.
+    """
+    test = pyfuncitem.obj
+    if not inspect.iscoroutinefunction(test):
+        return None
+    asyncio.run(test(**{name: pyfuncitem.funcargs[name] for name in inspect.signature(test).parameters}))
+    return True
 
 
 @pytest.fixture(scope="session", autouse=True)

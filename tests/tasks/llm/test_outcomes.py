@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from tasks.llm.calls.gateway import Gateway, _backoff_s
-from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.calls.gateway import _backoff_s
 from tasks.llm.replies import Reply, retry_after_s
 from tests.faults.server import Answer, FaultServer
 from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, failed, then
@@ -301,12 +300,7 @@ def test_two_cells_with_one_request_that_both_fall_back_are_both_marked(calling:
 def test_a_failed_row_that_is_tried_again_is_tried_in_full(calling: Calling, serve: Serve) -> None:
     calling.attempts, server = 3, serve(failed(500))
     call = call_to(server, **HIGH)
-
-    async def work(gateway: Gateway, ledger: Ledger) -> None:
-        reply = await gateway.complete(call)
-        ledger.mark_used(list(reply.paid))
-
-    calling.inside(work)
+    calling.spend(calling(call))
     assert temperatures(server) == [1, 1, 0]
     server.behaviour = lambda _request, _number: Answer("now")
     reply = calling(call)

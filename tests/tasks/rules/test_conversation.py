@@ -31,10 +31,6 @@ def test_a_blank_slot_makes_no_message(nothing: str | None) -> None:
     assert (("user", "a"), ("user", "b")) == build_messages([turn("a", nothing), turn("b"), turn(nothing)])
 
 
-def test_messages_keep_their_outer_white_space() -> None:
-    assert (("user", " a \n"), ("assistant", "\tb ")) == build_messages([turn(" a \n", "\tb ")])
-
-
 def test_messages_are_lines_with_their_role() -> None:
     assert "user: a\n\nassistant: b" == said([("user", "a"), ("assistant", "b")])
 
@@ -42,15 +38,6 @@ def test_messages_are_lines_with_their_role() -> None:
 # templates
 
 TEMPLATE = f"C: {CONVERSATION}\nI: {ITEM}\nagain: {ITEM}"
-
-
-HOSTILE = (CONVERSATION, ITEM, f"{ITEM}{CONVERSATION}", r"\1 \g<0> {0} %s", f"<{CONVERSATION}>")
-
-
-@pytest.mark.parametrize("text", HOSTILE)
-def test_a_place_named_inside_a_text_stays_text(text: str) -> None:
-    assert f"C: {text}\nI: x\nagain: x" == fill(TEMPLATE, {CONVERSATION: text, ITEM: "x"})
-    assert f"C: x\nI: {text}\nagain: {text}" == fill(TEMPLATE, {CONVERSATION: "x", ITEM: text})
 
 
 TEXTS = st.text(st.sampled_from("<>_ab\n\\"), max_size=20) | st.sampled_from(PLACES) | st.text(max_size=20)
@@ -111,10 +98,6 @@ def test_the_final_text_is_what_was_said_and_not_what_was_thought(case: str) -> 
     text, wanted = ANSWERS[case]
 
     assert wanted == final_text(text)
-
-
-def test_an_answer_in_front_of_thinking_that_never_ends_is_kept() -> None:
-    assert "The answer." in final_text("The answer.\n<think>and yet")
 
 
 OMITTED = {

@@ -39,22 +39,6 @@ def test_the_order_of_a_dictionary_is_not_content(value: Any) -> None:
     assert digest(value) == digest(reordered(value))
 
 
-def same(a: Any, b: Any) -> bool:
-    """Equality as JSON has it: true is not 1."""
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, dict):
-        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
-    if isinstance(a, list):
-        return len(a) == len(b) and all(map(same, a, b))
-    return bool(a == b)
-
-
-@given(st.lists(JSON, max_size=3), st.lists(JSON, max_size=3))
-def test_two_digests_are_the_same_exactly_when_their_parts_are(a: list[Any], b: list[Any]) -> None:
-    assert same(a, b) == (digest(*a) == digest(*b))
-
-
 @given(st.text())
 def test_a_key_is_32_hexadecimal_characters_for_any_text(text: str) -> None:
     key = digest(text)

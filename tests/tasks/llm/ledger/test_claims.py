@@ -15,7 +15,6 @@ from tasks.llm.calls.gateway import Gateway
 from tasks.llm.ledger.call_locks import CallLocks
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import AdmissionRequest, Limiter, Outcome
-from tasks.llm.replies import Reply
 from tasks.llm.request import Call
 from tests.faults.server import Answer
 from tests.tasks.llm.conftest import Calling, Serve, call_to, failed, then
@@ -90,7 +89,7 @@ def test_waiting_for_a_lock_ends_at_a_moment(tmp_path: Path) -> None:
     other.close()
 
 
-def test_calls_that_another_process_has_in_hand_leave_the_slots_to_others(calling: Calling, serve: Serve) -> None:
+async def test_calls_that_another_process_has_in_hand_leave_the_slots_to_others(calling: Calling, serve: Serve) -> None:
     server = serve(Answer("x"))
     calling.folder.mkdir()
     calling.concurrency = 2
@@ -98,8 +97,7 @@ def test_calls_that_another_process_has_in_hand_leave_the_slots_to_others(callin
     calls = [call_to(server, f"question {number}") for number in range(6)]
     in_hand = [theirs.holding(key_of(call)) for call in calls[:4]]
     assert all(each.__enter__() for each in in_hand)
-
-    async def work(gateway: Gateway, _: Ledger) -> list[Reply]:
+    async with calling.opened() as (gateway, _):
         asked = [asyncio.create_task(gateway.complete(call)) for call in calls]
         await asyncio.gather(*asked[4:])
         await asyncio.sleep(0.1)
@@ -107,19 +105,16 @@ def test_calls_that_another_process_has_in_hand_leave_the_slots_to_others(callin
         assert [endpoint.in_hand for endpoint in calling.limiter.endpoints.values()] == [0]
         assert len(server.book) == 2
         theirs.close()
-        return list(await asyncio.gather(*asked))
-
-    replies = calling.inside(work)
+        replies = await asyncio.gather(*asked)
     assert [(reply.status, reply.attempts) for reply in replies] == [("ok", 1)] * 6
     assert len(server.book) == 6
 
 
-def test_an_answer_that_another_process_got_meanwhile_needs_no_permission(calling: Calling, serve: Serve) -> None:
+async def test_an_answer_that_another_process_got_meanwhile_needs_no_permission(calling: Calling, serve: Serve) -> None:
     server = serve(Answer("x", delay_s=0.6, usage={"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}))
     call = call_to(server, parameters={"max_tokens": 10})
     calling.max_tokens = 100
-
-    async def work(gateway: Gateway, _: Ledger) -> Reply:
+    async with calling.opened() as (gateway, _):
         theirs = Ledger(calling.folder)
         their_call = Gateway(Limiter(1, Budget(None, None)), theirs, "another-run").complete(call)
         first = asyncio.create_task(their_call)
@@ -128,11 +123,8 @@ def test_an_answer_that_another_process_got_meanwhile_needs_no_permission(callin
         mine = asyncio.create_task(gateway.complete(call))
         await asyncio.sleep(0.1)
         calling.limiter.budget.is_spent = True
-        reply, _ = await mine, await first
+        assert (await mine).text == (await first).text == "x"
         theirs.close()
-        return reply
-
-    assert calling.inside(work).text == "x"
     assert len(server.book) == 1
 
 
@@ -168,11 +160,10 @@ def test_two_runs_with_the_same_calls_make_each_once_also_if_it_fails_for_good(c
     assert len(server.book) == 31
 
 
-def test_what_another_process_writes_meanwhile_is_seen(calling: Calling, serve: Serve) -> None:
+async def test_what_another_process_writes_meanwhile_is_seen(calling: Calling, serve: Serve) -> None:
     server = serve(then(failed(503), Answer("x")))
     call = call_to(server)
-
-    async def work(gateway: Gateway, ledger: Ledger) -> None:
+    async with calling.opened() as (gateway, ledger):
         await asyncio.sleep(0.1)
         assert ledger.history(key_of(call)).entries == ()
         theirs = Ledger(calling.folder)
@@ -180,17 +171,11 @@ def test_what_another_process_writes_meanwhile_is_seen(calling: Calling, serve: 
         assert [entry.reply.status for entry in ledger.history(key_of(call)).entries] == ["provider_error", "ok"]
         theirs.close()
         assert (await gateway.complete(call)).text == "x"
-
-    calling.inside(work)
     assert len(server.book) == 2
 
 
-def test_a_permission_that_led_to_no_call_is_not_counted_against_the_requests_a_minute() -> None:
-    async def run() -> None:
-        limiter = Limiter(1, Budget(None, None), rpm=61.0)  # one at once, then one a second
+async def test_a_permission_that_led_to_no_call_is_not_counted_against_the_requests_a_minute() -> None:
+    limiter = Limiter(1, Budget(None, None), rpm=61.0)  # one at once, then one a second
+    async with asyncio.timeout(10):  # else 19 s
         for number in range(20):
             limiter.release(await limiter.acquire(AdmissionRequest("a", f"key {number}")), Outcome())
-
-    began_s = time.monotonic()
-    asyncio.run(run())
-    assert time.monotonic() - began_s < 10  # else 19

@@ -8,22 +8,20 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import pytest
 
-from tasks.llm.calls.gateway import Gateway
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.files import ledger_path, writer_of
-from tasks.llm.ledger.ledger import Ledger, spend_in
-from tasks.llm.ledger.pruning import prune
+from tasks.llm.ledger.ledger import Ledger, prune, spend_in
 from tasks.llm.replies import OK, Reply
 from tasks.llm.request import Prices
 from tasks.rules.errors import PipelineError
 from tasks.run.run_context import LEDGER, open_run_context
 from tests.faults.server import Answer, FaultServer
 from tests.kit import job_on
-from tests.tasks.llm.conftest import Calling, Serve, call_to, failed, then
+from tests.tasks.llm.conftest import Calling, Serve, call_to, failed, then, written
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
@@ -41,13 +39,6 @@ def stored(folder: Path, columns: str = "*") -> list[tuple[Any, ...]]:
     return rows
 
 
-def spend(calling: Calling, reply: Reply) -> None:
-    async def work(_: Gateway, ledger: Ledger) -> None:
-        ledger.mark_used(list(reply.paid))
-
-    calling.inside(work)
-
-
 def filled(calling: Calling, server: FaultServer, number: int = 120) -> Path:
     """A ledger with many calls, closed, all of it in one file."""
     calling.concurrency = 16
@@ -60,17 +51,15 @@ def filled(calling: Calling, server: FaultServer, number: int = 120) -> Path:
     return path
 
 
-def test_a_reply_is_on_disk_when_it_is_returned(calling: Calling, serve: Serve) -> None:
+async def test_a_reply_is_on_disk_when_it_is_returned(calling: Calling, serve: Serve) -> None:
     server = serve(lambda request, _n: Answer(request["messages"][0]["content"].upper()))
+    async with calling.opened() as (gateway, _):
 
-    async def work(gateway: Gateway, _: Ledger) -> None:
         async def one(question: str) -> None:
             await gateway.complete(call_to(server, question))
             assert (question.upper(),) in stored(calling.folder, "text")
 
         await asyncio.gather(*(one(f"question {number}") for number in range(20)))
-
-    calling.inside(work)
     assert len(stored(calling.folder)) == 20
 
 
@@ -96,7 +85,7 @@ def test_a_failure_that_does_not_pass_is_final_until_its_row_is_written(
     call = call_to(server)
     first = calling(call)
     assert (first.status, calling(call).status, len(server.book)) == (status, status, 1)
-    spend(calling, first)
+    calling.spend(first)
     server.behaviour = lambda _request, _number: Answer("now")
     later = calling(call)
     assert (later.status, later.text, later.attempts, len(server.book)) == ("ok", "now", 1, 2)
@@ -106,7 +95,7 @@ def test_a_failure_that_does_not_pass_is_final_until_its_row_is_written(
 def test_attempts_are_numbered_on_over_failures_runs_and_written_rows(calling: Calling, serve: Serve) -> None:
     calling.attempts, server = 2, serve(failed(503))
     call = call_to(server)
-    spend(calling, calling(call))
+    calling.spend(calling(call))
     server.behaviour = then(Answer(""), Answer("now"))
     calling(call)
     rows = stored(calling.folder, "attempt, status, is_final, cell, run_id")
@@ -180,52 +169,40 @@ def test_a_longer_time_limit_or_a_stream_is_the_same_call(calling: Calling, serv
     assert len(server.book) == 1
 
 
-def test_a_run_that_waits_until_another_process_has_checked_the_ledger_says_so_and_goes_on_with_other_work(
+async def use(folder: Path) -> None:
+    """Open and close what a run has for its calls."""
+    async with open_run_context(job_on("sample", folder)):
+        pass
+
+
+async def test_a_run_that_waits_until_another_process_has_checked_the_ledger_says_so_and_goes_on_with_other_work(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    job = job_on("sample", tmp_path)
     (tmp_path / LEDGER).mkdir()
-
-    async def opened() -> None:
-        async with open_run_context(job):
-            pass
-
-    async def run(lock: TextIO) -> str:
-        opening = asyncio.create_task(opened())
-        said = ""
-        while "waiting" not in said:
-            await asyncio.sleep(0.01)
-            said += capsys.readouterr().err
-        assert not opening.done()
-        fcntl.flock(lock, fcntl.LOCK_UN)
-        await opening
-        return said
-
+    said = ""
     with (tmp_path / LEDGER / "calls.lock").open("a+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         release = threading.Timer(20, lambda: fcntl.flock(lock, fcntl.LOCK_UN))  # so that a failing test ends
         release.start()
-        said = asyncio.run(asyncio.wait_for(run(lock), 15))
+        async with asyncio.timeout(15):
+            opening = asyncio.create_task(use(tmp_path))
+            while "waiting" not in said:
+                await asyncio.sleep(0.01)
+                said += capsys.readouterr().err
+            assert not opening.done()
+            fcntl.flock(lock, fcntl.LOCK_UN)
+            await opening
         release.cancel()
     assert said == f"{tmp_path / LEDGER / 'calls.sqlite'}: another process is checking it; waiting for that\n"
 
 
-def test_a_run_that_is_cancelled_while_its_ledger_is_opened_leaves_it_to_others(tmp_path: Path) -> None:
-    job = job_on("sample", tmp_path)
-
-    async def opened() -> None:
-        async with open_run_context(job):
-            pass
-
-    async def run() -> None:
-        opening = asyncio.create_task(opened())
-        for _ in iter((tmp_path / LEDGER / "calls.lock").exists, True):
-            await asyncio.sleep(0)
-        opening.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await opening
-
-    asyncio.run(run())
+async def test_a_run_that_is_cancelled_while_its_ledger_is_opened_leaves_it_to_others(tmp_path: Path) -> None:
+    opening = asyncio.create_task(use(tmp_path))
+    for _ in iter((tmp_path / LEDGER / "calls.lock").exists, True):
+        await asyncio.sleep(0)
+    opening.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await opening
     with (tmp_path / LEDGER / "calls.lock").open("a+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
@@ -238,17 +215,6 @@ def entry(key: str, logprobs: tuple[tuple[str, float], ...] | None, finished_at_
     return Entry(key, 1, f"cell of {key}", "a-run", "m", "", "{}", reply, True, finished_at_s)
 
 
-def recorded(folder: Path, *entries: Entry) -> None:
-    ledger = Ledger(folder)
-
-    async def record() -> None:
-        for each in entries:
-            await ledger.record(each)
-
-    asyncio.run(record())
-    ledger.close()
-
-
 def kept(folder: Path, key: str) -> Reply | None:
     ledger = Ledger(folder)
     found = ledger.history(key).answer_for(f"cell of {key}")
@@ -257,7 +223,7 @@ def kept(folder: Path, key: str) -> Reply | None:
 
 
 def test_a_reply_comes_back_with_its_log_probabilities_or_without(tmp_path: Path) -> None:
-    recorded(tmp_path, entry("a", LOGPROBS), entry("b", None))
+    written(tmp_path, [entry("a", LOGPROBS), entry("b", None)])
     with_them, without = kept(tmp_path, "a"), kept(tmp_path, "b")
     assert with_them is not None
     assert without is not None
@@ -265,14 +231,14 @@ def test_a_reply_comes_back_with_its_log_probabilities_or_without(tmp_path: Path
 
 
 def test_they_are_deleted_with_their_reply(tmp_path: Path) -> None:
-    recorded(tmp_path, entry("a", LOGPROBS, 1.0), entry("b", LOGPROBS, 9.0))
+    written(tmp_path, [entry("a", LOGPROBS, 1.0), entry("b", LOGPROBS, 9.0)])
     assert 1 == prune(tmp_path, 5.0, lambda cells: dict.fromkeys(cells, True)).entries
     with contextlib.closing(writer_of(ledger_path(tmp_path))) as connection:
         assert [("b",)] == connection.execute("select call_key from logprobs").fetchall()
 
 
 def test_damaged_ones_are_unknown_and_the_reply_stands(tmp_path: Path) -> None:
-    recorded(tmp_path, entry("a", LOGPROBS))
+    written(tmp_path, [entry("a", LOGPROBS)])
     with contextlib.closing(writer_of(ledger_path(tmp_path))) as connection:
         connection.execute("update logprobs set tokens = '[[1'")
     found = kept(tmp_path, "a")

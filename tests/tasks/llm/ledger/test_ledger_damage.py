@@ -26,7 +26,7 @@ from tasks.llm.replies import Reply
 from tasks.llm.request import Prices
 from tasks.rules.errors import PipelineError
 from tests.faults.server import Answer
-from tests.tasks.llm.conftest import Calling, Serve, call_to
+from tests.tasks.llm.conftest import Calling, Serve, call_to, written
 from tests.tasks.llm.ledger.test_ledger import filled, opened, stored
 
 pytestmark = pytest.mark.usefixtures("hurried")
@@ -54,15 +54,14 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A closed ledger with hundreds of calls, a batch that is open, and failures that are spent."""
     folder = tmp_path_factory.mktemp("whole")
 
-    async def fill() -> None:
-        ledger = Ledger(folder)
-        await asyncio.gather(*(ledger.record(entry(number)) for number in range(N_CALLS)))
-        submission = await Submissions(ledger).begin("an endpoint", [SubmittedCall("key", "cell", "{}")])
-        await Submissions(ledger).submitted(submission, "batch-1")
-        ledger.mark_used([("a failed one", 3)])
-        ledger.close()
+    written(folder, [entry(number) for number in range(N_CALLS)], [("a failed one", 3)])
 
-    asyncio.run(fill())
+    async def submit() -> None:
+        with closing(Ledger(folder)) as ledger:
+            submission = await Submissions(ledger).begin("an endpoint", [SubmittedCall("key", "cell", "{}")])
+            await Submissions(ledger).submitted(submission, "batch-1")
+
+    asyncio.run(submit())
     return folder / "calls.sqlite"
 
 
@@ -308,28 +307,24 @@ def test_damage_that_comes_while_a_run_goes_on_is_one_line_and_the_next_run_repa
     assert after == calls_in(whole)
 
 
-def test_what_is_written_in_one_transaction_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+async def test_what_is_written_in_one_transaction_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     """Another user of the ledger begins while a transaction is half written, which then fails."""
+    ledger = Ledger(tmp_path)
+    submissions = Submissions(ledger)
+    calls = [SubmittedCall("key", "cell", "{}")]
 
-    async def work() -> None:
-        ledger = Ledger(tmp_path)
-        submissions = Submissions(ledger)
-        calls = [SubmittedCall("key", "cell", "{}")]
+    def values() -> Any:
+        yield "half", "an endpoint"
+        Submissions(ledger)  # as the batches of a second judge do, at any time
+        raise ValueError("cut off in the middle")
 
-        def values() -> Any:
-            yield "half", "an endpoint"
-            Submissions(ledger)  # as the batches of a second judge do, at any time
-            raise ValueError("cut off in the middle")
-
-        half: Statement = ("insert into submissions values (?, ?)", values())
-        with pytest.raises(PipelineError, match="cut off"):
-            await ledger.write(half)
-        assert submissions.open("an endpoint") == []
-        with pytest.raises(PipelineError):  # nothing is written after a write that failed
-            await submissions.begin("an endpoint", calls)
-        ledger.close()
-
-    asyncio.run(work())
+    half: Statement = ("insert into submissions values (?, ?)", values())
+    with pytest.raises(PipelineError, match="cut off"):
+        await ledger.write(half)
+    assert submissions.open("an endpoint") == []
+    with pytest.raises(PipelineError):  # nothing is written after a write that failed
+        await submissions.begin("an endpoint", calls)
+    ledger.close()
     with closing(sqlite3.connect(tmp_path / "calls.sqlite")) as connection:
         assert connection.execute("select count(*) from submissions").fetchone() == (0,)
 
@@ -410,23 +405,18 @@ def test_a_folder_that_cannot_be_written_is_one_line(place: str, tmp_path: Path)
     assert str(folder) in str(caught.value)
 
 
-def test_a_ledger_that_another_machine_writes_now_is_left_as_it_is(tmp_path: Path) -> None:
-    lost: list[str] = []
-    replies = [Entry(f"key-{number}", 1, "c", "r", "m", "", "{}", Reply("ok", "x"), True) for number in range(2)]
-
-    async def write() -> dict[str, bytes]:
-        ledger = Ledger(tmp_path, lambda: next(iter(lost), None))
-        await ledger.record(replies[0])
-        before = files()
-        lost.append("node7 took over")
-        with pytest.raises(PipelineError, match="node7 took over"):
-            ledger.refuse_if_broken()
-        with pytest.raises(PipelineError, match="node7 took over"):
-            await ledger.record(replies[1])
-        ledger.close()
-        return before
-
+async def test_a_ledger_that_another_machine_writes_now_is_left_as_it_is(tmp_path: Path) -> None:
     def files() -> dict[str, bytes]:
         return {name: (tmp_path / name).read_bytes() for name in ("calls.sqlite", "calls.sqlite-wal")}
 
-    assert asyncio.run(write()) == files()
+    lost: list[str] = []
+    ledger = Ledger(tmp_path, lambda: next(iter(lost), None))
+    await ledger.record(entry(0))
+    before = files()
+    lost.append("node7 took over")
+    with pytest.raises(PipelineError, match="node7 took over"):
+        ledger.refuse_if_broken()
+    with pytest.raises(PipelineError, match="node7 took over"):
+        await ledger.record(entry(1))
+    ledger.close()
+    assert files() == before

@@ -1,12 +1,11 @@
 """Retention: what has long become a row leaves the ledger, nothing else does, and the disk gets its space back."""
 
-import asyncio
 import random
 import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -14,15 +13,15 @@ import pytest
 
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.files import deletion_mark
-from tasks.llm.ledger.ledger import Ledger, spend_in
-from tasks.llm.ledger.pruning import Pruned, Stored, forget, prune
+from tasks.llm.ledger.ledger import Ledger, Pruned, Stored, forget, prune, spend_in
 from tasks.llm.replies import Reply
+from tests.tasks.llm.conftest import written
 
 ROOT = Path(__file__).parents[4]
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from tasks.llm.ledger import pruning
+from tasks.llm.ledger import ledger as pruning
 pruning._AT_ONCE = 50
 asked = []
 
@@ -43,16 +42,6 @@ def entry(number: int, *, finished_at_s: float = 0.0, attempt: int = 1, cell: st
     )  # fmt: skip
 
 
-def written(folder: Path, entries: Sequence[Entry], spent: Sequence[tuple[str, int]] = ()) -> None:
-    async def write() -> None:
-        ledger = Ledger(folder)
-        await asyncio.gather(*map(ledger.record, entries))
-        ledger.mark_used(spent)
-        ledger.close()
-
-    asyncio.run(write())
-
-
 def left(folder: Path) -> set[tuple[str, int]]:
     found: set[tuple[str, int]] = set()
     for path in folder.glob("calls.sqlite"):
@@ -71,7 +60,7 @@ def size_of(folder: Path) -> int:
 
 
 def test_only_what_ended_before_and_has_its_row_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasks.llm.ledger.pruning._AT_ONCE", 7)
+    monkeypatch.setattr("tasks.llm.ledger.ledger._AT_ONCE", 7)
     draw = random.Random(5)
     entries = [
         entry(number, attempt=attempt, finished_at_s=draw.choice([10.0, 90.0]), size=20)

@@ -2,7 +2,8 @@
 
 import asyncio
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -74,19 +75,16 @@ def test_what_is_not_known_counts_as_what_was_set_aside() -> None:
     assert (budget.used_usd, budget.used_tokens) == (4.0, 40)
 
 
-def test_a_role_that_waits_for_room_goes_on_when_another_role_gives_it_back() -> None:
-    async def work() -> bool:
-        budget, most = Budget(None, 100), Usage(0.0, 80)
-        sampling, judging = Limiter(4, budget), Limiter(4, budget)
-        admission = await sampling.acquire(AdmissionRequest("a", "key", most=most))
-        waiting = asyncio.create_task(judging.acquire(AdmissionRequest("b", "other", most=most)))
-        await asyncio.sleep(0.01)
-        sampling.release(admission, Outcome())
-        done, _ = await asyncio.wait({waiting}, timeout=0.3)
-        waiting.cancel()
-        return bool(done)
-
-    assert asyncio.run(work())
+async def test_a_role_that_waits_for_room_goes_on_when_another_role_gives_it_back() -> None:
+    budget, most = Budget(None, 100), Usage(0.0, 80)
+    sampling, judging = Limiter(4, budget), Limiter(4, budget)
+    admission = await sampling.acquire(AdmissionRequest("a", "key", most=most))
+    waiting = asyncio.create_task(judging.acquire(AdmissionRequest("b", "other", most=most)))
+    await asyncio.sleep(0.01)
+    sampling.release(admission, Outcome())
+    done, _ = await asyncio.wait({waiting}, timeout=0.3)
+    waiting.cancel()
+    assert bool(done)
 
 
 def said(replies: Sequence[object]) -> tuple[int, int]:
@@ -219,24 +217,12 @@ async def looked_after(
     return await Batching(calls[0].target, ledger, budget, "a-run").submit_and_collect(calls, wait_s)
 
 
-def in_run(folder: Path, work: Callable[[Ledger], Any]) -> Any:
-    async def run() -> Any:
-        ledger = Ledger(folder)
-        try:
-            return await work(ledger)
-        finally:
-            ledger.close()
-
-    return asyncio.run(run())
-
-
-def test_a_batch_that_goes_on_counts_as_used_and_a_live_call_without_room_stops_at_the_budget(
+async def test_a_batch_that_goes_on_counts_as_used_and_a_live_call_without_room_stops_at_the_budget(
     tmp_path: Path, serve: Serve
 ) -> None:
     server = serve(Answer("x"))
     server.polls_until_done = OPEN
-
-    async def work(ledger: Ledger) -> None:
+    with closing(Ledger(tmp_path)) as ledger:
         budget = Budget(None, 150)
         merged = await looked_after(server, ledger, budget, wait_s=0.0)
         assert (merged.n_submitted, merged.waiting) == (1, 1)
@@ -245,14 +231,11 @@ def test_a_batch_that_goes_on_counts_as_used_and_a_live_call_without_room_stops_
             await Limiter(4, budget).acquire(LIVE)
         assert budget.is_spent
 
-    in_run(tmp_path, work)
 
-
-def test_a_live_call_goes_when_a_batch_gives_back_what_was_set_aside(tmp_path: Path, serve: Serve) -> None:
+async def test_a_live_call_goes_when_a_batch_gives_back_what_was_set_aside(tmp_path: Path, serve: Serve) -> None:
     server = serve(Answer("x", usage={"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}))
     server.polls_until_done = 2
-
-    async def work(ledger: Ledger) -> None:
+    with closing(Ledger(tmp_path)) as ledger:
         budget = Budget(None, 150)
         looking = asyncio.create_task(looked_after(server, ledger, budget))
         while not budget._reserved:  # noqa: ASYNC110 - a budget tells only when something is given back
@@ -261,15 +244,12 @@ def test_a_live_call_goes_when_a_batch_gives_back_what_was_set_aside(tmp_path: P
         assert len((await looking).replies) == 1
         assert (budget.used_tokens, admission.request) == (7, LIVE)
 
-    in_run(tmp_path, work)
 
-
-def test_calls_by_the_batch_wait_for_the_room_that_a_live_call_holds_without_freezing_the_process(
+async def test_calls_by_the_batch_wait_for_the_room_that_a_live_call_holds_without_freezing_the_process(
     tmp_path: Path, serve: Serve
 ) -> None:
     server = serve(Answer("x"))
-
-    async def work(ledger: Ledger) -> None:
+    with closing(Ledger(tmp_path)) as ledger:
         budget = Budget(None, 150)
         limiter = Limiter(4, budget)
         admission = await limiter.acquire(LIVE)
@@ -280,13 +260,10 @@ def test_calls_by_the_batch_wait_for_the_room_that_a_live_call_holds_without_fre
         limiter.release(admission, Outcome())
         assert len((await looking).replies) == 1
 
-    in_run(tmp_path, work)
 
-
-def test_calls_by_the_batch_wait_no_longer_than_for_batches_and_are_told_of(tmp_path: Path, serve: Serve) -> None:
+async def test_calls_by_the_batch_wait_no_longer_than_for_batches_and_are_told_of(tmp_path: Path, serve: Serve) -> None:
     server = serve(Answer("x"))
-
-    async def work(ledger: Ledger) -> None:
+    with closing(Ledger(tmp_path)) as ledger:
         budget = Budget(None, 150)
         await Limiter(4, budget).acquire(LIVE)
         merged = await looked_after(server, ledger, budget, wait_s=0.2)
@@ -294,30 +271,26 @@ def test_calls_by_the_batch_wait_no_longer_than_for_batches_and_are_told_of(tmp_
         assert (merged.replies, merged.notes) == ([], [note])
         assert not budget.is_spent  # there is room when the live call ends
 
-    in_run(tmp_path, work)
-
 
 @pytest.mark.parametrize("end", ["failed", "expired"])
-def test_what_a_batch_that_was_cut_short_did_not_come_to_costs_nothing(end: Any, tmp_path: Path, serve: Serve) -> None:
+async def test_what_a_batch_that_was_cut_short_did_not_come_to_costs_nothing(
+    end: Any, tmp_path: Path, serve: Serve
+) -> None:
     server = serve(Answer("x"))
     server.batch_end, server.answered_before_end = end, 0
-
-    async def work(ledger: Ledger) -> None:
+    with closing(Ledger(tmp_path)) as ledger:
         budget = Budget(None, 1000)
         await looked_after(server, ledger, budget, n_calls=3)
         assert budget.used_tokens == 0
         assert budget.reserve(Usage(None, 1000))
 
-    in_run(tmp_path, work)
 
-
-def test_two_judges_one_live_and_one_by_the_batch_end_under_one_cap(tmp_path: Path, serve: Serve) -> None:
+async def test_two_judges_one_live_and_one_by_the_batch_end_under_one_cap(tmp_path: Path, serve: Serve) -> None:
     """Side by side, with a batch that stays open: what fits is paid for, and the cap is kept."""
     usage = {"prompt_tokens": 10, "completion_tokens": 50, "total_tokens": 60}
     server = serve(Answer("x", usage=usage))
     server.polls_until_done = OPEN
-
-    async def work(ledger: Ledger) -> None:
+    with closing(Ledger(tmp_path)) as ledger:
         budget = Budget(None, 1000)
         gateway = Gateway(Limiter(2, budget), ledger, "a-run", Tries(1))
         live = [call_to(server, f"live {n}", parameters={"max_tokens": 50}) for n in range(30)]
@@ -332,8 +305,6 @@ def test_two_judges_one_live_and_one_by_the_batch_end_under_one_cap(tmp_path: Pa
         assert 0 < len(answered) < 30
         assert 60 * len(answered) + 100 * merged.n_submitted == budget.used_tokens <= 1000
         assert budget.is_spent
-
-    in_run(tmp_path, work)
 
 
 Move = tuple[int, int, float, bool]

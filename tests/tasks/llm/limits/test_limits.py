@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from itertools import pairwise
@@ -120,34 +121,25 @@ def test_tokens_a_minute_count_what_was_really_used(calling: Calling, serve: Ser
 @pytest.mark.parametrize(
     ("tpm", "first_go"), [(None, 4), (1_000_000, 1)], ids=["no limit of tokens", "a limit of tokens"]
 )
-def test_where_tokens_are_limited_one_call_goes_until_its_use_is_known(tpm: float | None, first_go: int) -> None:
-    async def work() -> tuple[int, int]:
-        limits = limiter(4, tpm=tpm)
-        asks = [
-            asyncio.create_task(limits.acquire(AdmissionRequest("a", f"k{n}", likely_tokens=500))) for n in range(8)
-        ]
-        await asyncio.sleep(0.01)
-        went = [ask.result() for ask in asks if ask.done()]
-        limits.release(went[0], Outcome(Reply("ok", prompt_tokens=100, completion_tokens=900)))
-        await asyncio.sleep(0.01)
-        under_way = [ask.result() for ask in asks if ask.done()][1:]
-        assert under_way[-1].tokens == 1000, "what the next call sets aside follows what the first one used"
-        for ask in asks:
-            ask.cancel()
-        return len(went), len(under_way)
-
-    assert asyncio.run(work()) == (first_go, 4)
+async def test_where_tokens_are_limited_one_call_goes_until_its_use_is_known(tpm: float | None, first_go: int) -> None:
+    limits = limiter(4, tpm=tpm)
+    asks = [asyncio.create_task(limits.acquire(AdmissionRequest("a", f"k{n}", likely_tokens=500))) for n in range(8)]
+    await asyncio.sleep(0.01)
+    went = [ask.result() for ask in asks if ask.done()]
+    limits.release(went[0], Outcome(Reply("ok", prompt_tokens=100, completion_tokens=900)))
+    await asyncio.sleep(0.01)
+    under_way = [ask.result() for ask in asks if ask.done()][1:]
+    assert under_way[-1].tokens == 1000, "what the next call sets aside follows what the first one used"
+    for ask in asks:
+        ask.cancel()
+    assert (len(went), len(under_way)) == (first_go, 4)
 
 
-def test_a_call_whose_tokens_were_not_guessed_does_not_end_the_limiter() -> None:
-    async def work() -> bool:
-        limits = limiter(1)
-        for key in ("first", "second"):
-            admission = await limits.acquire(AdmissionRequest("a", key, likely_tokens=0))
-            limits.release(admission, Outcome(Reply("ok", prompt_tokens=1, completion_tokens=2)))
-        return True
-
-    assert asyncio.run(work())
+async def test_a_call_whose_tokens_were_not_guessed_does_not_end_the_limiter() -> None:
+    limits = limiter(1)
+    for key in ("first", "second"):
+        admission = await limits.acquire(AdmissionRequest("a", key, likely_tokens=0))
+        limits.release(admission, Outcome(Reply("ok", prompt_tokens=1, completion_tokens=2)))
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])
@@ -180,39 +172,32 @@ def test_the_order_holds_across_models(calling: Calling, serve: Serve) -> None:
     assert [entry.request["messages"][0]["content"] for entry in entries[1:]] == [f"q{n}" for n in range(7, 0, -1)]
 
 
-def test_a_call_that_nobody_waits_for_any_more_takes_no_turn() -> None:
-    async def work() -> tuple[int, int]:
-        limits = limiter(1)
-        admission = await limits.acquire(AdmissionRequest("a", "k0"))
-        waiting = [asyncio.create_task(limits.acquire(AdmissionRequest("a", f"k{n}"))) for n in range(1, 5)]
-        await asyncio.sleep(0)
-        waiting[0].cancel()
-        limits.release(admission, FREE)
-        waiting[1].cancel()  # it was given its turn, and nobody has taken note of that yet
-        await asyncio.sleep(0.01)
-        third: Admission = waiting[2].result()
-        assert not waiting[3].done()
-        limits.release(third, FREE)
-        await asyncio.sleep(0.01)
-        limits.release(waiting[3].result(), FREE)
-        return limits.endpoints["a"].in_hand, limits.totals.calls
-
-    assert asyncio.run(work()) == (0, 0)
+async def test_a_call_that_nobody_waits_for_any_more_takes_no_turn() -> None:
+    limits = limiter(1)
+    admission = await limits.acquire(AdmissionRequest("a", "k0"))
+    waiting = [asyncio.create_task(limits.acquire(AdmissionRequest("a", f"k{n}"))) for n in range(1, 5)]
+    await asyncio.sleep(0)
+    waiting[0].cancel()
+    limits.release(admission, FREE)
+    waiting[1].cancel()  # it was given its turn, and nobody has taken note of that yet
+    await asyncio.sleep(0.01)
+    third: Admission = waiting[2].result()
+    assert not waiting[3].done()
+    limits.release(third, FREE)
+    await asyncio.sleep(0.01)
+    limits.release(waiting[3].result(), FREE)
+    assert (limits.endpoints["a"].in_hand, limits.totals.calls) == (0, 0)
 
 
-def test_one_request_is_under_way_once() -> None:
-    async def work() -> bool:
-        limits = limiter(4)
-        admission = await limits.acquire(AdmissionRequest("a", "same"))
-        twin = asyncio.create_task(limits.acquire(AdmissionRequest("a", "same")))
-        other = await asyncio.wait_for(limits.acquire(AdmissionRequest("a", "other")), 1)
-        assert not twin.done()
-        limits.release(admission, FREE)
-        limits.release(await asyncio.wait_for(twin, 1), FREE)
-        limits.release(other, FREE)
-        return True
-
-    assert asyncio.run(work())
+async def test_one_request_is_under_way_once() -> None:
+    limits = limiter(4)
+    admission = await limits.acquire(AdmissionRequest("a", "same"))
+    twin = asyncio.create_task(limits.acquire(AdmissionRequest("a", "same")))
+    other = await asyncio.wait_for(limits.acquire(AdmissionRequest("a", "other")), 1)
+    assert not twin.done()
+    limits.release(admission, FREE)
+    limits.release(await asyncio.wait_for(twin, 1), FREE)
+    limits.release(other, FREE)
 
 
 @pytest.mark.parametrize("failure", [BUSY, LATE], ids=["429", "time-out"])
@@ -264,99 +249,72 @@ async def refused_at_s(asked: "asyncio.Task[object]") -> float:
     return time.time()
 
 
-def test_all_that_wait_are_told_at_the_moment_and_what_is_under_way_goes_on() -> None:
-    async def run() -> None:
-        stop_at_s = time.time() + 0.3
-        limiter = limiter_until(stop_at_s)
-        admission = await limiter.acquire(AdmissionRequest("a", "held"))
-        waiting = [
-            asyncio.create_task(limiter.acquire(AdmissionRequest(endpoint, key)))
-            for endpoint, key in ("ab", "ab", ("c", "held"))
-        ]
-        told_at_s = await asyncio.gather(*map(refused_at_s, waiting))
-        assert all(0.0 <= at_s - stop_at_s < AT_ONCE_S for at_s in told_at_s)
-        assert limiter.too_late == 3
-        limiter.release(admission, Outcome(Reply("ok", prompt_tokens=1, completion_tokens=1)))
-        with pytest.raises(TimeIsUp):
-            await limiter.acquire(AdmissionRequest("a", "late"))
-        assert (limiter.totals.calls, limiter.too_late) == (1, 4)
-
-    asyncio.run(run())
+async def test_all_that_wait_are_told_at_the_moment_and_what_is_under_way_goes_on() -> None:
+    stop_at_s = time.time() + 0.3
+    limiter = limiter_until(stop_at_s)
+    admission = await limiter.acquire(AdmissionRequest("a", "held"))
+    waiting = [
+        asyncio.create_task(limiter.acquire(AdmissionRequest(endpoint, key)))
+        for endpoint, key in ("ab", "ab", ("c", "held"))
+    ]
+    told_at_s = await asyncio.gather(*map(refused_at_s, waiting))
+    assert all(0.0 <= at_s - stop_at_s < AT_ONCE_S for at_s in told_at_s)
+    assert limiter.too_late == 3
+    limiter.release(admission, Outcome(Reply("ok", prompt_tokens=1, completion_tokens=1)))
+    with pytest.raises(TimeIsUp):
+        await limiter.acquire(AdmissionRequest("a", "late"))
+    assert (limiter.totals.calls, limiter.too_late) == (1, 4)
 
 
-def test_calls_that_wait_for_one_with_the_same_key_are_told_too() -> None:
-    async def run() -> None:
-        stop_at_s = time.time() + 0.2
-        limiter = limiter_until(stop_at_s, concurrency=4)
-        await limiter.acquire(AdmissionRequest("a", "same"))
-        waiting = asyncio.create_task(limiter.acquire(AdmissionRequest("a", "same")))
-        assert await refused_at_s(waiting) - stop_at_s < AT_ONCE_S
-
-    asyncio.run(run())
+async def test_calls_that_wait_for_one_with_the_same_key_are_told_too() -> None:
+    stop_at_s = time.time() + 0.2
+    limiter = limiter_until(stop_at_s, concurrency=4)
+    await limiter.acquire(AdmissionRequest("a", "same"))
+    waiting = asyncio.create_task(limiter.acquire(AdmissionRequest("a", "same")))
+    assert await refused_at_s(waiting) - stop_at_s < AT_ONCE_S
 
 
-def test_a_clock_that_is_set_forward_stops_at_the_next_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def run() -> None:
-        limiter = limiter_until(time.time() + 3_600)
-        limiter.release(await limiter.acquire(AdmissionRequest("a", "early")), Outcome())
-        now = time.time
-        monkeypatch.setattr(time, "time", lambda: now() + 3_700)
-        with pytest.raises(TimeIsUp):
-            await limiter.acquire(AdmissionRequest("a", "late"))
-
-    asyncio.run(run())
+async def test_a_clock_that_is_set_forward_stops_at_the_next_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    limiter = limiter_until(time.time() + 3_600)
+    limiter.release(await limiter.acquire(AdmissionRequest("a", "early")), Outcome())
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() + 3_700)
+    with pytest.raises(TimeIsUp):
+        await limiter.acquire(AdmissionRequest("a", "late"))
 
 
-def test_a_call_under_way_is_recorded_and_a_retry_is_not_begun(tmp_path: Path, serve: Serve) -> None:
+async def test_a_call_under_way_is_recorded_and_a_retry_is_not_begun(tmp_path: Path, serve: Serve) -> None:
     slow, broken = serve(Answer("x", delay_s=3.0)), serve(replace(failed(503), delay_s=1.8))
-
-    async def run() -> list[Reply]:
-        ledger = Ledger(tmp_path)
+    with closing(Ledger(tmp_path)) as ledger:
         stop_at_s = time.time() + 2.0
         tries = Tries(attempts=5, stop_at_s=stop_at_s)
         gateway = Gateway(limiter_until(stop_at_s, concurrency=2), ledger, "a-run", tries)
-        replies = await asyncio.gather(gateway.complete(call_to(slow)), gateway.complete(call_to(broken)))
-        ledger.close()
-        return list(replies)
-
-    kept, given_up = asyncio.run(run())
+        kept, given_up = await asyncio.gather(gateway.complete(call_to(slow)), gateway.complete(call_to(broken)))
     assert (kept.text, given_up.status, given_up.attempts) == ("x", "provider_error", 1)
     assert (len(slow.book), len(broken.book)) == (1, 1)
     assert sum(row["calls"] for row in spend_in(tmp_path)) == 2
 
 
-def test_a_wait_for_another_process_ends_at_the_moment(tmp_path: Path, serve: Serve) -> None:
+async def test_a_wait_for_another_process_ends_at_the_moment(tmp_path: Path, serve: Serve) -> None:
     call = call_to(serve(Answer("x")))
-
-    async def run() -> float:
+    with closing(Ledger(tmp_path)) as ledger, closing(Ledger(tmp_path)) as theirs:
         stop_at_s = time.time() + 0.4
-        ledger, theirs = Ledger(tmp_path), Ledger(tmp_path)
         gateway = Gateway(limiter_until(stop_at_s), ledger, "a-run", Tries(stop_at_s=stop_at_s))
         with theirs.call_locks.holding(call.key(call.parameters({}))):
             told_at_s = await refused_at_s(asyncio.create_task(gateway.complete(call)))
-        ledger.close()
-        theirs.close()
-        return told_at_s - stop_at_s
-
-    assert asyncio.run(run()) < AT_ONCE_S
+    assert told_at_s - stop_at_s < AT_ONCE_S
 
 
 @pytest.mark.parametrize(("stage", "role"), [("sample", "sample"), ("judge", "judge"), ("drift", "judge")])
-def test_a_stage_says_that_it_stopped_if_a_call_was_refused_for_it(stage: str, role: str, tmp_path: Path) -> None:
+async def test_a_stage_says_that_it_stopped_if_a_call_was_refused_for_it(stage: str, role: str, tmp_path: Path) -> None:
     stop_at = datetime(2026, 1, 2, 9, 30, tzinfo=timezone(timedelta(hours=2)))
-    job = job_on("sample", tmp_path).model_copy(update={"stop_at": stop_at})
-
-    async def run() -> list[StageReport]:
-        quiet, told = StageReport(stage), StageReport(stage)
-        async with open_run_context(job) as context:
-            context.add_notices(quiet)
-            with pytest.raises(TimeIsUp):
-                await context.gateway(stage, "a-model").complete(call_to("http://127.0.0.1:9/v1"))
-            assert context.limiters[role].too_late == 1
-            context.add_notices(told)
-        return [quiet, told]
-
-    quiet, told = asyncio.run(run())
+    quiet, told = StageReport(stage), StageReport(stage)
+    async with open_run_context(job_on("sample", tmp_path).model_copy(update={"stop_at": stop_at})) as context:
+        context.add_notices(quiet)
+        with pytest.raises(TimeIsUp):
+            await context.gateway(stage, "a-model").complete(call_to("http://127.0.0.1:9/v1"))
+        assert context.limiters[role].too_late == 1
+        context.add_notices(told)
     assert (quiet.is_at_stop_time, quiet.warnings) == (False, [])
     assert told.is_at_stop_time
     assert told.warnings == ["stopped at 07:30 UTC, the stop time; finished work is kept"]

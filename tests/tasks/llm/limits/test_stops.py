@@ -7,9 +7,7 @@ import time
 import pytest
 
 from tasks.llm.budget import NotCalled
-from tasks.llm.calls.gateway import Gateway
 from tasks.llm.endpoint_health import EndpointHealth
-from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import ModelStopped
 from tasks.llm.replies import Failure, Kind, Reply
 from tests.faults.server import Answer, FaultServer
@@ -98,20 +96,17 @@ def test_a_dead_endpoint_costs_seconds_and_leaves_other_models_alone(calling: Ca
     assert sum(isinstance(reply, ModelStopped) for reply in replies[::2]) > 150
 
 
-def test_an_endpoint_that_comes_back_is_used_again(calling: Calling) -> None:
+async def test_an_endpoint_that_comes_back_is_used_again(calling: Calling) -> None:
     port = closed_port()
     calling.attempts, calling.limits = 5, {"outage_s": 30.0}
-
-    async def work(gateway: Gateway, _: Ledger) -> tuple[list[Reply], int]:
+    async with calling.opened() as (gateway, _):
         calls = [
             asyncio.create_task(gateway.complete(call_to(f"http://127.0.0.1:{port}/v1", f"q{n}"))) for n in range(6)
         ]
         await asyncio.sleep(1.0)
         with FaultServer(lambda _r, _n: Answer("back"), port=port) as server:
-            return list(await asyncio.gather(*calls)), len(server.book)
-
-    replies, calls = calling.inside(work)
-    assert ([reply.text for reply in replies], calls) == (["back"] * 6, 6)
+            replies = await asyncio.gather(*calls)
+    assert ([reply.text for reply in replies], len(server.book)) == (["back"] * 6, 6)
 
 
 DOWN, LATE = Failure("provider_error", Kind.DOWN, "gone"), Failure("timeout", Kind.DOWN, "late")

@@ -244,23 +244,17 @@ def test_where_ray_does_not_start_on_this_machine_one_line_says_what_to_do(
 
 
 @pytest.mark.parametrize(("address", "n_notices"), [(LOCAL, 0), ("auto", 1)])
-def test_where_ray_has_ended_the_run_ends_and_where_nodes_may_return_it_says_what_it_waits_for(
+async def test_where_ray_has_ended_the_run_ends_and_where_nodes_may_return_it_says_what_it_waits_for(
     address: str, n_notices: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr(ray_cluster, "ray", RayAlike)
     monkeypatch.setattr(pools, "_WITHOUT_NODES_S", 0.5)
     monkeypatch.setattr(pools, "_LOOK_AT_NODES_EVERY_S", 0.2)
-
-    async def run() -> None:
-        pool = SenderPool(address, 1, [call_to("http://127.0.0.1:9/v1").target])
-        try:
-            await pool.ready()
-        finally:
-            await pool.close()
-
+    pool = SenderPool(address, 1, [call_to("http://127.0.0.1:9/v1").target])
     with pytest.raises(NoSender, match=r"has ended; run again|has had no node with a core for 0\.5 s"):
-        asyncio.run(run())
+        await pool.ready()
+    await pool.close()
     assert capsys.readouterr().err.count("no node with a core; calls wait up to 0.5 s for one") == n_notices
 
 
@@ -276,30 +270,24 @@ def test_a_cluster_that_does_not_listen_is_refused_in_one_line(address: str, mon
     assert "\n" not in str(said.value)
 
 
-def test_an_attempt_that_is_cancelled_ends_where_it_is_made() -> None:
-    async def work() -> None:
-        process = SenderProcess()
-        with FaultServer(lambda _request, _number: Answer("late", delay_s=600)) as server:
-            await process.start([(1, call_to(server), {})], [], time.monotonic())
-            (attempt,) = process._in_hand.values()
-            await process.start([], [1], time.monotonic())
-            await asyncio.wait([attempt])
-            assert attempt.cancelled()
-            assert process._in_hand == {}
-
-    asyncio.run(work())
+async def test_an_attempt_that_is_cancelled_ends_where_it_is_made() -> None:
+    process = SenderProcess()
+    with FaultServer(lambda _request, _number: Answer("late", delay_s=600)) as server:
+        await process.start([(1, call_to(server), {})], [], time.monotonic())
+        (attempt,) = process._in_hand.values()
+        await process.start([], [1], time.monotonic())
+        await asyncio.wait([attempt])
+        assert attempt.cancelled()
+        assert process._in_hand == {}
 
 
-def test_an_attempt_that_reaches_a_sender_after_it_was_given_up_is_not_made() -> None:
-    async def work() -> list[Any]:
-        process = SenderProcess()
-        with FaultServer(lambda _request, _number: Answer("paid")) as server:
-            await process.start([(1, call_to(server), {})], [], time.monotonic() - SILENCE_S)
-            _, outcomes = await process.outcomes()
-            assert server.book == []
-        return [(number, reply.failure and reply.failure.kind) for number, reply in outcomes]
-
-    assert [(1, Kind.LOST)] == asyncio.run(work())
+async def test_an_attempt_that_reaches_a_sender_after_it_was_given_up_is_not_made() -> None:
+    process = SenderProcess()
+    with FaultServer(lambda _request, _number: Answer("paid")) as server:
+        await process.start([(1, call_to(server), {})], [], time.monotonic() - SILENCE_S)
+        _, outcomes = await process.outcomes()
+        assert server.book == []
+    assert [(number, reply.failure and reply.failure.kind) for number, reply in outcomes] == [(1, Kind.LOST)]
 
 
 _DRIVER = """
@@ -361,20 +349,17 @@ class Process:
         self.outcomes = Messages()
 
 
-def test_the_attempts_that_a_sender_has_made_are_counted_and_a_late_answer_disturbs_nobody() -> None:
-    async def work() -> int:
-        process = Process()
-        sender = RemoteSender(process, Node("a", "first", 1), Equipment(1, {}, {}, 0.0))
-        receiving = asyncio.create_task(sender.receive(lambda: None))
-        while not process.outcomes.answers:  # noqa: ASYNC110 - nothing tells of it
-            await asyncio.sleep(0)
-        process.outcomes.answers[0].set_result((5.0, [(1, Reply("ok")), (2, Reply("ok"))]))
-        while len(process.outcomes.answers) < 2:  # noqa: ASYNC110 - nothing tells of it
-            await asyncio.sleep(0)
-        receiving.cancel()
-        with suppress(asyncio.CancelledError):
-            await receiving
-        process.outcomes.answers[1].set_result((10.0, []))  # as Ray's client does: it raises for one that is cancelled
-        return sender.state.n_made
-
-    assert asyncio.run(work()) == 2
+async def test_the_attempts_that_a_sender_has_made_are_counted_and_a_late_answer_disturbs_nobody() -> None:
+    process = Process()
+    sender = RemoteSender(process, Node("a", "first", 1), Equipment(1, {}, {}, 0.0))
+    receiving = asyncio.create_task(sender.receive(lambda: None))
+    while not process.outcomes.answers:  # noqa: ASYNC110 - nothing tells of it
+        await asyncio.sleep(0)
+    process.outcomes.answers[0].set_result((5.0, [(1, Reply("ok")), (2, Reply("ok"))]))
+    while len(process.outcomes.answers) < 2:  # noqa: ASYNC110 - nothing tells of it
+        await asyncio.sleep(0)
+    receiving.cancel()
+    with suppress(asyncio.CancelledError):
+        await receiving
+    process.outcomes.answers[1].set_result((10.0, []))  # as Ray's client does: it raises for one that is cancelled
+    assert sender.state.n_made == 2

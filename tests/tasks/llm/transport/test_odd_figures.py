@@ -7,9 +7,6 @@ import pytest
 
 from tasks.llm.budget import Budget
 from tasks.llm.calls.batches import Batching
-from tasks.llm.calls.gateway import Gateway
-from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.replies import Reply
 from tests.faults.anything import AnyServer, Plain
 from tests.faults.server import Answer
 from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, failed
@@ -92,17 +89,13 @@ def test_a_provider_s_own_word_for_a_cut_answer_is_understood(calling: Calling, 
     assert (reply.status, reply.finish_reason) == ("truncated", "length")
 
 
-def test_the_same_holds_for_the_results_of_a_batch(calling: Calling, serve: Serve) -> None:
+async def test_the_same_holds_for_the_results_of_a_batch(calling: Calling, serve: Serve) -> None:
     reason: Any = None
     server = serve(Answer("A debt.", finish_reason=reason, usage={"prompt_tokens": "7", "completion_tokens": 3}))
-
-    async def work(_: Gateway, ledger: Ledger) -> list[Reply]:
-        call = call_to(server, name="openai/candidate")
-        return (
-            await Batching(call.target, ledger, Budget(None, None), "a-run").submit_and_collect([call], 30.0)
-        ).replies
-
-    (reply,) = calling.inside(work)
+    call = call_to(server, name="openai/candidate")
+    async with calling.opened() as (_, ledger):
+        merged = await Batching(call.target, ledger, Budget(None, None), "a-run").submit_and_collect([call], 30.0)
+    (reply,) = merged.replies
     assert (reply.status, reply.text, reply.finish_reason, reply.prompt_tokens) == ("ok", "A debt.", None, None)
 
 

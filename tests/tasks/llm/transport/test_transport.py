@@ -114,7 +114,7 @@ def test_an_endpoint_that_redirects_is_stopped_in_a_line_with_its_host(calling: 
 
 
 @pytest.mark.parametrize("moved", ["/v1/files", "/v1/batches", "/v1/batches/b", "/v1/files/f/content"])
-def test_no_step_of_a_batch_follows_a_redirect(moved: str, calling: Calling, elsewhere: AnyServer) -> None:
+async def test_no_step_of_a_batch_follows_a_redirect(moved: str, calling: Calling, elsewhere: AnyServer) -> None:
     shape = {"object": "batch", "endpoint": "/v1/chat/completions", "input_file_id": "f", "completion_window": "24h"}
     batch = {**shape, "id": "b", "status": "completed", "created_at": 1, "output_file_id": "f"}
     file = {
@@ -128,12 +128,12 @@ def test_no_step_of_a_batch_follows_a_redirect(moved: str, calling: Calling, els
         body = json.dumps(file if seen.path == "/v1/files" else batch).encode()
         return Plain(headers={"Content-Type": "application/json"}, body=lambda: [body])
 
-    async def work(_: Gateway, ledger: Ledger) -> None:
-        call = call_to(f"{server.address}/v1", name="openai/candidate")
-        await Batching(call.target, ledger, Budget(None, None), "a-run").submit_and_collect([call], 0.1)
-
-    with AnyServer(answer) as server, pytest.raises(PipelineError, match="redirects to localhost"):
-        calling.inside(work)
+    async with calling.opened() as (_, ledger):
+        with AnyServer(answer) as server:
+            call = call_to(f"{server.address}/v1", name="openai/candidate")
+            batching = Batching(call.target, ledger, Budget(None, None), "a-run")
+            with pytest.raises(PipelineError, match="redirects to localhost"):
+                await batching.submit_and_collect([call], 0.1)
     assert elsewhere.seen == []
 
 

@@ -51,19 +51,6 @@ def test_many_criteria_are_decided_as_each_alone(when: When, criteria: list[Case
         assert alone == [reason for reason, which in together.items() if which[i]]
 
 
-@given(CRITERIA, WHENS, WHENS)
-def test_more_conditions_escalate_no_less(criterion: Case, one: When, other: When) -> None:
-    first, weight, category, confidence = criterion
-    weights = [each for each in (one.weight_above, other.weight_above) if each is not None]
-    levels = [each for each in (one.confidence_below, other.confidence_below) if each is not None]
-    both = When(
-        one.disagreement or other.disagreement, min(weights, default=None),
-        tuple(sorted({*one.categories, *other.categories})), max(levels, default=None),
-    )  # fmt: skip
-    if reasons_to_escalate(one, first, weight, category, confidence):
-        assert reasons_to_escalate(both, first, weight, category, confidence)
-
-
 def test_repetitions_are_asked_only_where_they_are_compared() -> None:
     assert 3 == When(disagreement=True).n_repetitions(3)
     assert 1 == When(weight_above=7).n_repetitions(3)

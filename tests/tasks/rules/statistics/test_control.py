@@ -1,10 +1,8 @@
 """Control limits of a judge's agreement with its first verdicts."""
 
 import itertools
-from collections.abc import Sequence
 from random import Random
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -104,21 +102,3 @@ def test_a_judge_that_has_changed_is_found_in_the_first_night_with_two_hundred_v
     flips: float, drift: float, n_nights: int, least_power: float
 ) -> None:
     assert chance_of_alarm(200, n_nights, flips, flips + drift) > least_power
-
-
-def simulated_alarms(chances: Sequence[float], n_nights: int, n_series: int) -> float:
-    """The share of nights out of control, each verdict differing from the first with a chance of its own."""
-    generator = np.random.default_rng(20261122)
-    alarms = 0
-    for _ in range(n_series):
-        differing = (generator.random((n_nights, len(chances))) < chances).sum(axis=1)
-        counts = [(len(chances), len(chances) - int(number)) for number in differing]
-        alarms += sum(each.cause is not None for each in in_a_row(*counts))
-    return alarms / (n_nights * n_series)
-
-
-@pytest.mark.parametrize("share_unsure", [0.02, 0.2])
-def test_verdicts_that_are_not_equally_sure_give_no_more_false_alarms(share_unsure: float) -> None:
-    chances = [0.5 if number < share_unsure * 100 else 0.001 for number in range(100)]
-
-    assert simulated_alarms(chances, n_nights=25, n_series=40) <= 0.004

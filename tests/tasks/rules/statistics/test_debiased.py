@@ -48,24 +48,6 @@ def test_a_judge_that_says_the_opposite_is_not_used() -> None:
     assert estimate(debiased) == estimate(alone)
 
 
-def test_labels_alone_are_the_mean_of_labels_where_all_verdicts_count_alike() -> None:
-    people = (np.random.default_rng(4).random(N) < 0.6).astype(float)
-    known, labels = one_verdict_a_task(people, np.zeros(N), every=4)
-
-    assert estimate(corrected(known, labels, uses_judge=False)).mean == pytest.approx(people[::4].mean())
-
-
-def test_ternary_values_and_means_of_several_people_are_values_like_others() -> None:
-    dice = np.random.default_rng(5)
-    people = dice.choice([0.0, 0.25, 0.5, 0.75, 1.0], N)
-    judge = np.clip(people + dice.choice([0.0, 0.0, 0.5], N), 0.0, 1.0)
-    known, labels = one_verdict_a_task(people, judge, every=2)
-    found = estimate(corrected(known, labels))
-
-    assert found.low < people.mean() < found.high
-    assert abs(found.mean - people.mean()) < abs(judge.mean() - people.mean())
-
-
 def test_a_difference_is_that_of_the_means_where_both_have_all_tasks() -> None:
     dice = np.random.default_rng(6)
     made = [

@@ -103,16 +103,6 @@ def test_values_that_are_equal_but_for_rounding_are_one_value() -> None:
     assert [0] == n_differing(np.empty((0, 1))).tolist()
 
 
-@settings(max_examples=20)
-@given(SCORES, st.data())
-def test_permuted_figures_have_the_same_intervals_permuted(scores: np.ndarray, data: st.DataObject) -> None:
-    order = data.draw(st.permutations(range(scores.shape[1])))
-
-    assert mean_intervals(scores[:, order], resamples=FEW) == pytest.approx(
-        mean_intervals(scores, resamples=FEW)[order], abs=SINGLE, nan_ok=True
-    )
-
-
 @pytest.mark.parametrize("missing", [0.0, 0.4])
 def test_a_figure_has_the_same_interval_alone_and_among_many(missing: float) -> None:
     scores, drawn = made_up(50, 230, missing), draws(50, 1_000)
@@ -184,15 +174,6 @@ def test_one_task_far_from_nearly_equal_ones_does_not_blow_an_interval_up(outlie
     error = scores.std(ddof=1) / 10
     assert scores.mean() + error < high < scores.mean() + 2 * WIDEST * error
     assert scores.mean() - 2 * WIDEST * error < low <= scores.mean()
-
-
-@pytest.mark.parametrize("n_tasks", [30, 200])
-def test_the_interval_of_well_behaved_scores_is_near_that_of_students_t(n_tasks: int) -> None:
-    scores = made_up(n_tasks, 1)
-    mean, low, high = repeated_interval(scores[:, 0].tolist()) or (0, 0, 0)
-
-    assert scores.mean() == pytest.approx(mean)
-    assert mean_intervals(scores)[0] == pytest.approx((low, high), abs=0.12 * (high - low))
 
 
 def test_a_pooled_share_has_the_interval_that_drawing_whole_tasks_gives() -> None:

@@ -21,14 +21,6 @@ def test_the_interval_covers_the_share_and_the_estimate_is_not_biased(design: st
     assert abs(bias) < 0.002
 
 
-def test_without_the_weights_a_stratified_sample_would_be_biased() -> None:
-    # The rarest category is the worst, and a sample by category has most of it: the weights must matter here.
-    world = World(n_sampled=600)
-    unweighted = sum(world.agreeing) / len(world.agreeing)
-
-    assert abs(unweighted - world.share) > 0.04
-
-
 def tables(n_tasks: int, failing: float, rates: tuple[float, float], clustering: float) -> np.ndarray:
     """Tables of tasks with 16 criteria each, whose chances hang together within a task: (n_tasks, replications, 2, 2).
 
