@@ -22,8 +22,7 @@ from tasks.config.job import Job
 from tasks.console import notice
 from tasks.llm.ledger.entries import SPEND_COLUMNS, SPEND_KEY
 from tasks.llm.ledger.files import mend
-from tasks.llm.ledger.ledger import spend_in
-from tasks.llm.ledger.pruning import Pruned, forget, prune
+from tasks.llm.ledger.ledger import Pruned, forget, prune, spend_in
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted
 from tasks.run.run_context import LEDGER
