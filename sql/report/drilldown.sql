@@ -1,7 +1,9 @@
 -- name: answered
--- The tasks that each entry answered in any trial, and whether one of these
--- answers can be used.
-select shown_answers.entry, shown_answers.task_id, bool_or(shown_answers.status = 'ok') as is_usable
+-- The tasks that each entry answered in any trial, whether one of these answers
+-- can be used, and the trials.
+select shown_answers.entry, shown_answers.task_id,
+    bool_or(shown_answers.status = 'ok') as is_usable,
+    list(distinct shown_answers.trial) as trials
 from shown_answers
 semi join drilled_tasks using (task_id)
 group by all;
@@ -385,10 +387,3 @@ left join own_hard using (task_id)
 left join openings using (task_id)
 where tasks.benchmark = $benchmark and tasks.dataset_revision = $revision
 order by tasks.field nulls last, tasks.task_id;
-
--- name: trials
--- The trials that each entry has.
-select distinct shown_answers.entry, shown_answers.trial
-from shown_answers
-semi join drilled_tasks using (task_id)
-order by shown_answers.entry, shown_answers.trial;
