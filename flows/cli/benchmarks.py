@@ -7,7 +7,7 @@ import click
 
 from flows.cli.figures import present
 from flows.cli.options import SHOWS, Context, command
-from flows.cli.output import in_words, show_json, show_table
+from flows.cli.output import show_json, show_table
 
 if TYPE_CHECKING:
     from tasks.benchmarks.base import Benchmark
@@ -47,10 +47,11 @@ def _show_one(context: Context, benchmark: "Benchmark") -> None:
         return
     click.echo(f"{benchmark.title}\n")
     for key, value in details.items():
+        heading = key.replace("_", " ")
         if isinstance(value, list) and value and isinstance(value[0], dict):
-            show_table(in_words(list(value[0])), [list(row.values()) for row in value], title=in_words([key])[0])
+            show_table(list(value[0]), [list(row.values()) for row in value], title=heading)
         elif value not in (None, []):
-            click.echo(f"{in_words([key])[0]}: {', '.join(value) if isinstance(value, list) else value}")
+            click.echo(f"{heading}: {', '.join(value) if isinstance(value, list) else value}")
 
 
 def _declared(benchmark: "Benchmark") -> dict[str, Any]:

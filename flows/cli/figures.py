@@ -20,7 +20,7 @@ After = Callable[[Mapping[str, Any]], Sequence[str]]
 
 
 def show_parts(
-    context: Context, job: "Job", parts: Mapping[str, str], given: Mapping[str, Any], *, nothing: str,
+    context: Context, job: "Job", parts: Mapping[str, str], given: Mapping[str, Any], *, nothing: str = "",
     vintage: str | None = None, check: "Callable[[Scope], None] | None" = None, after: After | None = None,
     **narrowed: Any,
 ) -> int:  # fmt: skip
@@ -31,7 +31,7 @@ def show_parts(
         job: whose benchmark, data-set revision, splits, models and judges are shown.
         parts: the figures, by their names in the JSON; of a single one, under the empty name, it is the rows alone.
         given: parameters; each goes to the figures that have it.
-        nothing: what is said where no figure has a row.
+        nothing: what is said where no figure has a row; empty: what the first figure says then.
         vintage: which sampling of each model; None: the latest.
         check: refuses what is not stored.
         after: is called with the rows by part, and returns what is shown below all figures.
@@ -57,7 +57,8 @@ def show_parts(
             for key, each in figures.items()
         }
     said = [*after(found)] if after else []
-    present(context, figures, found, said, is_all=bool(given.get("is_all")), nothing=lambda: show_nothing(job, nothing))
+    empty = nothing or next(iter(figures.values())).empty
+    present(context, figures, found, said, is_all=bool(given.get("is_all")), nothing=lambda: show_nothing(job, empty))
     return 0
 
 
@@ -131,7 +132,7 @@ def figures(context: Context) -> int:
         }
         for figure in FIGURES.values()
     ]  # fmt: skip
-    show(list(rows[0]), [list(row.values()) for row in rows], "json" if context.as_json else "table")
+    show(list(rows[0]), [list(row.values()) for row in rows], context.table_format)
     return 0
 
 

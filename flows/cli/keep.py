@@ -9,7 +9,7 @@ import click
 from flows.cli.flow_runner import finish, report_done, run_flow
 from flows.cli.help import Group
 from flows.cli.options import RUNS, SHOWS, WAREHOUSE, Context, command
-from flows.cli.output import show_json, show_rows, show_table
+from flows.cli.output import show, show_json, show_table
 
 if TYPE_CHECKING:
     from tasks.certify.verifying import Difference
@@ -217,6 +217,9 @@ def remove_response(
     choice = Choice(response_ids, given.models, given.tasks, given.trial_numbers, given.vintage, longer_than)
     if dry_run:
         shown = [tuple(row[name] for name in _SHOWN) for row in chosen(context.job, choice)]
-        show_rows(context.as_json, _SHOWN, shown, if_empty="No stored response matches.")
+        if shown or context.as_json:
+            show(_SHOWN, shown, context.table_format)
+        else:
+            click.echo("No stored response matches.")
         return 0
     return report_done(context, removed(context.job, choice, reason))

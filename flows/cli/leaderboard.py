@@ -72,8 +72,7 @@ def leaderboard(
             raise UsageError(f"--by {by}: --debiased knows --by category only")
         return show_parts(
             context, context.stored_job(), {"": "debiased_categories" if by else "debiased_scores"}, {},
-            nothing="No verdict of a judge has a label here yet.", vintage=context.arguments.vintage, score=score,
-            is_hard=is_hard,
+            vintage=context.arguments.vintage, score=score, is_hard=is_hard,
         )  # fmt: skip
     if output is not None:
         from tasks.exports.board_files import refuse_other_suffix, write_board

@@ -10,7 +10,7 @@ import click
 
 from flows.cli.flow_runner import finish, run_flow
 from flows.cli.options import RUNS, SHOWS, Context, command
-from flows.cli.output import show, show_json, show_rows
+from flows.cli.output import show, show_json
 
 if TYPE_CHECKING:
     from flows.cli.doctor_checks import Finding
@@ -104,7 +104,7 @@ def _show(context: Context, findings: "Sequence[Finding]") -> None:
     marks = {True: "ok", False: "PROBLEM", None: "unknown"}
     rows = [(f.subject, marks[f.is_ok], f.detail) for f in findings]
     subject = "what" if context.as_json else "subject"
-    show([subject, "state", "detail"], rows, "json" if context.as_json else "table")
+    show([subject, "state", "detail"], rows, context.table_format)
 
 
 @command(output=RUNS)
@@ -132,7 +132,7 @@ def check(context: Context, only_list: bool, accept: bool) -> int:
     expectations = expectations_of(load_benchmark(job.settings.benchmark))
     policies = policies_of(job, expectations)
     rows = list(dict.fromkeys((each.check, each.suite, policies[each.check], each.meaning) for each in expectations))
-    show_rows(context.as_json, ["check", "stage", "policy", "meaning"], rows)
+    show(["check", "stage", "policy", "meaning"], rows, context.table_format)
     return 0
 
 

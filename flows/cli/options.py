@@ -98,6 +98,11 @@ class Context:
     is_verbose: bool
     repairs: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def table_format(self) -> str:
+        """The format of a table: for people unless JSON is asked for."""
+        return "json" if self.as_json else "table"
+
     @cached_property
     def job(self) -> "Job":
         """The job of this command; the configuration is read here."""

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from tasks.console.printing import VisibleConsole
 
 Rows = Sequence[Sequence[Any]]
-_HEADINGS = {"cost_usd": "cost in USD", "what": "item", "share": "coverage"}
 ENDINGS = {
     ".csv": "csv", ".json": "json", ".jsonl": "jsonl", ".parquet": "parquet", ".md": "markdown", ".xlsx": "xlsx",
 }  # fmt: skip
@@ -49,26 +48,11 @@ def show(columns: Sequence[str], rows: Rows, file_format: str, output: Path | No
         output.write_text(text, encoding="utf-8")
 
 
-def show_rows(as_json: bool, columns: Sequence[str], rows: Rows, *, if_empty: str = "") -> None:
-    """Rows as a table for people, with columns in plain words, or as JSON for machines; `if_empty` replaces no rows."""
-    if as_json:
-        show(columns, rows, "json")
-    elif rows:
-        show_table(in_words(columns), rows)
-    else:
-        click.echo(if_empty)
-
-
 def show_nothing(job: "Job", sentence: str) -> None:
     """A sentence that says that nothing was found, with what was looked for and what is stored."""
     from tasks.run.stored_data import stored_in_words
 
     click.echo(f"{sentence} {stored_in_words(job)}")
-
-
-def in_words(columns: Sequence[str]) -> list[str]:
-    """Column names as headings."""
-    return [_HEADINGS.get(column, column.removeprefix("n_").replace("_", " ")) for column in columns]
 
 
 def show_json(value: Any) -> None:

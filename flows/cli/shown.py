@@ -65,8 +65,9 @@ def shows(
             asked = function(context, **own)
             narrowed = {"is_hard": is_hard, "score": score, "steps": asked.steps}
             return show_parts(
-                context, asked.job, asked.instead or figures, {**own, **asked.given}, nothing=nothing,
-                check=asked.check, vintage=context.arguments.vintage or asked.vintage, after=asked.after, **narrowed,
+                context, asked.job, asked.instead or figures, {**own, **asked.given},
+                nothing="" if asked.instead else nothing, vintage=context.arguments.vintage or asked.vintage,
+                check=asked.check, after=asked.after, **narrowed,
             )  # fmt: skip
 
         return shown

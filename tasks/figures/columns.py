@@ -48,18 +48,23 @@ def columns(names: str, group: str = "", **headings: str) -> tuple[Column, ...]:
     """Columns by their names, which spaces separate.
 
     Args:
-        names: as the rows have them.
+        names: as the rows have them; `kappa±` is a value with the ends of its interval under a common heading.
         group: the common heading of all of them, where it is not the usual one.
         headings: by name, those that differ here from the usual ones.
 
     Raises:
         KeyError: a column has no usual heading.
     """
-    found = []
+    found: list[Column] = []
     for name in names.split():
-        kind, usual = _usual()[name]
-        above, _, title = headings.get(name, usual).rpartition(": ")
-        found.append(Column(name, title, kind, group or above))
+        stem = name.removesuffix("±")
+        kind, usual = _usual()[stem]
+        above, _, title = headings.get(stem, usual).rpartition(": ")
+        if name == stem:
+            found.append(Column(name, title, kind, group or above))
+        else:
+            heading, value = (above, title) if above else (title, "Value")
+            found += [Column(stem, value, kind, heading), *ends(f"{stem}_ci", kind, heading)]
     return tuple(found)
 
 
@@ -75,24 +80,23 @@ def usual_heading(name: str) -> str:
     return _usual().get(name, ("text", ""))[1]
 
 
-def interval(name: str, title: str, kind: Kind = "score", value: str = "value", few: str = "") -> tuple[Column, ...]:
-    """A value under a common heading with the ends of its interval; `few` marks it (a column of that kind)."""
-    return (Column(name, value, kind, title), *columns(few), *ends(f"{name}_ci", kind, title))
-
-
 def ends(name: str, kind: Kind = "signed", title: str = "95 % interval") -> tuple[Column, ...]:
     """The two ends of an interval under a common heading."""
     return (Column(f"{name}_low", "from", kind, title), Column(f"{name}_high", "to", kind, title))
 
 
+_ENDS = ("_low", "_high")
+
+
 def with_values(shown: Sequence[Column], rows: Rows) -> list[Column]:
     """The columns for people that have a value in any row; all of them where there is none."""
-    followed = zip(shown, [*shown[1:], None], strict=True)
-    marked = [
-        replace(column, few=following.name) if following and following.kind == "few" else column
-        for column, following in followed
-        if column.kind != "few"
-    ]
+    marked: list[Column] = []
+    for column in shown:
+        if column.kind != "few":
+            marked.append(column)
+            continue
+        value = next(place for place, each in reversed([*enumerate(marked)]) if not each.name.endswith(_ENDS))
+        marked[value] = replace(marked[value], few=column.name)
     return [column for column in marked if any(row.get(column.name) is not None for row in rows)] or marked
 
 

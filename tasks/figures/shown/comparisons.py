@@ -90,7 +90,9 @@ def _others(rows: Rows) -> list[str]:
 
 
 _FLIPS = columns("n_gained n_lost", "Flips", n_gained="raise the score", n_lost="lower the score")
-_COMMON: dict[str, Any] = {"given": {"names": (), "of": None, "n_flips": 10}, "is_table": True}
+_COMMON: dict[str, Any] = {
+    "given": {"names": (), "of": None, "n_flips": 10}, "is_table": True, "empty": "No criterion flipped.",
+}  # fmt: skip
 DIFF = Figure(
     "diff",
     "Differences",

@@ -9,7 +9,7 @@ import yaml
 from tasks.cascade import CascadeAnswer, bound_of, evaluated, figures_of, rows_of
 from tasks.figures import charts
 from tasks.figures.charts import Plot, by_split, by_value, on_full_splits
-from tasks.figures.columns import Column, Rows, columns, ends, interval
+from tasks.figures.columns import Column, Rows, columns, ends
 from tasks.figures.figure import Figure, Page, not_computed, score_word
 from tasks.figures.scope import Scope
 from tasks.rules.cascades.evaluation import Evaluation
@@ -54,16 +54,11 @@ DECISIONS = Figure(
 )
 """On the page of judges."""
 
-_RULES = (
-    *interval("escalated_share", "Escalated share", "share"),
-    *interval("thousand_usd", "USD for 1,000 verdicts", "usd"),
-    *columns("strong_calls cheap_calls"),
-    *interval("agreement", "Agreement", few="is_small"),
-    *interval("kappa", "Kappa"),
-    *interval("macro_f1", "Macro-F1"),
-    *interval("ranking_tau", "Tau of the ranking"),
-    *interval("score_change", "Largest change of a mean score", "signed"),
-    *columns("changed_model n_ranked_responses is_on_front n_paired n_tasks"),
+_RULES = columns(
+    "escalated_share± thousand_usd± strong_calls cheap_calls agreement± is_small kappa± macro_f1± ranking_tau± "
+    "score_change± changed_model n_ranked_responses is_on_front n_paired n_tasks",
+    agreement="Agreement",
+    thousand_usd="USD for 1,000 verdicts",
 )
 CASCADES = Page(
     "cascades",
@@ -168,9 +163,9 @@ _EMPTY = (
 )
 _COLUMNS = (
     *columns("judge_score"), *ends("judge_ci", "score", "Judge's own"),
-    *interval("labels_alone", "Labels alone", value="Mean"), *interval("debiased", "Debiased", value="Mean"),
     *columns(
-        "no_figure judge_power n_labels n_tasks_labelled n_people n_tasks n_unsampled_labels unsampled_mean_error"
+        "labels_alone± debiased± no_figure judge_power n_labels n_tasks_labelled n_people n_tasks n_unsampled_labels "
+        "unsampled_mean_error"
     ),
 )  # fmt: skip
 
@@ -223,7 +218,8 @@ DIFFERENCES = Figure(
         *columns("n_labels_first n_labels_second n_tasks no_figure"),
     ),
     given={"first": "", "others": []},
-    empty="No two of these models have labels under one judge.",
+    empty="No two of these models have labels under one judge. prbench export labelling --for leaderboard writes a "
+    "sheet.",
     notes=advice,
 )  # fmt: skip
 """What `prbench diff --debiased` shows."""

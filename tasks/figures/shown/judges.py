@@ -4,7 +4,7 @@ from functools import partial
 
 from tasks.figures import charts
 from tasks.figures.charts import Plot, by_value, names_in_order, range_of
-from tasks.figures.columns import Column, Row, Rows, columns, interval
+from tasks.figures.columns import Column, Row, Rows, columns
 from tasks.figures.figure import Figure, Page, not_computed
 from tasks.figures.people import against_people
 from tasks.figures.shown.corrections import DECISIONS
@@ -133,12 +133,7 @@ def _pair(row: Row) -> str:
 
 
 _PAIR = columns("grader_a grader_b")
-_MEASURES = (
-    *columns("macro_f1 macro_f1_ci_low macro_f1_ci_high", "Macro-F1", macro_f1="Value"),
-    *columns("kappa kappa_ci_low kappa_ci_high", "Kappa", kappa="Value"),
-    *columns("agreement agreement_ci_low agreement_ci_high", "Same decision"),
-    *columns("met_share_a met_share_b n n_tasks"),
-)
+_MEASURES = columns("macro_f1± kappa± agreement± met_share_a met_share_b n n_tasks")
 
 _AGREEMENT = Figure(
     "judge_agreement",
@@ -162,12 +157,10 @@ _VARIANTS = Figure(
     "grading, with 95 % intervals. The charts pool all criteria. The table also has the mean over tasks, once with "
     "only the verdicts that occur in a task, and once with absent ones as 0, as in the published code. It is harder to "
     "agree on three steps than on two, so do not compare gradings. A hollow dot is based on fewer than 50 criteria.",
-    (
-        *columns("rubric grading grader reference"),
-        *columns("macro_f1 macro_f1_ci_low macro_f1_ci_high", "Macro-F1, all criteria", macro_f1="Value"),
-        *columns(
-            "macro_f1_task_mean macro_f1_task_mean_absent_as_0 kappa agreement n n_tasks", agreement="Same decision"
-        ),
+    columns(
+        "rubric grading grader reference macro_f1± macro_f1_task_mean macro_f1_task_mean_absent_as_0 kappa agreement n "
+        "n_tasks",
+        macro_f1="Macro-F1, all criteria",
     ),
     by_variant,
     is_optional=True,
@@ -200,8 +193,8 @@ _RELIABILITY = Figure(
     "verdicts, and of the members of each majority. 1 is perfect agreement, 0 is chance. Effective votes: voters whose "
     "errors go together are worth fewer votes than their number.",
     columns(
-        "grader_set label n_graders alpha alpha_ci_low alpha_ci_high unanimous_share n_voters effective_votes "
-        "effective_votes_is_small effective_votes_ci_low effective_votes_ci_high effective_votes_note n n_tasks"
+        "grader_set label n_graders alpha± unanimous_share n_voters effective_votes± effective_votes_is_small "
+        "effective_votes_note n n_tasks"
     ),
     reliable,
     given={"breakdown": "all"},
@@ -272,13 +265,12 @@ PEOPLE = Figure(
     "How far each grader agrees with the pooled decisions of some people, so that who decided more counts more; beside "
     "it the mean over the pairs, as in table 3 of the paper.",
     (
-        *columns("grader label"), *interval("kappa", "Kappa", value="Value", few="is_small"),
-        *interval("macro_f1", "Macro-F1", value="Value"), *interval("agreement", "Same decision", "share", "Share"),
-        *columns("n_people n n_tasks macro_f1_task_mean kappa_pair_mean macro_f1_pair_mean",
-                 n_people="People", macro_f1_task_mean="Mean over tasks: Macro-F1"),
+        columns("grader label kappa± is_small macro_f1± agreement± n_people n n_tasks macro_f1_task_mean "
+                "kappa_pair_mean macro_f1_pair_mean", n_people="People", macro_f1_task_mean="Mean over tasks: Macro-F1")
     ),
     compute=lambda scope, given: against_people(scope.rows("people/people", given)),
     given={"breakdown": "all", "people": []},
+    empty="No criterion has been decided by one of these people and by another grader.",
 )  # fmt: skip
 """What `prbench judges --people` shows."""
 CRITERIA = Figure(

@@ -2,7 +2,7 @@
 
 from tasks.figures import charts
 from tasks.figures.charts import Plot, by_value, names_in_order, range_of
-from tasks.figures.columns import Column, Rows, columns, ends, interval
+from tasks.figures.columns import Column, Rows, columns, ends
 from tasks.figures.figure import Figure, Page, not_computed
 
 _PAIR = columns("kind annotator compared_with", kind="Kind of label")
@@ -13,9 +13,7 @@ _TRUST = (
 )
 
 
-_MEASURES = tuple(
-    column for name in ("precision", "recall", "f1", "jaccard") for column in interval(name, name.capitalize())
-)
+_MEASURES = columns("precision± recall± f1± jaccard±")
 _NUMBERS = columns("n_annotated n_compared_with n_both n_tasks")
 
 
@@ -163,14 +161,7 @@ _REVIEWERS = Figure(
     "Agreement of reviewers",
     "How often reviewers of the same criteria decide alike in a check: two of them, or all together. Kappa and alpha "
     "are agreement beyond chance: 1 is always, 0 is chance. #2 marks a second repetition.",
-    (
-        *columns("review_check reviewer_a reviewer_b"),
-        *columns("agreement agreement_ci_low agreement_ci_high", "Same decision"),
-        *columns("kappa kappa_ci_low kappa_ci_high", "Kappa", kappa="Value"),
-        *columns("alpha alpha_ci_low alpha_ci_high", "Krippendorff's alpha", alpha="Value", alpha_ci_low="from",
-                 alpha_ci_high="to"),
-        *columns("n n_tasks"),
-    ),
+    columns("review_check reviewer_a reviewer_b agreement± kappa± alpha± n n_tasks", alpha="Krippendorff's alpha"),
     is_table=True,
     relation="reviewer_agreement",
     order="review_check <> 'agree', review_check, reviewer_b is not null, reviewer_a, reviewer_b",
@@ -198,9 +189,7 @@ _PREDICTIONS = Figure(
             "outcome reviewer review_check failing_rate passing_rate difference is_small", outcome="Disagreement of"
         ),
         *ends("difference_ci"),
-        *interval("odds_ratio", "Odds ratio", value="Value"),
-        *interval("auc", "AUC", value="Value"),
-        *columns("n_criteria n_failing n_tasks"),
+        *columns("odds_ratio± auc± n_criteria n_failing n_tasks"),
     ),
     predicting,
     relation="review_predictions",

@@ -57,9 +57,7 @@ def written(source: Path, there: Folder | Store, kind: str) -> Any:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_bundle_comes_back_from_every_place_as_it_was_written(
-    kind: str, source: Path, there: Folder | Store, tmp_path: Path
-) -> None:
+def test_a_bundle_comes_back_as_it_was_written(kind: str, source: Path, there: Folder | Store, tmp_path: Path) -> None:
     made = written(source, there, kind)
 
     assert made == read_bundle(there, *KINDS) == read_bundle(there, kind)

@@ -78,17 +78,13 @@ def test_excel_has_each_value_in_its_type_and_no_formula(odd: tuple[Job, Table],
 
     sheet = openpyxl.load_workbook(tmp_path / "odd.xlsx")["leaderboard"]
     cells = {sheet.cell(1, column).value: sheet.cell(2, column) for column in range(1, sheet.max_column + 1)}
-    assert [(FORMULA, "s"), ("-3 %", "s"), ("2026-11-22", "s")] == [
-        (cells[name].value, cells[name].data_type) for name in ("model", "judge", "vintage")
-    ]
+    typed = {name: (cell.value, cell.data_type) for name, cell in cells.items()}
+    assert [(FORMULA, "s"), ("-3 %", "s"), ("2026-11-22", "s")] == [typed[n] for n in ("model", "judge", "vintage")]
     assert [True, True, False] == [bool(cells[name].quotePrefix) for name in ("model", "judge", "vintage")]
-    assert [(7, "n"), (-0.25, "n"), (True, "b"), (None, "n"), ("a, b", "s")] == [
-        (cells[name].value, cells[name].data_type)
-        for name in ("n_tasks", "mean_score", "is_complete", "ci_low", "selections")
-    ]
-    assert [datetime(2026, 1, 2, 3, 4, 5), datetime(2026, 1, 2)] == [
-        cells[name].value for name in ("first_answered_at", "created_at")
-    ]
+    others = [typed[name] for name in ("n_tasks", "mean_score", "is_complete", "ci_low", "selections")]
+    assert [(7, "n"), (-0.25, "n"), (True, "b"), (None, "n"), ("a, b", "s")] == others
+    times = [cells[name].value for name in ("first_answered_at", "created_at")]
+    assert [datetime(2026, 1, 2, 3, 4, 5), datetime(2026, 1, 2)] == times
 
 
 def test_the_same_rows_give_the_same_bytes(job: Job, board: Table, tmp_path: Path) -> None:

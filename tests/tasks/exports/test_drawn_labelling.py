@@ -73,7 +73,7 @@ def labelled(job: Job, folder: Path, n_rows: int, **asked: Any) -> list[dict[str
     return rows
 
 
-def test_a_drawn_sheet_has_single_verdicts_whose_probabilities_are_stored_and_sum_to_their_number(
+def test_a_drawn_sheet_has_single_verdicts_with_stored_probabilities_that_sum_to_their_number(
     job: Job, tmp_path: Path
 ) -> None:
     report = export_drawn_labelling(job, tmp_path / "a.csv", drawn_for="leaderboard", n_rows=80, seed=3)
@@ -104,9 +104,7 @@ def test_a_drawn_sheet_has_single_verdicts_whose_probabilities_are_stored_and_su
     assert widths == sorted(widths, reverse=True)
 
 
-def test_only_what_the_first_configured_judge_decided_is_drawn_and_every_label_of_it_counts(
-    job: Job, tmp_path: Path
-) -> None:
+def test_only_what_the_first_configured_judge_decided_is_drawn_and_every_label_counts(job: Job, tmp_path: Path) -> None:
     lacking = "t0-c0"
     judged = [
         {"task": f"t{n}", "model": m, "criterion": f"t{n}-c{i}", "judge": "b-judge", "criteria_met": i % 2 == 0}
@@ -132,7 +130,7 @@ def test_only_what_the_first_configured_judge_decided_is_drawn_and_every_label_o
     assert sum(row["task"] == "t0" for row in rows) < 3
 
 
-def test_a_leaderboard_is_drawn_from_the_latest_vintages_and_two_models_from_the_one_of_the_job(
+def test_a_leaderboard_is_drawn_from_the_latest_vintages_two_models_from_that_of_the_job(
     job: Job, tmp_path: Path
 ) -> None:
     night = [{"task": f"t{n}", "model": "ada", "response": f"a later answer to t{n}", "vintage": "2026-11-20"}
@@ -223,7 +221,7 @@ def test_where_rows_of_a_sheet_are_left_empty_the_others_stand_for_them(job: Job
     assert all(f["factor"] == pytest.approx(2 / draws[f["response_id"], f["criterion_id"]]) for f in factors)
 
 
-def test_labels_without_a_probability_are_beside_the_figure_unless_stated_to_be_a_random_sample(
+def test_labels_without_a_probability_are_beside_the_figure_unless_they_are_a_random_sample(
     job: Job, tmp_path: Path
 ) -> None:
     dice = random.Random(1)

@@ -94,9 +94,8 @@ def test_a_score_carries_every_criterion_with_its_verdict(logs: dict[tuple[str, 
     values = values_of("good", "strict", 1, 1)
     assert [each["value"] for each in score["metadata"]["criteria"]] == list(values)
     assert [each["weight"] for each in score["metadata"]["criteria"]] == list(WEIGHTS)
-    assert [each["title"] for each in score["metadata"]["criteria"]] == [
-        f"t1 needs point {place}" for place in range(3)
-    ]
+    titles = [each["title"] for each in score["metadata"]["criteria"]]
+    assert titles == [f"t1 needs point {place}" for place in range(3)]
     assert {each["status"] for each in score["metadata"]["criteria"]} <= {"met", "unmet"}
     assert score["metadata"]["criteria"][0]["explanation"] == f"because of {values[0]} | <b>it</b>"
 
@@ -158,9 +157,8 @@ def test_the_standard_error_is_that_of_the_mean_over_tasks(logs: dict[tuple[str,
 
 def test_tokens_and_cost_are_as_reported_and_may_stay_unknown(logs: dict[tuple[str, str], Documents]) -> None:
     known, unknown = (sample(logs["good", "strict"], task)["role_usage"]["grader"] for task in ("t1", "t2"))
-    assert (3 * 60, 3 * 40, 3 * 20) == tuple(
-        known[name] for name in ("input_tokens", "input_tokens_cache_read", "output_tokens")
-    )
+    counted = [known[name] for name in ("input_tokens", "input_tokens_cache_read", "output_tokens")]
+    assert [3 * 60, 3 * 40, 3 * 20] == counted
     assert 0.003 == known["total_cost"]
     assert unknown["total_cost"] is None
     stats = logs["good", "strict"]["header.json"]["stats"]
@@ -206,7 +204,7 @@ def test_a_selection_narrows_the_logs(job: Job, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("vintage", ["nosuch", None])
-def test_nothing_to_write_and_a_folder_with_something_are_refused(
+def test_nothing_to_write_and_a_filled_folder_are_refused(
     job: Job, folder: Path, tmp_path: Path, vintage: str | None
 ) -> None:
     where, said = (folder, "not an empty folder") if vintage is None else (tmp_path / "new", "no model has a verdict")
@@ -225,7 +223,6 @@ def test_people_who_label_have_a_log_only_where_they_are_named(tmp_path: Path) -
     export_inspect(job, tmp_path / "logs")
     export_inspect(job.model_copy(update={"named_judges": ("eva",)}), tmp_path / "named")
 
-    assert ["mild", "mild", "strict", "strict"] == sorted(
-        path.name.split("_")[2] for path in (tmp_path / "logs").iterdir()
-    )
+    judges = sorted(path.name.split("_")[2] for path in (tmp_path / "logs").iterdir())
+    assert ["mild", "mild", "strict", "strict"] == judges
     assert ["eva"] == [path.name.split("_")[2] for path in (tmp_path / "named").iterdir()]

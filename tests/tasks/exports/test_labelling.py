@@ -112,9 +112,7 @@ def test_a_sheet_takes_yes_no_1_and_0_and_names_its_grader(job: Job, tmp_path: P
     assert [tuple(row.values()) for row in found] == [("eva", "binary", 8, 4.0)]
 
 
-def test_the_same_seed_samples_the_same_and_a_sheet_that_is_there_is_never_written_over(
-    shared: Job, tmp_path: Path
-) -> None:
+def test_the_same_seed_samples_the_same_and_no_sheet_is_ever_written_over(shared: Job, tmp_path: Path) -> None:
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         export_labelling(shared, tmp_path / f"{name}.csv", n_rows=30, seed=seed)
     texts = [(tmp_path / f"{name}.csv").read_bytes() for name in "abc"]
@@ -187,7 +185,7 @@ def test_verdicts_land_on_the_answers_that_were_read_in_every_case(twice: Job, t
     assert len(expected) * N_CRITERIA == len(rows_in(twice, "select 1 from verdicts"))
 
 
-def test_a_date_in_a_sheet_may_lose_its_mark_and_without_vintages_a_file_is_of_those_of_the_job(
+def test_a_date_may_lose_its_mark_and_a_file_without_vintages_is_of_those_of_the_job(
     twice: Job, tmp_path: Path
 ) -> None:
     rows = filled(twice, tmp_path, night=NIGHT)

@@ -151,7 +151,7 @@ def test_reviews_come_back_with_ids_reasons_and_wordings(job: Job, tmp_path: Pat
 
 
 @pytest.mark.parametrize(("separator", "encoding"), [(";", "utf-8"), ("\t", "utf-8-sig"), (",", "utf-8-sig")])
-def test_a_sheet_may_come_with_other_separators_and_a_byte_order_mark(
+def test_a_sheet_may_have_other_separators_or_a_byte_order_mark(
     separator: str, encoding: str, job: Job, tmp_path: Path
 ) -> None:
     rows = agreeing(exported(job, tmp_path))
@@ -160,9 +160,7 @@ def test_a_sheet_may_come_with_other_separators_and_a_byte_order_mark(
     assert 20 == import_reviews(job, [file])[0].rows
 
 
-def test_rows_without_a_decision_are_counted_those_that_repeat_count_once_and_again_nothing_is_new(
-    job: Job, tmp_path: Path
-) -> None:
+def test_rows_without_a_decision_are_counted_and_those_that_repeat_count_once(job: Job, tmp_path: Path) -> None:
     rows = exported(job, tmp_path)
     rows[0] |= {"reviewer": "eva", "decision": "agree"}
     rows[1] |= {"reviewer": "eva", "reason": "not sure"}

@@ -155,24 +155,16 @@ def test_a_document_is_opened_within_its_folder_when_it_is_converted(folder: Pat
             convert([folder / name], folder, is_quiet=True)
 
 
-def read_in(job: Job, folder: Path) -> None:
-    imported(job, folder)
-
-
 def test_an_export_or_backup_with_links_out_of_it_is_refused(job: Job, tmp_path: Path) -> None:
     export_tables(job, tmp_path / "export")
     backup(job, tmp_path / "backup")
-    for given, bring_in in (("export", read_in), ("backup", restore)):
+    for given, bring_in in (("export", imported), ("backup", restore)):
         file = max((tmp_path / given).rglob("*.parquet"), key=lambda path: path.stat().st_size)
         moved = file.rename(tmp_path / f"{given}.parquet")
         file.symlink_to(moved)
         empty = job.model_copy(update={"warehouse": tmp_path / f"from-{given}"})
         with pytest.raises(PipelineError, match="leads out of"):
             bring_in(empty, tmp_path / given)
-
-
-def verify_it(_: Job, file: Path) -> None:
-    verify(file)
 
 
 READERS: dict[str, Callable[[Job, Path], object]] = {
@@ -183,9 +175,9 @@ READERS: dict[str, Callable[[Job, Path], object]] = {
     "reviews.csv": lambda job, file: import_reviews(job, [file]),
     "log.eval": lambda job, file: (refuse_early(job, [file], kinds=()), import_results(job, [file])),
     "report.html": lambda job, file: import_results(job, [file]),
-    "manifest.json": lambda job, file: read_in(job, file.parent),
+    "manifest.json": lambda job, file: imported(job, file.parent),
     "backup.json": lambda job, file: restore(job.model_copy(update={"warehouse": job.warehouse / "x"}), file.parent),
-    "figures.zip": verify_it,
+    "figures.zip": lambda _, file: verify(file),
     "finance.jsonl": lambda job, file: ingest(job_on(file, job.warehouse)),
     "finance.parquet": lambda job, file: ingest(job_on(file, job.warehouse)),
 }  # fmt: skip

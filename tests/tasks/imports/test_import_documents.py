@@ -114,9 +114,8 @@ def test_a_scan_is_an_empty_response_with_its_cause(job: Job, folder: Path) -> N
     write_scan(folder / "ada" / "t1.pdf")
     report = import_responses(job, folder)
 
-    assert [["empty", None, "t1.pdf holds no text: it is empty, or pictures only"]] == stored(
-        job, "select status, text, error from responses"
-    )
+    found = stored(job, "select status, text, error from responses")
+    assert [["empty", None, "t1.pdf holds no text: it is empty, or pictures only"]] == found
     assert "1 of them without text" in report.line
     assert 0 == import_responses(job, folder).rows
     write_pdf(folder / "ada" / "t1.pdf", [body("Read by a machine.")])

@@ -15,7 +15,7 @@ from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError
-from tests.kit import good_row, good_rubric, job_on, one_line, rows_in, write_jsonl
+from tests.kit import good_row, good_rubric, job_on, one_line, rows_in, values_in, write_jsonl
 
 Given = dict[str, Any]
 Write = Callable[[list[Given]], Path]
@@ -176,11 +176,8 @@ def test_a_csv_cell_is_the_text_that_is_written_there(job: Job, tmp_path: Path, 
     (tmp_path / "x.csv").write_bytes(end.join(lines).encode())
     import_responses(job, tmp_path / "x.csv")
 
-    found = rows_in(job, "select model, text from responses where task_id = 't2' order by model")
-    assert [(f"{number:03}", text) for number, text in enumerate(AS_WRITTEN)] == [
-        (row["model"], row["text"]) for row in found[:-1]
-    ]
-    assert {"model": "empty", "text": None} == found[-1]
+    found = values_in(job, "select model, text from responses where task_id = 't2' order by model")
+    assert [*((f"{number:03}", text) for number, text in enumerate(AS_WRITTEN)), ("empty", None)] == found
 
 
 def test_a_parquet_file_with_a_column_twice_is_refused(shared: Job, tmp_path: Path) -> None:
@@ -233,7 +230,7 @@ def test_two_judges_and_two_judge_trials_stand_beside_each_other(job: Job, file:
     import_verdicts(job, file([VERDICT | {"judge": j, "judge_trial": t} for j in ("dora", "emil") for t in (1, 2)]))
     query = "select judge, judge_trial from verdicts where judge <> 'imported' order by all"
 
-    assert [("dora", 1), ("dora", 2), ("emil", 1), ("emil", 2)] == [tuple(row.values()) for row in rows_in(job, query)]
+    assert [("dora", 1), ("dora", 2), ("emil", 1), ("emil", 2)] == values_in(job, query)
 
 
 def test_the_same_file_for_another_judge_is_another_batch(job: Job, file: Write) -> None:
@@ -298,10 +295,8 @@ def test_who_decided_and_in_how_many_steps_can_be_said_for_rows_that_do_not(job:
         import_verdicts(job, file([{**row, "task": ""} for row in rows]))
     import_verdicts(job, file([{**row, "task": ""} for row in rows]), task="t1", judge="emil", grading="ternary")
 
-    assert [("dora", "binary"), ("emil", "ternary")] == [
-        tuple(row.values())
-        for row in rows_in(job, "select judge, grading from verdicts where judge <> 'imported' order by all")
-    ]
+    query = "select judge, grading from verdicts where judge <> 'imported' order by all"
+    assert [("dora", "binary"), ("emil", "ternary")] == values_in(job, query)
 
 
 def test_of_criteria_with_the_same_words_the_occurrence_tells_which_is_meant(tmp_path: Path, file: Write) -> None:

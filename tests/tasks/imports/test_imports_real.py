@@ -110,7 +110,7 @@ def means(values: dict[tuple[str, ...], list[float]]) -> Figures:
     return {key: sum(of_key) / len(of_key) for key, of_key in values.items()}
 
 
-def test_boards_have_the_means_of_the_raw_files(
+def test_boards_have_the_means_of_the_files(
     board: tuple[str, Path], rubrics: dict[str, list[tuple[str, float, str]]]
 ) -> None:
     policy, root = board

@@ -16,7 +16,7 @@ from tasks.imports.verdicts import import_verdicts
 from tasks.maintain.backup import backup, restore
 from tasks.run.writing import StageReport
 from tests.faults.server import FaultServer
-from tests.kit import copied, job_on, judged, prepared, rows_in, sampled, write_jsonl
+from tests.kit import copied, endpoint, job_on, judged, prepared, rows_in, sampled, write_jsonl
 from tests.warehouse.test_damage import DAMAGES, Rows, flip, rows_of
 from warehouse import Warehouse
 
@@ -35,11 +35,8 @@ def server() -> Iterator[FaultServer]:
 @pytest.fixture(scope="module")
 def evaluated(server: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Job:
     """A job on the sample that was sampled, judged and aggregated."""
-    at = {"api_base": server.api_base, "max_tokens": 1000}
-    job = job_on(
-        "sample", tmp_path_factory.mktemp("evaluated"), models=[{"name": "hosted_vllm/a", "label": "a", **at}],
-        judges=[{"name": "hosted_vllm/judge", "label": "judge", **at}],
-    )  # fmt: skip
+    folder, called = tmp_path_factory.mktemp("evaluated"), {"api_base": server.api_base, "max_tokens": 1000}
+    job = job_on("sample", folder, models=[endpoint("a", **called)], judges=[endpoint("judge", **called)])
     execute(job, lambda: [sampled(prepared(job)), judged(job), aggregate(job)])
     return job
 

@@ -22,8 +22,9 @@ from tasks.maintain.backup import backup, restore
 from tasks.maintain.upkeep import Choice, remove, spend_of_all, store_spend, tidy
 from tasks.rules.errors import UsageError
 from tasks.run.judgings import judge_target
+from tests import kit
 from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
-from tests.kit import criterion, good_row, imported, job_on, judged, prepared, recorded, rows_in, sampled, write_jsonl
+from tests.kit import imported, job_on, judged, prepared, recorded, rows_in, sampled, values_in
 from warehouse import Warehouse, WarehouseBusy, WarehouseError
 
 pytestmark = pytest.mark.slow
@@ -80,7 +81,7 @@ def test_rows_are_written_for_every_run_and_only_when_they_are_news_and_this_mac
     server: FaultServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = job_at(server, tmp_path)
-    Warehouse(job.warehouse).write("criteria", [criterion("t", 0, 1.0)])
+    Warehouse(job.warehouse).write("criteria", [kit.criterion("t", 0, 1.0)])
     Warehouse(job.warehouse).publish()
     assert store_spend(job) == 0
     record(job, "killed", 1)
@@ -150,7 +151,7 @@ COUNTS = """
 
 def job_of_two(server: FaultServer, folder: Path) -> Job:
     at = {"api_base": server.api_base, "max_tokens": 1000}
-    tasks = write_jsonl(folder.with_name("finance.jsonl"), [good_row("t1"), good_row("t2")])
+    tasks = kit.write_jsonl(folder.with_name("finance.jsonl"), [kit.good_row("t1"), kit.good_row("t2")])
     return job_on(
         tasks, folder, models=[{"name": "hosted_vllm/a", "label": "a", **at}],
         judges=[{"name": "openai/judge", "label": "judge", **at}], limits={"attempts": 2},
@@ -183,7 +184,7 @@ def in_ledger(job: Job, text: str) -> bool:
     return any(text.encode() in path.read_bytes() for path in files)
 
 
-def test_a_removed_answer_goes_with_its_verdicts_and_the_next_run_makes_a_new_one_by_new_calls(
+def test_a_removed_answer_goes_with_its_verdicts_and_the_next_run_makes_a_new_one(
     job: Job, server: FaultServer
 ) -> None:
     (before,) = rows_in(job, COUNTS)
@@ -198,9 +199,7 @@ def test_a_removed_answer_goes_with_its_verdicts_and_the_next_run_makes_a_new_on
     (after,) = rows_in(job, COUNTS)
     assert (after["responses"], after["verdicts"]) == (before["responses"] - 1, before["verdicts"] - n_verdicts)
     assert rows_in(job, f"select count(*) as n from verdict_details {of_bad} and status <> 'not_judged'") == [{"n": 0}]
-    assert rows_in(job, "select response_id, reason from removals") == [
-        {"response_id": bad["response_id"], "reason": "never ends"}
-    ]
+    assert values_in(job, "select response_id, reason from removals") == [(bad["response_id"], "never ends")]
     assert not in_ledger(job, "blah blah")
     assert rows_in(job, "select count(*) as n, sum(cost_usd) as usd from run_costs") == spend
 
@@ -223,7 +222,7 @@ def test_the_ledger_does_not_bring_a_removed_answer_back_even_if_it_still_holds_
 ) -> None:
     """As when another file of the ledger holds the reply, or a backup of the ledger was put back."""
     monkeypatch.setattr(
-        "tasks.maintain.upkeep.forget", lambda *_: __import__("tasks.llm.ledger.pruning").llm.ledger.pruning.Pruned()
+        "tasks.maintain.upkeep.forget", lambda *_: __import__("tasks.llm.ledger.ledger").llm.ledger.ledger.Pruned()
     )
     bad = longest(job)
     remove(job, Choice([bad["response_id"]]), "")

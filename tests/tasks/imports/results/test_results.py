@@ -20,7 +20,7 @@ from tasks.ingest import ingest
 from tasks.report.rendering.notices import notices
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import criterion_hash
-from tests.kit import SHARED_DATA, job_on, rows_in
+from tests.kit import SHARED_DATA, job_on, rows_in, values_in
 from tests.tasks.imports.results.conftest import LOGS, SideBySide, brief_log, notes_of, unpacked
 from tests.tasks.imports.results.made_files import example, m42, published, simple_evals, simple_evals_html
 from tests.tasks.imports.results.workload import MODELS, UNANSWERED, answer, rows, true_score, weights_of
@@ -43,20 +43,17 @@ def test_logs_of_three_harnesses_stand_side_by_side_with_their_true_scores(side_
 
 
 def test_failed_calls_are_failures_with_their_cause_and_never_unmet(side_by_side: SideBySide) -> None:
-    lost = rows_in(side_by_side.job, "select judge, status, error, may_hide_failures from verdicts where value is null")
-    failed = rows_in(
-        side_by_side.job, "select model, status, text, error from responses where status <> 'ok' order by 1"
-    )
+    job, inspected = side_by_side.job, "openai-api/workload"
+    lost = rows_in(job, "select judge, status, error, may_hide_failures from verdicts where value is null")
+    failed = values_in(job, "select model, status, text, error from responses where status <> 'ok' order by 1")
 
-    assert [("openai-api/workload/strict", "parse_error")] * 2 + [("strict", "parse_error")] == sorted(
-        (row["judge"], row["status"]) for row in lost
-    )
+    parsed = sorted((row["judge"], row["status"]) for row in lost)
+    assert [(f"{inspected}/strict", "parse_error")] * 2 + [("strict", "parse_error")] == parsed
     assert all(row["error"] and row["may_hide_failures"] is False for row in lost)
-    assert [("brief", "provider_error", None)] + [("openai-api/workload/brief", "provider_error", None)] * 2 == [
-        tuple(row.values())[:3] for row in failed
-    ]
-    assert "N/A" in failed[0]["error"]
-    assert failed[1]["error"].startswith("BadRequestError")
+    failures = [("brief", "provider_error", None), *[(f"{inspected}/brief", "provider_error", None)] * 2]
+    assert failures == [row[:3] for row in failed]
+    assert "N/A" in failed[0][3]
+    assert failed[1][3].startswith("BadRequestError")
 
 
 def test_what_hides_failures_is_marked_on_verdicts_and_boards(side_by_side: SideBySide) -> None:

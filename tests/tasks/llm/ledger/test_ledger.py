@@ -14,8 +14,7 @@ import pytest
 
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.files import ledger_path, writer_of
-from tasks.llm.ledger.ledger import Ledger, spend_in
-from tasks.llm.ledger.pruning import prune
+from tasks.llm.ledger.ledger import Ledger, prune, spend_in
 from tasks.llm.replies import OK, Reply
 from tasks.llm.request import Prices
 from tasks.rules.errors import PipelineError

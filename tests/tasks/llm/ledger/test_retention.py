@@ -13,8 +13,7 @@ import pytest
 
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.files import deletion_mark
-from tasks.llm.ledger.ledger import Ledger, spend_in
-from tasks.llm.ledger.pruning import Pruned, Stored, forget, prune
+from tasks.llm.ledger.ledger import Ledger, Pruned, Stored, forget, prune, spend_in
 from tasks.llm.replies import Reply
 from tests.tasks.llm.conftest import written
 
@@ -22,7 +21,7 @@ ROOT = Path(__file__).parents[4]
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from tasks.llm.ledger import pruning
+from tasks.llm.ledger import ledger as pruning
 pruning._AT_ONCE = 50
 asked = []
 
@@ -61,7 +60,7 @@ def size_of(folder: Path) -> int:
 
 
 def test_only_what_ended_before_and_has_its_row_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasks.llm.ledger.pruning._AT_ONCE", 7)
+    monkeypatch.setattr("tasks.llm.ledger.ledger._AT_ONCE", 7)
     draw = random.Random(5)
     entries = [
         entry(number, attempt=attempt, finished_at_s=draw.choice([10.0, 90.0]), size=20)

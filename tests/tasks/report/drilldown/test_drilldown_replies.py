@@ -11,8 +11,7 @@ import pytest
 from tasks.config.job import Job
 from tasks.figures.scope import task_key
 from tasks.llm.ledger.entries import Entry
-from tasks.llm.ledger.ledger import KeptReply, Ledger, LedgerReader
-from tasks.llm.ledger.pruning import prune
+from tasks.llm.ledger.ledger import KeptReply, Ledger, LedgerReader, prune
 from tasks.llm.replies import Reply
 from tests.kit import at
 from tests.tasks.report.drilldown.drilled import Row, answered, data, drill, files, store, tiny_job
