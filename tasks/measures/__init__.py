@@ -3,7 +3,8 @@
 from tasks.measures import agreement, debiased, scores
 from tasks.measures.measure import PROGRESS, Measure, Row
 from tasks.rules.statistics import debiased as labels
-from tasks.rules.statistics import intervals, votes
+from tasks.rules.statistics import intervals
+from tasks.rules.statistics.agreement import VOTES_METHOD
 
 _RANKED = ("task_set_id", "breakdown", "label")
 _FIGURE = "task_set_id, model_run_id, breakdown, label, score_name"
@@ -61,7 +62,7 @@ MEASURES = (
     Measure(
         "effective_votes", "intermediate.voting_figures", "intermediate.voting_errors",
         f"{_TASK}, grader_a, grader_b, is_labelled, n, sum_a, sum_b, sum_aa, sum_bb, sum_ab", agreement.votes_of_set,
-        votes.METHOD, key="benchmark, dataset_revision, grader_set",
+        VOTES_METHOD, key="benchmark, dataset_revision, grader_set",
     ),
     CONDITION,
     Measure(

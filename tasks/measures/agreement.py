@@ -11,6 +11,7 @@ from tasks.rules.statistics.agreement import (
     Measure,
     agreement_intervals,
     check_auc,
+    effective_votes,
     failing_rate,
     kappa,
     krippendorff_alpha,
@@ -21,7 +22,6 @@ from tasks.rules.statistics.agreement import (
     raw_agreement,
 )
 from tasks.rules.statistics.intervals import FEW_OTHERS, FEWEST_OTHERS, SMALL, draws, few_to_rest_on, ratio_intervals
-from tasks.rules.statistics.votes import effective_votes
 
 METHOD = "expanded-percentile-1"
 _DECISIONS = ("unmet", "partial", "met")

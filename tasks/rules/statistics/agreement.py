@@ -8,6 +8,8 @@ Tables have the shape (..., 2, 2): rows are cases that fail the check and that p
 and without it. Entries are sums of weights, since a case may fail in one repetition and pass in another. Figures have
 the leading shape, NaN where undefined. `agreement_intervals` takes them as measures.
 
+How many independent votes graders are worth whose errors go together.
+
 How far two sets of labels agree, where a task can have several: precision, recall, F1 and Jaccard, with intervals.
 
 Averages are named as in scikit-learn: micro pools all labels, macro is the mean over labels, and the mean over tasks is
@@ -44,6 +46,10 @@ _CELLS_AT_A_TIME = 400
 """Columns of a matrix product: table cells of figures."""
 _NOTHING = 1e-12
 """The share of all pairs below which their number is nothing but rounding."""
+VOTES_METHOD = "effective-votes-1"
+"""The name of the method of effective votes, stored beside figures; the number grows when the method changes."""
+_NO_VARIANCE = 1e-9
+"""The share of the squares below which a variance is nothing but rounding."""
 
 
 def raw_agreement(tables: Counts) -> Floats:
@@ -100,6 +106,29 @@ def krippendorff_alpha(coincidences: Counts) -> Floats:
     expected = total**2 - (values**2).sum(axis=-1)
     disagreement: Floats = (total - 1.0) * quotient(total - alike, expected, _NOTHING * total**2)
     return 1.0 - disagreement
+
+
+def effective_votes(moments: NDArray[Any], *, n_voters: int) -> Floats:
+    """Return Kish's effective number of votes: k / (1 + (k - 1) rho) for k voters, from 1 to k.
+
+    Their errors have the mean pairwise correlation rho, so that the mean of their votes varies as much as that of so
+    many independent ones (the design effect of Kish, "Survey Sampling", 1965, section 5.4; for panels of judges arXiv
+    2605.29800). Pairs with a voter who never errs, or always alike, have no correlation and do not count. A negative
+    mean counts as 0. NaN where no pair has a correlation.
+
+    Args:
+        moments: shape (..., n_pairs, 6): for each pair the number of cases, the sums of both voters' errors, of their
+            squares, and of the products.
+        n_voters: k, at least two.
+    """
+    n, a, b, aa, bb, ab = np.moveaxis(np.asarray(moments, dtype=np.float64), -1, 0)
+    first, second = n * aa - a * a, n * bb - b * b
+    is_defined = (first > _NO_VARIANCE * n * aa) & (second > _NO_VARIANCE * n * bb)
+    correlation = np.zeros(n.shape)
+    np.divide(n * ab - a * b, np.sqrt(first * second), out=correlation, where=is_defined)
+    n_pairs = is_defined.sum(axis=-1)
+    mean = quotient(correlation.sum(axis=-1), n_pairs)
+    return np.asarray(n_voters / (1.0 + (n_voters - 1) * np.clip(mean, 0.0, 1.0)))
 
 
 def agreement_intervals(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.rules.statistics.votes import effective_votes
+from tasks.rules.statistics.agreement import effective_votes
 
 ERRORS = st.integers(2, 5).flatmap(
     lambda k: st.lists(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=k, max_size=k), min_size=2, max_size=30)
