@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from tasks.benchmarks.base import ANY_FIELD, Benchmark, RowError, Vocabulary
-from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, criterion_from, task_from
+from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, band_of, criterion_from, task_from
 from tasks.rules.identity import digest
 from tasks.rules.records import Criterion, ScoreDefinition, Task, Turn
 from tasks.rules.text.characters import is_blank
@@ -95,7 +95,7 @@ def _criterion(position: int, item: Mapping[str, Any]) -> Criterion:
     # The data has no ids, and asks one thing twice under two axes.
     criterion_id = digest("researchrubrics", title, axis)[:12]
     weight = as_number(stored)
-    severity = next((name for name, (low, high) in SEVERITIES.items() if weight and low <= weight <= high), None)
+    severity = band_of(stored, SEVERITIES)
     labels = (("necessity", "mandatory" if abs(weight) >= _MANDATORY_FROM else "optional"),) if weight else ()
     return criterion_from(criterion_id, position, title, stored, category=axis, severity=severity, labels=labels)
 

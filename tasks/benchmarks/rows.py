@@ -28,6 +28,12 @@ def criterion_from(
     )  # fmt: skip
 
 
+def band_of(weight: Any, bands: Mapping[str, tuple[float, float]]) -> str | None:
+    """The weight class that a weight falls into; None for what lies in none, and for what is no number."""
+    number = as_number(weight)
+    return next((name for name, (low, high) in bands.items() if number is not None and low <= number <= high), None)
+
+
 def task_from(
     task_id: str, conversation: Sequence[Turn], criteria: Sequence[Criterion], *, field: str | None = None,
     labels: Sequence[Label] = (), canary: str | None = None,
