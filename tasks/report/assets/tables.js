@@ -3,7 +3,8 @@
 
 const tables = {
   text: (value) => (value instanceof Element ? value.textContent : String(value ?? "")).trim(),
-  number: (text) => Number(text.replace(/[,$%]/g, "").replace("−", "-")),
+  // A mark behind a number says that it rests on few tasks.
+  number: (text) => Number(text.replace(/[,$%]|(?<=\d%?)\*$/g, "").replace("−", "-")),
 
   // What is missing stays last, whichever way a column is sorted.
   sorter(one, other, _row, _otherRow, _column, direction) {
