@@ -197,7 +197,7 @@ def makers_of(job: Job, index: Path, *, is_live: bool) -> dict[str, Maker | Made
         return Made(served_page(COMPARE, benchmark, folder, pages, asked=found).encode())
 
     makers: dict[str, Maker | Made] = {f"/{folder.name}/{COMPARE.name}.html": compare}
-    for path in (ASSETS / "report.css", ASSETS / "page.js", *_OWN_ASSETS.iterdir()):
+    for path in (ASSETS / "report.css", ASSETS / "tabulator.css", ASSETS / "page.js", *_OWN_ASSETS.iterdir()):
         makers[f"/{folder.name}/assets/{path.name}"] = Made(path.read_bytes(), _KINDS[path.suffix])
     if is_live:
         view, about = LiveView(job), load_benchmark(benchmark)

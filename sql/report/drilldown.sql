@@ -1,7 +1,9 @@
 -- name: answered
--- The tasks that each entry answered in any trial, and whether one of these
--- answers can be used.
-select shown_answers.entry, shown_answers.task_id, bool_or(shown_answers.status = 'ok') as is_usable
+-- The tasks that each entry answered in any trial, whether one of these answers
+-- can be used, and the trials.
+select shown_answers.entry, shown_answers.task_id,
+    bool_or(shown_answers.status = 'ok') as is_usable,
+    list(distinct shown_answers.trial) as trials
 from shown_answers
 semi join drilled_tasks using (task_id)
 group by all;
@@ -148,11 +150,7 @@ lost as (
 select entry, judging, trial, task_id,
     string_agg(mark, '' order by position) as marks,
     if(count(*) = any_value(tasks.n_criteria), null, list(position order by position)) as positions
-from (
-    select * from decided
-    union all by name
-    select * from lost
-)
+from (select * from decided union all by name select * from lost)
 inner join tasks using (task_id)
 where tasks.benchmark = $benchmark and tasks.dataset_revision = $revision
 group by entry, judging, trial, task_id
@@ -166,8 +164,7 @@ with sent as (
     from messages
     -- What an earlier assembly sent is not what is sent now.
     semi join tasks using (benchmark, dataset_revision, task_id, conversation_id)
-    where messages.benchmark = $benchmark
-        and messages.dataset_revision = $revision
+    where messages.benchmark = $benchmark and messages.dataset_revision = $revision
 ),
 
 given as (
@@ -203,7 +200,7 @@ said as (
 turns as (
     select task_id,
         bool_and(is_sent) as is_sent,
-        to_json(list({role: role, content: content} order by place)) as conversation
+        to_json(list({ role: role, content: content } order by place)) as conversation
     from said
     where is_sent or trim(content) <> ''
     group by task_id
@@ -351,7 +348,7 @@ with categories as (
 ),
 
 further as (
-    select task_id, list({'kind': kind, 'label': label} order by kind, label) as labels
+    select task_id, list({ 'kind': kind, 'label': label } order by kind, label) as labels
     from labelled_tasks
     where benchmark = $benchmark
         and dataset_revision = $revision
@@ -385,10 +382,3 @@ left join own_hard using (task_id)
 left join openings using (task_id)
 where tasks.benchmark = $benchmark and tasks.dataset_revision = $revision
 order by tasks.field nulls last, tasks.task_id;
-
--- name: trials
--- The trials that each entry has.
-select distinct shown_answers.entry, shown_answers.trial
-from shown_answers
-semi join drilled_tasks using (task_id)
-order by shown_answers.entry, shown_answers.trial;

@@ -18,7 +18,7 @@ from tasks.report.benchmark_index import REVISION, benchmarks_of, write_benchmar
 from tasks.report.drilldown.writing import NAVIGATED, write_drilldown
 from tasks.report.rendering.drawn import figures_of, table
 from tasks.report.rendering.notices import facts, notices
-from tasks.report.rendering.ranking import Ranking, rankings, shown
+from tasks.report.rendering.ranking import Ranking, rankings
 from tasks.report.rendering.site import SERVED_POLICY, Site, as_json, copy_assets, render
 from warehouse import Warehouse
 
@@ -79,7 +79,7 @@ def _rendered(page: Page, scope: Scope, site: Site, common: Mapping[str, Any], r
     figures = figures_of(page, scope, site)
     more: Mapping[str, Any] = {}
     if page is OVERVIEW:
-        more = {"notices": notices(scope), "facts": facts(scope), "rankings": [shown(each) for each in ranked]}
+        more = {"notices": notices(scope), "facts": facts(scope), "rankings": ranked}
     if page is CAPABILITIES:
         more = {"trees": trees(scope), "score_columns": SCORE_COLUMNS, "table": table}
     return render(page.template, report=common, page=page, title=page.title, figures=figures, **more)

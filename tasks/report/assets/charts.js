@@ -5,31 +5,29 @@ const charts = {
   views: [],
   chosen: {},
 
-  colour: (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim(),
+  colour(name) {
+    this.probe ??= document.body.appendChild(make("i", { hidden: true }));
+    this.probe.style.color = `var(--${name})`;
+    return getComputedStyle(this.probe).color;
+  },
 
   config(width) {
-    const style = getComputedStyle(document.documentElement);
-    const { colour } = this;
-    const text = { labelColor: colour("ink"), titleColor: colour("soft"), titleFontWeight: 500 };
-    const series = Array.from({ length: 8 }, (_, i) => colour(`series-${i + 1}`));
+    const [ink, soft, line] = ["ink", "soft", "line"].map((name) => this.colour(name));
+    const series = [1, 2, 3, 4, 5, 6, 7, 8].map((number) => this.colour(`series-${number}`));
+    const text = { labelColor: ink, titleColor: soft, titleFontWeight: 500 };
+    const heat = (...names) => names.map((name) => this.colour(`heat-${name}`));
     return {
       background: "transparent",
-      font: style.getPropertyValue("font-family"),
+      font: getComputedStyle(document.body).fontFamily,
       view: { stroke: "transparent" },
-      axis: {
-        ...text, gridColor: colour("line"), domainColor: colour("line"), tickColor: colour("line"), labelSeparation: 8,
-        labelFlush: false, // A number stands at its tick, at the ends too.
-      },
+      // A number stands at its tick, at the ends too.
+      axis: { ...text, gridColor: line, domainColor: line, tickColor: line, labelSeparation: 8, labelFlush: false },
       axisXQuantitative: { tickCount: Math.max(3, Math.min(8, Math.round(width / 100))) },
       legend: { ...text, columns: width < 480 ? 1 : 2 },
-      text: { color: colour("ink") },
-      point: { color: series[0] }, rule: { color: series[0] }, bar: { color: series[0] }, line: { color: series[0] },
-      style: { alarm: { color: colour("bad") } },
-      range: {
-        category: series,
-        heatmap: [colour("heat-low"), colour("heat-high")],
-        diverging: [colour("heat-minus"), colour("heat-low"), colour("heat-high")],
-      },
+      text: { color: ink },
+      ...Object.fromEntries(["point", "rule", "bar", "line"].map((mark) => [mark, { color: series[0] }])),
+      style: { alarm: { color: this.colour("bad") } },
+      range: { category: series, heatmap: heat("low", "high"), diverging: heat("minus", "low", "high") },
     };
   },
 
@@ -46,20 +44,24 @@ const charts = {
     return line in Object.prototype ? `${line}\u200b` : line;
   },
 
-  // The chart of a place with the rows that are chosen; one with a line a name is as high as it has names.
+  // A chart as it is declared, with the rows that are chosen.
+  declared(place) {
+    const text = place.querySelector("script").textContent;
+    const found = JSON.parse(text, (_, value) => (typeof value === "string" ? this.harmless(value) : value));
+    found.data.values = found.data.values.filter((row) => this.isChosen(row));
+    return found;
+  },
+
+  // The chart of a place; one with a line a name is as high as it has names.
   specification(place) {
-    const raw = JSON.parse(place.querySelector("script").textContent);
-    raw.data.values = raw.data.values.filter((row) => this.isChosen(row));
-    const specification = JSON.parse(JSON.stringify(raw), (_, value) =>
-      (typeof value === "string" ? this.harmless(value) : value));
-    const rows = specification.data.values;
-    this.leaveOutEmpty(specification);
-    this.orderModels(specification, [...new Set(rows.map((row) => row.model))]);
-    const { line, lineHeight, domain, zero } = specification.usermeta ?? {};
-    if (domain) this.shareDomain(place, specification, domain, zero);
+    const found = this.declared(place);
+    const { data: { values: rows }, usermeta: { line, lineHeight, domain, zero } = {} } = found;
+    this.leaveOutEmpty(found);
+    this.orderModels(found, new Set(rows.map((row) => row.model)));
+    if (domain) this.shareDomain(place, found, domain, zero);
     const lines = (name) => Math.max(1, new Set(rows.map((row) => row[name])).size);
-    if (line) specification.height = [line].flat().reduce((height, name) => height * lines(name), lineHeight);
-    return specification;
+    if (line) found.height = [line].flat().reduce((height, name) => height * lines(name), lineHeight);
+    return found;
   },
 
   // A layer without a value on an axis of numbers, such as intervals where none is known, would look in vain for where
@@ -75,11 +77,10 @@ const charts = {
 
   // The charts of a figure have one axis, which fits what is chosen of all of them; with `zero` it begins there.
   shareDomain(place, specification, columns, zero) {
-    const values = [...place.closest(".plots").querySelectorAll(".chart > script")]
-      .map((script) => JSON.parse(script.textContent))
+    const values = [...place.closest(".plots").querySelectorAll(".chart")].map((chart) => this.declared(chart))
       .filter((other) => String(other.usermeta?.domain) === String(columns))
-      .flatMap((other) => other.data.values.filter((row) => this.isChosen(row)))
-      .flatMap((row) => columns.map((column) => row[column]).filter((value) => typeof value === "number"));
+      .flatMap((other) => other.data.values.flatMap((row) => columns.map((column) => row[column])))
+      .filter((value) => typeof value === "number");
     if (!values.length) return;
     if (zero) values.push(0);
     const domain = [Math.min(...values), Math.max(...values)];
@@ -91,9 +92,8 @@ const charts = {
 
   // A model has the same place, colour and sign in all charts of a page: those of its place among the chosen ones.
   orderModels(specification, present) {
-    const boxes = [...document.querySelectorAll("#choice input[name=model]:checked")];
-    const order = boxes.map((box) => this.harmless(box.value));
-    const shown = order.filter((name) => present.includes(name));
+    const order = choice.boxes().filter((box) => box.checked).map((box) => this.harmless(box.value));
+    const shown = order.filter((name) => present.has(name));
     for (const { encoding = {} } of [specification, ...(specification.layer ?? [])]) {
       for (const [channel, definition] of Object.entries(encoding)) {
         if (definition?.field !== "model") continue;
@@ -115,7 +115,9 @@ const charts = {
     const distances = [3, 8, 16, 28];
     vega.marks.push({
       type: "text", from: { data: points }, interactive: false, aria: false,
-      encode: { enter: { text: { field: `datum["${name}"]` }, fontSize: { value: 11 }, limit: { value: 160 }, fill: { value: this.colour("ink") } } },
+      encode: { enter: {
+        text: { field: `datum["${name}"]` }, fontSize: { value: 11 }, limit: { value: 160 }, fill: { value: this.colour("ink") },
+      } },
       transform: [{
         type: "label", size: { signal: "[width, height]" }, avoidMarks: of("rule"),
         anchor: distances.flatMap(() => sides), offset: distances.flatMap((distance) => sides.map(() => distance)),
@@ -130,8 +132,7 @@ const charts = {
   },
 
   async draw(place) {
-    const target = place.querySelector(".drawing") ?? place.appendChild(document.createElement("div"));
-    target.className = "drawing";
+    const target = place.querySelector(".drawing") ?? place.appendChild(make("div", { class: "drawing" }));
     const specification = this.specification(place);
     // A chart of which nothing is chosen, such as that of another judge, is not shown, and neither is one without values.
     const isEmpty = !this.showsAnything(specification);
@@ -163,7 +164,7 @@ const charts = {
   },
 
   choose(chosen) {
-    this.chosen = chosen;
+    this.chosen = Object.fromEntries(Object.entries(chosen).map(([kind, names]) => [kind, names?.map(this.harmless)]));
     return this.drawAll();
   },
 };

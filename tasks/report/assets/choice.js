@@ -12,8 +12,8 @@ const choice = {
   },
 
   start(form) {
-    this.judges = document.getElementById("judging");
-    this.orders = new Map(Object.entries(JSON.parse(document.getElementById("orders").textContent)));
+    this.judges = byId("judging");
+    this.orders = new Map(Object.entries(JSON.parse(byId("orders").textContent)));
     this.most = Number(form.dataset.most ?? Infinity);
     this.main = this.judges.value; // What the page begins with.
     form.hidden = this.boxes().length === 0;
@@ -23,8 +23,8 @@ const choice = {
     if (Array.isArray(stored.without)) this.without = stored.without;
     if (this.judges.value !== this.main) this.link();
     form.addEventListener("change", ({ target }) => this.change(target.name === "model"));
-    document.getElementById("all-models").addEventListener("click", () => this.check(true));
-    document.getElementById("no-models").addEventListener("click", () => this.check(false));
+    byId("all-models").addEventListener("click", () => this.check(true));
+    byId("no-models").addEventListener("click", () => this.check(false));
     this.apply();
   },
 
@@ -34,18 +34,19 @@ const choice = {
     const order = this.orders.get(judging) ?? this.orders.get(this.main) ?? [];
     const rank = (box) => (order.indexOf(box.value) + order.length + 1) % (order.length + 1);
     const boxes = this.boxes().sort((one, other) => rank(one) - rank(other));
-    document.getElementById("all-models").before(...boxes.map((box) => box.parentElement));
-    boxes.forEach((box, place) => { box.checked = this.without ? !this.without.includes(box.value) : place < this.most; });
+    byId("all-models").before(...boxes.map((box) => box.parentElement));
+    boxes.forEach((box, n) => { box.checked = this.without ? !this.without.includes(box.value) : n < this.most; });
     const models = boxes.filter((box) => box.checked).map((box) => box.value);
     const best = this.without || models.length === boxes.length ? "" : `, the best${judging ? ` by ${judging}` : ""}`;
-    document.getElementById("n-models").textContent = `${models.length} of ${boxes.length} shown${best}`;
+    byId("n-models").textContent = `${models.length} of ${boxes.length} shown${best}`;
     const chosen = { model: models.length === boxes.length ? null : models, judging: judging ? [judging] : null };
     this.listeners.forEach((listener) => listener(chosen));
   },
 
   // Writes the judge into the address, so that a copied link shows the same.
   link() {
-    attempt(() => history.replaceState(null, "", `?${new URLSearchParams({ judge: this.judges.value })}${location.hash}`));
+    const judge = new URLSearchParams({ judge: this.judges.value });
+    attempt(() => history.replaceState(null, "", `?${judge}${location.hash}`));
   },
 
   check(isChecked) {
@@ -63,7 +64,7 @@ const choice = {
 };
 
 document.addEventListener("DOMContentLoaded", () => {
-  const form = document.getElementById("choice");
+  const form = byId("choice");
   if (form) choice.start(form);
   else charts.drawAll(); // A page on which nothing depends on models or judges.
 });

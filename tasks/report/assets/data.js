@@ -43,7 +43,7 @@ const prbench = {
     const turn = (this.turn = (this.turn ?? 0) + 1);
     const error = await Promise.resolve(work(() => turn === this.turn)).then(() => null, (reason) => reason);
     if (turn !== this.turn) return;
-    const state = document.getElementById("state");
+    const state = byId("state");
     Object.assign(state, { hidden: !error, className: "notice bad", role: "alert", textContent: error?.message ?? "" });
     document.documentElement.dataset.drawn = "yes";
   },
@@ -54,7 +54,8 @@ const written = {
   count: (value) => value?.toLocaleString("en") ?? written.missing,
   score: (value, decimals = 3) => value?.toFixed(decimals).replace("-", "−") ?? written.missing,
   points: (value) => String(Math.round(value * 100) / 100).replace("-", "−"),
-  signed: (value) => `${value > 0 ? "+" : ""}${written.points(value)}`,
+  signed: (value) => (value > 0 ? "+" : "") + written.points(value),
+  change: (value) => (value > 0 ? "+" : "") + written.score(value),
   weight: (value) => (value === null ? "no weight" : written.signed(value)),
   usd: (value) => (value === null ? "unknown" : `$${value < 0.1 ? value.toPrecision(2) : value.toFixed(2)}`),
 };
@@ -83,22 +84,25 @@ const verdicts = {
   effect(status, weight) {
     if (!this.isDecided(status) || weight === null) return null;
     const points = this.values[status] * weight;
-    const text = `${points < 0 ? "" : "+"}${written.points(points || 0)} / ${weight < 0 ? "" : "+"}${written.points(weight)}`;
+    const text = [points || 0, weight].map((value) => (value < 0 ? "" : "+") + written.points(value)).join(" / ");
     return make("span", { class: `effect ${this.kind(status, weight)}`, title: "points / weight" }, text);
   },
 };
+
+// The labels of a kind that only some benchmarks have; the index says which kinds there are.
+const labelsOf = (row, kind) => row.labels.filter((each) => each.kind === kind).map(({ label }) => label);
 
 // The part of the address behind `#`, which holds what a page shows; an empty value is left out.
 const address = {
   read: () => Object.fromEntries(new URLSearchParams(location.hash.slice(1))),
   of: (values) =>
-    `#${new URLSearchParams(Object.entries(values).filter(([, value]) => ![null, undefined, "", false].includes(value)))}`,
-  replace: (values) => attempt(() => history.replaceState(null, "", address.of(values))), // Refused when called too often.
+    `#${new URLSearchParams(Object.entries(values).filter(([, value]) => ![null, undefined, ""].includes(value)))}`,
+  replace: (values) => attempt(() => history.replaceState(null, "", address.of(values))),
 };
 
 // A form of filters whose values stand in the address, so that a link leads to what is shown.
 const filters = {
-  form: () => document.getElementById("filters"),
+  form: () => byId("filters"),
 
   // Adds a choice for each kind of label: its name and title, the labels of a row, and, where they are not all those that
   // the rows have, the values that can be chosen with their words. One with a single label is left out.
@@ -106,10 +110,10 @@ const filters = {
     const [form, asked] = [this.form(), address.read()];
     this.kinds = kinds;
     for (const { name, title, of, options } of kinds) {
-      const labels = () => [...new Set(rows.flatMap(of))].filter(Boolean).sort((one, other) => one.localeCompare(other));
+      const labels = () => [...new Set(rows.flatMap(of))].filter(Boolean).sort((a, b) => a.localeCompare(b));
       const pairs = options ?? labels().map((label) => [label, label]);
-      const choices = [["", "all"], ...pairs].map(([value, text]) => make("option", { value }, text));
-      if (pairs.length > 1) form.querySelector(".words").before(make("label", {}, `${title} `, make("select", { name }, choices)), " ");
+      const select = make("select", { name }, [["", "all"], ...pairs].map(([value, text]) => make("option", { value }, text)));
+      if (pairs.length > 1) form.querySelector(".words").before(make("label", {}, `${title} `, select), " ");
     }
     for (const control of form.elements) {
       if (control.type === "checkbox") control.checked = asked[control.name] === "yes";
@@ -121,10 +125,9 @@ const filters = {
     form.addEventListener("reset", () => setTimeout(change));
   },
 
-  // Kinds of labels that only some benchmarks have, as the index names them.
-  ofLabels: (breakdowns, labels) => breakdowns.map(({ kind, title }) => ({
-    name: `breakdown-${kind}`, title, of: (row) => labels(row).filter((each) => each.kind === kind).map(({ label }) => label),
-  })),
+  // A choice for each kind of label that the index names, of the rows that carry a row's labels.
+  ofLabels: (breakdowns, carriers) => breakdowns.map(({ kind, title }) =>
+    ({ name: `breakdown-${kind}`, title, of: (row) => carriers(row).flatMap((each) => labelsOf(each, kind)) })),
 
   values() {
     const asked = Object.fromEntries([...new FormData(this.form())].map(([name, value]) => [name, value.trim()]));
@@ -133,5 +136,6 @@ const filters = {
   },
 
   // Whether a row has every label that is asked for.
-  matches: (row, asked) => filters.kinds.every(({ name, of }) => !asked[name] || !of || [of(row)].flat().includes(asked[name])),
+  matches: (row, asked) =>
+    filters.kinds.every(({ name, of }) => !asked[name] || !of || [of(row)].flat().includes(asked[name])),
 };

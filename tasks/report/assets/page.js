@@ -5,11 +5,14 @@
 const make = (tag, attributes = {}, ...children) => {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
-    if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : value);
+    if (![null, undefined, false].includes(value)) element.setAttribute(name, value === true ? "" : value);
   }
   element.append(...children.flat(Infinity).filter((child) => ![null, undefined, ""].includes(child)));
   return element;
 };
+
+const byId = (id) => document.getElementById(id);
+const para = (kind, ...children) => make("p", { class: kind }, children);
 
 // Storage and the address can be closed to a page: then what is chosen holds for this page only.
 const attempt = (work) => {
@@ -34,7 +37,7 @@ const theme = {
 theme.apply();
 theme.system.addEventListener("change", () => theme.apply());
 document.addEventListener("DOMContentLoaded", () => {
-  const button = document.getElementById("theme");
+  const button = byId("theme");
   const other = () => (theme.name === "dark" ? "Light" : "Dark");
   const name = () => { button.textContent = other(); };
   button.hidden = false;

@@ -8,9 +8,10 @@ const prompts = {
 
   // The digest of the identities: of JSON in ASCII, the first 32 hexadecimal digits of its SHA-256.
   async digest(...parts) {
-    const text = JSON.stringify(parts).replace(/[^ -~]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`);
+    const hex = (number, digits) => number.toString(16).padStart(digits, "0");
+    const text = JSON.stringify(parts).replace(/[^ -~]/g, (letter) => `\\u${hex(letter.charCodeAt(0), 4)}`);
     const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
-    return [...new Uint8Array(hash)].map((byte) => byte.toString(16).padStart(2, "0")).join("").slice(0, 32);
+    return [...new Uint8Array(hash)].map((byte) => hex(byte, 2)).join("").slice(0, 32);
   },
 
   async marker(source, texts) {
@@ -26,7 +27,8 @@ const prompts = {
     const turns = [...conversation, { role: "assistant", content: response }];
     const texts = turns.map(({ content }) => content);
     const marker = template.includes("<<marker>>") ? await this.marker(texts, texts) : "";
-    const own = template.includes("<<criterion_marker>>") ? await this.marker([marker, criterion], [marker, criterion, ...texts]) : "";
+    const parts = [marker, criterion];
+    const own = template.includes("<<criterion_marker>>") ? await this.marker(parts, [...parts, ...texts]) : "";
     const plain = () => turns.map(({ role, content }) => `${role}: ${content}`).join("\n\n");
     const values = {
       "<<rubric_item>>": criterion, "<<conversation>>": marker ? this.quoted(turns, marker) : plain(),
@@ -62,8 +64,8 @@ const prompts = {
     const [last, first] = side.section.replies[place] ?? [];
     const lost = this.unanswered.includes(verdict.status) ? "No reply came."
       : "Not in this report: the ledger has deleted it, or holds too many replies for a report.";
-    const part = (title, text, missing) => [make("h4", {}, title),
-      text === null || text === undefined ? make("p", { class: "empty" }, missing) : make("pre", { tabindex: 0, class: "exact" }, text)];
+    const part = (title, text, missing) =>
+      [make("h4", {}, title), (text ?? null) === null ? para("empty", missing) : make("pre", { tabindex: 0, class: "exact" }, text)];
     return [
       ...part("Prompt", prompt, why),
       ...(first === undefined || verdict.is_older ? [] : [...part("First reply, which could not be read", first),

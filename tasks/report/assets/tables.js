@@ -3,7 +3,8 @@
 
 const tables = {
   text: (value) => (value instanceof Element ? value.textContent : String(value ?? "")).trim(),
-  number: (text) => Number(text.replace(/[,$%]/g, "").replace("−", "-")),
+  // A mark behind a number says that it rests on few tasks.
+  number: (text) => Number(text.replace(/[,$%]|(?<=\d%?)\*$/g, "").replace("−", "-")),
 
   // What is missing stays last, whichever way a column is sorted.
   sorter(one, other, _row, _otherRow, _column, direction) {
@@ -13,7 +14,8 @@ const tables = {
       return Number.isNaN(tables.number(text)) ? text.toLowerCase() : tables.number(text);
     };
     const [first, second] = [value(one), value(other)];
-    if (first === null || second === null) return ((first === null) - (second === null)) * (direction === "asc" ? 1 : -1);
+    const isLast = (first === null) - (second === null);
+    if (first === null || second === null) return direction === "asc" ? isLast : -isLast;
     if (typeof first === "number" && typeof second === "number") return first - second;
     return String(first).localeCompare(String(second));
   },
@@ -21,7 +23,8 @@ const tables = {
   // A value in a downloaded file: text that a spreadsheet would run or rewrite gets an apostrophe (tasks/rules/text/cells.py).
   plain(value, _row, _type, _params, column) {
     const text = tables.text(value);
-    if (column.getDefinition().hozAlign === "right" && !Number.isNaN(tables.number(text))) return text && tables.number(text);
+    const number = column.getDefinition().hozAlign === "right" ? tables.number(text) : NaN;
+    if (text && !Number.isNaN(number)) return number;
     return /^'*(?:[\t\r\n]|\s*[=+\-@＝＋－＠]|\d+(?:[-/.:]\d+)+$)/.test(text) ? `'${text}` : text;
   },
 
@@ -79,7 +82,7 @@ const tables = {
   columns(table) {
     const found = [];
     for (const cell of table.tBodies[0].rows[0].cells) {
-      const [own, group] = cell.headers.split(" ").reverse().map((id) => document.getElementById(id));
+      const [own, group] = cell.headers.split(" ").reverse().map((id) => byId(id));
       const align = cell.classList.contains("right") ? "right" : "left";
       const column = {
         title: own.textContent, titleDownload: [group, own].filter(Boolean).map((each) => each.textContent).join(" "), field: own.id,
@@ -102,8 +105,9 @@ const tables = {
   enhance(table) {
     const rows = [...table.tBodies[0].rows];
     if (!rows.length) return;
-    const [scroll, place, field] = [table.closest(".scroll"), make("div"), make("input", { type: "search", placeholder: "Filter rows", "aria-label": "Filter the rows of this table" })];
-    const label = scroll.ariaLabel ?? document.getElementById(scroll.getAttribute("aria-labelledby")).textContent;
+    const [scroll, place] = [table.closest(".scroll"), make("div")];
+    const field = make("input", { type: "search", placeholder: "Filter rows", "aria-label": "Filter the rows of this table" });
+    const label = scroll.ariaLabel ?? byId(scroll.getAttribute("aria-labelledby")).textContent;
     const [columns, data] = [this.columns(table), rows.map(this.row)];
     scroll.replaceWith(place);
     const grid = Object.assign(this.make(place, label, columns, { data }), { field });
@@ -119,7 +123,8 @@ const tables = {
   filter(grid) {
     const word = grid.field.value.trim().toLowerCase();
     const names = { model: "Model", judging: "Judge" };
-    const fields = Object.entries(names).map(([kind, title]) => [kind, grid.getColumnDefinitions().find((each) => each.title === title)?.field]);
+    const titled = (title) => grid.getColumnDefinitions().find((each) => each.title === title)?.field;
+    const fields = Object.entries(names).map(([kind, title]) => [kind, titled(title)]);
     const isChosen = (row, [kind, field]) => {
       if (!this.chosen[kind] || !field) return true;
       const text = row[field].textContent; // A label may begin with a space.
@@ -147,5 +152,6 @@ document.addEventListener("DOMContentLoaded", () => {
     if (!details || details.open) tables.enhance(table);
     else details.addEventListener("toggle", () => tables.enhance(table), { once: true });
   });
-  addEventListener("beforeprint", () => document.querySelectorAll("details.how").forEach((each) => { each.open = true; }));
+  const unfold = (each) => { each.open = true; };
+  addEventListener("beforeprint", () => document.querySelectorAll("details.how").forEach(unfold));
 });

@@ -9,7 +9,9 @@ const setCleanHtml = (element, html) => {
   element.innerHTML = html;
 };
 
-const listed = (facts) => facts.filter(([, value]) => value).map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value)));
+const fact = ([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value));
+const listed = (facts) => facts.filter(([, value]) => value).map(fact);
+const tag = (text, more = {}) => make("span", { class: "tag", ...more }, text);
 const rows = (tag, cells, attributes = {}) => make("tr", {}, cells.map((cell) => make(tag, attributes, cell)));
 
 // The conversation of a task, and the responses of two models beside each other.
@@ -25,19 +27,19 @@ const answers = {
   drawConversation({ conversation, is_sent: isSent }) {
     const note = !conversation.length ? "The data has no conversation for this task."
       : isSent ? null : "As the data gives it; it is not assembled yet.";
-    document.getElementById("conversation").replaceChildren(note ? make("p", { class: "empty" }, note) : "", ...conversation.map(this.turn));
+    byId("conversation").replaceChildren(note ? para("empty", note) : "", ...conversation.map(this.turn));
   },
 
   draw(sides) {
-    const isAsText = document.getElementById("as-text").checked;
-    const none = make("p", { class: "empty" }, "No model in this report has a response to this task.");
-    document.getElementById("answers").replaceChildren(...(sides.length ? sides.map((side) => this.side(side, isAsText)) : [none]));
+    const isAsText = byId("as-text").checked;
+    const none = para("empty", "No model in this report has a response to this task.");
+    byId("answers").replaceChildren(...(sides.length ? sides.map((side) => this.side(side, isAsText)) : [none]));
   },
 
   side({ name, entry, answer }, isAsText) {
     const heading = make("h3", {}, make("span", { class: "letter" }, name), ` ${entry.label}`);
-    const body = answer ? [this.facts(answer), ...this.body(answer, isAsText)] : make("p", { class: "empty" }, "No response in this trial.");
-    return make("article", { class: "answer" }, heading, body);
+    const none = para("empty", "No response in this trial.");
+    return make("article", { class: "answer" }, heading, answer ? [this.facts(answer), this.body(answer, isAsText)] : none);
   },
 
   facts: (answer) => make("dl", { class: "about" }, listed([
@@ -55,16 +57,17 @@ const answers = {
     const notes = [
       answer.degraded && "Made with fallback parameters, because the configured ones failed.",
       answer.is_older && "Given to an earlier version of the conversation, which was changed since.",
-    ].filter(Boolean).map((text) => make("p", { class: "notice warn" }, text));
+    ].filter(Boolean).map((text) => para("notice warn", text));
     if (answer.status !== "ok") {
       const cause = make("strong", {}, `No response: ${verdicts.word(answer.status)}.`);
-      return [...notes, make("p", { class: "notice bad" }, cause, ` ${answer.error ?? ""}`)];
+      return [...notes, para("notice bad", cause, ` ${answer.error ?? ""}`)];
     }
     const isPlain = isAsText || answer.html === null;
-    const why = isPlain && !isAsText ? "Shown as plain text: too long or too deeply nested to be shown as Markdown." : null;
-    const text = make("div", { class: `body ${isPlain ? "exact" : "markdown"}`, tabindex: 0 }, isPlain ? answer.text : "");
-    if (!isPlain) setCleanHtml(text, answer.html);
-    return [...notes, why ? make("p", { class: "says" }, why) : null, text];
+    const text = make("div", { class: `body ${isPlain ? "exact" : "markdown"}`, tabindex: 0 });
+    if (isPlain) text.textContent = answer.text;
+    else setCleanHtml(text, answer.html);
+    const why = "Shown as plain text: too long or too deeply nested to be shown as Markdown.";
+    return [...notes, isPlain && !isAsText ? para("says", why) : null, text];
   },
 };
 
@@ -84,9 +87,7 @@ const judged = {
   verdict: (side, judging, position) => side.cells.get(`${judging.key} ${position}`)
     ?? { status: side.answer && side.answer.status !== "ok" ? "no_response" : "not_judged" },
 
-  differ(found) {
-    return new Set(found.map(({ status }) => status).filter(verdicts.isDecided)).size > 1;
-  },
+  differ: (found) => new Set(found.map(({ status }) => status).filter(verdicts.isDecided)).size > 1,
 
   // What the page shows of a criterion: its verdicts, and whether A and B, or the judges, differ in them. Judges disagree
   // where they differ among those that decide in as many steps. A verdict that is read again from another one is shown
@@ -99,7 +100,8 @@ const judged = {
     const own = lines.filter(({ judging }) => !judging.reads);
     const same = (one, other) => one.cells.every((cell, place) => cell.status === other?.cells[place].status);
     const isAsked = ({ judging }) => asked.judging === judging.key && asked.criterion === criterion.key;
-    const isListed = (line) => own.includes(line) || isAsked(line) || !same(line, lines.find(({ judging }) => judging.key === line.judging.reads));
+    const read = (line) => lines.find(({ judging }) => judging.key === line.judging.reads);
+    const isListed = (line) => own.includes(line) || isAsked(line) || !same(line, read(line));
     return {
       criterion, lines: lines.filter(isListed), flips: own.some((line) => line.isFlip),
       disputes: [2, 3].some((scale) => sides.some((_, place) =>
@@ -114,63 +116,67 @@ const judged = {
     const looked = task.criteria.map((criterion) => this.look(criterion, sides, judges, asked));
     const shown = looked.filter((each) => (each[asked.show] ?? true) || each.criterion.key === asked.criterion);
     const count = (name) => looked.filter((each) => each[name]).length;
-    document.getElementById("n-criteria").textContent = [
+    byId("n-criteria").textContent = [
       `${shown.length} of ${looked.length} criteria`, sides.length === 2 && `${count("flips")} flipped`,
       judges.filter((judging) => !judging.reads).length > 1 && `judges disagree on ${count("disputes")}`,
       count("failures") && `${count("failures")} with failures`,
     ].filter(Boolean).join(" · ");
     const head = make("thead", {}, rows("th", ["Judge", ...sides.map(({ name, entry, trial }) =>
       [make("span", { class: "letter" }, name), ` ${entry.label}, trial ${trial}`])], { scope: "col" }));
-    const nobody = make("tbody", {}, rows("td", ["These responses have not been judged yet."], { colspan: 3, class: "empty" }));
-    document.getElementById("criteria").replaceChildren(sides.length ? head : "", sides.length && !judges.length ? nobody : "",
-      ...shown.map((each) => this.group(each)));
+    const nobody = rows("td", ["These responses have not been judged yet."], { colspan: 3, class: "empty" });
+    const none = judges.length ? "" : make("tbody", {}, nobody);
+    byId("criteria").replaceChildren(...(sides.length ? [head, none] : []), ...shown.map((each) => this.group(each)));
   },
 
   group({ criterion, lines, flips, disputes }) {
     const { sides, asked, index } = page.shown;
     const isMarked = criterion.key === asked.criterion;
-    const tag = (text, more = {}) => make("span", { class: "tag", ...more }, text);
-    const labels = index.breakdowns.flatMap(({ kind, title }) => criterion.labels.filter((each) => each.kind === kind)
-      .map(({ label }) => tag(label, { title })));
-    const facts = make("p", { class: "line" }, make("strong", {}, written.weight(criterion.weight)),
+    const labels = index.breakdowns.flatMap(({ kind, title }) =>
+      labelsOf(criterion, kind).map((label) => tag(label, { title })));
+    const facts = para("line", make("strong", {}, written.weight(criterion.weight)),
       [criterion.severity, criterion.category].filter(Boolean).map((label) => tag(label)), labels,
-      flips ? tag("⇄ flipped", { class: "tag flip" }) : null, disputes ? tag("≠ judges disagree", { class: "tag flip dispute" }) : null);
-    const title = make("th", { colspan: 1 + sides.length, scope: "rowgroup" }, make("p", { class: "title" }, criterion.title), facts);
+      flips ? tag("⇄ flipped", { class: "tag flip" }) : null,
+      disputes ? tag("≠ judges disagree", { class: "tag flip dispute" }) : null);
+    const title = make("th", { colspan: 1 + sides.length, scope: "rowgroup" }, para("title", criterion.title), facts);
+    const cells = (line) => line.cells.map((verdict, place) =>
+      this.cell(verdict, line.judging, criterion, sides[place], line.isFlip && place === 1 ? line.cells[0] : null));
     return make("tbody", { class: isMarked && !asked.judging ? "marked" : null, tabindex: -1 },
       make("tr", { class: "criterion" }, title),
-      lines.map(({ judging, cells, isFlip }) => make("tr", { class: isFlip ? "flipped" : null }, make("th", { scope: "row" }, judging.label),
-        cells.map((verdict, place) => this.cell(verdict, judging, criterion, sides[place], isFlip && place === 1 ? cells[0] : null)))),
+      lines.map((line) => make("tr", { class: line.isFlip ? "flipped" : null },
+        make("th", { scope: "row" }, line.judging.label), cells(line))),
       isMarked ? this.query(criterion) : null);
   },
 
   cell(verdict, judging, criterion, side, flippedFrom) {
     const { asked } = page.shown;
     const mark = { criterion: criterion.key, judging: judging.key, side: side.name.toLowerCase() };
-    const isMarked = asked.criterion === mark.criterion && asked.judging === mark.judging && (asked.side ?? "a") === mark.side;
+    const isMarked = Object.entries(mark).every(([name, value]) => ({ side: "a", ...asked })[name] === value);
     const title = "Link to this verdict";
     const because = verdict.escalated_because?.map((why) => why.replace("_", " ")).join(", ");
     const flip = flippedFrom && `⇄ ${verdicts.word(flippedFrom.status)} → ${verdicts.word(verdict.status)}`;
-    const noted = (tag, text) => (text ? make("p", { class: "explanation" }, make("span", { class: "tag" }, tag), ` ${text}`) : null);
-    return make("td", { "data-label": `${side.name} · ${side.entry.label}`, class: isMarked ? "marked" : null, tabindex: isMarked ? -1 : null },
-      make("p", { class: "line" }, verdicts.badge(verdict.status, criterion.weight), verdicts.effect(verdict.status, criterion.weight),
-        flip ? make("span", { class: "tag flip" }, flip) : null,
-        make("a", { class: "anchor", href: address.of({ ...asked, ...mark }), title, "aria-label": `${title}: ${judging.label}, ${side.name}` }, "¶")),
+    const noted = (name, text) => (text ? para("explanation", tag(name), ` ${text}`) : null);
+    const link = { href: address.of({ ...asked, ...mark }), title, "aria-label": `${title}: ${judging.label}, ${side.name}` };
+    const marks = isMarked ? { class: "marked", tabindex: -1 } : {};
+    return make("td", { "data-label": `${side.name} · ${side.entry.label}`, ...marks },
+      para("line", verdicts.badge(verdict.status, criterion.weight), verdicts.effect(verdict.status, criterion.weight),
+        flip ? tag(flip, { class: "tag flip" }) : null, make("a", { class: "anchor", ...link }, "¶")),
       noted("decided by", verdict.decided_by && `${verdict.decided_by}${because ? `, because of ${because}` : ""}`),
       noted("asked as", verdict.asked),
-      verdict.error ? make("p", { class: "explanation empty" }, verdict.error) : null,
-      verdict.explanation ? make("p", { class: "explanation" }, verdict.explanation) : null,
+      verdict.error ? para("explanation empty", verdict.error) : null,
+      verdict.explanation ? para("explanation", verdict.explanation) : null,
       verdict.chunks?.length ? this.evidence(verdict.chunks) : null,
       prompts.line(verdict, judging, criterion, side, page.shown));
   },
 
   // What was found in the chunks of a response that is too long for its judge.
   evidence(chunks) {
-    const found = (chunk) => chunk.found?.map((text) => make("li", {}, text)) ?? make("li", { class: "empty" }, verdicts.word(chunk.status));
+    const n = chunks.filter((chunk) => chunk.found?.length).length;
+    const nothing = (chunk) => make("li", { class: "empty" }, chunk.found ? "nothing" : verdicts.word(chunk.status));
+    const found = (chunk) => (chunk.found?.length ? chunk.found.map((text) => make("li", {}, text)) : nothing(chunk));
     const title = (chunk) => `${chunk.round > 1 ? `Round ${chunk.round}, notes` : "Chunk"} ${chunk.chunk} of ${chunk.of}`;
     return make("details", { class: "evidence" },
-      make("summary", {}, `Searched in ${chunks.length} chunks, something found in ${chunks.filter((chunk) => chunk.found?.length).length}`),
-      make("dl", {}, chunks.map((chunk) => [make("dt", {}, title(chunk)),
-        make("dd", {}, make("ul", {}, chunk.found?.length === 0 ? make("li", { class: "empty" }, "nothing") : found(chunk)))])));
+      make("summary", {}, `Searched in ${chunks.length} chunks, something found in ${n}`),
+      make("dl", {}, chunks.map((chunk) => [make("dt", {}, title(chunk)), make("dd", {}, make("ul", {}, found(chunk)))])));
   },
 
   // A line for the terminal; names that are not digests are not put into it.
@@ -180,30 +186,31 @@ const judged = {
     const id = side?.answer?.response_id ?? "";
     if (!/^[0-9a-f]+$/.test(id)) return null;
     const where = `response_id = '${id}' and starts_with(sha256(criterion_id), '${criterion.key}')`;
-    return rows("td", [make("details", { class: "query" }, make("summary", {}, `Everything stored about this criterion (${side.name})`),
-      make("pre", { tabindex: 0 }, `prbench sql --format json "from verdict_details where ${where}"`))], { colspan: 1 + sides.length });
+    const line = make("pre", { tabindex: 0 }, `prbench sql --format json "from verdict_details where ${where}"`);
+    const title = make("summary", {}, `Everything stored about this criterion (${side.name})`);
+    return rows("td", [make("details", { class: "query" }, title, line)], { colspan: 1 + sides.length });
   },
 
   // A line for each judge and response; what is not decided yet is a range.
   drawPoints({ sides, index }) {
-    const of = (side, judging) => side.section?.points?.find((each) => each.response_id === side.answer?.response_id && each.judging === judging.key);
     const lines = index.judgings.flatMap((judging) => {
-      const found = sides.map((side) => of(side, judging));
-      const change = found.every((each) => (each?.value ?? null) !== null) && found.length === 2 ? found[1].value - found[0].value : null;
-      return found.map((each, place) => each && [judging.label, `${sides[place].name} · ${sides[place].entry.label}`, ...this.points(each),
-        place && change !== null ? `${change > 0 ? "+" : ""}${written.score(change)}` : ""]);
+      const found = sides.map(({ section, answer }) =>
+        section?.points?.find((each) => each.response_id === answer?.response_id && each.judging === judging.key));
+      const [first, second] = found.map((each) => each?.value ?? null);
+      const change = sides.length < 2 || first === null || second === null ? "" : written.change(second - first);
+      return found.map((each, place) => each && [judging.label, `${sides[place].name} · ${sides[place].entry.label}`,
+        ...this.points(each), place ? change : ""]);
     }).filter(Boolean);
-    document.getElementById("points").replaceChildren(
-      make("thead", {}, rows("th", ["Judge", "Response", "Score", "Points", "Decided", sides.length === 2 ? "B minus A" : ""], { scope: "col" })),
+    const titles = ["Judge", "Response", "Score", "Points", "Decided", sides.length < 2 ? "" : "B minus A"];
+    byId("points").replaceChildren(make("thead", {}, rows("th", titles, { scope: "col" })),
       make("tbody", {}, lines.map((line) => rows("td", line))));
   },
 
   points(found) {
-    const isDecided = found.value !== null;
-    const range = (low, high, write) => `${write(low)} to ${write(high)}`;
-    const points = isDecided ? written.points(found.points) : range(found.points_lower, found.points_upper, written.points);
-    return [isDecided ? written.score(found.value) : range(found.value_lower, found.value_upper, written.score),
-      `${points} of ${written.points(found.positive)}`, `${found.n_decided} of ${found.n_wanted}`];
+    const range = (name, write) => (found.value !== null ? write(found[name])
+      : [found[`${name}_lower`], found[`${name}_upper`]].map((end) => write(end)).join(" to "));
+    return [range("value", written.score), `${range("points", written.points)} of ${written.points(found.positive)}`,
+      `${found.n_decided} of ${found.n_wanted}`];
   },
 };
 
@@ -217,9 +224,11 @@ const page = {
     // The entries and trials that are asked for, as far as the task has them; else the first one alone.
     const known = index.entries.filter((entry) => entry.answered[place] !== "0");
     const [a, b] = [known.find(({ key }) => key === asked.a) ?? known[0], known.find(({ key }) => key === asked.b)];
-    const trial = (entry, value) => entry?.trials.find((each) => String(each) === value) ?? entry?.trials[0];
-    const sides = [{ name: "A", entry: a, trial: trial(a, asked.ta) }, { name: "B", entry: b, trial: trial(b, asked.tb) }].filter(({ entry }) => entry);
-    const [rubric, ...sections] = await Promise.all([index.rubrics, ...sides.map(({ entry }) => entry.blocks)].map((files) => prbench.section(files, task)));
+    const trial = ({ trials }, value) => trials.find((each) => String(each) === value) ?? trials[0];
+    const sides = [["A", a, asked.ta], ["B", b, asked.tb]].filter(([, entry]) => entry)
+      .map(([name, entry, value]) => ({ name, entry, trial: trial(entry, value) }));
+    const files = [index.rubrics, ...sides.map(({ entry }) => entry.blocks)];
+    const [rubric, ...sections] = await Promise.all(files.map((each) => prbench.section(each, task)));
     if (!isCurrent()) return;
     sides.forEach((side, number) => {
       side.section = sections[number];
@@ -232,29 +241,31 @@ const page = {
 
   show(shown) {
     this.shown = shown;
-    document.getElementById("shown").hidden = false;
-    document.querySelectorAll("#compare, section:has(#points)").forEach((each) => { each.hidden = !shown.sides.length; });
+    byId("shown").hidden = false;
+    const parts = document.querySelectorAll("#compare, section:has(#points)");
+    parts.forEach((each) => { each.hidden = !shown.sides.length; });
     this.drawTop(shown);
     this.drawChoice(shown);
     answers.drawConversation(shown.task);
     answers.draw(shown.sides);
     judged.drawPoints(shown);
     judged.draw(shown);
-    this.reveal(shown.asked);
+    const marked = document.querySelector("#criteria .marked"); // What the address names.
+    marked?.scrollIntoView({ block: "center" });
+    marked?.focus({ preventScroll: true });
   },
 
   drawTop({ task, index, place, asked }) {
     document.querySelector("h1").textContent = task.task_id;
     document.title = document.title.replace(/^.*(?= · )/, () => task.task_id);
-    const labels = (kind) => task.labels.filter((each) => each.kind === kind).map(({ label }) => label).join(", ");
-    document.getElementById("about").replaceChildren(...listed([
+    byId("about").replaceChildren(...listed([
       [index.field_title, task.field], ["Topic", task.topic], ["Asked by", task.expert], ["Splits", task.splits?.join(", ")],
       ["Decision", task.decision_types?.join(", ")], ["Pathway", task.economic_pathways?.join(", ")],
-      ...index.breakdowns.map(({ kind, title }) => [title, labels(kind)]),
+      ...index.breakdowns.map(({ kind, title }) => [title, labelsOf(task, kind).join(", ")]),
       ["Hard", task.is_hard ? "in the latest own hard selection" : null],
     ]));
     for (const [id, step] of [["previous", -1], ["next", 1]]) {
-      const [link, other] = [document.getElementById(id), index.tasks[place + step]];
+      const [link, other] = [byId(id), index.tasks[place + step]];
       link.toggleAttribute("hidden", !other);
       link.href = address.of({ ...asked, task: other?.key, criterion: "", judging: "", side: "" });
       link.textContent = step < 0 ? `‹ ${other?.task_id}` : `${other?.task_id} ›`;
@@ -262,40 +273,30 @@ const page = {
   },
 
   drawChoice({ known, sides, asked }) {
-    const { a, b } = document.getElementById("compare").elements;
-    const named = ({ label, is_also: isAlso, trials }, trial) => `${label}${isAlso ? " (earlier)" : ""}${trials.length > 1 ? `, trial ${trial}` : ""}`;
-    const options = known.flatMap((entry) => entry.trials.map((trial) => [`${entry.key} ${trial}`, named(entry, trial)]));
+    const { a, b } = byId("compare").elements;
+    const options = known.flatMap(({ key, label, is_also: isAlso, trials }) => trials.map((trial) =>
+      [`${key} ${trial}`, [isAlso ? `${label} (earlier)` : label, ...(trials.length > 1 ? [`trial ${trial}`] : [])].join(", ")]));
     [[a, options], [b, [["", "none"], ...options]]].forEach(([select, pairs], place) => {
       select.replaceChildren(...pairs.map(([value, text]) => make("option", { value }, text)));
       select.value = sides[place] ? `${sides[place].entry.key} ${sides[place].trial}` : "";
     });
-    document.getElementById("narrow").elements.show.value = asked.show ?? "";
+    byId("narrow").elements.show.value = asked.show ?? "";
   },
 
-  // Brings what the address names into view, once for each address.
-  reveal({ task, criterion, judging, side }) {
-    const at = JSON.stringify([task, criterion, judging, side]);
-    if (!criterion || at === this.revealed) return;
-    this.revealed = at;
-    const target = document.querySelector("#criteria .marked");
-    target?.scrollIntoView({ block: "center" });
-    target?.focus({ preventScroll: true });
-  },
-
-  // Another address is another state that "back" leads out of.
+  // Another address is another state that "back" leads out of. The last change may not be drawn yet.
   go(changes) {
-    location.hash = address.of({ ...this.shown.asked, ...address.read(), ...changes }); // The last change may not be drawn yet.
+    location.hash = address.of({ ...this.shown.asked, ...address.read(), ...changes });
   },
 
   listen() {
-    const [compare, narrow] = ["compare", "narrow"].map((id) => document.getElementById(id));
+    const [compare, narrow] = ["compare", "narrow"].map((id) => byId(id));
     [compare, narrow].forEach((form) => form.addEventListener("submit", (event) => event.preventDefault()));
     compare.addEventListener("change", ({ target: { name, value } }) => {
       const [key, trial] = value.split(" ");
-      this.go({ [name]: key, [`t${name}`]: trial });
+      this.go({ [name]: key, [`t${name}`]: trial, criterion: "" });
     });
-    document.getElementById("as-text").addEventListener("change", () => answers.draw(this.shown.sides));
-    narrow.addEventListener("change", ({ target }) => this.go({ show: target.value, criterion: "", judging: "", side: "" }));
+    byId("as-text").addEventListener("change", () => answers.draw(this.shown.sides));
+    narrow.addEventListener("change", ({ target }) => this.go({ show: target.value, criterion: "" }));
     addEventListener("hashchange", () => prbench.draw((isCurrent) => this.draw(isCurrent)));
   },
 };

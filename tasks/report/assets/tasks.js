@@ -14,10 +14,10 @@ const explorer = {
       { name: "topic", title: "Topic", of: (task) => task.topic },
       { name: "category", title: category, of: (task) => task.categories ?? [] },
       { name: "split", title: "Split", of: (task) => task.splits ?? [] },
-      { name: "hard", title: "Hard", options: [["yes", "hard"], ["no", "others"]], of: (task) => (task.is_hard ? "yes" : "no") },
+      { name: "hard", title: "Hard", options: [["yes", "hard"], ["no", "others"]], of: ({ is_hard: is }) => (is ? "yes" : "no") },
       { name: "answered", title: "Answered", of: (line) => line.reach,
         options: [["all", "by every chosen model"], ["some", "by some of them"], ["none", "by none"]] },
-      ...filters.ofLabels(breakdowns.filter((each) => !each.of_criteria), (task) => task.labels),
+      ...filters.ofLabels(breakdowns.filter((each) => !each.of_criteria), (task) => [task]),
     ], tasks, () => prbench.draw((isNow) => this.find(isNow)));
     await this.choose(isCurrent);
   },
@@ -28,7 +28,8 @@ const explorer = {
   // Takes the scores of the chosen judge, and draws the columns of the chosen models.
   async choose(isCurrent) {
     const { entries, judgings, main } = this.index;
-    const judging = judgings.find(({ label }) => this.chosen.judging?.includes(label)) ?? judgings.find(({ key }) => key === main);
+    const isChosen = ({ label }) => this.chosen.judging?.includes(label);
+    const judging = judgings.find(isChosen) ?? judgings.find(({ key }) => key === main);
     const scores = judging ? await prbench.load(judging.scores) : {};
     if (!isCurrent()) return;
     this.models = entries.filter(({ is_also: isAlso, label }) => !isAlso && (this.chosen.model?.includes(label) ?? true));
@@ -61,7 +62,7 @@ const explorer = {
     const found = asked.words && asked.responses ? await this.inResponses(others, holds, isCurrent) : new Set();
     if (!isCurrent()) return;
     const rows = matching.filter(({ task }) => holds(task.words) || found.has(task.key));
-    document.getElementById("count").textContent = `${written.count(rows.length)} of ${written.count(this.lines.length)} tasks`;
+    byId("count").textContent = `${written.count(rows.length)} of ${written.count(this.lines.length)} tasks`;
     if (this.grid) await this.grid.setData(rows);
     else await this.draw(rows);
     this.link();
@@ -86,7 +87,7 @@ const explorer = {
     const blocks = [...new Set(tasks.map((task) => task.block))];
     for (const [number, block] of blocks.entries()) {
       if (!isCurrent()) break;
-      document.getElementById("count").textContent = `Searching responses: ${Math.round((100 * number) / blocks.length)}% …`;
+      byId("count").textContent = `Searching responses: ${Math.round((100 * number) / blocks.length)}% …`;
       const names = this.models.map((model) => model.blocks[block]).filter(Boolean);
       const files = await Promise.all(names.map((name) => prbench.load(name)));
       names.forEach((name) => prbench.asked.delete(name)); // All of them together may not fit in memory.
@@ -107,7 +108,7 @@ const explorer = {
         formatter: (cell) => this.about(cell.getData()) },
       { title: "Turns", field: "turns", ...number },
       { title: "Criteria", field: "n_criteria", ...number },
-      ...(this.models.length < 2 ? [] : [{ title: "Mean", field: "mean", ...score }, { title: "Spread", field: "spread", ...score }]),
+      ...(this.models.length < 2 ? [] : ["Mean", "Spread"]).map((title) => ({ title, field: title.toLowerCase(), ...score })),
       ...this.models.map(({ key, label }) => ({
         title: label, field: key, width: 68, minWidth: 68, headerVertical: "flip", hozAlign: "right", cssClass: "score",
         headerSortStartingDir: "desc", formatter: (cell) => this.score(cell),
@@ -120,9 +121,9 @@ const explorer = {
     const { sort, falls } = address.read();
     const columns = this.columns();
     this.tools?.remove();
-    this.grid = tables.make(document.getElementById("tasks"), "Tasks with their scores", columns, {
+    this.grid = tables.make(byId("tasks"), "Tasks with their scores", columns, {
       data: rows, layout: "fitColumns", maxHeight: "max(24rem, calc(100vh - 5rem))",
-      initialSort: [{ column: columns.some(({ field }) => field === sort) ? sort : "place", dir: falls ? "desc" : "asc" }],
+      initialSort: [{ column: columns.find(({ field }) => field === sort)?.field ?? "place", dir: falls ? "desc" : "asc" }],
     });
     await new Promise((done) => this.grid.on("tableBuilt", done));
     this.tools = tables.tools(this.grid, "tasks");
@@ -139,13 +140,13 @@ const explorer = {
   head(task) {
     const hard = task.is_hard ? make("span", { class: "tag", title: "In the latest own hard selection" }, "hard") : null;
     return make("div", {}, make("a", { href: this.target(task, this.models[0]?.key) }, task.task_id), " ", hard,
-      make("p", { class: "opening" }, task.opening ?? ""));
+      para("opening", task.opening ?? ""));
   },
 
   // The field, the topic, and the labels of the benchmark's own kinds, each with its kind where one points at it.
   about(task) {
-    const labels = this.index.breakdowns.flatMap(({ kind, title }) => task.labels.filter((each) => each.kind === kind)
-      .map(({ label }) => make("span", { title }, label)));
+    const labels = this.index.breakdowns.flatMap(({ kind, title }) =>
+      labelsOf(task, kind).map((label) => make("span", { title }, label)));
     const listed = [task.topic, ...labels].filter(Boolean).flatMap((each, place) => (place ? [" · ", each] : [each]));
     return make("div", {}, task.field ?? "", make("br"), make("small", {}, listed));
   },

@@ -11,22 +11,20 @@ const search = {
     this.index = await prbench.load("index");
     const { tasks, entries, statuses, breakdowns } = this.index;
     const columns = Object.entries(await prbench.load(this.index.criteria));
-    this.criteria = tasks.flatMap((task) => Array(task.n_criteria).fill(task)).map((task, place) => {
-      const criterion = Object.fromEntries(columns.map(([name, values]) => [name, values[place]]));
-      const words = [criterion.title, criterion.criterion_id, ...criterion.labels.map(({ label }) => label)];
-      return { ...criterion, task, place, words: words.join(" ").toLowerCase() };
-    });
+    this.criteria = tasks.flatMap((task) => Array(task.n_criteria).fill(task)).map((task, place) =>
+      Object.fromEntries([["task", task], ["place", place], ...columns.map(([name, values]) => [name, values[place]])]));
+    const named = (names) => names.map((name) => [name, verdicts.word(name)]);
     filters.start([
-      { name: "status", title: "Verdict", options: [["undecided", "any failure"], ...Object.values(statuses).map((each) => [each, verdicts.word(each)])] },
+      { name: "status", title: "Verdict", options: [["undecided", "any failure"], ...named(Object.values(statuses))] },
       { name: "severity", title: "Severity", of: (criterion) => criterion.severity },
       { name: "category", title: this.index.category_title, of: (criterion) => criterion.category },
       { name: "field", title: this.index.field_title, of: ({ task }) => task.field },
       { name: "topic", title: "Topic", of: ({ task }) => task.topic },
       { name: "split", title: "Split", of: ({ task }) => task.splits ?? [] },
-      { name: "trial", title: "Trial", options: [...new Set(entries.flatMap((entry) => entry.trials))].sort().map((each) => [each, each]) },
-      ...filters.ofLabels(breakdowns, (criterion) => [...criterion.task.labels, ...criterion.labels]),
+      { name: "trial", title: "Trial", options: named([...new Set(entries.flatMap((entry) => entry.trials.map(String)))].sort()) },
+      ...filters.ofLabels(breakdowns, (criterion) => [criterion.task, criterion]),
     ], this.criteria, () => prbench.draw((isCurrent) => this.show(isCurrent)));
-    this.grid = tables.make(document.getElementById("verdicts"), "Verdicts", this.columns(), {
+    this.grid = tables.make(byId("verdicts"), "Verdicts", this.columns(), {
       layout: "fitColumns", responsiveLayout: "collapse", maxHeight: "max(24rem, calc(100vh - 5rem))",
       progressiveLoad: "scroll", paginationSize: this.pageSize, ajaxURL: "found",
       ajaxRequestFunc: async (_url, _config, { page }) => this.page(page),
@@ -37,9 +35,10 @@ const search = {
 
   // Rows are made as they are scrolled to: of more than a million verdicts few are looked at.
   page(number) {
-    const some = this.found.slice((number - 1) * this.pageSize, number * this.pageSize);
-    const data = some.map((place) => ({ criterion: this.criteria[Math.floor(place / this.lists.length)], ...this.lists[place % this.lists.length] }));
-    return { last_page: Math.max(1, Math.ceil(this.found.length / this.pageSize)), data };
+    const { found, lists, criteria, pageSize } = this;
+    const row = (place) => ({ criterion: criteria[Math.floor(place / lists.length)], ...lists[place % lists.length] });
+    const data = found.slice((number - 1) * pageSize, number * pageSize).map(row);
+    return { last_page: Math.max(1, Math.ceil(found.length / pageSize)), data };
   },
 
   // The letters of the chosen models: a list for each judge and trial.
@@ -63,11 +62,12 @@ const search = {
     address.replace(asked);
     this.lists = lists;
     const counts = this.find(asked, holds);
-    const tally = Object.entries(this.index.statuses).filter(([letter]) => counts[letter.charCodeAt(0)])
-      .map(([letter, status]) => make("li", {}, verdicts.badge(status), ` ${written.count(counts[letter.charCodeAt(0)])}`));
+    const tally = Object.entries(this.index.statuses).map(([letter, status]) => [status, counts[letter.charCodeAt(0)]])
+      .filter(([, n]) => n).map(([status, n]) => make("li", {}, verdicts.badge(status), ` ${written.count(n)}`));
     const total = this.found.length;
-    const count = document.getElementById("count");
-    count.replaceChildren(make("strong", {}, `${written.count(total)} ${total === 1 ? "verdict" : "verdicts"}`), make("ul", { class: "tally" }, tally));
+    const count = byId("count");
+    const title = make("strong", {}, `${written.count(total)} ${total === 1 ? "verdict" : "verdicts"}`);
+    count.replaceChildren(title, make("ul", { class: "tally" }, tally));
     count.dataset.total = total;
     await this.grid.setData("found");
   },
@@ -78,7 +78,9 @@ const search = {
     const [isAsked, counts] = [new Uint8Array(128), new Uint32Array(128)];
     letters.forEach(([letter]) => { isAsked[letter.charCodeAt(0)] = 1; });
     this.found = [];
-    for (const criterion of this.criteria.filter((each) => filters.matches(each, asked) && holds(each.words))) {
+    const words = ({ title, criterion_id: id, labels }) => [title, id, ...labels.map(({ label }) => label)];
+    const matches = (each) => filters.matches(each, asked) && (!asked.words || holds(words(each).join(" ").toLowerCase()));
+    for (const criterion of this.criteria.filter(matches)) {
       for (let number = 0; number < this.lists.length; number += 1) {
         const letter = this.lists[number].marks.charCodeAt(criterion.place);
         if (!isAsked[letter]) continue;
@@ -94,14 +96,15 @@ const search = {
       ({ title, field: title, headerSort: false, formatter: (cell) => make("div", {}, of(cell.getData())), ...more });
     const two = (first, second) => [first, make("br"), make("small", {}, second)];
     const status = ({ marks, criterion }) => this.index.statuses[marks[criterion.place]];
-    const about = ({ severity, category, labels }) => [severity, category, ...labels.map(({ label }) => label)].filter(Boolean).join(" · ");
+    const about = ({ severity, category, labels }) => [severity, category, ...labels.map(({ label }) => label)].filter(Boolean);
+    const title = (row) => make("a", { href: target(row) }, row.criterion.title);
+    const effect = ({ weight }, of) => verdicts.effect(of, weight) ?? written.weight(weight);
     const target = ({ criterion: { task, key }, model, judging, trial }) =>
       `task.html${address.of({ task: task.key, a: model.key, ta: trial, criterion: key, judging: judging.key, side: "a" })}`;
     return [
       column("Verdict", (row) => verdicts.badge(status(row), row.criterion.weight), { width: 124 }),
-      column("Criterion", (row) => two(make("a", { href: target(row) }, row.criterion.title), about(row.criterion)), { widthGrow: 3, minWidth: 200 }),
-      column("Points / weight", (row) => verdicts.effect(status(row), row.criterion.weight) ?? written.weight(row.criterion.weight),
-        { width: 150, hozAlign: "right", headerHozAlign: "right" }),
+      column("Criterion", (row) => two(title(row), about(row.criterion).join(" · ")), { widthGrow: 3, minWidth: 200 }),
+      column("Points / weight", (row) => effect(row.criterion, status(row)), { width: 150, hozAlign: "right", headerHozAlign: "right" }),
       column("Model", ({ model, trial }) => two(model.label, `trial ${trial}`), { minWidth: 110 }),
       column("Judge", ({ judging }) => judging.label, { minWidth: 110 }),
       column("Task", ({ criterion: { task } }) => two(task.task_id, task.topic ?? task.field ?? ""), { minWidth: 110 }),

@@ -64,10 +64,11 @@ def write_lists(subjects: Subjects, tasks: Tasks, site: Site, blocks: Sequence[B
     files: dict[str, dict[int, str]] = defaultdict(dict)
     for block in blocks:
         files[block.entry][block.number] = block.name
-    trials: dict[str, list[int]] = defaultdict(list)
-    for key, trial in subjects.rows("drilldown/trials"):
-        trials[key].append(trial)
-    usable = {(entry, task_id): is_usable for entry, task_id, is_usable in subjects.rows("drilldown/answered")}
+    usable: dict[tuple[str, str], bool] = {}
+    trials: dict[str, set[int]] = defaultdict(set)
+    for entry, task_id, is_usable, of_task in subjects.rows("drilldown/answered"):
+        usable[entry, task_id] = is_usable
+        trials[entry].update(of_task)
     index = _about(subjects, tasks) | {
         "criteria": write_data(site, _criteria(tasks)),
         "templates": write_data(site, templates_of(subjects)),
@@ -80,7 +81,7 @@ def write_lists(subjects: Subjects, tasks: Tasks, site: Site, blocks: Sequence[B
         ],
         "entries": [
             {"key": key, "label": each["entry"], "vintage": each["vintage"], "is_also": each["is_also"],
-             "trials": trials[key], "marks": marks[key], "blocks": files[key],
+             "trials": sorted(trials[key]), "marks": marks[key], "blocks": files[key],
              "answered": "".join(_ANSWERED[usable.get((key, task_id))] for task_id in tasks.ids)}
             for each in subjects.entries if (key := each["key"])
         ],

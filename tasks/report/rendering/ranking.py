@@ -7,7 +7,7 @@ model; the interval beside its figures is SVG of the page itself, so it is there
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,26 +27,24 @@ _DATED = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
 
 
 @dataclass(frozen=True)
-class Board:
-    """The models of a split in their order under one judging, with what the paper says of the same split and judge."""
-
-    split: str
-    rows: Rows
-    references: Sequence[Reference]
-
-
-@dataclass(frozen=True)
 class Ranking:
-    """What a judging says: who leads, in a sentence, and a board for each split, all on one axis from `low` to `high`.
+    """What a judging says, as the template takes it.
 
-    `order` has the labels of all models, the best first.
+    Attributes:
+        sentence: who leads.
+        boards: of each split its name and its lines, models and scores of the paper; all are on one axis.
+        ticks: where the round values of the axis are, in percent of its width, and what they are called.
+        notes: what to know of the ranks, and where scores of the paper are from.
+        has_gaps: whether a coverage is below the bar.
+        order: the labels of all models, the best first.
     """
 
     judging: str
     sentence: str
-    boards: Sequence[Board]
-    low: float
-    high: float
+    boards: Sequence[tuple[str, Sequence[Mapping[str, Any]]]]
+    ticks: Sequence[tuple[str, str]]
+    notes: Sequence[str]
+    has_gaps: bool
     order: Sequence[str]
 
 
@@ -59,20 +57,40 @@ def rankings(scope: Scope) -> list[Ranking]:
     judges = {each["judging"]: each for each in scope.judgings}
     hard = set(scope.given_members["hard_splits"])
     # Of only some models, or of several vintages of one, ranks are of another whole.
-    n_models = len({entry["model"] for entry in scope.entries})
-    is_part = bool(scope.job.named_models) or n_models < len(scope.entries)
-    found = []
-    for judging, rows in by_judging.items():
-        references = _references(scope, judges[judging])
-        boards = [
-            Board(split, of_split, [] if is_own else [each for each in references if is_of(each, split, of_split)])
-            for (split, is_own), of_split in by_split(rows).items()
-        ]
-        known = [row[name] for row in rows for name in ("ci_low", "ci_high", "mean_score") if row[name] is not None]
-        values = [*known, *(each.value for board in boards for each in board.references)] or [0.0, 1.0]
-        sentence = leaders(rows, hard, judging, is_part=is_part)
-        found.append(Ranking(judging, sentence, boards, min(values), max(values), order_of(rows, labels)))
-    return found
+    is_part = bool(scope.job.named_models) or len({entry["model"] for entry in scope.entries}) < len(labels)
+    return [
+        ranking_of(rows, _references(scope, judges[judging]), leaders(rows, hard, judging, is_part=is_part), labels)
+        for judging, rows in by_judging.items()
+    ]
+
+
+def ranking_of(rows: Rows, references: Sequence[Reference], sentence: str, labels: Iterable[str]) -> Ranking:
+    """The ranking of the rows of a leaderboard under one judging, beside the paper's scores by the same judge."""
+    splits = [
+        (split, of_split, [each for each in references if not is_own and is_of(each, split, of_split)])
+        for (split, is_own), of_split in by_split(rows).items()
+    ]
+    quoted = [each for _, _, of_split in splits for each in of_split]
+    known = [row[name] for row in rows for name in ("ci_low", "ci_high", "mean_score") if row[name] is not None]
+    values = [*known, *(each.value for each in quoted)] or [0.0, 1.0]
+    margin = _MARGIN * ((max(values) - min(values)) or 1.0)
+    low, high = min(values) - margin, max(values) + margin
+
+    def at(value: float) -> str:
+        """Where a value is on the axis."""
+        return f"{100 * (value - low) / (high - low):.2f}%"
+
+    notes = list(rank_notes([of_split for _, of_split, _ in splits]))
+    if sources := dict.fromkeys(each.source for each in quoted):
+        notes.append(
+            f"Rows marked paper are the paper's own scores ({'; '.join(sources)}), by the same judge with the paper's "
+            "prompt, on the first release of this split. They have no rank here."
+        )
+    return Ranking(
+        rows[0]["judging"], sentence, [(split, _lines(of_split, beside, at)) for split, of_split, beside in splits],
+        [(at(value), _short(value)) for value in ticks(low, high)], notes,
+        any(row["is_below_bar"] for row in rows), order_of(rows, labels),
+    )  # fmt: skip
 
 
 def is_of(reference: Reference, split: str, rows: Rows) -> bool:
@@ -170,23 +188,6 @@ _TICKS = 5
 """About so many steps has an axis."""
 
 
-@dataclass(frozen=True)
-class Axis:
-    """From where to where values are drawn; positions are percent of the width."""
-
-    low: float
-    high: float
-
-    def at(self, value: float) -> str:
-        """Where a value is."""
-        return f"{100 * (value - self.low) / (self.high - self.low):.2f}%"
-
-    @property
-    def ticks(self) -> list[tuple[str, str]]:
-        """Round values within the axis: where each is, and what it is called."""
-        return [(self.at(value), _short(value)) for value in ticks(self.low, self.high)]
-
-
 def ticks(low: float, high: float) -> list[float]:
     """The multiples of 1, 2 or 5 times a power of ten within two values, in steps that give about five."""
     power = 10.0 ** math.floor(math.log10((high - low) / _TICKS))
@@ -197,50 +198,29 @@ def ticks(low: float, high: float) -> list[float]:
     return min(choices, key=lambda found: abs(len(found) - _TICKS))
 
 
-def _lines(board: Board, axis: Axis) -> list[dict[str, Any]]:
-    """The lines of a board: models in their order, and scores of the paper between them."""
-    own = [_line(row, axis) for row in board.rows]
+def _lines(rows: Rows, references: Sequence[Reference], at: Callable[[float], str]) -> list[dict[str, Any]]:
+    """The lines of a split: models in their order, and scores of the paper between them."""
+    own = [_line(row, at) for row in rows]
     nothing = dict.fromkeys(("rank", "bar", "interval", "ranks", "coverage", "is_below_bar"))
     quoted = [
-        nothing | {"model": each.model, "score": _short(each.value, 3), "dot": axis.at(each.value),
-                   "source": each.source, "value": each.value, "kind": "quoted"}
-        for each in board.references
+        nothing | {"kind": "quoted", "model": each.model, "value": each.value, "score": _short(each.value, 3),
+                   "dot": at(each.value)}
+        for each in references
     ]  # fmt: skip
     placed = sorted([*own, *quoted], key=lambda line: -math.inf if line["value"] is None else line["value"])
     return placed[::-1] if quoted else own
 
 
-def _line(row: Row, axis: Axis) -> dict[str, Any]:
-    is_known = row["ci_low"] is not None and row["mean_score"] is not None
-    ranks = (row["rank_low"], row["rank_high"])
+def _line(row: Row, at: Callable[[float], str]) -> dict[str, Any]:
+    score, ends, ranks = row["mean_score"], (row["ci_low"], row["ci_high"]), (row["rank_low"], row["rank_high"])
+    is_known = None not in (score, *ends)
     return {
-        "rank": row["rank"], "model": row["model"], "value": row["mean_score"], "source": "",
-        "kind": "tied" if row["rank_low"] == 1 else "",
-        "score": None if row["mean_score"] is None else _short(row["mean_score"], 3),
-        "dot": None if row["mean_score"] is None else axis.at(row["mean_score"]),
-        "bar": (axis.at(row["ci_low"]), axis.at(row["ci_high"])) if is_known else None,
-        "interval": f"{_short(row['ci_low'], 3)} to {_short(row['ci_high'], 3)}" if is_known else None,
-        "ranks": None if None in ranks else str(ranks[0]) if ranks[0] == ranks[1] else f"{ranks[0]}–{ranks[1]}",
-        "coverage": coverage_text(row["coverage"]),
-        "is_below_bar": row["is_below_bar"],
-    }  # fmt: skip
-
-
-def shown(ranking: Ranking) -> dict[str, Any]:
-    """A ranking as the template takes it: boards with their lines, and what to know of them."""
-    margin = _MARGIN * ((ranking.high - ranking.low) or 1.0)
-    axis = Axis(ranking.low - margin, ranking.high + margin)
-    notes = list(rank_notes([board.rows for board in ranking.boards]))
-    if sources := dict.fromkeys(each.source for board in ranking.boards for each in board.references):
-        notes.append(
-            f"Rows marked paper are the paper's own scores ({'; '.join(sources)}), by the same judge with the paper's "
-            "prompt, on the first release of this split. They have no rank here."
-        )
-    return {
-        "judging": ranking.judging, "sentence": ranking.sentence, "axis": axis,
-        "boards": [(board, _lines(board, axis)) for board in ranking.boards],
-        "notes": notes,
-        "has_gaps": any(row["is_below_bar"] for board in ranking.boards for row in board.rows),
+        "kind": "tied" if row["rank_low"] == 1 else "", "rank": row["rank"], "model": row["model"], "value": score,
+        "score": None if score is None else _short(score, 3), "dot": None if score is None else at(score),
+        "bar": [at(end) for end in ends] if is_known else None,
+        "interval": " to ".join(_short(end, 3) for end in ends) if is_known else None,
+        "ranks": None if None in ranks else "–".join(map(str, dict.fromkeys(ranks))),
+        "coverage": coverage_text(row["coverage"]), "is_below_bar": row["is_below_bar"],
     }  # fmt: skip
 
 

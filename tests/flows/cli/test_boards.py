@@ -11,6 +11,7 @@ from tasks.rules.text.numbers import number
 from tests import kit
 from tests.flows.conftest import Run, asking
 from tests.kit import admitted, criterion, response, stored, together, verdict, written
+from tests.tasks.aggregate.debiased_oracle import CATEGORIES, LabelledWorld, without_labels_on
 from tests.tasks.aggregate.test_cookbook import small_world
 from tests.tasks.compare.comparisons import judged, tasks_of
 
@@ -177,3 +178,15 @@ def test_a_figure_is_what_the_command_shows_in_any_format(asked: Run, run: Run, 
         asked("figure", "judge_leniency", "-o", str(tmp_path / name))
         assert list(read(tmp_path / name)["leniency"]) == pytest.approx([row["leniency"] for row in rows])
     assert f"| {rows[0]['grader']} | " in asked("figure", "judge_leniency", "--format", "markdown")
+
+
+@pytest.mark.slow
+def test_a_model_and_a_category_without_labels_are_said_to_have_none_and_the_advice_names_the_category(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tables = without_labels_on(LabelledWorld(seed=5).tables(), {"bob"}, {0, 2, 4})
+    asked = asking(stored(tmp_path, tables), capsys)
+
+    said = asked("leaderboard", "--debiased", "--model", "bob")
+    assert all(part in said for part in ("bob", "no label", "--for leaderboard"))
+    assert f'--for "{CATEGORIES[0]}"' in asked("leaderboard", "--debiased", "--by", "category", "--model", "ada")

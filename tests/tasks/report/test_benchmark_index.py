@@ -139,21 +139,6 @@ def test_the_first_page_leads_into_a_report_and_back(browser: Browser, research_
         assert visit.faults == []
 
 
-NAMES = ("index", "categories", "data", "judges", "hard", "history", "length-and-cost", "verdicts")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("size", [(1280, 900), pytest.param(PHONE, marks=pytest.mark.long)])
-def test_every_page_of_another_benchmark_opens_and_complains_of_nothing(
-    browser: Browser, research_site: Path, size: tuple[int, int]
-) -> None:
-    with visiting(browser, research_site, size) as visit:
-        for name in NAMES:
-            visit.open(f"{name}.html")
-            assert visit.value("document.documentElement.scrollWidth") <= size[0], name
-            assert visit.faults == [], name
-
-
 def _lines(visit: Visit, place: int) -> list[tuple[str, str]]:
     """The judges that are told of a criterion, with what each decided."""
     rows = visit.page.locator("#criteria tbody").nth(place).locator("tr:not(.criterion)")

@@ -12,7 +12,6 @@ import pytest
 from tasks.config.job import Job
 from tasks.figures.scope import criterion_key, entry_key, judging_key, task_key
 from tests.tasks.report.drilldown.drilled import Row, data, files
-from tests.tasks.report.made_up.contenders import DROPPING, NIGHTS
 from tests.tasks.report.made_up.texts import CANARY
 from warehouse import Warehouse
 
@@ -184,15 +183,6 @@ def test_scores_and_bounds_are_those_of_the_marts(drilled: tuple[Job, Path, dict
                 bounds = [row["value_lower"], row["value_upper"]]
                 assert shown["bounds"][str(place)] == pytest.approx(bounds, abs=1e-5)
     assert {row["value"] is None for row in rows.values()} == {True, False}
-
-
-def test_earlier_samplings_can_be_compared_with_and_are_called_so(held: dict[str, Any], stored: Stored) -> None:
-    entries = held["index"]["entries"]
-    nightly = [entry for entry in entries if DROPPING in entry["label"]]
-
-    assert len({entry["label"] for entry in entries}) == len(entries)
-    assert [False] + [True] * (len(NIGHTS) - 1) == sorted(entry["is_also"] for entry in nightly)
-    assert NIGHTS[-1] in next(entry["vintage"] for entry in nightly if not entry["is_also"])
 
 
 def test_no_canary_is_in_any_file(drilled: tuple[Job, Path, dict[str, Any]]) -> None:

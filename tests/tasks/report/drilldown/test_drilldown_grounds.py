@@ -1,17 +1,160 @@
-"""What a verdict rests on beside the criterion's own words and the whole answer: other words, and evidence of parts."""
+"""What a verdict rests on: prompt and reply, other words, evidence of parts; and a question that is not assembled."""
 
+import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
 
-from tasks.figures.scope import task_key
-from tests.kit import criterion, response, row, verdict
-from tests.tasks.report.browser import visiting
-from tests.tasks.report.drilldown.drilled import data, drill, store, tiny_job
+from tasks.benchmarks.prbench import BENCHMARK
+from tasks.config.job import Job
+from tasks.figures.scope import entry_key, task_key
+from tasks.llm.ledger.entries import Entry
+from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.replies import Reply
+from tasks.prompts import load_template
+from tasks.rules.conversation import judge_prompt
+from tasks.rules.verdict import reminder
+from tasks.run.judgings import hash_of_template
+from tests.kit import admitted, criterion, job_on, response, row, verdict, write_jsonl
+from tests.tasks.report.browser import Visit, visiting
+from tests.tasks.report.drilldown.drilled import answered, data, drill, rubric, store, tiny_job
 
 pytestmark = pytest.mark.slow
+TEMPLATE = load_template("default", BENCHMARK.gradings[BENCHMARK.grading])
+_ODD = 'Grüße, 😀\u2028 "quoted" \\ \x7f <<rubric_item>> <img src=x onerror="window.attacked = 1">'
+ANSWER = _ODD + "\n\nMore." * 300
+REPLY = '{"explanation": "<script>window.attacked = 1</script>", "criteria_met": true}'
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """Two tasks; a judge with the shipped template judged a long answer to the first, the second has no message yet.
+
+    Another model's answer is to an earlier conversation of the first task; on a third one's no reply came; a fourth
+    one answered both conversations.
+    """
+    folder = tmp_path_factory.mktemp("exchanges")
+    job = job_on(write_jsonl(folder / "tiny.jsonl", ["not read"]), folder / "warehouse")
+    tables = answered(["t1"], "m1", text=ANSWER)
+    for name, rows in answered(["t1"], "m2", conversation_id="an earlier one").items():
+        tables[name] += rows
+    for name, rows in answered(["t1"], "m3").items():
+        tables[name] += [each | ({"status": "timeout", "value": None} if name == "verdicts" else {}) for each in rows]
+    for place, conversation_id in (("older", "an earlier one"), ("newer", "a-conversation")):
+        rows_by_name = answered(["t1"], "m4", conversation_id=conversation_id, text=f"The {place} answer.")
+        for each in (*rows_by_name["responses"], *rows_by_name["verdicts"]):
+            each["response_id"] += f"/{place}"
+        for each in rows_by_name["verdicts"]:
+            each |= {"verdict_id": f"{each['verdict_id']}/{place}", "explanation": f"On the {place} answer."}
+        for name, rows in rows_by_name.items():
+            tables[name] += rows
+    for each in tables["verdicts"]:
+        each["template_hash"] = hash_of_template(TEMPLATE, BENCHMARK)
+    turns = [("t1", "Why t1?", [], None), ("t2", "Is it so?", ["It says 7."], "It is.")]
+    store(job, tables | admitted(["t1", "t2"], n_criteria=2) | {
+        "criteria": [*rubric("t1"), *rubric("t2")],
+        "message_rows": [row("message_rows", task_id="t1", position=0, role="user", content="Why t1?")],
+        "conversation_turns": [
+            row("conversation_turns", task_id=task_id, position=0, prompt=prompt, reference_texts=texts, response=said)
+            for task_id, prompt, texts, said in turns
+        ],
+    })  # fmt: skip
+    asyncio.run(_record(job, tables["verdicts"][0]["verdict_id"]))
+    drill(job, job.warehouse.parent / "site")
+    return job
+
+
+async def _record(job: Job, verdict_id: str) -> None:
+    """Two replies on a verdict, the second after a reminder."""
+    ledger = Ledger(job.warehouse / "ledger")
+    for attempt, text in enumerate(("no JSON", REPLY), start=1):
+        entry = Entry(f"call-{attempt}", 1, verdict_id, "a-run", "m", "", "{}", Reply("ok", text), True, 1e9 + attempt)
+        await ledger.record(entry)
+    ledger.close()
+
+
+@pytest.fixture
+def visit(job: Job, browser: Browser) -> Iterator[Visit]:
+    """A visit, at the end of which nothing may have been wrong."""
+    with visiting(browser, job.warehouse.parent / "site") as visit:
+        yield visit
+        assert visit.faults == []
+
+
+def test_the_prompt_is_the_one_that_the_judge_stage_sends_and_the_reply_is_word_for_word(visit: Visit) -> None:
+    criteria = rubric("t1")
+    visit.open(f"task.html#task={task_key('t1')}")
+    visit.page.locator(".exchange summary").first.click()
+    visit.page.locator(".exchange pre").first.wait_for()
+    prompt, first, reminded, reply = visit.page.locator(".exchange pre").all()
+
+    assert prompt.text_content() == judge_prompt(TEMPLATE, [("user", "Why t1?")], ANSWER, criteria[0]["title"])
+    assert (first.text_content(), reminded.text_content()) == ("no JSON", reminder("binary"))
+    assert reply.text_content() == REPLY
+    assert visit.page.locator(".exchange h4").all_inner_texts() == [
+        "Prompt", "First reply, which could not be read", "Reminder, sent after prompt and first reply",
+        "Reply, as the judge wrote it",
+    ]  # fmt: skip
+    assert visit.page.locator(".exchange").count() == len(criteria)
+
+
+def test_a_reply_that_the_ledger_does_not_have_is_said_to_be_missing(visit: Visit) -> None:
+    visit.open(f"task.html#task={task_key('t1')}")
+    visit.page.locator(".exchange summary").nth(1).click()
+
+    assert "Not in this report" in visit.page.locator(".exchange").nth(1).locator(".empty").inner_text()
+
+
+def test_the_prompt_on_an_answer_to_an_earlier_conversation_is_said_to_be_not_kept(visit: Visit) -> None:
+    older = entry_key({"model": "m2", "model_config_hash": "a-configuration", "vintage": "base"})
+    visit.open(f"task.html#task={task_key('t1')}&a={older}")
+    visit.page.locator(".exchange summary").first.click()
+
+    assert "earlier version of the conversation" in visit.page.locator(".answer .notice").inner_text()
+    assert "the prompt is not kept" in visit.page.locator(".exchange .empty").first.inner_text()
+
+
+def test_of_two_answers_in_a_trial_the_one_to_todays_conversation_is_shown(visit: Visit) -> None:
+    both = entry_key({"model": "m4", "model_config_hash": "a-configuration", "vintage": "base"})
+    visit.open(f"task.html#task={task_key('t1')}&a={both}")
+
+    assert visit.page.locator(".answer .body").inner_text() == "The newer answer."
+    assert visit.page.locator(".explanation").all_inner_texts() == ["On the newer answer."] * 2
+    assert visit.page.locator("#points tbody tr").count() == 1
+
+
+def test_of_a_judge_that_did_not_answer_the_page_says_that_no_reply_came(visit: Visit) -> None:
+    silent = entry_key({"model": "m3", "model_config_hash": "a-configuration", "vintage": "base"})
+    visit.open(f"task.html#task={task_key('t1')}&a={silent}")
+    visit.page.locator(".exchange summary").first.click()
+
+    assert visit.page.locator(".exchange .empty").first.inner_text() == "No reply came."
+    assert "m3 says t1." in visit.page.locator(".exchange pre").first.inner_text()
+
+
+def test_the_question_is_there_before_it_is_assembled(visit: Visit) -> None:
+    visit.open(f"task.html#task={task_key('t2')}")
+    turns = visit.page.locator("#conversation .turn")
+
+    assert [text.split("\n", 1)[1].strip() for text in turns.all_inner_texts()] == ["Is it so?", "It says 7.", "It is."]
+    assert "not assembled" in visit.page.locator("#conversation").inner_text()
+
+
+@pytest.mark.parametrize(("where", "words", "expected"), [
+    ("", "t1-c1", ["t1"]), ("&responses=yes", "grüße more.", ["t1"]), ("", "grüße", []), ("&answered=none", "", ["t2"]),
+    ("&answered=all", "", ["t1"]),
+])  # fmt: skip
+def test_tasks_are_found_by_criterion_ids_responses_and_whether_they_are_answered(
+    visit: Visit, where: str, words: str, expected: list[str]
+) -> None:
+    visit.open(f"tasks.html#words={words}{where}")
+
+    assert visit.page.locator("#tasks .tabulator-row .tabulator-frozen a").all_inner_texts() == expected
+
+
 ATTACK = "<img src=x onerror='window.attacked = true'>"
 ASKED = f"Says it, at length. {ATTACK}"
 QUOTES = [f"“It is so.” {ATTACK}", "The table says 7."]

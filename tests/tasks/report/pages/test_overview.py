@@ -1,18 +1,31 @@
-"""The overview says what is so: figures against a computation of their own, and notices for what happened."""
+"""The overview says what is so, of the whole warehouse, of some splits, and where judging broke or never began."""
 
+import csv
 import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from playwright.sync_api import Browser
 
 from flows.nightly import changes
 from flows.report import write_report
 from tasks.config.job import Job
+from tasks.figures.registry import FIGURES
 from tasks.figures.scope import Scope, open_scope
-from tasks.report.rendering.notices import notices
-from tests.kit import job_on
-from tests.tasks.report.drilldown.drilled import files, tiny_job
+from tasks.figures.shown import PAGES
+from tasks.figures.shown.overview import LEADERBOARD
+from tasks.report.rendering.notices import Notice, facts, notices
+from tasks.rules.text.cells import as_before
+from tests.kit import at, job_on, row
+from tests.tasks.report.browser import visiting
+from tests.tasks.report.drilldown.drilled import answered, data, files, store, tiny_job
 from tests.tasks.report.made_up.contenders import DROPPING, NIGHTS
+from warehouse import Reader, Warehouse
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("night", [NIGHTS[2], NIGHTS[3]])
@@ -66,7 +79,6 @@ def test_an_embedded_judge_is_the_gravest_notice(world_job: Job, scope: Scope) -
     assert notices(embedded)[0].text.startswith("strict-judge, mild-judge is the embedded model")
 
 
-@pytest.mark.slow
 def test_the_report_of_a_warehouse_with_tasks_alone_can_be_written(tmp_path: Path) -> None:
     from tests.kit import prepared
 
@@ -78,7 +90,6 @@ def test_the_report_of_a_warehouse_with_tasks_alone_can_be_written(tmp_path: Pat
     assert written.index == tmp_path / "warehouse/report/prbench/index.html"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["tiny", *(pytest.param(name, marks=pytest.mark.long) for name in ("research", "world"))]
 )
@@ -98,3 +109,253 @@ def test_file_names_hold_nothing_that_came_from_data(hostile_site: Path) -> None
 
     assert [name for name in names if not all(c.isascii() and (c.isalnum() or c in "._-/") for c in name)] == []
     assert json.loads((hostile_site / "report.json").read_text())["format"] == "prbench-report"
+
+
+POOLED = {each.name: each for page in PAGES for each in page.figures if each.reach == "pooled"}
+WHOLE = {each.name for page in PAGES for each in page.figures if each.reach == "warehouse"}
+
+
+def narrowed(job: Job, *splits: str) -> Job:
+    dataset = job.settings.dataset.model_copy(update={"splits": splits})
+    return job.model_copy(update={"settings": job.settings.model_copy(update={"dataset": dataset})})
+
+
+@pytest.fixture(scope="module")
+def finance(world_job: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of one split of two fields."""
+    return write_report(narrowed(world_job, "finance"), tmp_path_factory.mktemp("finance")).index.parent
+
+
+@pytest.fixture(scope="module")
+def reader(world_job: Job) -> Iterator[Reader]:
+    with Warehouse(world_job.warehouse).reader() as reader:
+        yield reader
+
+
+def numbers(site: Path, name: str) -> list[dict[str, str]]:
+    with (site / f"figures/{name}.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_every_link_to_a_task_leads_to_one_that_the_report_has(finance: Path) -> None:
+    known = {task["key"] for task in data(finance)["index"]["tasks"]}
+    links = [
+        key for page in finance.glob("*.html")
+        for key in re.findall(r'href="task\.html#task=([^&"]+)', page.read_text(encoding="utf-8"))
+    ]  # fmt: skip
+
+    assert len(known) == 24
+    assert len(links) > 20
+    assert set(links) <= known
+
+
+def test_no_number_is_of_the_tasks_of_another_split(finance: Path) -> None:
+    names = {path.stem for path in (finance / "figures").glob("*.csv")}
+
+    assert len(names - WHOLE) > 25
+    for name in names - WHOLE:
+        rows = numbers(finance, name)
+        assert {row["split"] for row in rows if "split" in row} <= {"finance", "Finance (own hard)"}, name
+        assert {row["field"] for row in rows if "field" in row} <= {"Finance"}, name
+        assert not [cell for row in rows for cell in row.values() if str(cell).startswith("legal-")], name
+
+
+def test_what_is_measured_over_all_tasks_at_once_is_left_out_and_the_page_says_so(finance: Path) -> None:
+    written = [page for page in PAGES if (finance / f"{page.name}.html").exists()]
+    text = "".join((finance / f"{page.name}.html").read_text(encoding="utf-8") for page in written)
+    shown = [figure for page in written for figure in page.figures if figure.reach == "pooled"]
+
+    assert shown
+    assert not [name for name in POOLED if list((finance / "figures").glob(f"{name}.*"))]
+    said = "Measured over all splits at once, but this report shows only split finance."
+    assert text.count(said) == sum(not figure.is_optional for figure in shown)
+
+
+def test_every_page_says_which_splits_it_is_of(finance: Path) -> None:
+    for page in finance.glob("*.html"):
+        assert "only split finance" in page.read_text(encoding="utf-8"), page.name
+
+
+def test_what_is_of_the_whole_warehouse_says_so(finance: Path) -> None:
+    pages = "".join(page.read_text(encoding="utf-8") for page in finance.glob("*.html"))
+    shown = [name for name in WHOLE if numbers(finance, name)]
+
+    assert shown
+    assert pages.count("This covers the whole warehouse, not only split finance.") >= len(shown)
+
+
+@pytest.mark.parametrize(("splits", "boards"), [
+    ((), ["Finance (own hard)", "Legal (own hard)"]), (("finance",), ["Finance (own hard)"]),
+    (("finance", "legal"), ["Finance (own hard)", "Legal (own hard)"]), (("finance_hard",), []),
+])  # fmt: skip
+def test_an_own_hard_selection_is_shown_if_all_that_it_chose_from_belongs_to_the_report(
+    world_job: Job, reader: Reader, splits: tuple[str, ...], boards: list[str]
+) -> None:
+    scope = open_scope(narrowed(world_job, *splits), reader)
+
+    own = {row["split"] for row in scope.rows_of(FIGURES["leaderboard"]) if row["is_own_hard"]}
+    assert sorted(own) == sorted({row["split"] for row in scope.rows_of(FIGURES["hard_leaderboard"])}) == boards
+    assert {f"{row['field']} (own hard)" for row in scope.rows("hard/hard_selections")} == set(boards)
+    assert {f"{row['field']} (own hard)" for row in scope.rows("hard/tasks")} == set(boards)
+
+
+@pytest.mark.parametrize(("splits", "part"), [
+    ((), ""), (("finance",), "split finance"), (("finance", "legal_hard"), "splits finance, legal_hard"),
+    (("finance", "legal"), ""),
+])  # fmt: skip
+def test_a_report_of_splits_that_hold_all_tasks_is_no_part(
+    world_job: Job, reader: Reader, splits: tuple[str, ...], part: str
+) -> None:
+    scope = open_scope(narrowed(world_job, *splits), reader)
+
+    assert scope.narrowed_to == part
+    assert [each.text for each in notices(scope) if each.text.startswith("This report shows only")] == (
+        [f"This report shows only {part}. It includes own hard selections if all their tasks are in it, and leaves out "
+         "figures that are measured over all splits at once."] if part else []
+    )  # fmt: skip
+
+
+TASKS = ("t1", "t2", "t3")
+
+
+def scope_of(job: Job, **more: Any) -> Scope:
+    return open_scope(job, Warehouse(job.warehouse).reader(), **more)
+
+
+def texts(scope: Scope, level: str) -> list[str]:
+    return [each.text for each in notices(scope) if each.level == level]
+
+
+@pytest.fixture(scope="module")
+def unjudged(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """Two models have answered, one task was refused, and nobody has judged anything."""
+    job = tiny_job(tmp_path_factory.mktemp("unjudged"), TASKS, models=())
+    answers = [
+        each | {"cost_usd": 0.25} for model in ("m1", "m2") for each in answered(TASKS[:2], model)["responses"]
+    ]  # fmt: skip
+    refusal = row("refusals", task_id="t3", check_name="criteria_per_task", severity="quarantine")
+    store(job, {"responses": answers, "refusals": [refusal]})
+    return job
+
+
+@pytest.fixture(scope="module")
+def undecided(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """Two models have answered, each twice, and every verdict on them failed."""
+    job = tiny_job(tmp_path_factory.mktemp("undecided"), TASKS, models=())
+    for model in ("m1", "m2"):
+        for vintage in ("base", "2026-10-01"):
+            rows = answered(TASKS, model, vintage)
+            failed = {"value": None, "status": "parse_error", "error": "no JSON object"}
+            store(job, {"responses": rows["responses"], "verdicts": [each | failed for each in rows["verdicts"]]})
+    return job
+
+
+def test_answers_without_a_verdict_are_counted_priced_and_can_be_read(unjudged: Job) -> None:
+    scope = scope_of(unjudged)
+    site = write_report(unjudged).index.parent
+
+    shown = {name: (value, beside) for name, value, beside in facts(scope)}
+    assert (shown["Models"][0], shown["Responses"][0], shown["Cost"][0]) == ("2", "4", "$1.00")
+    costs = scope.rows("costs/costs")
+    priced = [(each["model"], each["split"], each["answer_usd"], each["mean_score"]) for each in costs]
+    assert priced == [("m1", "finance", 0.25, None), ("m2", "finance", 0.25, None)]
+    held = data(site)
+    parts = [part for name in held if name.startswith("task-") for part in held[name].values() if "answers" in part]
+    assert sorted(each["text"] for part in parts for each in part["answers"]) == [
+        "m1 says t1.", "m1 says t2.", "m2 says t1.", "m2 says t2.",
+    ]  # fmt: skip
+
+
+def test_that_nobody_has_judged_is_a_grave_notice_and_the_refused_tasks_are_still_named(unjudged: Job) -> None:
+    scope = scope_of(unjudged)
+
+    assert texts(scope, "bad")[0].startswith("No response has been judged yet, so there are no scores")
+    assert "1 task refused and left out of all scores." in texts(scope, "warn")
+
+
+def test_a_model_that_nobody_has_judged_stands_beside_those_that_somebody_has(tmp_path: Path) -> None:
+    job = tiny_job(tmp_path, TASKS, models=("m1",))
+    store(job, {"responses": [
+        *answered(TASKS, "m2")["responses"],
+        *answered(TASKS, "m1", "2026-10-01", created_at=at(9000))["responses"],
+    ]})  # fmt: skip
+
+    scope = scope_of(job)
+
+    assert [each["entry"] for each in scope.entries] == ["m1 base", "m1 2026-10-01", "m2"]
+    assert "Not judged yet, so without scores: m1 2026-10-01, m2." in texts(scope, "warn")
+    assert [(each["model"], each["mean_score"] is None) for each in scope.rows_of(LEADERBOARD)] == [
+        ("m1 base", False), ("m2", True),
+    ]  # fmt: skip
+    stored = scope.reader.rows("select distinct model, is_judged from leaderboard where vintage = 'base' order by all")
+    assert [(each["model"], each["is_judged"]) for each in stored] == [("m1", True), ("m2", False)]
+
+
+def test_that_no_verdict_was_decided_is_a_grave_notice(undecided: Job) -> None:
+    assert texts(scope_of(undecided), "bad") == [
+        "All 12 verdicts of a-judge failed (parse error): there are no scores."
+    ]
+
+
+def test_many_failed_answers_and_verdicts_are_grave_and_few_are_not(tmp_path: Path) -> None:
+    job = tiny_job(tmp_path, [f"t{i}" for i in range(20)], models=("m1",))
+    failed = {"status": "timeout", "text": None, "error": "no reply within 600 s"}
+    of_m2 = answered(["t0", "t1"], "m2")["responses"] + [
+        each | failed for each in answered(["t2"], "m2")["responses"]
+    ]  # fmt: skip
+    store(job, {"responses": of_m2})
+    one = answered(["t0"], "m3")
+    store(job, {"responses": one["responses"], "verdicts": [
+        each | {"value": None, "status": "refused"} for each in one["verdicts"]
+    ]})  # fmt: skip
+
+    assert texts(scope_of(job), "bad") == ["1 of 3 responses of m2 failed (timeout)."]
+
+
+def test_where_nothing_was_decided_no_chart_is_drawn_and_the_page_says_why(undecided: Job, browser: Browser) -> None:
+    site = write_report(undecided).index.parent
+    page = (site / "index.html").read_text(encoding="utf-8")
+
+    assert "No model has a score by a-judge yet." in page
+    assert "Not drawn, because no value is known: finance" in (site / "categories.html").read_text(encoding="utf-8")
+    assert 'id="leaderboard"' in page
+    with visiting(browser, site) as visit:
+        for path in sorted({*site.glob("*.html")} - {site / "compare.html"}):  # it draws nothing
+            visit.open(path.name)
+        assert visit.faults == []
+
+
+def test_an_empty_warehouse_says_that_nobody_has_answered(tmp_path: Path) -> None:
+    scope = scope_of(tiny_job(tmp_path, TASKS, models=()))
+
+    expected = Notice("warn", "There are no responses yet, so there is nothing to rank.", "data.html")
+    assert notices(scope) == [expected]
+
+
+@pytest.fixture(scope="module")
+def odd_names(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Models whose names are a formula, a date, and another name with a space in front."""
+    job = tiny_job(tmp_path_factory.mktemp("odd"), TASKS, models=("m1", " m1", "=1+1", "2026-10-01", "@sum"))
+    return write_report(job).index.parent
+
+
+def test_text_that_a_spreadsheet_would_run_is_marked_in_the_csv_and_numbers_stay_numbers(odd_names: Path) -> None:
+    with (odd_names / "figures/leaderboard.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+
+    assert {each["model"] for each in rows} == {"m1", " m1", "'=1+1", "'2026-10-01", "'@sum"}
+    assert {as_before(each["model"]) for each in rows} == {"m1", " m1", "=1+1", "2026-10-01", "@sum"}
+    assert {float(each["mean_score"]) for each in rows} == {1.0}
+    page = (odd_names / "index.html").read_text(encoding="utf-8")
+    assert "In the CSV, text that a spreadsheet would read as a formula" in page
+
+
+def test_a_model_with_a_space_in_front_is_chosen_by_its_own_box(odd_names: Path, browser: Browser) -> None:
+    with visiting(browser, odd_names) as visit:
+        visit.open("index.html")
+        visit.page.locator("#choice summary").click()
+        visit.page.locator("#choice input[value=' m1']").uncheck()
+        rows = visit.page.locator(".ranked tbody tr:visible").all()
+        shown = [row.get_attribute("data-model") for row in rows]
+
+        assert sorted(shown) == ["2026-10-01", "=1+1", "@sum", "m1"]

@@ -7,14 +7,20 @@ import pytest
 from tasks.benchmarks.base import Reference
 from tasks.benchmarks.prbench import BENCHMARK
 from tasks.config.models import Judge
-from tasks.report.rendering.ranking import Board, Ranking, called_names, is_of, leaders, order_of, shown, ticks
+from tasks.report.rendering.ranking import called_names, is_of, leaders, order_of, ranking_of, ticks
 from tasks.report.rendering.site import templates
 from tasks.run.judgings import judge_target
 
 
 def row(model: str, rank: int | None, **more: Any) -> dict[str, Any]:
     """A row of a leaderboard, of a model that intervals allow to be at its rank only."""
-    usual = {"split": "finance", "is_own_hard": False, "rank_low": rank, "mean_score": 1 - (rank or 0) / 10}
+    usual = {
+        "judging": "j",
+        "split": "finance",
+        "is_own_hard": False,
+        "rank_low": rank,
+        "mean_score": 1 - (rank or 0) / 10,
+    }
     return {"model": model, "rank": rank, **usual, **more}
 
 
@@ -108,17 +114,17 @@ def test_a_score_of_the_paper_is_of_the_whole_split_only(split: str, n_tasks: in
 def test_a_score_of_the_paper_stands_between_the_models_without_a_rank() -> None:
     own = {
         "ci_low": 0.3, "ci_high": 0.5, "rank_high": 2, "n_tasks": 7, "n_tasks_ranked": 7, "coverage": 0.999,
-        "is_below_bar": False,
+        "is_below_bar": True, "n_tasks_wanted": 600,
     }  # fmt: skip
     rows = [row("ada", 1, mean_score=0.45, **own), row("<b>", 2, mean_score=0.35, **own)]
     quoted = Reference("finance", 600, "o4-mini", "somebody", 0.4, "table 1")
-    ranking = shown(Ranking("j", "A sentence.", [Board("finance", rows, [quoted])], 0.3, 0.5, ["ada", "<b>"]))
-    ((_, lines),) = ranking["boards"]
-    html = templates().get_template("ranking.html").module.boards(ranking, 1, ranking["boards"], "j")
+    ranking = ranking_of(rows, [quoted], "A sentence.", ["ada", "<b>"])
+    ((_, lines),) = ranking.boards
+    html = templates().get_template("ranking.html").module.boards(ranking, 1, "j", True)
 
     assert [(line["rank"], line["model"]) for line in lines] == [(1, "ada"), (None, "somebody"), (2, "<b>")]
     assert [line["coverage"] for line in lines] == ["99.9%", None, "99.9%"]
     assert [line["kind"] for line in lines] == ["tied", "quoted", ""]
-    assert "the paper's own scores (table 1)" in ranking["notes"][-1]
+    assert "the paper's own scores (table 1)" in ranking.notes[-1]
     assert "<b>" not in html
     assert "&lt;b&gt;" in html

@@ -137,13 +137,6 @@ def test_a_report_of_november_is_replaced_whole(tmp_path: Path) -> None:
     assert files_of(made(tmp_path, "index.html")).keys() - OWN == {"index.html", "mine.txt"}
 
 
-def test_the_same_pages_leave_the_same_bytes_in_whatever_order_they_came(tmp_path: Path) -> None:
-    one = files_of(made(tmp_path / "one", "a.html", "b/c.js"))
-    again = files_of(made(made(tmp_path / "two", "b/c.js", "d.js"), "b/c.js", "a.html"))
-
-    assert one == again
-
-
 def test_links_in_a_report_are_left_alone_and_never_followed(tmp_path: Path) -> None:
     site = made(tmp_path / "site", "index.html", "data/chunk.js")
     elsewhere = tmp_path / "elsewhere"
