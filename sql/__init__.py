@@ -11,9 +11,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from graphlib import TopologicalSorter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import yaml
 
 FOLDER = Path(__file__).parent
@@ -95,18 +97,41 @@ def leading_to(wanted: Collection[str], given: Collection[str] = ()) -> list[Mod
 def read(name: str) -> str:
     """The text of `<name>.sql` below this folder, or of the query of that name in a file of several.
 
-    `read("figures/judges/judge_drift")` is the query `judge_drift` of `figures/judges.sql`.
+    `read("figures/judges/judge_drift")` is the query `judge_drift` of `figures/judges.sql`. What stands behind `with:`
+    in its header are texts that go in front as its first steps.
     """
+    text = _text(name)
+    steps = declared("with", text)
+    return with_steps(text, {each.rpartition("/")[2]: _text(each) for each in steps.split(", ")}) if steps else text
+
+
+def _text(name: str) -> str:
     path = FOLDER / f"{name}.sql"
-    if not path.exists():
-        return queries(path.parent.relative_to(FOLDER).as_posix())[path.name.removesuffix(".sql")]
-    return path.read_text(encoding="utf-8").strip().removesuffix(";")
+    if path.exists():
+        return path.read_text(encoding="utf-8").strip().removesuffix(";")
+    file, _, query = name.rpartition("/")
+    return queries(file)[query]
+
+
+def named(name: str) -> dict[str, str]:
+    """The text that runs for each model, and for each query below `queries/`, of a name, by what it is.
+
+    A model's name may have its schema in front, that of a query its file: `run/missing_verdicts`.
+    """
+    found = {
+        f"{model.kind} {model.name}": model.query
+        for model in models()
+        if name in {model.name, model.name.rpartition(".")[2]}
+    }
+    files = (f"queries/{path.stem}" for path in sorted((FOLDER / "queries").glob("*.sql")))
+    paths = (f"{file}/{query}" for file in files for query in queries(file))
+    return found | {f"query {path}": read(path) for path in paths if f"/{path}".endswith(f"/{name}")}
 
 
 @cache
 def queries(name: str) -> dict[str, str]:
     """The queries of the file `<name>.sql` by their names: before each stands `-- name: <its name>`."""
-    _, *parts = re.split(r"^-- name: (\w+)\n", read(name), flags=re.MULTILINE)
+    _, *parts = re.split(r"^-- name: (\w+)\n", _text(name), flags=re.MULTILINE)
     return {key: query.strip().removesuffix(";") for key, query in zip(parts[::2], parts[1::2], strict=True)}
 
 
@@ -126,15 +151,27 @@ def with_steps(query: str, steps: Mapping[str, str]) -> str:
     """
     if not steps:
         return query
-
-    def within(text: str) -> str:
-        return re.sub(rf"\b{INTERMEDIATE}\.(\w+)", lambda found: found[1 if found[1] in steps else 0], text)
-
-    heading, body = _COMMENT.fullmatch(within(query)).groups()  # type: ignore[union-attr]  # every text fits
-    first = ",\n\n".join(f"{name} as (\n{textwrap.indent(within(text), '    ')}\n)" for name, text in steps.items())
-    return f"{heading}with {first}" + (
-        f",\n\n{body.removeprefix('with ')}" if body.startswith("with ") else f"\n\n{body}"
+    named = ",\n\n".join(
+        f"{name} as (\n{textwrap.indent(_reading(text, steps), '    ')}\n)" for name, text in steps.items()
     )
+    heading, body = _COMMENT.fullmatch(_reading(query, steps)).groups()  # type: ignore[union-attr]  # every text fits
+    own = f",\n\n{body.removeprefix('with ')}" if body.startswith("with ") else f"\n\n{body}"
+    return f"{heading}with {named}{own}"
+
+
+def _reading(query: str, steps: Collection[str]) -> str:
+    """A query that reads steps in the place of the models of their names."""
+    found = tokens(query)
+    for i, (schema_name, dot, name) in enumerate(zip(found, found[1:], found[2:], strict=False)):
+        if (schema_name, dot) == (INTERMEDIATE, ".") and name.rstrip() in steps:
+            found[i : i + 2] = "", ""
+    return "".join(found)
+
+
+def tokens(query: str) -> list[str]:
+    """The tokens of a query as DuckDB reads them, each with the space behind it."""
+    places = [place for place, _ in duckdb.tokenize(query)]
+    return [query[begin:end] for begin, end in pairwise([0, *places[1:], len(query)])]
 
 
 def declared(header: str, query: str) -> str:

@@ -5,6 +5,7 @@ A test spells out only what it is about; all other content is made up.
 
 import asyncio
 import json
+import math
 import os
 import re
 import shutil
@@ -241,6 +242,18 @@ def are_close(wanted: Any, actual: Any, tolerance: float = 1e-9) -> bool:
     if wanted is None or actual is None:
         return wanted is actual
     return abs(float(wanted) - float(actual)) <= tolerance
+
+
+def differing(
+    wanted: Mapping[Any, Mapping[str, Any]], rows: Mapping[Any, Mapping[str, Any]], tolerance: float = 1e-9
+) -> list[tuple[Any, str, Any, Any]]:
+    """Where rows are not what is wanted of them, so that a failure names the figures; NaN is what is not defined."""
+    return [
+        (key, column, value, rows[key][column])
+        for key, columns in wanted.items()
+        for column, value in columns.items()
+        if not are_close(None if value is None or math.isnan(value) else value, rows[key][column], tolerance)
+    ]
 
 
 def one_line(reason: str = "") -> str:

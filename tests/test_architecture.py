@@ -61,7 +61,7 @@ ONLY: dict[str, set[str]] = {
     "tasks.benchmarks": {"tasks.benchmarks", "tasks.rules"},
     "tasks.prompts": {"tasks.prompts", "tasks.rules"},
     "warehouse": {"warehouse", "sql", "duckdb", "numpy", "polars", "pyarrow"},
-    "sql": {"sql", "yaml"},
+    "sql": {"sql", "duckdb", "yaml"},  # whose tokens queries are assembled of
     "expectations": {"expectations", "great_expectations"},
 }
 """Part -> what it may use beside the standard library."""

@@ -23,6 +23,8 @@ from tasks.rules.records import Table
 if TYPE_CHECKING:
     import duckdb
 
+    from tasks.figures.figure import Figure
+
 _FILE = click.Path(path_type=Path)
 # An option whose value may be left out; given alone it is the empty text.
 _MAY_BE_BARE: dict[str, Any] = {"is_flag": False, "flag_value": ""}
@@ -39,13 +41,14 @@ _WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 @click.option("-f", "--file", type=_FILE, metavar="FILE", help="Read the query from a file.")
 @click.option("--describe", metavar="[TABLE]", help="List the tables, or the columns of one table.", **_MAY_BE_BARE)
 @click.option("--cookbook", metavar="[NAME]", help="List the recipes, or run one of them.", **_MAY_BE_BARE)
-@click.option("--show", "is_shown", is_flag=True, help="With --cookbook NAME: print its SQL, and do not run it.")
+@click.option("--show", "shown", metavar="[NAME]",
+              help="Print the SQL of a recipe, model, figure or query, and do not run it.", **_MAY_BE_BARE)  # fmt: skip
 @click.option("--format", "file_format", type=click.Choice(FORMATS),
               help="Format of the result.  [default: that of the file's ending, else table]")  # fmt: skip
 @click.option("-o", "--output", type=_FILE, metavar="FILE", help="Write the result to a file.")
 def sql(
     context: Context, query: str | None, file: Path | None, describe: str | None, cookbook: str | None,
-    is_shown: bool, file_format: str | None, output: Path | None,
+    shown: str | None, file_format: str | None, output: Path | None,
 ) -> int:  # fmt: skip
     """Query the database in SQL.
 
@@ -62,17 +65,22 @@ def sql(
       prbench sql --cookbook                list the recipes
       prbench sql --cookbook ranking        run one
       prbench sql --cookbook ranking --show > mine.sql
+      prbench sql --show score_history      the SQL behind a table, a figure or a query
     """
-    asked = {"a query": query, "-f": file, "--describe": describe, "--cookbook": cookbook}
+    asked = {
+        "a query": query, "-f": file, "--describe": describe, "--cookbook": cookbook, "--show NAME": shown or None,
+    }  # fmt: skip
     if len(given := [name for name, value in asked.items() if value is not None]) > 1:
         raise click.UsageError(f"{' and '.join(given)} cannot be used together; give one")
-    if is_shown and not cookbook:
-        raise click.UsageError("--show prints the SQL of a recipe; name the recipe with --cookbook NAME")
+    if shown == "" and not cookbook:
+        raise click.UsageError("--show prints SQL; name whose with --show NAME or --cookbook NAME")
     chosen = _format(context, file_format, output)
     if describe is not None:
         _describe(_database(context), describe, chosen, output)
+    elif shown:
+        _show(context, shown, chosen, output)
     elif cookbook is not None:
-        _cookbook(context, cookbook, chosen, output, is_shown=is_shown)
+        _cookbook(context, cookbook, chosen, output, is_shown=shown is not None)
     elif query is None and file is None and sys.stdin.isatty():
         _say_where(_database(context), chosen, output)
     else:
@@ -109,7 +117,7 @@ def _answer(database: Path, query: str, file_format: str, output: Path | None) -
 
 
 def _describe(database: Path, name: str, file_format: str, output: Path | None) -> None:
-    from sql import read, with_steps
+    from sql import template
     from warehouse import quoted
 
     if not name:
@@ -118,8 +126,7 @@ def _describe(database: Path, name: str, file_format: str, output: Path | None) 
     table, meaning = _described(database, name)
     if file_format == "table" and output is None:
         click.echo(f"{table}: {meaning}")
-    named = {"named_table": f"select {quoted(table)} as name"}
-    _answer(database, with_steps(read("queries/look/columns"), named), file_format, output)
+    _answer(database, template("queries/look/columns", table=quoted(table)), file_format, output)
 
 
 def _cookbook(context: Context, name: str, file_format: str, output: Path | None, *, is_shown: bool) -> None:
@@ -145,6 +152,44 @@ def _cookbook(context: Context, name: str, file_format: str, output: Path | None
         show_json({"name": recipe.name, "question": recipe.question, "query": recipe.query})
     else:
         click.echo(text, nl=False)
+
+
+def _show(context: Context, name: str, file_format: str, output: Path | None) -> None:
+    from sql import named
+    from sql.cookbook import recipes
+    from tasks.figures.registry import FIGURES
+    from warehouse import WarehouseError
+
+    if file_format not in {"table", "json"}:
+        raise click.UsageError(f"--format {file_format}: SQL is text; leave the option out")
+    found = named(name) | {f"recipe {each.name}": each.query for each in recipes() if each.name == name}
+    figure = FIGURES.get(name)
+    if figure and not figure.compute:
+        try:
+            found[f"figure {name}"] = _query_of_figure(context, figure)
+        except (PipelineError, WarehouseError):
+            # Without data a figure has no text; what else has the name, has.
+            if not found:
+                raise
+    if not found:
+        made = f"the figure {name} is computed in Python" if figure else f"nothing is named {name}"
+        raise UsageError(f"{made}; `prbench figures` lists figures, `prbench sql --describe` tables")
+    text = "\n".join(f"-- {what}\n{query};\n" for what, query in found.items())
+    if output is not None:
+        output.write_text(text, encoding="utf-8")
+    elif file_format == "json":
+        show_json([{"name": what, "query": query} for what, query in found.items()])
+    else:
+        click.echo(text, nl=False)
+
+
+def _query_of_figure(context: Context, figure: "Figure") -> str:
+    from tasks.figures.scope import open_scope
+    from warehouse import Warehouse
+
+    job = context.stored_job()
+    with Warehouse(job.warehouse).reader() as reader:
+        return open_scope(job, reader).query_of(figure)
 
 
 def _say_where(database: Path, file_format: str, output: Path | None) -> None:
@@ -204,16 +249,12 @@ def listed_names() -> list[tuple[str, str]]:
 
 def tables_query() -> str:
     """The query for the list of tables, in the order of `listed_names`."""
-    from sql import read, with_steps
+    from sql import template
     from warehouse import quoted
 
     listed = enumerate(listed_names())
     rows = ", ".join(f"({quoted(name)}, {quoted(origin)}, {place})" for place, (name, origin) in listed)
-    steps = {
-        "listed": read("queries/look/tables_and_views"),
-        "origins": f"select * from (values {rows}) as given (name, origin, place)",
-    }
-    return with_steps(read("queries/look/tables"), steps)
+    return template("queries/look/tables", origins=rows)
 
 
 def nearest(name: str, listed: Iterable[str], *, also: Iterable[str] = ()) -> str:

@@ -21,11 +21,10 @@ inner join criteria
 left join handled
     on members.task_id = handled.task_id and members.criterion_id = handled.criterion_id
 where members.benchmark = $benchmark and members.dataset_revision = $revision and members.is_leaf
-qualify
-    row_number() over (
-        partition by members.node_id
-        order by handled nulls last, members.task_id, members.criterion_id
-    )
+qualify row_number() over (
+    partition by members.node_id
+    order by handled nulls last, members.task_id, members.criterion_id
+)
     <= $most_criteria
 order by members.node_id, handled nulls last, members.task_id, members.criterion_id;
 
@@ -39,9 +38,7 @@ order by field, position;
 -- name: weakness_candidates
 -- How many nodes a model was found weak in and how many of these are confirmed,
 -- by what it is compared with.
-select compared_model,
-    count(*) as n_candidates,
-    count(*) filter (is_confirmed) as n_confirmed
+select compared_model, count(*) as n_candidates, count(*) filter (is_confirmed) as n_confirmed
 from weakness_candidates
 semi join capability_analyses using (analysis_id)
 where benchmark = $benchmark
@@ -75,7 +72,8 @@ judged as (
     group by judged.task_id, judged.criterion_id
 )
 
-select weak.capability, members.node_id, members.task_id, members.criterion_id, criteria.title, criteria.weight
+select weak.capability, members.node_id, members.task_id, members.criterion_id, criteria.title,
+    criteria.weight
 from capability_members as members
 inner join capability_trees using (benchmark, dataset_revision, tree_id)
 inner join weak using (tree_id, node_id)
@@ -84,11 +82,10 @@ inner join judged using (task_id, criterion_id)
 where members.benchmark = $benchmark
     and members.dataset_revision = $revision
     and if(criteria.weight < 0, 1 - judged.value, judged.value) = 0
-qualify
-    row_number() over (
-        partition by members.node_id
-        order by abs(criteria.weight) desc, members.task_id, members.criterion_id
-    ) <= $n_examples
+qualify row_number() over (
+    partition by members.node_id
+    order by abs(criteria.weight) desc, members.task_id, members.criterion_id
+) <= $n_examples
 order by members.node_id, abs(criteria.weight) desc, members.task_id, members.criterion_id;
 
 -- name: weaknesses
@@ -104,7 +101,10 @@ select *,
     ) as parent_name
 from presented_weaknesses as weaknesses
 where grading <> 'ternary_as_binary'
-    and ($model::varchar is null or model_label = $model and compared_model is not distinct from $than::varchar)
+    and (
+        $model::varchar is null
+        or model_label = $model and compared_model is not distinct from $than::varchar
+    )
 order by judging <> $main, judging, compared_model is not null, model, compared_model, gap, node_id;
 
 -- name: capability_scores

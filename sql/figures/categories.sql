@@ -8,8 +8,7 @@ select judging, split, is_hard,
     entry as model,
     met_share, met_ci_low, met_ci_high, is_met_small, n_judged, n_tasks, n_tasks_wanted, coverage
 from scoped_displayed_scores as shown
-left join severities
-    on shown.benchmark = severities.benchmark and shown.label = severities.severity
+left join severities on shown.benchmark = severities.benchmark and shown.label = severities.severity
 where score_name = $label_score and breakdown = 'severity'
 order by judging <> $main, judging, is_hard, split, severities.max_weight desc nulls last, label,
     met_share desc nulls last, entry;

@@ -24,8 +24,7 @@ with found as (
             when 'suspect' then rest_correlation < 0
         end
     -- What graders differ on is the same under every judging.
-    qualify
-        $which <> 'disagreed'
+    qualify $which <> 'disagreed'
         or row_number() over (
             partition by task_id, criterion_id
             order by judge, judge_trial, vintage, template_hash, judge_config_hash

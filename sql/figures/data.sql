@@ -45,8 +45,7 @@ members as (
 ),
 
 labelled as (
-    select split, member, n_of_split,
-        unnest(if(len(labels) > 0, labels, ['(none)'])) as label
+    select split, member, n_of_split, unnest(if(len(labels) > 0, labels, ['(none)'])) as label
     from (
         select split, labels, (task_id, criterion_id) as member,
             count(*) over (partition by split) as n_of_split

@@ -2,8 +2,7 @@
 -- The difference of the first model from each of the others beside what labels
 -- make of it, the second minus the first.
 with turned as (
-    select
-        *,
+    select *,
         if(model_a = $first, 1, -1) as sign,
         if(model_a = $first, model_b, model_a) as second_model
     from debiased_differences

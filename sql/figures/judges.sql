@@ -125,11 +125,10 @@ with marked as (
     semi join shown_tasks on scores.task_id = shown_tasks.task_id
     inner join shown_answers using (response_id)
     inner join graders
-        on
-            graders.grader_id = hash(
-                scores.judge, scores.judge_config_hash, scores.template_hash, scores.grading,
-                scores.judge_trial
-            )
+        on graders.grader_id = hash(
+            scores.judge, scores.judge_config_hash, scores.template_hash, scores.grading,
+            scores.judge_trial
+        )
     where scores.benchmark = $benchmark
         and scores.dataset_revision = $revision
         and scores.score_name = $score

@@ -14,9 +14,7 @@ with answers as (
     from scoped_response_lengths
     inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
     inner join shown_sets using (split, is_own_hard)
-    where score_name = $score
-        and is_complete
-        and chars_alnum is not null
+    where score_name = $score and is_complete and chars_alnum is not null
 )
 
 select judging, split, is_hard, model, fifth,

@@ -59,11 +59,10 @@ inner join entries
         and placed.model_config_hash = entries.model_config_hash
         and placed.later = entries.vintage
 inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
-qualify
-    row_number() over (
-        partition by judging, entry
-        order by difference * sign(mean_difference) desc, placed.task_id
-    ) <= 10
+qualify row_number() over (
+    partition by judging, entry
+    order by difference * sign(mean_difference) desc, placed.task_id
+) <= 10
 order by judging <> $main, judging, model, difference * sign(mean_difference) desc, task_id;
 
 -- name: changes
@@ -155,10 +154,7 @@ from of_tasks, answered, decided;
 -- name: hiding
 -- The models and judges whose verdicts come from a tool that stores failed
 -- judge calls as decisions, or of which that is not known.
-select distinct
-    entry as model,
-    judge,
-    may_hide_failures is not null as is_known
+select distinct entry as model, judge, may_hide_failures is not null as is_known
 from scoped_leaderboard_rows
 where is_judged and coalesce(may_hide_failures, true)
 order by judge, is_known desc, model;

@@ -11,49 +11,29 @@ with sides as (
 
 named as (
     -- Three steps that people decided in are two, too, beside graders of two.
-    select
-        *,
-        list_contains($people::varchar[], replace(grader, ' (as binary)', ''))
-            as is_person
+    select *, list_contains($people::varchar[], replace(grader, ' (as binary)', '')) as is_person
     from sides
-    where
-        benchmark = $benchmark
+    where benchmark = $benchmark
         and dataset_revision = $revision
         and breakdown = $breakdown
         and not is_member
-        and list_contains(
-            $people::varchar[], replace(person, ' (as binary)', '')
-        )
+        and list_contains($people::varchar[], replace(person, ' (as binary)', ''))
         and ($graders = [] or list_contains($graders::varchar[], grader))
-),
-
-final as (
-    select
-        if(
-            is_person,
-            '(people with each other'
-            || if(grader like '% (as binary)', ', as binary)', ')'),
-            grader
-        ) as grader,
-        label,
-        n_classes,
-        person,
-        grader as pair_grader,
-        task_id,
-        a,
-        b,
-        n
-    from named
-    where
-        not is_person
-        or grader < person
-        -- A person named in `--judge` is met by everyone else, whoever comes
-        -- first by name.
-        or (
-            len($graders::varchar[]) > 0
-            and not list_contains($graders::varchar[], person)
-        )
 )
 
-select * from final
+select
+    if(
+        is_person,
+        '(people with each other' || if(grader like '% (as binary)', ', as binary)', ')'),
+        grader
+    ) as grader,
+    label, n_classes, person,
+    grader as pair_grader,
+    task_id, a, b, n
+from named
+where not is_person
+    or grader < person
+    -- A person named in `--judge` is met by everyone else, whoever comes
+    -- first by name.
+    or (len($graders::varchar[]) > 0 and not list_contains($graders::varchar[], person))
 order by grader, label, pair_grader, person, task_id, a, b

@@ -44,7 +44,7 @@ select reviewer,
     case source when 'imported' then 'person' else 'model' end as kind,
     review_check,
     avg(value) as pass_share,
-    count(distinct (task_id, criterion_id)) as n_criteria,
+    count(distinct row(task_id, criterion_id)) as n_criteria,
     count(distinct task_id) as n_tasks,
     count(distinct review_trial) as n_trials
 from intermediate.current_reviews

@@ -88,12 +88,12 @@ order by n_tasks desc, judge, judge_trial, grading, template_hash, judge_config_
 with kinds as (
     select
         unnest([
-            {'kind': 'topic', 'n': count(distinct topic)},
-            {'kind': 'expert', 'n': count(distinct expert)},
-            {'kind': 'decision_type', 'n': count(*) filter (len(decision_types) > 0)},
-            {'kind': 'economic_pathway', 'n': count(*) filter (len(economic_pathways) > 0)},
-            {'kind': 'turns', 'n': count(distinct turns) - 1},
-            {'kind': 'reference_texts', 'n': count(distinct has_reference_texts) - 1}
+            { 'kind': 'topic', 'n': count(distinct topic) },
+            { 'kind': 'expert', 'n': count(distinct expert) },
+            { 'kind': 'decision_type', 'n': count(*) filter (len(decision_types) > 0) },
+            { 'kind': 'economic_pathway', 'n': count(*) filter (len(economic_pathways) > 0) },
+            { 'kind': 'turns', 'n': count(distinct turns) - 1 },
+            { 'kind': 'reference_texts', 'n': count(distinct has_reference_texts) - 1 }
         ], recursive := true),
         false as of_criteria,
         false as is_own
@@ -102,8 +102,8 @@ with kinds as (
     union all
     select
         unnest([
-            {'kind': 'category', 'n': count(distinct category)},
-            {'kind': 'severity', 'n': count(distinct severity)}
+            { 'kind': 'category', 'n': count(distinct category) },
+            { 'kind': 'severity', 'n': count(distinct severity) }
         ], recursive := true),
         true as of_criteria,
         false as is_own

@@ -29,9 +29,7 @@ with valued as (
         and value is not null
 )
 
-select changes.*, task_id,
-    first_side.value as earlier_value,
-    second_side.value as later_value
+select changes.*, task_id, first_side.value as earlier_value, second_side.value as later_value
 from changes
 inner join valued as second_side
     using (model, model_config_hash, judge, judge_config_hash, template_hash, grading, judge_trial)
@@ -121,13 +119,10 @@ where verdicts.benchmark = $benchmark and verdicts.dataset_revision = $revision;
 -- for its judge.
 with found as (
     select task_id, verdict_id,
-        list({
-            round: "round",
-            chunk: chunk_number,
-            of: n_chunks,
-            status: status,
-            found: evidence
-        } order by "round", chunk_number) as chunks
+        list(
+            { round: "round", chunk: chunk_number, of: n_chunks, status: status, found: evidence }
+            order by "round", chunk_number
+        ) as chunks
     from evidence
     where benchmark = $benchmark and dataset_revision = $revision
     group by task_id, verdict_id
@@ -167,7 +162,7 @@ where response_scores.breakdown = 'all'
 -- have.
 with further as (
     select task_id, criterion_id,
-        list({'kind': kind, 'label': label} order by kind, label) as labels
+        list({ 'kind': kind, 'label': label } order by kind, label) as labels
     from criterion_labels
     where benchmark = $benchmark and dataset_revision = $revision
     group by task_id, criterion_id

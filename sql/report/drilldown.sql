@@ -150,11 +150,7 @@ lost as (
 select entry, judging, trial, task_id,
     string_agg(mark, '' order by position) as marks,
     if(count(*) = any_value(tasks.n_criteria), null, list(position order by position)) as positions
-from (
-    select * from decided
-    union all by name
-    select * from lost
-)
+from (select * from decided union all by name select * from lost)
 inner join tasks using (task_id)
 where tasks.benchmark = $benchmark and tasks.dataset_revision = $revision
 group by entry, judging, trial, task_id
@@ -168,8 +164,7 @@ with sent as (
     from messages
     -- What an earlier assembly sent is not what is sent now.
     semi join tasks using (benchmark, dataset_revision, task_id, conversation_id)
-    where messages.benchmark = $benchmark
-        and messages.dataset_revision = $revision
+    where messages.benchmark = $benchmark and messages.dataset_revision = $revision
 ),
 
 given as (
@@ -205,7 +200,7 @@ said as (
 turns as (
     select task_id,
         bool_and(is_sent) as is_sent,
-        to_json(list({role: role, content: content} order by place)) as conversation
+        to_json(list({ role: role, content: content } order by place)) as conversation
     from said
     where is_sent or trim(content) <> ''
     group by task_id
@@ -353,7 +348,7 @@ with categories as (
 ),
 
 further as (
-    select task_id, list({'kind': kind, 'label': label} order by kind, label) as labels
+    select task_id, list({ 'kind': kind, 'label': label } order by kind, label) as labels
     from labelled_tasks
     where benchmark = $benchmark
         and dataset_revision = $revision

@@ -1,11 +1,8 @@
 -- Whether a grader is shown as a judge: one that is named; where none is named
 -- everyone but people who label beside a judge.
-create macro counts_as_judge(
-    named, of_benchmark, of_revision, grader, config_hash
-) as
+create macro counts_as_judge(named, of_benchmark, of_revision, grader, config_hash) as
 case
-    when len(named::varchar[]) > 0
-        then list_contains(named::varchar[], grader)
+    when len(named::varchar[]) > 0 then list_contains(named::varchar[], grader)
     else (of_benchmark, of_revision, grader, config_hash) not in (
         select (benchmark, dataset_revision, judge, judge_config_hash)
         from intermediate.people_who_label

@@ -3,7 +3,5 @@
 exists (
     select 1
     from {removals} as removed
-    where
-        removed.response_id = {rows}.response_id
-        and {rows}.{moment} <= removed.{moment}
+    where removed.response_id = {rows}.response_id and {rows}.{moment} <= removed.{moment}
 )

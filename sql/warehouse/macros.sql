@@ -3,6 +3,11 @@
 create macro known_cost(usd, unpriced_calls) as
 case when usd > 0 or unpriced_calls = 0 then usd end;
 
+-- Equations 1 and 3 of the paper: what so many points are as a score, by what
+-- `score_bounds` says of the task and the score.
+create macro score_of(points, offset_points, denominator) as
+(points + offset_points) / denominator;
+
 -- A sum that does not depend on the order of the rows, so that the same data
 -- has the same last digit: of decimals with 18 places, which add exactly. Of
 -- larger numbers than scores and costs are, an ordinary sum. (DuckDB 1.2 knows
@@ -10,9 +15,7 @@ case when usd > 0 or unpriced_calls = 0 then usd end;
 create macro exact_sum(x) as
 case
     when max(abs(x)) < 1e9
-        then sum(
-            case when abs(x) < 1e9 then x::decimal(38, 18) end
-        )::varchar::double
+        then sum(case when abs(x) < 1e9 then x::decimal(38, 18) end)::varchar::double
     else fsum(x)
 end;
 
@@ -23,7 +26,4 @@ create macro exact_avg(x) as exact_sum(x) / count(x);
 -- whole numbers are.
 create macro exact_corr(x, y) as
 (count(*) * sum(x * y) - sum(x) * sum(y))
-/ sqrt(
-    (count(*) * sum(x * x) - pow(sum(x), 2))
-    * (count(*) * sum(y * y) - pow(sum(y), 2))
-)
+/ sqrt((count(*) * sum(x * x) - pow(sum(x), 2)) * (count(*) * sum(y * y) - pow(sum(y), 2)))

@@ -4,9 +4,7 @@ with answers as (
     from {view}
 )
 
-select
-    part,
-    list(part_row order by part_row) as places
+select part, list(part_row order by part_row) as places
 from answers
 where {is_removed}
 group by part

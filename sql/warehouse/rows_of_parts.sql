@@ -3,10 +3,7 @@
 -- Columns are found by name, since a part that an earlier version wrote may
 -- lack one or have others. A row without a key is of a table that is no more.
 create or replace temp view {view} as
-select
-    {columns},
-    parse_filename(filename) as part,
-    file_row_number as part_row
+select {columns}, parse_filename(filename) as part, file_row_number as part_row
 from (
     select * from {view}_contract
     union all by name

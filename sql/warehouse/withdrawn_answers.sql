@@ -3,6 +3,4 @@
 create or replace temp table withdrawn as
 select distinct response_id
 from answers
-where
-    {batch} in ({retracted})
-    and response_id not in (select response_id from responses)
+where {batch} in ({retracted}) and response_id not in (select response_id from responses)

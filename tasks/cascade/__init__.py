@@ -67,13 +67,9 @@ def stored_pair(reader: Reader, parameters: Mapping[str, Any]) -> StoredPair:
     if cheap[0]["grading"] != strong[0]["grading"]:
         each = f"{parameters['cheap']} is {cheap[0]['grading']}, {parameters['strong']} {strong[0]['grading']}"
         raise UsageError(f"the judges grade in different ways: {each}; a cascade needs one grading")
-    trials = sorted({row["judge_trial"] for row in cheap})
-    given = {
-        "grading": cheap[0]["grading"], "first_trial": trials[0], "second_trial": trials[1] if trials[1:] else None,
-        "strong_trial": min(row["judge_trial"] for row in strong),
-        **{f"cheap_{name}": cheap[0][column] for name, column in _IDENTITY.items()},
-        **{f"strong_{name}": strong[0][column] for name, column in _IDENTITY.items()},
-    }  # fmt: skip
+    by_trial = [[row["judging_id"] for row in sorted(rows, key=itemgetter("judge_trial"))] for rows in (cheap, strong)]
+    first, second = [*by_trial[0], None][:2]
+    given = {"first": first, "second": second, "strong_first": by_trial[1][0]}
     found_verdicts = pl.DataFrame(reader.arrow(sql.read("queries/cascade/verdicts"), {**parameters, **given}))
     notes = [
         f"{label} has verdicts under several configurations or templates; those of the one with most verdicts count"
@@ -81,9 +77,6 @@ def stored_pair(reader: Reader, parameters: Mapping[str, Any]) -> StoredPair:
         if len(rows) < sum(row["judge"] == label for row in found)
     ]
     return _pair(found_verdicts, Costs(_mean_usd(cheap), _mean_usd(strong)), tuple(notes))
-
-
-_IDENTITY = {"config": "judge_config_hash", "template": "template_hash"}
 
 
 def _judging_of(found: Sequence[Row], label: str) -> list[Row]:

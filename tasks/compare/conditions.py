@@ -106,14 +106,14 @@ def current_steps(
         {"shared_model": name, "condition_names": list(labels), "condition_models": list(labels.values())}
         for name, labels in definitions.items()
     ]
-    steps = {"condition_sets": sql.read("queries/compare/conditions/given")}
+    steps = {"condition_sets": sql.read("queries/compare/condition_sets")}
     steps |= {name: sql.read(f"intermediate/conditions/{name}") for name in _STEPS}
     given = {"conditions": json.dumps(records), "conditions_of": benchmark}
     fresh = [
         {name: value for name, value in row.items() if name not in {"note", "created_at"}}
         for row in CONDITION.fresh(reader, (steps, given), benchmark=benchmark)
     ]
-    steps["condition_tests"] = sql.read("queries/compare/conditions/measures")
+    steps["condition_tests"] = sql.read("queries/compare/condition_tests")
     steps["condition_measures"] = sql.read("intermediate/conditions/condition_measures")
     views = {name: sql.read(f"marts/conditions/{name}") for name in _VIEWS}
     return {**steps, **views}, {**given, "fresh": json.dumps(fresh)}

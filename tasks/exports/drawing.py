@@ -113,13 +113,13 @@ def population_of(
     """
     names = None if job.named_judges is None else list(job.named_judges)
     judgings = reader.rows(
-        sql.read("queries/exports/drawing/judgings"), {"response_ids": list(response_ids), "judges": names}
+        sql.read("queries/exports/drawn_judgings"), {"response_ids": list(response_ids), "judges": names}
     )
     judging = first_judging(job, wanted.benchmark, judgings)
     if judging is None:
         raise UsageError("--for: no judge has a verdict on these responses, which labels would correct; run `prbench "
                          "judge`, or leave --for out")  # fmt: skip
-    rows = reader.rows(sql.read("queries/exports/drawing/population"), {
+    rows = reader.rows(sql.read("queries/exports/drawn_population"), {
         "benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "response_ids": list(response_ids),
         "judging_id": judging["judging_id"], "steps": judging["steps"], "score": purpose.score,
         "breakdown": purpose.breakdown, "label": purpose.label, "of_latest": of_latest,

@@ -1,9 +1,9 @@
 """Queries of figures: the text that runs, with the steps that it reads and the values that it asks for written in."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Any, Self
 
 import sql
@@ -51,9 +51,21 @@ def filled(
     Raises:
         KeyError: the query asks for something that is not given.
     """
-    text = _stored(query) if re.fullmatch(r"[\w/]+", query) else query
-    text = sql.with_steps(text, {**(steps or {}), **_steps(text, columns_of)})
-    return re.sub(r"\$([a-z_]+)", lambda found: literal(values[found[1]]), text)
+    found = sql.tokens(assembled(query, columns_of, steps))
+    for i, (sign, name) in enumerate(pairwise(found)):
+        if sign == "$":
+            found[i : i + 2] = "", literal(values[name.rstrip()]) + name[len(name.rstrip()) :]
+    return "".join(found)
+
+
+def assembled(
+    query: str,
+    columns_of: Callable[[str], Sequence[str]] | None = None,
+    steps: Mapping[str, str] | None = None,
+) -> str:
+    """A query, with the steps that it reads in front; arguments are those of `filled`."""
+    text = query if " " in query else _stored(query)
+    return sql.with_steps(text, {**(steps or {}), **_steps(text, columns_of)})
 
 
 def _stored(name: str) -> str:
@@ -74,7 +86,10 @@ def _steps(query: str, columns_of: Callable[[str], Sequence[str]] | None) -> dic
     """The steps that a query reads, each after those that it reads itself: name -> text."""
     shared = sql.queries("figures/shared")
     found: dict[str, str] = {}
-    for step in re.findall(r"\b(?:from|join) (\w+)", query):
+    for before, after in pairwise(sql.tokens(query)):
+        step = after.rstrip()
+        if before.rstrip() not in {"from", "join"}:
+            continue
         if columns_of is not None and step.startswith(_SCOPED):
             text = _scoped(step.removeprefix(_SCOPED), columns_of)
         elif columns_of is not None and step.startswith(_PRESENTED):
@@ -141,8 +156,8 @@ def text_of(figure: Figure) -> str:
 
 def relation_of(figure: Figure) -> str:
     """The relation whose columns a figure has; empty where they are its own."""
-    found = None if figure.compute else re.search(rf"\b{_PRESENTED}(\w+)", text_of(figure))
-    return found[1] if found else ""
+    read = () if figure.compute else sql.tokens(text_of(figure))
+    return next((each.rstrip().removeprefix(_PRESENTED) for each in read if each.startswith(_PRESENTED)), "")
 
 
 def literal(value: Any) -> str:

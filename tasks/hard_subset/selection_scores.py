@@ -20,8 +20,8 @@ def scores_on(reader: Reader, parameters: dict[str, Any], bar: float) -> list[di
     """A row for each split and model run: its mean score over the tasks of the selections, with its interval.
 
     Best first; there are no ranks, since models may rest on different tasks. `parameters` are those of
-    `sql/queries/hard_subset/values.sql`, and which splits, models, judges and vintage; `bar` is the coverage below
-    which a figure is marked.
+    the query `values` in `sql/queries/hard_subset.sql`, and which splits, models, judges and vintage; `bar` is the
+    coverage below which a figure is marked.
     """
     given = {name: parameters[name] for name in ("selections", "score")}
     values = {
@@ -29,14 +29,9 @@ def scores_on(reader: Reader, parameters: dict[str, Any], bar: float) -> list[di
         for row in reader.rows(sql.read("queries/hard_subset/values"), given)
     }
     # The equations of the leaderboards (`intermediate/scores/mean_scores.sql`), on the selections' tasks of each split.
-    figures = sql.with_steps(sql.read("queries/hard_subset/scores"), {
-        "task_set_members": sql.read("queries/hard_subset/tasks"),
-        "breakdown_sizes": sql.read("intermediate/scores/breakdown_sizes"),
-        "mean_scores": sql.read("intermediate/scores/mean_scores"),
-    })  # fmt: skip
     return [
         _row(found, values.get((found["split"], found["model_run_id"]), np.empty(0)), bar)
-        for found in reader.rows(figures, parameters)
+        for found in reader.rows(sql.read("queries/hard_subset/scores"), parameters)
     ]
 
 

@@ -106,7 +106,7 @@ def spent(job: Job, since: datetime | None = None) -> list[Row]:
         PipelineError: a file of the ledger cannot be read.
     """
     first_day = "" if since is None else since.astimezone(UTC).date().isoformat()
-    return _asked(job, "spend", {"first_day": first_day})
+    return _asked(job, "daily_spend", {"first_day": first_day})
 
 
 def run_cost(job: Job, run_id: str) -> list[Row]:
@@ -146,16 +146,11 @@ def latest_runs(job: Job, since: datetime | None = None) -> list[Row]:
 
 def _asked(job: Job, question: str, given: Mapping[str, Any]) -> list[Row]:
     """The rows of a question about `run_costs`, which stands on what the ledger knows now."""
-    steps = {
-        "spend": sql.read("queries/maintain/current_spend"),
-        "run_costs": sql.read("marts/costs/run_costs"),
-        "run_totals": sql.read("intermediate/costs/run_totals"),
-    }
-    query = sql.with_steps(sql.read(f"queries/maintain/{question}"), steps)
     spend = [{name: row[name] for name in SPEND_COLUMNS} for row in spend_of_all(job)]
     warehouse = Warehouse(job.warehouse)
     if spend and not warehouse.database.exists():
         warehouse.publish()  # it is lost, or nothing was stored yet when the run that called was killed
+    query = sql.read(f"queries/maintain/{question}")
     with warehouse.reader() as reader:
         return reader.rows(query, {"spend": json.dumps(spend), "structure": _STRUCTURE, **given})
 

@@ -14,10 +14,9 @@ from tasks.ingest import ingest
 from tasks.run.writing import StageReport
 from tests.faults.server import FaultServer
 from tests.kit import Fill, Rows, admitted, copied, criterion, job_on, reading, response, verdict, write_jsonl
-from tests.tasks.aggregate.scores_oracle import World, random_world
+from tests.tasks.aggregate.scores_oracle import World
 from tests.tasks.bundles.memory import memory_store
 from tests.tasks.check.bad_rows import all_rows
-from warehouse import Reader
 
 
 @pytest.fixture
@@ -46,19 +45,6 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fill]:
     """Write rows by table into a fresh warehouse, publish, and read, until the end of the module."""
     with ExitStack() as readers:
         yield lambda *parts: readers.enter_context(reading(tmp_path_factory.mktemp("published"), *parts))
-
-
-@pytest.fixture(scope="session")
-def world() -> World:
-    """Two hundred random rubrics with everything that happens to responses and verdicts."""
-    return random_world(seed=20251114, n_tasks=200)
-
-
-@pytest.fixture(scope="session")
-def world_reader(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    """The published warehouse of the random rubrics."""
-    with reading(tmp_path_factory.mktemp("world"), rows_of(world)) as reader:
-        yield reader
 
 
 def rows_of(world: World) -> Rows:

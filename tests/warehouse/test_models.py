@@ -62,17 +62,20 @@ def test_every_model_comes_after_those_that_it_depends_on() -> None:
 
 
 FILES = sorted(
-    f"{folder}/{path.stem}" for folder in ("figures", "report") for path in (sql.FOLDER / folder).glob("*.sql")
+    f"{folder}/{path.stem}"
+    for folder in ("figures", "queries", "report")
+    for path in (sql.FOLDER / folder).glob("*.sql")
 )
 QUERIES = [f"{file}/{name}" for file in FILES for name in sql.queries(file)]
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_a_query_of_a_figure_reads_tables_models_and_shared_steps_and_nothing_else(name: str) -> None:
-    query = re.sub(r"\b(from|join) \$\w+", r"\1 given", sql.read(name))
-    scoped = {f"scoped_{model.removeprefix('intermediate.')}" for model in MODELS}
+def test_a_query_reads_tables_models_and_shared_steps_and_nothing_else(name: str) -> None:
+    query = re.sub(r"\b(from|join) \$\w+", r"\1 given", re.sub(r"\{\w+\}", "(given)", sql.read(name)))
+    relations = [model.removeprefix("intermediate.") for model in (*MODELS, *TABLES)]
+    of_scope = {f"{kind}_{relation}" for kind in ("scoped", "presented") for relation in relations}
 
-    assert set() == tables_in(query) - {*TABLES, *MODELS, *sql.queries("figures/shared"), *scoped, "given"}
+    assert set() == tables_in(query) - {*TABLES, *MODELS, *sql.queries("figures/shared"), *of_scope, "given"}
 
 
 def test_no_line_of_sql_is_longer_than_100_columns() -> None:

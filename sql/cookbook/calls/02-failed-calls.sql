@@ -1,32 +1,13 @@
 -- Which calls failed, and why?
 with calls as (
-    select
-        'response' as what,
-        model,
-        null as judge,
-        status,
-        error,
-        attempts,
-        created_at
+    select 'response' as what, model, null as judge, status, error, attempts, created_at
     from responses
     union all
-    select
-        'verdict' as what,
-        model,
-        judge,
-        status,
-        error,
-        attempts,
-        created_at
+    select 'verdict' as what, model, judge, status, error, attempts, created_at
     from verdicts
 )
 
-select
-    what,
-    model,
-    judge,
-    status,
-    error,
+select what, model, judge, status, error,
     count(*) as calls,
     sum(attempts) as attempts,
     max(created_at) as latest

@@ -1,9 +1,6 @@
 -- What did each model cost on each split, and what does a point of the score
 -- cost?
-select
-    split,
-    model,
-    judge,
+select split, model, judge,
     round(mean_score, 3) as score,
     round(cost_usd, 2) as cost_usd,
     round(cost_usd / nullif(100 * mean_score, 0), 4) as usd_per_point,

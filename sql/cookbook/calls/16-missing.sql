@@ -1,8 +1,5 @@
 -- What is not decided yet, and why?
-select
-    model,
-    model_runs.judge,
-    judged_criteria.status,
+select model, model_runs.judge, judged_criteria.status,
     count(*) as criteria,
     count(distinct judged_criteria.response_id) as responses
 from intermediate.judged_criteria

@@ -11,19 +11,12 @@ with sides as (
     from judge_agreement
     where kind_b = 'judge' and kind_a = 'imported'
     union all
-    select
-        kind_a,
-        kind_b,
-        '(people with each other)' as judge,
-        kappa,
-        macro_f1,
-        n
+    select kind_a, kind_b, '(people with each other)' as judge, kappa, macro_f1, n
     from judge_agreement
     where kind_a = 'imported' and kind_b = 'imported'
 )
 
-select
-    judge,
+select judge,
     round(sum(n * kappa) / sum(n) filter (kappa is not null), 3) as kappa,
     round(sum(n * macro_f1) / sum(n), 3) as macro_f1,
     count(*) as pairs,

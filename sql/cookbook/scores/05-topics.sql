@@ -1,6 +1,5 @@
 -- Which topics are hardest, over all models?
-select
-    split,
+select split,
     label as topic,
     round(avg(mean_score), 3) as mean_score,
     arg_max(model, mean_score) as best_model,

@@ -1,13 +1,6 @@
 -- Which critical mistakes were made, by which model, and what did the judge
 -- say?
-select
-    model,
-    task_id,
-    trial,
-    judge,
-    weight,
-    title,
-    explanation
+select model, task_id, trial, judge, weight, title, explanation
 from verdict_details
 inner join (
     select benchmark, arg_min(severity, min_weight) as severity

@@ -1,9 +1,6 @@
 -- How many critical criteria does a model meet, and how many critical mistakes
 -- does it make?
-select
-    split,
-    model,
-    judge,
+select split, model, judge,
     round(critical_met_share, 3) as critical_met_share,
     n_critical,
     round(mistake_share, 3) as mistake_share,

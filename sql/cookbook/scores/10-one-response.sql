@@ -8,17 +8,7 @@ with worst as (
     limit 1
 )
 
-select
-    model,
-    task_id,
-    trial,
-    judge,
-    weight,
-    category,
-    status,
-    title,
-    explanation
+select model, task_id, trial, judge, weight, category, status, title, explanation
 from verdict_details
-inner join worst
-    using (response_id, judge, judge_config_hash, template_hash, judge_trial)
+inner join worst using (response_id, judge, judge_config_hash, template_hash, judge_trial)
 order by weight * (case when weight > 0 then 1 - value else value end) desc

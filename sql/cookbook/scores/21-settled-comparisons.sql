@@ -1,22 +1,9 @@
 -- Which comparisons are settled, after how many tasks, and what did they find?
-select
-    benchmark,
-    judge,
-    model,
-    vintage,
-    compared_model,
-    compared_vintage,
-    decision,
+select benchmark, judge, model, vintage, compared_model, compared_vintage, decision,
     round(mean_difference, 3) as difference,
     round(sequence_low, 3) as low,
     round(sequence_high, 3) as high,
     round(unbiased_difference, 3) as unbiased,
-    n_tasks_evaluated,
-    n_tasks_planned
+    n_tasks_evaluated, n_tasks_planned
 from stopped_comparisons
-order by
-    benchmark,
-    judge,
-    looked_at desc,
-    model,
-    compared_model
+order by benchmark, judge, looked_at desc, model, compared_model

@@ -1,9 +1,6 @@
 -- Which criteria go against the rest of their task, so that weight or sign may
 -- be wrong?
-select
-    task_id,
-    category,
-    weight,
+select task_id, category, weight,
     round(met_share, 3) as met_share,
     n_models,
     round(rest_correlation, 3) as rest_correlation,

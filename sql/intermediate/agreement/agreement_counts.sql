@@ -41,25 +41,21 @@ compared as (
     inner join temp.graded_breakdowns
         on a.response_id = graded_breakdowns.response_id
             and a.criterion_id = graded_breakdowns.criterion_id
-),
-
-final as (
-    select benchmark, dataset_revision, grader_a, grader_b, kind_a, kind_b, n_classes, is_member,
-        case
-            when grouping(category) = 0 then 'category'
-            when grouping(severity) = 0 then 'severity'
-            when grouping(field) = 0 then 'field'
-            when grouping(model) = 0 then 'model'
-            when grouping(length) = 0 then 'length'
-            else 'all'
-        end as breakdown,
-        coalesce(category, severity, field, model, length, '') as label,
-        task_id, value_a, value_b,
-        count(*) as n
-    from compared
-    group by benchmark, dataset_revision, grader_a, grader_b, kind_a, kind_b,
-        n_classes, is_member, task_id, value_a, value_b,
-        grouping sets ((), (category), (severity), (field), (model), (length))
 )
 
-select * from final
+select benchmark, dataset_revision, grader_a, grader_b, kind_a, kind_b, n_classes, is_member,
+    case
+        when grouping(category) = 0 then 'category'
+        when grouping(severity) = 0 then 'severity'
+        when grouping(field) = 0 then 'field'
+        when grouping(model) = 0 then 'model'
+        when grouping(length) = 0 then 'length'
+        else 'all'
+    end as breakdown,
+    coalesce(category, severity, field, model, length, '') as label,
+    task_id, value_a, value_b,
+    count(*) as n
+from compared
+group by benchmark, dataset_revision, grader_a, grader_b, kind_a, kind_b,
+    n_classes, is_member, task_id, value_a, value_b,
+    grouping sets ((), (category), (severity), (field), (model), (length))

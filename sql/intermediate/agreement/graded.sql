@@ -40,16 +40,12 @@ votes as (
             and list_contains(rankings.members, graders.voice)
             and (graders.grading = 'ternary') = (rankings.grading = 'ternary')
     group by all
-),
-
-final as (
-    select * from decided
-    union all by name
-    -- More than half of all members, not of those who decided: what is missing
-    -- is no vote.
-    select * exclude (n_members, n_votes)
-    from votes
-    where 2 * n_votes > n_members
 )
 
-select * from final
+select * from decided
+union all by name
+-- More than half of all members, not of those who decided: what is missing
+-- is no vote.
+select * exclude (n_members, n_votes)
+from votes
+where 2 * n_votes > n_members

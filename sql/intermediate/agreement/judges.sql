@@ -20,7 +20,7 @@ named as (
     select judgings.*, deciding.benchmark, deciding.revision_ids,
         judge
         || if(
-            count(distinct (judge_config_hash, template_hash, asked_grading))
+            count(distinct row(judge_config_hash, template_hash, asked_grading))
                 over (partition by benchmark, judge) > 1,
             ' [' || judge_config_hash[:6] || ' ' || template_hash[:6] || ' '
             || asked_grading || ']',
@@ -49,24 +49,20 @@ identified as (
         if(is_imported, 'imported', 'judge') as kind,
         configured, judge, judge_trial, rubric, grading, benchmark, revision_ids
     from repeated
-),
-
-judges as (
-    select *,
-        -- A reading of verdicts has the voice that gave them.
-        replace(grader, ' (as binary)', '') as voice,
-        -- All graders of a benchmark are held against each other in the
-        -- rubric's own words, and in two steps unless all of them were asked
-        -- for three.
-        judge_trial = 1
-        and rubric = 'original'
-        and coalesce(
-            (grading = 'ternary') = bool_and(grading = 'ternary') filter (
-                judge_trial = 1 and rubric = 'original' and grading <> 'ternary_as_binary'
-            ) over (partition by benchmark),
-            false
-        ) as has_voice
-    from identified
 )
 
-select * from judges
+select *,
+    -- A reading of verdicts has the voice that gave them.
+    replace(grader, ' (as binary)', '') as voice,
+    -- All graders of a benchmark are held against each other in the
+    -- rubric's own words, and in two steps unless all of them were asked
+    -- for three.
+    judge_trial = 1
+    and rubric = 'original'
+    and coalesce(
+        (grading = 'ternary') = bool_and(grading = 'ternary') filter (
+            judge_trial = 1 and rubric = 'original' and grading <> 'ternary_as_binary'
+        ) over (partition by benchmark),
+        false
+    ) as has_voice
+from identified

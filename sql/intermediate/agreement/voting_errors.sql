@@ -74,22 +74,16 @@ errors as (
         abs(value_b - decided)::double as error_b
     from judged
     where decided is not null
-),
-
-final as (
-    select benchmark, dataset_revision, grader_set, is_labelled, grader_a, grader_b, task_id,
-        count(*) as n,
-        sum(error_a) as sum_a,
-        sum(error_b) as sum_b,
-        sum(error_a * error_a) as sum_aa,
-        sum(error_b * error_b) as sum_bb,
-        sum(error_a * error_b) as sum_ab
-    from errors
-    group by all
 )
 
-select *
-from final
-qualify
-    is_labelled
+select benchmark, dataset_revision, grader_set, is_labelled, grader_a, grader_b, task_id,
+    count(*) as n,
+    sum(error_a) as sum_a,
+    sum(error_b) as sum_b,
+    sum(error_a * error_a) as sum_aa,
+    sum(error_b * error_b) as sum_bb,
+    sum(error_a * error_b) as sum_ab
+from errors
+group by benchmark, dataset_revision, grader_set, is_labelled, grader_a, grader_b, task_id
+qualify is_labelled
     = bool_or(is_labelled) over (partition by benchmark, dataset_revision, grader_set)

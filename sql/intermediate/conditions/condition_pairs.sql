@@ -9,11 +9,10 @@
 with latest as (
     select *
     from intermediate.model_runs
-    qualify
-        row_number() over (
-            partition by ranking_id, model
-            order by first_answered_at desc, model_config_hash desc
-        )
+    qualify row_number() over (
+        partition by ranking_id, model
+        order by first_answered_at desc, model_config_hash desc
+    )
         = 1
 )
 

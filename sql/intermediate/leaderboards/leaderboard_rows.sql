@@ -15,41 +15,35 @@ with whole as (
         'all' as breakdown,
         mean_chars_alnum, mean_completion_tokens, cost_usd
     from intermediate.model_run_costs
-),
-
-judged as (
-    select
-        mean_scores.* exclude (
-            task_set_id, model_run_id, figure_id, basis, mean_floor, lower_bound, upper_bound
-        ),
-        -- Clipping is monotone, so the ends of the interval are clipped as the
-        -- mean is.
-        if(own.ci_low < mean_floor, mean_floor, own.ci_low) as ci_low,
-        if(own.ci_high < mean_floor, mean_floor, own.ci_high) as ci_high,
-        own.ci_low as raw_ci_low,
-        own.ci_high as raw_ci_high,
-        own.n_tasks_skipped, own.unbiased_mean_score, own.is_small,
-        -- Repetitions on other tasks differ by their tasks.
-        if(n_tasks = n_tasks_full, own.trials_mean, null) as trials_mean,
-        if(n_tasks = n_tasks_full, own.trials_ci_low, null) as trials_ci_low,
-        if(n_tasks = n_tasks_full, own.trials_ci_high, null) as trials_ci_high,
-        own.met_ci_low, own.met_ci_high, own.is_met_small, whole.mean_chars_alnum,
-        whole.mean_completion_tokens, whole.cost_usd, model_run_costs.is_judged,
-        hiding_runs.may_hide_failures, ranks.rank, ranks.rank_low, ranks.rank_high,
-        ranks.n_tasks_ranked, model_runs.is_latest, model_runs.first_answered_at, ranks.latest_rank,
-        ranks.latest_rank_low, ranks.latest_rank_high, ranks.n_tasks_latest_ranked
-    from intermediate.mean_scores
-    inner join intermediate.score_intervals as own using (figure_id)
-    inner join intermediate.model_runs using (model_run_id)
-    left join intermediate.ranks using (task_set_id, model_run_id, breakdown, label, score_name)
-    left join intermediate.model_run_costs using (task_set_id, model_run_id)
-    left join whole using (task_set_id, model_run_id, breakdown)
-    left join intermediate.hiding_runs using (model_run_id)
-    -- Under labels there is nothing to say of who has no verdict on the task
-    -- set.
-    where mean_scores.breakdown = 'all' or model_run_costs.is_judged
 )
 
-select * from judged
+select
+    mean_scores.* exclude (task_set_id, basis, mean_floor, lower_bound, upper_bound),
+    -- Clipping is monotone, so the ends of the interval are clipped as the
+    -- mean is.
+    if(own.ci_low < mean_floor, mean_floor, own.ci_low) as ci_low,
+    if(own.ci_high < mean_floor, mean_floor, own.ci_high) as ci_high,
+    own.ci_low as raw_ci_low,
+    own.ci_high as raw_ci_high,
+    own.n_tasks_skipped, own.unbiased_mean_score, own.is_small,
+    -- Repetitions on other tasks differ by their tasks.
+    if(n_tasks = n_tasks_full, own.trials_mean, null) as trials_mean,
+    if(n_tasks = n_tasks_full, own.trials_ci_low, null) as trials_ci_low,
+    if(n_tasks = n_tasks_full, own.trials_ci_high, null) as trials_ci_high,
+    own.met_ci_low, own.met_ci_high, own.is_met_small, whole.mean_chars_alnum,
+    whole.mean_completion_tokens, whole.cost_usd, model_run_costs.is_judged,
+    hiding_runs.may_hide_failures, ranks.rank, ranks.rank_low, ranks.rank_high,
+    ranks.n_tasks_ranked, model_runs.is_latest, model_runs.first_answered_at, ranks.latest_rank,
+    ranks.latest_rank_low, ranks.latest_rank_high, ranks.n_tasks_latest_ranked
+from intermediate.mean_scores
+inner join intermediate.score_intervals as own using (figure_id)
+inner join intermediate.model_runs using (model_run_id)
+left join intermediate.ranks using (task_set_id, model_run_id, breakdown, label, score_name)
+left join intermediate.model_run_costs using (task_set_id, model_run_id)
+left join whole using (task_set_id, model_run_id, breakdown)
+left join intermediate.hiding_runs using (model_run_id)
+-- Under labels there is nothing to say of who has no verdict on the task
+-- set.
+where mean_scores.breakdown = 'all' or model_run_costs.is_judged
 union all by name
 select * from intermediate.unjudged

@@ -24,33 +24,28 @@ answered_trials as (
     inner join tasks using (benchmark, dataset_revision, task_id)
     where tasks.is_admitted
     group by all
-),
-
-final as (
-    select
-        hash(
-            benchmark, dataset_revision, model, model_config_hash, vintage, judging_id
-        ) as model_run_id,
-        -- What is compared with each other: all model runs that differ in
-        -- nothing but the model.
-        hash(benchmark, dataset_revision, vintage, judging_id) as ranking_id,
-        judging_id, judged_trials.benchmark, judged_trials.dataset_revision, judgings.judge,
-        judgings.judge_config_hash, judgings.template_hash, judgings.grading, judgings.judge_trial,
-        judged_trials.vintage, judged_trials.model, judged_trials.model_config_hash,
-        -- A judge is wanted on every trial that was sampled, also where all
-        -- answers failed; people and other imported graders on those that they
-        -- began.
-        if(judgings.is_imported, begun, sampled) as trials,
-        len(trials) as n_trials,
-        judged_trials.first_answered_at,
-        row_number() over (
-            partition by benchmark, dataset_revision, judging_id, model, model_config_hash
-            order by judged_trials.first_answered_at desc, vintage desc
-        ) = 1 as is_latest
-    from judged_trials
-    inner join answered_trials
-        using (benchmark, dataset_revision, model, model_config_hash, vintage)
-    inner join intermediate.judgings using (judging_id)
 )
 
-select * from final
+select
+    hash(
+        benchmark, dataset_revision, model, model_config_hash, vintage, judging_id
+    ) as model_run_id,
+    -- What is compared with each other: all model runs that differ in
+    -- nothing but the model.
+    hash(benchmark, dataset_revision, vintage, judging_id) as ranking_id,
+    judging_id, judged_trials.benchmark, judged_trials.dataset_revision, judgings.judge,
+    judgings.judge_config_hash, judgings.template_hash, judgings.grading, judgings.judge_trial,
+    judged_trials.vintage, judged_trials.model, judged_trials.model_config_hash,
+    -- A judge is wanted on every trial that was sampled, also where all
+    -- answers failed; people and other imported graders on those that they
+    -- began.
+    if(judgings.is_imported, begun, sampled) as trials,
+    len(trials) as n_trials,
+    judged_trials.first_answered_at,
+    row_number() over (
+        partition by benchmark, dataset_revision, judging_id, model, model_config_hash
+        order by judged_trials.first_answered_at desc, vintage desc
+    ) = 1 as is_latest
+from judged_trials
+inner join answered_trials using (benchmark, dataset_revision, model, model_config_hash, vintage)
+inner join intermediate.judgings using (judging_id)

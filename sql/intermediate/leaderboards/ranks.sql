@@ -29,20 +29,16 @@ ranged as (
     from placed as one
     inner join placed as other using (task_set_id, ranking_id, breakdown, label, score_name)
     group by all
-),
-
-final as (
-    select task_set_id, model_run_id, breakdown, label, score_name,
-        max(n_tasks_ranked) filter (is_own) as n_tasks_ranked,
-        max(rank) filter (is_own) as rank,
-        max(rank_low) filter (is_own) as rank_low,
-        max(rank_high) filter (is_own) as rank_high,
-        max(n_tasks_ranked) filter (is_of_latest) as n_tasks_latest_ranked,
-        max(rank) filter (is_of_latest) as latest_rank,
-        max(rank_low) filter (is_of_latest) as latest_rank_low,
-        max(rank_high) filter (is_of_latest) as latest_rank_high
-    from ranged
-    group by all
 )
 
-select * from final
+select task_set_id, model_run_id, breakdown, label, score_name,
+    max(n_tasks_ranked) filter (is_own) as n_tasks_ranked,
+    max(rank) filter (is_own) as rank,
+    max(rank_low) filter (is_own) as rank_low,
+    max(rank_high) filter (is_own) as rank_high,
+    max(n_tasks_ranked) filter (is_of_latest) as n_tasks_latest_ranked,
+    max(rank) filter (is_of_latest) as latest_rank,
+    max(rank_low) filter (is_of_latest) as latest_rank_low,
+    max(rank_high) filter (is_of_latest) as latest_rank_high
+from ranged
+group by all

@@ -23,25 +23,19 @@ lacking as (
     inner join (
         select distinct benchmark, dataset_revision, judging_id
         from intermediate.model_runs
-    ) as of_revision
-        using (benchmark, dataset_revision)
+    ) as of_revision using (benchmark, dataset_revision)
     anti join intermediate.model_runs
         using (benchmark, dataset_revision, model, model_config_hash, vintage, judging_id)
-),
-
-chosen as (
-    select lacking.* exclude (is_newest), is_newest and judged.judging_id is null as is_latest
-    from lacking
-    left join (
-        select distinct benchmark, dataset_revision, model, model_config_hash, judging_id
-        from intermediate.model_runs
-    ) as judged
-        using (benchmark, dataset_revision, model, model_config_hash, judging_id)
-    where is_latest
-        or (benchmark, dataset_revision, vintage, judging_id) in (
-            select (benchmark, dataset_revision, vintage, judging_id)
-            from intermediate.model_runs
-        )
 )
 
-select * from chosen
+select lacking.* exclude (is_newest), is_newest and judged.judging_id is null as is_latest
+from lacking
+left join (
+    select distinct benchmark, dataset_revision, model, model_config_hash, judging_id
+    from intermediate.model_runs
+) as judged using (benchmark, dataset_revision, model, model_config_hash, judging_id)
+where is_latest
+    or (benchmark, dataset_revision, vintage, judging_id) in (
+        select (benchmark, dataset_revision, vintage, judging_id)
+        from intermediate.model_runs
+    )

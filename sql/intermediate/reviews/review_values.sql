@@ -29,31 +29,27 @@ weighted as (
     select * exclude (sample_weight), exact_sum(sample_weight) as sample_weight
     from sampled
     group by all
-),
-
-final as (
-    select weighted.benchmark, weighted.dataset_revision, weighted.population_id,
-        case
-            when grouping(category) = 0 then 'category'
-            when grouping(severity) = 0 then 'severity'
-            else 'all'
-        end as breakdown,
-        case
-            when grouping(category) = 0 then coalesce(category, '(none)')
-            when grouping(severity) = 0 then coalesce(severity, '(none)')
-            else ''
-        end as label,
-        weighted.task_id,
-        any_value(n_population) as n_population,
-        exact_sum(sample_weight * agreeing) as weight_agreed,
-        exact_sum(sample_weight) as sample_weights,
-        exact_sum(agreeing) as n_agreed,
-        count(*) as n_criteria,
-        sum(n_reviews)::bigint as n_reviews
-    from weighted
-    inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
-    group by weighted.benchmark, weighted.dataset_revision, population_id, weighted.task_id,
-        grouping sets ((), (category), (severity))
 )
 
-select * from final
+select weighted.benchmark, weighted.dataset_revision, weighted.population_id,
+    case
+        when grouping(category) = 0 then 'category'
+        when grouping(severity) = 0 then 'severity'
+        else 'all'
+    end as breakdown,
+    case
+        when grouping(category) = 0 then coalesce(category, '(none)')
+        when grouping(severity) = 0 then coalesce(severity, '(none)')
+        else ''
+    end as label,
+    weighted.task_id,
+    any_value(n_population) as n_population,
+    exact_sum(sample_weight * agreeing) as weight_agreed,
+    exact_sum(sample_weight) as sample_weights,
+    exact_sum(agreeing) as n_agreed,
+    count(*) as n_criteria,
+    sum(n_reviews)::bigint as n_reviews
+from weighted
+inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
+group by weighted.benchmark, weighted.dataset_revision, population_id, weighted.task_id,
+    grouping sets ((), (category), (severity))

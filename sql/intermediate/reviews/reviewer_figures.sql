@@ -27,26 +27,18 @@ sets as (
         bit_xor(hash(task_id, fail_fail, fail_pass, pass_pass))::varchar as basis
     from intermediate.reviewer_sets
     group by all
-),
-
-final as (
-    select *,
-        md5(
-            concat_ws(
-                chr(31),
-                'reviewers',
-                benchmark,
-                dataset_revision,
-                review_check,
-                reviewer_a,
-                coalesce(reviewer_b, '')
-            )
-        ) as figure_id
-    from (
-        select * from pairs
-        union all by name
-        select * from sets
-    )
 )
 
-select * from final
+select *,
+    md5(
+        concat_ws(
+            chr(31),
+            'reviewers',
+            benchmark,
+            dataset_revision,
+            review_check,
+            reviewer_a,
+            coalesce(reviewer_b, '')
+        )
+    ) as figure_id
+from (select * from pairs union all by name select * from sets)

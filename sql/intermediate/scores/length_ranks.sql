@@ -32,11 +32,7 @@ of_models as (
 ),
 
 lengths as (
-    unpivot (
-        select * from of_tasks
-        union all by name
-        select * from of_models
-    )
+    unpivot (select * from of_tasks union all by name select * from of_models)
     on chars as chars_alnum, tokens as completion_tokens into name measure value length
 ),
 

@@ -8,29 +8,23 @@
 -- built as: table
 -- depends on: intermediate.rubric_weights, intermediate.wanted_responses,
 --     temp.decided_points
-with final as (
-    select wanted.model_run_id, wanted.response_id, wanted.task_id, wanted.trial, wanted.n_trials,
-        rubric_weights.breakdown, rubric_weights.label,
-        coalesce(decided_points.points, 0) as points,
-        rubric_weights.positive, rubric_weights.negative,
-        rubric_weights.positive - coalesce(decided_points.decided_positive, 0)
-            as undecided_positive,
-        rubric_weights.negative - coalesce(decided_points.decided_negative, 0)
-            as undecided_negative,
-        coalesce(decided_points.n_met, 0) as n_met,
-        coalesce(decided_points.n_decided, 0) as n_decided,
-        rubric_weights.n_wanted, decided_points.cost_usd,
-        coalesce(decided_points.is_cost_unknown, false) as is_cost_unknown
-    from intermediate.wanted_responses as wanted
-    inner join intermediate.rubric_weights using (benchmark, dataset_revision, task_id)
-    left join temp.decided_points
-        on hash(wanted.response_id) = decided_points.response_key
-            and wanted.judging_id = decided_points.judging_id
-            and hash(
-                wanted.benchmark, wanted.dataset_revision, wanted.task_id, rubric_weights.breakdown,
-                rubric_weights.label
-            )
-            = decided_points.label_key
-)
-
-select * from final
+select wanted.model_run_id, wanted.response_id, wanted.task_id, wanted.trial, wanted.n_trials,
+    rubric_weights.breakdown, rubric_weights.label,
+    coalesce(decided_points.points, 0) as points,
+    rubric_weights.positive, rubric_weights.negative,
+    rubric_weights.positive - coalesce(decided_points.decided_positive, 0) as undecided_positive,
+    rubric_weights.negative - coalesce(decided_points.decided_negative, 0) as undecided_negative,
+    coalesce(decided_points.n_met, 0) as n_met,
+    coalesce(decided_points.n_decided, 0) as n_decided,
+    rubric_weights.n_wanted, decided_points.cost_usd,
+    coalesce(decided_points.is_cost_unknown, false) as is_cost_unknown
+from intermediate.wanted_responses as wanted
+inner join intermediate.rubric_weights using (benchmark, dataset_revision, task_id)
+left join temp.decided_points
+    on hash(wanted.response_id) = decided_points.response_key
+        and wanted.judging_id = decided_points.judging_id
+        and hash(
+            wanted.benchmark, wanted.dataset_revision, wanted.task_id, rubric_weights.breakdown,
+            rubric_weights.label
+        )
+        = decided_points.label_key

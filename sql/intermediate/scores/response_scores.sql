@@ -11,10 +11,11 @@ select response_points.model_run_id, response_points.response_id, response_point
     response_points.trial, response_points.n_trials, response_points.breakdown,
     response_points.label, score_bounds.score_name,
     case
-        when n_decided = response_points.n_wanted then (points + offset_points) / denominator
+        when n_decided = response_points.n_wanted
+            then score_of(points, offset_points, denominator)
     end as value,
-    (points + undecided_negative + offset_points) / denominator as value_lower,
-    (points + undecided_positive + offset_points) / denominator as value_upper,
+    score_of(points + undecided_negative, offset_points, denominator) as value_lower,
+    score_of(points + undecided_positive, offset_points, denominator) as value_upper,
     score_bounds.lowest, score_bounds.highest,
     n_decided / response_points.n_wanted as coverage,
     n_decided = response_points.n_wanted as is_complete,

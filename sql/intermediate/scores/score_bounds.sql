@@ -20,8 +20,8 @@ with ratios as (
 
 select benchmark, dataset_revision, task_id, breakdown, label, score_name, offset_points,
     denominator,
-    (negative + offset_points) / denominator as lowest,
-    (positive + offset_points) / denominator as highest,
+    score_of(negative, offset_points, denominator) as lowest,
+    score_of(positive, offset_points, denominator) as highest,
     n_wanted
 from ratios
 where denominator > 0

@@ -17,16 +17,12 @@ with members as (
     from hard_subset
     inner join intermediate.latest_selections
         using (benchmark, dataset_revision, field, selection_id)
-),
-
-final as (
-    select
-        hash(members.benchmark, members.dataset_revision, split, is_own_hard) as task_set_id,
-        members.benchmark, members.dataset_revision, members.split, members.is_own_hard,
-        members.task_id, tasks.n_criteria
-    from members
-    inner join tasks using (benchmark, dataset_revision, task_id)
-    where tasks.is_admitted
 )
 
-select * from final
+select
+    hash(members.benchmark, members.dataset_revision, split, is_own_hard) as task_set_id,
+    members.benchmark, members.dataset_revision, members.split, members.is_own_hard,
+    members.task_id, tasks.n_criteria
+from members
+inner join tasks using (benchmark, dataset_revision, task_id)
+where tasks.is_admitted

@@ -6,9 +6,8 @@
 -- missing of them is in the bounds. Over its whole rubric (breakdown `all`) and
 -- over each category and severity.
 --
--- A trial's value and bounds are those of `intermediate.response_scores`. Here its
--- points are gathered first and made into scores afterwards, because there are
--- several scores of the same points.
+-- A trial's points are gathered first and made into scores (`score_of`)
+-- afterwards, because there are several scores of the same points.
 --
 -- built as: table
 -- depends on: intermediate.model_runs, intermediate.response_points, intermediate.score_bounds
@@ -40,32 +39,30 @@ scored as (
     select in_order.*, model_runs.ranking_id, model_runs.benchmark, model_runs.dataset_revision,
         score_bounds.score_name, score_bounds.offset_points, score_bounds.denominator,
         score_bounds.lowest, score_bounds.highest,
-        [(points + offset_points) / denominator for points in complete_points] as trial_values
+        [
+            score_of(points, offset_points, denominator) for points in complete_points
+        ] as trial_values
     from in_order
     inner join intermediate.model_runs using (model_run_id)
     inner join intermediate.score_bounds
         using (benchmark, dataset_revision, task_id, breakdown, label)
-),
-
-final as (
-    select model_run_id, ranking_id, benchmark, dataset_revision, task_id, breakdown, label,
-        score_name,
-        -- Over the trials in their order, so that the last digits of the same
-        -- data are the same.
-        list_aggregate(trial_values, 'favg') as value,
-        -- A trial that was not sampled could still be anything.
-        (
-            (points_lower + n_responses * offset_points) / denominator
-            + (n_trials - n_responses) * lowest
-        ) / n_trials as value_lower,
-        (
-            (points_upper + n_responses * offset_points) / denominator
-            + (n_trials - n_responses) * highest
-        ) / n_trials as value_upper,
-        coalesce(len(complete_trials), 0) as n_trials_complete,
-        n_trials_complete = n_trials as is_complete,
-        n_trials, n_decided, n_met, n_judged, lowest, highest, complete_trials, trial_values
-    from scored
 )
 
-select * from final
+select model_run_id, ranking_id, benchmark, dataset_revision, task_id, breakdown, label,
+    score_name,
+    -- Over the trials in their order, so that the last digits of the same
+    -- data are the same.
+    list_aggregate(trial_values, 'favg') as value,
+    -- A trial that was not sampled could still be anything.
+    (
+        score_of(points_lower, n_responses * offset_points, denominator)
+        + (n_trials - n_responses) * lowest
+    ) / n_trials as value_lower,
+    (
+        score_of(points_upper, n_responses * offset_points, denominator)
+        + (n_trials - n_responses) * highest
+    ) / n_trials as value_upper,
+    coalesce(len(complete_trials), 0) as n_trials_complete,
+    n_trials_complete = n_trials as is_complete,
+    n_trials, n_decided, n_met, n_judged, lowest, highest, complete_trials, trial_values
+from scored

@@ -30,15 +30,11 @@ counted as (
         * count(*) filter (value = 0) as n_alike_by_chance
     from decisions
     group by set_id, night
-),
-
-final as (
-    select
-        counted.* exclude (n_alike_by_chance),
-        n_agreeing / nullif(n_decided, 0) as agreement,
-        (n_decided * n_agreeing - n_alike_by_chance)
-        / nullif(n_decided * n_decided - n_alike_by_chance, 0) as kappa
-    from counted
 )
 
-select * from final
+select
+    counted.* exclude (n_alike_by_chance),
+    n_agreeing / nullif(n_decided, 0) as agreement,
+    (n_decided * n_agreeing - n_alike_by_chance)
+    / nullif(n_decided * n_decided - n_alike_by_chance, 0) as kappa
+from counted

@@ -76,21 +76,17 @@ grouped as (
         select distinct benchmark, dataset_revision, task_id, criterion_id, criterion_key
         from temp.labelled_criteria
     ) as criteria using (criterion_key)
-),
-
-final as (
-    select *,
-        -- Fisher's z. The trials of a model are much alike, so models are what
-        -- is counted.
-        if(
-            n_models > 3 and rest_correlation is not null,
-            tanh(
-                atanh(greatest(least(rest_correlation, 0.999999), -0.999999))
-                + 1.96 / sqrt(n_models - 3)
-            ),
-            null
-        ) as rest_correlation_high
-    from grouped
 )
 
-select * from final
+select *,
+    -- Fisher's z. The trials of a model are much alike, so models are what
+    -- is counted.
+    if(
+        n_models > 3 and rest_correlation is not null,
+        tanh(
+            atanh(greatest(least(rest_correlation, 0.999999), -0.999999))
+            + 1.96 / sqrt(n_models - 3)
+        ),
+        null
+    ) as rest_correlation_high
+from grouped

@@ -8,13 +8,9 @@ with latest_check as (
     from checks
     where suite = 'ingest'
     group by benchmark, dataset_revision
-),
-
-final as (
-    select refusals.benchmark, refusals.dataset_revision, refusals.task_id, refusals.check_name,
-        refusals.severity, refusals.detail
-    from refusals
-    inner join latest_check using (benchmark, dataset_revision, run_id)
 )
 
-select * from final
+select refusals.benchmark, refusals.dataset_revision, refusals.task_id, refusals.check_name,
+    refusals.severity, refusals.detail
+from refusals
+inner join latest_check using (benchmark, dataset_revision, run_id)

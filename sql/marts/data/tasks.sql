@@ -39,31 +39,27 @@ annotated as (
     from labelled_tasks
     where source = 'annotated'
     group by all
-),
-
-final as (
-    select task_rows.benchmark, task_rows.dataset_revision, task_rows.task_id, task_rows.field,
-        task_rows.topic, task_rows.expert, task_rows.turns, memberships.splits,
-        coalesce(annotated.decision_types, task_rows.decision_types) as decision_types,
-        coalesce(annotated.economic_pathways, task_rows.economic_pathways) as economic_pathways,
-        task_rows.n_criteria, task_rows.positive_weight, task_rows.negative_weight,
-        task_rows.has_reference_texts,
-        -- A task is admitted once it was checked and not refused.
-        checked.benchmark is not null and refused.task_id is null as is_admitted,
-        task_rows.conversation_id, task_rows.turn_pattern, task_rows.n_rows, task_rows.content_hash,
-        case
-            when annotated.decision_types is not null then 'annotated'
-            when len(task_rows.decision_types) > 0 then 'released'
-        end as decision_types_source,
-        case
-            when annotated.economic_pathways is not null then 'annotated'
-            when len(task_rows.economic_pathways) > 0 then 'released'
-        end as economic_pathways_source
-    from task_rows
-    inner join memberships using (benchmark, dataset_revision, task_id)
-    left join checked using (benchmark, dataset_revision)
-    left join refused using (benchmark, dataset_revision, task_id)
-    left join annotated using (benchmark, dataset_revision, task_id)
 )
 
-select * from final
+select task_rows.benchmark, task_rows.dataset_revision, task_rows.task_id, task_rows.field,
+    task_rows.topic, task_rows.expert, task_rows.turns, memberships.splits,
+    coalesce(annotated.decision_types, task_rows.decision_types) as decision_types,
+    coalesce(annotated.economic_pathways, task_rows.economic_pathways) as economic_pathways,
+    task_rows.n_criteria, task_rows.positive_weight, task_rows.negative_weight,
+    task_rows.has_reference_texts,
+    -- A task is admitted once it was checked and not refused.
+    checked.benchmark is not null and refused.task_id is null as is_admitted,
+    task_rows.conversation_id, task_rows.turn_pattern, task_rows.n_rows, task_rows.content_hash,
+    case
+        when annotated.decision_types is not null then 'annotated'
+        when len(task_rows.decision_types) > 0 then 'released'
+    end as decision_types_source,
+    case
+        when annotated.economic_pathways is not null then 'annotated'
+        when len(task_rows.economic_pathways) > 0 then 'released'
+    end as economic_pathways_source
+from task_rows
+inner join memberships using (benchmark, dataset_revision, task_id)
+left join checked using (benchmark, dataset_revision)
+left join refused using (benchmark, dataset_revision, task_id)
+left join annotated using (benchmark, dataset_revision, task_id)

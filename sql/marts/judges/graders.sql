@@ -46,14 +46,10 @@ with majorities as (
     from temp.judges
     group by benchmark, configured
     having count(*) >= 3
-),
-
-final as (
-    select *, [voice] as members
-    from temp.judges
-    union all by name
-    select *, 'majority' as kind, 1 as judge_trial, false as has_voice
-    from majorities
 )
 
-select * from final
+select *, [voice] as members
+from temp.judges
+union all by name
+select *, 'majority' as kind, 1 as judge_trial, false as has_voice
+from majorities

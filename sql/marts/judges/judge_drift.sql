@@ -6,22 +6,18 @@ with sets as (
         count(*) as n_members
     from control_set
     group by all
-),
-
-final as (
-    select sets.*,
-        nights.* exclude (set_id),
-        expected.min_agreement, expected.method, expected.centre, expected.lower_limit,
-        expected.cause,
-        expected.cause is not null as is_out_of_control
-    from sets
-    inner join intermediate.control_nights as nights using (set_id)
-    left join control_limits as expected
-        on nights.set_id = expected.set_id
-            and nights.night = expected.night
-            -- Limits belong to the counts that they were worked out with.
-            and nights.n_decided = expected.n_decided
-            and nights.n_agreeing = expected.n_agreeing
 )
 
-select * from final
+select sets.*,
+    nights.* exclude (set_id),
+    expected.min_agreement, expected.method, expected.centre, expected.lower_limit,
+    expected.cause,
+    expected.cause is not null as is_out_of_control
+from sets
+inner join intermediate.control_nights as nights using (set_id)
+left join control_limits as expected
+    on nights.set_id = expected.set_id
+        and nights.night = expected.night
+        -- Limits belong to the counts that they were worked out with.
+        and nights.n_decided = expected.n_decided
+        and nights.n_agreeing = expected.n_agreeing

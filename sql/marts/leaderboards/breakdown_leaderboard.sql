@@ -1,5 +1,5 @@
 -- built as: view
 -- depends on: intermediate.leaderboard_rows
-select *
+select * exclude (model_run_id, figure_id)
 from intermediate.leaderboard_rows
 where breakdown <> 'all'

@@ -68,14 +68,10 @@ of_runs as (
     from sides
     left join mistakes using (task_set_id, model_run_id)
     group by sides.task_set_id, sides.model_run_id, sides.split, sides.is_own_hard
-),
-
-final as (
-    select
-        model_runs.* exclude (model_run_id, ranking_id, judging_id, trials, first_answered_at),
-        of_runs.* exclude (model_run_id)
-    from of_runs
-    inner join intermediate.model_runs using (model_run_id)
 )
 
-select * from final
+select
+    model_runs.* exclude (model_run_id, ranking_id, judging_id, trials, first_answered_at),
+    of_runs.* exclude (model_run_id)
+from of_runs
+inner join intermediate.model_runs using (model_run_id)

@@ -46,20 +46,16 @@ reviews as (
     select * from by_people
     union all by name
     select * from by_models
-),
-
-final as (
-    select reviews.benchmark, reviews.dataset_revision, reviews.task_id, reviews.criterion_id,
-        criterion_hash, criteria.title, criteria.category, criteria.severity, criteria.weight,
-        source, import_batch, sample_id, reviewer, reviewer_config_hash, template_hash,
-        review_trial, review_check, status, value, explanation, better_wording, run_id, created_at
-    from reviews
-    inner join criteria
-        on reviews.benchmark = criteria.benchmark
-            and reviews.dataset_revision = criteria.dataset_revision
-            and reviews.task_id = criteria.task_id
-            and reviews.criterion_id = criteria.criterion_id
-            and reviews.criterion_hash = criteria.content_hash
 )
 
-select * from final
+select reviews.benchmark, reviews.dataset_revision, reviews.task_id, reviews.criterion_id,
+    criterion_hash, criteria.title, criteria.category, criteria.severity, criteria.weight,
+    source, import_batch, sample_id, reviewer, reviewer_config_hash, template_hash,
+    review_trial, review_check, status, value, explanation, better_wording, run_id, created_at
+from reviews
+inner join criteria
+    on reviews.benchmark = criteria.benchmark
+        and reviews.dataset_revision = criteria.dataset_revision
+        and reviews.task_id = criteria.task_id
+        and reviews.criterion_id = criteria.criterion_id
+        and reviews.criterion_hash = criteria.content_hash

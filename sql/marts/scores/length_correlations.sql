@@ -38,21 +38,17 @@ rankings as (
     select distinct ranking_id, judge, judge_config_hash, template_hash, grading, judge_trial,
         vintage
     from intermediate.model_runs
-),
-
-final as (
-    select
-        task_sets.* exclude (task_set_id),
-        rankings.* exclude (ranking_id),
-        bounded.level, model_runs.model, model_runs.model_config_hash, bounded.score_name,
-        bounded.measure, bounded.n, bounded.rank_correlation,
-        tanh(bounded.z - bounded.half) as ci_low,
-        tanh(bounded.z + bounded.half) as ci_high,
-        bounded.n < 50 as is_small
-    from bounded
-    inner join task_sets using (task_set_id)
-    inner join rankings using (ranking_id)
-    left join intermediate.model_runs using (model_run_id)
 )
 
-select * from final
+select
+    task_sets.* exclude (task_set_id),
+    rankings.* exclude (ranking_id),
+    bounded.level, model_runs.model, model_runs.model_config_hash, bounded.score_name,
+    bounded.measure, bounded.n, bounded.rank_correlation,
+    tanh(bounded.z - bounded.half) as ci_low,
+    tanh(bounded.z + bounded.half) as ci_high,
+    bounded.n < 50 as is_small
+from bounded
+inner join task_sets using (task_set_id)
+inner join rankings using (ranking_id)
+left join intermediate.model_runs using (model_run_id)

@@ -11,11 +11,10 @@ select
     decision <> 'open' as is_decided,
     created_at as looked_at
 from stopping_looks
-qualify
-    row_number() over (
-        partition by benchmark, dataset_revision, judge, judge_config_hash,
-            template_hash, grading, judge_trial, score_name, model,
-            model_config_hash, vintage, compared_model, compared_config_hash, compared_vintage
-        order by created_at desc, block desc
-    )
+qualify row_number() over (
+    partition by benchmark, dataset_revision, judge, judge_config_hash,
+        template_hash, grading, judge_trial, score_name, model,
+        model_config_hash, vintage, compared_model, compared_config_hash, compared_vintage
+    order by created_at desc, block desc
+)
     = 1

@@ -226,6 +226,25 @@ def test_what_show_prints_is_the_recipe_and_can_be_asked(asked: Run, tmp_path: P
     assert len(asked.json("sql", "-f", str(tmp_path / "mine.sql"))) == 1
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("score_history", "-- view score_history\n-- How a model's score went on"),
+        ("mean_scores", "-- table intermediate.mean_scores\n-- One row: a model's mean of a score"),
+        ("run/missing_verdicts", "-- query queries/run/missing_verdicts\n-- The criteria of some answers"),
+        ("total_cost", "with spend as (\n    -- One row: what the calls of a run came to on a day"),
+        ("failed-calls", "-- recipe failed-calls\nwith calls as"),
+    ],
+)  # fmt: skip
+def test_show_prints_the_text_that_runs_for_a_model_a_query_and_a_recipe(asked: Run, name: str, shown: str) -> None:
+    assert shown in asked("sql", "--show", name)
+
+
+def test_show_refuses_a_name_that_nothing_has_and_a_figure_that_is_no_sql(asked: Run) -> None:
+    assert "nothing is named leaderbord" in asked.refusal("sql", "--show", "leaderbord")
+    assert "the figure people_agreement is computed in Python" in asked.refusal("sql", "--show", "people_agreement")
+
+
 def test_a_table_too_wide_for_the_terminal_is_shown_row_by_row(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

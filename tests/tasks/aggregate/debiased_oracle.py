@@ -1,10 +1,13 @@
-"""A made-up warehouse with labels, and its debiased scores once more in plain Python, without NumPy or SQL."""
+"""A made-up warehouse with labels, and its debiased scores once more, without our rules and without SQL."""
 
 import math
 import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import stats
 
 from tests.kit import admitted, criterion, response, row, verdict
 
@@ -203,8 +206,8 @@ class _Figure:
             values[task] += known
             spread[task] += known
         seen = 0.0
-        for cell, r, x, w in zip(cells, residual, design, weight, strict=True):
-            careful = r / math.sqrt(1.0 - _leverage(x, design, weight, w))
+        for cell, r, own, w in zip(cells, residual, _leverages(design, weight), weight, strict=True):
+            careful = r / math.sqrt(1.0 - own)
             values[cell[0]] += self.contribution[cell] * self.labels[cell][1] * r
             spread[cell[0]] += self.contribution[cell] * self.labels[cell][1] * careful
             seen += w * careful**2
@@ -218,7 +221,7 @@ class _Figure:
         for cell, w in zip(cells, weight, strict=True):
             of_tasks[cell[0]] += w
         degrees = _kish(list(of_tasks.values())) - len(design[0])
-        mean, student = self.mean(values), _t_quantile(degrees)
+        mean, student = self.mean(values), float(stats.t.ppf(0.975, degrees))
         down, up = (math.sqrt(variance) * max(student, each) for each in _resampled(list(spread.values())))
         return mean, mean - down, mean + up, power, effective
 
@@ -243,47 +246,14 @@ def _kish(weight: Sequence[float]) -> float:
 
 
 def _fit(design: Sequence[Sequence[float]], target: Sequence[float], weight: Sequence[float]) -> list[float]:
-    """Weighted least squares by the normal equations."""
-    k = range(len(design[0]))
-    moments = [[sum(w * x[i] * x[j] for x, w in zip(design, weight, strict=True)) for j in k] for i in k]
-    return _solved(moments, [sum(w * x[i] * y for x, y, w in zip(design, target, weight, strict=True)) for i in k])
+    """Weighted least squares."""
+    root = np.sqrt(weight)
+    found: list[float] = np.linalg.lstsq(np.array(design) * root[:, None], np.array(target) * root)[0].tolist()
+    return found
 
 
-def _leverage(
-    x: Sequence[float], design: Sequence[Sequence[float]], weight: Sequence[float], own: float
-) -> float:  # fmt: skip
-    k = range(len(x))
-    moments = [[sum(w * each[i] * each[j] for each, w in zip(design, weight, strict=True)) for j in k] for i in k]
-    return own * sum(a * b for a, b in zip(x, _solved(moments, list(x)), strict=True))
-
-
-def _solved(matrix: Sequence[Sequence[float]], right: Sequence[float]) -> list[float]:
-    """Gauss and Jordan."""
-    rows = [[*line, value] for line, value in zip(matrix, right, strict=True)]
-    for i in range(len(rows)):
-        pivot = max(range(i, len(rows)), key=lambda each, i=i: abs(rows[each][i]))
-        rows[i], rows[pivot] = rows[pivot], rows[i]
-        rows[i] = [value / rows[i][i] for value in rows[i]]
-        for other in range(len(rows)):
-            if other != i:
-                rows[other] = [a - rows[other][i] * b for a, b in zip(rows[other], rows[i], strict=True)]
-    return [line[-1] for line in rows]
-
-
-def _t_quantile(degrees: float, probability: float = 0.975) -> float:
-    """The quantile of Student's t, by bisection of its integrated density."""
-    constant = math.exp(math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2)) / math.sqrt(degrees * math.pi)
-
-    def above_half(x: float, n: int = 4000) -> float:
-        step = x / n
-        inner = sum(
-            (4 if i % 2 else 2) * (1 + (i * step) ** 2 / degrees) ** (-(degrees + 1) / 2) for i in range(1, n)
-        )  # fmt: skip
-        ends = 1 + (1 + x * x / degrees) ** (-(degrees + 1) / 2)
-        return constant * step / 3 * (ends + inner)
-
-    low, high = 0.0, 50.0
-    for _ in range(50):
-        middle = (low + high) / 2
-        low, high = (middle, high) if above_half(middle) < probability - 0.5 else (low, middle)
-    return low
+def _leverages(design: Sequence[Sequence[float]], weight: Sequence[float]) -> list[float]:
+    """The diagonal of the hat matrix."""
+    scaled = np.array(design) * np.sqrt(weight)[:, None]
+    found: list[float] = np.diag(scaled @ np.linalg.pinv(scaled)).tolist()
+    return found

@@ -1,10 +1,7 @@
-"""The paper's equations in exact fractions, written from its text and not from the SQL.
-
-A `World` is what was observed; every function below derives one published figure from it.
-"""
+"""The paper's equations in exact fractions, written from its text and not from the SQL; and random rubrics."""
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -28,17 +25,6 @@ class World:
     rubrics: Mapping[str, tuple[Criterion, ...]]
     responses: Mapping[Cell, str]
     decisions: Mapping[str, Mapping[tuple[Cell, str], Decision]]
-
-
-@dataclass(frozen=True)
-class Score:
-    """What is known of a score of one response."""
-
-    value: Fraction | None
-    lower: Fraction
-    upper: Fraction
-    n_decided: int
-    n_wanted: int
 
 
 def random_world(seed: int, n_tasks: int) -> World:
@@ -87,28 +73,3 @@ def equation_3(points: int, positive: int, negative: int) -> Fraction | None:
 
 
 EQUATIONS = {"score": equation_1, "min_normalized": equation_3}
-
-
-def reachable_points(criteria: Iterable[Criterion], decided: Mapping[str, Decision]) -> set[int]:
-    """Every sum that the points could still come to, by trying met and unmet for each open criterion."""
-    sums = {0}
-    for criterion_id, weight, _ in criteria:
-        value = decided.get(criterion_id)
-        sums = {s + weight * v for s in sums for v in ((0, 1) if value is None else (value,))}
-    return sums
-
-
-def score(world: World, judge: str, cell: Cell, name: str, category: str | None = None) -> Score | None:
-    """A response's score over its rubric or one category; None where there is none to speak of."""
-    rubric = [c for c in world.rubrics[cell[0]] if category in {None, c[2]}]
-    if not rubric:
-        return None
-    decided = {c[0]: world.decisions[judge].get((cell, c[0])) for c in rubric}
-    positive = sum(w for _, w, _ in rubric if w > 0)
-    negative = sum(w for _, w, _ in rubric if w < 0)
-    values = [EQUATIONS[name](points, positive, negative) for points in sorted(reachable_points(rubric, decided))]
-    known = [value for value in values if value is not None]
-    if not known:
-        return None
-    n_decided = sum(value is not None for value in decided.values())
-    return Score(known[0] if n_decided == len(rubric) else None, known[0], known[-1], n_decided, len(rubric))

@@ -2,13 +2,14 @@
 
 import random
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 from scipy import stats
 
-from tests.kit import Rows, aggregated, answered, are_close, rows_in, rubric_of
+from tests.kit import Rows, aggregated, answered, are_close, differing, rows_in, rubric_of
 from tests.tasks.aggregate.breakdowns_oracle import (
     BEST,
     COLUMNS,
@@ -16,6 +17,7 @@ from tests.tasks.aggregate.breakdowns_oracle import (
     MODELS,
     REFUSED,
     TASK_SETS,
+    WHOLE,
     WORST,
     Key,
     Oracle,
@@ -81,20 +83,30 @@ def test_every_label_has_a_row_for_every_model_that_answered_under_it_and_no_oth
     assert oracle.all_keys == sorted(leaderboard_rows)
 
 
-@pytest.mark.parametrize("breakdown", sorted(BREAKDOWNS))
-def test_a_row_is_the_paper_s_equations_over_the_tasks_under_its_label(
-    oracle: Oracle, leaderboard_rows: Table, breakdown: str
-) -> None:
-    different = [
-        (key, column, getattr(figure, column), leaderboard_rows[key][column])
-        for key in oracle.all_keys
-        if key[2] == breakdown
-        for figure in [oracle.figure(key)]
-        for column in COLUMNS
-        if not are_close(getattr(figure, column), leaderboard_rows[key][column])
-    ]
+def test_a_row_is_the_paper_s_equations_over_the_tasks_under_its_label(oracle: Oracle, leaderboard_rows: Table) -> None:
+    assert [] == differing({key: vars(oracle.figure(key)) for key in oracle.all_keys}, leaderboard_rows)
 
-    assert [] == different
+
+def test_scores_are_equations_1_and_3_with_the_bounds_of_open_criteria(oracle: Oracle, reader: Reader) -> None:
+    cells = [cell for cell in oracle.world.responses if cell[0] != REFUSED]
+    wanted = {
+        (*cell, name, category): {
+            "value": known.value[name], "value_lower": known.lower[name], "value_upper": known.upper[name],
+            "n_decided": known.n_decided, "n_wanted": known.n_wanted, "coverage": known.n_decided / known.n_wanted,
+            "is_complete": known.n_decided == known.n_wanted,
+        }
+        for cell in cells
+        for category in {"", *(each.category or "(none)" for each in oracle.world.tasks[cell[0]].rubric)}
+        for known in [oracle.known(cell, ("category", category) if category else WHOLE)]
+        for name in known.lower
+    }  # fmt: skip
+    rows = reader.rows("from (select *, '' as category from scores union all by name from category_scores)")
+    actual = {tuple(row[name] for name in ("task_id", "model", "trial", "score_name", "category")): row for row in rows}
+
+    assert wanted.keys() == actual.keys()
+    assert [] == differing(wanted, actual, 1e-12)
+    assert any(row["value"] is not None and row["value"] < 0 for row in rows)
+    assert any(row["value"] is None and row["n_decided"] for row in rows)
 
 
 def test_the_rows_of_the_whole_subset_are_those_of_the_leaderboard(leaderboard_rows: Table) -> None:
@@ -181,40 +193,32 @@ def test_ranks_under_a_label_compare_the_tasks_with_a_complete_trial_for_every_r
 
 
 def test_each_repetition_is_scored_alone_over_the_tasks_complete_in_it(oracle: Oracle, reader: Reader) -> None:
-    actual = {
-        (each["split"], each["model"], each["breakdown"], each["label"], each["score_name"], each["trial"]): each
-        for each in reader.rows("from trial_scores")
-    }
+    columns = ("split", "model", "breakdown", "label", "score_name", "trial")
+    actual = {tuple(each[name] for name in columns): each for each in reader.rows("from trial_scores")}
     wanted = {
-        (*key, trial): of_trial for key in oracle.all_keys for trial, of_trial in oracle.trial_scores(key).items()
+        (*key, trial): {"n_tasks": n_tasks, "mean_score": score}
+        for key in oracle.all_keys
+        for trial, (n_tasks, score) in oracle.trial_scores(key).items()
     }
 
-    assert sorted(wanted) == sorted(actual)
-    assert [] == [
-        (key, score, actual[key])
-        for key, (n_tasks, score) in wanted.items()
-        if not are_close(score, actual[key]["mean_score"]) or n_tasks != actual[key]["n_tasks"]
-    ]
+    assert wanted.keys() == actual.keys()
+    assert [] == differing(wanted, actual)
 
 
 def test_the_mean_over_repetitions_of_the_same_tasks_has_the_interval_of_students_t(
     oracle: Oracle, leaderboard_rows: Table
 ) -> None:
-    different, n_shown = [], 0
+    wanted = {}
     for key in oracle.all_keys:
         scores = [float(score) for _, score in oracle.trial_scores(key).values()]
-        low = high = centre = None
+        found: list[float | None] = [None] * 3
         if scores and oracle.n_full(key) == len(oracle.trial_values(key)):
-            n_shown += 1
-            centre, error = sum(scores) / len(scores), stats.sem(scores)
-            quantile = stats.t.ppf(0.975, len(scores) - 1)
-            low, high = centre - quantile * error, centre + quantile * error
-        actual = [leaderboard_rows[key][name] for name in ("trials_mean", "trials_ci_low", "trials_ci_high")]
-        if not all(map(are_close, (centre, low, high), actual)):
-            different.append((key, (centre, low, high), actual))
+            centre, half = sum(scores) / len(scores), stats.t.ppf(0.975, len(scores) - 1) * stats.sem(scores)
+            found = [centre, centre - half, centre + half]
+        wanted[key] = dict(zip(("trials_mean", "trials_ci_low", "trials_ci_high"), found, strict=True))
 
-    assert [] == different
-    assert 0 < n_shown < len(oracle.all_keys) / 2
+    assert [] == differing(wanted, leaderboard_rows)
+    assert 0 < sum(found["trials_mean"] is not None for found in wanted.values()) < len(oracle.all_keys) / 2
 
 
 def test_one_repetition_has_a_mean_and_no_interval(tmp_path: Path) -> None:
@@ -231,37 +235,27 @@ def test_the_severity_leaderboard_pools_the_gravest_criteria_and_counts_response
     oracle: Oracle, reader: Reader, leaderboard_rows: Table
 ) -> None:
     actual = {(each["split"], each["model"]): each for each in reader.rows("from severity_leaderboard")}
-    different = []
-    for task_set in TASK_SETS:
-        for model in MODELS:
-            wanted: dict[str, Any] = {}
-            for side, severity in GRAVEST.items():
-                key = (task_set, model, "severity", severity, "min_normalized")
-                figure, suffix = oracle.figure(key), {"critical": "critical", "mistake": "mistakes"}[side]
-                met_share = f"{side}_met" if side == "critical" else side
-                wanted |= {
-                    f"{met_share}_share": figure.met_share,
-                    f"{met_share}_ci_low": leaderboard_rows[key]["met_ci_low"],
-                    f"{met_share}_ci_high": leaderboard_rows[key]["met_ci_high"],
-                    "n_critical" if side == "critical" else "n_mistakes_possible": figure.n_judged,
-                    f"n_tasks_{suffix}": figure.n_tasks,
-                    f"{side}_coverage": figure.coverage,
-                }
-            at_risk = responses_at_risk(oracle, task_set, model)
-            wanted |= {
-                "n_responses_at_risk": len(at_risk),
-                "responses_with_mistake_share": sum(n > 0 for n in at_risk) / len(at_risk),
-                "n_trials": len(MODELS[model]),
-            }
-            found = actual.pop((task_set, model))
-            different += [
-                (task_set, model, name, value, found[name])
-                for name, value in wanted.items()
-                if not are_close(value, found[name])
-            ]
+    wanted: dict[tuple[str, str], dict[str, Any]] = {}
+    for task_set, model in product(TASK_SETS, MODELS):
+        at_risk = responses_at_risk(oracle, task_set, model)
+        wanted[task_set, model] = {
+            "n_responses_at_risk": len(at_risk), "n_trials": len(MODELS[model]),
+            "responses_with_mistake_share": sum(n > 0 for n in at_risk) / len(at_risk),
+        }  # fmt: skip
+        for side, share, n_judged, n_tasks in (
+            ("critical", "critical_met", "n_critical", "n_tasks_critical"),
+            ("mistake", "mistake", "n_mistakes_possible", "n_tasks_mistakes"),
+        ):
+            key = (task_set, model, "severity", GRAVEST[side], "min_normalized")
+            figure, shown = oracle.figure(key), leaderboard_rows[key]
+            wanted[task_set, model] |= {
+                f"{share}_share": figure.met_share, f"{share}_ci_low": shown["met_ci_low"],
+                f"{share}_ci_high": shown["met_ci_high"], n_judged: figure.n_judged, n_tasks: figure.n_tasks,
+                f"{side}_coverage": figure.coverage,
+            }  # fmt: skip
 
-    assert [] == different
-    assert {} == actual
+    assert wanted.keys() == actual.keys()
+    assert [] == differing(wanted, actual)
 
 
 def responses_at_risk(oracle: Oracle, task_set: str, model: str) -> list[int]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.kit import admitted, are_close, criterion, response, row, verdict, written
+from tests.kit import admitted, criterion, differing, response, row, verdict, written
 from warehouse import Reader
 
 MODELS = ("ada", "bell", "curie", "dirac", "euler")
@@ -127,30 +127,20 @@ def complete(judged: Judged) -> dict[Key, list[tuple[str, dict[str, float]]]]:
     }
 
 
-def test_a_criterion_has_a_row_under_each_judging_that_decided_a_whole_response_of_its_task(
-    statistics: dict[Key, dict[str, Any]], complete: dict[Key, Any]
-) -> None:
-    assert sorted(complete) == sorted(statistics)
-
-
-def test_the_share_met_is_that_of_the_responses_that_are_decided_in_full(
+def test_a_criterion_has_a_row_with_the_share_met_under_each_judging_that_decided_a_whole_response_of_its_task(
     statistics: dict[Key, dict[str, Any]], complete: dict[Key, list[tuple[str, dict[str, float]]]]
 ) -> None:
-    different = []
-    for key, found in complete.items():
-        values = [decided[key[1]] for _, decided in found]
-        wanted = {
-            "n_models": len({model for model, _ in found}),
+    wanted = {
+        key: {
+            "n_models": len({model for model, _ in found}), "n_responses": len(found),
             "n_models_met": len({model for model, decided in found if decided[key[1]] > 0}),
-            "n_responses": len(found),
-            "met_share": sum(values) / len(values),
+            "met_share": sum(decided[key[1]] for _, decided in found) / len(found),
         }
-        row = statistics[key]
-        different += [
-            (key, name, value, row[name]) for name, value in wanted.items() if not are_close(value, row[name])
-        ]
+        for key, found in complete.items()
+    }  # fmt: skip
 
-    assert [] == different
+    assert complete.keys() == statistics.keys()
+    assert [] == differing(wanted, statistics)
     assert statistics["axel", "t0-c0"]["met_share"] == 0
     assert statistics["tern", "t1-c0"]["met_share"] == 1
 
@@ -167,46 +157,34 @@ def rest_correlation(judged: Judged, criterion_id: str, found: list[tuple[str, d
     return float(np.corrcoef(own, rest)[0, 1])
 
 
-def test_the_rest_correlation_is_that_of_numpy_and_null_where_nothing_varies(
+def test_the_rest_correlation_is_that_of_numpy_with_fisher_s_end_over_the_models_and_null_where_nothing_varies(
     judged: Judged, statistics: dict[Key, dict[str, Any]], complete: dict[Key, list[tuple[str, dict[str, float]]]]
 ) -> None:
-    wanted = {key: rest_correlation(judged, key[1], found) for key, found in complete.items()}
-
-    assert any(value is not None and value < -0.2 for value in wanted.values())
-    assert wanted["axel", "t0-c0"] is None
-    assert [] == [
-        (key, value, statistics[key]["rest_correlation"])
-        for key, value in wanted.items()
-        if not are_close(value, statistics[key]["rest_correlation"])
-    ]
-
-
-def test_the_upper_end_of_the_rest_correlation_is_fisher_s_over_the_models(
-    judged: Judged, statistics: dict[Key, dict[str, Any]], complete: dict[Key, list[tuple[str, dict[str, float]]]]
-) -> None:
-    different, n_with_end = [], 0
+    wanted: dict[Key, dict[str, float | None]] = {}
     for key, found in complete.items():
         correlation, n_models = rest_correlation(judged, key[1], found), len({model for model, _ in found})
-        high = None
-        if correlation is not None and n_models > 3:
-            high, n_with_end = math.tanh(math.atanh(correlation) + 1.96 / math.sqrt(n_models - 3)), n_with_end + 1
-        if not are_close(high, statistics[key]["rest_correlation_high"]):
-            different.append((key, high, statistics[key]["rest_correlation_high"]))
+        has_end = correlation is not None and n_models > 3
+        wanted[key] = {
+            "rest_correlation": correlation,
+            "rest_correlation_high": math.tanh(math.atanh(correlation) + 1.96 / math.sqrt(n_models - 3))
+            if correlation is not None and has_end
+            else None,
+        }
 
-    assert [] == different
-    assert 0 < n_with_end < len(complete)
+    assert any((found["rest_correlation"] or 0) < -0.2 for found in wanted.values())
+    assert wanted["axel", "t0-c0"]["rest_correlation"] is None
+    assert 0 < sum(found["rest_correlation_high"] is not None for found in wanted.values()) < len(complete)
+    assert [] == differing(wanted, statistics)
 
 
 def test_disagreement_is_the_share_of_pairs_of_judges_that_decide_differently(
     judged: Judged, statistics: dict[Key, dict[str, Any]]
 ) -> None:
-    different = []
-    for key, found in statistics.items():
-        n_graded, share = judged.disagreement(key[1]) or (None, None)
-        if not (are_close(n_graded, found["n_graded"]) and are_close(share, found["disagreement"])):
-            different.append((key, n_graded, share, found["n_graded"], found["disagreement"]))
+    found = {key: judged.disagreement(key[1]) or (None, None) for key in statistics}
 
-    assert [] == different
+    assert [] == differing(
+        {key: {"n_graded": n, "disagreement": share} for key, (n, share) in found.items()}, statistics
+    )
 
 
 def test_a_refused_task_has_no_statistics(reader: Reader) -> None:

@@ -21,7 +21,7 @@ from tasks.rules.statistics.intervals import (
     mean_intervals,
     ratio_intervals,
 )
-from tests.kit import aggregated, answered, are_close, job_on, rubric_of, written
+from tests.kit import aggregated, answered, differing, job_on, rubric_of, written
 from tests.tasks.aggregate.breakdowns_oracle import EVERY_ROW, TASK_SETS, Key, Oracle, World, breakdowns_world, rows_of
 from tests.warehouse.parts import forget_parts
 from warehouse import Reader, Warehouse
@@ -103,18 +103,9 @@ def intervals_of(oracle: Oracle) -> Table:
     return found
 
 
-def differences(wanted: Table, actual: Table) -> list[tuple[Any, ...]]:
-    return [
-        (key, end, ends[end], actual[key][end])
-        for key, ends in wanted.items()
-        for end in (*ENDS, *RAW)
-        if not are_close(ends[end], actual[key][end], TOLERANCE)
-    ]
-
-
 def test_every_interval_is_that_of_the_rules_on_draws_of_the_whole_set(wanted: Table, leaderboard_rows: Table) -> None:
     assert sorted(wanted) == sorted(leaderboard_rows)
-    assert [] == differences(wanted, leaderboard_rows)
+    assert [] == differing(wanted, leaderboard_rows, TOLERANCE)
 
 
 def test_a_figure_with_too_few_tasks_that_differ_has_no_interval_and_any_other_has_one(
@@ -206,7 +197,7 @@ def test_a_verdict_that_changes_makes_stale_exactly_what_rests_on_it_and_just_th
     fresh = published_rows(copied)
 
     assert f" {len(touched)} intervals computed" in report.line
-    assert [] == differences(intervals_of(changed), fresh)
+    assert [] == differing(intervals_of(changed), fresh, TOLERANCE)
     assert [] == [
         (key, name)
         for key, row in fresh.items()
@@ -279,6 +270,7 @@ def test_a_warehouse_of_november_has_its_measures_computed_again_and_its_tables_
     assert {None} == {row["ci_low"] for row in published_rows(copied).values()}
     assert ([], []) == (warehouse.damage(), warehouse.losses())
     aggregate(job_on("sample", copied))
-    assert [] == differences(leaderboard_rows, published_rows(copied))
+    ends = {key: {name: row[name] for name in (*ENDS, *RAW)} for key, row in leaderboard_rows.items()}
+    assert [] == differing(ends, published_rows(copied), TOLERANCE)
     assert ([], []) == (warehouse.damage(), warehouse.losses())
     assert not has_damage(copied)

@@ -9,30 +9,9 @@ from typing import Any
 
 import pytest
 
-from tasks.aggregate import aggregate
-from tasks.exports.sheets import export_review
-from tasks.imports.responses import import_responses
-from tasks.imports.reviews import import_reviews
-from tasks.imports.verdicts import import_verdicts
-from tests.kit import (
-    SHARED_DATA,
-    Fill,
-    admitted,
-    aggregated,
-    at,
-    criterion,
-    job_on,
-    prepared,
-    response,
-    row,
-    rows_in,
-    verdict,
-    write_jsonl,
-)
-from tests.tasks.exports.test_reviewing import saved, sheet
-from warehouse import Reader, Warehouse
+from tests.kit import Fill, admitted, aggregated, at, criterion, response, row, rows_in, verdict
+from warehouse import Reader
 
-REAL = SHARED_DATA / "prbench"
 CHECKS = ("atomic", "objective")
 Row = dict[str, Any]
 Key = tuple[str, str]
@@ -262,15 +241,6 @@ def test_too_few_criteria_that_fail_give_no_figure(tmp_path: Path) -> None:
     assert all(r["is_small"] and r["n_failing"] > 0 for r in rows)
 
 
-def test_only_new_reviews_are_measured_again(made: Made, tmp_path: Path) -> None:
-    aggregated(tmp_path, made.tables())
-    n_parts = len(list(tmp_path.rglob("*.parquet")))
-    report = aggregate(job_on("sample", tmp_path))
-
-    assert "figures of reviews" not in report.line
-    assert n_parts == len(list(tmp_path.rglob("*.parquet")))
-
-
 def test_an_older_configuration_of_a_reviewer_counts_no_more(published: Fill, made: Made) -> None:
     tables = dict(made.tables())
     older = [
@@ -286,50 +256,3 @@ def test_an_older_configuration_of_a_reviewer_counts_no_more(published: Fill, ma
 
     assert [row["reviewer_config_hash"] for row in found] == ["c"]
     assert n_all == 2 * 2 * 2 * len(made.keys)
-
-
-# real rows
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not (REAL / "finance_hard.parquet").is_file(), reason="real data are not beside the checkout")
-def test_real_criteria_go_out_and_come_back_with_the_share_of_plain_counts(tmp_path: Path) -> None:
-    job = prepared(job_on(REAL / "finance_hard.parquet", tmp_path / "warehouse"))
-    dice = random.Random(8)
-    export_review(job, tmp_path / "sheet.csv", n_criteria=400, by=("category",))
-    rows = sheet(tmp_path / "sheet.csv")
-    for each in rows:
-        if dice.random() < 0.9:
-            is_good = dice.random() < 0.94
-            each |= {"reviewer": "eva", "decision": "agree" if is_good else "disagree", "reason": "as the test says"}
-    import_reviews(job, [saved(tmp_path / "filled.csv", rows)])
-    import_responses(job, REAL / "responses_finance_hard_3models.jsonl", skip_unknown=True)
-    import_verdicts(job, REAL / "verdicts_finance_hard_3models.jsonl", skip_unknown=True)
-    second = [json.loads(line) for line in (REAL / "verdicts_finance_hard_3models.jsonl").open()]
-    for each in second:
-        each |= {"judge": "second", "criteria_met": each["criteria_met"] ^ (dice.random() < 0.1)}
-    import_verdicts(job, write_jsonl(tmp_path / "second.jsonl", second), skip_unknown=True)
-    aggregate(job)
-    with Warehouse(job.warehouse).reader() as reader:
-        (share,) = reader.rows("select * from review_agreement where breakdown = 'all'")
-        of_category = reader.rows("select * from review_agreement where breakdown = 'category'")
-        (prediction,) = reader.rows("select * from review_predictions")
-        sizes = reader.rows("select category, count(*) as n from criteria inner join tasks using (task_id) "
-                            "where is_admitted group by all")  # fmt: skip
-    n_of = {each["category"]: each["n"] for each in sizes}
-    sampled: dict[str, list[Row]] = defaultdict(list)
-    for each in rows:
-        sampled[each["category"]].append(each)
-    weights = {category: n_of[category] / len(found) for category, found in sampled.items()}
-    decided = [(each["category"], each["decision"] == "agree") for each in rows if each["decision"]]
-
-    assert len(rows) == 400
-    assert share["agreeing_share"] == pytest.approx(ratio((weights[c], float(good)) for c, good in decided))
-    assert share["n_criteria"] == len(decided)
-    assert share["n_population"] == sum(n_of.values())
-    assert 0.85 < share["ci_low"] < share["agreeing_share"] < share["ci_high"] < 1.0
-    for figure in of_category:
-        assert figure["agreeing_share"] == pytest.approx(ratio((1.0, float(good)) for c, good in decided
-                                                               if c == figure["label"]))  # fmt: skip
-    assert (prediction["reviewer"], prediction["outcome"]) == ("people", "graders")
-    assert 0 < prediction["n_criteria"] < len(decided)

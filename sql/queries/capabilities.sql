@@ -1,0 +1,104 @@
+-- name: judgings
+-- One row: a judging with verdicts on the criteria of the trees, and a
+-- fingerprint of all that is compared under it.
+with trees as (
+    select bit_xor(hash(field, tree_id)) as basis
+    from capability_trees
+    where benchmark = $benchmark and dataset_revision = $dataset_revision
+),
+
+verdicts as (
+    select judging_id,
+        bit_xor(
+            hash(
+                judged.model_run_id, judged.task_id, judged.trial,
+                judged.criterion_id, judged.weight, judged.value
+            )
+        ) as basis
+    from intermediate.judged_criteria as judged
+    inner join intermediate.model_runs using (model_run_id)
+    where model_runs.benchmark = $benchmark
+        and model_runs.dataset_revision = $dataset_revision
+        and model_runs.is_latest
+    group by judging_id
+)
+
+select
+    judgings.judging_id::varchar as judging_id,
+    judgings.judge, judgings.judge_config_hash, judgings.template_hash, judgings.grading,
+    judgings.judge_trial,
+    verdicts.basis::varchar || ' ' || trees.basis::varchar as basis
+from verdicts
+inner join intermediate.judgings as judgings using (judging_id)
+cross join trees
+order by all;
+
+-- name: node_phrases
+-- One row: a node of a tree that counts, below the root, with its phrases: the
+-- most frequent first.
+with phrases as (
+    select members.tree_id, members.node_id, written.phrase, count(*) as n_criteria
+    from capability_members as members
+    inner join capability_trees using (benchmark, dataset_revision, tree_id)
+    inner join criterion_capabilities as written
+        using (benchmark, dataset_revision, task_id, criterion_id)
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and written.criterion_hash = members.criterion_hash
+        and written.model_config_hash = $model_config_hash
+        and written.template_hash = $template_hash
+        and written.status = 'ok'
+    group by members.tree_id, members.node_id, written.phrase
+)
+
+select nodes.tree_id, nodes.node_id, nodes.parent_id,
+    list(phrases.phrase order by phrases.n_criteria desc, phrases.phrase) as phrases
+from phrases
+inner join capability_node_rows as nodes using (tree_id, node_id)
+where nodes.level > 0
+group by nodes.field, nodes.tree_id, nodes.node_id, nodes.parent_id, nodes.position
+order by nodes.field, nodes.position;
+
+-- name: phrases
+-- One row: a criterion as it stands today of an admitted task, with the latest
+-- phrase that a model wrote for it with a template.
+select coalesce(tasks.field, '(none)') as field, task_id, criterion_id, criterion_hash, phrase
+from criterion_capabilities as written
+inner join tasks using (benchmark, dataset_revision, task_id)
+inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and written.model_config_hash = $model_config_hash
+    and written.template_hash = $template_hash
+    and written.status = 'ok'
+    and written.criterion_hash = criteria.content_hash
+    and tasks.is_admitted
+qualify row_number() over (
+    partition by task_id, criterion_id
+    order by written.created_at desc, capability_id
+) = 1
+order by field, task_id, criterion_id;
+
+-- name: values
+-- One row: a criterion in a model run, with its mean value over the trials in
+-- which it is decided; NULL without one.
+select
+    dense_rank() over (order by model_runs.model, model_runs.model_config_hash, model_runs.vintage)
+    - 1 as model_run,
+    members.place,
+    avg(judged.value) as value,
+    any_value(judged.weight) as weight
+from intermediate.judged_criteria as judged
+inner join intermediate.model_runs using (model_run_id)
+inner join (
+    select task_id, criterion_id, row_number() over (order by task_id, criterion_id) - 1 as place
+    from capability_members
+    where tree_id = $tree_id and is_leaf
+) as members
+    on judged.task_id = members.task_id and judged.criterion_id = members.criterion_id
+where model_runs.judging_id::varchar = $judging_id
+    and model_runs.benchmark = $benchmark
+    and model_runs.dataset_revision = $dataset_revision
+    and model_runs.is_latest
+group by model_runs.model, model_runs.model_config_hash, model_runs.vintage, members.place
+order by all;

@@ -1,0 +1,102 @@
+-- name: judgings
+-- The ways in which two judges have judged: by configuration, template, grading
+-- and repetition, with how many verdicts there are and what they cost on
+-- average.
+with verdicts_that_count as (
+    select graded.judging_id, graded.judge, graded.judge_config_hash, graded.template_hash,
+        graded.grading, graded.judge_trial, graded.confidence, graded.cost_usd, graded.prompt_tokens
+    from intermediate.graded_verdicts as graded
+    inner join criteria
+        on graded.benchmark = criteria.benchmark
+            and graded.dataset_revision = criteria.dataset_revision
+            and graded.task_id = criteria.task_id
+            and graded.criterion_id = criteria.criterion_id
+            and graded.criterion_hash = criteria.content_hash
+    inner join tasks
+        on graded.benchmark = tasks.benchmark
+            and graded.dataset_revision = tasks.dataset_revision
+            and graded.task_id = tasks.task_id
+    where graded.benchmark = $benchmark
+        and graded.dataset_revision = $revision
+        and graded.judge in ($cheap, $strong)
+        and graded.grading <> 'ternary_as_binary'
+        and tasks.is_admitted
+        and (len($splits::varchar[]) = 0 or list_has_any(tasks.splits, $splits::varchar[]))
+)
+
+select judging_id, judge, judge_config_hash, template_hash, grading, judge_trial,
+    count(*) as n_verdicts,
+    count(confidence) as n_confidence,
+    -- What another row's call answered was free, and says nothing of the price.
+    round(avg(cost_usd) filter (coalesce(prompt_tokens, 1) > 0), 12) as mean_usd
+from verdicts_that_count
+group by judging_id, judge, judge_config_hash, template_hash, grading, judge_trial
+order by judge, n_verdicts desc, judge_config_hash, template_hash, judge_trial;
+
+-- name: verdicts
+-- One row: a criterion of an answer that two judges were asked about, with what
+-- the cheap one said first and second and what the strong one said; NULL where
+-- that failed. What counts for the answer's primary score stands beside it.
+with graded as (
+    select response_id, criterion_id, criterion_hash, judging_id, confidence, value
+    from intermediate.graded_verdicts
+    where benchmark = $benchmark
+        and dataset_revision = $revision
+        and judge in ($cheap, $strong)
+        and judging_id in ($first::ubigint, $second::ubigint, $strong_first::ubigint)
+),
+
+first_verdicts as (
+    select * from graded
+    where judging_id = $first::ubigint
+),
+
+second_verdicts as (
+    select * from graded
+    where judging_id = $second::ubigint
+),
+
+strong_verdicts as (
+    select * from graded
+    where judging_id = $strong_first::ubigint
+),
+
+primary_scores as (
+    select bounds.task_id, bounds.offset_points, bounds.denominator, bounds.n_wanted
+    from intermediate.score_bounds as bounds
+    inner join score_definitions as definitions using (benchmark, score_name)
+    where bounds.benchmark = $benchmark
+        and bounds.dataset_revision = $revision
+        and bounds.breakdown = 'all'
+        and definitions.is_primary
+)
+
+select responses.response_id, responses.task_id, responses.model, responses.vintage,
+    criteria.criterion_id, criteria.weight,
+    coalesce(criteria.category, '(none)') as category,
+    first_verdicts.value as first_value,
+    first_verdicts.confidence,
+    second_verdicts.criterion_id is not null as has_second,
+    second_verdicts.value as second_value,
+    strong_verdicts.value as strong_value,
+    coalesce(primary_scores.offset_points, 0) as offset_points,
+    primary_scores.denominator,
+    coalesce(primary_scores.n_wanted, 0) as n_wanted
+from first_verdicts
+inner join strong_verdicts using (response_id, criterion_id, criterion_hash)
+left join second_verdicts using (response_id, criterion_id, criterion_hash)
+inner join responses using (response_id)
+inner join criteria
+    on responses.benchmark = criteria.benchmark
+        and responses.dataset_revision = criteria.dataset_revision
+        and responses.task_id = criteria.task_id
+        and first_verdicts.criterion_id = criteria.criterion_id
+        and first_verdicts.criterion_hash = criteria.content_hash
+inner join tasks
+    on responses.benchmark = tasks.benchmark
+        and responses.dataset_revision = tasks.dataset_revision
+        and responses.task_id = tasks.task_id
+left join primary_scores on responses.task_id = primary_scores.task_id
+where tasks.is_admitted
+    and (len($splits::varchar[]) = 0 or list_has_any(tasks.splits, $splits::varchar[]))
+order by responses.task_id, responses.response_id, criteria.position;

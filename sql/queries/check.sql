@@ -1,0 +1,20 @@
+-- name: checks_of_revision
+-- One row: an expectation of the latest checks of an ingested revision.
+select *
+from checks
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and run_id = (
+        select arg_max(run_id, created_at)
+        from checks
+        where benchmark = $benchmark and dataset_revision = $dataset_revision and suite = 'ingest'
+    );
+
+-- name: last_checks
+-- One row: an expectation of the last run of each suite of checks, those that
+-- do not hold first.
+select suite, check_name, expectation, severity, success, n_evaluated, n_failed
+from checks
+where benchmark = $benchmark and dataset_revision = $revision
+qualify created_at = max(created_at) over (partition by suite)
+order by success, suite, check_name, expectation;

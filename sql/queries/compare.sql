@@ -1,0 +1,200 @@
+-- name: flips
+-- What did two model runs decide on each criterion, in each trial that is
+-- complete for the task and as the mean over these, and what is the second's
+-- decision worth beside the first's? Where no trial is complete the task counts
+-- for neither; what was decided is then the mean over what is. A criterion is
+-- the same in two revisions when its content is.
+with sides as (
+    select model_runs.*, side from intermediate.model_runs
+    inner join (values (1, $first::ubigint), (2, $second::ubigint))
+        as chosen (side, model_run_id) using (model_run_id)
+),
+
+answers as (
+    select wanted.response_id, sides.side, sides.model_run_id, sides.judging_id
+    from intermediate.wanted_responses as wanted
+    inner join sides using (model_run_id)
+),
+
+rubrics as (
+    select criteria.*,
+        -- A rubric may ask for the same twice.
+        row_number() over (
+            partition by benchmark, dataset_revision, task_id, content_hash
+            order by position
+        ) as occurrence
+    from criteria
+    where weight is not null
+),
+
+decisions as (
+    select answers.side, verdicts.task_id, verdicts.criterion_id,
+        verdicts.criterion_hash as content_hash,
+        coalesce(
+            list(verdicts.value order by verdicts.trial) filter (
+                response_points.n_decided = response_points.n_wanted
+            ),
+            list(verdicts.value order by verdicts.trial) filter (verdicts.value is not null)
+        ) as by_trial,
+        coalesce(
+            list(verdicts.explanation order by verdicts.trial) filter (
+                response_points.n_decided = response_points.n_wanted
+                and verdicts.explanation is not null
+            ),
+            []
+        ) as explanations
+    from intermediate.graded_verdicts as verdicts
+    inner join answers using (response_id, judging_id)
+    inner join intermediate.response_points
+        on answers.model_run_id = response_points.model_run_id
+            and answers.response_id = response_points.response_id
+            and response_points.breakdown = 'all'
+    group by all
+),
+
+cells as (
+    select sides.side, rubrics.task_id, rubrics.content_hash, rubrics.occurrence,
+        rubrics.criterion_id, rubrics.title,
+        coalesce(rubrics.category, '(none)') as category,
+        rubrics.weight,
+        rubrics.weight / score_bounds.denominator as worth,
+        decisions.by_trial, decisions.explanations,
+        list_avg(decisions.by_trial) as value
+    from sides
+    inner join rubrics using (benchmark, dataset_revision)
+    inner join intermediate.score_bounds
+        on rubrics.benchmark = score_bounds.benchmark
+            and rubrics.dataset_revision = score_bounds.dataset_revision
+            and rubrics.task_id = score_bounds.task_id
+            and score_bounds.breakdown = 'all'
+            and score_bounds.score_name = $score
+    left join decisions
+        on sides.side = decisions.side
+            and rubrics.task_id = decisions.task_id
+            and rubrics.criterion_id = decisions.criterion_id
+            and rubrics.content_hash = decisions.content_hash
+)
+
+select task_id,
+    coalesce(second.criterion_id, first.criterion_id) as criterion_id,
+    coalesce(second.title, first.title) as title,
+    coalesce(second.category, first.category) as category,
+    coalesce(second.weight, first.weight) as weight,
+    first.value as first_value,
+    second.value as second_value,
+    first.by_trial as first_by_trial,
+    second.by_trial as second_by_trial,
+    first.explanations as first_explanations,
+    second.explanations as second_explanations,
+    second.worth * (second.value - first.value) as effect,
+    first.task_id is not null and second.task_id is not null as is_in_both
+from (select * from cells where side = 1) as first
+full join (select * from cells where side = 2) as second using (task_id, content_hash, occurrence)
+order by effect, task_id, criterion_id;
+
+-- name: model_runs
+-- Which model runs are there, of which revision, when were they answered and
+-- when judged?
+with of_benchmark as (
+    select * from intermediate.model_runs
+    -- As they were asked for: with the binary reading of three steps beside
+    -- them, each pair would be compared twice, and all be corrected for that.
+    where benchmark = $benchmark and grading <> 'ternary_as_binary'
+),
+
+answered as (
+    select benchmark, dataset_revision, model, model_config_hash, vintage,
+        max(created_at) as answered_at
+    from responses
+    group by all
+),
+
+judged as (
+    select judging_id, max(created_at) as judged_at
+    from intermediate.graded_verdicts
+    where benchmark = $benchmark
+    group by judging_id
+)
+
+select of_benchmark.*,
+    counts_as_judge([], benchmark, dataset_revision, judge, judge_config_hash) as is_by_judge,
+    answered_at, judged_at
+from of_benchmark
+inner join answered using (benchmark, dataset_revision, model, model_config_hash, vintage)
+inner join judged using (judging_id)
+-- The order of names, so that the same question has the same answer.
+order by vintage, judge, judge_trial, template_hash, judge_config_hash, grading,
+    model, model_config_hash, dataset_revision;
+
+-- name: runs
+-- Which tasks of which model run did these runs, or all, make a verdict on?
+select made.run_id, model_runs.model_run_id, list(distinct made.task_id) as task_ids
+from intermediate.graded_verdicts as made
+inner join (select response_id, model_config_hash from responses) as answers using (response_id)
+inner join intermediate.model_runs
+    using (benchmark, dataset_revision, model, model_config_hash, vintage, judging_id)
+where made.benchmark = $benchmark
+    and ($runs::varchar[] is null or list_contains($runs::varchar[], run_id))
+group by made.run_id, model_runs.model_run_id;
+
+-- name: values
+-- What is each task of each set of tasks worth in these model run? NULL unless
+-- a trial is complete.
+with places as (
+    select benchmark, dataset_revision, split, task_id
+    from intermediate.task_set_members
+    where benchmark = $benchmark
+        and is_own_hard = $is_hard
+        and ($is_hard or $splits = [] or list_contains($splits::varchar[], split))
+),
+
+chosen as (
+    select model_run_id, benchmark, dataset_revision from intermediate.model_runs
+    where list_contains($model_runs::ubigint[], model_run_id)
+),
+
+of_runs as (
+    select model_run_id, task_id, value
+    from task_scores
+    where list_contains($model_runs::ubigint[], model_run_id) and score_name = $score
+)
+
+select places.split, chosen.model_run_id, places.task_id,
+    of_runs.task_id is not null as is_answered,
+    of_runs.value
+from chosen
+inner join places using (benchmark, dataset_revision)
+left join of_runs using (model_run_id, task_id)
+order by places.split, places.task_id, chosen.model_run_id;
+
+-- name: condition_sets
+-- One row: a model with its conditions, as given.
+select
+    $conditions_of::varchar as benchmark,
+    unnest(
+        from_json(
+            $conditions::json,
+            '[{
+                "shared_model": "VARCHAR", "condition_names": ["VARCHAR"],
+                "condition_models": ["VARCHAR"]
+            }]'
+        ),
+        recursive := true
+    );
+
+-- name: condition_tests
+-- One row: a measure of a difference between conditions; of those that were
+-- measured just now the new ones, else the stored ones.
+with fresh as (
+    select unnest(from_json($fresh::json, '[{
+        "figure_id": "VARCHAR", "basis": "VARCHAR", "method": "VARCHAR", "measure": "VARCHAR",
+        "value": "DOUBLE", "ci_low": "DOUBLE", "ci_high": "DOUBLE", "p_value": "DOUBLE",
+        "n": "BIGINT", "is_small": "BOOLEAN"
+    }]'), recursive := true)
+)
+
+select * from fresh
+union all by name
+select * exclude (note, created_at) from measures
+where measure in ('difference', 'smallest_detectable')
+    and figure_id not in (select figure_id from fresh);

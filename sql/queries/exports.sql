@@ -1,0 +1,244 @@
+-- name: inspect_criteria
+-- One row: a criterion of a response of a model run, decided or not, in the
+-- order of the rubrics.
+select judged.response_id, judged.criterion_id, criteria.title, criteria.category,
+    criteria.severity, criteria.weight, judged.status, judged.value, verdicts.explanation,
+    verdicts.error, verdicts.may_hide_failures, verdicts.prompt_tokens, verdicts.cached_tokens,
+    verdicts.completion_tokens, verdicts.cost_usd, verdicts.created_at
+from intermediate.judged_criteria as judged
+inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
+left join verdicts on judged.verdict_id = verdicts.verdict_id
+where judged.model_run_id = $model_run
+    and list_contains($response_ids::varchar[], judged.response_id)
+order by judged.response_id, criteria.position;
+
+-- name: inspect_model_runs
+-- One row: a configured model, sampled in one vintage, under one judging, that
+-- has a response to one of some tasks. What only reads ternary grades as binary
+-- holds the same verdicts, and is left out.
+with answered as (
+    select distinct model_run_id
+    from intermediate.wanted_responses
+    where list_contains($task_ids::varchar[], task_id)
+)
+
+select model_runs.*, judgings.rubric, judgings.is_imported, hiding_runs.may_hide_failures
+from intermediate.model_runs
+inner join answered using (model_run_id)
+inner join intermediate.judgings using (judging_id)
+left join intermediate.hiding_runs using (model_run_id)
+where model_runs.benchmark = $benchmark
+    and model_runs.dataset_revision = $revision
+    and model_runs.grading <> 'ternary_as_binary'
+    and ($models = [] or list_contains($models::varchar[], model_runs.model))
+    and counts_as_judge(
+        $judges, model_runs.benchmark, model_runs.dataset_revision,
+        model_runs.judge, model_runs.judge_config_hash
+    )
+    and (
+        $vintage::varchar = 'all' or model_runs.vintage = $vintage
+        or ($vintage::varchar is null and model_runs.is_latest)
+    )
+order by model_runs.model, model_runs.model_config_hash, model_runs.vintage, model_runs.judge,
+    model_runs.judge_config_hash, model_runs.template_hash, model_runs.grading,
+    model_runs.judge_trial;
+
+-- name: inspect_responses
+-- One row: a response of a model run to one of some tasks, a failed one too.
+select responses.*, tasks.field, tasks.topic, tasks.expert, tasks.splits, tasks.decision_types,
+    tasks.economic_pathways
+from intermediate.wanted_responses as wanted
+inner join responses using (response_id)
+inner join tasks
+    on wanted.benchmark = tasks.benchmark
+        and wanted.dataset_revision = tasks.dataset_revision
+        and wanted.task_id = tasks.task_id
+where wanted.model_run_id = $model_run and list_contains($task_ids::varchar[], wanted.task_id)
+order by responses.task_id, responses.trial, responses.response_id;
+
+-- name: inspect_results
+-- One row: a score of a model run on a split, as on the leaderboard, with its
+-- standard error over tasks.
+with members as (
+    select split, task_id
+    from intermediate.task_set_members
+    where benchmark = $benchmark
+        and dataset_revision = $revision
+        and not is_own_hard
+        and ($splits = [] or list_contains($splits::varchar[], split))
+),
+
+spread as (
+    select members.split, task_values.score_name,
+        -- Rounded, since the last digits depend on the order of threads.
+        round(stddev_samp(task_values.value) / sqrt(count(task_values.value)), 12) as standard_error
+    from intermediate.task_values
+    inner join members using (task_id)
+    where task_values.model_run_id = $model_run and task_values.breakdown = 'all'
+    group by members.split, task_values.score_name
+)
+
+select board.split, board.score_name, board.is_primary, board.mean_score, spread.standard_error,
+    board.ci_low, board.ci_high, board.raw_mean_score, board.coverage, board.n_tasks,
+    board.n_tasks_wanted, board.is_complete, board.mean_lower, board.mean_upper
+from intermediate.leaderboard_rows as board
+inner join spread on board.split = spread.split and board.score_name = spread.score_name
+where board.model_run_id = $model_run and not board.is_own_hard and board.breakdown = 'all'
+order by board.is_primary desc, board.score_name, board.split;
+
+-- name: labelling_responses
+-- The usable responses that a person can be asked about: those that an imported
+-- verdict can name by task, model, trial and vintage, each alone in its place.
+-- Models that are sampled nightly are of the night, all others of one vintage;
+-- or all are of every vintage.
+select responses.response_id, responses.task_id, responses.model, responses.trial, tasks.n_criteria
+from responses
+inner join tasks using (benchmark, dataset_revision, task_id)
+where responses.benchmark = $benchmark
+    and responses.dataset_revision = $revision
+    and (
+        $is_any_vintage
+        or responses.vintage = case
+            when list_contains($nightly_models::varchar[], responses.model) then $night::varchar
+            else $vintage::varchar
+        end
+    )
+    and responses.status = 'ok'
+    and list_contains($task_ids::varchar[], responses.task_id)
+    and ($models::varchar[] is null or list_contains($models::varchar[], responses.model))
+    and ($trials::bigint[] is null or list_contains($trials::bigint[], responses.trial))
+qualify count(*) over (
+    partition by responses.task_id, responses.model, responses.trial, responses.vintage
+) = 1
+order by responses.response_id;
+
+-- name: labelling_rows
+-- Some responses with their criteria, a row a criterion.
+select responses.response_id,
+    responses.task_id as task,
+    responses.model, responses.trial, responses.vintage,
+    criteria.criterion_id as criterion,
+    tasks.field, tasks.topic,
+    responses.text as response,
+    criteria.title
+from responses
+inner join tasks using (benchmark, dataset_revision, task_id)
+inner join criteria using (benchmark, dataset_revision, task_id)
+where responses.benchmark = $benchmark
+    and responses.dataset_revision = $revision
+    and list_contains($response_ids::varchar[], responses.response_id)
+order by responses.response_id, criteria.position;
+
+-- name: review_population
+-- One row: a criterion that a sheet for reviewers can sample, task by task in
+-- the order of the rubrics.
+select
+    criteria.task_id as task,
+    criteria.criterion_id as criterion,
+    criteria.content_hash as criterion_hash,
+    criteria.title, criteria.category, criteria.severity, criteria.weight, tasks.field, tasks.topic
+from criteria
+inner join tasks using (benchmark, dataset_revision, task_id)
+where criteria.benchmark = $benchmark
+    and criteria.dataset_revision = $dataset_revision
+    and list_contains($task_ids::varchar[], criteria.task_id)
+order by list_position($task_ids::varchar[], criteria.task_id), criteria.position;
+
+-- name: drawn_judgings
+-- One row: a judging of some responses, those with the most decided verdicts
+-- first. People who label are no judges.
+select judging_id, judge, judge_config_hash, template_hash, grading, judge_trial,
+    case when grading = 'ternary' then 'ternary' else 'binary' end as steps,
+    count(*) as n_verdicts
+from intermediate.graded_verdicts
+where list_contains($response_ids::varchar[], response_id)
+    and rubric = 'original'
+    and value is not null
+    and (benchmark, judge) not in (select (benchmark, judge) from labellers)
+    and ($judges::varchar[] is null or list_contains($judges::varchar[], judge))
+group by judging_id, judge, judge_config_hash, template_hash, grading, judge_trial
+order by n_verdicts desc, grading = 'ternary_as_binary', judge_trial, judge, judging_id;
+
+-- name: drawn_population
+-- One row: a verdict that a sheet can draw, on a criterion of a response that
+-- the judge has begun: what it adds to its task's value if it is met, whether
+-- the judge's decisions on the response are complete, so that it counts, what
+-- the judge says, how far others differ from that, and what people said before.
+with others as (
+    select verdicts.response_id, verdicts.criterion_id, verdicts.criterion_hash,
+        avg(pow(verdicts.value - judged.value, 2)) as disagreement,
+        count(*) as n_others
+    from intermediate.graded_verdicts as verdicts
+    inner join intermediate.graded_verdicts as judged
+        on verdicts.response_id = judged.response_id
+            and verdicts.criterion_id = judged.criterion_id
+            and verdicts.criterion_hash = judged.criterion_hash
+            and judged.judging_id = $judging_id
+            and verdicts.judging_id <> judged.judging_id
+            and judged.value is not null
+    where list_contains($response_ids::varchar[], verdicts.response_id)
+        and verdicts.value is not null
+        and (verdicts.grading = 'ternary') = ($steps = 'ternary')
+        and (verdicts.benchmark, verdicts.judge)
+        not in (select (benchmark, judge) from labellers)
+    group by all
+),
+
+labelled as (
+    select response_id, criterion_id, criterion_hash, avg(value) as label_value
+    from intermediate.imported_decisions
+    where is_label and steps = $steps
+    group by all
+)
+
+select responses.response_id,
+    responses.task_id as task,
+    responses.model, responses.vintage, criteria.criterion_id,
+    criteria.content_hash as criterion_hash,
+    coalesce(criteria.category, '(none)') as category,
+    coalesce(criteria.severity, '(none)') as severity,
+    criteria.weight / bounds.denominator as worth,
+    points.n_decided = points.n_wanted as is_counted,
+    judged.value as judge_value,
+    coalesce(others.disagreement, 0) as disagreement,
+    coalesce(others.n_others, 0) as n_others,
+    labelled.label_value
+from intermediate.response_points as points
+inner join intermediate.model_runs
+    on points.model_run_id = model_runs.model_run_id
+        and model_runs.judging_id = $judging_id
+        and (model_runs.is_latest or not $of_latest)
+inner join responses using (response_id)
+inner join criteria
+    on responses.benchmark = criteria.benchmark
+        and responses.dataset_revision = criteria.dataset_revision
+        and responses.task_id = criteria.task_id
+inner join intermediate.score_bounds as bounds
+    on criteria.benchmark = bounds.benchmark
+        and criteria.dataset_revision = bounds.dataset_revision
+        and criteria.task_id = bounds.task_id
+        and bounds.score_name = $score
+        and bounds.breakdown = $breakdown
+        and bounds.label = $label
+left join intermediate.graded_verdicts as judged
+    on responses.response_id = judged.response_id
+        and criteria.criterion_id = judged.criterion_id
+        and criteria.content_hash = judged.criterion_hash
+        and judged.judging_id = $judging_id
+left join others
+    on responses.response_id = others.response_id
+        and criteria.criterion_id = others.criterion_id
+        and criteria.content_hash = others.criterion_hash
+left join labelled
+    on responses.response_id = labelled.response_id
+        and criteria.criterion_id = labelled.criterion_id
+        and criteria.content_hash = labelled.criterion_hash
+where responses.benchmark = $benchmark
+    and responses.dataset_revision = $revision
+    and list_contains($response_ids::varchar[], responses.response_id)
+    and criteria.weight is not null
+    and points.breakdown = $breakdown
+    and points.label = $label
+    and ($breakdown = 'all' or coalesce(criteria.category, '(none)') = $label)
+qualify count(judged.judging_id) over (partition by responses.response_id) > 0
+order by responses.response_id, criteria.position;

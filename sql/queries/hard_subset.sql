@@ -1,0 +1,77 @@
+-- name: scores
+-- One row: a model's mean of a score on the tasks of a split that hard
+-- selections hold, the best first.
+--
+-- with: queries/hard_subset/task_set_members, intermediate/scores/breakdown_sizes,
+--     intermediate/scores/mean_scores
+select mean_scores.*
+from intermediate.mean_scores
+inner join intermediate.model_runs using (model_run_id)
+where mean_scores.breakdown = 'all'
+    and mean_scores.score_name = $score
+    and ($splits = [] or list_contains($splits::varchar[], mean_scores.split))
+    and ($models = [] or list_contains($models::varchar[], mean_scores.model))
+    and counts_as_judge(
+        $judges, mean_scores.benchmark, mean_scores.dataset_revision,
+        mean_scores.judge, mean_scores.judge_config_hash
+    )
+    and (
+        $vintage::varchar = 'all'
+        or mean_scores.vintage = $vintage
+        or ($vintage::varchar is null and model_runs.is_latest)
+    )
+order by mean_scores.split, mean_scores.judge, mean_scores.judge_config_hash,
+    mean_scores.template_hash, mean_scores.judge_trial, mean_scores.grading, mean_scores.vintage,
+    mean_scores.raw_mean_score desc nulls last, mean_scores.model;
+
+-- name: selecting_scores
+-- One row: a task's score for a model under the judging that selects hard
+-- tasks, with its complete trials; of a label that was configured in several
+-- ways, the way that was sampled last.
+with latest as (
+    select model, arg_max(model_run_id, created_at) as model_run_id
+    from responses
+    inner join intermediate.model_runs using (benchmark, dataset_revision, model, model_config_hash)
+    where model_runs.ranking_id = $ranking
+    group by model
+)
+
+select latest.model, task_values.task_id, task_values.value, task_values.complete_trials,
+    task_values.trial_values
+from intermediate.task_values
+inner join latest using (model_run_id)
+where task_values.breakdown = 'all'
+    and task_values.score_name = $score
+    and task_values.value is not null;
+
+-- name: task_set_members
+-- One row: an admitted task of a split that hard selections hold; the task sets
+-- are the splits.
+select distinct
+    hash(split_members.split) as task_set_id,
+    benchmark, dataset_revision, split_members.split,
+    true as is_own_hard,
+    task_id
+from hard_subset
+inner join split_members using (benchmark, dataset_revision, task_id)
+inner join tasks using (benchmark, dataset_revision, task_id)
+where list_contains($selections::varchar[], hard_subset.selection_id) and tasks.is_admitted;
+
+-- name: values
+-- What the tasks of hard selections are worth in each model run that answered
+-- them, those with a complete trial.
+with selected as (
+    select distinct benchmark, dataset_revision, task_id
+    from hard_subset
+    where list_contains($selections::varchar[], selection_id)
+)
+
+select split_members.split, task_values.model_run_id,
+    list(task_values.value order by task_values.task_id) as task_values
+from selected
+inner join split_members using (benchmark, dataset_revision, task_id)
+inner join intermediate.task_values using (benchmark, dataset_revision, task_id)
+where task_values.breakdown = 'all'
+    and task_values.score_name = $score
+    and task_values.value is not null
+group by all;

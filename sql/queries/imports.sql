@@ -1,0 +1,87 @@
+-- name: answers_of_model
+-- One row: a usable answer of a model in a vintage to an admitted task, with
+-- the number of its verdicts that can be scored.
+select responses.response_id, count(*) as n_criteria
+from responses
+inner join tasks using (benchmark, dataset_revision, task_id)
+inner join criteria using (benchmark, dataset_revision, task_id)
+where responses.benchmark = $benchmark
+    and responses.dataset_revision = $revision
+    and responses.model = $model
+    and responses.vintage = $vintage
+    and responses.status = 'ok'
+    and tasks.is_admitted
+    and criteria.weight is not null
+group by responses.response_id
+order by responses.response_id;
+
+-- name: batch
+-- What of one imported file is in the tables, with all verdicts on its
+-- responses, and whether it was retracted.
+with of_batch as (
+    select response_id from responses
+    where import_batch = $batch
+)
+
+select
+    (select count(*) from of_batch) as n_responses,
+    (
+        select count(*) from verdicts
+        where import_batch = $batch or response_id in (select response_id from of_batch)
+    ) as n_verdicts,
+    (select count(*) from expert_reviews where import_batch = $batch) as n_reviews,
+    coalesce(
+        (select is_retracted from retractions where import_batch = $batch),
+        false
+    ) as is_retracted;
+
+-- name: batches
+-- One row: an imported file that has rows in the tables, the latest first.
+with rows_of_batches as (
+    select import_batch, created_at
+    from responses
+    where import_batch is not null
+    union all
+    select import_batch, created_at
+    from verdicts
+    where import_batch is not null
+    union all
+    select import_batch, created_at
+    from expert_reviews
+    where import_batch is not null
+)
+
+select import_batch
+from rows_of_batches
+group by import_batch
+order by max(created_at) desc;
+
+-- name: criteria_to_judge
+-- One row: a criterion in one of its wordings, with its category and
+-- weight.
+select asked.task_id, asked.criterion_id, asked.title, asked.content_hash, asked.rubric,
+    criteria.category, criteria.weight
+from intermediate.rubric_criteria as asked
+inner join criteria using (benchmark, dataset_revision, task_id, position)
+where benchmark = $benchmark and dataset_revision = $dataset_revision
+order by asked.task_id, position;
+
+-- name: drawn_verdicts
+-- One row: a verdict on one of some responses that a sheet for people drew.
+select label_draws.sheet_id, label_draws.response_id, label_draws.criterion_id,
+    label_draws.criterion_hash
+from label_draws
+inner join label_sheets using (sheet_id)
+where label_sheets.import_batch is null
+    and not label_draws.is_known
+    and list_contains($responses::varchar[], label_draws.response_id);
+
+-- name: judges
+-- One row: a judge with verdicts from elsewhere than one import, but for people
+-- who label.
+select distinct judge
+from verdicts
+where benchmark = $benchmark
+    and import_batch is distinct from $batch
+    and (benchmark, judge) not in (select (benchmark, judge) from labellers)
+order by judge;

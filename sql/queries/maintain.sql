@@ -1,0 +1,78 @@
+-- name: spend
+-- One row: what the calls of a run came to on a day, for a purpose, with a
+-- model, as the ledger knows it now; in the place of the stored table.
+select unnest(from_json($spend::json, $structure), recursive := true);
+
+-- name: run_cost
+-- What one run cost, by what its calls were made for and the model that was
+-- called.
+--
+-- with: queries/maintain/spend, marts/costs/run_costs
+select purpose, called_model,
+    sum(calls)::bigint as calls,
+    sum(failed_calls)::bigint as failed_calls,
+    sum(unpriced_calls)::bigint as unpriced_calls,
+    known_cost(exact_sum(cost_usd), sum(unpriced_calls)) as cost_usd
+from run_costs
+where run_id = $run_id
+group by purpose, called_model
+order by purpose, called_model;
+
+-- name: runs
+-- One row: a run since a moment, the latest first.
+--
+-- with: queries/maintain/spend, marts/costs/run_costs, intermediate/costs/run_totals
+select run_id, started_at, ended_at, command, night, outcome, responses, verdicts, cost_usd,
+    unpriced_calls
+from intermediate.run_totals
+where $since::timestamptz is null or started_at >= $since::timestamptz
+order by started_at desc, run_id
+limit $n_most;
+
+-- name: daily_spend
+-- What was spent on each day (UTC) and with each model that was called, since a
+-- day; the latest day first.
+--
+-- with: queries/maintain/spend, marts/costs/run_costs
+select day, called_model,
+    sum(calls)::bigint as calls,
+    sum(failed_calls)::bigint as failed_calls,
+    sum(unpriced_calls)::bigint as unpriced_calls,
+    sum(prompt_tokens)::bigint as prompt_tokens,
+    sum(cached_tokens)::bigint as cached_tokens,
+    sum(completion_tokens)::bigint as completion_tokens,
+    known_cost(exact_sum(cost_usd), sum(unpriced_calls)) as cost_usd
+from run_costs
+where day >= $first_day
+group by day, called_model
+order by day desc, called_model;
+
+-- name: stored_calls
+-- One row: the row that a call was made for, and whether it is decided.
+with cells as (select unnest($cells::varchar[]) as cell),
+
+stored as (
+    select cell, status
+    from cells
+    inner join responses on response_id = cell
+    union all
+    select cell, status
+    from cells
+    inner join verdicts on verdict_id = cell
+    union all
+    select cell, status
+    from cells
+    inner join control_verdicts on verdict_id = cell
+)
+
+select cell, bool_or(list_contains($decided::varchar[], status)) as is_decided
+from stored
+group by cell;
+
+-- name: total_cost
+-- What one run cost in all; 0 where it made no call.
+--
+-- with: queries/maintain/spend, marts/costs/run_costs
+select known_cost(coalesce(exact_sum(cost_usd), 0), coalesce(sum(unpriced_calls), 0)) as cost_usd
+from run_costs
+where run_id = $run_id;

@@ -1,0 +1,66 @@
+-- name: latest_samplings
+-- One row: a model in its latest vintage, or in the one asked for, under a
+-- judging.
+select distinct model, model_config_hash, vintage, judge, judge_config_hash, template_hash, grading,
+    judge_trial
+from leaderboard
+where benchmark = $benchmark
+    and dataset_revision = $revision
+    and if($vintage is null, is_latest, vintage = $vintage)
+    and counts_as_judge([], benchmark, dataset_revision, judge, judge_config_hash)
+order by all;
+
+-- name: pairs
+-- The models that were sampled again in a night and judged, each judging with
+-- its last comparable vintage: the last night, or the pinned sampling, that was
+-- judged at least half as much, and in which the judge was in control. A night
+-- that was cut short, or whose judge decided otherwise than it did, is no
+-- measure.
+with judged as (
+    select responses.model, responses.model_config_hash, responses.vintage, verdicts.judge,
+        verdicts.judge_config_hash, verdicts.template_hash, verdicts.grading, verdicts.judge_trial,
+        min(responses.created_at) as first_answered_at,
+        count(*) as n_decided
+    from verdicts
+    inner join responses using (response_id)
+    where verdicts.benchmark = $benchmark
+        and verdicts.dataset_revision = $revision
+        and verdicts.value is not null
+        and (
+            responses.vintage = 'base'
+            or responses.vintage
+            in (select night from runs where night is not null)
+        )
+    group by all
+),
+
+out_of_control as (
+    select night as vintage, judge, judge_config_hash, template_hash, grading
+    from judge_drift
+    where benchmark = $benchmark and dataset_revision = $revision and is_out_of_control
+),
+
+usable as (
+    select *
+    from judged
+    anti join out_of_control using (vintage, judge, judge_config_hash, template_hash, grading)
+)
+
+select tonight.model, tonight.model_config_hash, tonight.judge, tonight.judge_config_hash,
+    tonight.template_hash, tonight.grading, tonight.judge_trial,
+    arg_max(earlier.vintage, earlier.first_answered_at) as last_vintage
+from judged as tonight
+left join usable as earlier
+    on tonight.model = earlier.model
+        and tonight.model_config_hash = earlier.model_config_hash
+        and tonight.judge = earlier.judge
+        and tonight.judge_config_hash = earlier.judge_config_hash
+        and tonight.template_hash = earlier.template_hash
+        and tonight.grading = earlier.grading
+        and tonight.judge_trial = earlier.judge_trial
+        and earlier.vintage <> $night
+        and earlier.first_answered_at < tonight.first_answered_at
+        and 2 * earlier.n_decided >= tonight.n_decided
+where tonight.vintage = $night
+group by all
+order by all;

@@ -1,0 +1,103 @@
+-- name: decided_before
+-- The template under which a judge made most of the verdicts that it has not
+-- made under today's, and how many those are.
+select template_hash, count(*) as n_verdicts
+from verdicts as before
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and judge = $judge
+    and judge_config_hash = $judge_config_hash
+    and grading = $grading
+    and judge_trial = $judge_trial
+    and source = 'judged'
+    and value is not null
+    and template_hash <> $template_hash
+    and not exists (
+        select 1
+        from verdicts as now
+        where now.response_id = before.response_id
+            and now.criterion_id = before.criterion_id
+            and now.criterion_hash = before.criterion_hash
+            and now.judge = before.judge
+            and now.judge_config_hash = before.judge_config_hash
+            and now.grading = before.grading
+            and now.judge_trial = before.judge_trial
+            and now.template_hash = $template_hash
+            and now.value is not null
+    )
+group by template_hash
+order by n_verdicts desc, template_hash
+limit 1;
+
+-- name: failed_second
+-- One row: a response with how many of a cascade's verdicts on it are to be
+-- made again because its second judge failed.
+select verdicts.response_id, count(*) as n_criteria
+from verdicts
+inner join intermediate.rubric_criteria as criteria
+    on verdicts.benchmark = criteria.benchmark
+        and verdicts.dataset_revision = criteria.dataset_revision
+        and verdicts.task_id = criteria.task_id
+        and verdicts.criterion_id = criteria.criterion_id
+        and verdicts.criterion_hash = criteria.content_hash
+where list_contains($responses::varchar[], verdicts.response_id)
+    and verdicts.judge = $judge
+    and verdicts.judge_config_hash = $judge_config_hash
+    and verdicts.template_hash = $template_hash
+    and verdicts.grading = $grading
+    and verdicts.judge_trial = $judge_trial
+    and criteria.rubric = $rubric
+    and verdicts.escalated_because is not null
+    and list_contains($again::varchar[], verdicts.status)
+group by verdicts.response_id;
+
+-- name: first_verdicts
+-- What a judge said about criteria in its repetitions, one row each: values in
+-- the order of repetitions (NULL where one failed), the confidence of the
+-- first, and what a cascade's rule looks at beside them.
+select verdicts.response_id, verdicts.criterion_id,
+    list(verdicts.value order by verdicts.judge_trial) as first_values,
+    first(verdicts.confidence order by verdicts.judge_trial) as confidence,
+    any_value(criteria.weight) as weight,
+    any_value(criteria.category) as category
+from verdicts
+inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
+where verdicts.benchmark = $benchmark
+    and verdicts.dataset_revision = $dataset_revision
+    and verdicts.judge_config_hash = $judge_config_hash
+    and verdicts.template_hash = $template_hash
+    and verdicts.judge_trial <= $n_repetitions
+    and verdicts.decided_by is null
+group by verdicts.response_id, verdicts.criterion_id
+having count(*) = $n_repetitions
+order by verdicts.response_id, verdicts.criterion_id
+limit 10000;
+
+-- name: history_values
+-- One row: a task's latest value in each vintage of a model's label, of any
+-- revision and configuration, under a judge's label.
+select task_scores.model, task_scores.vintage, task_scores.task_id,
+    min(model_runs.first_answered_at) as answered_at,
+    arg_max(task_scores.value, model_runs.first_answered_at) as value
+from task_scores
+inner join intermediate.model_runs as model_runs using (model_run_id)
+where task_scores.benchmark = $benchmark
+    and task_scores.judge = $judge
+    and task_scores.judge_trial = 1
+    and task_scores.grading = $grading
+    and task_scores.score_name = $score
+    and list_contains($models::varchar[], task_scores.model)
+    and task_scores.value is not null
+group by task_scores.model, task_scores.vintage, task_scores.task_id
+order by answered_at;
+
+-- name: judge_calls
+-- One row: a call that decided on a criterion, or searched a chunk of an answer
+-- for evidence on it.
+select judge, judge_config_hash, template_hash, prompt_tokens, cached_tokens, completion_tokens
+from verdicts
+union all
+select judge, judge_config_hash, template_hash, evidence.prompt_tokens, evidence.cached_tokens,
+    evidence.completion_tokens
+from evidence
+inner join verdicts using (verdict_id);

@@ -1,0 +1,264 @@
+-- name: answers_missing_verdicts
+-- The answers that a judging still owes verdicts, with how many. Texts are
+-- looked at last, and only of these: a finished night has a million criteria to
+-- compare, and nothing to read.
+with left_out as (
+    select pair[1] as model, pair[2] as task_id
+    from (select unnest($left_out::varchar[][]) as pair)
+),
+
+answers as (
+    select response_id, benchmark, dataset_revision, task_id
+    from responses
+    anti join left_out using (model, task_id)
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and status = 'ok'
+        and list_contains($tasks::varchar[], task_id)
+        and list_contains($trials::bigint[], trial)
+        and (
+            list_contains(
+                $configured::varchar[],
+                vintage || ' ' || model_config_hash || ' ' || model
+            )
+            or (
+                source = 'imported'
+                and vintage = $vintage
+                and ($is_any_import or list_contains($imported::varchar[], model))
+            )
+        )
+),
+
+done as (
+    select response_id, criterion_id, criterion_hash
+    from verdicts
+    where judge = $judge
+        and judge_config_hash = $judge_config_hash
+        and template_hash = $template_hash
+        and grading = $grading
+        and judge_trial = $judge_trial
+        and not (list_contains($again::varchar[], status) or ($retry_failed and value is null))
+),
+
+owing as (
+    select answers.response_id, count(*) as n_criteria
+    from answers
+    inner join intermediate.rubric_criteria as criteria using (benchmark, dataset_revision, task_id)
+    anti join done
+        on answers.response_id = done.response_id
+            and criteria.criterion_id = done.criterion_id
+            and criteria.content_hash = done.criterion_hash
+    where criteria.rubric = $rubric
+    group by answers.response_id
+)
+
+select owing.response_id, responses.model, owing.n_criteria
+from owing
+inner join responses using (response_id)
+order by responses.task_id, responses.text, responses.model, responses.vintage, responses.trial;
+
+-- name: conversations
+-- One row: the assembled conversation of a task.
+select task_id, conversation_id,
+    list(role order by position) as roles,
+    list(content order by position) as texts
+from messages
+inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and list_contains($tasks::varchar[], task_id)
+group by task_id, conversation_id;
+
+-- name: missing_responses
+-- One row: a task and trial in which a model has no answer, or a failed one
+-- that is to be tried again. An imported answer fills its place.
+with wanted_tasks as (
+    select
+        unnest($tasks::varchar[]) as task_id,
+        generate_subscripts($tasks::varchar[], 1) as position
+),
+
+wanted as (
+    select task_id, trial, position
+    from wanted_tasks
+    cross join (select unnest($trials::bigint[]) as trial)
+),
+
+filled as (
+    select task_id, trial
+    from responses
+    inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and model = $model
+        and vintage = $vintage
+        and (model_config_hash = $model_config_hash or source = 'imported')
+        and not (list_contains($again::varchar[], status) or ($retry_failed and status <> 'ok'))
+)
+
+select task_id, trial
+from wanted
+anti join filled using (task_id, trial)
+order by trial, position;
+
+-- name: missing_variants
+-- The criteria of some tasks that have no words of a variant of the rubric yet,
+-- in the rubric's order.
+with done as (
+    select task_id, original_id, original_hash
+    from criterion_variants
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and rubric = $rubric
+        and not (list_contains($again::varchar[], status) or ($retry_failed and status <> 'ok'))
+)
+
+select criteria.task_id, criteria.criterion_id,
+    criteria.content_hash as criterion_hash,
+    criteria.title
+from criteria
+anti join done
+    on criteria.task_id = done.task_id
+        and criteria.criterion_id = done.original_id
+        and criteria.content_hash = done.original_hash
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and list_contains($tasks::varchar[], criteria.task_id)
+order by list_position($tasks::varchar[], criteria.task_id), criteria.position;
+
+-- name: missing_verdicts
+-- The criteria of some answers that a judging has not decided: answers in the
+-- order given, criteria in the rubric's.
+with chosen as (
+    select
+        unnest($responses::varchar[]) as response_id,
+        generate_subscripts($responses::varchar[], 1) as place
+),
+
+done as (
+    select verdicts.response_id, verdicts.criterion_id, verdicts.criterion_hash
+    from verdicts
+    semi join chosen on verdicts.response_id = chosen.response_id
+    where verdicts.judge = $judge
+        and verdicts.judge_config_hash = $judge_config_hash
+        and verdicts.template_hash = $template_hash
+        and verdicts.grading = $grading
+        and verdicts.judge_trial = $judge_trial
+        and not (
+            list_contains($again::varchar[], verdicts.status)
+            or ($retry_failed and verdicts.value is null)
+        )
+)
+
+select responses.response_id, responses.benchmark, responses.dataset_revision, responses.task_id,
+    responses.conversation_id, responses.model, responses.trial, responses.vintage, responses.text,
+    criteria.criterion_id,
+    criteria.content_hash as criterion_hash,
+    criteria.title, criteria.position, criteria.weight, criteria.category
+from chosen
+inner join responses using (response_id)
+inner join intermediate.rubric_criteria as criteria using (benchmark, dataset_revision, task_id)
+anti join done
+    on responses.response_id = done.response_id
+        and criteria.criterion_id = done.criterion_id
+        and criteria.content_hash = done.criterion_hash
+where responses.status = 'ok' and criteria.rubric = $rubric
+order by chosen.place, criteria.position;
+
+-- name: response_coverage
+-- One row: how many of a model's answers in a trial have a status, and how many
+-- criteria their tasks have.
+select model, model_config_hash, vintage, trial, source, status,
+    count(*) as n,
+    sum(n_criteria)::bigint as n_criteria
+from responses
+inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and list_contains($vintages::varchar[], vintage)
+    and list_contains($tasks::varchar[], task_id)
+group by all;
+
+-- name: rows_of_run
+-- One row: how many responses and verdicts a run made.
+select
+    (select count(*) from responses where run_id = $run_id) as responses_made,
+    (select count(*) from verdicts where run_id = $run_id) as verdicts_made;
+
+-- name: stored_judgings
+-- One row: who judged answers of some vintages, elsewhere or at all.
+select distinct judge, judge_config_hash, template_hash, grading, judge_trial
+from intermediate.model_runs
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and list_contains($vintages::varchar[], vintage)
+    and ($is_any_source or judge_config_hash = 'imported')
+    and grading <> 'ternary_as_binary'
+    and counts_as_judge($judges, benchmark, dataset_revision, judge, judge_config_hash)
+order by all;
+
+-- name: stored_models
+-- One row: a model that has responses of a vintage, and the configuration that
+-- made the latest of them.
+select model, vintage, arg_max(model_config_hash, created_at) as model_config_hash
+from responses
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and list_contains($vintages::varchar[], vintage)
+group by all
+order by model;
+
+-- name: stored_revisions
+-- One row: a data-set revision that something is stored of, those with most
+-- verdicts first.
+with answered as (
+    select benchmark, dataset_revision, count(*) as n_responses
+    from responses
+    group by all
+),
+
+judged as (
+    select benchmark, dataset_revision, count(*) as n_verdicts
+    from verdicts
+    group by all
+)
+
+select benchmark, dataset_revision,
+    list(distinct split order by split) as splits,
+    count(distinct task_id) as n_tasks,
+    coalesce(any_value(n_responses), 0) as n_responses,
+    coalesce(any_value(n_verdicts), 0) as n_verdicts
+from split_members
+left join answered using (benchmark, dataset_revision)
+left join judged using (benchmark, dataset_revision)
+group by all
+order by n_verdicts desc, n_responses desc, benchmark, dataset_revision;
+
+-- name: tasks_of_splits
+-- One row: an admitted task of some splits, in the order of the splits.
+select task_id
+from split_members
+inner join tasks using (benchmark, dataset_revision, task_id)
+where benchmark = $benchmark
+    and dataset_revision = $revision
+    and is_admitted
+    and list_contains($splits::varchar[], split)
+group by task_id
+order by min((list_position($splits::varchar[], split), position));
+
+-- name: verdict_coverage
+-- One row: how many criteria of a model's answers in a trial stand where (met,
+-- not_judged, ...) under one judging.
+select model, model_config_hash, vintage, trial, status, count(*) as n
+from intermediate.judged_criteria
+inner join intermediate.model_runs using (model_run_id, benchmark, dataset_revision)
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and list_contains($vintages::varchar[], vintage)
+    and list_contains($tasks::varchar[], task_id)
+    and judge = $judge
+    and judge_config_hash = $judge_config_hash
+    and template_hash = $template_hash
+    and grading = $grading
+    and judge_trial = $judge_trial
+group by all;

@@ -1,0 +1,99 @@
+-- name: earlier_values
+-- One row: a task, and the score that a model had in the latest night before
+-- one, or in its base sampling. A night in which the judge was out of control
+-- is no measure.
+--
+-- with: queries/stopping/judged_scores
+with vintages as (
+    select vintage, min(created_at) as answered_at
+    from responses
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and model = $model
+        and model_config_hash = $model_config_hash
+        and (
+            vintage in ('base', $night)
+            or vintage in (select night from runs where night is not null)
+        )
+    group by vintage
+),
+
+out_of_control as (
+    select night as vintage
+    from judge_drift
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and judge = $judge
+        and judge_config_hash = $judge_config_hash
+        and template_hash = $template_hash
+        and grading = $grading
+        and is_out_of_control
+),
+
+earlier as (
+    select vintage, answered_at
+    from vintages
+    anti join out_of_control using (vintage)
+    where vintage <> $night
+        and answered_at < coalesce(
+            (select tonight.answered_at from vintages as tonight where tonight.vintage = $night),
+            'infinity'::timestamptz
+        )
+)
+
+select task_id, arg_max(value, answered_at) as value
+from judged_scores
+inner join earlier using (vintage)
+where model = $model and model_config_hash = $model_config_hash
+group by task_id;
+
+-- name: judged_scores
+-- One row: a task's score in a sampling of a model under a judging.
+select model, model_config_hash, vintage, task_id, value
+from task_scores
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and judge = $judge
+    and judge_config_hash = $judge_config_hash
+    and template_hash = $template_hash
+    and grading = $grading
+    and judge_trial = $judge_trial
+    and score_name = $score
+    and value is not null;
+
+-- name: figures
+-- One row: a task's score in a vintage of a configured model, or of its
+-- imported answers, under each judging, by each score, in each split.
+select split_members.split, task_scores.model, task_scores.model_config_hash, task_scores.vintage,
+    task_scores.judge, task_scores.judge_config_hash, task_scores.template_hash,
+    task_scores.grading, task_scores.judge_trial, task_scores.score_name, task_scores.task_id,
+    task_scores.value
+from task_scores
+inner join split_members using (benchmark, dataset_revision, task_id)
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and model = $model
+    and model_config_hash in ($model_config_hash, 'imported')
+    and vintage = $vintage
+    and list_contains($tasks::varchar[], task_id)
+    and value is not null;
+
+-- name: stopped_model_runs
+-- One row: a model run that rests on a random part of the tasks of a split,
+-- which was chosen by what it showed.
+select distinct mean_scores.model_run_id
+from intermediate.random_parts
+inner join intermediate.mean_scores using (figure_id)
+where list_contains($model_runs::ubigint[], mean_scores.model_run_id)
+order by mean_scores.model_run_id;
+
+-- name: values
+-- One row: a task's score in a vintage of a model under a judging; an imported
+-- answer counts where the model's own has none.
+--
+-- with: queries/stopping/judged_scores
+select model, vintage, task_id, arg_min(value, model_config_hash = 'imported') as value
+from judged_scores
+where list_contains($sides::varchar[], vintage || ' ' || model_config_hash || ' ' || model)
+    or list_contains($sides::varchar[], vintage || ' imported ' || model)
+group by model, vintage, task_id;
