@@ -15,8 +15,9 @@ A bad row is stored, then refused by a check. Parsing refuses only a row that ca
 is for the checks, so a refused task is in the database with the reason (`quarantine`).
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 from tasks.benchmarks import load_benchmark
@@ -93,14 +94,12 @@ def _one_each(by_split: dict[str, list[Task]]) -> list[tuple[Task, int]]:
     """
     first: dict[str, Task] = {}
     contents: dict[str, set[str]] = defaultdict(set)
-    most: dict[str, int] = defaultdict(int)
+    most: Counter[str] = Counter()
     for tasks in by_split.values():
-        counts: dict[str, int] = defaultdict(int)
+        most |= Counter(task.task_id for task in tasks)
         for task in tasks:
             first.setdefault(task.task_id, task)
             contents[task.task_id].add(task.content_hash)
-            counts[task.task_id] += 1
-            most[task.task_id] = max(most[task.task_id], counts[task.task_id])
     return [(task, max(most[task_id], len(contents[task_id]))) for task_id, task in first.items()]
 
 
@@ -150,9 +149,7 @@ def _member_rows(key: dict[str, str], by_split: dict[str, list[Task]]) -> Rows:
 
 def _reference_rows(benchmark: Benchmark) -> dict[str, Rows]:
     """What the benchmark declares, as rows that SQL can join: labels, severities, scores."""
-    name, scores = benchmark.name, (
-        "score_name", "numerator_negative", "denominator_positive", "denominator_negative", "clips_mean", "is_primary"
-    )  # fmt: skip
+    name = benchmark.name
     return {
         "labels": [
             {"benchmark": name, "field": field, "kind": kind, "label": label}
@@ -164,9 +161,7 @@ def _reference_rows(benchmark: Benchmark) -> dict[str, Rows]:
             {"benchmark": name, "severity": severity, "min_weight": low, "max_weight": high}
             for severity, (low, high) in benchmark.severities.items()
         ],
-        "score_definitions": [
-            {"benchmark": name} | {column: getattr(score, column) for column in scores} for score in benchmark.scores
-        ],
+        "score_definitions": [{"benchmark": name, **asdict(score)} for score in benchmark.scores],
     }
 
 

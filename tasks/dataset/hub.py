@@ -30,9 +30,7 @@ def resolve_revision(dataset_id: str, revision: str) -> str:
     A commit is returned unchanged without any network access; a branch or tag is looked up at the
     hub. Raises HubError when the hub does not know it, cannot be reached or refuses access.
     """
-    if _COMMIT.fullmatch(revision):
-        return revision
-    return _ask_hub(dataset_id, revision)
+    return revision if _COMMIT.fullmatch(revision) else _ask_hub(dataset_id, revision)
 
 
 def load_split(dataset_id: str, revision: str, split: str) -> list[dict[str, Any]]:
@@ -49,8 +47,7 @@ def load_split(dataset_id: str, revision: str, split: str) -> list[dict[str, Any
     ask = resolve_revision if constants.is_offline_mode() else _ask_hub
     splits = _load_commit(dataset_id, ask(dataset_id, revision))
     if split not in splits:
-        known = ", ".join(splits)
-        raise _failure(dataset_id, revision, f"no split '{split}': choose one of {known}")
+        raise _failure(dataset_id, revision, f"no split '{split}': choose one of {', '.join(splits)}")
     rows: list[dict[str, Any]] = splits[split].to_list()
     return rows
 

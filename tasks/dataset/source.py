@@ -75,11 +75,8 @@ def open_source(dataset: Dataset, benchmark: Benchmark) -> Source:
         SourceError: a file cannot be read.
     """
     source = _located(dataset, benchmark)
-    missing = [split for split in dataset.splits if split not in source.splits]
-    if missing:
-        raise UsageError(
-            f"dataset.splits: {source.name} has no split {missing[0]!r}; it has {', '.join(source.splits)}"
-        )
+    if missing := next((split for split in dataset.splits if split not in source.splits), None):
+        raise UsageError(f"dataset.splits: {source.name} has no split {missing!r}; it has {', '.join(source.splits)}")
     return replace(source, splits=dataset.splits or source.splits)
 
 
@@ -148,11 +145,11 @@ def _prompts(dataset: Dataset, path: Path) -> Path | None:
     """The file of prompts that is configured, or the one in the data set's folder."""
     if dataset.prompts is not None:
         prompts = from_home(dataset.prompts, "dataset.prompts")
-        if not prompts.is_file():
-            raise UsageError(
-                f"dataset.prompts: {prompts} is not a file; give one with a line `id<TAB>prompt` for each task"
-            )
-        return prompts
+        if prompts.is_file():
+            return prompts
+        raise UsageError(
+            f"dataset.prompts: {prompts} is not a file; give one with a line `id<TAB>prompt` for each task"
+        )
     found = sorted(path.glob(f"*{PROMPTS}")) if path.is_dir() else []
     if len(found) > 1:
         raise UsageError(f"dataset.source: {path} holds {len(found)} {PROMPTS} files; name one as `dataset.prompts`")
@@ -174,6 +171,5 @@ def _content_revision(files: Mapping[str, Path]) -> str:
         with open_regular(file) as opened:
             hashes[split] = hashlib.file_digest(opened, "sha256").hexdigest()
     if len(hashes) > 1:
-        named = json.dumps(sorted(hashes.items()))
-        return hashlib.sha256(named.encode()).hexdigest()[:_REVISION_HEX]
+        return hashlib.sha256(json.dumps(sorted(hashes.items())).encode()).hexdigest()[:_REVISION_HEX]
     return next(iter(hashes.values()))[:_REVISION_HEX]

@@ -9,7 +9,6 @@ from statistics import fmean
 from typing import Any
 
 import pytest
-import yaml
 
 from flows.cli.main import main
 from flows.run.arguments import Arguments
@@ -20,7 +19,7 @@ from tasks.config.job import Job
 from tasks.imports.verdicts import import_verdicts
 from tests.faults.answers import Answer, Request, prompt_of
 from tests.faults.server import FaultServer
-from tests.kit import judged, prepared, sampled, write_jsonl
+from tests.kit import configure, endpoint, judged, prepared, sampled, write_jsonl
 from warehouse import Reader, Warehouse
 
 pytestmark = pytest.mark.slow
@@ -66,22 +65,14 @@ def evaluated(folder: Path) -> World:
         (folder / name).write_text(text, encoding="utf-8")
     write_jsonl(folder / "minutes.jsonl", [*ROWS, BAD])
     with FaultServer(behaviour) as server:
-        settings: dict[str, Any] = {
-            "benchmark": "minutes",
-            "dataset": {"source": "sample"},
-            "models": [
-                {"name": f"hosted_vllm/{name}", "label": name, "api_base": server.api_base} for name in (EVEN, ODD)
-            ],
-            "judges": [{"name": "hosted_vllm/judge", "label": "judge", "api_base": server.api_base}],
-        }
-        (folder / "prbench.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
-        job = load_job(Arguments(config=folder / "prbench.yaml", warehouse=folder / "warehouse", is_quiet=True))
-        prepared(job)
+        models, judges = ([endpoint(name, server.api_base) for name in of] for of in ((EVEN, ODD), ("judge",)))
+        config = configure(folder, benchmark="minutes", dataset={"source": "sample"}, models=models, judges=judges)
+        job = prepared(load_job(Arguments(config=config, warehouse=folder / "warehouse", is_quiet=True)))
         sampled(job)
         judged(job)
         n_judged = len(server.entries) - 2 * len(ROWS)
         assert judged(job).rows == 0
-    return World(job, folder / "prbench.yaml", n_judged)
+    return World(job, config, n_judged)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 import json
 import math
-import shutil
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +19,7 @@ from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.rules.errors import PipelineError
 from tests.faults.server import FaultServer
-from tests.kit import job_on, judged, prepared, rows_in, sampled, write_jsonl
+from tests.kit import copied, endpoint, job_on, judged, prepared, rows_in, sampled, values_in, write_jsonl
 from warehouse import Reader, Warehouse
 
 pytestmark = pytest.mark.slow
@@ -67,11 +66,9 @@ def meta_rows() -> list[dict[str, Any]]:
 def job(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Job]:
     folder = tmp_path_factory.mktemp("health")
     with FaultServer() as server:
-        endpoint = {"name": "hosted_vllm/m", "api_base": server.api_base}
         source = write_jsonl(folder / "oss.jsonl", [health_row(i) for i in range(len(POINTS))])
-        models, judges = ([{**endpoint, "label": label}] for label in ("helper", "reader"))
-        made = job_on(source, folder / "w", benchmark="healthbench", models=models, judges=judges)
-        prepared(made)
+        models, judges = ([endpoint(label, server.api_base)] for label in ("helper", "reader"))
+        made = prepared(job_on(source, folder / "w", benchmark="healthbench", models=models, judges=judges))
         sampled(made)
         judged(made)
         assert len(server.judgings) == sum(map(len, POINTS))
@@ -169,7 +166,7 @@ def test_physicians_verdicts_are_those_of_the_meta_evaluation(reader: Reader) ->
 
 
 def test_examples_that_were_graded_elsewhere_are_imported_with_their_completions(job: Job, tmp_path: Path) -> None:
-    mine = job.model_copy(update={"warehouse": Path(shutil.copytree(job.warehouse, tmp_path / "w"))})
+    mine = copied(job, tmp_path / "w")
     given = health_row(1)
     given["rubrics"][2]["criterion"] = given["rubrics"][0]["criterion"]
     path = write_jsonl(tmp_path / "twice.jsonl", [given])
@@ -199,19 +196,18 @@ def test_examples_that_were_graded_elsewhere_are_imported_with_their_completions
     assert 0 == import_responses(mine, file, "helper-2").rows
     assert 3 == import_verdicts(mine, whole, "helper-2", judge="g").rows
     aggregate(mine)
-    with Warehouse(mine.warehouse).reader() as opened:
-        rows = opened.rows(
-            "select position, value, explanation, text from verdicts inner join criteria using (dataset_revision, "
-            "task_id, criterion_id) inner join responses using (response_id) where judge = 'g' order by position"
-        )
-        score = opened.value("select value from scores where judge = 'g'")
-    assert [(0, 1.0, "so 0"), (1, 0.0, "so 1"), (2, 1.0, "so 2")] == [tuple(row.values())[:3] for row in rows]
-    assert {"See somebody."} == {row["text"] for row in rows}
+    rows = values_in(
+        mine,
+        "select position, value, explanation, text from verdicts inner join criteria using (dataset_revision, "
+        "task_id, criterion_id) inner join responses using (response_id) where judge = 'g' order by position",
+    )
+    assert [(place, float(place != 1), f"so {place}", "See somebody.") for place in range(3)] == rows
+    ((score,),) = values_in(mine, "select value from scores where judge = 'g'")
     assert score == pytest.approx((POINTS[1][0] + POINTS[1][2]) / POINTS[1][0])
 
 
 def test_completions_in_a_second_file_are_of_another_label(job: Job, tmp_path: Path) -> None:
-    mine = job.model_copy(update={"warehouse": Path(shutil.copytree(job.warehouse, tmp_path / "w"))})
+    mine = copied(job, tmp_path / "w")
     rows = [row | {"completion": f"{row['completion']} More.", "completion_id": None} for row in meta_rows()[1:]]
     more = write_jsonl(tmp_path / "more.jsonl", rows)
 
@@ -220,8 +216,7 @@ def test_completions_in_a_second_file_are_of_another_label(job: Job, tmp_path: P
     assert 3 == import_responses(mine, more, "second-half").rows
     assert 6 == import_verdicts(mine, more, "second-half", judge="doctor").rows
     query = "select model, judge, count(*) from verdicts where starts_with(judge, 'doctor') group by all order by all"
-    graders = rows_in(mine, query)
-    assert [("second-half", "doctor 1", 3), ("second-half", "doctor 2", 3)] == [tuple(row.values()) for row in graders]
+    assert [("second-half", "doctor 1", 3), ("second-half", "doctor 2", 3)] == values_in(mine, query)
 
 
 def test_a_conversation_of_several_turns_is_sent_as_it_is_and_all_is_admitted(reader: Reader) -> None:

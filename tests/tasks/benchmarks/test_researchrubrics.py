@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import shutil
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,12 +26,14 @@ from tasks.plan.plan import plan
 from tasks.rules.errors import PipelineError
 from tests.faults.answers import Answer, Request, criterion_of, is_judging, prompt_of, well_behaved
 from tests.faults.server import FaultServer
-from tests.kit import SHARED_DATA, job_on, judged, prepared, rows_in, sampled, write_jsonl
+from tests.kit import SHARED_DATA, copied, endpoint, job_on, judged, prepared, rows_in, sampled, values_in, write_jsonl
 from tests.tasks.benchmarks.research import WEIGHTS, research_row
 from warehouse import Reader, Warehouse
 
 pytestmark = pytest.mark.slow
 TASKS, CRITERIA = 4, 20
+REAL = SHARED_DATA / "researchrubrics"
+_NEEDS_REAL = pytest.mark.skipif(not REAL.is_dir(), reason="the real rows are not beside this checkout")
 WITH_EXAMPLES = CRITERIA // 2
 
 
@@ -53,7 +54,7 @@ class World:
         self.source = write_jsonl(folder / "research.jsonl", [research_row(i) for i in range(TASKS)])
 
     def endpoint(self, label: str, **settings: Any) -> dict[str, Any]:
-        return {"name": f"hosted_vllm/{label}", "label": label, "api_base": self.server.api_base, **settings}
+        return endpoint(label, self.server.api_base, **settings)
 
     def job(self, judges: list[dict[str, Any]]) -> Job:
         models, writer = [self.endpoint("reporter")], self.endpoint("writer")
@@ -117,13 +118,9 @@ def reader(world: World) -> Iterator[Reader]:
 
 def verdicts_of(reader: Reader, judge: str) -> dict[str, dict[int, float]]:
     """What a judge decided, by task and place in the rubric, from the stored rows alone."""
-    rows = reader.rows(
-        "select verdicts.task_id, criteria.position, verdicts.value from verdicts inner join criteria "
-        "using (task_id, criterion_id) where judge = ?",
-        [judge],
-    )
     found: dict[str, dict[int, float]] = defaultdict(dict)
-    for row in rows:
+    query = "select task_id, position, value from verdicts join criteria using (task_id, criterion_id) where judge = ?"
+    for row in reader.rows(query, [judge]):
         found[row["task_id"]][row["position"]] = row["value"]
     return found
 
@@ -295,12 +292,9 @@ def test_people_of_three_steps_are_held_against_judges_of_two(world: World, tmp_
     assert [("two", TASKS * CRITERIA)] == [(row["grader"], row["n"]) for row in two]
 
 
-@pytest.mark.slow
+@_NEEDS_REAL
 def test_what_the_published_code_writes_on_the_real_rubrics_is_imported_whole_and_scored(tmp_path: Path) -> None:
-    folder = SHARED_DATA / "researchrubrics"
-    if not folder.is_dir():
-        pytest.skip("the real rows are not beside this checkout")
-    job = prepared(job_on(folder, tmp_path / "w", benchmark="researchrubrics"))
+    job = prepared(job_on(REAL, tmp_path / "w", benchmark="researchrubrics"))
 
     rubrics: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows_in(job, "select task_id, title, weight from criteria order by task_id, position"):
@@ -323,33 +317,22 @@ def test_what_the_published_code_writes_on_the_real_rubrics_is_imported_whole_an
         assert row["value"] == pytest.approx(sum(weights[::2]) / sum(w for w in weights if w > 0))
 
 
-@pytest.mark.slow
+@_NEEDS_REAL
 def test_the_real_files_hold_what_is_known_of_them(tmp_path: Path) -> None:
-    folder = SHARED_DATA / "researchrubrics"
-    if not folder.is_dir():
-        pytest.skip("the real rows are not beside this checkout")
-    job = job_on(folder, tmp_path, benchmark="researchrubrics")
+    job = job_on(REAL, tmp_path, benchmark="researchrubrics")
     ingest(job)
     check(job, ("ingest",))
 
-    with Warehouse(tmp_path).reader() as opened:
-        facts = opened.rows(
-            "select count(distinct task_id) as tasks, count(*) as criteria, count(*) filter (weight < 0) as negative "
-            "from criteria"
-        )[0]
-        sizes = opened.rows("select min(n_criteria) as fewest, max(n_criteria) as most from tasks")[0]
-        failed = {
-            row["check_name"]: row["n_failed"] for row in opened.rows("from checks where not success order by all")
-        }
-        assert 30 == opened.value("select count(*) from conversation_turns where length(prompt) > 40")
-        assert ["weight_range"] == [row["check_name"] for row in opened.rows("from quarantine")]
-    assert {"tasks": 30, "criteria": 755, "negative": 97} == facts
-    assert {"fewest": 20, "most": 32} == sizes
-    assert {"weight_range": 1, "category_known": 1, "title_once": 2} == failed
+    facts = "select count(distinct task_id), count(*), count(*) filter (weight < 0) from criteria"
+    failed = values_in(tmp_path, "select check_name, n_failed from checks where not success")
+    assert [(30, 755, 97)] == values_in(tmp_path, facts)
+    assert [(20, 32)] == values_in(tmp_path, "select min(n_criteria), max(n_criteria) from tasks")
+    assert {"weight_range": 1, "category_known": 1, "title_once": 2} == dict(failed)
+    assert [(30,)] == values_in(tmp_path, "select count(*) from conversation_turns where length(prompt) > 40")
+    assert [("weight_range",)] == values_in(tmp_path, "select check_name from quarantine")
 
 
 def test_yes_and_no_are_two_steps_and_words_and_numbers_the_benchmarks_own(world: World, tmp_path: Path) -> None:
-    shutil.copytree(world.folder / "w", tmp_path / "w")
     first, *others = (each["criterion"] for each in research_row(1)["rubrics"])
     said: list[dict[str, Any]] = [
         {"criteria_met": True}, {"criteria_met": "false"}, {"value": 1}, {"verdict": "partially satisfied"},
@@ -358,13 +341,11 @@ def test_yes_and_no_are_two_steps_and_words_and_numbers_the_benchmarks_own(world
         {"task": "r1", "model": "reporter", "criterion": criterion, "judge": "another", **decision}
         for criterion, decision in zip([first, *others], said, strict=False)
     ]
-    job = world.job([]).model_copy(update={"warehouse": tmp_path / "w"})
+    job = copied(world.job([]), tmp_path / "w")
     import_verdicts(job, write_jsonl(tmp_path / "labels.jsonl", rows))
 
-    found = rows_in(job, "select grading, value from verdicts where judge = 'another' order by all")
-    assert [("binary", 0.0), ("binary", 1.0), ("ternary", 0.5), ("ternary", 1.0)] == [
-        (row["grading"], row["value"]) for row in found
-    ]
+    found = values_in(job, "select grading, value from verdicts where judge = 'another' order by all")
+    assert [("binary", 0.0), ("binary", 1.0), ("ternary", 0.5), ("ternary", 1.0)] == found
 
 
 def test_a_reply_in_two_steps_is_no_answer_to_a_question_in_three(tmp_path: Path) -> None:
