@@ -123,6 +123,7 @@ const explorer = {
     this.tools?.remove();
     this.grid = tables.make(byId("tasks"), "Tasks with their scores", columns, {
       data: rows, layout: "fitColumns", maxHeight: "max(24rem, calc(100vh - 5rem))",
+      rowHeight: columns[1].visible ? 72 : false, // Measuring every row takes most of the time that the page takes to open.
       initialSort: [{ column: columns.find(({ field }) => field === sort)?.field ?? "place", dir: falls ? "desc" : "asc" }],
     });
     await new Promise((done) => this.grid.on("tableBuilt", done));

@@ -26,7 +26,7 @@ const search = {
     ], this.criteria, () => prbench.draw((isCurrent) => this.show(isCurrent)));
     this.grid = tables.make(byId("verdicts"), "Verdicts", this.columns(), {
       layout: "fitColumns", responsiveLayout: "collapse", maxHeight: "max(24rem, calc(100vh - 5rem))",
-      progressiveLoad: "scroll", paginationSize: this.pageSize, ajaxURL: "found",
+      renderVerticalBuffer: 100, progressiveLoad: "scroll", paginationSize: this.pageSize, ajaxURL: "found",
       ajaxRequestFunc: async (_url, _config, { page }) => this.page(page),
     });
     await new Promise((done) => this.grid.on("tableBuilt", done));
