@@ -176,8 +176,8 @@ TABLES = {
     # Not compared: when it was, what it cost, and what `aggregate` draws, which the undisturbed run leaves out.
     "leaderboard": """
         select * exclude (
-            ci_low, ci_high, is_small, trials_mean, trials_ci_low, trials_ci_high, met_ci_low, met_ci_high,
-            is_met_small, cost_usd, first_answered_at
+            ci_low, ci_high, raw_ci_low, raw_ci_high, is_small, trials_mean, trials_ci_low, trials_ci_high, met_ci_low,
+            met_ci_high, is_met_small, cost_usd, first_answered_at
         )
         from leaderboard order by all
     """,
