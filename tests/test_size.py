@@ -10,18 +10,17 @@ from pathlib import Path
 from tests.test_architecture import ROOT, tracked_files
 
 BUDGETS = {
-    "expectations": 191, "flows": 1740, "flows/cli": 2641, "flows/report_server": 738, "flows/run": 484,
-    "flows/server": 354, "sql": 206, "sql/cookbook": 468, "sql/figures": 1703, "sql/marts": 793, "sql/questions":
-    2156, "sql/report": 376, "sql/staging": 1858, "sql/steps": 391, "sql/warehouse": 89, "tasks": 177,
-    "tasks/aggregate": 92, "tasks/alerts": 413, "tasks/analyses": 787, "tasks/benchmarks": 764, "tasks/bundles":
-    404, "tasks/cascade": 171, "tasks/certify": 545, "tasks/check": 148, "tasks/compare": 729, "tasks/config": 574,
-    "tasks/console": 147, "tasks/dataset": 418, "tasks/drift": 200, "tasks/exports": 1314, "tasks/figures": 2449,
-    "tasks/hard_subset": 298, "tasks/imports": 2267, "tasks/judge": 633, "tasks/llm": 3245, "tasks/maintain": 377,
-    "tasks/measures": 359, "tasks/plan": 500, "tasks/prompts": 31, "tasks/report": 3768, "tasks/results": 212,
-    "tasks/rules": 2221, "tasks/run": 1208, "tasks/sample": 83, "tasks/stopping": 186, "tests": 381,
-    "tests/benchmarks": 2291, "tests/expectations": 138, "tests/faults": 2334, "tests/flows": 7360, "tests/golden":
-    207, "tests/mutants": 252, "tests/tasks": 26117, "tests/warehouse": 1915, "warehouse": 2240,
-    "warehouse/samples": 4,
+    "expectations": 191, "flows": 1711, "flows/cli": 2243, "flows/report_server": 602, "flows/run": 463,
+    "flows/server": 354, "sql": 235, "sql/cookbook": 296, "sql/figures": 1756, "sql/intermediate": 2183,
+    "sql/marts": 771, "sql/queries": 1304, "sql/report": 369, "sql/warehouse": 72, "tasks": 171, "tasks/aggregate":
+    54, "tasks/alerts": 393, "tasks/analyses": 787, "tasks/benchmarks": 738, "tasks/bundles": 414, "tasks/cascade":
+    179, "tasks/certify": 518, "tasks/check": 145, "tasks/compare": 657, "tasks/config": 574, "tasks/console": 141,
+    "tasks/dataset": 408, "tasks/drift": 203, "tasks/exports": 1212, "tasks/figures": 2747, "tasks/hard_subset":
+    293, "tasks/imports": 2180, "tasks/judge": 606, "tasks/llm": 3129, "tasks/maintain": 340, "tasks/measures": 362,
+    "tasks/plan": 499, "tasks/prompts": 31, "tasks/report": 3213, "tasks/results": 193, "tasks/rules": 2194,
+    "tasks/run": 1162, "tasks/sample": 83, "tasks/stopping": 186, "tests": 490, "tests/benchmarks": 2241,
+    "tests/expectations": 138, "tests/faults": 2020, "tests/flows": 7241, "tests/golden": 220, "tests/mutants": 252,
+    "tests/tasks": 24292, "tests/warehouse": 1828, "warehouse": 2204, "warehouse/samples": 4,
 }  # fmt: skip
 """Folder of two levels -> its code lines at most: comments, docstrings and blank lines cost nothing, a line of more
 than 120 characters counts as two."""
