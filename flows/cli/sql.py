@@ -65,7 +65,7 @@ def sql(
       prbench sql --cookbook                list the recipes
       prbench sql --cookbook ranking        run one
       prbench sql --cookbook ranking --show > mine.sql
-      prbench sql --show score_history      the SQL behind a table, a figure or a query
+      prbench sql --show score_history      print the SQL of a table or figure
     """
     asked = {
         "a query": query, "-f": file, "--describe": describe, "--cookbook": cookbook, "--show NAME": shown or None,

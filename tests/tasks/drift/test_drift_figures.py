@@ -78,7 +78,8 @@ def test_limits_are_shown_only_beside_the_counts_that_they_were_worked_out_with(
     right, stale = (row("control_limits", n_decided=count, **known) for count in (n, n - 1))
     shown = "select cause, method, is_out_of_control from judge_drift where set_id = 'binary' and night = '2026-11-01'"
 
-    reader = published({"control_set": members, "control_verdicts": tonight, "control_limits": [right]})
+    stored = {"control_set": members, "control_verdicts": tonight}
+    reader = published(stored, {"control_limits": [right]})
     assert reader.rows(shown) == [{"cause": "limit", "method": "m", "is_out_of_control": True}]
-    reader = published({"control_limits": [stale]})
+    reader = published(stored, {"control_limits": [stale]})
     assert reader.rows(shown) == [{"cause": None, "method": None, "is_out_of_control": False}]

@@ -21,7 +21,7 @@ SHOWN = {
     "task": ("#changed_tasks a", DESKTOP, False),
 }
 """Picture -> its page (or the link on the overview that leads there), the window size, whether it is dark."""
-SHEETS = {"pages": (DESKTOP, 5, 330), "phone": ((PHONE[0], 3 * PHONE[1] // 2), 5, 175)}
+SHEETS = {"pages": (DESKTOP, 6, 280), "phone": (PHONE, 6, 145)}
 """Sheet of all pages -> the window of each screenshot, how many are in a row, and how wide each is."""
 _QUALITY = 55
 _SHEET = """<!doctype html><style>
