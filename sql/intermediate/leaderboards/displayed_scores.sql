@@ -18,7 +18,8 @@ select *,
     case when is_interval_clipped then raw_ci_low end as hidden_ci_low,
     case when is_interval_clipped then raw_ci_high end as hidden_ci_high,
     case when is_latest then latest_rank else rank end as displayed_rank,
-    if(is_latest, n_tasks_latest_ranked, n_tasks_ranked) as displayed_n_tasks_ranked,
+    case when is_latest then n_tasks_latest_ranked else n_tasks_ranked end
+        as displayed_n_tasks_ranked,
     case when is_latest then latest_rank_low else rank_low end as displayed_rank_low,
     case when is_latest then latest_rank_high else rank_high end as displayed_rank_high
 from clipped

@@ -184,7 +184,9 @@ class Batching:
             await asyncio.sleep(min(poll_s, left_s))
             poll_s = min(_LONGEST_POLL_S, 2 * poll_s)
             if may_submit:
+                n_before = outcome.n_submitted
                 held_back = await self._submit_alone(held_back, outcome)
+                poll_s = _FIRST_POLL_S if outcome.n_submitted > n_before else poll_s
 
     async def _submit_alone(self, calls: Sequence[Call], outcome: BatchOutcome) -> list[Call]:
         """Find lost batches and submit what is missing, while no other process does either for this target.

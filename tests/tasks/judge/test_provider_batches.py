@@ -195,7 +195,7 @@ def test_what_an_expired_batch_has_is_taken_and_the_rest_submitted_again(server:
 
 def test_no_batch_is_submitted_that_could_pass_the_cap(server: FaultServer, tmp_path: Path) -> None:
     job = job_at(server, tmp_path)
-    capped = job.settings.model_copy(update={"limits": Limits(max_tokens=20_000, batch_wait_s=5.0)})
+    capped = job.settings.model_copy(update={"limits": Limits(max_tokens=20_000, batch_wait_s=120.0)})
     report = judged(job.model_copy(update={"settings": capped}))
     assert report.is_at_budget
     assert 0 < report.rows < N_CRITERIA

@@ -252,7 +252,7 @@ def test_verdicts_are_searched_and_the_first_ones_shown(visit: Visit, held: dict
 
 
 def test_failures_are_found_among_all_verdicts_and_lead_to_their_causes(visit: Visit) -> None:
-    visit.open("verdicts.html#status=undecided&words=")
+    visit.open("verdicts.html#status=timeout&words=")
     visit.page.get_by_role("combobox", name="Judge").select_option("")
     row = visit.page.locator(".tabulator-row", has_text="timeout").first
     row.get_by_role("link").click()
