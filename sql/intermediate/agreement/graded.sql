@@ -1,8 +1,5 @@
 -- One row: a grader's decision on a criterion of a response that several
--- graders looked at.
---
--- Every decision on a criterion that several graders looked at, those of
--- majorities among them.
+-- graders looked at; a majority is a grader too.
 --
 -- depends on: intermediate.current_verdicts, temp.decided_points, graders
 with several as (

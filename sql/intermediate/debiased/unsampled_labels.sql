@@ -6,9 +6,9 @@
 -- answer is one, unless known to label. People who label are no judges here.
 --
 -- built as: table
--- depends on: intermediate.graded_verdicts, intermediate.imported_decisions,
+-- depends on: intermediate.current_verdicts, intermediate.imported_decisions,
 --     intermediate.model_runs, intermediate.sampled_labels, intermediate.task_values,
---     intermediate.wanted_responses, criteria, labellers
+--     intermediate.wanted_responses, labellers
 with judges as (
     select distinct model_runs.benchmark, model_runs.judge
     from intermediate.task_values
@@ -30,8 +30,7 @@ unsampled as (
 ),
 
 beside as (
-    select model_runs.model_run_id, unsampled.task_id, wanted.trial,
-        coalesce(criteria.category, '(none)') as category,
+    select model_runs.model_run_id, unsampled.task_id, wanted.trial, verdicts.category,
         avg(unsampled.value) - any_value(verdicts.value) as error
     from unsampled
     inner join intermediate.wanted_responses as wanted using (response_id)
@@ -39,22 +38,16 @@ beside as (
         on wanted.model_run_id = model_runs.model_run_id
             and (model_runs.grading = 'ternary') = (unsampled.steps = 'ternary')
             and model_runs.judge <> unsampled.judge
-    inner join criteria
-        on unsampled.benchmark = criteria.benchmark
-            and unsampled.dataset_revision = criteria.dataset_revision
-            and unsampled.task_id = criteria.task_id
-            and unsampled.criterion_id = criteria.criterion_id
-            and unsampled.criterion_hash = criteria.content_hash
-    inner join intermediate.graded_verdicts as verdicts
+    inner join intermediate.current_verdicts as verdicts
         on unsampled.response_id = verdicts.response_id
             and model_runs.judging_id = verdicts.judging_id
             and unsampled.criterion_id = verdicts.criterion_id
             and unsampled.criterion_hash = verdicts.criterion_hash
     where verdicts.value is not null
-        and criteria.weight is not null
+        and verdicts.weight is not null
         and (model_runs.benchmark, model_runs.judge)
         not in (select (benchmark, judge) from labellers)
-    group by model_runs.model_run_id, unsampled.task_id, wanted.trial, category,
+    group by model_runs.model_run_id, unsampled.task_id, wanted.trial, verdicts.category,
         unsampled.response_id, unsampled.criterion_id
 )
 

@@ -1,7 +1,5 @@
 -- One row: the hard selection of a field that was made last.
 --
--- The hard selection of each field that counts: the one that was made last.
---
 -- built as: view
 -- depends on: hard_subset
 select benchmark, dataset_revision, field, arg_max(selection_id, selected_at) as selection_id

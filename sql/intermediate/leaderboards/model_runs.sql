@@ -1,8 +1,5 @@
 -- One row: a configured model, sampled in one vintage, under one judging.
 --
--- A model run is one configured model, sampled in one vintage, under one
--- judging.
---
 -- built as: table
 -- depends on: intermediate.judgings, temp.decided_points, responses, tasks
 with judged_trials as (

@@ -1,7 +1,5 @@
--- One row: a response that a model run stands on, a failed one too.
---
--- Every response that a model run stands on: those of its model in the trials
--- that the model run has, failed ones too.
+-- One row: a response that a model run stands on: one of its model in the
+-- trials that the model run has, a failed one too.
 --
 -- built as: view
 -- depends on: intermediate.model_runs, responses, tasks

@@ -1,13 +1,11 @@
 -- One row: a verdict that counts, on a criterion as it stands today, of an
 -- admitted task.
 --
--- The verdicts that count: on a criterion as it stands today, of a task that
--- was admitted.
---
 -- built as: view
 -- depends on: intermediate.graded_verdicts, criteria, tasks
 select verdicts.response_id, verdicts.benchmark, verdicts.dataset_revision, verdicts.task_id,
-    verdicts.criterion_id, verdicts.judging_id, verdicts.value, verdicts.cost_usd, criteria.weight,
+    verdicts.criterion_id, verdicts.criterion_hash, verdicts.judging_id, verdicts.value,
+    verdicts.cost_usd, criteria.weight,
     coalesce(criteria.category, '(none)') as category,
     coalesce(criteria.severity, '(none)') as severity
 from intermediate.graded_verdicts as verdicts
