@@ -272,6 +272,7 @@ def watched(exchange: Exchange | None = None) -> Iterator[Exchange]:
 
 @cache
 def _guard() -> None:
+    import aiohttp
     import httpx
     import requests
 
@@ -280,20 +281,33 @@ def _guard() -> None:
 
     _guard_httpx(httpx.AsyncClient, HandedOn)
     _guard_httpx(httpx.Client, HandedOn)
-    send = requests.Session.send
+    request, send = aiohttp.ClientSession._request, requests.Session.send
+
+    async def requested(self: Any, method: str, address: Any, **options: Any) -> Any:
+        if (exchange := _CURRENT.get()) is None:
+            return await request(self, method, address, **options)
+        response = await request(self, method, address, **{**options, "allow_redirects": False})
+        return _direct(exchange, response, response.status)
 
     def sent(self: Any, request: Any, **options: Any) -> Any:
         if (exchange := _CURRENT.get()) is None:
             return send(self, request, **options)
         response = send(self, request, **{**options, "allow_redirects": False})
-        try:
-            exchange.refuse_redirect(response.status_code, response.url, response.headers.get("location", ""))
-        except BaseException:
-            response.close()
-            raise
-        return response
+        return _direct(exchange, response, response.status_code)
 
+    # LiteLLM's transport over aiohttp follows nothing itself, but fails on a location that is no text of a header.
+    aiohttp.ClientSession._request = requested  # type: ignore[assignment, method-assign]
     requests.Session.send = sent  # type: ignore[method-assign]
+
+
+def _direct(exchange: Exchange, response: Any, status: int) -> Any:
+    """Return the response, if it is no redirect."""
+    try:
+        exchange.refuse_redirect(status, str(response.url), response.headers.get("location", ""))
+    except BaseException:
+        response.close()
+        raise
+    return response
 
 
 class _HandedOn:

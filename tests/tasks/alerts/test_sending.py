@@ -1,10 +1,12 @@
 """Webhooks, Slack, mail and the dead-man's switch, against real servers that fail in every way."""
 
+import asyncio
 import logging
 import threading
 import time
 from typing import Any
 
+import aiohttp
 import pytest
 import requests
 from pydantic import ValidationError
@@ -265,11 +267,15 @@ def test_without_a_dead_mans_switch_none_is_called() -> None:
 
 
 def test_no_library_behind_a_service_follows_a_redirect(hook: Hook) -> None:
-    hook.plan = [Reply(307, headers={"Location": f"{hook.address}/elsewhere"})]
+    async def by_aiohttp() -> None:
+        async with aiohttp.ClientSession() as session:
+            await session.post(hook.address)
 
-    with watched(), pytest.raises(Redirected):
-        requests.post(hook.address, timeout=30)
-    assert 1 == len(hook.calls)
+    for call in (lambda: asyncio.run(by_aiohttp()), lambda: requests.post(hook.address, timeout=30)):
+        hook.plan = [Reply(307, headers={"Location": f"{hook.address}/elsewhere"})]
+        with watched(), pytest.raises(Redirected):
+            call()
+    assert 2 == len(hook.calls)
 
 
 def mailed(port: int, *, alerts: tuple[Alert, ...] = (DROP, DRIFT), timeout_s: float = 60.0, **email: Any) -> Delivery:

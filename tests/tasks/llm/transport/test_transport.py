@@ -88,7 +88,9 @@ def test_a_redirect_loop_is_one_request(calling: Calling) -> None:
         assert len(server.seen) == 1
 
 
-@pytest.mark.parametrize("location", ["", "http://[", "//", "ftp://x/", "http://user:sk-planted@x/", "relative"])
+@pytest.mark.parametrize(
+    "location", ["", "http://[", "//", "ftp://x/", "http://user:sk-planted@x/", "http://\u202ex/", "relative"]
+)
 def test_a_location_that_is_none_is_no_reason_to_try_again(location: str, calling: Calling) -> None:
     plain = Plain(302, {"Location": location.encode().decode("latin-1"), "Content-Length": "0"})
     with AnyServer(plain) as server:
