@@ -252,8 +252,10 @@ def test_verdicts_are_searched_and_the_first_ones_shown(visit: Visit, held: dict
 
 
 def test_failures_are_found_among_all_verdicts_and_lead_to_their_causes(visit: Visit) -> None:
-    visit.open("verdicts.html#status=timeout&words=")
+    visit.open("verdicts.html#status=undecided&words=")
     visit.page.get_by_role("combobox", name="Judge").select_option("")
+    visit.page.locator(".tabulator-row").nth(5).wait_for()
+    visit.page.get_by_role("combobox", name="Verdict").select_option("timeout")
     row = visit.page.locator(".tabulator-row", has_text="timeout").first
     row.get_by_role("link").click()
 
