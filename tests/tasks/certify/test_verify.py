@@ -15,7 +15,8 @@ import pytest
 from tasks.bundles.archive import Refused, verified_digest
 from tasks.bundles.bundle import Damaged
 from tasks.certify.certifying import LEADERBOARDS
-from tasks.certify.verifying import Texts, verify
+from tasks.certify.texts import Texts
+from tasks.certify.verifying import verify
 from tasks.config.job import Job
 from tasks.exports.tables import export_tables
 from tasks.rules.errors import PipelineError, UsageError

@@ -1,0 +1,252 @@
+"""Texts and ids: given texts held against the hashes of a certificate, and its ids against what they are hashes of."""
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tasks.benchmarks import load_benchmark
+from tasks.benchmarks.base import Benchmark, RowError
+from tasks.benchmarks.rows import as_text
+from tasks.certify.certifying import member_of, rows_of
+from tasks.config.settings import Dataset
+from tasks.dataset.rows import SUFFIXES, SourceError, read_rows
+from tasks.dataset.source import open_source
+from tasks.exports.tables import opened_export
+from tasks.imports.files import given_rows, in_known_shape, number_of, refuse_unreadable, required_text, vintage_in
+from tasks.rules.conversation import build_messages
+from tasks.rules.errors import UsageError
+from tasks.rules.identity import BASE_VINTAGE, conversation_id, criterion_hash, response_id, verdict_id
+from tasks.rules.records import Turn
+from tasks.rules.text.characters import shows_nothing
+from tasks.rules.text.numbers import some
+from warehouse import DATABASE, Reader
+
+Of = tuple[Any, ...]
+"""The kind of a text and what it is of: a task; a task and a position; task, model, trial and vintage."""
+_RESPONSE = ("task_id", "conversation_id", "model", "model_config_hash", "trial", "vintage")
+_VERDICT = (
+    "criterion_id", "criterion_hash", "judge", "judge_config_hash", "template_hash", "grading", "judge_trial",
+)  # fmt: skip
+"""What the ids of rows are hashes of, beside the data set and the response."""
+CONVERSATION, CRITERION, RESPONSE = "conversation", "criterion", "response"
+OF_RESPONSE = ("task_id", "model", "trial", "vintage")
+_STORED = ("conversation_turns", "criteria", "responses")
+Row = Mapping[str, Any]
+_SEVERAL = {CONVERSATION: "conversations", CRITERION: "criteria", RESPONSE: "responses"}
+_NAMED = {
+    CONVERSATION: "conversation of task {}", CRITERION: "criterion {1} of task {0}",
+    RESPONSE: "response of {1} to task {0} (trial {2}, vintage {3})",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Texts:
+    """What came of texts that were given.
+
+    Attributes:
+        n_checked: kind of text -> how many were compared with the certificate.
+        n_certified: the same kinds -> how many are certified.
+        differing: those that are not what is certified, in words.
+        missing: the certified ones of these kinds that were not given, in words.
+        n_others: how many given ones are of something that the certificate does not have.
+    """
+
+    n_checked: dict[str, int]
+    n_certified: dict[str, int]
+    differing: list[str]
+    missing: list[str]
+    n_others: int
+
+    @property
+    def lines(self) -> list[str]:
+        """The result in words."""
+        counts = ", ".join(f"{n} of {self.n_certified[kind]} {_SEVERAL[kind]}" for kind, n in self.n_checked.items())
+        outcome = f"{len(self.differing)} differ" if self.differing else "all match"
+        found = [f"texts: {counts or 'nothing'} checked; {outcome}"]
+        if self.missing:
+            found.append(f"not given: {some(self.missing)}")
+        if self.n_others:
+            found.append(f"{self.n_others} given texts are of tasks or models that are not certified")
+        return found
+
+
+@dataclass(frozen=True)
+class Ids:
+    """What came of computing ids again from what they are hashes of.
+
+    Attributes:
+        n_checked: kind of row -> how many ids were computed.
+        n_unchecked: how many verdicts are on responses whose texts were not given.
+        differing: the rows whose ids are others, in words.
+    """
+
+    n_checked: dict[str, int]
+    n_unchecked: int
+    differing: list[str]
+
+    @property
+    def lines(self) -> list[str]:
+        """The result in words."""
+        counts = " and ".join(f"{n} {kind}" for kind, n in self.n_checked.items())
+        outcome = f"{len(self.differing)} differ" if self.differing else "all equal"
+        found = [f"ids: of {counts} recomputed; {outcome}"]
+        if self.n_unchecked:
+            found.append(
+                f"ids: of {self.n_unchecked} verdicts not recomputed, so the judge of these may be another one; that "
+                "needs the texts of their responses (--texts)"
+            )
+        return found
+
+
+def check_texts(folder: Path, benchmark: str, revision: str, texts: Iterable[Path]) -> tuple[Texts, dict[str, str]]:
+    """Compare given texts with the hashes of an unpacked certificate; with the certified responses by their hashes."""
+    certified = _certified(folder)
+    checked: dict[Of, None] = {}
+    differing: dict[str, None] = {}
+    n_others, by_hash = 0, {}
+    for given in (given for path in texts for given in given_texts(path, benchmark, revision)):
+        if (values := certified.get(given.of)) is None:
+            n_others += 1
+            continue
+        checked[given.of] = None
+        if given.value not in values:
+            differing[f"{given.where}: {_named(given.of)} is not what is certified"] = None
+        elif given.text is not None:
+            by_hash[given.value] = given.text
+    n_checked = Counter(kind for kind, *_ in checked)
+    missing = [_named(of) for of in certified if of[0] in n_checked and of not in checked]
+    n_certified = {kind: n for kind, n in Counter(kind for kind, *_ in certified).items() if kind in n_checked}
+    return Texts(dict(n_checked), n_certified, list(differing), missing, n_others), by_hash
+
+
+def check_ids(folder: Path, benchmark: str, revision: str, texts: Mapping[str, str]) -> Ids:
+    """Compute the ids of an unpacked certificate again; those of verdicts need the responses, given by their hashes."""
+    differing: list[str] = []
+    hashes: dict[str, str] = {}
+    for row in rows_of(folder / member_of("responses")):
+        hashes[row["response_id"]] = row["text_sha256"]
+        if row["response_id"] != response_id(benchmark, revision, *(row[name] for name in _RESPONSE)):
+            named = _named((RESPONSE, *(row[name] for name in OF_RESPONSE)))
+            differing.append(f"{named} does not have the id of its task, conversation, model, trial and vintage")
+    n_checked, n_unchecked = 0, 0
+    for row in rows_of(folder / member_of("verdicts")):
+        text = texts.get(hashes.get(row["response_id"], ""))
+        if text is None:
+            n_unchecked += 1
+            continue
+        n_checked += 1
+        if row["verdict_id"] != verdict_id(row["response_id"], text, *(row[name] for name in _VERDICT)):
+            named = f"verdict of {row['judge']} on criterion {row['criterion_id']} of task {row['task_id']}"
+            differing.append(f"{named} does not have the id of its response, criterion, judge, template and grading")
+    return Ids({"responses": len(hashes), "verdicts": n_checked}, n_unchecked, differing)
+
+
+def _certified(folder: Path) -> dict[Of, set[Any]]:
+    """What a text is of -> what is certified of it; one label of imported responses may be of several."""
+    found: dict[Of, set[Any]] = defaultdict(set)
+    for row in rows_of(folder / member_of("tasks")):
+        found[CONVERSATION, row["task_id"]].add(row["conversation_id"])
+    for row in rows_of(folder / member_of("criteria")):
+        value = tuple(row[name] for name in ("criterion_id", "content_hash", "category", "weight", "severity"))
+        found[CRITERION, row["task_id"], row["position"]].add(value)
+    for row in rows_of(folder / member_of("responses")):
+        found[RESPONSE, *(row[name] for name in OF_RESPONSE)].add(row["text_sha256"])
+    return found
+
+
+def _named(of: Of) -> str:
+    return _NAMED[of[0]].format(*of[1:])
+
+
+class Given(NamedTuple):
+    """A text: what it is of, what a certificate would say of it, where it was, and a response itself."""
+
+    of: Of
+    value: Any
+    where: str
+    text: str | None = None
+
+
+def given_texts(path: Path, benchmark: str, revision: str) -> Iterator[Given]:
+    """The texts in a data-set file or folder, a file of responses, a folder of `prbench export`, or a warehouse.
+
+    Raises:
+        UsageError: there is nothing of that name, or it is none of these.
+        PipelineError: it cannot be read.
+    """
+    if (path / DATABASE).is_file():
+        with Reader(path / DATABASE) as reader:
+            key = {"benchmark": benchmark, "dataset_revision": revision}
+            return _of_tables(str(path), {name: reader.select(name, **key) for name in _STORED})
+    if (path / "manifest.json").is_file():
+        return _of_tables(str(path), _of_export(path, benchmark, revision))
+    adapter = load_benchmark(benchmark)
+    is_rows = path.suffix in SUFFIXES and path.is_file()
+    if path.is_dir() or (is_rows and not adapter.missing_columns(set(next(iter(read_rows(path)), {})))):
+        return _of_data_set(path, adapter)
+    refuse_unreadable(path)
+    return _of_responses(path, adapter)
+
+
+def _of_data_set(path: Path, benchmark: Benchmark) -> Iterator[Given]:
+    source = open_source(Dataset(source=str(path)), benchmark)
+    for split in source.splits:
+        for number, row in enumerate(source.rows(split), start=1):
+            where = f"{source.files[split]}: row {number}"
+            try:
+                task = benchmark.parse_row(row)
+            except RowError as error:
+                raise SourceError(f"{where}: {error}; correct or remove the row") from error
+            yield Given((CONVERSATION, task.task_id), task.conversation_id, where)
+            for each in task.criteria:
+                value = (each.criterion_id, each.content_hash, each.category, each.weight, each.severity)
+                yield Given((CRITERION, task.task_id, each.position), value, where)
+
+
+def _of_responses(path: Path, benchmark: Benchmark) -> Iterator[Given]:
+    for where, row in in_known_shape(benchmark, given_rows(path)):
+        if "response" not in row:
+            lacking = f"has neither `response` nor all columns of {benchmark.name}"
+            raise UsageError(f"{where}: {lacking}; name a file with responses or a data set")
+        of = (
+            RESPONSE, required_text(where, row, "task"), required_text(where, row, "model"),
+            number_of(where, row, "trial"), vintage_in(row) or BASE_VINTAGE,
+        )  # fmt: skip
+        text = as_text(row["response"])
+        yield Given(of, _hash(text), where, text)
+
+
+def _hash(text: str | None) -> str | None:
+    """A response's hash; one that shows nothing is a failed response, which has no text."""
+    return None if text is None or shows_nothing(text) else hashlib.sha256(text.encode()).hexdigest()
+
+
+def _of_tables(where: str, tables: Mapping[str, Iterable[Row]]) -> Iterator[Given]:
+    """Texts as a warehouse holds them."""
+    turns = sorted(tables["conversation_turns"], key=itemgetter("task_id", "position"))
+    for task_id, of_task in groupby(turns, key=itemgetter("task_id")):
+        conversation = [Turn(row["prompt"], tuple(row["reference_texts"] or ()), row["response"]) for row in of_task]
+        yield Given((CONVERSATION, task_id), conversation_id(build_messages(conversation)), where)
+    for row in tables["criteria"]:
+        value = (row["criterion_id"], criterion_hash(row["title"]), row["category"], row["weight"], row["severity"])
+        yield Given((CRITERION, row["task_id"], row["position"]), value, where)
+    for row in tables["responses"]:
+        of = (RESPONSE, *(row[name] for name in OF_RESPONSE))
+        yield Given(of, _hash(row["text"]), where, row["text"])
+
+
+def _of_export(path: Path, benchmark: str, revision: str) -> dict[str, Iterable[Row]]:
+    with opened_export(path) as export:
+        return {
+            name: [
+                row for table in export.tables if table.name == name for file in table.files
+                for row in read_rows(export.folder / file)
+                if (row["benchmark"], row["dataset_revision"]) == (benchmark, revision)
+            ]
+            for name in _STORED
+        }  # fmt: skip
