@@ -11,16 +11,16 @@ from tests.test_architecture import ROOT, tracked_files
 
 BUDGETS = {
     "expectations": 191, "flows": 1711, "flows/cli": 2243, "flows/report_server": 602, "flows/run": 463,
-    "flows/server": 354, "sql": 235, "sql/cookbook": 296, "sql/figures": 1756, "sql/intermediate": 2184,
+    "flows/server": 354, "sql": 235, "sql/cookbook": 296, "sql/figures": 1756, "sql/intermediate": 2171,
     "sql/marts": 771, "sql/queries": 1304, "sql/report": 369, "sql/warehouse": 72, "tasks": 171, "tasks/aggregate":
     54, "tasks/alerts": 393, "tasks/analyses": 787, "tasks/benchmarks": 738, "tasks/bundles": 414, "tasks/cascade":
-    179, "tasks/certify": 518, "tasks/check": 145, "tasks/compare": 657, "tasks/config": 574, "tasks/console": 141,
+    179, "tasks/certify": 526, "tasks/check": 145, "tasks/compare": 657, "tasks/config": 574, "tasks/console": 141,
     "tasks/dataset": 408, "tasks/drift": 203, "tasks/exports": 1212, "tasks/figures": 2747, "tasks/hard_subset":
-    293, "tasks/imports": 2180, "tasks/judge": 606, "tasks/llm": 3131, "tasks/maintain": 340, "tasks/measures": 362,
+    293, "tasks/imports": 2180, "tasks/judge": 606, "tasks/llm": 3140, "tasks/maintain": 340, "tasks/measures": 362,
     "tasks/plan": 499, "tasks/prompts": 31, "tasks/report": 3213, "tasks/results": 193, "tasks/rules": 2194,
     "tasks/run": 1162, "tasks/sample": 83, "tasks/stopping": 186, "tests": 489, "tests/benchmarks": 2241,
     "tests/expectations": 138, "tests/faults": 2020, "tests/flows": 7241, "tests/golden": 220, "tests/mutants": 252,
-    "tests/tasks": 24285, "tests/warehouse": 1828, "warehouse": 2204, "warehouse/samples": 4,
+    "tests/tasks": 24296, "tests/warehouse": 1828, "warehouse": 2204, "warehouse/samples": 4,
 }  # fmt: skip
 """Folder of two levels -> its code lines at most: comments, docstrings and blank lines cost nothing, a line of more
 than 120 characters counts as two."""
