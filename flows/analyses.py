@@ -7,10 +7,10 @@ from collections.abc import Callable
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
 
-from flows.batches import ITEMS_A_BATCH, in_batches, log_stage, run_batches, timed
+from flows.batches import ITEMS_A_BATCH, in_batches, log_stage, run_batches
 from flows.recorded import batch, call, may_pass, reported, run_name
 from flows.stages import aggregate_flow
-from tasks.analyses.annotate import ANNOTATION, measure_annotations
+from tasks.analyses.annotate import ANNOTATION
 from tasks.analyses.node_scores import measure
 from tasks.analyses.phrases import EMBEDDINGS, NAMES, PHRASES, ROUNDS, refuse_unready
 from tasks.analyses.review import REVIEW
@@ -32,11 +32,9 @@ async def review_flow(job: Job, retry_failed: bool = False) -> list[StageReport]
 @flow(name="annotate", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def annotate_flow(job: Job, retry_failed: bool = False) -> list[StageReport]:
-    """Label tasks where labels are missing, and measure how far annotations agree."""
+    """Label tasks where labels are missing, and measure how far annotations agree; new labels have leaderboards."""
     asked = await _ask_in_batches(job, ANNOTATION, "annotations", retry_failed=retry_failed)
-    measured = await timed(job, asyncio.to_thread(measure_annotations, job))
-    # New labels have leaderboards of their own.
-    return [asked, measured, *([await call(aggregate_flow, job)] if asked.rows else [])]
+    return [asked, *([await call(aggregate_flow, job)] if asked.rows else [])]
 
 
 @flow(name="capabilities", flow_run_name=run_name, validate_parameters=False)

@@ -10,7 +10,7 @@ from flows.report import is_up_to_date
 from flows.run.outcomes import no_call_succeeded
 from flows.stopping import has_open_block
 from tasks.aggregate import has_stale_measures
-from tasks.analyses.annotate import ANNOTATION, has_unmeasured
+from tasks.analyses.annotate import ANNOTATION
 from tasks.analyses.node_scores import stale_analyses
 from tasks.analyses.phrases import EMBEDDINGS, NAMES, PHRASES, refuse_unready
 from tasks.analyses.review import REVIEW
@@ -96,7 +96,7 @@ WORK: dict[str, Callable[[Look], bool]] = {
     "selection": lambda at: has_new_selection(at.job),
     "possible selection": _may_select,
     "report": lambda at: at.job.settings.report.enabled and not is_up_to_date(at.job),
-    "labels": lambda at: at.asks(ANNOTATION) or has_unmeasured(at.reader),
+    "labels": lambda at: at.asks(ANNOTATION),
     "reviews": lambda at: at.asks(REVIEW),
     "capabilities": _has_capabilities,
 }

@@ -22,6 +22,8 @@ FOLDER = Path(__file__).parent
 INTERMEDIATE = "intermediate"
 _COMMENT = re.compile(r"((?:--[^\n]*\n)*)(.*)", re.DOTALL)
 """The comment that a query begins with, and the query."""
+_MEASURE = re.compile(r"\bmeasured\.([a-z]\w*?)(?:_ci_low|_ci_high|_n|_is_small|_note)?\b")
+"""A measure that a model reads as a column of `intermediate.measured`."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +58,13 @@ def schema() -> dict[str, Any]:
 @cache
 def models() -> list[Model]:
     """Every model, in the order in which they are built: each after those that it depends on."""
-    found = [
-        _model(folder, path)
+    texts = {
+        path: read(path.relative_to(FOLDER).with_suffix("").as_posix())
         for folder in ("marts", "intermediate")
         for path in sorted((FOLDER / folder).rglob("*.sql"))
-    ]
+    }
+    measures = ", ".join(sorted({f"'{name}'" for text in texts.values() for name in _MEASURE.findall(text)}))
+    found = [_model(path, text.replace("{measures}", measures)) for path, text in texts.items()]
     by_name = {model.name: model for model in found}
     order = TopologicalSorter({name: [each for each in model.depends_on if each in by_name]
                                for name, model in by_name.items()})  # fmt: skip
@@ -186,8 +190,8 @@ def comment(query: str) -> str:
     return " ".join(line.removeprefix("--").strip() for line in first.splitlines())
 
 
-def _model(folder: str, path: Path) -> Model:
-    name, query = path.stem, read(path.relative_to(FOLDER).with_suffix("").as_posix())
+def _model(path: Path, query: str) -> Model:
+    name, folder = path.stem, path.relative_to(FOLDER).parts[0]
     described: dict[str, Any] = schema()["marts"][name] if folder == "marts" else {"meaning": comment(query)}
     kind = declared("built as", query) or "step"
     schema_name = "" if folder == "marts" else "temp." if kind == "step" else f"{INTERMEDIATE}."

@@ -102,10 +102,6 @@ _TABLES = (
            f"annotation_id {_TASK} conversation_id kind annotator annotator_config_hash served_model "
            f"served_fingerprint template_hash trial status primary_label secondary_labels explanation {_USAGE} "
            f"{_OUTCOME}", "annotation_id", "decided"),
-    _table("annotation_agreement", "Agreement of annotations with released labels, or of two annotators, on a label.",
-           "agreement_id benchmark dataset_revision kind annotator compared_with label n_tasks n_annotated "
-           "n_compared_with n_both precision precision_ci_low precision_ci_high recall recall_ci_low recall_ci_high "
-           "f1 f1_ci_low f1_ci_high jaccard jaccard_ci_low jaccard_ci_high basis created_at", "agreement_id"),
     _table("evidence", "What a judge found on a criterion in one chunk of a response that is too long for it.",
            f"verdict_id response_id {_TASK} criterion_id round chunk_number n_chunks first_char n_chars served_model "
            f"served_fingerprint status evidence {_USAGE} {_OUTCOME}",

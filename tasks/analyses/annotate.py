@@ -1,17 +1,10 @@
 """Annotate: labels of tasks by a model, one call for each task and vocabulary, and how far labels agree."""
 
-import math
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
-from datetime import UTC, datetime
 from functools import partial
-from itertools import combinations, groupby, product
-from operator import itemgetter
+from itertools import product
 from typing import Any
 
-import numpy as np
-
-import sql
 from tasks.analyses import assembled, json_shape
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Vocabulary
@@ -21,14 +14,12 @@ from tasks.prompts import load_analysis_template
 from tasks.rules.conversation import prompt_on
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest, template_hash
-from tasks.rules.statistics.agreement import MEASURES, LabelAgreement, label_agreement
 from tasks.rules.text.characters import did_you_mean, storable
 from tasks.rules.verdict import VerdictError, json_object
 from tasks.run.asking import Analysis, Columns, Item, Question
 from tasks.run.judgings import target_of
 from tasks.run.missing_work import Conversation, WantedTasks
-from tasks.run.writing import StageReport
-from warehouse import Reader, Warehouse
+from warehouse import Reader
 
 REMINDER = (
     'Reply again with only the JSON object: {"explanation": "...", "primary": "...", "secondary": ["..."]}, with '
@@ -143,89 +134,3 @@ def _items_of_field(
 
 
 ANNOTATION = Analysis("annotate", "annotator", "task_annotations", "annotation_id", _items)
-
-
-Labels = Mapping[str, frozenset[str]]
-"""Task -> its labels of one kind."""
-Row = dict[str, Any]
-_COMPARISON = itemgetter("benchmark", "dataset_revision", "kind", "annotator", "compared_with")
-_ENDS = ("", "_ci_low", "_ci_high")
-_FIGURES = [f"{name}{end}" for name in MEASURES for end in _ENDS]
-
-
-def measure_annotations(job: Job) -> StageReport:
-    """Measure the agreement where labels have changed since the last time, and publish it."""
-    warehouse = Warehouse(job.warehouse)
-    with warehouse.reader() as reader:
-        rows = list(_stale(reader))
-    if rows:
-        warehouse.write("annotation_agreement", rows)
-        warehouse.publish()
-    n_pairs = len({row["basis"] for row in rows})
-    return StageReport("agreement", rows=len(rows), notes=[f"{n_pairs} comparisons of labels measured"])
-
-
-def has_unmeasured(reader: Reader) -> bool:
-    """Whether labels have changed since their agreement was measured."""
-    return any(True for _ in _stale(reader))
-
-
-def _stale(reader: Reader) -> Iterator[Row]:
-    stored: dict[tuple[str, ...], dict[str, str]] = defaultdict(dict)
-    for row in reader.rows("from annotation_agreement"):
-        stored[_COMPARISON(row)][row["label"]] = row["basis"]
-    for key, given, expected in _pairs(reader):
-        yield from _new(key, given, expected, stored)
-
-
-def _pairs(reader: Reader) -> Iterator[tuple[Row, Labels, Labels]]:
-    """What is compared: the key of a comparison, and the labels of its two sources."""
-    found = reader.rows(sql.read("queries/analyses/labels_by_source"))
-    for (benchmark, revision, kind), of_kind in groupby(found, key=itemgetter("benchmark", "dataset_revision", "kind")):
-        by_source = {
-            source: {row["task_id"]: frozenset(row["labels"]) for row in rows}
-            for source, rows in groupby(of_kind, key=lambda row: row["source"])
-        }
-        released = by_source.pop(RELEASED, {})
-        pairs = [(name, RELEASED, labels, released) for name, labels in by_source.items()]
-        pairs += [(a, b, by_source[a], by_source[b]) for a, b in combinations(by_source, 2)]
-        for annotator, other, given, expected in pairs:
-            key = {"benchmark": benchmark, "dataset_revision": revision, "kind": kind, "annotator": annotator}
-            yield {**key, "compared_with": other}, given, expected
-
-
-def _new(key: Row, given: Labels, expected: Labels, stored: Mapping[tuple[str, ...], dict[str, str]]) -> list[Row]:
-    """The rows of a comparison if its labels are others than those that were measured.
-
-    A label that neither side uses any more has a row as well, which replaces the one that is stored.
-    """
-    tasks = sorted(given.keys() & expected.keys())
-    basis = digest("labels", *key.values(), [[task, sorted(given[task]), sorted(expected[task])] for task in tasks])
-    before = stored.get(_COMPARISON(key), {})
-    if set(before.values()) == {basis} or not (tasks or before):
-        return []
-    labels = sorted({label for task in tasks for label in given[task] | expected[task]})
-    flags, other_flags = (
-        np.array([[label in of[task] for label in labels] for task in tasks]) for of in (given, expected)
-    )
-    measured = {each.label: each for each in (label_agreement(flags, other_flags, labels) if tasks else ())}
-    return [
-        {
-            **key, "agreement_id": digest("label agreement", *key.values(), label), "label": label,
-            "n_tasks": len(tasks), **_figures(measured.get(label)), "basis": basis, "created_at": datetime.now(UTC),
-        }
-        for label in (*measured, *sorted(before.keys() - measured.keys()))
-    ]  # fmt: skip
-
-
-def _figures(agreement: LabelAgreement | None) -> Row:
-    """The columns of what was measured; None: the label is used by nobody."""
-    if agreement is None:
-        return {"n_annotated": 0, "n_compared_with": 0, "n_both": 0} | dict.fromkeys(_FIGURES)
-    figures = {
-        f"{name}{end}": None if math.isnan(value) else value
-        for name in MEASURES
-        for end, value in zip(_ENDS, (agreement.values[name], *agreement.intervals[name]), strict=True)
-    }
-    n_of_each = {"n_annotated": agreement.n_given, "n_compared_with": agreement.n_expected, "n_both": agreement.n_both}
-    return n_of_each | figures

@@ -1,13 +1,12 @@
 """Measures: whatever is computed outside SQL and stored with an interval, in one table and by one loop."""
 
 from tasks.measures import agreement, debiased, scores
-from tasks.measures.measure import PROGRESS, Measure, Row
+from tasks.measures.measure import Measure, Row, renew
 from tasks.rules.statistics import debiased as labels
 from tasks.rules.statistics import intervals
 from tasks.rules.statistics.agreement import VOTES_METHOD
 
 _RANKED = ("task_set_id", "breakdown", "label")
-_FIGURE = "task_set_id, model_run_id, breakdown, label, score_name"
 _GRADERS = ("benchmark", "dataset_revision")
 _CHECK = "benchmark, dataset_revision, review_check"
 _TASK = "dense_rank() over (order by task_id) as task"
@@ -19,16 +18,21 @@ _DEBIASED = (
 )
 
 SCORE = Measure(
-    "score", "intermediate.mean_scores", "intermediate.score_values", "task, n_tasks_of_set, value, n_met, n_judged",
+    "score", "intermediate.mean_scores", "intermediate.figure_values", "task, n_tasks_of_set, value, n_met, n_judged",
     scores.score_intervals, intervals.METHOD, together=_RANKED,
 )  # fmt: skip
 TRIALS = Measure(
-    "trials", "intermediate.mean_scores", "trial_scores", "trial, trial_scores.mean_score", scores.trial_means,
-    intervals.METHOD, key=_FIGURE,
+    "trials", "intermediate.mean_scores", "intermediate.trial_means", "trial, mean_score", scores.trial_means,
+    intervals.METHOD,
 )  # fmt: skip
 CONDITION = Measure(
     "difference", "intermediate.condition_figures", "intermediate.condition_task_values",
     "task_id, baseline_value, value", scores.condition_test, intervals.METHOD,
+)  # fmt: skip
+LABELS = Measure(
+    "f1", "intermediate.annotation_figures", "intermediate.annotation_values", f"{_TASK}, is_annotated, is_compared",
+    agreement.labels_agreement, agreement.METHOD, key="comparison_id, label", together=("comparison_id",),
+    beside=("label",),
 )  # fmt: skip
 MEASURES = (
     SCORE,
@@ -65,6 +69,7 @@ MEASURES = (
         VOTES_METHOD, key="benchmark, dataset_revision, grader_set",
     ),
     CONDITION,
+    LABELS,
     Measure(
         "failing_rate", "intermediate.prediction_figures", "intermediate.check_outcomes",
         f"{_TASK}, fail_disagree, fail_agree, pass_disagree, pass_agree", agreement.check_prediction, agreement.METHOD,
@@ -82,4 +87,4 @@ MEASURES = (
 )  # fmt: skip
 """All of them, in the order in which they are computed."""
 
-__all__ = ["CONDITION", "MEASURES", "PROGRESS", "SCORE", "TRIALS", "Measure", "Row"]
+__all__ = ["CONDITION", "LABELS", "MEASURES", "SCORE", "TRIALS", "Measure", "Row", "renew"]

@@ -15,6 +15,7 @@ from tasks.rules.statistics.agreement import (
     failing_rate,
     kappa,
     krippendorff_alpha,
+    label_agreement,
     macro_f1,
     odds_ratio,
     passing_rate,
@@ -69,6 +70,23 @@ def _measured(tables: NDArray[np.float64], measures: Mapping[str, Measure]) -> I
         yield {
             name: Result(float(values[place]), *ends[place].tolist())
             for name, values, ends in zip(measures, pooled, intervals, strict=True)
+        }
+
+
+def labels_agreement(figures: Sequence[Row], values: Columns) -> Iterator[Results]:
+    """Yield how far two sources of labels agree on each label and on average; `n` are the labels that a share is of.
+
+    F1 and Jaccard have the number of labels that both give.
+    """
+    tasks, task = np.unique(values["task"], return_inverse=True)
+    given, expected = np.zeros((2, len(tasks), len(figures)), dtype=np.bool_)
+    given[task, values["figure"]], expected[task, values["figure"]] = values["is_annotated"], values["is_compared"]
+    found = {each.label: each for each in label_agreement(given, expected, [row["label"] for row in figures])}
+    for each in (found[row["label"]] for row in figures):
+        n = {"precision": each.n_given, "recall": each.n_expected}
+        yield {
+            name: Result(value, *each.intervals[name], n=n.get(name, each.n_both))
+            for name, value in each.values.items()
         }
 
 

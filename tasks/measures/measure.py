@@ -1,5 +1,6 @@
 """What a measure is, and the loop that computes those whose values have changed."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -11,16 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 import sql
-from tasks.console import advance
+from tasks.config.job import Job
+from tasks.console import advance, progress
 from tasks.rules.statistics.intervals import known
-from warehouse import Reader
+from warehouse import Reader, Warehouse
 
 Row = dict[str, Any]
 Columns = Mapping[str, NDArray[Any]]
 Steps = tuple[Mapping[str, str], Row]
 """First steps of a query, in place of what is stored, and their parameters (`sql.with_steps`)."""
 STORED: Steps = ({}, {})
-PROGRESS = "measures"
+_PROGRESS = "measures"
 """What is counted on the progress line."""
 _FIGURES_AT_A_TIME = 1_000
 
@@ -58,6 +60,7 @@ class Measure:
         together: the columns of figures that are the same in all that are computed together.
         condition: which rows of `figures` are measured.
         of: the columns of a figure with the ids of the figures whose values it rests on.
+        beside: other columns of figures that `compute` looks at.
     """
 
     name: str
@@ -70,10 +73,11 @@ class Measure:
     together: tuple[str, ...] = ("figure_id",)
     condition: str = "true"
     of: tuple[str, ...] = ("figure_id",)
+    beside: tuple[str, ...] = ()
 
     def stale(self, reader: Reader, on: Steps = STORED, **where: Any) -> list[Row]:
         """Return the figures without this measure of their values; `where` narrows them by their columns."""
-        columns = dict.fromkeys((*self.together, *self.of, "figure_id", "basis"))
+        columns = dict.fromkeys((*self.together, *self.of, *self.beside, "figure_id", "basis"))
         query = sql.template(
             "queries/measures/stale", figures=self.figures, columns=", ".join(f"figures.{name}" for name in columns),
             condition=" and ".join((self.condition, *(f"figures.{name} = ${name}" for name in where))),
@@ -95,7 +99,7 @@ class Measure:
                 own["figure"] = own["figure"] - first
                 for figure, results in zip(group, self.compute(group, own), strict=True):
                     yield from (self._row(figure, name, result) for name, result in results.items())
-                    advance(PROGRESS, succeeded=True)
+                    advance(_PROGRESS, succeeded=True)
 
     def _row(self, figure: Row, name: str, result: Result) -> Row:
         fields = {key: known(each) if isinstance(each, float) else each for key, each in asdict(result).items()}
@@ -105,6 +109,18 @@ class Measure:
     def fresh(self, reader: Reader, on: Steps = STORED, **where: Any) -> list[Row]:
         """Compute the stale figures; nothing is written."""
         return [*self.rows(reader, self.stale(reader, on, **where), on)]
+
+
+def renew(job: Job, measures: Sequence[Measure]) -> Counter[str]:
+    """Compute, store and publish what is stale of some measures; return of how many figures, by the measure's name."""
+    warehouse = Warehouse(job.warehouse)
+    with warehouse.reader() as reader:
+        stale = [(measure, measure.stale(reader)) for measure in measures]
+        with progress(_PROGRESS, {"": sum(len(figures) for _, figures in stale)}, is_quiet=job.is_quiet):
+            rows = [row for measure, figures in stale for row in measure.rows(reader, figures)]
+    warehouse.write("measures", rows)
+    warehouse.publish()
+    return Counter(measure.name for measure, figures in stale for _ in figures)
 
 
 def _blocks(figures: Sequence[Row], together: Sequence[str]) -> Iterator[list[list[Row]]]:

@@ -7,8 +7,8 @@
 -- built as: view
 -- depends on: intermediate.breakdown_sizes, intermediate.condition_pairs,
 --     intermediate.condition_values, intermediate.task_set_members
-with measured as (
-    select condition_values.pair_id, task_set_members.task_set_id, breakdown, label, score_name,
+with compared as (
+    select task_set_members.task_set_id, condition_values.comparison_id,
         count(*) as n_tasks,
         round(exact_avg(baseline_value), 12) as baseline_mean_score,
         round(exact_avg(value), 12) as mean_score,
@@ -20,17 +20,18 @@ with measured as (
 
 wanted as (
     select pairs.*, sizes.task_set_id, sizes.split, sizes.is_own_hard, sizes.breakdown, sizes.label,
-        sizes.score_name, sizes.n_tasks_wanted
+        sizes.score_name, sizes.n_tasks_wanted,
+        hash(pairs.pair_id, sizes.breakdown, sizes.label, sizes.score_name) as comparison_id
     from intermediate.condition_pairs as pairs
     inner join intermediate.breakdown_sizes as sizes using (benchmark, dataset_revision)
     where sizes.breakdown in ('all', 'category')
 )
 
 select wanted.*,
-    coalesce(measured.n_tasks, 0) as n_tasks,
-    measured.baseline_mean_score, measured.mean_score,
-    measured.mean_score - measured.baseline_mean_score as difference,
-    measured.basis,
+    coalesce(compared.n_tasks, 0) as n_tasks,
+    compared.baseline_mean_score, compared.mean_score,
+    compared.mean_score - compared.baseline_mean_score as difference,
+    compared.basis,
     md5(
         concat_ws(
             chr(31), 'condition', benchmark, dataset_revision, split, is_own_hard, breakdown, label,
@@ -39,4 +40,4 @@ select wanted.*,
         )
     ) as figure_id
 from wanted
-left join measured using (pair_id, task_set_id, breakdown, label, score_name)
+left join compared using (task_set_id, comparison_id)

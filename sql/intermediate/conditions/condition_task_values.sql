@@ -7,7 +7,7 @@
 select distinct condition_figures.figure_id, members.task_id, condition_values.baseline_value,
     condition_values.value
 from intermediate.condition_figures
-inner join intermediate.condition_values using (pair_id, breakdown, label, score_name)
+inner join intermediate.condition_values using (comparison_id)
 inner join intermediate.task_set_members as members
     on condition_figures.task_set_id = members.task_set_id
         and condition_values.task_id = members.task_id

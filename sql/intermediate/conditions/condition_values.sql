@@ -4,17 +4,15 @@
 --
 -- built as: view
 -- depends on: intermediate.condition_pairs, intermediate.task_values
-select pairs.pair_id, pairs.benchmark, pairs.dataset_revision, changed.task_id, changed.breakdown,
-    changed.label, changed.score_name,
+select pairs.benchmark, pairs.dataset_revision, changed.task_id,
+    hash(pairs.pair_id, changed.breakdown, changed.label, changed.score_name) as comparison_id,
     baseline.value as baseline_value,
     changed.value
 from intermediate.condition_pairs as pairs
 inner join intermediate.task_values as changed on pairs.model_run_id = changed.model_run_id
 inner join intermediate.task_values as baseline
     on pairs.baseline_run_id = baseline.model_run_id
-        and changed.task_id = baseline.task_id
-        and changed.breakdown = baseline.breakdown
-        and changed.label = baseline.label
+        and changed.label_key = baseline.label_key
         and changed.score_name = baseline.score_name
 where changed.breakdown in ('all', 'category')
     and changed.value is not null

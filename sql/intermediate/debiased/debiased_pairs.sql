@@ -16,8 +16,6 @@ from intermediate.debiased_figures as a
 inner join intermediate.debiased_figures as b
     on a.task_set_id = b.task_set_id
         and a.ranking_id = b.ranking_id
-        and a.breakdown = b.breakdown
-        and a.label = b.label
-        and a.score_name = b.score_name
+        and (a.breakdown, a.label, a.score_name) = (b.breakdown, b.label, b.score_name)
         and (a.model, a.model_config_hash) < (b.model, b.model_config_hash)
 where a.n_labels > 0 or b.n_labels > 0

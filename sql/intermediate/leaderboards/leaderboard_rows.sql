@@ -18,7 +18,7 @@ with whole as (
 )
 
 select
-    mean_scores.* exclude (task_set_id, basis, mean_floor, lower_bound, upper_bound),
+    mean_scores.* exclude (task_set_id, series_id, basis, mean_floor, lower_bound, upper_bound),
     -- Clipping is monotone, so the ends of the interval are clipped as the
     -- mean is.
     if(own.ci_low < mean_floor, mean_floor, own.ci_low) as ci_low,
@@ -38,7 +38,7 @@ select
 from intermediate.mean_scores
 inner join intermediate.score_intervals as own using (figure_id)
 inner join intermediate.model_runs using (model_run_id)
-left join intermediate.ranks using (task_set_id, model_run_id, breakdown, label, score_name)
+left join intermediate.ranks using (figure_id)
 left join intermediate.model_run_costs using (task_set_id, model_run_id)
 left join whole using (task_set_id, model_run_id, breakdown)
 left join intermediate.hiding_runs using (model_run_id)

@@ -8,12 +8,10 @@
 -- on.
 --
 -- built as: table
--- depends on: intermediate.breakdown_values, intermediate.mean_scores,
---     intermediate.ranking_members, intermediate.task_set_members
+-- depends on: intermediate.figure_values, intermediate.mean_scores,
+--     intermediate.ranking_members
 with ranked_runs as (
-    select mean_scores.task_set_id, ranking_members.ranking_id, ranking_members.is_own,
-        ranking_members.is_of_latest, mean_scores.model_run_id, mean_scores.breakdown,
-        mean_scores.label, mean_scores.score_name,
+    select mean_scores.figure_id, ranking_members.is_own, ranking_members.is_of_latest,
         hash(task_set_id, ranking_id, breakdown, label, score_name) as compared_key
     from intermediate.mean_scores
     inner join intermediate.ranking_members using (model_run_id)
@@ -28,36 +26,30 @@ ranking_sizes as (
 ),
 
 task_values as (
-    select ranked_runs.compared_key, ranked_runs.model_run_id,
-        hash(breakdown_values.task_id) as task_key,
-        breakdown_values.value
-    from intermediate.breakdown_values
-    inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
-    inner join ranked_runs using (task_set_id, model_run_id, breakdown, label, score_name)
-    where breakdown_values.value is not null
+    select ranked_runs.compared_key, figure_id, figure_values.task, figure_values.value
+    from intermediate.figure_values
+    inner join ranked_runs using (figure_id)
 ),
 
 shared_tasks as (
-    select compared_key, task_key
+    select compared_key, task
     from task_values
     inner join ranking_sizes using (compared_key)
-    group by compared_key, task_key
+    group by compared_key, task
     having count(*) = any_value(n_ranked)
 ),
 
 means as (
-    select compared_key, model_run_id,
+    select compared_key, figure_id,
         count(*) as n_tasks_ranked,
         -- What is equal but for rounding is a tie.
         round(exact_avg(value), 12) as mean_value
     from task_values
-    semi join shared_tasks using (compared_key, task_key)
-    group by compared_key, model_run_id
+    semi join shared_tasks using (compared_key, task)
+    group by compared_key, figure_id
 )
 
-select
-    ranked_runs.* exclude (compared_key),
-    means.n_tasks_ranked, means.mean_value,
+select ranked_runs.*, means.n_tasks_ranked, means.mean_value,
     rank() over (partition by compared_key order by mean_value desc) as rank
 from ranked_runs
-inner join means using (compared_key, model_run_id)
+inner join means using (compared_key, figure_id)

@@ -8,30 +8,26 @@
 -- the shared ones: the range holds the rank all the same.
 --
 -- built as: table
--- depends on: intermediate.mean_scores, intermediate.ranking_places,
---     intermediate.score_intervals
+-- depends on: intermediate.ranking_places, intermediate.score_intervals
 with placed as (
     select ranking_places.*, intervals.ci_low, intervals.ci_high
     from intermediate.ranking_places
-    inner join intermediate.mean_scores
-        using (task_set_id, model_run_id, breakdown, label, score_name)
     inner join intermediate.score_intervals as intervals using (figure_id)
 ),
 
 ranged as (
-    select one.task_set_id, one.model_run_id, one.breakdown, one.label, one.score_name, one.is_own,
-        one.is_of_latest, one.n_tasks_ranked, one.rank,
+    select one.figure_id, one.is_own, one.is_of_latest, one.n_tasks_ranked, one.rank,
         least(max(one.rank), 1 + count(*) filter (other.ci_low > one.ci_high)) as rank_low,
         greatest(
             max(one.rank),
             count(*) - count(*) filter (other.ci_high < one.ci_low)
         ) as rank_high
     from placed as one
-    inner join placed as other using (task_set_id, ranking_id, breakdown, label, score_name)
+    inner join placed as other using (compared_key)
     group by all
 )
 
-select task_set_id, model_run_id, breakdown, label, score_name,
+select figure_id,
     max(n_tasks_ranked) filter (is_own) as n_tasks_ranked,
     max(rank) filter (is_own) as rank,
     max(rank_low) filter (is_own) as rank_low,

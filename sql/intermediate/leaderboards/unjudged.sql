@@ -3,8 +3,7 @@
 --
 -- built as: table
 -- depends on: intermediate.breakdown_sizes, intermediate.judgings,
---     intermediate.task_set_members, temp.unjudged_runs, responses,
---     score_definitions
+--     intermediate.task_set_members, temp.unjudged_runs, responses
 with answers as (
     select task_set_members.task_set_id, responses.model, responses.model_config_hash,
         responses.vintage,
@@ -21,7 +20,7 @@ select breakdown_sizes.benchmark, breakdown_sizes.dataset_revision, breakdown_si
     breakdown_sizes.is_own_hard, breakdown_sizes.breakdown, breakdown_sizes.label, judgings.judge,
     judgings.judge_config_hash, judgings.template_hash, judgings.grading, judgings.judge_trial,
     chosen.vintage, chosen.model, chosen.model_config_hash, breakdown_sizes.score_name,
-    definitions.is_primary,
+    breakdown_sizes.is_primary,
     0::bigint as n_tasks,
     0::bigint as n_tasks_full,
     breakdown_sizes.n_tasks_wanted,
@@ -42,6 +41,3 @@ inner join intermediate.breakdown_sizes
         and chosen.dataset_revision = breakdown_sizes.dataset_revision
         -- Under labels there is nothing to say of who has no verdict.
         and breakdown_sizes.breakdown = 'all'
-inner join score_definitions as definitions
-    on breakdown_sizes.benchmark = definitions.benchmark
-        and breakdown_sizes.score_name = definitions.score_name

@@ -4,7 +4,8 @@
 -- A measure belongs to these values: it is not shown beside newer ones, so
 -- whoever joins compares `basis` as well. Columns are the measure's name, for
 -- its value, and the name with `_ci_low`, `_ci_high`, `_n`, `_is_small` and
--- `_note`.
+-- `_note`. There are those of the measures that other models read as
+-- `measured.<name>`.
 --
 -- built as: table
 -- depends on: measures
@@ -19,10 +20,6 @@ pivot (
     any_value(n) as n,
     any_value(is_small) as is_small,
     any_value(note) as note
-    for measure in (
-        'score', 'trials', 'met', 'kappa', 'macro_f1', 'agreement', 'alpha', 'effective_votes',
-        'agreeing_share', 'failing_rate', 'passing_rate', 'difference', 'odds_ratio', 'auc',
-        'judge_score', 'debiased', 'labels_alone', 'judge_power', 'effective_labels'
-    )
+    for measure in ({measures})
     group by figure_id, basis
 )

@@ -6,7 +6,10 @@
 --
 -- built as: view
 -- depends on: intermediate.task_breakdowns, intermediate.task_values
-select task_values.* exclude (breakdown, label), task_breakdowns.breakdown, task_breakdowns.label
+select
+    task_values.* exclude (breakdown, label, series_id),
+    task_breakdowns.breakdown, task_breakdowns.label,
+    hash(model_run_id, task_breakdowns.breakdown, task_breakdowns.label, score_name) as series_id
 from intermediate.task_values
 inner join intermediate.task_breakdowns using (benchmark, dataset_revision, task_id)
 where task_values.breakdown = 'all'

@@ -9,11 +9,9 @@
 --
 -- built as: table
 -- depends on: intermediate.breakdown_sizes, intermediate.breakdown_values,
---     intermediate.model_run_names, intermediate.model_runs, intermediate.task_set_members,
---     score_definitions
+--     intermediate.model_run_names, intermediate.model_runs, intermediate.task_set_members
 with means as (
-    select task_set_members.task_set_id, breakdown_values.model_run_id, breakdown_values.breakdown,
-        breakdown_values.label, breakdown_values.score_name,
+    select task_set_members.task_set_id, breakdown_values.series_id,
         count(value) as n_tasks,
         count(*) filter (is_complete) as n_tasks_full,
         exact_avg(value) as raw_mean_score,
@@ -35,39 +33,37 @@ with means as (
 
 sizes as (
     select breakdown_sizes.*, model_runs.model_run_id, model_runs.n_trials,
+        hash(model_run_id, breakdown, label, score_name) as series_id,
         n_criteria_wanted * model_runs.n_trials as n_verdicts_wanted
     from intermediate.breakdown_sizes
     inner join intermediate.model_runs using (benchmark, dataset_revision)
 ),
 
 bounded as (
-    select means.*,
-        sizes.* exclude (task_set_id, model_run_id, breakdown, label, score_name),
+    select means.*, sizes.* exclude (task_set_id, series_id),
         -- A task without any response could still be anything.
         (sum_lower + sum_lowest - sum_lowest_seen) / n_tasks_wanted as lower_bound,
         (sum_upper + sum_highest - sum_highest_seen) / n_tasks_wanted as upper_bound
     from means
-    inner join sizes using (task_set_id, model_run_id, breakdown, label, score_name)
+    inner join sizes using (task_set_id, series_id)
 ),
 
 final as (
-    select bounded.task_set_id, bounded.model_run_id, bounded.benchmark, bounded.dataset_revision,
-        bounded.split, bounded.is_own_hard, bounded.breakdown, bounded.label,
+    select task_set_id, series_id, model_run_id, bounded.benchmark, bounded.dataset_revision, split,
+        is_own_hard, breakdown, label,
         names.* exclude (model_run_id, benchmark, dataset_revision),
-        bounded.score_name, definitions.is_primary, bounded.mean_floor, bounded.n_tasks,
-        bounded.n_tasks_full, bounded.n_tasks_wanted, bounded.n_tasks_annotated,
-        bounded.n_tasks_full = bounded.n_tasks_wanted as is_complete,
-        bounded.n_trials, bounded.raw_mean_score,
+        score_name, is_primary, mean_floor, n_tasks, n_tasks_full, n_tasks_wanted,
+        n_tasks_annotated,
+        n_tasks_full = n_tasks_wanted as is_complete,
+        n_trials, raw_mean_score,
         greatest(lower_bound, mean_floor) as lower_bound,
         greatest(upper_bound, mean_floor) as upper_bound,
-        bounded.n_decided / bounded.n_verdicts_wanted as coverage,
-        bounded.n_met / bounded.n_judged as met_share,
-        bounded.n_judged,
-        bounded.basis::varchar as basis
+        n_decided / n_verdicts_wanted as coverage,
+        n_met / n_judged as met_share,
+        n_judged,
+        basis::varchar as basis
     from bounded
     inner join intermediate.model_run_names as names using (model_run_id)
-    inner join score_definitions as definitions
-        on bounded.benchmark = definitions.benchmark and bounded.score_name = definitions.score_name
 )
 
 select *,

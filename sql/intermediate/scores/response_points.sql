@@ -9,7 +9,7 @@
 -- depends on: intermediate.rubric_weights, intermediate.wanted_responses,
 --     temp.decided_points
 select wanted.model_run_id, wanted.response_id, wanted.task_id, wanted.trial, wanted.n_trials,
-    rubric_weights.breakdown, rubric_weights.label,
+    rubric_weights.breakdown, rubric_weights.label, rubric_weights.label_key,
     coalesce(decided_points.points, 0) as points,
     rubric_weights.positive, rubric_weights.negative,
     rubric_weights.positive - coalesce(decided_points.decided_positive, 0) as undecided_positive,
@@ -23,8 +23,4 @@ inner join intermediate.rubric_weights using (benchmark, dataset_revision, task_
 left join temp.decided_points
     on hash(wanted.response_id) = decided_points.response_key
         and wanted.judging_id = decided_points.judging_id
-        and hash(
-            wanted.benchmark, wanted.dataset_revision, wanted.task_id, rubric_weights.breakdown,
-            rubric_weights.label
-        )
-        = decided_points.label_key
+        and rubric_weights.label_key = decided_points.label_key

@@ -6,7 +6,7 @@
 -- severity. Undecided criteria give bounds, never a value.
 --
 -- built as: view
--- depends on: intermediate.model_runs, intermediate.response_points, intermediate.score_bounds
+-- depends on: intermediate.response_points, intermediate.score_bounds
 select response_points.model_run_id, response_points.response_id, response_points.task_id,
     response_points.trial, response_points.n_trials, response_points.breakdown,
     response_points.label, score_bounds.score_name,
@@ -21,10 +21,4 @@ select response_points.model_run_id, response_points.response_id, response_point
     n_decided = response_points.n_wanted as is_complete,
     n_met, n_decided, response_points.n_wanted
 from intermediate.response_points
-inner join intermediate.model_runs using (model_run_id)
-inner join intermediate.score_bounds
-    on model_runs.benchmark = score_bounds.benchmark
-        and model_runs.dataset_revision = score_bounds.dataset_revision
-        and response_points.task_id = score_bounds.task_id
-        and response_points.breakdown = score_bounds.breakdown
-        and response_points.label = score_bounds.label
+inner join intermediate.score_bounds using (label_key)

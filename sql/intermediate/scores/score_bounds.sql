@@ -18,7 +18,7 @@ with ratios as (
     inner join score_definitions as definitions using (benchmark)
 )
 
-select benchmark, dataset_revision, task_id, breakdown, label, score_name, offset_points,
+select benchmark, dataset_revision, task_id, breakdown, label, label_key, score_name, offset_points,
     denominator,
     score_of(negative, offset_points, denominator) as lowest,
     score_of(positive, offset_points, denominator) as highest,

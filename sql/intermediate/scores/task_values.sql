@@ -12,7 +12,7 @@
 -- built as: table
 -- depends on: intermediate.model_runs, intermediate.response_points, intermediate.score_bounds
 with over_trials as (
-    select model_run_id, task_id, breakdown, label,
+    select model_run_id, task_id, breakdown, label, label_key,
         any_value(n_trials) as n_trials,
         count(*) as n_responses,
         exact_sum(points + undecided_negative) as points_lower,
@@ -23,7 +23,7 @@ with over_trials as (
         list(trial) filter (n_decided = n_wanted) as trials,
         list(points) filter (n_decided = n_wanted) as trial_points
     from intermediate.response_points
-    group by model_run_id, task_id, breakdown, label
+    group by all
 ),
 
 in_order as (
@@ -44,12 +44,12 @@ scored as (
         ] as trial_values
     from in_order
     inner join intermediate.model_runs using (model_run_id)
-    inner join intermediate.score_bounds
-        using (benchmark, dataset_revision, task_id, breakdown, label)
+    inner join intermediate.score_bounds using (label_key)
 )
 
-select model_run_id, ranking_id, benchmark, dataset_revision, task_id, breakdown, label,
+select model_run_id, ranking_id, benchmark, dataset_revision, task_id, breakdown, label, label_key,
     score_name,
+    hash(model_run_id, breakdown, label, score_name) as series_id,
     -- Over the trials in their order, so that the last digits of the same
     -- data are the same.
     list_aggregate(trial_values, 'favg') as value,
@@ -64,5 +64,6 @@ select model_run_id, ranking_id, benchmark, dataset_revision, task_id, breakdown
     ) / n_trials as value_upper,
     coalesce(len(complete_trials), 0) as n_trials_complete,
     n_trials_complete = n_trials as is_complete,
-    n_trials, n_decided, n_met, n_judged, lowest, highest, complete_trials, trial_values
+    n_trials, n_decided, n_met, n_judged, lowest, highest, offset_points, denominator,
+    complete_trials, trial_values
 from scored

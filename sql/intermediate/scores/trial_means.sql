@@ -1,19 +1,18 @@
--- One row: the mean of one trial over the tasks that are complete in it, before
--- any clipping.
+-- One row: the mean of one trial of a figure over the tasks that are complete in
+-- it.
 --
 -- built as: table
--- depends on: intermediate.breakdown_values, intermediate.task_set_members
+-- depends on: intermediate.figure_values
 with trial_values as (
-    select task_set_members.task_set_id, breakdown_values.model_run_id, breakdown_values.breakdown,
-        breakdown_values.label, breakdown_values.score_name,
-        unnest(breakdown_values.complete_trials) as trial,
-        unnest(breakdown_values.trial_values) as value
-    from intermediate.breakdown_values
-    inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
+    select figure_id, mean_floor,
+        unnest(complete_trials) as trial,
+        unnest(trial_values) as value
+    from intermediate.figure_values
 )
 
-select task_set_id, model_run_id, breakdown, label, score_name, trial,
+select figure_id, trial,
     count(*) as n_tasks,
-    exact_avg(value) as trial_mean
+    greatest(exact_avg(value), any_value(mean_floor)) as mean_score,
+    exact_avg(value) as raw_mean_score
 from trial_values
-group by all
+group by figure_id, trial

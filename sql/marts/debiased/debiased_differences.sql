@@ -14,7 +14,6 @@ select a.benchmark, a.dataset_revision, a.split, a.is_own_hard, a.breakdown, a.l
     measured.labels_alone_ci_low, measured.labels_alone_ci_high,
     measured.debiased_note as no_figure
 from intermediate.debiased_pairs as pairs
+left join intermediate.measured using (figure_id, basis)
 inner join intermediate.debiased_figures as a on pairs.figure_a = a.figure_id
 inner join intermediate.debiased_figures as b on pairs.figure_b = b.figure_id
-left join intermediate.measured
-    on pairs.figure_id = measured.figure_id and pairs.basis = measured.basis

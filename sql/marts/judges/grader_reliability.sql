@@ -26,17 +26,19 @@ with counted as (
         )::varchar as basis
     from intermediate.reliability_counts
     group by all
+),
+
+voting as (
+    select voting_figures.*,
+        'all' as breakdown,
+        measured.effective_votes, measured.effective_votes_ci_low, measured.effective_votes_ci_high,
+        measured.effective_votes_is_small, measured.effective_votes_note
+    from intermediate.voting_figures
+    left join intermediate.measured using (figure_id, basis)
 )
 
-select counted.*, measured.alpha, measured.alpha_ci_low, measured.alpha_ci_high, voting.n_voters,
-    votes.effective_votes, votes.effective_votes_ci_low, votes.effective_votes_ci_high,
-    votes.effective_votes_is_small, votes.effective_votes_note
+select counted.*, measured.alpha, measured.alpha_ci_low, measured.alpha_ci_high,
+    voting.* exclude (benchmark, dataset_revision, grader_set, breakdown, figure_id, basis)
 from counted
 left join intermediate.measured using (figure_id, basis)
-left join intermediate.voting_figures as voting
-    on counted.benchmark = voting.benchmark
-        and counted.dataset_revision = voting.dataset_revision
-        and counted.grader_set = voting.grader_set
-        and counted.breakdown = 'all'
-left join intermediate.measured as votes
-    on voting.figure_id = votes.figure_id and voting.basis = votes.basis
+left join voting using (benchmark, dataset_revision, grader_set, breakdown)

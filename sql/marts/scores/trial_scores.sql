@@ -4,10 +4,9 @@
 --
 -- built as: view
 -- depends on: intermediate.mean_scores, intermediate.model_run_names, intermediate.trial_means
-select names.*, mean_scores.split, mean_scores.is_own_hard,
-    trial_means.* exclude (model_run_id, trial_mean),
-    case when trial_mean < mean_floor then mean_floor else trial_mean end as mean_score,
-    trial_mean as raw_mean_score
+select names.*, mean_scores.split, mean_scores.is_own_hard, mean_scores.task_set_id,
+    mean_scores.breakdown, mean_scores.label, mean_scores.score_name,
+    trial_means.* exclude (figure_id)
 from intermediate.trial_means
-inner join intermediate.mean_scores using (task_set_id, model_run_id, breakdown, label, score_name)
+inner join intermediate.mean_scores using (figure_id)
 inner join intermediate.model_run_names as names using (model_run_id)

@@ -12,7 +12,6 @@ from flows.nightly import comparisons
 from tasks.aggregate import aggregate
 from tasks.alerts import stored
 from tasks.alerts.findings import Alert, drops
-from tasks.analyses.annotate import measure_annotations
 from tasks.analyses.node_scores import measure
 from tasks.assemble import assemble
 from tasks.benchmarks.prbench import BENCHMARK
@@ -22,6 +21,7 @@ from tasks.dataset.source import with_revision
 from tasks.drift.control_sets import drifted
 from tasks.hard_subset.select import select_hard
 from tasks.ingest import ingest
+from tasks.measures import LABELS, renew
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED
 from tasks.run.judgings import judgings
 from tasks.run.missing_work import model_hashes
@@ -71,10 +71,10 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
     select_hard(job, must_select=False)
     for night in NIGHTS[1:]:
         _alert(job, night, names.nights[night])
+    renew(job, [LABELS])
     with few_resamples(_RESAMPLES):
         aggregate(job)
     measure(job)
-    measure_annotations(job)
     with Warehouse(job.warehouse).reader() as reader:
         query = "select * from capability_measures where node_id <> 'node-0' order by judge, model, node_id limit 2"
         measured = reader.rows(query)

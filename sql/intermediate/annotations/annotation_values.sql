@@ -1,0 +1,31 @@
+-- One row: a label that at least one of two annotators gives a task that both
+-- labelled, or an annotator and the data set (`released`).
+--
+-- built as: table
+-- depends on: intermediate.annotator_labels, labelled_tasks
+with sources as (
+    select benchmark, dataset_revision, kind, task_id, label, annotator as source
+    from intermediate.annotator_labels
+    union all by name
+    select benchmark, dataset_revision, kind, task_id, label, source
+    from labelled_tasks
+    where source = 'released'
+),
+
+compared as (
+    select distinct one.benchmark, one.dataset_revision, one.kind, one.task_id,
+        one.source as annotator,
+        other.source as compared_with
+    from sources as one
+    inner join sources as other using (benchmark, dataset_revision, kind, task_id)
+    where one.source <> 'released' and (other.source = 'released' or one.source < other.source)
+)
+
+select compared.*, sources.label,
+    hash(benchmark, dataset_revision, kind, annotator, compared_with) as comparison_id,
+    bool_or(source = annotator) as is_annotated,
+    bool_or(source = compared_with) as is_compared
+from compared
+inner join sources using (benchmark, dataset_revision, kind, task_id)
+where source in (annotator, compared_with)
+group by all
