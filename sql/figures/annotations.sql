@@ -8,11 +8,8 @@ select kind, annotator, compared_with,
     n_annotated, n_compared_with, n_both, precision, precision_ci_low, precision_ci_high, recall,
     recall_ci_low, recall_ci_high, f1, f1_ci_low, f1_ci_high, jaccard, jaccard_ci_low,
     jaccard_ci_high
-from annotation_agreement
-where benchmark = $benchmark
-    and dataset_revision = $revision
-    and starts_with(label, '(') = $is_average
-    and n_annotated + n_compared_with > 0
+from revision_annotation_agreement
+where starts_with(label, '(') = $is_average and n_annotated + n_compared_with > 0
 order by kind, compared_with <> 'released', annotator, compared_with, label;
 
 -- name: annotators
@@ -20,8 +17,8 @@ order by kind, compared_with <> 'released', annotator, compared_with, label;
 -- many calls failed.
 with admitted as (
     select task_id
-    from tasks
-    where benchmark = $benchmark and dataset_revision = $revision and is_admitted
+    from revision_tasks
+    where is_admitted
 ),
 
 asked as (
@@ -33,9 +30,8 @@ asked as (
             exact_sum(cost_usd),
             count(*) filter (cost_usd is null and attempts > 0)
         ) as cost_usd
-    from task_annotations
+    from revision_task_annotations
     semi join admitted using (task_id)
-    where benchmark = $benchmark and dataset_revision = $revision
     group by all
 ),
 
@@ -43,9 +39,8 @@ used as (
     select kind,
         count(distinct task_id) filter (source = 'annotated') as n_used,
         count(distinct task_id) filter (source = 'released') as n_released
-    from labelled_tasks
+    from revision_labelled_tasks
     semi join admitted using (task_id)
-    where benchmark = $benchmark and dataset_revision = $revision
     group by kind
 )
 

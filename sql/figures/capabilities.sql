@@ -10,7 +10,7 @@ with handled as (
 
 select members.node_id, members.task_id, members.criterion_id, criteria.title, criteria.weight,
     if(criteria.weight < 0, 1 - handled.value, handled.value) as handled
-from capability_members as members
+from revision_capability_members as members
 inner join capability_nodes as nodes
     on members.tree_id = nodes.tree_id and members.node_id = nodes.node_id
 inner join criteria
@@ -20,7 +20,7 @@ inner join criteria
         and members.criterion_id = criteria.criterion_id
 left join handled
     on members.task_id = handled.task_id and members.criterion_id = handled.criterion_id
-where members.benchmark = $benchmark and members.dataset_revision = $revision and members.is_leaf
+where members.is_leaf
 qualify row_number() over (
     partition by members.node_id
     order by handled nulls last, members.task_id, members.criterion_id
@@ -31,19 +31,16 @@ order by members.node_id, handled nulls last, members.task_id, members.criterion
 -- name: nodes
 -- The nodes of the trees of capabilities, parents before their children.
 select node_id, parent_id, field, level, coalesce(name, '(no name)') as name, n_criteria, n_tasks
-from capability_nodes
-where benchmark = $benchmark and dataset_revision = $revision
+from revision_capability_nodes
 order by field, position;
 
 -- name: weakness_candidates
 -- How many nodes a model was found weak in and how many of these are confirmed,
 -- by what it is compared with.
 select compared_model, count(*) as n_candidates, count(*) filter (is_confirmed) as n_confirmed
-from weakness_candidates
+from revision_weakness_candidates
 semi join capability_analyses using (analysis_id)
-where benchmark = $benchmark
-    and dataset_revision = $revision
-    and model = $model
+where model = $model
     and ($judges = [] or list_contains($judges::varchar[], judge))
     and grading <> 'ternary_as_binary'
 group by compared_model
@@ -74,14 +71,12 @@ judged as (
 
 select weak.capability, members.node_id, members.task_id, members.criterion_id, criteria.title,
     criteria.weight
-from capability_members as members
+from revision_capability_members as members
 inner join capability_trees using (benchmark, dataset_revision, tree_id)
 inner join weak using (tree_id, node_id)
 inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
 inner join judged using (task_id, criterion_id)
-where members.benchmark = $benchmark
-    and members.dataset_revision = $revision
-    and if(criteria.weight < 0, 1 - judged.value, judged.value) = 0
+where if(criteria.weight < 0, 1 - judged.value, judged.value) = 0
 qualify row_number() over (
     partition by members.node_id
     order by abs(criteria.weight) desc, members.task_id, members.criterion_id

@@ -3,8 +3,8 @@
 -- first judge decided; a verdict with several reasons counts under each.
 with decisions as (
     select judge, decided_by, escalated_because, cost_usd, value
-    from verdicts
-    where benchmark = $benchmark and dataset_revision = $revision and decided_by is not null
+    from revision_verdicts
+    where decided_by is not null
 ),
 
 totals as (
@@ -37,8 +37,7 @@ order by reasons.judge, reasons.n desc, reasons.reason, reasons.decided_by;
 with latest as (
     select cheap_judge, strong_judge, evaluated_splits,
         arg_max(evaluation_id, created_at) as evaluation_id
-    from cascade_rules
-    where benchmark = $benchmark and dataset_revision = $revision
+    from revision_cascade_rules
     group by cheap_judge, strong_judge, evaluated_splits
 )
 
@@ -50,5 +49,5 @@ select
     end as cascade,
     rules.* exclude (evaluation_id, benchmark, dataset_revision, evaluated_splits, created_at)
 from cascade_rules as rules
-semi join latest on rules.evaluation_id = latest.evaluation_id
+semi join latest using (evaluation_id)
 order by cascade, rules.position;

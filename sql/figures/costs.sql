@@ -57,13 +57,11 @@ with made as (
     select judgings.judging, verdicts.response_id, verdicts.value, verdicts.attempts,
         verdicts.prompt_tokens, verdicts.cached_tokens, verdicts.completion_tokens,
         verdicts.cost_usd
-    from verdicts
-    semi join shown_tasks on verdicts.task_id = shown_tasks.task_id
+    from revision_verdicts as verdicts
+    semi join shown_tasks using (task_id)
     inner join shown_answers using (response_id)
     inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
-    where verdicts.benchmark = $benchmark
-        and verdicts.dataset_revision = $revision
-        and verdicts.source = 'judged'
+    where verdicts.source = 'judged'
 )
 
 select

@@ -9,10 +9,8 @@ with found as (
             else -abs(weight)
         end as first_key,
         if($which = 'suspect', rest_correlation, 0) as second_key
-    from criterion_statistics
-    where benchmark = $benchmark
-        and dataset_revision = $revision
-        and counts_as_judge($judges, benchmark, dataset_revision, judge, judge_config_hash)
+    from revision_criterion_statistics
+    where counts_as_judge($judges, benchmark, dataset_revision, judge, judge_config_hash)
         and ($vintage::varchar is null or vintage = $vintage)
         -- As they were asked for: the binary reading of three steps would name
         -- each twice.
@@ -39,8 +37,7 @@ reviews as (
         string_agg(distinct review_check, ', ' order by review_check) filter (
             review_check <> 'agree' and value = 0
         ) as failed_checks
-    from intermediate.current_reviews
-    where benchmark = $benchmark and dataset_revision = $revision
+    from revision_current_reviews
     group by all
 ),
 

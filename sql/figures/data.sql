@@ -4,13 +4,13 @@
 -- several labels counts under each, so shares can add up to more than all.
 with own as (
     select task_id, null as criterion_id, list(label order by label) as labels
-    from labelled_tasks
-    where benchmark = $benchmark and dataset_revision = $revision and kind = $breakdown
+    from revision_labelled_tasks
+    where kind = $breakdown
     group by task_id
     union all
     select task_id, criterion_id, list(label order by label) as labels
-    from criterion_labels
-    where benchmark = $benchmark and dataset_revision = $revision and kind = $breakdown
+    from revision_criterion_labels
+    where kind = $breakdown
     group by task_id, criterion_id
 ),
 
@@ -26,10 +26,10 @@ members as (
             when 'economic_pathway' then tasks.economic_pathways
             else own.labels
         end as labels
-    from split_members
+    from revision_split_members as split_members
     inner join tasks using (benchmark, dataset_revision, task_id)
     left join own on tasks.task_id = own.task_id and own.criterion_id is null
-    where benchmark = $benchmark and dataset_revision = $revision and not $of_criteria
+    where not $of_criteria
     union all
     select split_members.split, criteria.task_id, criteria.criterion_id,
         case $breakdown
@@ -38,10 +38,10 @@ members as (
             when 'weight' then [format('{:g}', criteria.weight)]
             else own.labels
         end as labels
-    from split_members
+    from revision_split_members as split_members
     inner join criteria using (benchmark, dataset_revision, task_id)
-    left join own on criteria.task_id = own.task_id and criteria.criterion_id = own.criterion_id
-    where benchmark = $benchmark and dataset_revision = $revision and $of_criteria
+    left join own using (task_id, criterion_id)
+    where $of_criteria
 ),
 
 labelled as (
@@ -87,11 +87,10 @@ members as (
     select split_members.split, tasks.expert, tasks.turns, tasks.has_reference_texts,
         tasks.n_criteria, tasks.negative_weight,
         refused.task_id is not null as is_refused
-    from split_members
+    from revision_split_members as split_members
     inner join shown_splits using (split)
     inner join tasks using (benchmark, dataset_revision, task_id)
     left join refused using (benchmark, dataset_revision, task_id)
-    where split_members.benchmark = $benchmark and split_members.dataset_revision = $revision
 )
 
 select split,

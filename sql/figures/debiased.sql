@@ -5,12 +5,10 @@ with turned as (
     select *,
         if(model_a = $first, 1, -1) as sign,
         if(model_a = $first, model_b, model_a) as second_model
-    from debiased_differences
+    from revision_debiased_differences
     inner join shown_sets using (split, is_own_hard)
     inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
-    where benchmark = $benchmark
-        and dataset_revision = $revision
-        and score_name = $score
+    where score_name = $score
         and breakdown = 'all'
         and ($vintage::varchar is null or vintage = $vintage)
         and $first in (model_a, model_b)

@@ -3,10 +3,8 @@
 -- model, the official one, earlier ones.
 with own as (
     select field, selection_id, task_id
-    from hard_subset
-    where benchmark = $benchmark
-        and dataset_revision = $revision
-        and list_contains($selections::varchar[], selection_id)
+    from revision_hard_subset as hard_subset
+    where list_contains($selections::varchar[], selection_id)
 ),
 
 others as (
@@ -14,9 +12,8 @@ others as (
         max(hard_subset.selected_at) over (partition by hard_subset.selection_id) as selected_at,
         count(*) over (partition by hard_subset.selection_id) as n_compared,
         hard_subset.n_models
-    from hard_subset
+    from revision_hard_subset as hard_subset
     anti join own using (selection_id)
-    where benchmark = $benchmark and dataset_revision = $revision
 ),
 
 earlier as (
@@ -68,10 +65,8 @@ with own as (
         max(selected_at) as selected_at,
         count(*) as n_selected,
         max(mean_score) as highest_inside
-    from hard_subset
-    where benchmark = $benchmark
-        and dataset_revision = $revision
-        and list_contains($selections::varchar[], selection_id)
+    from revision_hard_subset as hard_subset
+    where list_contains($selections::varchar[], selection_id)
     group by field, selection_id
 ),
 
@@ -88,9 +83,9 @@ around as (
 
 admitted as (
     select field, count(*) as n_tasks
-    from tasks
+    from revision_tasks as tasks
     semi join shown_tasks using (task_id)
-    where benchmark = $benchmark and dataset_revision = $revision and is_admitted
+    where is_admitted
     group by field
 )
 
@@ -111,10 +106,8 @@ order by own.field;
 -- models select it.
 with selected as (
     select field, selection_id, task_id, rank, mean_score
-    from hard_subset
-    where benchmark = $benchmark
-        and dataset_revision = $revision
-        and list_contains($selections::varchar[], selection_id)
+    from revision_hard_subset as hard_subset
+    where list_contains($selections::varchar[], selection_id)
 ),
 
 selections as (
@@ -165,21 +158,17 @@ placed as (
 
 official as (
     select distinct task_id
-    from split_members
-    where benchmark = $benchmark
-        and dataset_revision = $revision
-        and list_contains($hard_splits::varchar[], split)
+    from revision_split_members
+    where list_contains($hard_splits::varchar[], split)
 ),
 
 final as (
     select placed.*, tasks.topic, tasks.expert, tasks.turns,
         official.task_id is not null as is_member
     from placed
-    inner join tasks
-        on tasks.benchmark = $benchmark
-            and tasks.dataset_revision = $revision
-            and placed.task_id = tasks.task_id
-    left join official on placed.task_id = official.task_id
+    inner join tasks using (task_id)
+    left join official using (task_id)
+    where tasks.benchmark = $benchmark and tasks.dataset_revision = $revision
 )
 
 select field, rank, task_id, topic, expert, turns, mean_score,
@@ -199,10 +188,8 @@ select known.field,
     count(*) as n_chosen_from,
     n_selected / n_chosen_from as selected_share,
     avg(known.mean_score order by known.task_id) as mean_score
-from hard_stability as known
+from revision_hard_stability as known
 inner join tasks using (benchmark, dataset_revision, task_id)
-where benchmark = $benchmark
-    and dataset_revision = $revision
-    and list_contains($selections::varchar[], known.selection_id)
+where list_contains($selections::varchar[], known.selection_id)
 group by known.field, coalesce(tasks.topic, '(none)')
 order by known.field, selected_share desc, topic;

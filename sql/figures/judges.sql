@@ -6,8 +6,8 @@ with pairs as (
         row_number() over (
             order by 'imported' not in (kind_a, kind_b), n desc, grader_a, grader_b
         ) as place
-    from judge_agreement
-    where benchmark = $benchmark and dataset_revision = $revision and not is_member
+    from revision_judge_agreement
+    where not is_member
 )
 
 select place, grader_a, grader_b, breakdown,
@@ -23,11 +23,8 @@ order by place, breakdown, label;
 -- Which decisions of two graders meet on the same criteria, of all samplings.
 with counted as (
     select grader_a, grader_b, kind_a, kind_b, value_a, value_b, sum(n)::bigint as n
-    from intermediate.agreement_counts
-    where benchmark = $benchmark
-        and dataset_revision = $revision
-        and breakdown = 'all'
-        and not is_member
+    from revision_agreement_counts
+    where breakdown = 'all' and not is_member
     group by all
 ),
 
@@ -75,9 +72,8 @@ select
     met_share, first_met_share,
     met_share - first_met_share as met_change,
     n_members, n_decided, n_failed, n_lost
-from judge_drift as drift
+from revision_judge_drift as drift
 left join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
-where benchmark = $benchmark and dataset_revision = $revision
 order by grader, night;
 
 -- name: judge_failures
@@ -90,14 +86,12 @@ with counted as (
         count(*) as n,
         count(*) filter (verdicts.value is null) as n_failed,
         sum(verdicts.attempts)::bigint as attempts
-    from intermediate.graded_verdicts as verdicts
-    semi join shown_tasks on verdicts.task_id = shown_tasks.task_id
+    from revision_graded_verdicts as verdicts
+    semi join shown_tasks using (task_id)
     inner join shown_answers using (response_id)
     inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
-    where verdicts.benchmark = $benchmark
-        and verdicts.dataset_revision = $revision
-        -- What is read in another way is no call of its own.
-        and verdicts.grading <> 'ternary_as_binary'
+    -- What is read in another way is no call of its own.
+    where verdicts.grading <> 'ternary_as_binary'
     group by judgings.judging, verdicts.status
 )
 
@@ -121,20 +115,15 @@ with marked as (
         -- Three steps are compared with three, two with two.
         scores.grading = 'ternary' as is_ternary,
         scores.value
-    from scores
-    semi join shown_tasks on scores.task_id = shown_tasks.task_id
+    from revision_scores as scores
+    semi join shown_tasks using (task_id)
     inner join shown_answers using (response_id)
     inner join graders
         on graders.grader_id = hash(
             scores.judge, scores.judge_config_hash, scores.template_hash, scores.grading,
             scores.judge_trial
         )
-    where scores.benchmark = $benchmark
-        and scores.dataset_revision = $revision
-        and scores.score_name = $score
-        and scores.is_complete
-        and graders.benchmark = $benchmark
-        and graders.judge_trial = 1
+    where scores.score_name = $score and scores.is_complete and graders.judge_trial = 1
 ),
 
 -- Sums are in an order, so that the last digits of the same data are the same.

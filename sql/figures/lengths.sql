@@ -41,13 +41,11 @@ select judgings.judging, split, shown_sets.is_hard,
     rank_correlation, ci_low, ci_high, is_small, n, level, score_name, vintage,
     correlations.model as model_label,
     model_config_hash, judge, judge_trial, grading, judge_config_hash, template_hash
-from length_correlations as correlations
+from revision_length_correlations as correlations
 inner join shown_sets using (split, is_own_hard)
 inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
 left join entries using (model, model_config_hash, vintage)
-where benchmark = $benchmark
-    and dataset_revision = $revision
-    and score_name = $score
+where score_name = $score
     and ($level::varchar is null or level = $level)
     and (
         entries.entry is not null

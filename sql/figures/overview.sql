@@ -3,9 +3,8 @@
 -- nobody can use, and how many were judged.
 with judged as (
     select distinct verdicts.response_id
-    from verdicts
+    from revision_verdicts as verdicts
     semi join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
-    where verdicts.benchmark = $benchmark and verdicts.dataset_revision = $revision
 )
 
 select
@@ -15,7 +14,7 @@ select
     list(distinct status order by status) filter (status <> 'ok') as causes,
     count(judged.response_id) as n_judged
 from shown_answers
-semi join shown_tasks on shown_answers.task_id = shown_tasks.task_id
+semi join shown_tasks using (task_id)
 left join judged using (response_id)
 group by entry
 order by entry;
@@ -50,15 +49,12 @@ select judgings.judging,
     placed.model as model_label,
     placed.model_config_hash
 from placed
-inner join tasks
-    on placed.task_id = tasks.task_id
-        and tasks.benchmark = $benchmark
-        and tasks.dataset_revision = $revision
-inner join entries
-    on placed.model = entries.model
-        and placed.model_config_hash = entries.model_config_hash
-        and placed.later = entries.vintage
+inner join tasks using (task_id)
+inner join entries using (model, model_config_hash)
 inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+where placed.later = entries.vintage
+    and tasks.benchmark = $benchmark
+    and tasks.dataset_revision = $revision
 qualify row_number() over (
     partition by judging, entry
     order by difference * sign(mean_difference) desc, placed.task_id
@@ -92,18 +88,15 @@ select judgings.judging,
     coalesce(paired.p_adjusted <= 0.05, false) as is_significant,
     paired.n_tasks
 from paired
-inner join entries
-    on paired.model = entries.model
-        and paired.model_config_hash = entries.model_config_hash
-        and paired.later = entries.vintage
+inner join entries using (model, model_config_hash)
 inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
+where paired.later = entries.vintage
 order by judging <> $main, judging, split, p_adjusted nulls last, model;
 
 -- name: drifted
 -- Judges that were out of control in their last night.
 select judge, night, agreement, lower_limit
-from judge_drift
-where benchmark = $benchmark and dataset_revision = $revision
+from revision_judge_drift
 qualify night = max(night) over (partition by judge) and is_out_of_control
 order by judge;
 
@@ -113,7 +106,7 @@ with of_report as (
     select shown_answers.response_id, shown_answers.source, shown_answers.status,
         shown_answers.cost_usd
     from shown_answers
-    semi join shown_tasks on shown_answers.task_id = shown_tasks.task_id
+    semi join shown_tasks using (task_id)
 ),
 
 answered as (
@@ -143,9 +136,8 @@ of_tasks as (
         count(*) filter (is_admitted) as n_tasks,
         count(*) filter (not is_admitted) as n_refused,
         sum(n_criteria) filter (is_admitted) as n_criteria
-    from tasks
-    semi join shown_tasks on tasks.task_id = shown_tasks.task_id
-    where benchmark = $benchmark and dataset_revision = $revision
+    from revision_tasks as tasks
+    semi join shown_tasks using (task_id)
 )
 
 select of_tasks.*, answered.*, decided.*
@@ -162,8 +154,7 @@ order by judge, is_known desc, model;
 -- name: last_checks
 -- What the last run of each suite of checks found that does not hold.
 select suite, check_name, expectation, severity, n_evaluated, n_failed
-from checks
-where benchmark = $benchmark and dataset_revision = $revision
+from revision_checks
 qualify created_at = max(created_at) over (partition by suite) and not success
 order by severity <> 'quarantine', suite, check_name, expectation;
 

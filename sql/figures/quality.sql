@@ -3,8 +3,7 @@
 -- first, with some of the keys of the rows that failed.
 with latest as (
     select suite, arg_max(run_id, created_at) as run_id
-    from checks
-    where benchmark = $benchmark and dataset_revision = $revision
+    from revision_checks
     group by suite
 )
 
@@ -18,11 +17,10 @@ select
     failing_keys[:5] as some_keys,
     if(n_failed > 5, n_failed - 5, null) as n_more,
     run_id, created_at
-from checks
+from revision_checks
 inner join latest using (suite, run_id)
 left join $expectations as expected (check_name, expectation, meaning)
     using (check_name, expectation)
-where benchmark = $benchmark and dataset_revision = $revision
 order by success, list_position(['fail', 'quarantine', 'warn'], severity) nulls last,
     list_position(['ingest', 'sample', 'judge'], suite) nulls last, suite, check_name, expectation,
     table_name;
@@ -34,8 +32,7 @@ select quarantine.check_name, quarantine.task_id,
     array_to_string(tasks.splits, ', ') as splits,
     quarantine.severity as policy,
     quarantine.detail
-from quarantine
+from revision_quarantine as quarantine
 left join tasks using (benchmark, dataset_revision, task_id)
-semi join shown_tasks on quarantine.task_id = shown_tasks.task_id
-where benchmark = $benchmark and dataset_revision = $revision
+semi join shown_tasks using (task_id)
 order by check_name, task_id;

@@ -5,15 +5,13 @@ with given as (
     select kind,
         count(distinct task_id) filter (source = 'annotated') as n_annotated,
         count(distinct task_id) as n_tasks
-    from labelled_tasks
-    where benchmark = $benchmark and dataset_revision = $revision
+    from revision_labelled_tasks
     group by kind
 ),
 
 annotators as (
     select kind, list(distinct annotator order by annotator) as annotators
-    from intermediate.annotator_labels
-    where benchmark = $benchmark and dataset_revision = $revision
+    from revision_annotator_labels
     group by kind
 )
 
@@ -33,11 +31,9 @@ with answered as (
             partition by model, model_config_hash
             order by min(created_at) desc, vintage desc
         ) = 1 as is_newest
-    from responses
+    from revision_responses
     semi join shown_tasks using (task_id)
-    where benchmark = $benchmark
-        and dataset_revision = $revision
-        and (len($models::varchar[]) = 0 or list_contains($models::varchar[], model))
+    where (len($models::varchar[]) = 0 or list_contains($models::varchar[], model))
     group by model, model_config_hash, vintage
 ),
 
@@ -45,11 +41,9 @@ scored as (
     select model, model_config_hash, vintage,
         round(exact_avg(mean_score), 12) as mean_score,
         coalesce(bool_or(is_judged and judging = $main), false) as is_of_main
-    from leaderboard
+    from revision_leaderboard
     inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
-    where benchmark = $benchmark
-        and dataset_revision = $revision
-        and is_primary
+    where is_primary
         and (is_latest or $vintage::varchar is not null)
         and split in (select split from shown_splits)
     group by model, model_config_hash, vintage
@@ -71,10 +65,8 @@ order by scored.mean_score desc nulls last, answered.model, answered.vintage,
 -- Who judged: every judge with its configuration, template, grading and
 -- repetition, those with most verdicts first.
 select judge, judge_config_hash, template_hash, grading, judge_trial, sum(n_tasks) as n_tasks
-from leaderboard
-where benchmark = $benchmark
-    and dataset_revision = $revision
-    and is_primary
+from revision_leaderboard
+where is_primary
     and split in (select split from shown_splits)
     and counts_as_judge($judges, benchmark, dataset_revision, judge, judge_config_hash)
 group by all
@@ -97,8 +89,7 @@ with kinds as (
         ], recursive := true),
         false as of_criteria,
         false as is_own
-    from tasks
-    where benchmark = $benchmark and dataset_revision = $revision
+    from revision_tasks
     union all
     select
         unnest([
@@ -107,19 +98,15 @@ with kinds as (
         ], recursive := true),
         true as of_criteria,
         false as is_own
-    from criteria
-    where benchmark = $benchmark and dataset_revision = $revision
+    from revision_criteria
     union all
     select kind, count(*) as n, false as of_criteria, true as is_own
-    from labelled_tasks
-    where benchmark = $benchmark
-        and dataset_revision = $revision
-        and kind not in ('decision_type', 'economic_pathway')
+    from revision_labelled_tasks
+    where kind not in ('decision_type', 'economic_pathway')
     group by kind
     union all
     select kind, count(*) as n, true as of_criteria, true as is_own
-    from criterion_labels
-    where benchmark = $benchmark and dataset_revision = $revision
+    from revision_criterion_labels
     group by kind
 ),
 
@@ -127,11 +114,9 @@ with kinds as (
 -- further.
 other_than_category as (
     select kind
-    from criterion_labels
+    from revision_criterion_labels
     inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
-    where benchmark = $benchmark
-        and dataset_revision = $revision
-        and label is distinct from category
+    where label is distinct from category
 )
 
 select kind, of_criteria, is_own,
@@ -143,9 +128,8 @@ order by is_own, of_criteria, kind;
 -- name: left_out
 -- How many tasks of the revision the report is not of.
 select count(distinct task_id) as n_tasks
-from split_members
-anti join shown_tasks using (task_id)
-where benchmark = $benchmark and dataset_revision = $revision;
+from revision_split_members
+anti join shown_tasks using (task_id);
 
 -- name: selections
 -- The own hard selections that the report shows, and what leaderboards call
@@ -153,15 +137,13 @@ where benchmark = $benchmark and dataset_revision = $revision;
 -- that it took or chose from are among the report's.
 with considered as (
     select selection_id, field, task_id
-    from hard_subset
+    from revision_hard_subset
     inner join intermediate.latest_selections
         using (benchmark, dataset_revision, field, selection_id)
-    where benchmark = $benchmark and dataset_revision = $revision
     union
     select selection_id, field, task_id
-    from hard_stability
+    from revision_hard_stability
     semi join intermediate.latest_selections using (selection_id)
-    where benchmark = $benchmark and dataset_revision = $revision
 )
 
 select considered.selection_id, considered.field || ' (own hard)' as split

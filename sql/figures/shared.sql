@@ -43,10 +43,8 @@ where second_side.vintage = changes.later and first_side.vintage = changes.earli
 -- name: shown_splits
 -- One row: a split that the report is of.
 select distinct split, list_contains($hard_splits::varchar[], split) as is_hard
-from split_members
-where benchmark = $benchmark
-    and dataset_revision = $revision
-    and (len($splits::varchar[]) = 0 or list_contains($splits::varchar[], split));
+from revision_split_members
+where (len($splits::varchar[]) = 0 or list_contains($splits::varchar[], split));
 
 -- name: shown_sets
 -- One row: a set of tasks that is shown: a split, or an own hard selection. Both
@@ -58,24 +56,22 @@ select unnest($own_hard_splits::varchar[]), true, true where coalesce($is_hard, 
 -- name: shown_members
 -- One row: a task of a set of tasks that is shown.
 select members.task_id
-from intermediate.task_set_members as members
-inner join shown_sets using (split, is_own_hard)
-where members.benchmark = $benchmark and members.dataset_revision = $revision;
+from revision_task_set_members as members
+inner join shown_sets using (split, is_own_hard);
 
 -- name: shown_tasks
 -- One row: a task that the report is of.
 select distinct task_id
-from split_members
-inner join shown_splits using (split)
-where benchmark = $benchmark and dataset_revision = $revision;
+from revision_split_members
+inner join shown_splits using (split);
 
 -- name: drilled_tasks
 -- One row: a task that has a page, and the block of tasks that shares its data
 -- files: always the same one, whatever tasks there are beside it.
 select task_id, (md5_number(task_id) % 64)::integer as block
-from tasks
+from revision_tasks as tasks
 semi join shown_tasks using (task_id)
-where benchmark = $benchmark and dataset_revision = $revision and is_admitted;
+where is_admitted;
 
 -- name: shown_answers
 -- One row: an answer of a model that is shown; `is_older` where it was given to
@@ -83,13 +79,12 @@ where benchmark = $benchmark and dataset_revision = $revision and is_admitted;
 select entries.entry,
     coalesce(responses.conversation_id <> tasks.conversation_id, false) as is_older,
     responses.*
-from responses
+from revision_responses as responses
 inner join entries using (model, model_config_hash, vintage)
 left join tasks
     on responses.benchmark = tasks.benchmark
         and responses.dataset_revision = tasks.dataset_revision
-        and responses.task_id = tasks.task_id
-where responses.benchmark = $benchmark and responses.dataset_revision = $revision;
+        and responses.task_id = tasks.task_id;
 
 -- name: wanted_answers
 -- One row: an entry and a task of the blocks whose data files are to be made.
@@ -101,7 +96,7 @@ inner join drilled_tasks using (block);
 -- One row: a verdict on an answer and by a judging that are shown, on a
 -- criterion as it stands today, in one of the ways it can be read.
 select judgings.judging, shown_answers.entry, shown_answers.is_older, criteria.position, verdicts.*
-from intermediate.graded_verdicts as verdicts
+from revision_graded_verdicts as verdicts
 inner join shown_answers using (response_id)
 inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
 inner join criteria
@@ -109,8 +104,7 @@ inner join criteria
         and verdicts.dataset_revision = criteria.dataset_revision
         and verdicts.task_id = criteria.task_id
         and verdicts.criterion_id = criteria.criterion_id
-        and verdicts.criterion_hash = criteria.content_hash
-where verdicts.benchmark = $benchmark and verdicts.dataset_revision = $revision;
+        and verdicts.criterion_hash = criteria.content_hash;
 
 -- name: shown_grounds
 -- One row: a verdict that is shown, with what it rests on where that is not the
@@ -123,8 +117,7 @@ with found as (
             { round: "round", chunk: chunk_number, of: n_chunks, status: status, found: evidence }
             order by "round", chunk_number
         ) as chunks
-    from evidence
-    where benchmark = $benchmark and dataset_revision = $revision
+    from revision_evidence
     group by task_id, verdict_id
 )
 
@@ -163,16 +156,14 @@ where response_scores.breakdown = 'all'
 with further as (
     select task_id, criterion_id,
         list({ 'kind': kind, 'label': label } order by kind, label) as labels
-    from criterion_labels
-    where benchmark = $benchmark and dataset_revision = $revision
+    from revision_criterion_labels
     group by task_id, criterion_id
 )
 
 select criteria.*, coalesce(further.labels, []) as labels
-from criteria
+from revision_criteria as criteria
 left join further
-    on criteria.task_id = further.task_id and criteria.criterion_id = further.criterion_id
-where criteria.benchmark = $benchmark and criteria.dataset_revision = $revision;
+    on criteria.task_id = further.task_id and criteria.criterion_id = further.criterion_id;
 
 -- name: answer_costs
 -- One row: what a model's answers on a split cost, and what judging them did;

@@ -6,17 +6,10 @@ with verdicts_that_count as (
     select graded.judging_id, graded.judge, graded.judge_config_hash, graded.template_hash,
         graded.grading, graded.judge_trial, graded.confidence, graded.cost_usd, graded.prompt_tokens
     from intermediate.graded_verdicts as graded
-    inner join criteria
-        on graded.benchmark = criteria.benchmark
-            and graded.dataset_revision = criteria.dataset_revision
-            and graded.task_id = criteria.task_id
-            and graded.criterion_id = criteria.criterion_id
-            and graded.criterion_hash = criteria.content_hash
-    inner join tasks
-        on graded.benchmark = tasks.benchmark
-            and graded.dataset_revision = tasks.dataset_revision
-            and graded.task_id = tasks.task_id
-    where graded.benchmark = $benchmark
+    inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
+    inner join tasks using (benchmark, dataset_revision, task_id)
+    where graded.criterion_hash = criteria.content_hash
+        and graded.benchmark = $benchmark
         and graded.dataset_revision = $revision
         and graded.judge in ($cheap, $strong)
         and graded.grading <> 'ternary_as_binary'
@@ -86,17 +79,10 @@ from first_verdicts
 inner join strong_verdicts using (response_id, criterion_id, criterion_hash)
 left join second_verdicts using (response_id, criterion_id, criterion_hash)
 inner join responses using (response_id)
-inner join criteria
-    on responses.benchmark = criteria.benchmark
-        and responses.dataset_revision = criteria.dataset_revision
-        and responses.task_id = criteria.task_id
-        and first_verdicts.criterion_id = criteria.criterion_id
-        and first_verdicts.criterion_hash = criteria.content_hash
-inner join tasks
-    on responses.benchmark = tasks.benchmark
-        and responses.dataset_revision = tasks.dataset_revision
-        and responses.task_id = tasks.task_id
-left join primary_scores on responses.task_id = primary_scores.task_id
-where tasks.is_admitted
+inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
+inner join tasks using (benchmark, dataset_revision, task_id)
+left join primary_scores using (task_id)
+where first_verdicts.criterion_hash = criteria.content_hash
+    and tasks.is_admitted
     and (len($splits::varchar[]) = 0 or list_has_any(tasks.splits, $splits::varchar[]))
 order by responses.task_id, responses.response_id, criteria.position;

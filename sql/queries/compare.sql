@@ -45,10 +45,8 @@ decisions as (
         ) as explanations
     from intermediate.graded_verdicts as verdicts
     inner join answers using (response_id, judging_id)
-    inner join intermediate.response_points
-        on answers.model_run_id = response_points.model_run_id
-            and answers.response_id = response_points.response_id
-            and response_points.breakdown = 'all'
+    inner join intermediate.response_points using (model_run_id, response_id)
+    where response_points.breakdown = 'all'
     group by all
 ),
 
@@ -62,17 +60,9 @@ cells as (
         list_avg(decisions.by_trial) as value
     from sides
     inner join rubrics using (benchmark, dataset_revision)
-    inner join intermediate.score_bounds
-        on rubrics.benchmark = score_bounds.benchmark
-            and rubrics.dataset_revision = score_bounds.dataset_revision
-            and rubrics.task_id = score_bounds.task_id
-            and score_bounds.breakdown = 'all'
-            and score_bounds.score_name = $score
-    left join decisions
-        on sides.side = decisions.side
-            and rubrics.task_id = decisions.task_id
-            and rubrics.criterion_id = decisions.criterion_id
-            and rubrics.content_hash = decisions.content_hash
+    inner join intermediate.score_bounds using (benchmark, dataset_revision, task_id)
+    left join decisions using (side, task_id, criterion_id, content_hash)
+    where score_bounds.breakdown = 'all' and score_bounds.score_name = $score
 )
 
 select task_id,

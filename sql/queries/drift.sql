@@ -24,13 +24,9 @@ decided as (
         arg_min(verdicts.value, answers.response_order || verdicts.verdict_id) as value
     from verdicts
     inner join answers using (response_id)
-    inner join criteria
-        on verdicts.benchmark = criteria.benchmark
-            and verdicts.dataset_revision = criteria.dataset_revision
-            and verdicts.task_id = criteria.task_id
-            and verdicts.criterion_id = criteria.criterion_id
-            and verdicts.criterion_hash = criteria.content_hash
-    where verdicts.benchmark = $benchmark
+    inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
+    where verdicts.criterion_hash = criteria.content_hash
+        and verdicts.benchmark = $benchmark
         and verdicts.dataset_revision = $dataset_revision
         and verdicts.judge = $judge
         and verdicts.judge_config_hash = $judge_config_hash

@@ -7,7 +7,7 @@ select judged.response_id, judged.criterion_id, criteria.title, criteria.categor
     verdicts.completion_tokens, verdicts.cost_usd, verdicts.created_at
 from intermediate.judged_criteria as judged
 inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
-left join verdicts on judged.verdict_id = verdicts.verdict_id
+left join verdicts using (verdict_id)
 where judged.model_run_id = $model_run
     and list_contains($response_ids::varchar[], judged.response_id)
 order by judged.response_id, criteria.position;
@@ -82,7 +82,7 @@ select board.split, board.score_name, board.is_primary, board.mean_score, spread
     board.ci_low, board.ci_high, board.raw_mean_score, board.coverage, board.n_tasks,
     board.n_tasks_wanted, board.is_complete, board.mean_lower, board.mean_upper
 from intermediate.leaderboard_rows as board
-inner join spread on board.split = spread.split and board.score_name = spread.score_name
+inner join spread using (split, score_name)
 where board.model_run_id = $model_run and not board.is_own_hard and board.breakdown = 'all'
 order by board.is_primary desc, board.score_name, board.split;
 

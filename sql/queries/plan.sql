@@ -35,12 +35,9 @@ limit 1;
 select verdicts.response_id, count(*) as n_criteria
 from verdicts
 inner join intermediate.rubric_criteria as criteria
-    on verdicts.benchmark = criteria.benchmark
-        and verdicts.dataset_revision = criteria.dataset_revision
-        and verdicts.task_id = criteria.task_id
-        and verdicts.criterion_id = criteria.criterion_id
-        and verdicts.criterion_hash = criteria.content_hash
-where list_contains($responses::varchar[], verdicts.response_id)
+    using (benchmark, dataset_revision, task_id, criterion_id)
+where verdicts.criterion_hash = criteria.content_hash
+    and list_contains($responses::varchar[], verdicts.response_id)
     and verdicts.judge = $judge
     and verdicts.judge_config_hash = $judge_config_hash
     and verdicts.template_hash = $template_hash

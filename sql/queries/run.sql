@@ -138,7 +138,7 @@ with chosen as (
 done as (
     select verdicts.response_id, verdicts.criterion_id, verdicts.criterion_hash
     from verdicts
-    semi join chosen on verdicts.response_id = chosen.response_id
+    semi join chosen using (response_id)
     where verdicts.judge = $judge
         and verdicts.judge_config_hash = $judge_config_hash
         and verdicts.template_hash = $template_hash

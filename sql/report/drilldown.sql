@@ -136,15 +136,13 @@ lost as (
     select entries.entry, judgings.judging, wanted_responses.trial, wanted_responses.task_id,
         criteria.position,
         $lost as mark
-    from intermediate.wanted_responses
+    from revision_wanted_responses as wanted_responses
     inner join intermediate.model_runs using (model_run_id, benchmark, dataset_revision)
     inner join entries using (model, model_config_hash, vintage)
     inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
     inner join criteria using (benchmark, dataset_revision, task_id)
     anti join outdated using (response_id)
-    where benchmark = $benchmark
-        and dataset_revision = $revision
-        and wanted_responses.status <> 'ok'
+    where wanted_responses.status <> 'ok'
 )
 
 select entry, judging, trial, task_id,
@@ -161,10 +159,9 @@ order by entry, judging, trial, task_id;
 -- Until a task is assembled, its turns stand there as the data gives them.
 with sent as (
     select messages.*
-    from messages
+    from revision_messages as messages
     -- What an earlier assembly sent is not what is sent now.
     semi join tasks using (benchmark, dataset_revision, task_id, conversation_id)
-    where messages.benchmark = $benchmark and messages.dataset_revision = $revision
 ),
 
 given as (
@@ -173,10 +170,8 @@ given as (
         'user' as role,
         prompt as content,
         reference_texts, response
-    from conversation_turns
-    where benchmark = $benchmark
-        and dataset_revision = $revision
-        and task_id not in (select task_id from sent)
+    from revision_conversation_turns
+    where task_id not in (select task_id from sent)
 ),
 
 said as (
@@ -236,10 +231,10 @@ order by all;
 -- trials; bounds where it is undecided.
 select judgings.judging, entries.entry, task_scores.task_id, task_scores.value,
     task_scores.value_lower, task_scores.value_upper
-from task_scores
+from revision_task_scores as task_scores
 inner join entries using (model, model_config_hash, vintage)
 inner join judgings using (judge, judge_config_hash, template_hash, grading, judge_trial)
-where benchmark = $benchmark and dataset_revision = $revision and score_name = $score
+where score_name = $score
 order by judging, entry, task_id;
 
 -- name: sections
@@ -342,30 +337,28 @@ order by all;
 -- found by.
 with categories as (
     select task_id, list(distinct category order by category) as categories
-    from criteria
-    where benchmark = $benchmark and dataset_revision = $revision and category is not null
+    from revision_criteria as criteria
+    where category is not null
     group by task_id
 ),
 
 further as (
     select task_id, list({ 'kind': kind, 'label': label } order by kind, label) as labels
-    from labelled_tasks
-    where benchmark = $benchmark
-        and dataset_revision = $revision
-        and kind not in ('decision_type', 'economic_pathway')
+    from revision_labelled_tasks
+    where kind not in ('decision_type', 'economic_pathway')
     group by task_id
 ),
 
 own_hard as (
     select distinct task_id
-    from intermediate.task_set_members
-    where benchmark = $benchmark and dataset_revision = $revision and is_own_hard
+    from revision_task_set_members
+    where is_own_hard
 ),
 
 openings as (
     select task_id, prompt
-    from conversation_turns
-    where benchmark = $benchmark and dataset_revision = $revision and position = 0
+    from revision_conversation_turns
+    where position = 0
 )
 
 select tasks.task_id, drilled_tasks.block, tasks.field, tasks.topic, tasks.expert, tasks.turns,
@@ -374,11 +367,10 @@ select tasks.task_id, drilled_tasks.block, tasks.field, tasks.topic, tasks.exper
     tasks.n_criteria,
     own_hard.task_id is not null as is_hard,
     left(openings.prompt, $n_characters) as opening
-from tasks
+from revision_tasks as tasks
 inner join drilled_tasks using (task_id)
 left join categories using (task_id)
 left join further using (task_id)
 left join own_hard using (task_id)
 left join openings using (task_id)
-where tasks.benchmark = $benchmark and tasks.dataset_revision = $revision
 order by tasks.field nulls last, tasks.task_id;

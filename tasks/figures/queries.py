@@ -94,6 +94,9 @@ def _steps(query: str, columns_of: Callable[[str], Sequence[str]] | None) -> dic
             text = _scoped(step.removeprefix(_SCOPED), columns_of)
         elif columns_of is not None and step.startswith(_PRESENTED):
             text = _presented(step.removeprefix(_PRESENTED), columns_of)
+        elif step.startswith(_OF_REVISION):
+            relation = _relation(step.removeprefix(_OF_REVISION))
+            text = f"from {relation}\nwhere benchmark = $benchmark and dataset_revision = $revision"
         elif step in shared:
             text = shared[step]
         else:
@@ -102,9 +105,10 @@ def _steps(query: str, columns_of: Callable[[str], Sequence[str]] | None) -> dic
     return found
 
 
-_SCOPED, _PRESENTED = "scoped_", "presented_"
-"""What a query reads as `scoped_<relation>` are the rows of a relation that are in the scope, with their labels; as
-`presented_<relation>` the same with the columns of figures."""
+_OF_REVISION, _SCOPED, _PRESENTED = "revision_", "scoped_", "presented_"
+"""What a query reads as `revision_<relation>` are the rows of a relation on the data-set revision; as
+`scoped_<relation>` those of them that are in the scope, with their labels; as `presented_<relation>` the same with the
+columns of figures."""
 _KEYS = (
     (("split", "is_own_hard"), "shown_sets", "is_hard"),
     (SAMPLING, "entries", "entry"),

@@ -73,7 +73,7 @@ QUERIES = [f"{file}/{name}" for file in FILES for name in sql.queries(file)]
 def test_a_query_reads_tables_models_and_shared_steps_and_nothing_else(name: str) -> None:
     query = re.sub(r"\b(from|join) \$\w+", r"\1 given", re.sub(r"\{\w+\}", "(given)", sql.read(name)))
     relations = [model.removeprefix("intermediate.") for model in (*MODELS, *TABLES)]
-    of_scope = {f"{kind}_{relation}" for kind in ("scoped", "presented") for relation in relations}
+    of_scope = {f"{kind}_{relation}" for kind in ("revision", "scoped", "presented") for relation in relations}
 
     assert set() == tables_in(query) - {*TABLES, *MODELS, *sql.queries("figures/shared"), *of_scope, "given"}
 

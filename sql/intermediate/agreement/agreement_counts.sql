@@ -33,14 +33,10 @@ compared as (
         b.value as value_b,
         graded_breakdowns.*
     from temp.graded as a
-    inner join pairs on a.grader_id = pairs.a_id and a.benchmark = pairs.benchmark
-    inner join temp.graded as b
-        on pairs.b_id = b.grader_id
-            and a.response_id = b.response_id
-            and a.criterion_id = b.criterion_id
-    inner join temp.graded_breakdowns
-        on a.response_id = graded_breakdowns.response_id
-            and a.criterion_id = graded_breakdowns.criterion_id
+    inner join pairs using (benchmark)
+    inner join temp.graded as b using (response_id, criterion_id)
+    inner join temp.graded_breakdowns using (response_id, criterion_id)
+    where a.grader_id = pairs.a_id and pairs.b_id = b.grader_id
 )
 
 select benchmark, dataset_revision, grader_a, grader_b, kind_a, kind_b, n_classes, is_member,

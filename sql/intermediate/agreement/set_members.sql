@@ -20,11 +20,9 @@ where (benchmark, configured) in (select (benchmark, configured) from graders wh
 union all
 select majorities.grader as grader_set, members.benchmark, members.grader_id, members.is_person
 from grader_sets
-inner join graders as majorities
-    on grader_sets.benchmark = majorities.benchmark
-        and grader_sets.majority = majorities.grader
-        and majorities.kind = 'majority'
+inner join graders as majorities using (benchmark)
 inner join members
     on majorities.benchmark = members.benchmark
         and list_contains(majorities.members, members.voice)
         and (majorities.grading = 'ternary') = (members.grading = 'ternary')
+where grader_sets.majority = majorities.grader and majorities.kind = 'majority'

@@ -8,6 +8,4 @@ select distinct condition_figures.figure_id, members.task_id, condition_values.b
     condition_values.value
 from intermediate.condition_figures
 inner join intermediate.condition_values using (comparison_id)
-inner join intermediate.task_set_members as members
-    on condition_figures.task_set_id = members.task_set_id
-        and condition_values.task_id = members.task_id
+inner join intermediate.task_set_members as members using (task_set_id, task_id)

@@ -9,11 +9,9 @@ select pairs.benchmark, pairs.dataset_revision, changed.task_id,
     baseline.value as baseline_value,
     changed.value
 from intermediate.condition_pairs as pairs
-inner join intermediate.task_values as changed on pairs.model_run_id = changed.model_run_id
-inner join intermediate.task_values as baseline
-    on pairs.baseline_run_id = baseline.model_run_id
-        and changed.label_key = baseline.label_key
-        and changed.score_name = baseline.score_name
-where changed.breakdown in ('all', 'category')
+inner join intermediate.task_values as changed using (model_run_id)
+inner join intermediate.task_values as baseline using (label_key, score_name)
+where pairs.baseline_run_id = baseline.model_run_id
+    and changed.breakdown in ('all', 'category')
     and changed.value is not null
     and baseline.value is not null

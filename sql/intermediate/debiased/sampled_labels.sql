@@ -29,12 +29,7 @@ weighed as (
             else 1 / (label_draws.probability * covered.labelled_share)
         end as factor
     from labelled
-    inner join criteria
-        on labelled.benchmark = criteria.benchmark
-            and labelled.dataset_revision = criteria.dataset_revision
-            and labelled.task_id = criteria.task_id
-            and labelled.criterion_id = criteria.criterion_id
-            and labelled.criterion_hash = criteria.content_hash
+    inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
     inner join intermediate.covered_answers as covered
         on labelled.response_id = covered.response_id
             and labelled.steps = covered.steps
@@ -47,6 +42,7 @@ weighed as (
             and labelled.response_id = label_draws.response_id
             and labelled.criterion_id = label_draws.criterion_id
             and labelled.criterion_hash = label_draws.criterion_hash
+    where labelled.criterion_hash = criteria.content_hash
 ),
 
 final as (

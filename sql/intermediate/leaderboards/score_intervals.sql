@@ -15,4 +15,4 @@ select mean_scores.figure_id, parts.n_tasks_skipped, parts.unbiased_mean_score,
     measured.met_is_small as is_met_small
 from intermediate.mean_scores
 left join intermediate.measured using (figure_id, basis)
-left join intermediate.random_parts as parts on mean_scores.figure_id = parts.figure_id
+left join intermediate.random_parts as parts using (figure_id)

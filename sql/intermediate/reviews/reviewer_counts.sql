@@ -12,11 +12,6 @@ select a.benchmark, a.dataset_revision, a.review_check,
     count(*) as n
 from intermediate.current_reviews as a
 inner join intermediate.current_reviews as b
-    on a.benchmark = b.benchmark
-        and a.dataset_revision = b.dataset_revision
-        and a.task_id = b.task_id
-        and a.criterion_id = b.criterion_id
-        and a.review_check = b.review_check
-        and a.source = b.source
-        and a.repeated < b.repeated
+    using (benchmark, dataset_revision, task_id, criterion_id, review_check, source)
+where a.repeated < b.repeated
 group by all

@@ -17,10 +17,7 @@ select variants.benchmark, variants.dataset_revision, variants.task_id, variants
     variants.criterion_id, variants.original_id, criteria.position, variants.title, criteria.weight,
     criteria.category, variants.content_hash
 from criterion_variants as variants
-inner join criteria
-    on variants.benchmark = criteria.benchmark
-        and variants.dataset_revision = criteria.dataset_revision
-        and variants.task_id = criteria.task_id
-        and variants.original_id = criteria.criterion_id
-        and variants.original_hash = criteria.content_hash
-where variants.status = 'ok'
+inner join criteria using (benchmark, dataset_revision, task_id)
+where variants.original_id = criteria.criterion_id
+    and variants.original_hash = criteria.content_hash
+    and variants.status = 'ok'

@@ -9,14 +9,6 @@ select verdicts.response_id, verdicts.benchmark, verdicts.dataset_revision, verd
     coalesce(criteria.category, '(none)') as category,
     coalesce(criteria.severity, '(none)') as severity
 from intermediate.graded_verdicts as verdicts
-inner join criteria
-    on verdicts.benchmark = criteria.benchmark
-        and verdicts.dataset_revision = criteria.dataset_revision
-        and verdicts.task_id = criteria.task_id
-        and verdicts.criterion_id = criteria.criterion_id
-        and verdicts.criterion_hash = criteria.content_hash
-inner join tasks
-    on criteria.benchmark = tasks.benchmark
-        and criteria.dataset_revision = tasks.dataset_revision
-        and criteria.task_id = tasks.task_id
-where tasks.is_admitted
+inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
+inner join tasks using (benchmark, dataset_revision, task_id)
+where verdicts.criterion_hash = criteria.content_hash and tasks.is_admitted

@@ -49,8 +49,4 @@ select pairs.benchmark, pairs.dataset_revision, pairs.judge, pairs.judge_config_
     compared.value <> compared.baseline_value as is_changed
 from compared
 inner join intermediate.condition_pairs as pairs using (pair_id)
-inner join criteria
-    on pairs.benchmark = criteria.benchmark
-        and pairs.dataset_revision = criteria.dataset_revision
-        and compared.task_id = criteria.task_id
-        and compared.criterion_id = criteria.criterion_id
+inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)

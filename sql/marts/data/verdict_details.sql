@@ -54,4 +54,4 @@ inner join criteria
         and responses.task_id = criteria.task_id
         and readings.criterion_id = criteria.criterion_id
         and coalesce(readings.criterion_hash, criteria.content_hash) = criteria.content_hash
-left join verdicts on readings.verdict_id = verdicts.verdict_id
+left join verdicts using (verdict_id)

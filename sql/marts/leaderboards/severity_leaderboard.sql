@@ -20,14 +20,10 @@ mistakes as (
         count(*) filter (where response_points.n_met > 0) as n_with_mistake
     from intermediate.response_points
     inner join intermediate.model_runs using (model_run_id)
-    inner join intermediate.task_set_members
-        on model_runs.benchmark = task_set_members.benchmark
-            and model_runs.dataset_revision = task_set_members.dataset_revision
-            and response_points.task_id = task_set_members.task_id
-    inner join extremes
-        on model_runs.benchmark = extremes.benchmark
-            and response_points.label = extremes.gravest_bad
-    where response_points.breakdown = 'severity'
+    inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
+    inner join extremes using (benchmark)
+    where response_points.label = extremes.gravest_bad
+        and response_points.breakdown = 'severity'
         and response_points.n_decided = response_points.n_wanted
     group by all
 ),

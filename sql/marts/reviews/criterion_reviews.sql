@@ -53,9 +53,5 @@ select reviews.benchmark, reviews.dataset_revision, reviews.task_id, reviews.cri
     source, import_batch, sample_id, reviewer, reviewer_config_hash, template_hash,
     review_trial, review_check, status, value, explanation, better_wording, run_id, created_at
 from reviews
-inner join criteria
-    on reviews.benchmark = criteria.benchmark
-        and reviews.dataset_revision = criteria.dataset_revision
-        and reviews.task_id = criteria.task_id
-        and reviews.criterion_id = criteria.criterion_id
-        and reviews.criterion_hash = criteria.content_hash
+inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
+where reviews.criterion_hash = criteria.content_hash
