@@ -3,7 +3,7 @@
 -- model, the official one, earlier ones.
 with own as (
     select field, selection_id, task_id
-    from revision_hard_subset as hard_subset
+    from revision_hard_subset
     where list_contains($selections::varchar[], selection_id)
 ),
 
@@ -65,7 +65,7 @@ with own as (
         max(selected_at) as selected_at,
         count(*) as n_selected,
         max(mean_score) as highest_inside
-    from revision_hard_subset as hard_subset
+    from revision_hard_subset
     where list_contains($selections::varchar[], selection_id)
     group by field, selection_id
 ),
@@ -83,7 +83,7 @@ around as (
 
 admitted as (
     select field, count(*) as n_tasks
-    from revision_tasks as tasks
+    from revision_tasks
     semi join shown_tasks using (task_id)
     where is_admitted
     group by field
@@ -106,7 +106,7 @@ order by own.field;
 -- models select it.
 with selected as (
     select field, selection_id, task_id, rank, mean_score
-    from revision_hard_subset as hard_subset
+    from revision_hard_subset
     where list_contains($selections::varchar[], selection_id)
 ),
 

@@ -136,7 +136,7 @@ of_tasks as (
         count(*) filter (is_admitted) as n_tasks,
         count(*) filter (not is_admitted) as n_refused,
         sum(n_criteria) filter (is_admitted) as n_criteria
-    from revision_tasks as tasks
+    from revision_tasks
     semi join shown_tasks using (task_id)
 )
 

@@ -69,7 +69,7 @@ inner join shown_splits using (split);
 -- One row: a task that has a page, and the block of tasks that shares its data
 -- files: always the same one, whatever tasks there are beside it.
 select task_id, (md5_number(task_id) % 64)::integer as block
-from revision_tasks as tasks
+from revision_tasks
 semi join shown_tasks using (task_id)
 where is_admitted;
 

@@ -337,7 +337,7 @@ order by all;
 -- found by.
 with categories as (
     select task_id, list(distinct category order by category) as categories
-    from revision_criteria as criteria
+    from revision_criteria
     where category is not null
     group by task_id
 ),

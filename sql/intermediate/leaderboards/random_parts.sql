@@ -7,8 +7,8 @@
 -- row: then the figure rests on no random part any more.
 --
 -- built as: view
--- depends on: intermediate.graded_verdicts, intermediate.mean_scores, intermediate.task_set_members,
---     intermediate.task_values, intermediate.wanted_responses, stopping_scores
+-- depends on: intermediate.graded_verdicts, intermediate.mean_scores,
+--     intermediate.task_set_members, intermediate.task_values, intermediate.wanted_responses, stopping_scores
 with stopped as (
     select *,
         hash(
@@ -32,7 +32,7 @@ parts as (
 failed as (
     select parts.figure_id, count(distinct responses.task_id) as n_failed
     from parts
-    inner join intermediate.task_set_members as members using (task_set_id)
+    inner join intermediate.task_set_members using (task_set_id)
     inner join intermediate.task_values using (model_run_id, series_id, task_id)
     inner join intermediate.wanted_responses as responses using (model_run_id, task_id)
     left join intermediate.graded_verdicts as verdicts
