@@ -189,8 +189,11 @@ def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
     """
     found: list[dict[str, Any]] = []
     with Warehouse(job.warehouse).reader() as reader:
-        samplings = sql.read("queries/nightly/latest_samplings")
-        for latest in reader.rows(samplings, _key(job) | {"vintage": vintage}):
+        chosen = {"is_latest": True} if vintage is None else {"vintage": vintage}
+        chosen |= {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
+        is_judge = "counts_as_judge([], benchmark, dataset_revision, judge, judge_config_hash) as is_judge"
+        columns = f"distinct {', '.join(_JUDGING)}, vintage, {is_judge}"
+        for latest in (row for row in reader.select("leaderboard", columns, **chosen) if row["is_judge"]):
             for row in _pairs(job, reader, latest["vintage"]):
                 if row["last_vintage"] is not None and all(row[name] == latest[name] for name in _JUDGING):
                     found += _of_judging(job, reader, row)

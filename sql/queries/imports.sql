@@ -75,13 +75,3 @@ inner join label_sheets using (sheet_id)
 where label_sheets.import_batch is null
     and not label_draws.is_known
     and list_contains($responses::varchar[], label_draws.response_id);
-
--- name: judges
--- One row: a judge with verdicts from elsewhere than one import, but for people
--- who label.
-select distinct judge
-from verdicts
-where benchmark = $benchmark
-    and import_batch is distinct from $batch
-    and (benchmark, judge) not in (select (benchmark, judge) from labellers)
-order by judge;

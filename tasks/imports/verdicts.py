@@ -305,8 +305,10 @@ def _as_value(raw: Any) -> float | None:
 
 def _people_in_drawn_rows(job: Job, reader: Reader, batch: str, rows: Iterable[Row]) -> set[str]:
     """Who decided only what one sheet drew: people who filled it in, unless known as a judge."""
-    query = sql.read("queries/imports/judges")
-    judges = {row["judge"] for row in reader.rows(query, {"benchmark": job.settings.benchmark, "batch": batch})}
+    given = {"benchmark": job.settings.benchmark}
+    of_others = reader.select("verdicts", "distinct judge, import_batch", **given)
+    judges = {row["judge"] for row in of_others if row["import_batch"] != batch}
+    judges -= {row["judge"] for row in reader.select("labellers", "judge", **given)}
     judges |= {judge.label for judge in job.settings.judges}
     of_judge: dict[str, list[Row]] = defaultdict(list)
     for row in rows:

@@ -8,7 +8,6 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any, Generic, TypeVar
 
-import sql
 from tasks.config.job import Job
 from tasks.config.models import Analyst
 from tasks.console import advance
@@ -140,9 +139,11 @@ class Analysis:
     def missing(self, job: Job, reader: Reader, *, retry_failed: bool = False) -> dict[str, list[Item]]:
         """The items of each analyst, by label, that have no row, or a failed one that is to be tried again."""
         wanted = wanted_tasks(job, reader)
-        query = sql.template("queries/analyses/settled_items", key=self.key, table=self.table)
-        parameters = {**wanted.key, "again": list(PASSING), "retry_failed": retry_failed}
-        settled = {row["row_id"] for row in reader.rows(query, parameters)}
+        settled = {
+            row[self.key]
+            for row in reader.select(self.table, f"{self.key}, status", **wanted.key)
+            if row["status"] == OK or not (retry_failed or row["status"] in PASSING)
+        }
         return {
             analyst.label: [item for item in self.items_of(job, wanted, reader, analyst) if item.row_id not in settled]
             for analyst in self.analysts(job)

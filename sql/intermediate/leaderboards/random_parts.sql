@@ -8,7 +8,8 @@
 --
 -- built as: view
 -- depends on: intermediate.graded_verdicts, intermediate.mean_scores,
---     intermediate.task_set_members, intermediate.task_values, intermediate.wanted_responses, stopping_scores
+--     intermediate.task_set_members, intermediate.task_values,
+--     intermediate.wanted_responses, stopping_scores
 with stopped as (
     select *,
         hash(
