@@ -3,7 +3,6 @@
 import itertools
 import math
 import random
-import shutil
 import statistics
 import warnings
 from collections import Counter, defaultdict
@@ -11,18 +10,15 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, cohen_kappa_score, f1_score
 
 import tasks.measures.agreement as measuring
 from tasks.aggregate import aggregate
-from tasks.rules.statistics.agreement import agreement_intervals, kappa, krippendorff_alpha, macro_f1, raw_agreement
 from tasks.rules.statistics.intervals import draws
 from tests.kit import Rows, admitted, criterion, differing, job_on, response, row, rows_in, rubric_of, verdict, written
 from warehouse import Reader, Warehouse
 
-TOLERANCE = 1e-9
 FEW = 200
 """Resamples; how far graders agree does not depend on it."""
 MODELS = ("ada", "bell")
@@ -62,11 +58,8 @@ PAIRS = sorted(
         if TERNARY not in pair
     }
 )
-MEASURES = {"kappa": kappa, "macro_f1": macro_f1, "agreement": raw_agreement}
-
 Place = tuple[str, str]
 """(response id, criterion id)"""
-Labels = Mapping[Place, float]
 Figure = tuple[str, str, str, str]
 """(one grader or set, the other, breakdown, label)"""
 
@@ -275,40 +268,6 @@ def test_the_mean_of_the_tasks_macro_f1_stands_beside_that_of_all_together(
     assert [] == differing(expected, figures)
 
 
-def test_a_majority_is_a_member_of_a_comparison_with_one_of_its_voices(figures: dict[Figure, dict[str, Any]]) -> None:
-    voices = {name: {name, *MAJORITIES.get(name, ())} - set(MAJORITIES) for name in (*GRADERS, *MAJORITIES)}
-    voices[AS_BINARY] = {TERNARY}
-
-    assert [] == [key[:2] for key, row in figures.items() if row["is_member"] != bool(voices[key[0]] & voices[key[1]])]
-
-
-def test_the_intervals_are_those_of_the_rules_on_whole_tasks(
-    figures: dict[Figure, dict[str, Any]], wanted: dict[Figure, tuple[list[int], list[int], list[str]]]
-) -> None:
-    expected: dict[Figure, dict[str, float]] = defaultdict(dict)
-    for key, (a, b, tasks) in wanted.items():
-        ids = sorted(set(tasks))
-        tables = np.zeros((len(ids), 1, 3, 3))
-        for task, one, other in zip(tasks, a, b, strict=True):
-            tables[ids.index(task), 0, one, other] += 1
-        for name, measure in MEASURES.items() if key[2] == "all" else ():
-            ends = agreement_intervals(tables, measure, drawn=draws(len(ids), FEW))[0][0]
-            expected[key] |= zip((f"{name}_ci_low", f"{name}_ci_high"), ends, strict=True)
-
-    assert [] == differing(expected, figures)
-
-
-def test_the_length_quarters_part_the_whole_into_four(reader: Reader, figures: dict[Figure, dict[str, Any]]) -> None:
-    lengths: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for each in reader.rows("from intermediate.agreement_figures where breakdown = 'length'"):
-        lengths[each["grader_a"], each["grader_b"]].append(each["n"])
-
-    assert {4} == {len(parts) for parts in lengths.values()}
-    assert {key[:2]: row["n"] for key, row in figures.items() if key[2] == "all"} == {
-        pair: sum(parts) for pair, parts in lengths.items()
-    }
-
-
 def test_graders_are_named_and_majorities_know_their_members(reader: Reader) -> None:
     kinds, voices = {"people": "imported"} | dict.fromkeys(MAJORITIES, "majority"), {AS_BINARY: TERNARY}
     actual = {each["grader"]: (each["kind"], tuple(each["members"])) for each in reader.rows("from graders")}
@@ -347,13 +306,6 @@ def test_effective_votes_without_labels_are_those_against_the_majority_of_the_ot
     assert found["effective_votes_ci_low"] <= found["effective_votes"] <= found["effective_votes_ci_high"]
     assert found["effective_votes_is_small"]
     assert "nobody labelled" in found["effective_votes_note"]
-
-
-def test_two_graders_without_labels_have_no_effective_votes_and_a_set_has_them_over_all_criteria_only(
-    reader: Reader,
-) -> None:
-    assert reliability_of(reader)["with a stranger", "all", ""]["effective_votes"] is None
-    assert {"all"} == {key[1] for key, row in reliability_of(reader).items() if row["effective_votes"] is not None}
 
 
 @pytest.mark.slow
@@ -408,20 +360,6 @@ def test_reliability_is_krippendorffs_alpha_by_its_definition(graded: Graded, re
     assert [] == differing(expected, reliability_of(reader))
 
 
-def test_the_interval_of_reliability_is_that_of_the_rules_on_whole_tasks(graded: Graded, reader: Reader) -> None:
-    for name, members in SETS.items():
-        shared = graded.shared(members, "all", "")
-        ids = sorted({graded.task_of[place] for place in shared})
-        tables = np.zeros((len(ids), 1, 3, 3))
-        for place, unit in shared.items():
-            for a, b in itertools.permutations(unit, 2):
-                tables[ids.index(graded.task_of[place]), 0, round(2 * a), round(2 * b)] += 1 / (len(unit) - 1)
-        found = reliability_of(reader)[name, "all", ""]
-        low, high = agreement_intervals(tables, krippendorff_alpha, drawn=draws(len(ids), FEW))[0][0]
-
-        assert [found["alpha_ci_low"], found["alpha_ci_high"]] == pytest.approx([low, high], abs=TOLERANCE)
-
-
 def test_leniency_is_the_share_called_met_beyond_what_the_others_call_met_on_the_same_criteria(
     graded: Graded, reader: Reader
 ) -> None:
@@ -461,15 +399,6 @@ def small(labels: Mapping[str, tuple[float | None, ...]], n_tasks: int = 2, **of
     return tables
 
 
-def test_graders_who_know_one_label_have_no_kappa_and_agree_in_full(aggregated: Callable[..., Path]) -> None:
-    root = aggregated(small({"a": (1.0, 1.0), "b": (1.0, 1.0)}))
-
-    assert [{"kappa": None, "macro_f1": 1.0, "agreement": 1.0}] == rows_in(
-        root, "select kappa, macro_f1, agreement from intermediate.agreement_figures where breakdown = 'all'"
-    )
-    assert [{"alpha": None}] == rows_in(root, "select alpha from grader_reliability where breakdown = 'all'")
-
-
 def test_a_failed_verdict_is_neither_met_nor_unmet_to_anyone(published: Callable[[Rows], Reader]) -> None:
     reader = published(small({"a": (1.0, 0.0, None, 1.0), "b": (None, 0.0, None, 1.0)}))
     rows = reader.rows("select n, met_share_a, met_share_b from intermediate.agreement_figures where breakdown = 'all'")
@@ -507,22 +436,6 @@ def test_three_judges_of_three_steps_have_a_majority_of_three_steps(published: C
     assert {"a", "b", "c"} == {each["grader"] for each in reader.rows("from judge_leniency")}
 
 
-def test_of_three_decisions_missing_ones_count_0_in_the_mean(published: Callable[[Rows], Reader]) -> None:
-    labels = {"a": (1.0, 0.0, 1.0, 1.0), "b": (1.0, 0.0, 0.0, 1.0)}
-    reader = published(small(labels, **{name: {"grading": "ternary"} for name in labels}))
-    (row,) = reader.rows("from intermediate.agreement_figures where breakdown = 'all' and grader_b = 'b'")
-    one, other = ([round(2 * value) for value in labels[name]] for name in "ab")
-
-    assert row["macro_f1_task_mean"] == pytest.approx(f1_score(one, other, average="macro"))
-    assert row["macro_f1_task_mean_absent_as_0"] == pytest.approx(
-        f1_score(one, other, average="macro", labels=[0, 1, 2], zero_division=0.0)
-    )
-
-
-def test_two_graders_make_no_majority(published: Callable[[Rows], Reader]) -> None:
-    assert [] == published(small({"a": DECIDED, "b": DECIDED})).rows("from graders where kind = 'majority'")
-
-
 @pytest.mark.slow
 def test_a_configured_majority_may_replace_the_usual_one(aggregated: Callable[..., Path]) -> None:
     tables = small(dict.fromkeys("abcd", DECIDED))
@@ -541,56 +454,6 @@ def test_three_repetitions_of_a_judge_make_a_majority_two_do_not(published: Call
     rows = published(tables).rows("from graders where kind = 'majority'")
 
     assert [each["members"] for each in rows] == ([["a", "a#2", "a#3"]] if n == 3 else [])
-
-
-def test_measures_are_not_shown_beside_newer_decisions_and_others_keep_theirs(aggregated: Callable[..., Path]) -> None:
-    tables = small({"a": DECIDED, "b": (1.0, 0.0, 0.0, 1.0), "c": (1.0, None, 0.0, 0.0)})
-    root = aggregated(tables)
-    query = """
-        select grader_a, grader_b, n, kappa, agreement from intermediate.agreement_figures
-        where breakdown = 'all' order by all
-    """
-    before = {(each["grader_a"], each["grader_b"]): each for each in rows_in(root, query)}
-    judged = next(each for each in tables["verdicts"] if each["value"] is None)
-    Warehouse(root).write("verdicts", [judged | {"value": 1.0, "status": "met"}])
-    Warehouse(root).publish()
-    stale = {(each["grader_a"], each["grader_b"]): each for each in rows_in(root, query)}
-
-    assert before["a", "b"] == stale["a", "b"]
-    for pair in [("a", "c"), ("b", "c"), ("a", "majority"), ("c", "majority")]:
-        is_touched = stale[pair]["n"] != before[pair]["n"]
-        assert is_touched == ("c" in pair)
-        assert (stale[pair]["kappa"] is None, stale[pair]["agreement"] is None) == (is_touched, is_touched)
-    assert [{"alpha": None}] == rows_in(root, "select alpha from grader_reliability where breakdown = 'all'")
-
-    aggregate(job_on("sample", root))
-    assert [] == [each for each in rows_in(root, query) if each["agreement"] is None]
-    assert [] == rows_in(root, "from grader_reliability where alpha is null and breakdown = 'all'")
-
-
-def test_measuring_again_measures_nothing_and_a_build_from_parts_makes_none_stale(root: Path, tmp_path: Path) -> None:
-    copied = Path(shutil.copytree(root, tmp_path / "copied"))
-    configured = {name: MAJORITIES[name] for name in CONFIGURED}
-
-    assert measured(copied, {}, majorities=configured).endswith(" 0 intervals computed")
-    (copied / "prbench.duckdb").unlink()
-    assert measured(copied, {}, majorities=configured).endswith(" 0 intervals computed")
-
-
-def test_the_order_of_the_stored_rows_makes_nothing_stale(
-    graded: Graded, reader: Reader, published: Callable[[Rows], Reader]
-) -> None:
-    turned = published({table_name: rows[::-1] for table_name, rows in graded.tables.items()})
-
-    for figures in (
-        "grader_reliability", "intermediate.agreement_pairs where breakdown <> 'length'", "intermediate.voting_figures",
-    ):  # fmt: skip
-        query = f"select figure_id, basis from {figures}"
-        before = {each["figure_id"]: each["basis"] for each in reader.rows(query)}
-        after = {each["figure_id"]: each["basis"] for each in turned.rows(query)}
-
-        assert after
-        assert [] == [figure_id for figure_id, basis in after.items() if before[figure_id] != basis]
 
 
 def test_a_grader_of_refused_tasks_alone_has_no_voice_in_the_majority(published: Callable[[Rows], Reader]) -> None:

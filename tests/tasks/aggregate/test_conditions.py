@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from flows.work import has_work
 from tasks.aggregate import aggregate
 from tasks.rules.statistics.comparison import holm
 from tests.kit import aggregated, at, job_on, rows_in, together, written
@@ -94,38 +93,6 @@ def test_a_finished_aggregation_tests_nothing_again_and_a_new_condition_only_its
 
     more = {"gpt": {**CONDITIONS["gpt"], "more": "other"}}
     assert n_tested(root, conditions=more) == n_figures
-
-
-def test_aggregate_has_work_until_the_configured_conditions_are_stored_and_n_tested(root: Path) -> None:
-    aggregate(job_on("sample", root))
-    job = job_on("sample", root, conditions=CONDITIONS)
-    assert has_work(job, "aggregate")
-    aggregate(job)
-    assert not has_work(job, "aggregate")
-    assert has_work(job_on("sample", root, conditions={}), "aggregate")
-
-
-@pytest.mark.slow
-def test_a_test_is_shown_only_beside_the_values_it_was_computed_from(root: Path) -> None:
-    aggregate(job_on("sample", root, conditions=CONDITIONS))
-    before = rows_in(root, DIFFERENCES)
-    assert all(row["p_value"] is not None for row in before if row["breakdown"] == "all")
-
-    # A trial that is not complete changes no value.
-    written(root, judged({"t00": [1, None, 0]}, "search", rubrics=RUBRICS, trial=2))
-    Warehouse(root).publish()
-    assert [row["p_value"] for row in rows_in(root, DIFFERENCES)] == [row["p_value"] for row in before]
-
-    other = [1 - decided(1)["t00"][0], 1, 0]
-    written(root, judged({"t00": other}, "search", rubrics=RUBRICS, trial=3))
-    Warehouse(root).publish()
-    whole = {row["condition"]: row for row in rows_in(root, DIFFERENCES)
-             if row["breakdown"] == "all" and row["score_name"] == "score"}  # fmt: skip
-    assert whole["web search"]["p_value"] is None
-    assert whole["web search"]["difference"] is not None
-    assert whole["search and code"]["p_value"] is not None
-    aggregate(job_on("sample", root))
-    assert all(row["p_value"] is not None for row in rows_in(root, DIFFERENCES) if row["breakdown"] == "all")
 
 
 def test_a_label_that_is_nowhere_is_named_in_a_warning_with_those_that_are_known(root: Path) -> None:

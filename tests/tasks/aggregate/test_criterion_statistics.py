@@ -185,7 +185,3 @@ def test_disagreement_is_the_share_of_pairs_of_judges_that_decide_differently(
     assert [] == differing(
         {key: {"n_graded": n, "disagreement": share} for key, (n, share) in found.items()}, statistics
     )
-
-
-def test_a_refused_task_has_no_statistics(reader: Reader) -> None:
-    assert 0 == reader.value("select count(*) from criterion_statistics where task_id = 'refused'")

@@ -14,14 +14,12 @@ import pytest
 
 from tasks.aggregate import aggregate
 from tasks.rules.statistics.intervals import (
-    FEW_OTHERS,
     FEWEST_OTHERS,
-    SMALL,
     draws,
     mean_intervals,
     ratio_intervals,
 )
-from tests.kit import aggregated, answered, differing, job_on, rubric_of, written
+from tests.kit import aggregated, differing, job_on
 from tests.tasks.aggregate.breakdowns_oracle import EVERY_ROW, TASK_SETS, Key, Oracle, World, breakdowns_world, rows_of
 from tests.warehouse.parts import forget_parts
 from warehouse import Reader, Warehouse
@@ -120,18 +118,6 @@ def test_a_figure_with_too_few_tasks_that_differ_has_no_interval_and_any_other_h
     ]
 
 
-def test_a_figure_is_small_below_the_number_of_tasks_that_coverage_is_promised_for(
-    oracle: Oracle, leaderboard_rows: Table
-) -> None:
-    assert [] == [
-        key
-        for key, row in leaderboard_rows.items()
-        if row["n_tasks"]
-        and row["is_small"] != (row["n_tasks"] < SMALL or _n_others(oracle.task_values(key).values()) < FEW_OTHERS)
-    ]
-    assert [] == [key for key, row in leaderboard_rows.items() if not row["n_tasks"] and row["is_small"] is not None]
-
-
 def _n_others(values: Iterable[Fraction]) -> int:
     """How many values are not the commonest."""
     counts = Counter(values)
@@ -207,36 +193,6 @@ def test_a_verdict_that_changes_makes_stale_exactly_what_rests_on_it_and_just_th
 
 
 # small cases
-
-
-@pytest.mark.slow
-def test_an_interval_of_the_share_met_goes_when_the_share_does_though_the_points_stay_the_same(tmp_path: Path) -> None:
-    tasks = [f"t{i:02d}" for i in range(12)]
-    weights = {task: [5, 2, 3, 4] for task in tasks}
-    others = [[1, 1, 1, 1], [0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0], [1, 0, 0, 1], [1, 1, 1, 0]]
-    before = {task: [1, 0, 0, 0] if i < 6 else others[i - 6] for i, task in enumerate(tasks)}
-    # Five points by another way: the scores stay what they were, and two of four criteria are met instead of one.
-    after = {task: [0, 1, 1, 0] if i < 6 else others[i - 6] for i, task in enumerate(tasks)}
-    aggregated(tmp_path, answered(rubric_of(weights), before))
-    for part in (tmp_path / "parts" / "verdicts").glob("*.parquet"):
-        part.unlink()
-    forget_parts(Warehouse(tmp_path))
-    aggregated(tmp_path, {"verdicts": answered(rubric_of(weights), after)["verdicts"]})
-    row = next(row for key, row in published_rows(tmp_path).items() if key[2] == "all" and key[-1] == "score")
-    met, judged = np.array([[float(sum(after[task]))] for task in tasks]), np.full((len(tasks), 1), 4.0)
-
-    assert row["met_share"] == pytest.approx(met.sum() / judged.sum(), abs=TOLERANCE)
-    wanted = list(ratio_intervals(met, judged)[0])
-    assert wanted == pytest.approx([row["met_ci_low"], row["met_ci_high"]], abs=TOLERANCE)
-
-
-def test_a_board_without_any_complete_task_has_rows_without_intervals(tmp_path: Path) -> None:
-    written(tmp_path, answered(rubric_of({"a": [4, 4], "b": [4, 4]}), {"a": [1, None], "b": [None, 0]}))
-    report = aggregate(job_on("sample", tmp_path))
-    rows = published_rows(tmp_path).values()
-
-    assert "0 intervals computed" in report.line
-    assert [] == [row for row in rows for name in (*DRAWN, "mean_score", "rank", "met_share") if row[name] is not None]
 
 
 def test_the_same_rows_in_another_order_give_the_same_figures_to_the_last_digit(oracle: Oracle, tmp_path: Path) -> None:

@@ -4,12 +4,11 @@ import json
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.kit import Fill, admitted, aggregated, at, criterion, response, row, rows_in, verdict
+from tests.kit import Fill, admitted, aggregated, at, criterion, response, row, verdict
 from warehouse import Reader
 
 CHECKS = ("atomic", "objective")
@@ -143,17 +142,6 @@ def test_the_share_of_agreement_weighs_each_criterion_by_one_over_its_probabilit
     assert abs(found["all", ""]["agreeing_share"] - found["all", ""]["unweighted_share"]) > 0.002
 
 
-def test_reviews_beside_all_samples_change_no_estimate(tmp_path: Path) -> None:
-    made = Made(seed=3)
-    outside = next(key for key in made.keys if not any(key in members for members in made.samples.values()))
-    before = ratio((made.weights()[key], made.agreeing[key]) for key in made.weights())
-    made.people["eva"][outside] = 0.0
-    folder = aggregated(tmp_path, made.tables()).root
-    (share,) = rows_in(folder, "select agreeing_share from review_agreement where breakdown = 'all'")
-
-    assert share["agreeing_share"] == pytest.approx(before)
-
-
 def test_reviewers_of_the_same_criteria_are_compared_in_each_check(reader: Reader, made: Made) -> None:
     rows = reader.rows("select * from reviewer_agreement where reviewer_b is not null")
     found = {(r["review_check"], r["reviewer_a"], r["reviewer_b"]): r for r in rows}
@@ -224,21 +212,6 @@ def test_what_checks_predict_is_counted_over_criteria_that_fail_and_that_pass(re
         assert figure["odds_ratio"] == pytest.approx(odds)
         assert figure["auc"] == pytest.approx((sensitivity + specificity) / 2)
         assert figure["auc_ci_low"] < figure["auc"] < figure["auc_ci_high"]
-
-
-def test_too_few_criteria_that_fail_give_no_figure(tmp_path: Path) -> None:
-    made = Made(seed=1, n_tasks=20)
-    for trial in (1, 2):
-        values = made.checks[trial, "atomic"]
-        values.update(dict.fromkeys(values, 1.0))
-        for key in [key for key in made.keys if key[0] in {"t0", "t1", "t2", "t3"}]:
-            values[key] = 0.0
-    folder = aggregated(tmp_path, made.tables()).root
-    rows = rows_in(folder, "select * from review_predictions where review_check = 'atomic'")
-
-    assert len(rows) == 2
-    assert all(r["auc"] is r["difference"] is r["failing_rate"] is r["odds_ratio_ci_low"] is None for r in rows)
-    assert all(r["is_small"] and r["n_failing"] > 0 for r in rows)
 
 
 def test_an_older_configuration_of_a_reviewer_counts_no_more(published: Fill, made: Made) -> None:

@@ -10,15 +10,12 @@ import pytest
 import sql
 from tests.kit import (
     Rows,
-    admitted,
     aggregated,
     answered,
-    criterion,
     response,
     row,
     rows_in,
     rubric_of,
-    verdict,
     written,
 )
 from warehouse import Reader
@@ -59,18 +56,6 @@ def test_a_response_that_failed_leaves_its_criteria_wanted_and_open(published: C
     assert [{"task_id": "a", "status": "met"}, {"task_id": "b", "status": "no_response"}] == statuses
     assert [1, 2, 0.5] == [value_of(reader, name) for name in ("n_tasks", "n_tasks_wanted", "coverage")]
     assert 1.0 == value_of(reader, "mean_score")
-
-
-def test_a_task_without_any_response_counts_as_wanted(published: Callable[[Rows], Reader]) -> None:
-    reader = published(answered(rubric_of({"a": [5], "b": [5, 5, 5]}), {"a": [1]}))
-
-    assert [1, 2, 0.25] == [value_of(reader, name) for name in ("n_tasks", "n_tasks_wanted", "coverage")]
-
-
-def test_a_partial_verdict_gives_half_the_weight(published: Callable[[Rows], Reader]) -> None:
-    reader = published(answered(rubric_of({"a": [4, 4]}), {"a": [1, 0.5]}))
-
-    assert 0.75 == value_of(reader, "value", table="scores")
 
 
 def test_a_task_counts_with_the_trials_that_are_complete(published: Callable[[Rows], Reader]) -> None:
@@ -122,18 +107,6 @@ def test_a_trial_of_a_refused_task_alone_is_not_wanted(published: Callable[[Rows
     assert [1, 1, 1, 0.5, 0.5, 0.5, 1.0] == [value_of(reader, name) for name in _OF_TRIALS]
 
 
-def test_verdicts_under_another_template_are_another_row(published: Callable[[Rows], Reader]) -> None:
-    tables = answered(rubric_of({"a": [4, 4]}), {"a": [1, 0]})
-    other = [v | {"verdict_id": v["verdict_id"] + "/other", "template_hash": "other", "value": 1.0, "status": "met"}
-             for v in tables["verdicts"]]  # fmt: skip
-    tables["verdicts"] += other
-    reader = published(tables)
-
-    rows = reader.rows("select template_hash, mean_score from leaderboard where is_primary order by template_hash")
-
-    assert [("a-template", 0.5), ("other", 1.0)] == [(r["template_hash"], r["mean_score"]) for r in rows]
-
-
 def test_a_verdict_on_an_older_wording_of_a_criterion_does_not_count(published: Callable[[Rows], Reader]) -> None:
     tables = answered(rubric_of({"a": [4, 4]}), {"a": [1, 1]})
     tables["verdicts"][1]["criterion_hash"] = "an-older-wording"
@@ -165,54 +138,6 @@ def test_the_cost_is_that_of_responses_and_verdicts_and_unknown_where_one_price_
 
 
 # trials that do not cover the same tasks
-
-
-def of_fields(n_finance: int, n_legal: int, split_of_legal: str = "finance") -> Rows:
-    """A task of one criterion in each field, the one met and the other not, with so many trials."""
-    finance = admitted(["f"], n_criteria=1)
-    legal = admitted(["l"], split=split_of_legal, field="Legal", n_criteria=1)
-    asked = {"f": criterion("f", 0, 5.0), "l": criterion("l", 0, 5.0)}
-    rows = {name: finance[name] + legal[name] for name in finance if name != "checks"}
-    rows["checks"] = [finance["checks"][0] | {"n_evaluated": 2}]
-    cells = [("f", trial) for trial in range(1, n_finance + 1)] + [("l", trial) for trial in range(1, n_legal + 1)]
-    answers = [response(task, trial=trial) for task, trial in cells]
-    verdicts = [verdict(answer, asked[answer["task_id"]], float(answer["task_id"] == "f")) for answer in answers]
-    return rows | {"criteria": list(asked.values()), "responses": answers, "verdicts": verdicts}
-
-
-def test_coverage_counts_the_trials_that_one_field_lacks(published: Callable[[Rows], Reader]) -> None:
-    reader = published(of_fields(3, 1))
-
-    (row,) = reader.rows("from leaderboard where is_primary")
-    assert (2, 1, 2, 3, False) == tuple(
-        row[name] for name in ("n_tasks", "n_tasks_full", "n_tasks_wanted", "n_trials", "is_complete")
-    )
-    assert pytest.approx(4 / 6) == row["coverage"]
-    # Two of the three trials of one task are unknown: they could all be met.
-    assert pytest.approx([0.5, 0.5, (1 + 2 / 3) / 2]) == [row[n] for n in ("mean_score", "mean_lower", "mean_upper")]
-
-
-def test_trials_on_tasks_of_their_own_are_scored_each_and_not_averaged_over(tmp_path: Path) -> None:
-    tasks = [f"t{i}" for i in range(8)]
-    tables = rubric_of({task: [4] for task in tasks})
-    dice = random.Random(4)
-    chosen = {trial: dice.sample(tasks, 3) for trial in range(1, 6)}
-    for trial, of_trial in chosen.items():
-        answered(tables, {task: [float(trial % 2)] for task in of_trial}, trial=trial)
-    with aggregated(tmp_path, tables).reader() as reader:
-        (row,) = reader.rows("from leaderboard where is_primary")
-        trials = reader.table("select trial, n_tasks, mean_score from trial_scores where score_name = 'score' "
-                              "and breakdown = 'all' order by trial")[1]  # fmt: skip
-    seen = set().union(*chosen.values())
-    of_tasks = [[trial % 2 for trial, of_trial in chosen.items() if task in of_trial] for task in seen]
-
-    assert [(trial, 3, float(trial % 2)) for trial in chosen] == trials
-    assert (len(seen), 0, 5, 1, len(seen)) == tuple(
-        row[name] for name in ("n_tasks", "n_tasks_full", "n_trials", "rank", "n_tasks_ranked")
-    )
-    assert pytest.approx(15 / 40) == row["coverage"]
-    assert pytest.approx(sum(sum(each) / len(each) for each in of_tasks) / len(seen)) == row["mean_score"]
-    assert [None, None, None] == [row[name] for name in ("trials_mean", "trials_ci_low", "trials_ci_high")]
 
 
 # the range of ranks
@@ -253,28 +178,6 @@ def test_the_range_of_ranks_is_what_the_intervals_allow(tmp_path: Path) -> None:
 # clipping
 
 
-def test_the_mean_and_interval_before_clipping_stand_beside_a_clipped_mean(tmp_path: Path) -> None:
-    tasks = [f"t{i:02d}" for i in range(60)]
-    tables = rubric_of({task: [10, -4] for task in tasks})
-    for model, every in {"worse": 3, "bad": 4}.items():
-        answered(tables, {t: [float(i % 12 == 0), float(i % every > 0)] for i, t in enumerate(tasks)}, model=model)
-    with aggregated(tmp_path, tables).reader() as reader:
-        rows = reader.rows("from leaderboard where is_primary order by rank")
-        unclipped = reader.rows("from leaderboard where not is_primary")
-        of_trials = reader.table("select mean_score, raw_mean_score from trial_scores where score_name = 'score' "
-                                 "and breakdown = 'all' order by raw_mean_score")[1]  # fmt: skip
-    raw = [pytest.approx(1 / 12 - 0.4 * 2 / 3), pytest.approx(1 / 12 - 0.4 * 3 / 4)]
-
-    # Ranks compare the means before clipping.
-    assert [("worse", 1, 0.0), ("bad", 2, 0.0)] == [(r["model"], r["rank"], r["mean_score"]) for r in rows]
-    assert raw == [row["raw_mean_score"] for row in rows]
-    for each in rows:
-        assert 0.0 == each["ci_low"] == each["ci_high"]
-        assert each["raw_ci_low"] < each["raw_mean_score"] < each["raw_ci_high"] < 0
-    assert all(row["raw_mean_score"] == row["mean_score"] and row["raw_ci_low"] == row["ci_low"] for row in unclipped)
-    assert [(0.0, raw[1]), (0.0, raw[0])] == of_trials
-
-
 # answers without a verdict
 
 
@@ -308,14 +211,6 @@ def test_a_vintage_not_judged_yet_replaces_none_that_is(published: Callable[[Row
     reader = published(tables)
 
     assert [("first", True)] == reader.table("select vintage, is_latest from leaderboard where is_primary")[1]
-
-
-def test_a_split_that_nobody_judged_says_so_beside_others(published: Callable[[Rows], Reader]) -> None:
-    rows = of_fields(1, 1, split_of_legal="legal")
-    rows["verdicts"] = [each for each in rows["verdicts"] if each["task_id"] == "f"]
-    query = "select split, is_judged, n_tasks, coverage from leaderboard where is_primary order by split"
-
-    assert [("finance", True, 1, 1.0), ("legal", False, 0, 0.0)] == published(rows).table(query)[1]
 
 
 # one definition each

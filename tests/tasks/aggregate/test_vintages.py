@@ -68,19 +68,6 @@ def test_the_latest_are_ranked_together_on_the_tasks_that_all_of_them_have(
     assert {row["n_tasks_latest_ranked"] for row in rows} == {10, None}
 
 
-def test_a_vintage_is_ranked_by_itself_as_if_there_were_no_other(
-    reader: Reader, values: dict[tuple[str, str, str], list[float]]
-) -> None:
-    rows = reader.rows("select model, vintage, rank, n_tasks_ranked from leaderboard where is_primary")
-    for vintage in BEGUN:
-        models = [model for model, of in SAMPLED.items() if vintage in of]
-        tasks = TASKS[2:] if "late" in models else TASKS
-        means = {model: round(mean(values, model, vintage, tasks), 12) for model in models}
-        assert {row["model"]: (row["rank"], row["n_tasks_ranked"]) for row in rows if row["vintage"] == vintage} == {
-            model: (1 + sum(other > of for other in means.values()), len(tasks)) for model, of in means.items()
-        }
-
-
 def test_the_history_compares_vintages(reader: Reader, values: dict[tuple[str, str, str], list[float]]) -> None:
     rows = reader.rows("select * from score_history where is_primary order by model, first_answered_at")
     for model, vintages in SAMPLED.items():

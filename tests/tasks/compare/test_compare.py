@@ -79,39 +79,6 @@ def test_a_planted_regression_stands_in_its_category(three_models: Reader) -> No
     assert (flips["n_criteria"], flips["n_compared"], flips["n_undecided"], flips["n_in_one"]) == (11, 11, 0, 0)
 
 
-def test_flips_add_up_to_the_difference_in_another_score_too(three_models: Reader) -> None:
-    answer = ask(three_models, "a", "c", score="min_normalized")
-    [flips] = apart(three_models, answer)
-    # (points - N) / (P - N), worked out by hand: t1 (10 - 5 + 5) / 25, t2 all, t3 5 / 15, t4 (0 + 10) / 19.
-    of_c = [Fraction(10, 25), Fraction(1), Fraction(5, 15), Fraction(10, 19)]
-    assert answer.differences[0].difference == pytest.approx(float(mean(of_c) - 1))
-    assert flips["explained"] == pytest.approx(answer.differences[0].difference)
-
-
-def test_several_are_each_compared_with_the_first_and_corrected_for_by_holm(published: Fill) -> None:
-    rubrics = {f"t{number}": [(10, "Risk"), (number + 1, "Accuracy")] for number in range(12)}
-    every = {task: [1, 1] for task in rubrics}
-    worse = {task: [0, 1] for task in rubrics}
-    mixed = {task: [number % 2, (number + 1) % 2] for number, task in enumerate(rubrics)}
-    rows = (judged(decided, name, rubrics=rubrics) for name, decided in (("a", worse), ("b", mixed), ("c", every)))
-    found = ask(published(together(tasks_of(rubrics), *rows)), "a", "b", "c").differences
-    assert [(d.pair.first.name, d.pair.second.name) for d in found] == [("a", "b"), ("a", "c")]
-    p_values = [d.paired.p_value for d in found]
-    smaller, larger = sorted(p_values)
-    adjusted = {smaller: min(1, 2 * smaller), larger: max(2 * smaller, larger)}
-    assert [d.p_adjusted for d in found] == [adjusted[p] for p in p_values]
-    for d in found:
-        assert (d.paired.p_value <= 0.05) == (d.paired.ci_low > 0 or d.paired.ci_high < 0)
-
-
-def test_every_split_is_a_comparison_and_so_is_the_own_hard_selection(three_models: Reader) -> None:
-    every = ask(three_models, "a", "b", splits=()).differences
-    assert [(d.split, d.paired.n_tasks) for d in every] == [("finance", 4), ("legal", 1)]
-    assert (every[1].paired.p_value, every[1].is_significant) == (None, None)
-    [hard] = ask(three_models, "a", "b", is_hard=True).differences
-    assert (hard.split, [*hard.tasks["task_id"]]) == ("Finance (own hard)", ["t1", "t4"])
-
-
 def test_an_undecided_criterion_is_never_a_flip_and_its_task_counts_for_neither(published: Fill) -> None:
     second = {**WORSE_IN_RISK, "t3": [0, None, 1]}
     reader = published(together(tasks_of(RUBRICS), judged(ALL_MET, "a"), judged(second, "b")))
@@ -296,17 +263,6 @@ def test_templates_are_compared_by_the_beginning_of_their_hash(published: Fill) 
         ask(reader, "012345", "0123456789")
     with pytest.raises(UsageError, match="01234: there is no"):
         ask(reader, "01234", "0123456789")
-
-
-def test_vintages_are_compared_model_by_model(sittings: Reader) -> None:
-    answer = ask(sittings, "base", "later")
-    assert answer.kind == "vintage"
-    assert {d.pair.first.model_run.model: d.difference for d in answer.differences} == {
-        "a": pytest.approx(float(mean(changes(ALL_MET, MIXED)))),
-        "b": pytest.approx(float(mean(changes(MIXED, WORSE_IN_RISK)))),
-    }
-    [of_b] = ask(sittings, "base", "later", models=("b",)).differences
-    assert of_b.pair.second.model_run.model == "b"
 
 
 def test_a_name_that_could_be_two_things_asks_for_of(published: Fill) -> None:

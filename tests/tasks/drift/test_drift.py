@@ -18,7 +18,7 @@ from tasks.drift.control_sets import choose_control_set, drifted
 from tasks.drift.nights import judge_control_set
 from tasks.rules.statistics.control import Drifted
 from tasks.run.writing import StageReport
-from tests.faults.server import Answer, FaultServer, Request, is_judging, meets, well_behaved
+from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
 from tests.kit import job_on, judged, prepared, rows_in, sampled
 from tests.warehouse.parts import forget_parts
 from warehouse import Warehouse
@@ -139,15 +139,6 @@ def test_a_control_set_never_changes_and_another_judging_gets_its_own(server: Fa
     assert rows(job, f"select * from ({stored}) where set_id = ?", [first[0]["set_id"]]) == first
 
 
-def test_where_a_decision_is_rare_the_other_fills_up_or_the_set_is_smaller(server: FaultServer, folder: Path) -> None:
-    report = choose_control_set(job := job_at(server, folder, verdicts=500))
-    counts = Counter(row["value"] for row in rows(job, "select value from verdicts"))
-
-    assert report.rows == counts.total() < 500
-    assert "500 wanted" in report.notes[0]
-    assert Counter(row["first_value"] for row in rows(job, "select first_value from control_set")) == counts
-
-
 def test_a_night_asks_for_every_member_once_with_the_first_prompt_and_a_second_run_asks_for_none(
     server: FaultServer, folder: Path
 ) -> None:
@@ -252,18 +243,6 @@ def test_failures_are_no_disagreement_and_are_retried_by_the_same_night(server: 
     assert rows(job, figures) == [{**counts, "n_decided": N, "n_failed": 0, "n_agreeing": N}]
 
 
-def test_a_reply_that_is_no_verdict_is_asked_for_once_more_in_every_night(server: FaultServer, folder: Path) -> None:
-    def talks_first(request: Request, number: int) -> Answer:
-        is_first = is_judging(request) and len(request["messages"]) == 1
-        return Answer("Certainly!") if is_first else well_behaved(request, number)
-
-    job = job_at(server, folder)
-    server.behaviour = talks_first
-    for label in ("2026-11-20", "2026-11-21"):
-        seen = night(server, job, label)
-        assert (len(seen.calls), seen.report.rows, seen.drifted) == (2 * N, N, [])
-
-
 def without_responses(job: Job, response_id: str, **changed: Any) -> None:
     """Take a response back, or change what is stored of it."""
     warehouse = Warehouse(job.warehouse)
@@ -332,13 +311,3 @@ def test_a_judge_that_is_left_to_provider_batches_is_asked_call_by_call(server: 
 
     assert (len(seen.calls), seen.report.rows, seen.report.skipped) == (N, N, 0)
     assert {entry.path for entry in server.entries[before:]} == {"/v1/chat/completions"}
-
-
-def test_the_judge_of_this_test_meets_some_of_the_prompts_that_the_lenient_one_lets_pass() -> None:
-    requests: list[Request] = [
-        {"messages": [{"role": "user", "content": f"item of an expert's grading rubric {number}"}]}
-        for number in range(100)
-    ]
-    let_pass = [request for request in requests if bucket(request) < 0.4]
-
-    assert 0 < sum(meets(request["messages"][0]["content"]) for request in let_pass) < len(let_pass)
