@@ -20,7 +20,7 @@ from tasks.compare.pairs import question_of
 from tasks.compare.rows import rows_of
 from tasks.config.job import Job
 from tasks.console import notice
-from tasks.drift.control_sets import drifted
+from tasks.drift import drifted
 from tasks.rules.errors import PipelineError
 from tasks.rules.statistics.comparison import holm
 from warehouse import Reader, Warehouse, WarehouseBusy, WarehouseError
@@ -189,7 +189,7 @@ def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
     """
     found: list[dict[str, Any]] = []
     with Warehouse(job.warehouse).reader() as reader:
-        chosen = {"is_latest": True} if vintage is None else {"vintage": vintage}
+        chosen: dict[str, Any] = {"is_latest": True} if vintage is None else {"vintage": vintage}
         chosen |= {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
         is_judge = "counts_as_judge([], benchmark, dataset_revision, judge, judge_config_hash) as is_judge"
         columns = f"distinct {', '.join(_JUDGING)}, vintage, {is_judge}"

@@ -16,8 +16,7 @@ from tasks.assemble import assemble
 from tasks.check import check
 from tasks.config.job import Job
 from tasks.console import notice
-from tasks.drift.control_sets import choose_control_set
-from tasks.drift.nights import judge_control_set
+from tasks.drift import choose_control_set, judge_control_set
 from tasks.hard_subset.select import select_hard
 from tasks.ingest import ingest
 from tasks.judge.judge import judge_by_provider_batches, judge_responses, plan_verdicts

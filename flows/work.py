@@ -19,7 +19,7 @@ from tasks.assemble import turns_to_assemble
 from tasks.check import check, has_unchecked
 from tasks.config.job import Job
 from tasks.console import notice
-from tasks.drift.nights import lacks_verdicts
+from tasks.drift import lacks_verdicts
 from tasks.hard_subset.select import has_new_selection
 from tasks.judge.judge import plan_verdicts
 from tasks.rules.errors import PipelineError

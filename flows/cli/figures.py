@@ -43,8 +43,8 @@ def show_parts(
     Raises:
         UsageError: the benchmark has no such score, or nothing stored has a name that was given.
     """
-    from tasks.figures.registry import figure_of
     from tasks.figures.scope import open_scope
+    from tasks.figures.shown import figure_of
     from warehouse import Warehouse
 
     figures = {key: figure_of(name) for key, name in parts.items()}
@@ -123,7 +123,7 @@ def figures(context: Context) -> int:
       prbench figure criteria which=never-met n_criteria=5
     """
     from tasks.figures.queries import relation_of
-    from tasks.figures.registry import FIGURES
+    from tasks.figures.shown import FIGURES
 
     rows = [
         {
@@ -160,8 +160,8 @@ def figure(
       prbench figure critical -o critical.xlsx
     """
     from tasks.figures.leaderboard import Choice, chosen
-    from tasks.figures.registry import figure_of, parsed
     from tasks.figures.scope import open_scope
+    from tasks.figures.shown import figure_of, parsed
     from tasks.rules.errors import UsageError
     from warehouse import Warehouse
 

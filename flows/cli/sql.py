@@ -157,7 +157,7 @@ def _cookbook(context: Context, name: str, file_format: str, output: Path | None
 def _show(context: Context, name: str, file_format: str, output: Path | None) -> None:
     from sql import named
     from sql.cookbook import recipes
-    from tasks.figures.registry import FIGURES
+    from tasks.figures.shown import FIGURES
     from warehouse import WarehouseError
 
     if file_format not in {"table", "json"}:

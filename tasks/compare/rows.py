@@ -1,6 +1,7 @@
-"""Differences, and what they consist of, as the rows of figures (`tasks.figures.shown.comparisons`)."""
+"""Differences, and what they consist of, in words and as the rows of figures (`tasks.figures.shown.comparisons`)."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -8,8 +9,171 @@ import polars as pl
 
 import sql
 from tasks.compare.differences import Answer, Difference, short
-from tasks.compare.sentences import decision, notes_on_all, notes_on_verdicts, sentence, where_in, why_no_interval
+from tasks.compare.pairs import COLUMN_OF, Side
+from tasks.rules.statistics.comparison import ALPHA, task_differences
+from tasks.rules.statistics.intervals import FEWEST_OTHERS
+from tasks.rules.text.numbers import counted
 from warehouse import Reader
+
+CONTEXT = {
+    "model": "model", "judge": "judge", "judge_trial": "judge trial", "template_hash": "template", "vintage": "vintage",
+    "dataset_revision": "revision",
+}  # fmt: skip
+"""Attributes of a side, with their names for people."""
+_DECISIONS = {1.0: "met", 0.5: "partly met", 0.0: "not met"}
+_HASHES = {"template_hash", "dataset_revision"}
+
+
+def sentence(answer: Answer, difference: Difference) -> str:
+    """What a difference says, in plain words."""
+    first, second = short(answer.kind, difference.pair.first), short(answer.kind, difference.pair.second)
+    where = f"on {difference.split}{where_in(answer, difference)}"
+    if not n_unequal(difference):
+        n_tasks = counted(difference.paired.n_tasks, "task")
+        return f"{second} and {first} have the same score {where}: no task differs ({n_tasks})"
+    size = f"{figure(abs(difference.difference))} {'lower' if difference.difference < 0 else 'higher'}"
+    if difference.p_adjusted is None:
+        return f"{second} is {size} than {first} {where}, but this cannot be tested: {_too_few(difference)}"
+    evidence = _evidence(answer, difference, difference.p_adjusted)
+    if difference.is_significant:
+        return f"{second} is {size} than {first} {where} ({evidence}): significant"
+    no_difference = f"No significant difference between {first} and {second} {where} ({second} is {size}; {evidence})"
+    smallest = difference.paired.smallest_detectable
+    if smallest is None:
+        return no_difference
+    alone = "uncorrected " if _n_tested(answer) > 1 else ""
+    return f"{no_difference}; {alone}smallest detectable difference {figure(smallest)} (with a power of 80 %)"
+
+
+def _evidence(answer: Answer, difference: Difference, p_adjusted: float) -> str:
+    """The interval and the p-value."""
+    n_tested = _n_tested(answer)
+    corrected = f" corrected for {n_tested} comparisons" if n_tested > 1 else ""
+    paired = difference.paired
+    interval = "no interval, since nearly all tasks change by the same amount"
+    if paired.ci_low is not None:
+        alone = "uncorrected " if n_tested > 1 else ""
+        interval = f"{alone}95 % interval {paired.ci_low:+z.3f} to {paired.ci_high:+z.3f}"
+    return f"{interval}, {_p_in_words(p_adjusted)}{corrected}"
+
+
+def _n_tested(answer: Answer) -> int:
+    return sum(each.p_adjusted is not None for each in answer.differences)
+
+
+def n_unequal(difference: Difference) -> int:
+    """How many tasks have different scores on the two sides."""
+    first, second = (difference.tasks[side].to_numpy() for side in ("first_score", "second_score"))
+    return int((task_differences(first, second) != 0).sum())
+
+
+def _too_few(difference: Difference) -> str:
+    """Why there is neither an interval nor a test."""
+    n_tasks = difference.paired.n_tasks
+    if n_tasks <= FEWEST_OTHERS:
+        return f"only {counted(n_tasks, 'task')}"
+    return f"only {n_unequal(difference)} of {n_tasks} tasks differ"
+
+
+def why_no_interval(difference: Difference) -> str | None:
+    """Why a difference has no interval; None where it has one."""
+    paired = difference.paired
+    if paired.ci_low is not None:
+        return None
+    if paired.p_value is not None:
+        return "nearly all tasks change alike"
+    return "too few tasks differ" if n_unequal(difference) else "no task differs"
+
+
+def notes_on_all(answer: Answer) -> list[str]:
+    """Notes on intervals and p-values, and those that hold for all differences."""
+    notes = []
+    if any(each.paired.p_value is None for each in answer.differences):
+        notes.append(f"No interval and no test: fewer than {FEWEST_OTHERS} tasks differ.")
+    if len(answer.differences) > 1:
+        notes.append(
+            "Intervals, p and smallest detectable differences are for each comparison alone; “p corrected” "
+            "takes all of them into account (Holm)."
+        )
+    return [*notes, *answer.notes]
+
+
+def notes_on_verdicts(counts: Mapping[str, Any], difference: float) -> Iterator[str]:
+    """Notes on what could not be compared, and what the flips do not explain."""
+    causes = {
+        "undecided on one side": counts["n_undecided"],
+        "decided, but in incomplete tasks": counts["n_left_out"],
+        "in the rubric of one side only": counts["n_in_one"],
+    }
+    if missing := sum(causes.values()):
+        listed = ", ".join(f"{number} {cause}" for cause, number in causes.items() if number)
+        yield f"{missing} of {counted(counts['n_criteria'], 'criterion', 'criteria')} could not be compared: {listed}."
+    if f"{counts['explained']:+.3f}" != f"{difference:+.3f}":
+        yield (
+            f"The flips explain {counts['explained']:+.3f} of {difference:+.3f}; the rest is due to rubrics that "
+            "changed between the two."
+        )
+
+
+def distinguishing(answer: Answer) -> list[str]:
+    """The attributes that distinguish the differences, or that differ between the sides beside what is compared."""
+    own = COLUMN_OF.get(answer.kind)
+    pairs = [difference.pair for difference in answer.differences]
+    return [
+        name
+        for name in CONTEXT
+        if name != own
+        and (
+            len({on_both(pair.first, pair.second, name) for pair in pairs}) > 1
+            or any(getattr(pair.first.model_run, name) != getattr(pair.second.model_run, name) for pair in pairs)
+        )
+    ]
+
+
+def on_both(first: Side, second: Side, name: str) -> str:
+    """An attribute of both sides, with an arrow if it differs."""
+    values = [str(getattr(side.model_run, name)) for side in (first, second)]
+    if name in _HASHES:
+        values = [value[:12] for value in values]
+    return values[0] if values[0] == values[1] else " → ".join(values)
+
+
+def where_in(answer: Answer, difference: Difference) -> str:
+    """What distinguishes a difference from the others, as the end of a phrase."""
+    pair = difference.pair
+    return "".join(f", {CONTEXT[name]} {on_both(pair.first, pair.second, name)}" for name in distinguishing(answer))
+
+
+def decision(by_trial: Sequence[float]) -> str:
+    """What was decided on a criterion: in a word where all trials agree, else in how many of them it is met."""
+    counts = Counter(by_trial)
+    if len(counts) == 1:
+        return _DECISIONS[by_trial[0]]
+    met = [f"{_DECISIONS[value]} in {counts[value]}" for value in (1.0, 0.5) if counts[value]]
+    return f"{' and '.join(met)} of {counted(len(by_trial), 'trial')}"
+
+
+def figure(size: float | None) -> str | None:
+    """Three decimals, or one digit where three decimals would show 0."""
+    if size is None:
+        return None
+    return f"{size:.3f}" if size >= 0.0005 or size == 0 else f"{size:.1g}"
+
+
+def p_value(value: float | None) -> str | None:
+    """A p-value with three decimals."""
+    if value is None:
+        return None
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _p_in_words(value: float) -> str:
+    shown = p_value(value)
+    # What is rounded to the level could be on either side of it.
+    if value != ALPHA and shown == f"{ALPHA:.3f}":
+        shown = f"{'<' if value < ALPHA else '>'} {shown}"
+    return f"p {shown}" if shown and shown[0] in "<>" else f"p = {shown}"
+
 
 Row = dict[str, Any]
 

@@ -1,9 +1,12 @@
 """The leaderboards of a job: which rows, of which figure."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.benchmarks.base import Benchmark
+import numpy as np
+
+import sql
 from tasks.config.job import Job
 from tasks.figures.figure import Figure
 from tasks.figures.queries import JUDGING
@@ -12,7 +15,7 @@ from tasks.figures.shown.categories import CRITICAL
 from tasks.figures.shown.overview import LEADERBOARD
 from tasks.rules.errors import UsageError
 from tasks.rules.records import Table
-from warehouse import Warehouse
+from warehouse import Reader, Warehouse
 
 _OF_RUBRICS = {"category", "severity"}
 """Breakdowns of every rubric; others are of the tasks, or of labels that are stored with what they are of."""
@@ -55,7 +58,12 @@ def chosen(scope: Scope, choice: Choice) -> tuple[Figure, dict[str, Any]]:
         UsageError: the benchmark has no such breakdown.
     """
     benchmark, breakdown = scope.benchmark, choice.by or "all"
-    _refuse_other_benchmarks(benchmark, choice)
+    common = (each for each in benchmark.common_breakdowns if each != "severity" or benchmark.severities)
+    breakdowns = [*common, *benchmark.own_breakdowns]
+    if choice.by is not None and choice.by not in breakdowns:
+        raise UsageError(f"--by {choice.by}: no such breakdown; {benchmark.name} has {', '.join(breakdowns)}")
+    if choice.is_severity and not benchmark.severities:
+        raise UsageError(f"--risk: {benchmark.name} has no weight classes that would say what is critical")
     if choice.is_severity:
         return CRITICAL, {}
     key = {"benchmark": benchmark.name, "dataset_revision": scope.revision, "kind": breakdown}
@@ -63,20 +71,8 @@ def chosen(scope: Scope, choice: Choice) -> tuple[Figure, dict[str, Any]]:
     return LEADERBOARD, {"breakdown": breakdown, "of_criteria": of_criteria, "is_hard": choice.is_hard}
 
 
-def _refuse_other_benchmarks(benchmark: Benchmark, choice: Choice) -> None:
-    """Refuse what is asked about other benchmarks than this."""
-    common = (breakdown for breakdown in benchmark.common_breakdowns if breakdown != "severity" or benchmark.severities)
-    breakdowns = [*common, *benchmark.own_breakdowns]
-    if choice.by is not None and choice.by not in breakdowns:
-        raise UsageError(f"--by {choice.by}: no such breakdown; {benchmark.name} has {', '.join(breakdowns)}")
-    if choice.is_severity and not benchmark.severities:
-        raise UsageError(f"--risk: {benchmark.name} has no weight classes that would say what is critical")
-
-
 def _on_selection(scope: Scope, selection: str) -> Table:
     """Any split on any hard selection: the tasks that they share, with intervals drawn now."""
-    from tasks.hard_subset.selection_scores import scores_on
-
     key = {"benchmark": scope.benchmark.name, "dataset_revision": scope.revision}
     of_data_set = "from hard_subset where benchmark = $benchmark and dataset_revision = $dataset_revision"
     rows = scope.reader.rows(f"select selection_id {of_data_set} group by all order by max(selected_at) desc", key)
@@ -88,7 +84,7 @@ def _on_selection(scope: Scope, selection: str) -> Table:
         what = f"fits {len(found)} selections" if found else "is no selection"
         raise UsageError(f"--selection {selection}: {what} of this data set; there are {', '.join(known) or 'none'}")
     given = {name: scope.values[name] for name in ("splits", "models", "judges", "vintage", "score")}
-    records = scores_on(scope.reader, {**given, "selections": found}, scope.values["bar"])
+    records = _scores_on(scope.reader, {**given, "selections": found}, scope.values["bar"])
     labels = {tuple(each[name] for name in JUDGING): each["judging"] for each in scope.judgings}
     named = [
         {"judging": labels.get(tuple(record[name] for name in JUDGING), record["judge"]), **record}
@@ -96,3 +92,38 @@ def _on_selection(scope: Scope, selection: str) -> Table:
         for record in records
     ]
     return Table(list(named[0]) if named else [], [tuple(record.values()) for record in named])
+
+
+_FIGURES = (
+    "mean_score", "ci_low", "ci_high", "raw_mean_score", "raw_ci_low", "raw_ci_high", "is_small", "mean_lower",
+    "mean_upper", "n_tasks", "n_tasks_full", "n_tasks_wanted", "is_complete", "coverage", "is_below_bar",
+    "model_config_hash", "judge", "judge_config_hash", "template_hash", "grading", "judge_trial", "vintage", "n_trials",
+)  # fmt: skip
+
+
+def _scores_on(reader: Reader, parameters: dict[str, Any], bar: float) -> list[dict[str, Any]]:
+    """A row for each split and model run: its mean score over the tasks of the selections, with its interval.
+
+    Best first; there are no ranks, since models may rest on different tasks. `parameters` are those of
+    the query `values` in `sql/queries/hard_subset.sql`, and which splits, models, judges and vintage; `bar` is the
+    coverage below which a figure is marked.
+    """
+    given = {name: parameters[name] for name in ("selections", "score")}
+    values = {
+        (row["split"], row["model_run_id"]): np.array(row["task_values"], dtype=np.float64)
+        for row in reader.rows(sql.read("queries/hard_subset/values"), given)
+    }
+    records = []
+    # The equations of the leaderboards (`intermediate/scores/mean_scores.sql`), on the selections' tasks of each split.
+    for found in reader.rows(sql.read("queries/hard_subset/scores"), parameters):
+        own = values.get((found["split"], found["model_run_id"]), np.empty(0))[:, None]
+        low, high = (None if math.isnan(end) else float(end) for end in mean_intervals(own)[0])
+        row = found | {
+            "raw_ci_low": low, "raw_ci_high": high,
+            # The ends are clipped as the mean is.
+            "ci_low": None if low is None else max(low, found["mean_floor"]),
+            "ci_high": None if high is None else max(high, found["mean_floor"]),
+            "is_small": bool(few_to_rest_on(own)[0]), "is_below_bar": found["coverage"] < bar,
+        }  # fmt: skip
+        records.append({name: row[name] for name in ("split", "model", *_FIGURES)})
+    return records

@@ -6,7 +6,6 @@ from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from tasks.results import frames
 from tasks.rules.errors import UsageError
 from tasks.rules.text.characters import did_you_mean
 
@@ -16,6 +15,13 @@ if TYPE_CHECKING:
 
 # Whatever is heavy is imported where it is used, so that a notebook's first cell answers at once.
 
+_DIFFERENCE = (
+    ("text", "first second split score"),
+    ("number", "first_mean second_mean difference ci_low ci_high p_value p_adjusted smallest_detectable"),
+    ("flag", "is_significant is_small"), ("count", "n_tasks n_tasks_wanted n_differing"),
+    ("text", "sentence first_model first_vintage first_judge first_grading"), ("count", "first_judge_trial"),
+    ("text", "second_model second_vintage second_judge second_grading"), ("count", "second_judge_trial"),
+)  # fmt: skip
 Format = Literal["polars", "arrow", "pandas"]
 """The kind of data frame that a method returns."""
 
@@ -41,7 +47,7 @@ class Results:
     def tables(self, *, format: Format = "polars") -> Any:  # noqa: A002 - what a caller would call it
         """The tables and views: `name`, `kind` (mart or stored), and `meaning`, which says what one row is."""
         with self._reader() as reader:
-            return frames.frame(reader, *_listed(), format)
+            return _frame(reader, *_listed(), format)
 
     def table(self, name: str, *, format: Format = "polars") -> Any:  # noqa: A002
         """All rows of a table or view.
@@ -53,7 +59,7 @@ class Results:
             known = [row["name"] for row in reader.rows(*_listed())]
             if name.lower() not in known:
                 raise UsageError(f"there is no table or view {name}{did_you_mean(name, known)}")
-            return frames.frame(reader, f"from main.{name.lower()}", None, format)
+            return _frame(reader, f"from main.{name.lower()}", None, format)
 
     def sql(
         self,
@@ -71,9 +77,9 @@ class Results:
         Raises:
             UsageError: it is no single query that reads.
         """
-        frames.refuse_writing(query)
+        _refuse_writing(query)
         with self._reader() as reader:
-            return frames.frame(reader, query, parameters, format)
+            return _frame(reader, query, parameters, format)
 
     def leaderboard(
         self, *, by: str | None = None, score: str | None = None, vintage: str | None = None, is_hard: bool = False,
@@ -99,7 +105,7 @@ class Results:
         with self._reader() as reader:
             scope = open_scope(job, reader, vintage, is_hard=is_hard, score=score)
             figure, given = chosen(scope, Choice(by=by, is_hard=is_hard))
-            return frames.frame(reader, scope.query_of(figure, given), None, format)
+            return _frame(reader, scope.query_of(figure, given), None, format)
 
     def diff(
         self, *names: str, of: str | None = None, score: str | None = None, vintage: str | None = None,
@@ -123,6 +129,8 @@ class Results:
         Raises:
             UsageError: fewer than two names, or nothing has them.
         """
+        import pyarrow as pa
+
         from tasks.compare.differences import compare
         from tasks.compare.pairs import question_of
         from tasks.compare.rows import rows_of
@@ -133,7 +141,10 @@ class Results:
         question = question_of(job, names, of, score=score, is_hard=is_hard, vintage=vintage)
         with self._reader() as reader:
             answer = compare(reader, question)
-        return frames.frame_of(rows_of(answer), frames.difference_schema(), format)
+        # Columns have their types even where no value is known, or no row.
+        types = {"text": pa.string(), "number": pa.float64(), "count": pa.int64(), "flag": pa.bool_()}
+        schema = pa.schema([(name, types[kind]) for kind, names in _DIFFERENCE for name in names.split()])
+        return _as(pa.Table.from_pylist(rows_of(answer), schema=schema), format)
 
     def close(self) -> None:
         """Close the database, and delete what was copied from a store."""
@@ -201,3 +212,37 @@ def _listed() -> tuple[str, dict[str, Any]]:
         where list_contains($marts, name) or list_contains($stored, name) order by kind, name
     """
     return query, {"marts": sorted(sql.schema()["marts"]), "stored": sorted(TABLES)}
+
+
+def _frame(reader: "Reader", query: str, parameters: Any, kind: str) -> Any:
+    """The rows of a query as a data frame of a kind: polars, arrow, or pandas."""
+    return reader.frame(query, parameters) if kind == "pandas" else _as(reader.arrow(query, parameters), kind)
+
+
+def _refuse_writing(query: str) -> None:
+    """Refuse a query that does more than read.
+
+    Raises:
+        UsageError: it is none, or several, or one that changes something.
+    """
+    import duckdb
+
+    try:
+        statements = duckdb.extract_statements(query)
+    except duckdb.Error as error:
+        raise UsageError(f"sql: {str(error).strip().splitlines()[0]}") from error
+    reads = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}
+    if [each.type in reads for each in statements] != [True]:
+        raise UsageError("sql: give one query that reads, such as `select * from leaderboard`")
+
+
+def _as(table: Any, kind: str) -> Any:
+    if kind == "arrow":
+        return table
+    if kind == "pandas":
+        return table.to_pandas()
+    if kind != "polars":
+        raise UsageError(f"format {kind!r}: must be polars, arrow or pandas")
+    import polars
+
+    return polars.from_arrow(table)

@@ -24,8 +24,7 @@ from flows import nightly
 from flows.execution import Execution, execute
 from tasks.aggregate import aggregate
 from tasks.config.job import Job
-from tasks.drift.control_sets import choose_control_set
-from tasks.drift.nights import judge_control_set
+from tasks.drift import choose_control_set, judge_control_set
 from tasks.hard_subset.select import select_hard
 from tasks.maintain import upkeep
 from tasks.run.run_context import LEDGER

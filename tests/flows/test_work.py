@@ -15,8 +15,7 @@ from tasks.assemble import assemble
 from tasks.check import check
 from tasks.config.job import Job
 from tasks.config.settings import Limits
-from tasks.drift.control_sets import choose_control_set
-from tasks.drift.nights import judge_control_set
+from tasks.drift import choose_control_set, judge_control_set
 from tasks.hard_subset.select import select_hard
 from tasks.ingest import ingest
 from tasks.judge.rubric_variants import derive

@@ -1,20 +1,27 @@
-"""All figures, each page of the report a module; the pages in the order of its navigation."""
+"""All figures by name, each page of the report a module; the pages in the order of its navigation."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from tasks.figures.figure import Page
-from tasks.figures.shown.capabilities import CAPABILITIES
+import yaml
+
+from tasks.figures.figure import Figure, Page
+from tasks.figures.shown.capabilities import CANDIDATES, CAPABILITIES, EXAMPLES
 from tasks.figures.shown.categories import CATEGORIES
 from tasks.figures.shown.comparisons import COMPARE as COMPARE
+from tasks.figures.shown.comparisons import DIFF, FLIPPED
 from tasks.figures.shown.conditions import CONDITIONS, STOPPING
-from tasks.figures.shown.corrections import CASCADES, DEBIASED
+from tasks.figures.shown.corrections import CASCADE, CASCADES, DEBIASED, DIFFERENCES
 from tasks.figures.shown.data import DATA
 from tasks.figures.shown.hard import HARD
 from tasks.figures.shown.history import HISTORY
-from tasks.figures.shown.judges import JUDGES
-from tasks.figures.shown.lengths import LENGTHS
+from tasks.figures.shown.judges import CRITERIA, JUDGES, PEOPLE
+from tasks.figures.shown.lengths import LENGTHS, LENGTHS_AND_SCORES
+from tasks.figures.shown.operations import BENCHMARKS, DISK, LATEST, SPENT, STATUS
 from tasks.figures.shown.overview import OVERVIEW
-from tasks.figures.shown.reviews import ANNOTATIONS, REVIEWS
+from tasks.figures.shown.reviews import ANNOTATIONS, FAILURES, REVIEWS
+from tasks.rules.errors import UsageError
+from tasks.rules.text.characters import did_you_mean
 
 PAGES: Sequence[Page] = (
     OVERVIEW, CATEGORIES, CAPABILITIES, LENGTHS, CONDITIONS, STOPPING, DATA, ANNOTATIONS, JUDGES, DEBIASED, CASCADES,
@@ -23,3 +30,48 @@ PAGES: Sequence[Page] = (
 LIVE = Page(
     "live", "Live", "Runs in progress: coverage, calls, cost, failures, and the ranking so far.", template="live.html"
 )
+
+
+FIGURES: Mapping[str, Figure] = {
+    figure.name: figure
+    for figure in (
+        *(figure for page in PAGES for figure in page.figures),
+        PEOPLE, CRITERIA, LENGTHS_AND_SCORES, FAILURES, DIFFERENCES, CANDIDATES, EXAMPLES, DIFF, *FLIPPED,
+        CASCADE, STATUS, SPENT, LATEST, DISK, BENCHMARKS,
+    )
+}  # fmt: skip
+
+
+def figure_of(name: str) -> Figure:
+    """The figure of a name.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if name not in FIGURES:
+        raise UsageError(f"there is no figure {name}{did_you_mean(name, list(FIGURES))}; `prbench figures` lists all")
+    return FIGURES[name]
+
+
+def parsed(figure: Figure, given: Iterable[str]) -> dict[str, Any]:
+    """The parameters of a figure that are given as `name=value`; a list may be given one by one.
+
+    Raises:
+        UsageError: the figure has no such parameter, or the value is of another kind.
+    """
+    found: dict[str, Any] = {}
+    for each in given:
+        name, _, text = each.partition("=")
+        if name not in figure.given:
+            known = ", ".join(figure.given) or "none"
+            raise UsageError(f"{each}: {figure.name} has no parameter {name}; it has {known}")
+        usual = figure.given[name]
+        if isinstance(usual, list | tuple):
+            found[name] = [*found.get(name, ()), text]
+        elif usual is None or isinstance(usual, str):
+            found[name] = text
+        elif isinstance(value := yaml.safe_load(text or "null"), type(usual)):
+            found[name] = value
+        else:
+            raise UsageError(f"{each}: must be like {name}={str(usual).lower()}")
+    return found

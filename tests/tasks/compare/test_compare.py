@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 import sql
-from tasks.compare.rows import rows_of
-from tasks.compare.sentences import decision
+from tasks.compare.rows import decision, rows_of
 from tasks.figures.rendering import as_text
 from tasks.figures.shown.comparisons import DIFF
 from tasks.rules.errors import PipelineError, UsageError

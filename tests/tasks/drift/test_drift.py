@@ -14,8 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.config.job import Job
-from tasks.drift.control_sets import choose_control_set, drifted
-from tasks.drift.nights import judge_control_set
+from tasks.drift import choose_control_set, drifted, judge_control_set
 from tasks.rules.statistics.control import Drifted
 from tasks.run.writing import StageReport
 from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved

@@ -19,9 +19,9 @@ from flows.cli.output import show
 from tasks.config.job import Job
 from tasks.exports.board_files import write_board
 from tasks.figures.columns import MISSING, with_values
-from tasks.figures.registry import FIGURES, figure_of
 from tasks.figures.rendering import as_csv, as_text
 from tasks.figures.scope import Scope, open_scope
+from tasks.figures.shown import FIGURES, figure_of
 from tasks.report.rendering.drawn import table
 from tasks.rules.errors import UsageError
 from tasks.rules.records import Table

@@ -16,8 +16,7 @@ import tiktoken
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.config.operations import Drift
-from tasks.drift.control_sets import choose_control_set
-from tasks.drift.nights import judge_control_set
+from tasks.drift import choose_control_set, judge_control_set
 from tasks.imports.files import retract
 from tasks.imports.responses import import_responses
 from tasks.judge.verdict_rows import Judged, VerdictRows

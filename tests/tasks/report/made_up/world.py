@@ -18,7 +18,7 @@ from tasks.benchmarks.prbench import BENCHMARK
 from tasks.cascade import evaluated, rows_of
 from tasks.config.job import Job
 from tasks.dataset.source import with_revision
-from tasks.drift.control_sets import drifted
+from tasks.drift import drifted
 from tasks.hard_subset.select import select_hard
 from tasks.ingest import ingest
 from tasks.measures import LABELS, renew

@@ -13,9 +13,8 @@ from playwright.sync_api import Browser
 from flows.nightly import changes
 from flows.report import write_report
 from tasks.config.job import Job
-from tasks.figures.registry import FIGURES
 from tasks.figures.scope import Scope, open_scope
-from tasks.figures.shown import PAGES
+from tasks.figures.shown import FIGURES, PAGES
 from tasks.figures.shown.overview import LEADERBOARD
 from tasks.report.rendering.notices import Notice, facts, notices
 from tasks.rules.text.cells import as_before
