@@ -226,7 +226,11 @@ def rows_of(parameters: Mapping[str, Any], answer: CascadeAnswer) -> list[dict[s
          **figures_of(each.held_out)}
         for place, each in enumerate(answer.evaluations)
     ]  # fmt: skip
-    made = {"evaluation_id": digest("cascade", _rounded(rows)), "created_at": datetime.now(UTC)}
+    # Without last digits, which depend on the machine.
+    rounded = [
+        {name: round(each, 9) if isinstance(each, float) else each for name, each in row.items()} for row in rows
+    ]
+    made = {"evaluation_id": digest("cascade", rounded), "created_at": datetime.now(UTC)}
     return [row | made for row in rows]
 
 
@@ -246,10 +250,3 @@ def figures_of(figures: Figures) -> dict[str, Any]:
     for name, (value, low, high) in estimates.items():
         flat |= {name: value, f"{name}_ci_low": low, f"{name}_ci_high": high}
     return flat
-
-
-def _rounded(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Without last digits, which depend on the machine."""
-    return [
-        {name: round(value, 9) if isinstance(value, float) else value for name, value in row.items()} for row in rows
-    ]

@@ -68,9 +68,23 @@ def compare(reader: Reader, question: Question) -> Answer:
         PipelineError: there is nothing to compare.
     """
     kind, found, notes = pairs(reader, question)
-    values, differences, empty = _values(reader, question, found), list[Difference](), list[str]()
+    # By split and model run: the value of every wanted task, if a trial is complete, and whether it was answered.
+    parameters = {
+        "benchmark": question.benchmark, "is_hard": question.is_hard, "splits": list(question.splits),
+        "model_runs": sorted({side.model_run.model_run_id for pair in found for side in (pair.first, pair.second)}),
+        "score": question.score,
+    }  # fmt: skip
+    values = pl.DataFrame(reader.arrow(sql.read("queries/compare/values"), parameters))
+    if values.is_empty():
+        raise _no_tasks(reader, question)
+    differences, empty = list[Difference](), list[str]()
     for pair in found:
-        first, second = (_of_side(values, side) for side in (pair.first, pair.second))
+        # Of a pipeline run the values of the tasks that it made a verdict on.
+        first, second = (
+            own if side.only_tasks is None else own.filter(pl.col("task_id").is_in(list(side.only_tasks)))
+            for side in (pair.first, pair.second)
+            for own in [values.filter(model_run_id=side.model_run.model_run_id)]
+        )
         wanted = first.join(second, on=["split", "task_id"], suffix="_second", maintain_order="left")
         for split in values["split"].unique(maintain_order=True):
             difference = _difference(question, pair, split, wanted.filter(split=split))
@@ -106,25 +120,6 @@ def _on_random_parts(reader: Reader, found: Iterable[Pair]) -> list[str]:
 def short(kind: Kind, side: Side) -> str:
     """The name of a side; a hash by its beginning."""
     return side.name[:12] if kind in {"template", "revision"} else side.name
-
-
-def _values(reader: Reader, question: Question, found: Iterable[Pair]) -> pl.DataFrame:
-    """By split and model run: the value of every wanted task, if a trial is complete, and whether it was answered."""
-    model_runs = {side.model_run.model_run_id for pair in found for side in (pair.first, pair.second)}
-    parameters = {
-        "benchmark": question.benchmark, "is_hard": question.is_hard, "splits": list(question.splits),
-        "model_runs": sorted(model_runs), "score": question.score,
-    }  # fmt: skip
-    values = pl.DataFrame(reader.arrow(sql.read("queries/compare/values"), parameters))
-    if values.is_empty():
-        raise _no_tasks(reader, question)
-    return values
-
-
-def _of_side(values: pl.DataFrame, side: Side) -> pl.DataFrame:
-    """The values of a side; of a pipeline run those of the tasks that it made a verdict on."""
-    own = values.filter(model_run_id=side.model_run.model_run_id)
-    return own if side.only_tasks is None else own.filter(pl.col("task_id").is_in(list(side.only_tasks)))
 
 
 def _no_tasks(reader: Reader, question: Question) -> PipelineError:

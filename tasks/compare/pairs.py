@@ -137,9 +137,21 @@ def resolved(reader: Reader, question: Question, model_runs: Sequence[ModelRun])
     Raises:
         UsageError: a name is not known, or stands for several things, or for the same as another.
     """
-    known = _known(reader, question, model_runs)
+    runs = [row["run_id"] for row in reader.select("verdicts", "distinct run_id", benchmark=question.benchmark)]
+    known: Known = {
+        kind: runs if kind == "run" else sorted({getattr(each, COLUMN_OF[kind]) for each in model_runs})
+        for kind in KINDS
+    }
     kinds = (question.kind,) if question.kind else KINDS
-    found = {kind: [_full_names(kind, name, known[kind]) for name in question.names] for kind in kinds}
+    found = {
+        kind: [
+            [name] if name in known[kind] else
+            [each for each in known[kind]
+             if kind in _BY_PREFIX and len(name) >= _SHORTEST and each.startswith(name)]
+            for name in question.names
+        ]
+        for kind in kinds
+    }  # fmt: skip
     fitting = [kind for kind in kinds if all(found[kind])]
     # What is named in full is meant before what only begins so.
     fitting = [kind for kind in fitting if set(question.names) <= set(known[kind])] or fitting
@@ -156,22 +168,6 @@ def resolved(reader: Reader, question: Question, model_runs: Sequence[ModelRun])
     if twice:
         raise UsageError(f"{twice[0]}: given twice; compare different {kind}s")
     return kind, names
-
-
-def _known(reader: Reader, question: Question, model_runs: Sequence[ModelRun]) -> Known:
-    runs = [row["run_id"] for row in reader.select("verdicts", "distinct run_id", benchmark=question.benchmark)]
-    return {
-        kind: runs if kind == "run" else sorted({getattr(each, COLUMN_OF[kind]) for each in model_runs})
-        for kind in KINDS
-    }
-
-
-def _full_names(kind: Kind, name: str, known: Sequence[str]) -> list[str]:
-    if name in known:
-        return [name]
-    if kind in _BY_PREFIX and len(name) >= _SHORTEST:
-        return [each for each in known if each.startswith(name)]
-    return []
 
 
 def _unfit(names: Sequence[str], found: Mapping[Kind, list[list[str]]], known: Known) -> str:
@@ -213,7 +209,14 @@ def pairs(reader: Reader, question: Question) -> tuple[Kind, list[Pair], list[st
     if question.revision and kind != "revision" and question.revision not in {each.dataset_revision for each in meant}:
         notes.append(f"No verdict on the configured revision {question.revision[:12]}; another one is compared.")
     sides: dict[str, list[Side]] = {name: [] for name in names}
-    asked_for = [each for each in meant if _is_asked_for(each, question, kind)]
+    asked_for = [
+        each
+        for each in meant
+        # Who is compared by name need not be a judge.
+        if (each.judge in question.judges if question.judges else each.is_by_judge or kind == "judge")
+        and (not question.models or each.model in question.models)
+        and (not question.vintage or each.vintage == question.vintage)
+    ]
     for side in _sides(reader, question.benchmark, kind, asked_for, names):
         sides[side.name].append(side)
     found = [pair for name in names[1:] for pair in _paired(kind, sides[names[0]], sides[name])]
@@ -261,16 +264,6 @@ def _refuse_options(question: Question, kind: Kind, every: Sequence[ModelRun]) -
         unknown = [value for value in values if value not in known]
         if unknown:
             raise UsageError(f"--{option} {unknown[0]}: no verdict has it; there are {', '.join(known)}")
-
-
-def _is_asked_for(model_run: ModelRun, question: Question, kind: Kind) -> bool:
-    # Who is compared by name need not be a judge.
-    is_by_judge = model_run.judge in question.judges if question.judges else model_run.is_by_judge or kind == "judge"
-    return (
-        is_by_judge
-        and (not question.models or model_run.model in question.models)
-        and (not question.vintage or model_run.vintage == question.vintage)
-    )
 
 
 def _sides(

@@ -29,11 +29,14 @@ def sentence(answer: Answer, difference: Difference) -> str:
     first, second = short(answer.kind, difference.pair.first), short(answer.kind, difference.pair.second)
     where = f"on {difference.split}{where_in(answer, difference)}"
     if not n_unequal(difference):
-        n_tasks = counted(difference.paired.n_tasks, "task")
-        return f"{second} and {first} have the same score {where}: no task differs ({n_tasks})"
+        all_tasks = counted(difference.paired.n_tasks, "task")
+        return f"{second} and {first} have the same score {where}: no task differs ({all_tasks})"
     size = f"{figure(abs(difference.difference))} {'lower' if difference.difference < 0 else 'higher'}"
     if difference.p_adjusted is None:
-        return f"{second} is {size} than {first} {where}, but this cannot be tested: {_too_few(difference)}"
+        n_tasks = difference.paired.n_tasks
+        differing = f"only {n_unequal(difference)} of {n_tasks} tasks differ"
+        why = f"only {counted(n_tasks, 'task')}" if n_tasks <= FEWEST_OTHERS else differing
+        return f"{second} is {size} than {first} {where}, but this cannot be tested: {why}"
     evidence = _evidence(answer, difference, difference.p_adjusted)
     if difference.is_significant:
         return f"{second} is {size} than {first} {where} ({evidence}): significant"
@@ -65,14 +68,6 @@ def n_unequal(difference: Difference) -> int:
     """How many tasks have different scores on the two sides."""
     first, second = (difference.tasks[side].to_numpy() for side in ("first_score", "second_score"))
     return int((task_differences(first, second) != 0).sum())
-
-
-def _too_few(difference: Difference) -> str:
-    """Why there is neither an interval nor a test."""
-    n_tasks = difference.paired.n_tasks
-    if n_tasks <= FEWEST_OTHERS:
-        return f"only {counted(n_tasks, 'task')}"
-    return f"only {n_unequal(difference)} of {n_tasks} tasks differ"
 
 
 def why_no_interval(difference: Difference) -> str | None:

@@ -61,7 +61,11 @@ def choose_control_set(job: Job) -> StageReport:
                 rows = _chosen(job, wanted, reader, judging, number)
                 warehouse.write("control_set", rows)
                 report.rows += len(rows)
-                report.notes.append(_note(judging, len(rows), number))
+                label, there = judging.judge.label, f" ({number} wanted, no more available)"
+                report.notes.append(
+                    f"control set of {label}: {len(rows)} verdicts{'' if len(rows) == number else there}"
+                    if rows else f"{label} has no control set: none of its verdicts is decided"
+                )  # fmt: skip
     if report.rows:
         warehouse.publish()
     return report
@@ -73,14 +77,6 @@ def lacks_control_set(job: Job, wanted: WantedTasks, reader: Reader) -> bool:
         set_id is None and _chosen(job, wanted, reader, judging, job.settings.drift.verdicts)
         for judging, set_id in control_sets(job, wanted, reader)
     )
-
-
-def _note(judging: Judging, n_chosen: int, number: int) -> str:
-    label = judging.judge.label
-    if n_chosen == 0:
-        return f"{label} has no control set: none of its verdicts is decided"
-    there = "" if n_chosen == number else f" ({number} wanted, no more available)"
-    return f"control set of {label}: {n_chosen} verdicts{there}"
 
 
 def _chosen(job: Job, wanted: WantedTasks, reader: Reader, judging: Judging, number: int) -> list[dict[str, Any]]:
@@ -182,7 +178,10 @@ async def judge_control_set(job: Job) -> StageReport:
                 context.add_notices(report)
     for each in missing:
         warehouse.write("control_verdicts", _lost_rows(job, wanted, each))
-    await asyncio.to_thread(_see, job, wanted, warehouse)
+    await asyncio.to_thread(warehouse.publish)
+    with warehouse.reader() as reader:
+        warehouse.write("control_limits", changed_limits(job, wanted, reader))
+    await asyncio.to_thread(warehouse.publish)
     _report_missing(job, report, missing)
     return report
 
@@ -244,14 +243,6 @@ def _lost_rows(job: Job, wanted: WantedTasks, missing: _Missing) -> list[dict[st
         }
         for row in missing.newly_lost
     ]
-
-
-def _see(job: Job, wanted: WantedTasks, warehouse: Warehouse) -> None:
-    """Publish the verdicts and the control limits."""
-    warehouse.publish()
-    with warehouse.reader() as reader:
-        warehouse.write("control_limits", changed_limits(job, wanted, reader))
-    warehouse.publish()
 
 
 def _report_missing(job: Job, report: StageReport, missing: Iterable[_Missing]) -> None:

@@ -108,6 +108,8 @@ def _scores_on(reader: Reader, parameters: dict[str, Any], bar: float) -> list[d
     the query `values` in `sql/queries/hard_subset.sql`, and which splits, models, judges and vintage; `bar` is the
     coverage below which a figure is marked.
     """
+    from tasks.rules.statistics.intervals import few_to_rest_on, mean_intervals
+
     given = {name: parameters[name] for name in ("selections", "score")}
     values = {
         (row["split"], row["model_run_id"]): np.array(row["task_values"], dtype=np.float64)

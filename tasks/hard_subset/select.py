@@ -107,7 +107,10 @@ def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark, revision: str) -
     as_configured = [row for judging in configured for row in found if row.items() >= judging.columns.items()]
     if configured and not job.named_judges:
         found = as_configured
-    vintage = _vintage(job, {row["vintage"] for row in found})
+    # Where every model is sampled nightly there is no other vintage to select by than a night's.
+    stored, vintage = {row["vintage"] for row in found}, job.vintage
+    if vintage == BASE_VINTAGE and stored and BASE_VINTAGE not in stored:
+        vintage = job.night if job.night in stored else max(stored)
     found, as_configured = ([row for row in rows if row["vintage"] == vintage] for rows in (found, as_configured))
     if configured and not job.named_judges:
         found = as_configured[:1]
@@ -125,13 +128,6 @@ def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark, revision: str) -
     if len(found) > 1:
         raise HardSubsetError(f"{names[0]} is stored with several configurations; configure the one to use")
     return int(found[0]["ranking_id"])
-
-
-def _vintage(job: Job, stored: set[str]) -> str:
-    """Return the vintage that selects: where every model is sampled nightly there is no other than a night's."""
-    if job.vintage != BASE_VINTAGE or BASE_VINTAGE in stored or not stored:
-        return job.vintage
-    return job.night if job.night in stored else max(stored)
 
 
 def universe_of(field: str, task_ids: set[str], panel: Panel, settings: Settings) -> Universe:

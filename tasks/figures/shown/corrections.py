@@ -19,11 +19,6 @@ from tasks.rules.errors import UsageError
 _ENDS = ("agreement_ci_low", "agreement_ci_high")
 
 
-def cost_against_agreement(rows: Rows) -> list[Plot]:
-    """For each pair of judges the rules that no other one beats, cost across and agreement up."""
-    return by_value([row for row in rows if row["is_on_front"]], "cascade", _front)
-
-
 def _front(rows: Rows) -> charts.Chart:
     has_cost = all(row["thousand_usd"] for row in rows)
     named = [
@@ -74,7 +69,7 @@ CASCADES = Page(
             "agreement, the table has all. Lines are 95 % intervals for other tasks of the same kind. Tau compares the "
             "rankings of models: 1 is the same ranking as the strong judge's.",
             (*columns("cascade rule"), *_RULES),
-            cost_against_agreement,
+            lambda rows: by_value([row for row in rows if row["is_on_front"]], "cascade", _front),
             reach="pooled",
         ),
     ),

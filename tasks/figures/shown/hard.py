@@ -14,19 +14,9 @@ _PLACES = ("inside", "outside")
 _OTHERS = {"official": "", "earlier": "selected ", "leave_one_out": "without "}
 
 
-def panels_of_models(rows: Rows) -> list[str]:
-    """Which models chose."""
-    return [f"{row['field']} was chosen with the panel {', '.join(row['panel'])}." for row in rows]
-
-
 def certainty(rows: Rows) -> list[Plot]:
     """A dot for each task, a chart for each field: how hard it is, and how surely it is selected."""
     return by_value([row for row in rows if row["inclusion_probability"] is not None], "field", charts.certainty)
-
-
-def members_and_border(rows: Rows) -> Rows:
-    """The tasks that are selected, and those outside that could have been."""
-    return [row for row in rows if row["is_selected"] or row["is_border"]]
 
 
 def around_border(rows: Rows) -> Rows:
@@ -83,7 +73,7 @@ _SELECTIONS = Figure(
     ),
     empty=_NONE,
     is_table=True,
-    notes=panels_of_models,
+    notes=lambda rows: [f"{row['field']} was chosen with the panel {', '.join(row['panel'])}." for row in rows],
 )
 _LEADERBOARD = Figure(
     "hard_leaderboard",
@@ -110,7 +100,7 @@ _TASKS = Figure(
     _TASK,
     certainty,
     empty=_NONE,
-    listed=members_and_border,
+    listed=lambda rows: [row for row in rows if row["is_selected"] or row["is_border"]],
     query="hard/tasks",
 )
 _BORDER = Figure(
