@@ -186,22 +186,18 @@ unjudged as (
     inner join shown_splits using (split)
     anti join judged on shown_answers.entry = judged.model
     where not task_set_members.is_own_hard
-),
-
-costs as (
-    select judging, split, model,
-        round(exact_avg(answer_usd), 12) as answer_usd,
-        round(exact_avg(judging_usd), 12) as judging_usd,
-        case
-            when count(*) = count(answer_usd) then round(exact_sum(answer_usd), 9)
-        end as all_answers_usd,
-        count(*) as n_answers,
-        count(*) - count(answer_usd) as n_unpriced_answers
-    from (from judged union all by name from unjudged)
-    group by all
 )
 
-select * from costs;
+select judging, split, model,
+    round(exact_avg(answer_usd), 12) as answer_usd,
+    round(exact_avg(judging_usd), 12) as judging_usd,
+    case
+        when count(*) = count(answer_usd) then round(exact_sum(answer_usd), 9)
+    end as all_answers_usd,
+    count(*) as n_answers,
+    count(*) - count(answer_usd) as n_unpriced_answers
+from (from judged union all by name from unjudged)
+group by all;
 
 -- name: sampled_scores
 -- One row: a model's score in one sampling under one judging, with its place in
@@ -244,18 +240,14 @@ figures as (
         -- a step nor a break.
         and mean_score is not null
         and (len($splits::varchar[]) = 0 or list_contains($splits::varchar[], split))
-),
-
-placed as (
-    select *,
-        dense_rank() over (
-            partition by split, model, judge, judge_trial
-            order by answered_at, dataset_revision, model_config_hash, vintage
-        ) as place
-    from figures
 )
 
-select * from placed;
+select *,
+    dense_rank() over (
+        partition by split, model, judge, judge_trial
+        order by answered_at, dataset_revision, model_config_hash, vintage
+    ) as place
+from figures;
 
 -- name: judge_handovers
 -- One row: a judge that began after another had ended, and so took over from

@@ -106,18 +106,6 @@ def test_scores_are_equations_1_and_3_with_the_bounds_of_open_criteria(oracle: O
     assert any(row["value"] is None and row["n_decided"] for row in rows)
 
 
-def test_a_task_with_several_labels_counts_for_each_of_them(oracle: Oracle, leaderboard_rows: Table) -> None:
-    for breakdown, labels_of in (("decision_type", "decision_types"), ("economic_pathway", "economic_pathways")):
-        tasks = [task for name, task in oracle.world.tasks.items() if name != REFUSED]
-        wanted = sum(len(getattr(task, labels_of)) for task in tasks)
-        counted = [
-            row["n_tasks_wanted"] for key, row in leaderboard_rows.items()
-            if (key[0], key[1], key[2], key[4]) == (TASK_SETS[0], "ada", breakdown, "min_normalized")
-        ]  # fmt: skip
-
-        assert wanted == sum(counted)
-
-
 def means_of(found: Oracle, keys: list[Key]) -> dict[Key, float]:
     return {key: float(found.figure(key).mean_score or 0) for key in keys}
 

@@ -4,7 +4,7 @@ import math
 import random
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from statistics import NormalDist
 from typing import Any
@@ -12,12 +12,10 @@ from typing import Any
 import pytest
 from scipy import stats
 
-from tests.kit import Rows, admitted, criterion, differing, response, row, rubric_of, verdict, written
-from tests.kit import answered as add
+from tests.kit import admitted, criterion, differing, response, row, verdict, written
 from tests.tasks.aggregate.scores_oracle import EQUATIONS
 from warehouse import Reader
 
-TOLERANCE = 1e-9
 MODELS = {"ada": (1, 2, 3), "bell": (1, 2), "curie": (1,), "flat": (1,)}
 MEASURES = ("chars_alnum", "completion_tokens")
 TASK_SETS = {"finance": 24, "half": 12}
@@ -180,16 +178,3 @@ def test_a_correlation_has_fishers_interval_from_ten_on_none_below(correlations:
             half = NormalDist().inv_cdf(0.975) * math.sqrt((1 + rho**2 / 2) / (n - 3))
             wanted = [math.tanh(math.atanh(rho) - half), math.tanh(math.atanh(rho) + half)]
             assert [found["ci_low"], found["ci_high"]] == pytest.approx(wanted, abs=1e-9)
-
-
-def test_scores_that_are_equal_are_tied_whatever_their_trials_come_to(published: Callable[[Rows], Reader]) -> None:
-    tables = rubric_of({task: [1] * 10 for task in "abcd"})
-    # A tenth in the mean of three trials, by two ways; then more, and less.
-    for place, (task, met) in enumerate({"a": (0, 0, 3), "b": (1, 1, 1), "c": (8, 8, 8), "d": (0, 0, 0)}.items()):
-        for trial, n_met in enumerate(met, start=1):
-            add(tables, {task: [float(i < n_met) for i in range(10)]}, trial=trial, chars_alnum=100 + place)
-    reader = published(tables)
-    query = "select rank_correlation from length_correlations where level = 'tasks' and score_name = 'score'"
-    actual = reader.value(query)
-
-    assert actual == pytest.approx(stats.spearmanr([2, 2, 3, 1], [1, 2, 3, 4]).statistic, abs=TOLERANCE)

@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -66,19 +65,6 @@ def test_the_latest_are_ranked_together_on_the_tasks_that_all_of_them_have(
     means = {model: round(mean(values, model, of[-1], TASKS[2:]), 12) for model, of in SAMPLED.items()}
     assert found == {model: 1 + sum(other > of for other in means.values()) for model, of in means.items()}
     assert {row["n_tasks_latest_ranked"] for row in rows} == {10, None}
-
-
-def test_the_history_compares_vintages(reader: Reader, values: dict[tuple[str, str, str], list[float]]) -> None:
-    rows = reader.rows("select * from score_history where is_primary order by model, first_answered_at")
-    for model, vintages in SAMPLED.items():
-        of_model = [row for row in rows if row["model"] == model]
-        tasks = TASKS[2:] if model == "late" else TASKS
-        assert [row["vintage"] for row in of_model] == vintages
-        assert [row["previous_vintage"] for row in of_model] == [None, *vintages[:-1]]
-        for earlier, row in pairwise(of_model):
-            change = mean(values, model, row["vintage"], tasks) - mean(values, model, earlier["vintage"], tasks)
-            assert row["change"] == pytest.approx(change)
-        assert of_model[0]["change"] is None
 
 
 def test_a_change_below_zero_is_seen_in_the_history(published: Callable[[Rows], Reader]) -> None:

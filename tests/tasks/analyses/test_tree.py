@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.analyses.trees import FEWEST_CRITERIA, LEVELS, MOST_LEAVES, Tree, build_tree, tfidf
+from tasks.analyses.trees import FEWEST_CRITERIA, LEVELS, MOST_LEAVES, Tree, build_tree
 from tasks.rules.errors import UsageError
 from tests.benchmarks.weakness_evidence import rubrics
 
@@ -97,10 +97,6 @@ def test_without_scikit_learn_the_error_says_what_to_install(monkeypatch: pytest
 
     with pytest.raises(UsageError, match="install it with `uv sync --extra capabilities`"):
         build_tree(["one phrase"])
-
-
-def test_phrases_of_no_word_that_counts_have_vectors_of_zeros() -> None:
-    assert [[0.0], [0.0]] == tfidf(["of the", "a"]).tolist()
 
 
 @pytest.mark.slow

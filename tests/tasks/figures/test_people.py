@@ -93,18 +93,3 @@ def test_people_with_each_other_are_pooled_too_and_each_pair_counts_once(reader:
     assert (120 + 2 * 9 + 3 * 1, 4, 6) == tuple(found[name] for name in ("n", "n_people", "n_pairs"))
     assert found["macro_f1"] == pytest.approx(f1_score(mine, theirs, average="macro"))
     assert found["kappa"] == pytest.approx(cohen_kappa_score(mine + theirs, theirs + mine))
-
-
-def test_every_measure_has_an_interval_over_tasks_around_it(reader: Reader) -> None:
-    for row in found_by(reader):
-        for name in ("kappa", "macro_f1", "agreement"):
-            assert row[f"{name}_ci_low"] < row[name] < row[f"{name}_ci_high"]
-        assert not row["is_small"]
-
-
-def test_one_judge_can_be_asked_for_and_one_person_among_them(reader: Reader) -> None:
-    assert ["judge"] == [row["grader"] for row in found_by(reader, graders=["judge"])]
-    (found,) = found_by(reader, graders=["p2"])
-    assert ("(people with each other)", 120 + 9 + 1, 3, 4) == tuple(
-        found[name] for name in ("grader", "n", "n_pairs", "n_people")
-    )

@@ -54,14 +54,6 @@ def partial(tmp_path_factory: pytest.TempPathFactory) -> Job:
     return job_with(tmp_path_factory.mktemp("partial"), PARTIAL, {"finance": TASKS})
 
 
-def test_every_task_to_choose_from_has_a_row_that_says_whether_it_is_in(selected: tuple[Job, StageReport]) -> None:
-    job, hard = selected[0], chosen(TENTHS, SIZE)
-
-    assert sorted((task,) for task in hard) == read(job, "select task_id from hard_subset order by all")
-    wanted = [(task, task in hard) for task in TASKS]
-    assert wanted == read(job, "select task_id, is_selected from hard_stability order by all")
-
-
 def test_the_probabilities_are_those_of_all_panels_of_models_and_trials(selected: tuple[Job, StageReport]) -> None:
     exact = probabilities([[TENTHS[model][task] for model in sorted(TENTHS)] for task in TASKS], SIZE)
 
@@ -138,14 +130,6 @@ def test_an_official_split_that_is_ingested_later_is_compared_all_the_same(tmp_p
 
     assert 1 == report.rows
     assert {"finance_hard": expected_overlap(chosen(TENTHS, SIZE), {*OFFICIAL})} == overlaps(job, "official")
-
-
-def test_another_panel_is_another_selection_with_a_stability_of_its_own(again: Job) -> None:
-    select_hard(with_rule(again, panel=("gpt", "opus")))
-
-    counts = "select count(*) from {} group by selection_id order by all"
-    assert [(12,), (12,)] == read(again, counts.format("hard_stability"))
-    assert [(3,), (4,)] == read(again, counts.format("hard_overlaps"))
 
 
 @pytest.mark.parametrize(
