@@ -20,7 +20,7 @@ def most_met(figures: Sequence[Row], values: Columns) -> Iterator[Results]:
 
 
 OWN = Measure(
-    "most_met", "intermediate.mean_scores", "intermediate.score_values", "task, n_met", most_met, "max-1",
+    "most_met", "intermediate.mean_scores", "intermediate.figure_values", "task, n_met", most_met, "max-1",
     together=("task_set_id", "breakdown"),
 )  # fmt: skip
 """The most criteria met on a task: a measure that nobody needs."""
