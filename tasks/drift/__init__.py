@@ -10,8 +10,8 @@ from typing import Any
 import sql
 from tasks.config.job import Job
 from tasks.console import progress
+from tasks.judge.criterion import CriterionToJudge, verdict_columns, verdict_id_of, writing_verdicts
 from tasks.judge.judge import judge_criteria
-from tasks.judge.verdict_rows import CriterionToJudge, verdict_columns, verdict_id_of, writing_verdicts
 from tasks.llm.replies import Reply
 from tasks.rules.identity import digest
 from tasks.rules.statistics.control import METHOD, Drifted, Night, limits
