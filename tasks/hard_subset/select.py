@@ -110,7 +110,7 @@ def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark, revision: str) -
     # Where every model is sampled nightly there is no other vintage to select by than a night's.
     stored, vintage = {row["vintage"] for row in found}, job.vintage
     if vintage == BASE_VINTAGE and stored and BASE_VINTAGE not in stored:
-        vintage = job.night if job.night in stored else max(stored)
+        vintage = job.night if job.night and job.night in stored else max(stored)
     found, as_configured = ([row for row in rows if row["vintage"] == vintage] for rows in (found, as_configured))
     if configured and not job.named_judges:
         found = as_configured[:1]
