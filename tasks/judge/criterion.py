@@ -32,8 +32,6 @@ from tasks.run.writing import PartWriter, StageReport, usage_columns
 from warehouse import Warehouse
 
 Evidence = tuple[str, ...]
-NO_CASCADE: Mapping[str, Any] = {"decided_by": None, "escalated_because": None}
-"""The columns that only a cascade fills, as other judges leave them."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ class Judged:
     searches: list[tuple[Chunk, Reply, Evidence | None]] = field(default_factory=list)
     reply: Reply | None = None
     verdict: Verdict | None = None
-    decision: Mapping[str, Any] = field(default_factory=lambda: NO_CASCADE)
+    decision: Mapping[str, Any] = field(default_factory=dict)
 
 
 def verdict_question(judging: Judging) -> Question[Verdict]:
@@ -409,5 +407,5 @@ def verdict_columns(
         "verdict_id": identity, "status": verdict.status if verdict else reply.status,
         "value": verdict.value if verdict else None, "explanation": verdict.explanation if verdict else None,
         "confidence": confidence_of(reply.logprobs, judging.grading) if verdict and reply.logprobs else None,
-        **NO_CASCADE, "run_id": job.run_id, "created_at": datetime.now(UTC),
+        "decided_by": None, "escalated_because": None, "run_id": job.run_id, "created_at": datetime.now(UTC),
     }  # fmt: skip

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 
+import sql
 from tasks.config.job import Job
 from tasks.judge.cascade import CascadeJudge
 from tasks.judge.criterion import (
@@ -39,7 +40,9 @@ def criteria_to_judge(
     """The wanted tasks, the criteria of some responses without a verdict, and the conversations of their tasks."""
     with Warehouse(job.warehouse).reader() as reader:
         wanted = missing_work.wanted_tasks(job, reader)
-        rows = missing_work.missing_criteria(reader, judging, response_ids, retry_failed=retry_failed)
+        # Responses in the order given, criteria in the rubric's.
+        values = {**missing_work.undecided(judging, retry_failed), "responses": list(response_ids)}
+        rows = reader.rows(sql.read("queries/run/missing_verdicts"), values)
         conversations = missing_work.conversations_of(reader, wanted, (row["task_id"] for row in rows))
         return wanted, [CriterionToJudge.of(row) for row in rows], conversations
 

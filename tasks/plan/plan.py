@@ -20,7 +20,7 @@ from tasks.check import check
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL, Analyst, Model
 from tasks.ingest import ingest
-from tasks.judge.context_fit import ContextFit, context_fit_of
+from tasks.judge.context_fit import context_fit_of
 from tasks.llm.prices import most_answer_tokens, prices_of
 from tasks.llm.request import Target
 from tasks.plan.estimate import (
@@ -108,8 +108,13 @@ def plan_with_cells(job: Job) -> list[tuple[Planned, Cells]]:
             if not model.is_imported:
                 planned = _samples(reader, model, cells, conversations)
                 rows.append((planned, [(model.label, task_id, 1) for task_id, _ in cells]))
-        if AUGMENTED in missing_work.wanted_rubrics(job):
-            rows.append((_rewording(job, wanted, reader), ()))
+        writer = job.settings.rubric_writer
+        if writer is not None and AUGMENTED in missing_work.wanted_rubrics(job):
+            target = target_of(writer)
+            n_missing = len(missing_work.unworded_criteria(wanted, reader, AUGMENTED))
+            identity = {"model": writer.label, "model_config_hash": target.config_hash}
+            measured = measured_per_call(reader, "criterion_variants", **identity)
+            rows.append((planned_calls("derive", writer.label, n_missing, measured, prices_of(target)), ()))
         judges = [
             _verdicts(wanted, reader, asked, missing, conversations, label, tasks)
             for judging in judgings(job, wanted.benchmark)
@@ -192,24 +197,24 @@ def _verdicts(
     prices = prices_of(target, of_batch=judging.judge.mode == "batch")
     per_call = measured_per_call(reader, _JUDGE_CALLS, **_identity(judging))
     fit = context_fit_of(judging, target)
-    n_prompts, prompts = {each.response_id: 1 for each in missing}, []
+    n_prompts, prompts = {each.response_id: 1 for each in missing}, list[str]()
     has_texts = fit is not None or per_call.prompt is None
     columns = f"response_id, task_id{', text' if has_texts else ''}"
-    answers = {
-        row["response_id"]: row
-        for row in reader.select(
-            "responses", columns, order="response_id", response_id=[each.response_id for each in missing]
-        )
-    }
+    rows = reader.select("responses", columns, order="response_id", response_id=[each.response_id for each in missing])
+    answers = {row["response_id"]: row for row in rows}
     for each in missing if has_texts else ():
         answer = answers[each.response_id]
-        of_answer = _prompts(judging, fit, conversations[answer["task_id"]], answer["text"])
+        conversation, text = conversations[answer["task_id"]], answer["text"]
+        # One prompt for each criterion, or one for each part of the answer and the last.
+        around = _prompt_around(judging, conversation)
+        chunks = [] if fit is None else fit.usual_chunks(conversation.messages, text)
+        of_answer = [around + chunk for chunk in chunks] + [around] if len(chunks) > 1 else [around + text]
         n_prompts[each.response_id] = len(of_answer)
         prompts += of_answer
     per_call = counted_per_call(per_call, target, prompts)
     if per_call.prompt is None and to_come:
-        around = [_prompt_around(judging, conversations[task_id]) for task_id in to_come]
-        per_call = replace(per_call, base_prompt=counted_per_prompt(target, around))
+        without_text = [_prompt_around(judging, conversations[task_id]) for task_id in to_come]
+        per_call = replace(per_call, base_prompt=counted_per_prompt(target, without_text))
     n_calls = asked.calls({each.response_id: each.n_criteria for each in missing}, n_prompts, to_come_calls)
     planned = planned_calls("judge", judging.judge.label, n_calls, per_call, prices, _most_answer(target))
     unknown = []
@@ -226,24 +231,6 @@ def _verdicts(
     cells = [(model, answers[each.response_id]["task_id"], each.n_criteria) for each in missing]
     cells += [(model, task_id, sizes[task_id]) for task_id in to_come]
     return replace(planned, note=note, judged_before=before, asked_for=asked.note, model=model), cells
-
-
-def _rewording(job: Job, wanted: WantedTasks, reader: Reader) -> Planned:
-    """The calls that put criteria in other words."""
-    writer = job.settings.rubric_writer
-    assert writer is not None
-    target = target_of(writer)
-    n_missing = len(missing_work.unworded_criteria(wanted, reader, AUGMENTED))
-    identity = {"model": writer.label, "model_config_hash": target.config_hash}
-    measured = measured_per_call(reader, "criterion_variants", **identity)
-    return planned_calls("derive", writer.label, n_missing, measured, prices_of(target))
-
-
-def _prompts(judging: Judging, fit: ContextFit | None, conversation: Conversation, text: str) -> list[str]:
-    """What goes out about an answer for each criterion: one prompt, or one for each part of it and the last."""
-    around = _prompt_around(judging, conversation)
-    chunks = [] if fit is None else fit.usual_chunks(conversation.messages, text)
-    return [around + chunk for chunk in chunks] + [around] if len(chunks) > 1 else [around + text]
 
 
 def _prompt_around(judging: Judging, conversation: Conversation) -> str:
@@ -315,12 +302,9 @@ def _share(reader: Reader, wanted: WantedTasks, judging: Judging, cascade: Casca
     }  # fmt: skip
     rows = reader.rows(sql.read("queries/plan/first_verdicts"), given)
     if rows:
-        n_escalated = sum(
-            bool(reasons_to_escalate(cascade.when, row["first_values"], row["weight"], row["category"],
-                                     row["confidence"]))
-            for row in rows
-        )  # fmt: skip
-        return n_escalated / len(rows), f"as its rule says of stored verdicts of {first.judge.label}"
+        names = ("first_values", "weight", "category", "confidence")
+        escalated = [bool(reasons_to_escalate(cascade.when, *(row[name] for name in names))) for row in rows]
+        return sum(escalated) / len(rows), f"as its rule says of stored verdicts of {first.judge.label}"
     return 1.0, "assumed, since nothing is stored that would say how many"
 
 
@@ -338,12 +322,9 @@ def former_template_notices(job: Job) -> list[str]:
     """A line for each judge whose verdicts are made again because its template is another one."""
     with Warehouse(job.warehouse).reader() as reader:
         wanted = missing_work.wanted_tasks(job, reader)
-        notices = {
-            judging.judge.label: judged_before(reader, wanted, judging)
-            for judging in judgings(job, wanted.benchmark)
-            if judging.judge_trial == 1
-        }
-    return [f"{label}: {line}" for label, line in notices.items() if line]
+        of_first_trials = [each for each in judgings(job, wanted.benchmark) if each.judge_trial == 1]
+        lines = [(judging.judge.label, judged_before(reader, wanted, judging)) for judging in of_first_trials]
+    return [f"{label}: {line}" for label, line in lines if line]
 
 
 def _names(benchmark: Benchmark) -> dict[str, str]:

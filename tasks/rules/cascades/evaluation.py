@@ -96,8 +96,14 @@ def _ranking(paired: PairedVerdicts, values: Floats, drawn: Draws, here: Places)
     has_ends = len(taus) > 0 and not np.isnan(tau)
     ends = np.quantile(taus, _TAILS, method="nearest") if has_ends else (np.nan, np.nan)
     n_responses = int((~np.isnan(paired.scores(values))).sum())
-    change = _change(paired, scores - strong, drawn)
-    return Ranking(estimate(tau, ends), *change, n_responses, int(known.any(axis=1).sum()))
+    changes = scores - strong
+    means = _mean(changes)
+    change, changed = UNKNOWN, None
+    if not np.isnan(means).all():
+        most = int(np.nanargmax(np.abs(means)))
+        change = estimate(means[most], mean_intervals(changes[:, most : most + 1], drawn=drawn)[0])
+        changed = paired.models[most]
+    return Ranking(estimate(tau, ends), change, changed, n_responses, int(known.any(axis=1).sum()))
 
 
 def kendall_tau(one: Floats, other: Floats) -> Floats:
@@ -135,15 +141,6 @@ def _means_by_task(paired: PairedVerdicts, values: Floats, here: Places) -> Floa
 def _mean(by_task: Floats) -> Floats:
     known = ~np.isnan(by_task)
     return quotient(np.where(known, by_task, 0.0).sum(axis=0), known.sum(axis=0).astype(np.float64))
-
-
-def _change(paired: PairedVerdicts, changes: Floats, drawn: Draws) -> tuple[Estimate, str | None]:
-    """The largest change in a model's mean score, with its sign, and the model."""
-    means = _mean(changes)
-    if np.isnan(means).all():
-        return Estimate(), None
-    most = int(np.nanargmax(np.abs(means)))
-    return estimate(means[most], mean_intervals(changes[:, most : most + 1], drawn=drawn)[0]), paired.models[most]
 
 
 _SEED = 20251114
@@ -225,7 +222,9 @@ def figures_of(paired: PairedVerdicts, tried: Sequence[Candidate], costs: Costs,
             continue
         share = estimate(sums[:, i].sum() / n, shares[i])
         calls = 1_000 * float(share.value or 0.0), 1_000.0 * _n_cheap(candidate)
-        cost = _cost(candidate, share, costs)
+        n_cheap, cost = _n_cheap(candidate), UNKNOWN
+        if costs.strong_usd is not None and not (n_cheap and costs.cheap_usd is None):
+            cost = share.times(1_000 * costs.strong_usd, 1_000 * n_cheap * (costs.cheap_usd or 0.0))
         values = np.where(replay.counted, replay.values, np.nan)
         ranked = _ranking(paired, values, drawn[:_RANKING_RESAMPLES], here)
         found.append(Figures(n, n_tasks, int(differing[i]), share, *calls, cost, *agreed[i], ranked))
@@ -285,7 +284,9 @@ def _agreement(
         elif n_differing < FEWEST_OTHERS:
             # So few tasks say nothing of their spread. The low end is then that of a world in which a task that differs
             # differs in all its criteria.
-            found.append((agreed._replace(low=1.0 - _highest_share(int(n_differing), int(n)), high=1.0), *others))
+            # The exact interval of a share (Clopper and Pearson, 1934).
+            low = 0.0 if n_differing >= n else 1.0 - float(betaincinv(n_differing + 1, n - n_differing, 0.975))
+            found.append((agreed._replace(low=low, high=1.0), *others))
         else:
             found.append((agreed, *others))
     return found
@@ -312,21 +313,8 @@ def _n_cheap(candidate: Candidate) -> int:
     return 0 if candidate.when is None else candidate.when.n_repetitions(2)
 
 
-def _cost(candidate: Candidate, share: Estimate, costs: Costs) -> Estimate:
-    """USD of 1,000 verdicts."""
-    n_cheap = _n_cheap(candidate)
-    if costs.strong_usd is None or (n_cheap and costs.cheap_usd is None):
-        return Estimate()
-    return share.times(1_000 * costs.strong_usd, 1_000 * n_cheap * (costs.cheap_usd or 0.0))
-
-
 def _nothing(candidate: Candidate) -> Figures:
     return Figures(0, 0, 0, UNKNOWN, None, 1_000.0 * _n_cheap(candidate), *(UNKNOWN,) * 4, Ranking())
-
-
-def _highest_share(n_yes: int, n: int) -> float:
-    """The high end of the exact 95 % interval of a share (Clopper and Pearson, 1934)."""
-    return 1.0 if n_yes >= n else float(betaincinv(n_yes + 1, n - n_yes, 0.975))
 
 
 @dataclass(frozen=True)

@@ -271,13 +271,11 @@ def _tested(contrast: Contrast, inside: Floats, outside: Floats, alpha: float) -
         corrected = least[place]
         if place not in tested and corrected is not None:
             is_possible = corrected <= _CLOSE_TO_ALPHA * alpha
-            tested[place] = _below(*sides[place]) if is_possible else Below(_untested(*sides[place][:2]), bound)
+            there = (second - first)[:, place]
+            there = there[~np.isnan(there)]
+            untested = PairedDifference(len(there), float(there.mean()), None, None, None, None)
+            tested[place] = _below(*sides[place]) if is_possible else Below(untested, bound)
     return [tested[place] for place in range(len(bounds))]
-
-
-def _untested(first: Floats, second: Floats) -> PairedDifference:
-    there = (second - first)[~np.isnan(second - first)]
-    return PairedDifference(len(there), float(there.mean()), None, None, None, None)
 
 
 def _below(first: Floats, second: Floats, by_chance: float) -> Below:

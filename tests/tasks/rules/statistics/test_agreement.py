@@ -1,4 +1,4 @@
-"""Agreement between graders, against scikit-learn and against pairs written out.
+"""Agreement between graders, against scikit-learn and against pairs written out; effective votes of graders.
 
 What a check predicts: figures of a table of four, against scikit-learn and plain counts.
 """
@@ -6,6 +6,7 @@ What a check predicts: figures of a table of four, against scikit-learn and plai
 import itertools
 import math
 import random
+import statistics
 from collections.abc import Sequence
 from statistics import NormalDist
 
@@ -19,6 +20,7 @@ from sklearn.metrics import cohen_kappa_score, f1_score
 from tasks.rules.statistics.agreement import (
     agreement_intervals,
     check_auc,
+    effective_votes,
     failing_rate,
     kappa,
     krippendorff_alpha,
@@ -142,45 +144,75 @@ def test_agreement_has_the_same_interval_alone_and_among_many() -> None:
     assert (agreement_intervals(tables, kappa, resamples=FEW)[0] == among).all()
 
 
-def test_a_resample_without_agreement_to_speak_of_is_left_out() -> None:
+def test_a_resample_without_agreement_is_left_out_and_a_single_task_has_no_interval() -> None:
     tables = np.zeros((6, 1, 2, 2))
     tables[:3, 0] = [[3, 1], [1, 3]]
     low, high = agreement_intervals(tables, kappa, resamples=FEW)[0][0]
 
     assert (low, high) == pytest.approx((0.5, 0.5))
-
-
-def test_agreement_on_fewer_than_two_tasks_has_no_interval() -> None:
-    tables = np.zeros((5, 2, 2, 2))
-    tables[0, 0] = [[3, 1], [1, 3]]
-
-    assert np.isnan(agreement_intervals(tables, kappa, resamples=FEW)[0]).all()
-    assert np.isnan(agreement_intervals(tables[:0], kappa, resamples=FEW)[0]).all()
+    tables[1:] = 0
+    for too_few in (tables, tables[:0]):
+        assert np.isnan(agreement_intervals(too_few, kappa, resamples=FEW)[0]).all()
 
 
 CELL = st.integers(1, 30)
 
 
 @given(CELL, CELL, CELL, CELL)
-def test_the_auc_is_the_chance_that_a_pair_is_put_in_order(a: int, b: int, c: int, d: int) -> None:
+def test_the_auc_is_the_chance_that_a_pair_is_put_in_order_and_rates_are_those_of_plain_counts(
+    a: int, b: int, c: int, d: int
+) -> None:
     table = np.array([[a, b], [c, d]])
     fails_of_cases, fails_of_others = [1] * a + [0] * c, [1] * b + [0] * d
     pairs = [(x > y) + (x == y) / 2 for x in fails_of_cases for y in fails_of_others]
 
     assert check_auc(table) == pytest.approx(sum(pairs) / len(pairs))
-
-
-@given(CELL, CELL, CELL, CELL)
-def test_rates_and_odds_are_those_of_plain_counts(a: int, b: int, c: int, d: int) -> None:
-    table = np.array([[[a, b], [c, d]]])
-
-    assert failing_rate(table)[0] == pytest.approx(a / (a + b))
-    assert passing_rate(table)[0] == pytest.approx(c / (c + d))
-    assert rate_difference(table)[0] == pytest.approx(a / (a + b) - c / (c + d))
-    assert odds_ratio(table)[0] == pytest.approx((a / b) / (c / d))
+    assert failing_rate(table) == pytest.approx(a / (a + b))
+    assert passing_rate(table) == pytest.approx(c / (c + d))
+    assert rate_difference(table) == pytest.approx(a / (a + b) - c / (c + d))
+    assert odds_ratio(table) == pytest.approx((a / b) / (c / d))
 
 
 def test_what_is_divided_by_nothing_is_not_defined() -> None:
     assert math.isnan(failing_rate(np.array([[0, 0], [1, 2]])))
     assert math.isnan(odds_ratio(np.array([[2, 0], [1, 2]])))
     assert math.isnan(check_auc(np.array([[0, 3], [0, 2]])))
+
+
+ERRORS = st.integers(2, 5).flatmap(
+    lambda k: st.lists(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=k, max_size=k), min_size=2, max_size=30)
+)
+"""Cases, each with the errors of all voters."""
+
+
+def moments_of(errors: np.ndarray) -> np.ndarray:
+    """The sums of each pair of voters, from errors of shape (n_cases, n_voters)."""
+    return np.array([
+        [len(errors), a.sum(), b.sum(), (a * a).sum(), (b * b).sum(), (a * b).sum()]
+        for a, b in itertools.combinations(errors.T, 2)
+    ])  # fmt: skip
+
+
+def votes_of(errors: np.ndarray) -> float:
+    return float(effective_votes(moments_of(errors), n_voters=errors.shape[1]))
+
+
+def votes_by_hand(errors: list[list[float]]) -> float | None:
+    voters = list(zip(*errors, strict=True))
+    found = [
+        statistics.correlation(a, b)
+        for a, b in itertools.combinations(voters, 2)
+        if len(set(a)) > 1 and len(set(b)) > 1
+    ]
+    if not found:
+        return None
+    rho = min(1.0, max(0.0, statistics.fmean(found)))
+    return len(voters) / (1 + (len(voters) - 1) * rho)
+
+
+@given(ERRORS)
+def test_votes_are_kishs_with_the_mean_correlation_of_all_pairs_that_have_one(errors: list[list[float]]) -> None:
+    expected, found = votes_by_hand(errors), votes_of(np.array(errors))
+
+    assert math.isnan(found) if expected is None else found == pytest.approx(expected)
+    assert expected is None or 1.0 <= found <= len(errors[0]) + 1e-9

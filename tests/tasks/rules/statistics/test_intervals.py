@@ -67,11 +67,7 @@ def test_every_resample_draws_as_many_tasks_as_there_are(n_tasks: int) -> None:
     assert (drawn.sum(axis=1) == n_tasks).all()
     assert drawn.mean(axis=0) == pytest.approx(1.0, abs=0.1)
     assert not (drawn[:1_000] == drawn[1_000:2_000]).all(axis=1).all()
-
-
-def test_another_seed_draws_other_tasks() -> None:
-    assert (draws(20, FEW, seed=1) == draws(20, FEW, seed=1)).all()
-    assert (draws(20, FEW, seed=1) != draws(20, FEW, seed=2)).any()
+    assert (drawn != draws(n_tasks, resamples=2_500, seed=2)).any()
 
 
 @settings(max_examples=50)
@@ -134,14 +130,6 @@ def test_fewer_than_two_tasks_have_no_interval(n_tasks: int) -> None:
     assert np.isnan(mean_intervals(np.full((n_tasks, 2), 0.5), resamples=FEW)).all()
     padded = np.concatenate([np.full((n_tasks, 2), 0.5), np.full((5, 2), np.nan)])
     assert np.isnan(mean_intervals(padded, resamples=FEW)).all()
-
-
-@pytest.mark.parametrize(("stretch", "shift"), [(2.0, 1.0), (0.01, -3.0), (-1.0, 0.5)])
-def test_an_interval_shifts_and_stretches_with_the_scores(stretch: float, shift: float) -> None:
-    scores = made_up(40, 2)
-    moved = np.sort(stretch * mean_intervals(scores) + shift, axis=1)
-
-    assert mean_intervals(stretch * scores + shift) == pytest.approx(moved, abs=SINGLE)
 
 
 @pytest.mark.parametrize("n_tasks", [8, 60])
@@ -219,10 +207,7 @@ def test_quantiles_are_those_of_numpy_without_the_missing(rows: np.ndarray, tail
     expected = [np.quantile(row[~np.isnan(row)], [tail, 1 - tail]) for row in rows]
 
     assert quantile_pairs(rows, np.full(2, tail)) == pytest.approx(np.array(expected), abs=1e-12)
-
-
-def test_a_row_of_nothing_has_no_quantiles() -> None:
-    assert np.isnan(quantile_pairs(np.full((1, 5), np.nan), np.array([0.1]))).all()
+    assert np.isnan(quantile_pairs(np.full((1, 5), np.nan), np.array([tail]))).all()
 
 
 def test_expanded_tails_are_wider_for_few_tasks_and_nominal_for_many() -> None:
@@ -239,11 +224,7 @@ def test_three_repetitions_have_the_interval_of_the_tables() -> None:
     half = 4.302653 * stdev(scores) / math.sqrt(3)
 
     assert repeated_interval(scores) == pytest.approx((fmean(scores), 0.51 - half, 0.51 + half), abs=1e-6)
-
-
-@pytest.mark.parametrize("scores", [[], [0.5]])
-def test_fewer_than_two_repetitions_have_no_interval(scores: list[float]) -> None:
-    assert repeated_interval(scores) is None
+    assert repeated_interval(scores[:1]) is None
 
 
 def test_a_figure_rests_on_few_when_tasks_are_few_or_hardly_any_differs() -> None:

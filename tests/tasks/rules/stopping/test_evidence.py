@@ -10,14 +10,10 @@ from tests.benchmarks.stopping_evidence import (
     bias,
     false_share,
     models_beside_each_other,
-    real_scores,
     rule,
-    savings,
     until_settled,
 )
-from tests.kit import SHARED_DATA
 
-REAL = SHARED_DATA / "prbench"
 MOST = 0.05 + 3 * (0.05 * 0.95 / 1_000) ** 0.5
 """5 %, and three standard errors of a share of 1,000 families."""
 
@@ -63,13 +59,3 @@ def test_the_plain_difference_after_stopping_is_too_large_and_the_unbiased_one_i
     assert abs(mean) < 3 * error
     mean, error = found["unbiased score"]
     assert abs(mean) < 3 * error
-
-
-@pytest.mark.skipif(not REAL.is_dir(), reason="real data are not beside the checkout")
-def test_real_differences_are_settled_early_and_in_no_order_is_what_hardly_differs() -> None:
-    found = {name: each for name, *each in savings(real_scores(REAL), 200, seed=7, block=20)}
-    for _, _, _, median, _, differs in ((name, *each) for name, each in found.items() if abs(each[0]) > 0.05):
-        assert median <= 60
-        assert differs > 0.97
-    (_, _, median, _, differs) = next(each for each in found.values() if abs(each[0]) < 0.01)
-    assert (median, differs) == (100, 0)
