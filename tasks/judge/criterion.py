@@ -101,6 +101,13 @@ class CriterionJudge:
     fit: ContextFit | None = None
     vintage: str = BASE_VINTAGE
 
+    @classmethod
+    async def of(cls, gateway: Gateway, judging: Judging, owner: Judging, vintage: str = BASE_VINTAGE) -> Self:
+        """Return a judge of the configuration, with what fits into its context."""
+        target = judge_target(judging.judge)
+        fit = await asyncio.to_thread(context_fit_of, judging, target)
+        return cls(gateway, target, judging, owner, fit, vintage)
+
     def call(self, question: Question[object], prompt: str, cell: str, priority: tuple[int, ...] = ()) -> Call:
         """The call that asks the judge."""
         judge, messages = self.judging.judge, [{"role": "user", "content": prompt}]
@@ -146,15 +153,6 @@ class CriterionJudge:
         judged = [Judged(row, verdict_id_of(self.owner, row, self.vintage)) for row in criteria]
         of_response = ResponseJudge(self, self.fit, messages, criteria[0].text, priority, done)
         await of_response.judge(judged)
-
-
-async def criterion_judge(
-    gateway: Gateway, judging: Judging, owner: Judging, vintage: str = BASE_VINTAGE
-) -> CriterionJudge:
-    """Return a judge of the configuration, with what fits into its context."""
-    target = judge_target(judging.judge)
-    fit = await asyncio.to_thread(context_fit_of, judging, target)
-    return CriterionJudge(gateway, target, judging, owner, fit, vintage)
 
 
 _NOT_CALLED = "not called"

@@ -8,15 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.rules.hardness import (
-    HardSubsetError,
-    Selected,
-    inclusion_probabilities,
-    jaccard,
-    leave_one_out,
-    select_hardest,
-    wanted_size,
-)
+from tasks.rules import hardness
 from tests.kit import one_line
 from tests.tasks.rules.panels_oracle import probabilities
 
@@ -31,16 +23,18 @@ SCORES = st.dictionaries(
 def test_the_tasks_with_the_lowest_mean_are_selected_hardest_first() -> None:
     scores = {"easy": [0.9, 1.0], "hard": [-0.5, 0.0], "mild": [0.5, 0.0]}
 
-    assert [Selected("hard", 1, -0.25), Selected("mild", 2, 0.25)] == select_hardest(scores, 2)
+    assert [hardness.Selected("hard", 1, -0.25), hardness.Selected("mild", 2, 0.25)] == hardness.select_hardest(
+        scores, 2
+    )
 
 
 def test_a_tie_in_exact_figures_is_a_tie_in_every_order_of_the_models() -> None:
     # Added from left to right, the first is 0.6000000000000001 and the second 0.6.
     scores = {"b": [0.1, 0.2, 0.3], "a": [0.3, 0.2, 0.1]}
 
-    assert ["a", "b"] == [selected.task_id for selected in select_hardest(scores, 2)]
+    assert ["a", "b"] == [selected.task_id for selected in hardness.select_hardest(scores, 2)]
     # A mean over trials already has its own rounding.
-    assert ["a", "b"] == [selected.task_id for selected in select_hardest({"b": [0.3], "a": [0.1 + 0.2]}, 2)]
+    assert ["a", "b"] == [selected.task_id for selected in hardness.select_hardest({"b": [0.3], "a": [0.1 + 0.2]}, 2)]
 
 
 @given(SCORES, st.permutations(range(3)), st.randoms())
@@ -51,13 +45,13 @@ def test_neither_the_order_of_models_nor_that_of_tasks_matters(
     dice.shuffle(names)
     permuted = {task: [scores[task][i] for i in order] for task in names}
 
-    assert select_hardest(scores, len(scores)) == select_hardest(permuted, len(scores))
+    assert hardness.select_hardest(scores, len(scores)) == hardness.select_hardest(permuted, len(scores))
 
 
 @given(SCORES, st.data())
 def test_no_task_that_is_left_out_is_harder_than_one_in(scores: dict[str, list[float]], data: st.DataObject) -> None:
     size = data.draw(st.integers(1, len(scores)))
-    selected = select_hardest(scores, size)
+    selected = hardness.select_hardest(scores, size)
     # Means of fractions of the very same floats, so that only true ties are ties.
     means = {task: sum(map(Fraction, values)) for task, values in scores.items()}
     left_out = scores.keys() - {each.task_id for each in selected}
@@ -74,19 +68,19 @@ SIZES = [
 
 @pytest.mark.parametrize(("n_tasks", "share", "size"), SIZES)
 def test_a_share_is_rounded_down(n_tasks: int, share: float, size: int) -> None:
-    assert size == wanted_size(n_tasks, share, "Finance")
+    assert size == hardness.wanted_size(n_tasks, share, "Finance")
 
 
 def test_a_field_without_a_number_is_refused() -> None:
-    assert 300 == wanted_size(7, {"Finance": 300}, "Finance")
-    with pytest.raises(HardSubsetError, match="Legal"):
-        wanted_size(500, {"Finance": 300}, "Legal")
+    assert 300 == hardness.wanted_size(7, {"Finance": 300}, "Finance")
+    with pytest.raises(hardness.HardSubsetError, match="Legal"):
+        hardness.wanted_size(500, {"Finance": 300}, "Legal")
 
 
 @pytest.mark.parametrize(("scores", "size"), [({}, 1), ({"a": [0.1]}, 2), ({"a": [0.1]}, 0), ({"a": [0.1]}, -1)])
 def test_a_size_that_cannot_be_had_is_refused_in_one_line(scores: dict[str, list[float]], size: int) -> None:
-    with pytest.raises(HardSubsetError, match=one_line()):
-        select_hardest(scores, size)
+    with pytest.raises(hardness.HardSubsetError, match=one_line()):
+        hardness.select_hardest(scores, size)
 
 
 FEW = 300
@@ -125,7 +119,7 @@ def test_the_probabilities_are_those_of_all_panels_written_out(
     size = size_for(world, data)
 
     wanted = [float(each) for each in probabilities(world, size)]
-    assert pytest.approx(wanted, abs=NOISE) == inclusion_probabilities(padded(world), size)
+    assert pytest.approx(wanted, abs=NOISE) == hardness.inclusion_probabilities(padded(world), size)
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=8), st.integers(1, 4), st.integers(1, 3), st.data())
@@ -137,7 +131,7 @@ def test_models_that_all_say_the_same_leave_no_doubt_and_ties_go_by_order(
     values = np.broadcast_to(np.array(scores)[:, None, None] / 3.0, (len(scores), n_models, n_trials))
     hardest = sorted(range(len(scores)), key=lambda task: (scores[task], task))[:size]
 
-    found = inclusion_probabilities(values, size, resamples=FEW)
+    found = hardness.inclusion_probabilities(values, size, resamples=FEW)
     assert [float(task in hardest) for task in range(len(scores))] == list(found)
 
 
@@ -146,16 +140,16 @@ def test_one_model_with_several_trials_is_resampled_over_its_trials() -> None:
 
     wanted = [float(each) for each in probabilities(world, 1)]
     assert 0.0 < wanted[0] < 1.0
-    assert pytest.approx(wanted, abs=NOISE) == inclusion_probabilities(padded(world), 1)
+    assert pytest.approx(wanted, abs=NOISE) == hardness.inclusion_probabilities(padded(world), 1)
     # A panel of one answer has nothing to draw.
-    assert [0.0, 1.0, 0.0] == list(inclusion_probabilities(np.array([[[0.5]], [[0.1]], [[0.5]]]), 1))
+    assert [0.0, 1.0, 0.0] == list(hardness.inclusion_probabilities(np.array([[[0.5]], [[0.1]], [[0.5]]]), 1))
 
 
 def test_without_a_model_the_others_select() -> None:
     scores = {"a": (0.0, 0.9, 0.9), "b": (0.9, 0.0, 0.9), "c": (0.8, 0.8, 0.0)}
 
     # Sums of the other two: 1.8, 0.9, 0.8; then 0.9, 1.8, 0.8; then 0.9, 0.9, 1.6.
-    assert [{"c"}, {"c"}, {"a"}] == leave_one_out(scores, 1)
+    assert [{"c"}, {"c"}, {"a"}] == hardness.leave_one_out(scores, 1)
 
 
 OVERLAPS = [
@@ -165,4 +159,4 @@ OVERLAPS = [
 
 @pytest.mark.parametrize(("one", "other", "overlap"), OVERLAPS)
 def test_the_overlap_is_what_both_have_by_what_either_has(one: str, other: str, overlap: float) -> None:
-    assert [overlap, overlap] == [jaccard(set(one), set(other)), jaccard(set(other), set(one))]
+    assert [overlap, overlap] == [hardness.jaccard(set(one), set(other)), hardness.jaccard(set(other), set(one))]
