@@ -191,10 +191,10 @@ def test_an_imported_answer_fills_its_cell_in_the_pinned_sampling_and_in_no_nigh
 
 
 IMPORTED = {
-    "named": ([], ("elsewhere",), {"elsewhere": CRITERIA}),
-    "listed": ([{"label": "elsewhere", "source": "imported"}], None, {"elsewhere": CRITERIA, "pinned": 0}),
-    "listed but not there": ([{"label": "elsewere", "source": "imported"}], None, None),
-    "no model is": (None, None, {"elsewhere": CRITERIA, "pinned": 0}),
+    "named": ([], ("elsewhere",), CRITERIA),
+    "listed": ([{"label": "elsewhere", "source": "imported"}], None, CRITERIA),
+    "listed but not there": ([{"label": "elsewere", "source": "imported"}], None, 0),
+    "no model is": (None, None, CRITERIA),
 }
 
 
@@ -203,26 +203,18 @@ def test_imported_responses_are_judged_where_they_are_listed_or_named_or_no_mode
     case: str, world: World, tmp_path: Path
 ) -> None:
     rows = [{"task": "finance-0", "response": "One made elsewhere.", "trial": trial} for trial in (1, 2)]
-    given = write_jsonl(tmp_path / "given.jsonl", rows)
-    listed, named, judged_calls = IMPORTED[case]
-    (line,) = import_responses(world.job(), given, "elsewhere").warnings
-    assert line == (
-        "elsewhere: not among the configured models, so no run judges these responses; to have them judged, add "
-        "{label: elsewhere, source: imported} to `models`, or run with --model elsewhere"
-    )
+    listed, named, n_judged = IMPORTED[case]
+    (line,) = import_responses(world.job(), write_jsonl(tmp_path / "given.jsonl", rows), "elsewhere").warnings
+    assert line.startswith("elsewhere: not among the configured models, so no run judges these responses; to have")
     world.settings["models"] = [*world.settings["models"], *listed] if listed is not None else []
     narrowed = {"named_models": named} if named else {}
     job = world.job(**narrowed)
     if named:
         job = job.model_copy(update={"settings": job.settings.model_copy(update={"models": ()})})
 
-    calls = {each.model: each.calls for each in plan(job) if each.role == "judge"}
-    assert sum(calls.values()) == (judged_calls or {}).get("elsewhere", 0)
-    if judged_calls:
-        assert calls.items() >= judged_calls.items() - {("pinned", 0)}
-    assert world.does(**narrowed) == (0, (judged_calls or {}).get("elsewhere", 0))
+    assert sum(each.calls for each in plan(job) if each.role == "judge") == n_judged
+    assert world.does(**narrowed) == (0, n_judged)
     cells = [each for each in coverage(job) if each.model.startswith("else")]
-    assert {each.trial for each in cells} == ({1} if judged_calls or listed else set())
+    assert {each.trial for each in cells} == {1}
     assert all(each.done == each.due for each in cells)
-    wanted = {each.wanted for each in cells}
-    assert wanted == ({TASKS, VERDICTS} if cells else set())
+    assert {each.wanted for each in cells} == {TASKS, VERDICTS}

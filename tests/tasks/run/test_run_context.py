@@ -20,7 +20,7 @@ from tasks.rules.errors import UsageError
 from tasks.run.judgings import target_of
 from tasks.run.run_context import CALLED_ROLES, open_run_context, refuse_unready
 from tasks.run.stages import STAGES
-from tests.kit import admitted, criterion, job_on, response, row
+from tests.kit import admitted, criterion, job_on, response, row, written
 from warehouse import Warehouse, take_notices
 
 PROJECT = Path(__file__).parents[3]
@@ -64,15 +64,8 @@ def test_an_endpoint_of_ones_own_needs_no_key_of_the_provider_unless_its_client_
 
 def split_of(job: Job, *task_ids: str) -> None:
     """Have the sample's split hold these tasks, admitted, with a criterion each."""
-    tables: dict[str, list[dict[str, Any]]] = admitted(task_ids, "sample") | {
-        "criteria": [criterion(task_id, 0, 5) for task_id in task_ids]
-    }
-    for table, rows in tables.items():
-        of_data = [
-            each | {"dataset_revision": job.data.revision} if "dataset_revision" in each else each for each in rows
-        ]
-        Warehouse(job.warehouse).write(table, of_data)
-    Warehouse(job.warehouse).publish()
+    tables = admitted(task_ids, "sample") | {"criteria": [criterion(task_id, 0, 5) for task_id in task_ids]}
+    written(job.warehouse, tables, job.data.revision).publish()
 
 
 def judged_by(rubric: str, folder: Path, **settings: Any) -> Job:
@@ -97,8 +90,7 @@ def test_a_failure_that_is_not_retried_needs_a_key_only_when_it_is_to_be_retried
     assert refuse_unready(job, STAGES["judge"].calls) is None  # nothing is stored that could be judged
     model = job.settings.models[0]
     failed = response("t0", model.label, status="refused", model_config_hash=target_of(model).config_hash)
-    Warehouse(job.warehouse).write("responses", [failed | {"dataset_revision": job.data.revision}])
-    Warehouse(job.warehouse).publish()
+    written(job.warehouse, {"responses": [failed]}, job.data.revision).publish()
     assert refuse_unready(job) is None
     with pytest.raises(UsageError, match="model mini: OPENAI_API_KEY is not set"):
         refuse_unready(job, retry_failed=True)
@@ -171,8 +163,7 @@ def test_senders_start_while_work_is_planned_and_not_where_nothing_is_left_to_ca
     asyncio.run(plan())
     assert started == [True]
     # The only task of the split is not admitted.
-    member = row("split_members", dataset_revision=job.data.revision, split="sample", task_id="t0", position=0)
-    Warehouse(job.warehouse).write("split_members", [member])
-    Warehouse(job.warehouse).publish()
+    member = row("split_members", split="sample", task_id="t0", position=0)
+    written(job.warehouse, {"split_members": [member]}, job.data.revision).publish()
     asyncio.run(plan())
     assert started == [True]
