@@ -91,7 +91,8 @@ def _ranking(paired: PairedVerdicts, values: Floats, drawn: Draws, here: Places)
     n_responses = int((~np.isnan(paired.scores(values))).sum())
     changes = scores - strong
     means = _mean(changes)
-    change, changed = UNKNOWN, None
+    change = UNKNOWN
+    changed: str | None = None
     if not np.isnan(means).all():
         most = int(np.nanargmax(np.abs(means)))
         change = estimate(means[most], intervals.mean_intervals(changes[:, most : most + 1], drawn=drawn)[0])
