@@ -300,9 +300,7 @@ def stopping_plan(
         pairs = _with_earlier_nights(nightly, fields, f"{stopping.seed} {job.night}", given, reader)
     else:
         order = tuple(task_order(fields, str(stopping.seed)))
-        chosen: Iterable[tuple[str, str]] = (
-            combinations(sides, 2) if isinstance(stopping.pairs, str) else stopping.pairs
-        )
+        chosen = list(combinations(sides, 2)) if isinstance(stopping.pairs, str) else list(stopping.pairs)
         pairs = [(sides[a], sides[b], order) for a, b in chosen if {a, b} <= sides.keys()]
     alpha = alpha_of_each(stopping.alpha, len(pairs))
     asked: Asked = "dropped" if stopping.pairs == EARLIER_NIGHTS else "different"
