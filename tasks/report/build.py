@@ -15,7 +15,7 @@ from tasks.figures.shown import COMPARE, PAGES
 from tasks.figures.shown.capabilities import CAPABILITIES, SCORE_COLUMNS, trees
 from tasks.figures.shown.overview import OVERVIEW
 from tasks.report.benchmark_index import REVISION, benchmarks_of, write_benchmark_index
-from tasks.report.drilldown.writing import NAVIGATED, write_drilldown
+from tasks.report.drilldown.pages import NAVIGATED, write_drilldown
 from tasks.report.rendering.drawn import figures_of, table
 from tasks.report.rendering.notices import facts, notices
 from tasks.report.rendering.ranking import Ranking, rankings

@@ -3,8 +3,14 @@
 A night's new answers of one model cost what one model costs: one query names every file by a hash of the rows that it
 is made of and of this program, without reading texts into Python, and a file that exists is not made again. Tasks come
 in blocks, because the database has the answers of an entry beside each other, and so that there are not too many files.
+
+A file is a script, since a page that was opened from disk may not read files otherwise. Its content is JSON,
+compressed and written in base64, which the pages take apart with `DecompressionStream`: a quarter of plain JSON, and
+nothing in it that could end a string or begin an element. A file is named by a hash of what it holds or is made of, so
+one that exists is as it should be. Only the index has a name of its own: by it pages find the others.
 """
 
+import base64
 import hashlib
 import json
 import os
@@ -14,14 +20,44 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
+
+from isal import isal_zlib
 
 import sql
 from tasks.figures.scope import task_key
 from tasks.report.drilldown.markdown import as_html
-from tasks.report.drilldown.packing import data_file, write_packed
 from tasks.report.drilldown.replies import Replies, ledger_state, read_replies
 from tasks.report.drilldown.subjects import Block, Subjects
 from tasks.report.rendering.site import Site
+
+INDEX = "index"
+_GZIP = 31
+"""The gzip format; without a time stamp, so that the same content gives the same bytes."""
+_LEVEL = 1
+"""Of 0 to 3. Five times as fast as the fastest level of zlib, for a sixth fewer bytes."""
+_HEX = 16
+
+
+def data_file(name: str) -> str:
+    """Return the path of a data file in a report."""
+    return f"data/{name}.js"
+
+
+def write_packed(site: Site, name: str, content: bytes) -> None:
+    """Write JSON as a script that hands it over under its name."""
+    packed = base64.b64encode(isal_zlib.compress(content, _LEVEL, _GZIP)).decode("ascii")
+    site.write(data_file(name), f'prbench.give("{name}","{packed}");\n')
+
+
+def write_data(site: Site, value: Any, name: str | None = None) -> str:
+    """Write a value into a data file, unless it exists, and return its name, by default a hash of the content."""
+    content = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    hashed = hashlib.blake2b(content, digest_size=_HEX // 2).hexdigest()
+    if name or not site.keep(data_file(hashed)):
+        write_packed(site, name or hashed, content)
+    return name or hashed
+
 
 _ANSWERS_IN_HAND = 4_000
 """Answers, with their verdicts, that are read at once, whatever the report's size: those of one entry, or of a few
@@ -88,12 +124,11 @@ def _sections(subjects: Subjects, blocks: Sequence[Block], replies: Replies) -> 
 
 
 def _write(site: Site, block: Block, sections: Iterable[Sequence[str]]) -> None:
-    tasks = (f'"{key}":{{"answers":[{",".join(map(_with_html, answers))}],{more}}}' for key, more, *answers in sections)
+    tasks = []
+    for key, more, *answers in sections:
+        texts = (json.loads(answer)["text"] for answer in answers)
+        html = (json.dumps(None if text is None else as_html(text), ensure_ascii=False) for text in texts)
+        # An answer's HTML stands right behind its text, where compression finds them alike.
+        joined = ",".join(f'{answer[:-1]},"html":{each}}}' for answer, each in zip(answers, html, strict=True))
+        tasks.append(f'"{key}":{{"answers":[{joined}],{more}}}')
     write_packed(site, block.name, f"{{{','.join(tasks)}}}".encode("utf-8", "surrogatepass"))
-
-
-def _with_html(answer: str) -> str:
-    """Return an answer with its text as HTML right behind the text, where compression finds them alike."""
-    text = json.loads(answer)["text"]
-    html = None if text is None else as_html(text)
-    return f'{answer[:-1]},"html":{json.dumps(html, ensure_ascii=False)}}}'

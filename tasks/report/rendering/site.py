@@ -25,7 +25,7 @@ _NOVEMBER_LIST = "report-files.txt"
 _LOCK = "report.lock"
 """Held by the one who writes reports into a folder."""
 _DATA = re.compile(r"data/[0-9a-f]{16}\.js")
-"""Data files, whose names are hashes (`tasks.report.drilldown.packing`)."""
+"""Data files, whose names are hashes (`tasks.report.drilldown.blocks`)."""
 _OURS = re.compile(rf"{_DATA.pattern}|(\w+/)?\.[0-9a-f]{{32}}\.tmp")
 """Files that are a report's wherever they come from: data files, and files whose writing was cut off."""
 

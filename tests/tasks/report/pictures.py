@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page
 
 from flows.report import write_report
 from tasks.figures.shown import PAGES
-from tasks.report.drilldown.writing import NAVIGATED, TASK
+from tasks.report.drilldown.pages import NAVIGATED, TASK
 from tests.tasks.report.browser import DESKTOP, PHONE, Visit, browsing, visiting
 from tests.tasks.report.made_up.world import report_world
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from tasks.config.job import Job
 from tasks.figures.scope import Scope, open_scope
-from tasks.report.drilldown.writing import NAVIGATED, write_drilldown
+from tasks.report.drilldown.pages import NAVIGATED, write_drilldown
 from tasks.report.rendering.site import Site, copy_assets
 from tests.kit import admitted, criterion, job_on, response, row, verdict, write_jsonl
 from warehouse import Reader, Warehouse

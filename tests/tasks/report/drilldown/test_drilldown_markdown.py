@@ -146,7 +146,7 @@ def test_a_library_that_panics_leaves_the_text_as_it_is(monkeypatch: pytest.Monk
         """The name that it has in libraries in Rust."""
 
     def fail(error: BaseException) -> None:
-        monkeypatch.setattr(markdown, "_parser", lambda: lambda _: (_ for _ in ()).throw(error))
+        monkeypatch.setattr(markdown.pyromark, "html", lambda *_, **__: (_ for _ in ()).throw(error))
 
     fail(PanicException())
     assert as_html("text") is None

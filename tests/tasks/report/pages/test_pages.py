@@ -7,7 +7,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
 
 from tasks.figures.shown import PAGES
-from tasks.report.drilldown.writing import NAVIGATED, TASK
+from tasks.report.drilldown.pages import NAVIGATED, TASK
 from tests.tasks.report.browser import DESKTOP, PHONE, Visit, visiting
 
 pytestmark = pytest.mark.slow
