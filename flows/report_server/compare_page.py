@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC
 from pathlib import Path
 from typing import Any
@@ -61,7 +61,7 @@ class Field:
 class Comparison:
     """What the page shows: the choices, and figures if anything is chosen, or why there are none.
 
-    `kinds` are what can be compared, each with its title and what it means; `about` is which difference the figures
+    `about` is which difference the figures
     below the first take apart; `all_flips` is the address of a page that lists all of so many, where not all are.
     """
 
@@ -71,7 +71,6 @@ class Comparison:
     about: str = ""
     all_flips: tuple[str, int] | None = None
     trouble: str | None = None
-    kinds: Mapping[Kind, tuple[str, str]] = field(default_factory=lambda: KINDS)
 
 
 def comparison(job: Job, given: Mapping[str, str], folder: Path) -> Comparison:

@@ -14,8 +14,7 @@ from typing import Any, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from flows.report_server.compare_page import comparison
-from flows.report_server.live import LiveView
-from flows.report_server.live_page import words
+from flows.report_server.live import LiveView, words
 from flows.run.outcomes import explained
 from flows.server.server_process import HOST, is_from_here
 from tasks.benchmarks import load_benchmark
@@ -97,7 +96,9 @@ class Pages(SimpleHTTPRequestHandler):
             self.send_error(403, "Not for other sites")
             return None
         try:
-            maker, given = self._asked()
+            parts = urlsplit(self.path)
+            maker = self._makers.get(unquote(parts.path))
+            given = dict(parse_qsl(parts.query, max_num_fields=_MOST_PARAMETERS))
             if maker is None:
                 self._refuse_outside()
                 return super().send_head()
@@ -105,11 +106,14 @@ class Pages(SimpleHTTPRequestHandler):
             # A path that no file can have (a NUL, half of a character, too long), one outside, or too many parameters.
             self.send_error(404, "Not found")
             return None
-        return self._sent(maker if isinstance(maker, Made) else self._made(maker, given))
-
-    def _asked(self) -> tuple[Maker | Made | None, dict[str, str]]:
-        parts = urlsplit(self.path)
-        return self._makers.get(unquote(parts.path)), dict(parse_qsl(parts.query, max_num_fields=_MOST_PARAMETERS))
+        answer = maker if isinstance(maker, Made) else self._made(maker, given)
+        if answer is None:
+            return None
+        self.send_response(200)
+        self.send_header("Content-Type", answer.kind)
+        self.send_header("Content-Length", str(len(answer.content)))
+        self.end_headers()
+        return io.BytesIO(answer.content)
 
     def _refuse_outside(self) -> None:
         """Refuse a link that leads out of the folder, and what is no regular file."""
@@ -129,15 +133,6 @@ class Pages(SimpleHTTPRequestHandler):
             notice(f"{self.path}: {explained(error)[1]}")
             self.send_error(500, "This page could not be made; the terminal says why")
             return None
-
-    def _sent(self, answer: Made | None) -> io.BytesIO | None:
-        if answer is None:
-            return None
-        self.send_response(200)
-        self.send_header("Content-Type", answer.kind)
-        self.send_header("Content-Length", str(len(answer.content)))
-        self.end_headers()
-        return io.BytesIO(answer.content)
 
     def list_directory(self, path: object) -> None:
         """A folder without a first page is not listed."""

@@ -105,7 +105,7 @@ def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
 def _models(some_rows: Rows, rows: Rows) -> str:
     """The models of some rows of a leaderboard, with the judge where it has several."""
     is_one_judge = len({row["judging"] for row in rows}) == 1
-    return some(sorted(row["model"] if is_one_judge else f"{row['model']} ({row['judging']})" for row in some_rows))
+    return some(row["model"] if is_one_judge else f"{row['model']} ({row['judging']})" for row in some_rows)
 
 
 _SMALL_MARKS = {"is_small": "ci_low", "is_critical_small": "critical_met_ci_low", "is_mistake_small": "mistake_ci_low"}

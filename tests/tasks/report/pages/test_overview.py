@@ -76,7 +76,7 @@ def test_an_embedded_judge_is_the_gravest_notice(world_job: Job, scope: Scope) -
         scope.entries, scope.judgings,
     )  # fmt: skip
 
-    assert notices(embedded)[0].text.startswith("strict-judge, mild-judge is the embedded model")
+    assert notices(embedded)[0].text.startswith("mild-judge, strict-judge is the embedded model")
 
 
 def test_the_report_of_a_warehouse_with_tasks_alone_can_be_written(tmp_path: Path) -> None:
