@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from flows.report_server.compare_page import comparison
+from flows.report_server.compare_page import KINDS, comparison
 from flows.report_server.live import LiveView, words
 from flows.run.outcomes import explained
 from flows.server.server_process import HOST, is_from_here
@@ -189,7 +189,7 @@ def makers_of(job: Job, index: Path, *, is_live: bool) -> dict[str, Maker | Made
 
     def compare(given: Mapping[str, str]) -> Made:
         found = comparison(job, given, folder)
-        return Made(served_page(COMPARE, benchmark, folder, pages, asked=found).encode())
+        return Made(served_page(COMPARE, benchmark, folder, pages, asked=found, kinds=KINDS).encode())
 
     makers: dict[str, Maker | Made] = {f"/{folder.name}/{COMPARE.name}.html": compare}
     for path in (ASSETS / "report.css", ASSETS / "tabulator.css", ASSETS / "page.js", *_OWN_ASSETS.iterdir()):
