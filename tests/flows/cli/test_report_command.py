@@ -49,13 +49,6 @@ def test_the_command_narrows_to_splits_and_the_configuration_does_not(
     assert [job.settings.dataset.splits for job in asked] == [splits]
 
 
-def test_a_run_and_the_command_report_of_the_same_splits(asked: list[Job]) -> None:
-    main(["report"])
-    flows.report.report_of_run(asked[0])
-
-    assert asked[0].settings.dataset == asked[1].settings.dataset
-
-
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, bool]]:
     """What is served: the first page, and whether runs are followed."""
@@ -149,16 +142,6 @@ def test_another_site_can_lead_here_and_load_nothing(port: int, site: str, mode:
         answer = connection.getresponse()
         assert answer.status == status
         assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
-
-
-def test_two_hosts_are_not_answered(port: int) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", port)
-    connection.putrequest("GET", "/", skip_host=True)
-    connection.putheader("Host", "localhost")
-    connection.putheader("Host", "evil.example")
-    connection.endheaders()
-
-    assert connection.getresponse().status == 403
 
 
 @pytest.mark.parametrize("path", [

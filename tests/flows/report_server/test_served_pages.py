@@ -16,7 +16,6 @@ from tasks.report.rendering.site import render
 from tasks.rules.errors import UsageError
 from tests.kit import at, job_on, reading, row
 from tests.tasks.compare.comparisons import ALL_MET, RUBRICS, WORSE_IN_RISK, judged, tasks_of
-from warehouse import Warehouse
 
 EVIL = "<script>attacked</script>"
 
@@ -94,15 +93,6 @@ def test_the_pages_have_a_policy_and_names_and_parameters_are_text_in_them(port:
     assert "Flipped criteria" in compared
     assert "&lt;script&gt;other" in refused
     assert "&lt;script&gt;attacked" in live
-
-
-def test_a_run_that_has_published_nothing_is_on_the_live_page(port: int, folder: Path) -> None:
-    with Warehouse(folder / "data").living("a-new-run"):
-        status, _, page = answer(port, "live.html")
-
-    assert status == 200
-    assert "1 run is in progress." in page
-    assert "Run a-new-run has started." in page
 
 
 def test_in_a_folder_the_page_says_how_any_two_are_compared_and_may_ask_nobody() -> None:

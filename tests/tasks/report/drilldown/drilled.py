@@ -1,6 +1,7 @@
 """The drill-down of a job in a folder of its own, and what its data files hold."""
 
 import base64
+import csv
 import gzip
 import json
 import re
@@ -71,6 +72,12 @@ def data(site: Path) -> dict[str, Any]:
             for key, section in held(site, name).items():
                 found[f"task-{key}"][entry["key"]] = section
     return found
+
+
+def numbers(site: Path, name: str) -> list[dict[str, str]]:
+    """The rows of a figure's CSV file."""
+    with (site / f"figures/{name}.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def files(folder: Path) -> dict[str, bytes]:

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
@@ -20,7 +19,7 @@ from tasks.rules.verdict import reminder
 from tasks.run.judgings import hash_of_template
 from tests.kit import admitted, criterion, job_on, response, row, verdict, write_jsonl
 from tests.tasks.report.browser import Visit, visiting
-from tests.tasks.report.drilldown.drilled import answered, data, drill, rubric, store, tiny_job
+from tests.tasks.report.drilldown.drilled import answered, drill, rubric, store, tiny_job
 
 pytestmark = pytest.mark.slow
 TEMPLATE = load_template("default", BENCHMARK.gradings[BENCHMARK.grading])
@@ -186,24 +185,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     })  # fmt: skip
     drill(job, folder / "site")
     return folder / "site"
-
-
-@pytest.fixture(scope="module")
-def grounds(site: Path) -> list[dict[str, Any]]:
-    """Those of the first task."""
-    held = data(site)
-    assert not any(part.get("grounds") for name in ("t2", "t3") for part in held[f"task-{task_key(name)}"].values())
-    return [each for part in held[f"task-{task_key('t1')}"].values() for each in part.get("grounds", [])]
-
-
-def test_evidence_is_kept_by_chunk_with_failures_and_words_as_asked(grounds: list[dict[str, Any]]) -> None:
-    found = sorted((each["position"], each["asked"] or "", len(each["chunks"])) for each in grounds)
-    (chunks,) = (each["chunks"] for each in grounds if each["chunks"])
-
-    assert [(0, "", 3), (0, ASKED, 0)] == found
-    assert [(1, 1, "ok", []), (1, 2, "ok", QUOTES), (2, 1, "parse_error", None)] == [
-        (each["round"], each["chunk"], each["status"], each["found"]) for each in chunks
-    ]
 
 
 def test_a_page_shows_them_as_text_below_the_verdict(browser: Browser, site: Path) -> None:

@@ -100,16 +100,6 @@ def test_tasks_are_sorted_by_any_column_with_what_is_missing_last(visit: Visit, 
     assert heading.get_attribute("aria-sort") == "ascending"
 
 
-def test_a_score_leads_by_the_keyboard_to_the_response_that_it_is_of(visit: Visit, held: dict[str, Any]) -> None:
-    visit.open("tasks.html")
-    key = entry(held, "cedar-mini")["key"]
-    visit.page.locator(f".tabulator-cell[tabulator-field='{key}'] a").nth(1).press("Enter")
-
-    visit.page.wait_for_url("**/task.html#*")
-    visit.page.locator("h1", has_text=held["index"]["tasks"][1]["task_id"]).wait_for()
-    assert "cedar-mini" in visit.page.locator("#answers h3").inner_text()
-
-
 def test_the_answer_is_set_as_markdown_or_shown_word_for_word(visit: Visit, held: dict[str, Any]) -> None:
     task = held["index"]["tasks"][0]
     who = entry(held, "alder-large")

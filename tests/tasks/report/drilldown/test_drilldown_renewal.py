@@ -100,13 +100,6 @@ def test_a_verdict_that_comes_later_renews_its_own_file_and_no_other(tmp_path: P
     assert 1 == len(written(job, site))
 
 
-def test_a_task_more_changes_no_file_of_the_others(job: Job, built: Path, tmp_path: Path) -> None:
-    more = tiny_job(tmp_path, ("a-task-before", *TASKS))
-    drill(more, tmp_path / "site")
-
-    assert parts(built) < parts(tmp_path / "site")
-
-
 @pytest.mark.parametrize("harm", ["", "prbench.give(", None])
 def test_a_file_that_is_cut_off_or_gone_is_made_again(job: Job, site: Path, harm: str | None) -> None:
     name = min(parts(site))
@@ -152,12 +145,6 @@ def test_another_version_of_the_program_or_its_libraries_makes_all_again(
         assert len(written(job, site)) == 6
     finally:
         blocks._program.cache_clear()
-
-
-def test_an_entry_that_becomes_one_to_compare_with_keeps_its_files(job: Job, site: Path) -> None:
-    assert set() == written(job.model_copy(update={"named_models": ("m1",)}), site)
-    entries = held(site)["entries"]
-    assert {entry["label"]: entry["is_also"] for entry in entries} == {"m1": False, "m2, base": True}
 
 
 def test_an_address_leads_to_a_task_two_samplings_and_a_criterion() -> None:

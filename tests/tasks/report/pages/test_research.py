@@ -8,17 +8,13 @@ from typing import Any
 
 import pytest
 
-from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
-from tasks.figures.figure import formula, score_word, words
-from tasks.figures.rendering import as_csv
+from tasks.figures.figure import formula
 from tasks.figures.scope import Scope, open_scope
 from tasks.figures.shown import PAGES
-from tasks.figures.shown.judges import JUDGES as JUDGES_PAGE
 from tasks.rules.records import ScoreDefinition
 from tests.tasks.report.drilldown.drilled import data
 from tests.tasks.report.made_up.research import JUDGES, PERSON, VALUES
-from tests.tasks.report.made_up.scopes import rows_of
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
@@ -53,16 +49,6 @@ def test_figures_are_of_the_labels_that_the_data_has_and_no_others(research_site
         *(f"labels_{kind}" for kind in own),
     ]  # fmt: skip
     assert said(research_site, "categories")["breakdown_necessity"][0] == "Mandatory or optional"
-
-
-def test_the_sql_of_every_figure_runs_as_it_stands_and_gives_the_csv(scope: Scope, research_site: Path) -> None:
-    with_rows = 0
-    for path in sorted((research_site / "figures").glob("*.sql")):
-        columns, values = scope.reader.table(path.read_text(encoding="utf-8"))
-        rows = [dict(zip(columns, row, strict=True)) for row in values]
-        assert as_csv(columns, rows) == path.with_suffix(".csv").read_text(encoding="utf-8"), path.name
-        with_rows += bool(rows)
-    assert with_rows > 30
 
 
 def test_captions_name_its_own_scores_and_nothing_of_another_benchmark(research_site: Path) -> None:
@@ -104,20 +90,6 @@ def test_the_first_benchmark_still_names_where_its_paper_shows_the_like(world_si
 )  # fmt: skip
 def test_a_formula_is_that_of_the_declared_factors(score: ScoreDefinition, expected: str) -> None:
     assert formula(score) == expected
-
-
-def test_a_score_reads_as_one_whatever_it_is_called(scope: Scope) -> None:
-    assert [score_word(name) for name in ("score", "paper_score", "compliance")] == [
-        "score", "paper score", "compliance score",
-    ]  # fmt: skip
-    benchmark: Benchmark = scope.benchmark
-    assert words(benchmark)["score"] == "compliance score"
-
-
-def test_a_reading_is_no_call_that_could_fail(scope: Scope) -> None:
-    figure = next(each for each in JUDGES_PAGE.figures if each.name == "judge_failures")
-
-    assert {each["grader"] for each in rows_of(figure, scope)} == {*JUDGES, PERSON}
 
 
 @pytest.fixture(scope="module")

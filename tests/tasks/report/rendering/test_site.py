@@ -29,7 +29,7 @@ def made(folder: Path, *names: str) -> Path:
 def test_a_later_report_replaces_an_earlier_one_and_leaves_nothing_of_it(tmp_path: Path) -> None:
     first = Site(tmp_path / "site")
     first.write("index.html", "old")
-    first.write("data/old/gone.js", "old")
+    first.write("data/gone.js", "old")
     first.finish()
 
     second = Site(tmp_path / "site")
@@ -125,16 +125,6 @@ def test_only_a_data_file_that_is_there_whole_is_kept(tmp_path: Path) -> None:
     assert [False, True, False] == [Site(site).keep(name) for name in (OLD, NEW, "data/0000000000000002.js")]
     assert not is_whole(site)
     assert is_whole(made(site, OLD, NEW))
-
-
-def test_a_report_of_november_is_replaced_whole(tmp_path: Path) -> None:
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data/task-0.js").write_text("ours")
-    (tmp_path / "mine.txt").write_text("mine")
-    (tmp_path / "report.json").write_text('{"format": "prbench-report", "version": 2}')
-    (tmp_path / "report-files.txt").write_text("data/task-0.js\nreport.json\nreport-files.txt\n")
-
-    assert files_of(made(tmp_path, "index.html")).keys() - OWN == {"index.html", "mine.txt"}
 
 
 def test_links_in_a_report_are_left_alone_and_never_followed(tmp_path: Path) -> None:
