@@ -112,7 +112,12 @@ def fields_of(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str]) ->
         options = _options(reader, name, groups)
         if name != kind and (kind, name) != ("run", "vintage") and len(options) > 1:
             fields.append(Field(name, title, [_ALL, *options.items()], chosen.get(name, "")))
-    if splits := _splits(job, reader):
+    members = reader.select(
+        "intermediate.task_set_members", "distinct split", benchmark=job.settings.benchmark,
+        dataset_revision=job.data.revision, is_own_hard=False,
+    )  # fmt: skip
+    if len(members) > 1:
+        splits = [("", "as configured"), *((row["split"], row["split"]) for row in members)]
         fields.append(Field("split", "Split", splits, given.get("split", "")))
     return [*fields, Field("change", "Flipped criteria", CHANGES.items(), given.get("change", ""))] if names else fields
 
@@ -162,22 +167,6 @@ def _likely(job: Job, kind: Kind, groups: _Groups, names: Sequence[str]) -> dict
         first, second = sorted(fitting, key=lambda name: name not in configured)[:2]
     chosen = {"first": first, "second": second, "judge": judge}
     return chosen | ({"vintage": group[0].model_run.vintage} if kind == "model" else {})
-
-
-def _splits(job: Job, reader: Reader) -> list[tuple[str, str]]:
-    """The splits to choose from, none where there is one; first, as an empty value, those of `prbench diff`."""
-    members = reader.select(
-        "intermediate.task_set_members", "distinct split", benchmark=job.settings.benchmark,
-        dataset_revision=job.data.revision, is_own_hard=False,
-    )  # fmt: skip
-    stored = [row["split"] for row in members]
-    if len(stored) < 2:
-        return []
-    configured = [split for split in job.settings.dataset.splits if split in stored]
-    if not configured or len(configured) == len(stored):
-        return [_ALL, *((split, split) for split in stored)]
-    others = [split for split in stored if configured != [split]]
-    return [("", f"{', '.join(configured)} (as configured)"), *((split, split) for split in others)]
 
 
 def _figures(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str], *, has_pages: bool) -> dict[str, Any]:

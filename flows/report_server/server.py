@@ -152,8 +152,9 @@ class Pages(SimpleHTTPRequestHandler):
         """Say nothing of each request."""
 
 
-_OWN_ASSETS = Path(__file__).parent / "assets"
-_KINDS = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+_ASSETS = dict.fromkeys(("report.css", "tabulator.css"), "text/css") | dict.fromkeys(
+    ("page.js", "live.js"), "text/javascript"
+)
 
 
 def serve_report(job: Job, index: Path, port: int, *, is_live: bool) -> None:
@@ -192,8 +193,9 @@ def makers_of(job: Job, index: Path, *, is_live: bool) -> dict[str, Maker | Made
         return Made(served_page(COMPARE, benchmark, folder, pages, asked=found, kinds=KINDS).encode())
 
     makers: dict[str, Maker | Made] = {f"/{folder.name}/{COMPARE.name}.html": compare}
-    for path in (ASSETS / "report.css", ASSETS / "tabulator.css", ASSETS / "page.js", *_OWN_ASSETS.iterdir()):
-        makers[f"/{folder.name}/assets/{path.name}"] = Made(path.read_bytes(), _KINDS[path.suffix])
+    # The pages that the server makes are there before a report is.
+    for name, kind in _ASSETS.items():
+        makers[f"/{folder.name}/assets/{name}"] = Made((ASSETS / name).read_bytes(), f"{kind}; charset=utf-8")
     if is_live:
         view, about = LiveView(job), load_benchmark(benchmark)
 

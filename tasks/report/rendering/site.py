@@ -139,15 +139,15 @@ def refuse_other(folder: Path) -> None:
     """
     try:
         mark = json.loads((folder / _MARK).read_bytes())
-        is_report = isinstance(mark, dict) and mark.get("format") == _FORMAT
+        is_report = isinstance(mark, dict) and mark.get("format") == _FORMAT and "version" in mark
     except FileNotFoundError:
         there = folder.iterdir() if folder.exists() else ()
-        mark, is_report = {}, all(path.name == _LOCK or _OURS.fullmatch(path.name) for path in there)
+        mark, is_report = {"version": _VERSION}, all(path.name == _LOCK or _OURS.fullmatch(path.name) for path in there)
     except (OSError, ValueError):
         is_report = False
     if not is_report:
         raise UsageError(f"{folder}: holds other files than a report; name an empty folder or a new one")
-    if mark.get("version", _VERSION) not in range(1, _VERSION + 1):
+    if mark["version"] not in range(1, _VERSION + 1):
         raise UsageError(f"{folder}: is a report of another version of prbench; name a new folder")
 
 

@@ -47,7 +47,7 @@ def answer(port: int, path: str, method: str = "GET", **headers: str) -> tuple[i
     return response.status, response.headers["Content-Type"] or "", response.read().decode()
 
 
-PATHS = ("compare.html", "live.html", "assets/served.css", "assets/live.js", "assets/report.css")
+PATHS = ("compare.html", "live.html", "assets/page.js", "assets/live.js", "assets/report.css")
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -100,38 +100,21 @@ def test_the_prompt_is_the_one_that_the_judge_stage_sends_and_the_reply_is_word_
     assert visit.page.locator(".exchange").count() == len(criteria)
 
 
-def test_a_reply_that_the_ledger_does_not_have_is_said_to_be_missing(visit: Visit) -> None:
-    visit.open(f"task.html#task={task_key('t1')}")
-    visit.page.locator(".exchange summary").nth(1).click()
-
-    assert "Not in this report" in visit.page.locator(".exchange").nth(1).locator(".empty").inner_text()
-
-
-def test_the_prompt_on_an_answer_to_an_earlier_conversation_is_said_to_be_not_kept(visit: Visit) -> None:
-    older = entry_key({"model": "m2", "model_config_hash": "a-configuration", "vintage": "base"})
-    visit.open(f"task.html#task={task_key('t1')}&a={older}")
+@pytest.mark.parametrize(("model", "place", "said"), [
+    ("m2", ".answer .notice", "earlier version of the conversation"),
+    ("m2", ".exchange .empty", "the prompt is not kept"),
+    ("m3", ".exchange .empty", "No reply came."), ("m3", ".exchange pre", "m3 says t1."),
+    # Of two answers in a trial the one to today's conversation is shown.
+    ("m4", ".answer .body", "The newer answer."), ("m4", ".explanation", "On the newer answer."),
+])  # fmt: skip
+def test_a_page_says_what_became_of_conversation_prompt_and_reply(
+    visit: Visit, model: str, place: str, said: str
+) -> None:
+    key = entry_key({"model": model, "model_config_hash": "a-configuration", "vintage": "base"})
+    visit.open(f"task.html#task={task_key('t1')}&a={key}")
     visit.page.locator(".exchange summary").first.click()
 
-    assert "earlier version of the conversation" in visit.page.locator(".answer .notice").inner_text()
-    assert "the prompt is not kept" in visit.page.locator(".exchange .empty").first.inner_text()
-
-
-def test_of_two_answers_in_a_trial_the_one_to_todays_conversation_is_shown(visit: Visit) -> None:
-    both = entry_key({"model": "m4", "model_config_hash": "a-configuration", "vintage": "base"})
-    visit.open(f"task.html#task={task_key('t1')}&a={both}")
-
-    assert visit.page.locator(".answer .body").inner_text() == "The newer answer."
-    assert visit.page.locator(".explanation").all_inner_texts() == ["On the newer answer."] * 2
-    assert visit.page.locator("#points tbody tr").count() == 1
-
-
-def test_of_a_judge_that_did_not_answer_the_page_says_that_no_reply_came(visit: Visit) -> None:
-    silent = entry_key({"model": "m3", "model_config_hash": "a-configuration", "vintage": "base"})
-    visit.open(f"task.html#task={task_key('t1')}&a={silent}")
-    visit.page.locator(".exchange summary").first.click()
-
-    assert visit.page.locator(".exchange .empty").first.inner_text() == "No reply came."
-    assert "m3 says t1." in visit.page.locator(".exchange pre").first.inner_text()
+    assert said in visit.page.locator(place).first.inner_text()
 
 
 def test_the_question_is_there_before_it_is_assembled(visit: Visit) -> None:

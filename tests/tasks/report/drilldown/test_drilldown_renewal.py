@@ -3,13 +3,12 @@
 import re
 import shutil
 from pathlib import Path
-from urllib.parse import parse_qs
 
 import pytest
 
 import sql
 from tasks.config.job import Job
-from tasks.figures.scope import criterion_key, entry_key, task_address, task_key
+from tasks.figures.scope import entry_key
 from tasks.report.drilldown import blocks
 from tasks.report.rendering.site import Site
 from tests.tasks.report.drilldown.drilled import answered, data, drill, files, held, store, tiny_job
@@ -79,11 +78,10 @@ def test_a_night_of_one_model_makes_the_files_of_that_model_alone_and_the_next_b
     assert fresh == files(site)
 
 
-@pytest.mark.parametrize("most", [1, 2, 3])
 def test_however_few_answers_are_read_at_once_the_files_are_the_same(
-    job: Job, built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+    job: Job, built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "_ANSWERS_IN_HAND", most)
+    monkeypatch.setattr(blocks, "_ANSWERS_IN_HAND", 2)
     drill(job, tmp_path / "site")
 
     assert files(built) == files(tmp_path / "site")
@@ -145,17 +143,6 @@ def test_another_version_of_the_program_or_its_libraries_makes_all_again(
         assert len(written(job, site)) == 6
     finally:
         blocks._program.cache_clear()
-
-
-def test_an_address_leads_to_a_task_two_samplings_and_a_criterion() -> None:
-    one = {"model": "m&1", "model_config_hash": "c", "vintage": "base"}
-    other = one | {"vintage": "a night"}
-
-    page, _, state = task_address("t#1", one, other, "c=1").partition("#")
-
-    expected = {"task": task_key("t#1"), "a": entry_key(one), "b": entry_key(other), "criterion": criterion_key("c=1")}
-    assert ("task.html", {name: [value] for name, value in expected.items()}) == (page, parse_qs(state))
-    assert len(set(expected.values())) == 4
 
 
 @pytest.mark.parametrize(("older", "newer", "listed"), [
