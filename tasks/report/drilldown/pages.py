@@ -12,11 +12,13 @@ from typing import Any
 
 from tasks.figures.figure import Page
 from tasks.figures.scope import Scope, task_key
+from tasks.prompts import shipped_templates
 from tasks.report.drilldown.blocks import INDEX, write_blocks, write_data
-from tasks.report.drilldown.replies import templates_of
 from tasks.report.drilldown.subjects import STATUSES, UNKNOWN, Block, Row, Subjects, subjects_of
 from tasks.report.rendering.site import Site, render
 from tasks.rules.identity import IMPORTED
+from tasks.rules.verdict import BINARY, TERNARY, reminder
+from tasks.run.judgings import hash_of_template, judgings
 
 TASKS = Page(
     "tasks",
@@ -66,6 +68,8 @@ _OPENING_CHARACTERS = 200
 _DECIMALS = 5
 _ENTRIES_AT_ONCE = 20
 """Entries whose verdicts are read at once: each reading goes through all verdicts."""
+_REMINDERS = {"2": reminder(BINARY), "3": reminder(TERNARY)}
+"""Number of steps of a grading -> what a judge is reminded of."""
 _RUBRIC = ("conversation", "criteria", "is_sent")
 _CRITERION = ("title", "weight", "category", "severity", "labels", "criterion_id", "key")
 
@@ -82,9 +86,13 @@ def _write_lists(subjects: Subjects, tasks: Tasks, site: Site) -> None:
     for task_id, task in tasks.items():
         rubrics[task["block"]][task_key(task_id)] = {name: task[name] for name in _RUBRIC}
     criteria = [criterion for task in tasks.values() for criterion in task["criteria"]]
+    # A page fills a template itself (`assets/prompts.js`), so that a prompt needs no room.
+    used, benchmark = {each["template_hash"] for each in subjects.judgings}, subjects.scope.benchmark
+    texts = (*shipped_templates(), *(each.template for each in judgings(subjects.scope.job, benchmark)))
+    templates = {key: text for text in texts if (key := hash_of_template(text, benchmark)) in used}
     index = _about(subjects, tasks) | {
         "criteria": write_data(site, {name: [each[name] for each in criteria] for name in _CRITERION}),
-        "templates": write_data(site, templates_of(subjects)),
+        "templates": write_data(site, {"templates": templates, "reminders": _REMINDERS}),
         "rubrics": {number: write_data(site, of_block) for number, of_block in rubrics.items()},
         "judgings": [
             {"key": each["key"], "label": each["judging"], "scale": each["scale"], "reads": each["reads"],

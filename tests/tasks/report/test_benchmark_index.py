@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from tasks.config.job import Job
-from tasks.report.benchmark_index import REVISION, write_benchmark_index
+from tasks.report.build import REVISION, write_benchmark_index
 from tests.kit import admitted, criterion
 from tests.tasks.report.browser import PHONE, Visit, visiting
 from tests.tasks.report.drilldown.drilled import files

@@ -163,7 +163,7 @@ def test_of_too_many_verdicts_only_the_replies_of_failed_ones_are_there(
     rows = answered(TASKS[:1], "m2")
     rows["verdicts"][0] |= {"status": "timeout", "value": None}
     judged(job, rows)
-    monkeypatch.setattr("tasks.report.drilldown.replies._MOST_VERDICTS", 5)
+    monkeypatch.setattr("tasks.report.drilldown.blocks._MOST_VERDICTS", 5)
 
     drill(job, site)
 
