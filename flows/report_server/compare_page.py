@@ -106,7 +106,12 @@ def fields_of(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str]) ->
     """
     groups = comparable(reader, job.settings.benchmark, job.data.revision, kind)
     names = _options(reader, kind, groups)
-    chosen = given if all(given.get(side) for side in _SIDES) else _likely(job, kind, groups, list(names))
+    chosen = dict(given)
+    if not all(given.get(side) for side in _SIDES):
+        # Two of the largest group; of vintages and runs the earlier one is the first side.
+        of_group = {side.name for side in max(groups, key=lambda group: len({side.name for side in group}), default=())}
+        fitting = [name for name in names if name in of_group][:2]
+        chosen |= zip(_SIDES, fitting[::-1] if kind in {"vintage", "run"} else fitting, strict=False)
     fields = [Field(side, side.capitalize(), names.items(), chosen.get(side, "")) for side in _SIDES]
     for name, title in _NARROWED.items():
         options = _options(reader, name, groups)
@@ -142,31 +147,6 @@ def _options(reader: Reader, name: str, groups: _Groups) -> dict[str, str]:
     nights = {row["night"] for row in reader.select("runs", "distinct night")}
     ordered = sorted(latest, key=lambda vintage: (latest[vintage], vintage), reverse=True)
     return {value: f"{value} (night)" if value in nights else value for value in ordered}
-
-
-def _likely(job: Job, kind: Kind, groups: _Groups, names: Sequence[str]) -> dict[str, str]:
-    """Two of the largest group, under the first configured judge if any, and what else they have in common.
-
-    Configured ones stand before others; of vintages and runs, the earlier one is the first side.
-    """
-    there = {group[0].model_run.judge for group in groups}
-    judge = next((each.label for each in job.settings.judges if each.label in there), "") if kind != "judge" else ""
-
-    def rank(group: Sequence[Side]) -> tuple[Any, ...]:
-        run = group[0].model_run
-        return run.judge == judge, len({side.name for side in group}), run.answered_at
-
-    group = max(groups, key=rank, default=())
-    fitting = [name for name in names if name in {side.name for side in group}]
-    if len(fitting) < 2:
-        return {}
-    if kind in {"vintage", "run"}:
-        second, first = fitting[:2]
-    else:
-        configured = [each.label for each in (*job.settings.models, *job.settings.judges)]
-        first, second = sorted(fitting, key=lambda name: name not in configured)[:2]
-    chosen = {"first": first, "second": second, "judge": judge}
-    return chosen | ({"vintage": group[0].model_run.vintage} if kind == "model" else {})
 
 
 def _figures(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str], *, has_pages: bool) -> dict[str, Any]:
