@@ -38,19 +38,6 @@ def said(site: Path, page: str) -> dict[str, tuple[str, str]]:
     return {name: (title, unescape(says)) for name, title, says in section.findall(text)}
 
 
-def test_figures_are_of_the_labels_that_the_data_has_and_no_others(research_site: Path) -> None:
-    own = [*FAMILIES, "necessity"]
-
-    assert list(said(research_site, "categories")) == [
-        "categories", "failures", "critical", "severities", *(f"breakdown_{kind}" for kind in own),
-    ]  # fmt: skip
-    assert list(said(research_site, "data")) == [
-        "splits", "quality", "refusals", "task_criteria", "weights", "criterion_severities", "criterion_categories",
-        *(f"labels_{kind}" for kind in own),
-    ]  # fmt: skip
-    assert said(research_site, "categories")["breakdown_necessity"][0] == "Mandatory or optional"
-
-
 def test_captions_name_its_own_scores_and_nothing_of_another_benchmark(research_site: Path) -> None:
     pages = [page.name for page in PAGES if (research_site / f"{page.name}.html").is_file()]
     found = {name: says for page in pages for name, (_, says) in said(research_site, page).items()}
