@@ -172,18 +172,15 @@ def called_names(config_hash: str, judges: Iterable[Judge]) -> set[str]:
 
 _MARGIN = 0.04
 """Room on both sides of the axis, as a share of what is shown."""
-_TICKS = 5
-"""About so many steps has an axis."""
+_STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+_MOST_STEPS = 6.6
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """The multiples of 1, 2 or 5 times a power of ten within two values, in steps that give about five."""
-    power = 10.0 ** math.floor(math.log10((high - low) / _TICKS))
-    choices = []
-    for step in (power, 2 * power, 5 * power, 10 * power):
-        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-        choices.append([round(number * step, 10) for number in range(first, last + 1)])
-    return min(choices, key=lambda found: abs(len(found) - _TICKS))
+    """The multiples of the smallest round step within two values that are not too many."""
+    step = next((step for step in _STEPS if (high - low) / step <= _MOST_STEPS), high - low)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [round(number * step, 10) for number in range(first, last + 1)]
 
 
 def _lines(rows: Rows, references: Sequence[Reference], at: Callable[[float], str]) -> list[dict[str, Any]]:
