@@ -102,7 +102,7 @@ def test_the_prompt_is_the_one_that_the_judge_stage_sends_and_the_reply_is_word_
 
 @pytest.mark.parametrize(("model", "place", "said"), [
     ("m2", ".answer .notice", "earlier version of the conversation"),
-    ("m2", ".exchange .empty", "the prompt is not kept"),
+    ("m2", ".exchange .empty", "prompt is not kept"),
     ("m3", ".exchange .empty", "No reply came."), ("m3", ".exchange pre", "m3 says t1."),
     # Of two answers in a trial the one to today's conversation is shown.
     ("m4", ".answer .body", "The newer answer."), ("m4", ".explanation", "On the newer answer."),

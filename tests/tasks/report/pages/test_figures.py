@@ -149,31 +149,6 @@ def test_a_verdict_without_a_price_makes_no_judging_cheaper(tmp_path: Path) -> N
     assert FIGURES["judge_costs"].plots([judge]) == []  # type: ignore[misc]
 
 
-def test_calls_without_any_price_have_no_cost(tmp_path: Path) -> None:
-    def spent(day: str, called_model: str, unpriced: int, cost_usd: float, cached: int | None = None) -> Row:
-        return row(
-            "spend", purpose="judge", day=day, called_model=called_model, calls=10, failed_calls=0, prompt_tokens=100,
-            completion_tokens=10, unpriced_calls=unpriced, cost_usd=cost_usd, cached_tokens=cached,
-        )  # fmt: skip
-
-    scope = scope_of(tmp_path, {
-        **admitted(["t1"]),
-        "spend": [
-            spent("2026-01-02", "known", 4, 0.5, cached=25), spent("2026-01-01", "known", 0, 0.25),
-            spent("2026-01-01", "unknown", 10, 0.0),
-        ],
-    })  # fmt: skip
-
-    rows = rows_of(FIGURES["spend"], scope)
-
-    columns = ("called_model", "cost_usd", "unpriced_calls", "cached_share", "first_day", "last_day")
-    assert [tuple(each[name] for name in columns) for each in rows] == [
-        ("known", 0.75, 4, 0.25, "2026-01-01", "2026-01-02"), ("unknown", None, 10, None, "2026-01-01", "2026-01-01"),
-    ]  # fmt: skip
-    (note,) = FIGURES["spend"].notes(rows)  # type: ignore[misc]
-    assert note.endswith("known, unknown.")
-
-
 def test_around_the_border_are_the_last_inside_and_the_first_outside() -> None:
     rows: list[Row] = [{"field": field, "is_selected": i < 20, "rank": i} for field in ("A", "B") for i in range(40)]
 

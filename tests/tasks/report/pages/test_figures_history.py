@@ -1,9 +1,7 @@
 """The history's page, against samplings that are written out, and runs that are added up by hand."""
 
-import csv
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,11 +10,9 @@ import pytest
 
 from tasks.figures.scope import Scope
 from tasks.figures.shown.history import HISTORY as PAGE
-from tasks.report.build import build
 from tests.kit import at, row
 from tests.tasks.report.made_up.samplings import DRIFT, FIRST, SCENARIOS, SECOND, Rows, rows_by_table
 from tests.tasks.report.made_up.scopes import rows_of, scope_of
-from warehouse import Reader, Warehouse
 
 FIGURES = {figure.name: figure for figure in PAGE.figures}
 
@@ -111,32 +107,6 @@ def test_what_a_killed_run_made_is_counted_and_every_run_cost_what_its_calls_did
         ("third", 2, 4, 0.125, 0, None), ("second", 2, 4, 0.75, 6, None), ("first", 4, 9, 8.0, 0, 10.0),
     ]  # fmt: skip
     assert rows[0]["started_at"] == at(2000).replace(tzinfo=None)
-
-
-def outcome_of_third_run(folder: Path) -> str:
-    """The outcome in the list of runs of a written report."""
-    text = (folder / "prbench" / "figures" / "runs.csv").read_text(encoding="utf-8")
-    return next(each["outcome"] for each in csv.DictReader(text.splitlines()) if each["run_id"] == "third")
-
-
-@pytest.mark.slow
-def test_a_run_that_ends_while_the_report_is_written_is_running_in_it_and_one_that_was_gone_before_killed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scope = scope_of(tmp_path / "warehouse", {**rows_by_table([FIRST]), "runs": RUNS})
-    with ExitStack() as life, monkeypatch.context() as ending:
-        life.enter_context(Warehouse(tmp_path / "warehouse").living("third"))
-
-        def opened(_: Warehouse) -> Reader:
-            life.close()
-            return scope.reader
-
-        ending.setattr(Warehouse, "reader", opened)
-        build(scope.job, tmp_path / "report")
-    assert outcome_of_third_run(tmp_path / "report") == "running"
-
-    build(scope.job, tmp_path / "report")
-    assert outcome_of_third_run(tmp_path / "report") == "killed"
 
 
 def test_a_score_below_0_goes_on_unclipped(tmp_path: Path) -> None:
