@@ -78,10 +78,11 @@ def test_a_night_of_one_model_makes_the_files_of_that_model_alone_and_the_next_b
     assert fresh == files(site)
 
 
+@pytest.mark.parametrize("most", [1, 2, 4])
 def test_however_few_answers_are_read_at_once_the_files_are_the_same(
-    job: Job, built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    job: Job, built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    monkeypatch.setattr(blocks, "_ANSWERS_IN_HAND", 2)
+    monkeypatch.setattr(blocks, "_ANSWERS_IN_HAND", most)
     drill(job, tmp_path / "site")
 
     assert files(built) == files(tmp_path / "site")
