@@ -134,7 +134,15 @@ def certify(job: Job, file: Path) -> Certificate:
         folder = Path(temporary)
         with Warehouse(job.warehouse).reader(folder / "spill") as reader:
             benchmark, revision = job.settings.benchmark, job.data.revision
-            _refuse_unready(reader, benchmark, revision)
+            if not reader.select("leaderboard", "1", benchmark=benchmark, dataset_revision=revision):
+                raise PipelineError(
+                    f"no model has a verdict on {benchmark} {revision[:12]} yet, so there are no figures; run "
+                    "`prbench judge`"
+                )
+            if SCORE.stale(reader):
+                raise PipelineError(
+                    "figures have no interval for their present values yet; run `prbench aggregate` first"
+                )
             if file.exists():
                 raise UsageError(f"{file}: is there already; name a new file")
             if not file.parent.is_dir():
@@ -144,25 +152,13 @@ def certify(job: Job, file: Path) -> Certificate:
     return Certificate(str(file), file.stat().st_size, digest, benchmark, revision, n_rows)
 
 
-def _refuse_unready(reader: Reader, benchmark: str, revision: str) -> None:
-    key = [benchmark, revision]
-    if not reader.value("select count(*) from leaderboard where benchmark = ? and dataset_revision = ?", key):
-        raise PipelineError(
-            f"no model has a verdict on {benchmark} {revision[:12]} yet, so there are no figures; run `prbench judge`"
-        )
-    if SCORE.stale(reader):
-        raise PipelineError("figures have no interval for their present values yet; run `prbench aggregate` first")
-
-
 def _about(reader: Reader, job: Job) -> dict[str, Any]:
     """What the manifest says beside the members; nothing of it changes while the rows stay the same."""
-    benchmark, revision = job.settings.benchmark, job.data.revision
-    given = {"benchmark": benchmark, "revision": revision}
-    times = (f"select max(created_at) as created_at from {name} where {_OF_DATA_SET}" for name in _MADE)
-    latest = f"select max(created_at) as created_at from ({' union all '.join(times)})"
+    given = {"benchmark": job.settings.benchmark, "revision": job.data.revision}
+    times = " union all ".join(f"select created_at from {name} where {_OF_DATA_SET}" for name in _MADE)
+    latest = f"select max(created_at) as created_at from ({times})"
     return {
-        "benchmark": benchmark,
-        "dataset_revision": revision,
+        "benchmark": job.settings.benchmark, "dataset_revision": job.data.revision,
         "rows_until": reader.value(f"select {_time('created_at')} from ({latest}) as latest", given),
         "versions": {"python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}},
         # As a run stores it: secrets are not in it.
@@ -173,8 +169,8 @@ def _about(reader: Reader, job: Job) -> dict[str, Any]:
 
 def _write(file: Path, folder: Path, n_rows: dict[str, int], about: dict[str, Any]) -> str:
     texts = model_texts()
+    (folder / SQL).mkdir()
     for name, text in texts.items():
-        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8", newline="")
     names = sorted([*map(member_of, n_rows), *texts])
     files = {file_at(folder / name, name): folder / name for name in names}

@@ -104,8 +104,14 @@ def write_tables(
         columns = {row["column_name"]: row["column_type"] for row in reader.rows(f"describe {query}")}
         for column, wanted in (("benchmark", benchmark), ("dataset_revision", revision)):
             if wanted is not None and column in columns:
-                query += f" {_and(query)} {column} = {quoted(wanted)}"
-        pieces = _pieces(reader, name, query, rows_a_file) or ([] if root is None else [query])
+                query += f" {'and' if ' where ' in query else 'where'} {column} = {quoted(wanted)}"
+        pieces = [query]
+        # Stored tables go in pieces, by the places of their rows; a view is written as one file.
+        if name in TABLES:
+            and_ = "and" if " where " in query else "where"
+            starts = range(0, reader.value(f"select coalesce(max(rowid) + 1, 0) from {name}"), rows_a_file)
+            own = [f"{query} {and_} rowid between {start} and {start + rows_a_file - 1}" for start in starts]
+            pieces = own or ([] if root is None else [query])
         paths, n_rows = [], 0
         for number, piece in enumerate(pieces):
             one = f"{name}{f'-{number}' if len(pieces) > 1 else ''}.parquet"
@@ -120,20 +126,6 @@ def write_tables(
     benchmarks = tuple(row["benchmark"] for row in found if benchmark in {None, row["benchmark"]})
     meta = {"made_at": made_at, "benchmarks": benchmarks, "tables": [asdict(table) for table in tables]}
     return Written(tuple(tables), files, meta)
-
-
-def _pieces(reader: Reader, name: str, query: str, rows_a_file: int) -> list[str]:
-    """Stored tables go in pieces, by the places of their rows; a view is written as one file."""
-    if name not in TABLES:
-        return [query]
-    n_places = reader.value(f"select coalesce(max(rowid) + 1, 0) from {name}")
-    starts = range(0, n_places, rows_a_file)
-    return [f"{query} {_and(query)} rowid between {start} and {start + rows_a_file - 1}" for start in starts]
-
-
-def _and(query: str) -> str:
-    """The word that goes on with a query's conditions."""
-    return "and" if " where " in query else "where"
 
 
 def export_tables(
@@ -178,14 +170,11 @@ def meaning_of_column(column: str, marts: Sequence[str]) -> str | None:
 
 
 _ROWS_AT_ONCE = 10_000
-_LATE = ("checks",)
-"""Taken last: a data-set revision counts as checked as soon as its checks are here."""
 _REPLACED = {
     "intervals", "agreement_measures", "reliability_measures", "condition_tests", "prediction_measures",
     "debiased_measures",
 }  # fmt: skip
 """Tables in exports of November that `measures` replaced: `prbench aggregate` computes what they hold."""
-_OF_CHECKS = ("refusals", "checks")
 
 
 class Export(NamedTuple):
@@ -232,11 +221,19 @@ def import_tables(job: Job, export: Export) -> StageReport:
     warehouse.publish()
     taken: dict[str, int] = {}
     with warehouse.reader() as reader:
-        for exported in sorted(given, key=lambda table: table.name in _LATE):
-            if exported.name not in TABLES or exported.name in NOT_EXPORTED:
-                report.warnings.append(f"{exported.name}: not imported: unknown table")
+        # Checks last: a data-set revision counts as checked as soon as its checks are here.
+        for exported in sorted(given, key=lambda table: table.name == "checks"):
+            name = exported.name
+            if name not in TABLES or name in NOT_EXPORTED:
+                report.warnings.append(f"{name}: not imported: unknown table")
                 continue
-            taken[exported.name] = _take_in(warehouse, reader, folder, exported)
+            if lacking := {*TABLES[name].key} - exported.columns.keys():
+                raise Damaged(f"{folder}: {name} lacks its key {min(lacking)}; export again")
+            taken[name] = 0
+            for file in exported.files:
+                for rows in _new_rows(reader, folder / file, TABLES[name], set(exported.columns)):
+                    warehouse.write(name, rows)
+                    taken[name] += len(rows)
         was_checked = reader.value("select count(*) from checks") > 0
     warehouse.publish()
     report.rows = sum(taken.values())
@@ -246,19 +243,6 @@ def import_tables(job: Job, export: Export) -> StageReport:
     if was_checked and taken.get("task_rows"):
         report.warnings.append("the imported tasks are not checked yet: run `prbench check`")
     return report
-
-
-def _take_in(warehouse: Warehouse, reader: Reader, folder: Path, exported: Exported) -> int:
-    table = TABLES[exported.name]
-    lacking = [column for column in table.key if column not in exported.columns]
-    if lacking:
-        raise Damaged(f"{folder}: {table.name} lacks its key {lacking[0]}; export again")
-    taken = 0
-    for name in exported.files:
-        for rows in _new_rows(reader, folder / name, table, set(exported.columns)):
-            warehouse.write(table.name, rows)
-            taken += len(rows)
-    return taken
 
 
 def _new_rows(reader: Reader, path: Path, table: Table, given: set[str]) -> Iterator[list[dict[str, Any]]]:
@@ -287,7 +271,7 @@ def _places(path: Path, table: Table, given: set[str]) -> str:
         stays_away.append("given.import_batch in (select import_batch from retractions where is_retracted)")
     if rests_on_response(table) and {"response_id", "created_at"} <= given:
         stays_away.append(is_removed("given"))
-    if table.name in _OF_CHECKS:
+    if table.name in {"refusals", "checks"}:
         revision = "(benchmark, dataset_revision)"
         stays_away.append(f"(given.benchmark, given.dataset_revision) in (select {revision} from checks)")
     has_key = " and ".join(f"given.{column} is not null" for column in table.key)

@@ -232,17 +232,15 @@ def remove(job: Job, choice: Choice, reason: str) -> StageReport:
         warehouse.clean()
         warehouse.publish()
         freed = forget_removed(job)
-    report = StageReport("remove", rows=len(rows))
-    report.notes.append(
-        f"{counted(len(rows), 'response')} removed, with {counted(freed.entries, 'reply', 'replies')} in the ledger"
-    )
-    report.notes.append("the next run samples them again; `prbench compact` frees their disk space after an hour")
-    return report
+    n_replies = counted(freed.entries, "reply", "replies")
+    return StageReport("remove", rows=len(rows), notes=[
+        f"{counted(len(rows), 'response')} removed, with {n_replies} in the ledger",
+        "the next run samples them again; `prbench compact` frees their disk space after an hour",
+    ])  # fmt: skip
 
 
 _MANY_PARTS = 400
 """Parts from which on a night compacts: about a week of nights, and far fewer than slow a reader down."""
-_DAY_S = 86_400.0
 
 
 def tidy(job: Job, only_if_needed: bool = False) -> StageReport:
@@ -262,29 +260,22 @@ def tidy(job: Job, only_if_needed: bool = False) -> StageReport:
     if only_if_needed and n_parts <= _MANY_PARTS:
         report.notes.append(f"{counted(n_parts, 'file')}, no need to merge")
     else:
-        _compact(warehouse, report)
+        done = warehouse.compact()
+        report.rows = done.parts_before - done.parts_after
+        report.notes += [
+            f"{done.parts_before} files merged into {done.parts_after} ({_mb(done.bytes_before, done.bytes_after)})",
+            f"database rebuilt ({_mb(done.database_bytes_before, done.database_bytes_after)})",
+        ]
         forget_removed(job)  # what a removal that was killed left
-    if job.settings.retention.replies_days is not None:
-        _prune(job, warehouse, job.settings.retention.replies_days, report)
+    if (days := job.settings.retention.replies_days) is not None:
+        warehouse.publish()
+        with warehouse.reader() as reader:
+            oldest_s = time.time() - days * 86_400.0
+            pruned = prune(job.warehouse / LEDGER, oldest_s, lambda cells: _stored(reader, cells))
+        report.notes.append(f"{pruned.entries} raw replies older than {days} days deleted ({_mb(pruned.freed_bytes)})")
+        if pruned.is_in_use:
+            report.notes.append("the ledger was not pruned, since a run is using it")
     return report
-
-
-def _compact(warehouse: Warehouse, report: StageReport) -> None:
-    done = warehouse.compact()
-    report.rows = done.parts_before - done.parts_after
-    sizes = f"{_mb(done.bytes_before)} to {_mb(done.bytes_after)}"
-    report.notes.append(f"{done.parts_before} files merged into {done.parts_after} ({sizes})")
-    sizes = f"{_mb(done.database_bytes_before)} to {_mb(done.database_bytes_after)}"
-    report.notes.append(f"database rebuilt ({sizes})")
-
-
-def _prune(job: Job, warehouse: Warehouse, days: int, report: StageReport) -> None:
-    warehouse.publish()
-    with warehouse.reader() as reader:
-        pruned = prune(job.warehouse / LEDGER, time.time() - days * _DAY_S, lambda cells: _stored(reader, cells))
-    report.notes.append(f"{pruned.entries} raw replies older than {days} days deleted ({_mb(pruned.freed_bytes)})")
-    if pruned.is_in_use:
-        report.notes.append("the ledger was not pruned, since a run is using it")
 
 
 def _stored(reader: Reader, cells: Sequence[str]) -> Mapping[str, bool]:
@@ -294,8 +285,8 @@ def _stored(reader: Reader, cells: Sequence[str]) -> Mapping[str, bool]:
     return {row["cell"]: row["is_decided"] for row in rows}
 
 
-def _mb(n_bytes: int) -> str:
-    return f"{n_bytes / 1e6:.1f} MB"
+def _mb(*n_bytes: int) -> str:
+    return " to ".join(f"{each / 1e6:.1f} MB" for each in n_bytes)
 
 
 def disk_use(job: Job) -> list[Row]:

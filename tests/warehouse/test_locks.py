@@ -122,7 +122,7 @@ def test_a_run_that_has_ended_leaves_no_life_sign(warehouse: Warehouse) -> None:
 
 def test_the_runs_that_go_on_are_known_before_anything_of_them_is_stored(warehouse: Warehouse) -> None:
     assert [] == warehouse.living_runs()
-    with warehouse.at_work(), warehouse.living("a run/1"), warehouse.living("b"):
+    with warehouse.writing(), warehouse.living("a run/1"), warehouse.living("b"):
         assert ["a run/1", "b"] == warehouse.living_runs()
     assert [] == warehouse.living_runs()
 

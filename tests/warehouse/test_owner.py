@@ -33,7 +33,7 @@ class World:
         self.meanwhile()
 
     def process_on(self, host: str, *, kernel: str | None = None, started_at_s: float = 0.0) -> Owner:
-        owner = Owner(self.root, Machine(kernel or f"kernel of {host}", host, host, started_at_s))
+        owner = Owner(self.root, Machine(kernel or f"kernel of {host}", host, started_at_s))
         owner.sleep, owner.clock = self.sleep, lambda: self.now_s  # type: ignore[method-assign]
         return owner
 
@@ -48,7 +48,7 @@ class World:
 
 
 def beat(process: Owner) -> None:
-    process.look(must_write=True)
+    process.why_lost(must_write=True)
 
 
 @pytest.fixture(autouse=True)
@@ -198,7 +198,7 @@ def test_a_heartbeat_that_cannot_be_written_lets_nothing_be_written(world: World
 
 def foreign(warehouse: Warehouse) -> Owner:
     """A heartbeat of another machine, which nobody changes."""
-    heartbeat = Owner(warehouse.root, Machine("theirs", "node7", "node7", 0.0))
+    heartbeat = Owner(warehouse.root, Machine("theirs", "node7", 0.0))
     heartbeat.begin()
     return heartbeat
 
@@ -276,7 +276,7 @@ def test_of_machines_that_take_over_at_once_the_last_to_write_stays(world: World
 
     def follow() -> None:
         if world.now_s == 190:  # it had looked before the first one wrote, and writes now
-            second._write(1)
+            second._write()
         if world.now_s >= 190:
             beat(second)
 
