@@ -28,7 +28,7 @@ from warehouse.listing import FILE, LIST, Listing, Loss, Names, read_list, versi
 from warehouse.owner import refuse_if_lost
 from warehouse.parts import MANIFEST, Manifest, PartStore, Standing, names_in, read_manifest, write_manifest
 from warehouse.reader import PARTS, Reader, is_damaged, stamp, what_is_published
-from warehouse.rows import BATCH, REMOVALS, decided, engine, holds, quoted, standing_rows, view_parts
+from warehouse.rows import REMOVALS, decided, engine, quoted, standing_rows, view_parts
 from warehouse.tables import TABLES, Table
 
 DAMAGED = "damaged"
@@ -246,43 +246,23 @@ def _publish(
         if listing and (listing.parts != everything or not (store.root / LIST).exists()):
             write_list(store.root, Listing(frozenset(everything), listing.rows))
         return False
-    missing = everything - published.parts if published and published.parts <= everything else everything
-    spill = database.with_name(f".{database.name}.looking.tmp.spill")
-    is_copy = published is not None and missing < everything
-    if published and is_copy and not comes_to_the_same(standing, missing, published.retracted, spill):
-        is_copy, missing = False, everything
+    is_copy, missing = False, everything
+    if published and published.parts < everything:
+        # Adding the missing parts gives the rows that a build from all parts gives when none comes before a published
+        # one of its table, and nothing changes in what is removed or retracted. Where an import is retracted, a new
+        # response may take the place of one of it, and verdicts turn with that.
+        new = everything - published.parts
+        tables = {table for table, _ in new}
+        turns = tables & {"retractions", REMOVALS, *(["responses"] if published.has_retractions else [])}
+        are_new = ([(table, part.name) in new for part in standing[table]] for table in tables)
+        is_copy = not turns and all(each == sorted(each) for each in are_new)
+        missing = new if is_copy else everything
     if gone:
         restore_rows(store, database, standing, gone)
         standing = store.all_standing()
         missing = names_in(standing)
-    _remove_leftovers(store, database)
     _put_in_place(store, database, standing, missing, gone, listing, is_copy=is_copy)
     return True
-
-
-def comes_to_the_same(standing: Standing, missing: Names, retracted: Sequence[str], spill: Path) -> bool:
-    """Whether adding the missing parts to what is published gives the rows that a build from all parts gives.
-
-    It does when no missing part comes before a published one of its table, and when nothing changes in what is removed
-    or retracted (`retracted`: the batches whose retraction is published).
-    """
-    tables = {table for table, _ in missing}
-    if tables & {"retractions", REMOVALS}:
-        return False
-    for name in tables:
-        is_new = [(name, part.name) in missing for part in standing[name]]
-        if is_new != sorted(is_new):
-            return False
-    if not retracted or "responses" not in tables:
-        return True
-    # Of a missing response that is retracted, or takes the place of one: verdicts that stand or fell with it turn.
-    table, parts = TABLES["responses"], standing["responses"]
-    with engine(spill) as connection:
-        view_parts(connection, table, [p.path for p in parts if (table.name, p.name) in missing], "new_answers")
-        view_parts(connection, table, [part.path for part in parts], "answers")
-        batches = ", ".join(map(quoted, retracted))
-        taken_back = f"select response_id from answers where {BATCH} in ({batches})"
-        return not holds(connection, f"select 1 from new_answers where response_id in ({taken_back})")
 
 
 def _put_in_place(

@@ -4,9 +4,8 @@ import atexit
 import contextlib
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import duckdb
 
@@ -162,12 +161,11 @@ def _close_idle() -> None:
         _IDLE.pop().close()
 
 
-@dataclass(frozen=True)
-class Published:
-    """What a database says of itself: the parts that it took in, and the imports whose retraction it knows."""
+class Published(NamedTuple):
+    """What a database says of itself: the parts that it took in, and whether it knows of a retracted import."""
 
     parts: Names
-    retracted: tuple[str, ...]
+    has_retractions: bool
 
 
 def what_is_published(database: Path) -> Published | None:
@@ -176,10 +174,8 @@ def what_is_published(database: Path) -> Published | None:
         return None
     with contextlib.suppress(WarehouseError, duckdb.Error), Reader(database) as reader:
         if stamp_of(reader) == stamp():
-            return Published(
-                {(row["table_name"], row["part"]) for row in reader.rows(f"from {PARTS}")},
-                tuple(row["import_batch"] for row in reader.rows(RETRACTED)),
-            )
+            parts = {(row["table_name"], row["part"]) for row in reader.rows(f"from {PARTS}")}
+            return Published(parts, bool(reader.rows(RETRACTED)))
     return None
 
 

@@ -3,14 +3,14 @@
 import os
 import time
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from warehouse.compaction import GRACE_S, LARGE_ROWS, Compaction, clean, compact, responses_where
+from warehouse.compaction import GRACE_S, LARGE_ROWS, Compaction, clean, compact
 from warehouse.errors import WarehouseOutdated
 from warehouse.files import Unsound, has_damage, note
 from warehouse.listing import FILE, Listing, Loss, Names, begin, read_list, refuse_other_version, write_list
@@ -184,14 +184,6 @@ class Warehouse:
             done = compact(self.store, large_rows=large_rows, grace_s=grace_s)
             publish(self.store, self.database, must_rebuild=True)
             return replace(done, database_bytes_before=before, database_bytes_after=self.database.stat().st_size)
-
-    def responses_where(self, condition: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
-        """The stored responses that fit a condition on their columns and are not removed; no text is read.
-
-        Raises:
-            WarehouseError: a part cannot be read.
-        """
-        return responses_where(self.store, condition, values)
 
     def clean(self) -> int:
         """Rewrite the parts that hold removed responses, so that nothing reads them any more; how many.

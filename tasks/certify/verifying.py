@@ -9,7 +9,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tasks.benchmarks import benchmark_names, load_benchmark
-from tasks.bundles.archive import verified_digest
 from tasks.bundles.bundle import KINDS, Damaged, published_in, read_bundle, verify_bundle
 from tasks.bundles.stores import Folder, Store
 from tasks.certify import certifying
@@ -174,7 +173,7 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
     """
     if not file.is_file():
         raise UsageError(f"{file}: is not a file; check the path")
-    actual = verified_digest(file, digest)
+    actual = certifying.verified_digest(file, digest)
     with TemporaryDirectory(prefix="prbench-") as temporary:
         folder = Path(temporary)
         bundle = certifying.opened(file, folder)

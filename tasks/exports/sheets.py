@@ -187,10 +187,11 @@ def _said(widths: Sequence[drawing.Width], population: drawing.Population, n_row
             f"only {counted(population.n_tasks, 'task')} of a model can be labelled, so there will be no figure: it "
             f"needs {FEWEST_LABELLED_TASKS}"
         )
+    n_models = len(set(population.models.tolist()))
     return (
-        f"each model needs {FEWEST_LABELS} labels in {FEWEST_LABELLED_TASKS} tasks, in all about "
-        f"{drawing.n_needed(population)} more; with {n_rows}{'' if then.is_enough else ' (too few)'} the interval is "
-        f"about {then.width:.2f} wide"
+        f"each model needs {FEWEST_LABELS} labels in {FEWEST_LABELLED_TASKS} tasks; {counted(n_models, 'model')} "
+        f"need{'s' * (n_models == 1)} about {drawing.n_needed(population)}; with {n_rows}"
+        f"{'' if then.is_enough else ' (too few)'} the interval is about {then.width:.2f} wide"
     )
 
 

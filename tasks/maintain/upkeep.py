@@ -28,6 +28,7 @@ from tasks.rules.text.numbers import counted
 from tasks.run.run_context import LEDGER
 from tasks.run.writing import StageReport
 from warehouse import DECIDED_STATUSES, TABLES, Reader, Warehouse, WarehouseError, refuse_other_version
+from warehouse.compaction import responses_where
 
 Row = dict[str, Any]
 _Key = tuple[Any, ...]
@@ -92,8 +93,6 @@ def _key(row: Row) -> _Key:
 
 
 MOST_RUNS = 20
-_TYPES = dict.fromkeys(SPEND_KEY, "VARCHAR") | {"cost_usd": "DOUBLE"}
-_STRUCTURE = json.dumps([{name: _TYPES.get(name, "BIGINT") for name in SPEND_COLUMNS}])
 
 
 def spent(job: Job, since: datetime | None = None) -> list[Row]:
@@ -150,9 +149,11 @@ def _asked(job: Job, question: str, given: Mapping[str, Any]) -> list[Row]:
     warehouse = Warehouse(job.warehouse)
     if spend and not warehouse.database.exists():
         warehouse.publish()  # it is lost, or nothing was stored yet when the run that called was killed
-    query = sql.read(f"queries/maintain/{question}")
+    types = dict.fromkeys(SPEND_KEY, "VARCHAR") | {"cost_usd": "DOUBLE"}
+    structure = json.dumps([{name: types.get(name, "BIGINT") for name in SPEND_COLUMNS}])
     with warehouse.reader() as reader:
-        return reader.rows(query, {"spend": json.dumps(spend), "structure": _STRUCTURE, **given})
+        query = sql.read(f"queries/maintain/{question}")
+        return reader.rows(query, {"spend": json.dumps(spend), "structure": structure, **given})
 
 
 @dataclass(frozen=True)
@@ -167,15 +168,14 @@ class Choice:
     longer_than: int | None = None
 
     @property
-    def condition(self) -> tuple[str, list[Any]]:
-        """The condition on the columns of `responses`, and its values; empty where nothing is given."""
-        lists = {
-            "response_id": self.response_ids, "model": self.models, "task_id": self.task_ids, "trial": self.trials,
+    def conditions(self) -> dict[str, Any]:
+        """The conditions on the columns of `responses`, with their values; empty where nothing is given."""
+        given = {
+            "list_contains(?, response_id)": [*self.response_ids] or None, "vintage = ?": self.vintage,
+            "list_contains(?, model)": [*self.models] or None, "chars_alnum > ?": self.longer_than,
+            "list_contains(?, task_id)": [*self.task_ids] or None, "list_contains(?, trial)": [*self.trials] or None,
         }  # fmt: skip
-        given: dict[str, Any] = {f"list_contains(?, {name})": list(values) for name, values in lists.items() if values}
-        given |= {"vintage = ?": self.vintage} if self.vintage is not None else {}
-        given |= {"chars_alnum > ?": self.longer_than} if self.longer_than is not None else {}
-        return " and ".join(given), list(given.values())
+        return {condition: value for condition, value in given.items() if value is not None}
 
 
 def chosen(job: Job, choice: Choice) -> list[Row]:
@@ -185,10 +185,10 @@ def chosen(job: Job, choice: Choice) -> list[Row]:
         UsageError: nothing says which, or a response that is named is not here.
         WarehouseError: a part cannot be read.
     """
-    condition, values = choice.condition
-    if not condition:
+    if not choice.conditions:
         raise UsageError("name the responses to remove: their ids, or --model, --task, --trial, --longer-than")
-    rows = Warehouse(job.warehouse).responses_where(condition, values)
+    values = list(choice.conditions.values())
+    rows = responses_where(Warehouse(job.warehouse).store, " and ".join(choice.conditions), values)
     missing = sorted(set(choice.response_ids) - {row["response_id"] for row in rows})
     if missing:
         raise UsageError(f"{missing[0]}: no stored response has this id and matches the other options")

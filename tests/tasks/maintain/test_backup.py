@@ -196,19 +196,6 @@ def test_a_warehouse_that_holds_something_is_not_restored_into(job: Job, folder:
     assert before.keys() == files_in(job.warehouse).keys()
 
 
-def test_hidden_files_and_what_every_disk_has_hinder_no_backup_or_restore(
-    job: Job, tmp_path: Path, folder: Path
-) -> None:
-    restored = into(job, tmp_path / "restored")
-    for root in (folder, restored.warehouse):
-        (root / "lost+found").mkdir(parents=True)
-        (root / ".directory").touch()
-    backup(job, folder)
-    restore(restored, folder)
-
-    assert content(job) == content(restored)
-
-
 # kills
 
 KILLING = """

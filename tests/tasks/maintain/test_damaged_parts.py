@@ -151,21 +151,6 @@ def test_rows_that_only_calls_can_restore_are_listed_and_called_for_when_asked(
     assert figures == board(job)
 
 
-def test_other_models_are_still_called_while_rows_of_one_are_lost(job: Job, server: FaultServer) -> None:
-    victim(job, "responses").unlink()
-    Warehouse(job.warehouse).database.unlink()
-    shutil.rmtree(job.warehouse / "ledger")
-    run(job, lambda: aggregate(job))
-    (model,) = job.settings.models
-    models = (model, model.model_copy(update={"label": "b"}))
-    both = job.model_copy(update={"settings": job.settings.model_copy(update={"models": models})})
-    run(both, lambda: sampled(both))
-
-    with Warehouse(job.warehouse).reader() as reader:
-        assert ["b"] == [row["model"] for row in reader.rows("select distinct model from responses")]
-        assert calls(server) == reader.value("select count(*) from responses")
-
-
 def test_imported_rows_are_restored_and_listed_by_their_import_where_they_cannot_be(
     job: Job, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -218,3 +203,18 @@ def test_a_backup_refuses_a_damaged_part_and_keeps_what_is_lost_in_mind(job: Job
     restore(restored, tmp_path / "backup")
 
     assert Warehouse(job.warehouse).losses() == Warehouse(restored.warehouse).losses() != []
+
+
+def test_other_models_are_still_called_while_rows_of_one_are_lost(job: Job, server: FaultServer) -> None:
+    victim(job, "responses").unlink()
+    Warehouse(job.warehouse).database.unlink()
+    shutil.rmtree(job.warehouse / "ledger")
+    run(job, lambda: aggregate(job))
+    (model,) = job.settings.models
+    models = (model, model.model_copy(update={"label": "b"}))
+    both = job.model_copy(update={"settings": job.settings.model_copy(update={"models": models})})
+    run(both, lambda: sampled(both))
+
+    with Warehouse(job.warehouse).reader() as reader:
+        assert ["b"] == [row["model"] for row in reader.rows("select distinct model from responses")]
+        assert calls(server) == reader.value("select count(*) from responses")
