@@ -9,15 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.check import check
 from tasks.config.job import Job
 from tasks.exports.sheets import export_labelling, spread
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
-from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.cells import as_before, defused, shows
-from tests.kit import copied, good_row, job_on, rows_in, write_jsonl
+from tests.kit import copied, good_row, job_on, prepared, rows_in, write_jsonl
 
 N_TASKS, N_CRITERIA = 6, 10
 FORMULA = '=HYPERLINK("https://example.org","x")'
@@ -29,9 +27,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
     """Six tasks (one's id looks like a formula) answered by two models (one's name is one)."""
     folder = tmp_path_factory.mktemp("labelling")
     tasks = ["-t0", *(f"t{i}" for i in range(1, N_TASKS))]
-    job = job_on(write_jsonl(folder / "finance.jsonl", map(good_row, tasks)), folder / "warehouse")
-    ingest(job)
-    check(job, ("ingest",), reuse=True)
+    job = prepared(job_on(write_jsonl(folder / "finance.jsonl", map(good_row, tasks)), folder / "warehouse"))
     answers = [{"task": t, "model": m, "response": f"- an answer\nto {t}"} for t in tasks for m in MODELS]
     import_responses(job, write_jsonl(folder / "responses.jsonl", answers))
     return job
@@ -131,9 +127,7 @@ def answered_twice(tmp_path_factory: pytest.TempPathFactory) -> Job:
     folder = tmp_path_factory.mktemp("vintages")
     models = [{"name": "m/fresh", "label": "fresh", "resample": "nightly"}, {"name": "m/pinned", "label": "pinned"}]
     file = write_jsonl(folder / "finance.jsonl", [good_row("t0")])
-    job = job_on(file, folder / "warehouse", models=models)
-    ingest(job)
-    check(job, ("ingest",), reuse=True)
+    job = prepared(job_on(file, folder / "warehouse", models=models))
     answers = [
         {"task": "t0", "model": model, "vintage": vintage, "response": f"- {model}\nin {vintage}"}
         for model in ("fresh", "pinned")

@@ -8,13 +8,11 @@ from typing import Any
 
 import pytest
 
-from tasks.check import check
 from tasks.config.job import Job
 from tasks.exports.sheets import export_review
 from tasks.imports.reviews import import_reviews
-from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
-from tests.kit import good_row, job_on, rows_in, write_jsonl
+from tests.kit import good_row, job_on, prepared, rows_in, write_jsonl
 from tests.tasks.exports.test_labelling import saved, sheet
 
 csv.field_size_limit(2**31 - 1)
@@ -35,10 +33,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
         row["canary"] = f"prbench:sample:finance:{row['task']}"
         for item in row["rubric"][:2]:
             item["annotations"]["criteria_category"] = "Practical Utility"
-    job = job_on(write_jsonl(folder / "finance.jsonl", rows), folder / "warehouse")
-    ingest(job)
-    check(job, ("ingest",), reuse=True)
-    return job
+    return prepared(job_on(write_jsonl(folder / "finance.jsonl", rows), folder / "warehouse"))
 
 
 def exported(job: Job, folder: Path, **asked: object) -> list[Row]:
@@ -119,9 +114,7 @@ def test_a_folder_gets_a_sheet_named_after_its_sample_and_none_is_written_over(j
 
 def test_a_conversation_that_no_cell_holds_is_shown_without_its_middle(tmp_path: Path) -> None:
     row = good_row("t0") | {"prompt_0": "start " + "word " * 20_000 + "end"}
-    job = job_on(write_jsonl(tmp_path / "finance.jsonl", [row]), tmp_path / "warehouse")
-    ingest(job)
-    check(job, ("ingest",), reuse=True)
+    job = prepared(job_on(write_jsonl(tmp_path / "finance.jsonl", [row]), tmp_path / "warehouse"))
     (first, *_) = exported(job, tmp_path)
 
     assert len(first["conversation"]) < 32_767
