@@ -7,6 +7,7 @@ changes, and takes over where it stands still for long. Who is not the owner any
 
 import fcntl
 import json
+import math
 import os
 import socket
 import threading
@@ -96,7 +97,7 @@ class Owner:
             with suppress(FileExistsError), self._path.open("x"):
                 self._write()
             return
-        if found["host"] == self._machine.host and found["at_s"] < self._machine.started_at_s:
+        if found["host"] == self._machine.host and found.get("at_s", math.inf) < self._machine.started_at_s:
             self._write()
             return
         where = f"{self._root}: {found['host']}"
