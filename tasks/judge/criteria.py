@@ -10,11 +10,10 @@ from functools import partial
 from itertools import accumulate, compress, groupby
 
 from tasks.judge.verdict_rows import Chunk, CriterionToJudge, Judged, evidence_question, verdict_id_of, verdict_question
-from tasks.llm.budget import NotCalled
 from tasks.llm.calls.gateway import Gateway
-from tasks.llm.prices import count_tokens, most_prompt_tokens_of
+from tasks.llm.limiter import NotCalled
 from tasks.llm.replies import CONTEXT_LENGTH, Reply
-from tasks.llm.request import Call, Target
+from tasks.llm.request import Call, Target, count_tokens, most_prompt_tokens_of
 from tasks.rules.conversation import Message, is_marked, judge_prompt
 from tasks.rules.evidence import NoRoom, cut, evidence_prompt, shown
 from tasks.rules.identity import BASE_VINTAGE

@@ -8,7 +8,7 @@ from typing import Any
 from tasks.config.job import Job
 from tasks.config.models import Model
 from tasks.console import advance
-from tasks.llm.budget import NotCalled
+from tasks.llm.limiter import NotCalled
 from tasks.llm.replies import EMPTY, OK, Reply
 from tasks.llm.request import Call, Target
 from tasks.rules.conversation import NOTHING_SHOWN, final_text
