@@ -19,7 +19,7 @@ from tasks.bundles.bundle import Bundle, Damaged, File, fetch_bundle, file_at, i
 from tasks.bundles.stores import Folder, Store, kept_as, work_folder
 from tasks.config.job import Job
 from tasks.console import notice
-from tasks.llm.ledger.files import read_file
+from tasks.llm.ledger.files import readable_path
 from tasks.rules.errors import PipelineError, UsageError, disk_errors
 from tasks.run.run_context import LEDGER
 from tasks.run.writing import StageReport
@@ -125,8 +125,8 @@ def _files(warehouse: Warehouse, copies: _Copies) -> list[File]:
         PipelineError: one cannot be copied, or is damaged.
         WarehouseError: parts are merged again and again meanwhile.
     """
-    ledger = read_file(warehouse.root / LEDGER, lambda source: _ledger_copy(copies, source))
-    return [*([] if ledger is None else [ledger]), *_parts(warehouse, copies)]
+    ledger = readable_path(warehouse.root / LEDGER)
+    return [*([_ledger_copy(copies, ledger)] if ledger else []), *_parts(warehouse, copies)]
 
 
 def _ledger_copy(copies: _Copies, source: Path) -> File:
