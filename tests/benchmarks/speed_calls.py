@@ -4,6 +4,8 @@ Every client has the same prompts and the same concurrency, and server and clien
 that between the first call and the last; imports are not in it.
 """
 
+from statistics import median_high
+
 from tests.benchmarks.bench import Figures, client_figures, in_process_of_its_own, table
 from tests.benchmarks.figures import Figure, arguments, report
 from tests.faults.process import ServerProcess
@@ -29,7 +31,14 @@ def main() -> None:
             if figures.failures:
                 print(f"{client}: {figures.failures} of {figures.calls} calls failed")
     print(f"{asked.calls} calls, {asked.at_once} at once, a server without latency on the same cores")
-    print(_compared(found))
+    speed = {client: median_high([each.calls_a_second for each in of]) for client, of in found.items()}
+    cpu = {client: median_high([each.cpu_ms_a_call for each in of]) for client, of in found.items()}
+    bases = [base for base in _BASES if base in found]
+    header = ["client", "calls/s", "CPU s per 1,000", *(f"CPU / {base}" for base in bases)]
+    print(table(header, [
+        (client, f"{speed[client]:.0f}", f"{cpu[client]:.2f}", *(f"{cpu[client] / cpu[base]:.2f}" for base in bases))
+        for client in found
+    ]))  # fmt: skip
     print(report(f"speed_calls, {asked.at_once} at once, by {asked.route}", _figures(found), must_keep=asked.keep))
 
 
@@ -38,27 +47,17 @@ def _figures(found: dict[str, list[Figures]]) -> list[Figure]:
     base = next((client for client in _BASES if client in found), None)
     measures = {"CPU ms a call": lambda each: each.cpu_ms_a_call, "ms a call": lambda each: 1000 / each.calls_a_second}
     return [
-        Figure(f"{client}, {unit}", _median([*map(of, found[client])]), base, _median([*map(of, found[base])]), unit)
+        Figure(
+            f"{client}, {unit}",
+            median_high([*map(of, found[client])]),
+            base,
+            median_high([*map(of, found[base])]),
+            unit,
+        )
         for client in found
         for unit, of in measures.items()
         if base is not None and client != base
     ]
-
-
-def _compared(found: dict[str, list[Figures]]) -> str:
-    speed = {client: _median([each.calls_a_second for each in of]) for client, of in found.items()}
-    cpu = {client: _median([each.cpu_ms_a_call for each in of]) for client, of in found.items()}
-    bases = [client for client in _BASES if client in found]
-    header = ["client", "calls/s", "CPU s per 1,000", *(f"CPU / {base}" for base in bases)]
-    rows = [
-        (client, f"{speed[client]:.0f}", f"{cpu[client]:.2f}", *(f"{cpu[client] / cpu[base]:.2f}" for base in bases))
-        for client in found
-    ]
-    return table(header, rows)
-
-
-def _median(values: list[float]) -> float:
-    return sorted(values)[len(values) // 2]
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ import os
 from pathlib import Path
 
 from tasks.llm.senders import pool
-from tests.benchmarks.answers_by_itself import AnswersByItself
-from tests.benchmarks.bench import Figures, bare_litellm, in_process_of_its_own, judge_stage, prompts, table
+from tests.benchmarks import bench
+from tests.benchmarks.bench import Figures, in_process_of_its_own, table
 from tests.benchmarks.figures import Figure, arguments, report
 from tests.faults.process import ServerProcess
 
@@ -23,12 +23,12 @@ CLIENTS = (BARE, HERE, *SENDERS)
 def measure(client: str, api_base: str, n_calls: int, at_once: int) -> Figures:
     """The figures of one client."""
     if client == BARE:
-        return asyncio.run(bare_litellm("hosted_vllm/judge", api_base, prompts(n_calls), at_once))
+        return asyncio.run(bench.bare_litellm("hosted_vllm/judge", api_base, bench.prompts(n_calls), at_once))
     calls = {"where": "ray", "address": "local", "senders": SENDERS[client]} if client in SENDERS else {}
     if client == NO_CALLS:
         os.environ["PYTHONPATH"] = str(Path(__file__).parents[2])
-        pool.SenderProcess = AnswersByItself  # type: ignore[misc]
-    return judge_stage(api_base, n_calls, at_once, calls=calls)
+        pool.SenderProcess = bench.AnswersByItself  # type: ignore[misc]
+    return bench.judge_stage(api_base, n_calls, at_once, calls=calls)
 
 
 def main() -> None:
@@ -38,21 +38,18 @@ def main() -> None:
         latency_s=([0.0, 0.2], "how long each answer takes"), clients=list(CLIENTS),
     )  # fmt: skip
     for latency_s in asked.latency_s:
-        found = {client: _measured(client, latency_s, asked.calls, asked.at_once) for client in asked.clients}
+        found = {}
+        for client in asked.clients:
+            with ServerProcess(latency_mean_s=latency_s) as server:
+                figures = in_process_of_its_own(measure, client, server.api_base, asked.calls, asked.at_once)
+            found[client] = figures
+            if figures.failures:
+                print(f"{client}: {figures.failures} of {figures.calls} calls failed")
         print(f"{asked.calls} calls, {asked.at_once} at once, {latency_s:g} s each, the provider on the same cores")
-        print(
-            table(["client", "calls/s", "driver's CPU ms", "senders' CPU ms", f"calls/s beside {BARE}"], _rows(found))
-        )
+        header = ["client", "calls/s", "driver's CPU ms", "senders' CPU ms", f"calls/s beside {BARE}"]
+        print(table(header, _rows(found)))
         name = f"speed_senders, {asked.at_once} at once, {latency_s:g} s"
         print(report(name, _figures(found), must_keep=asked.keep))
-
-
-def _measured(client: str, latency_s: float, n_calls: int, at_once: int) -> Figures:
-    with ServerProcess(latency_mean_s=latency_s) as server:
-        figures = in_process_of_its_own(measure, client, server.api_base, n_calls, at_once)
-    if figures.failures:
-        print(f"{client}: {figures.failures} of {figures.calls} calls failed")
-    return figures
 
 
 def _rows(found: dict[str, Figures]) -> list[tuple[str, ...]]:
