@@ -18,7 +18,7 @@ from tasks.judge.judge import judge_responses, plan_verdicts
 from tasks.llm.litellm_setup import collect_seldom
 from tasks.llm.replies import OK, Reply
 from tasks.llm.request import Call
-from tasks.llm.senders.cluster import SenderProcess
+from tasks.llm.senders import pool as sender_pool
 from tasks.prompts import load_template
 from tasks.rules.conversation import judge_prompt
 from tasks.run.judgings import Judging
@@ -31,6 +31,9 @@ CRITERIA = 17
 """Criteria of a task, as many as the benchmark has on average."""
 VERDICTS_A_BATCH, BATCHES_IN_HAND = 1_000, 4
 """As in `flows/batches.py`."""
+NO_CALLS = "1 sender without calls"
+SENDERS = {"1 sender": 1, "2 senders": 2, "4 senders": 4, NO_CALLS: 1}
+"""Clients that are the stage with so many senders of Ray on this machine."""
 WARM_UP = 4 * CRITERIA
 """Calls before the clock starts: they bring the imports and the connections."""
 _WORDS = (
@@ -155,9 +158,15 @@ def judge_stage(api_base: str, n_calls: int, at_once: int, route: str = "hosted_
 
 
 def client_figures(client: str, api_base: str, n_calls: int, at_once: int, route: str = "hosted_vllm") -> Figures:
-    """The figures of `stage`, by a route of LiteLLM, of `litellm`, by this or another one as `litellm-ROUTE`, or of
-    `openai`."""
+    """The figures of `stage`, by a route of LiteLLM, of the stage with senders of Ray, of `litellm`, by this or another
+    route as `litellm-ROUTE`, or of `openai`."""
     kind, _, which = client.partition("-")
+    if client == NO_CALLS:
+        os.environ["PYTHONPATH"] = str(Path(__file__).parents[2])
+        sender_pool.SenderProcess = AnswersByItself  # type: ignore[misc]
+    if client in SENDERS:
+        calls = {"where": "ray", "address": "local", "senders": SENDERS[client]}
+        return judge_stage(api_base, n_calls, at_once, route, calls=calls)
     if kind == "stage":
         return judge_stage(api_base, n_calls, at_once, route)
     texts = prompts(n_calls)
@@ -223,7 +232,7 @@ async def bare_openai(model: str, api_base: str, texts: Iterable[str], at_once: 
         return await loop(send, texts, at_once)
 
 
-class AnswersByItself(SenderProcess):
+class AnswersByItself(sender_pool.SenderProcess):
     """A sender that makes no call and answers every attempt at once: how many calls a second the driver can take."""
 
     async def _make(self, number: int, call: Call, _: Mapping[str, Any]) -> None:

@@ -23,21 +23,12 @@ from tests.tasks.llm.conftest import Calling, call_to
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("hurried")]
 
 Redirecting = Callable[[int, str], AnyServer]
+BOTH_WAYS = {"hosted_vllm": {}, "openai": {}, "azure": {}, "anthropic": {"parameters": {"max_tokens": 9}}}
 ROUTES: dict[str, dict[str, Any]] = {
-    "vllm": {"name": "hosted_vllm/candidate"},
-    "vllm-streamed": {"name": "hosted_vllm/candidate", "is_streamed": True},
-    "openai": {"name": "openai/candidate"},
-    "openai-streamed": {"name": "openai/candidate", "is_streamed": True},
+    **{name: {"name": f"{name}/candidate", **more} for name, more in BOTH_WAYS.items()},
+    **{f"{name}, streamed": {"name": f"{name}/c", "is_streamed": True, **more} for name, more in BOTH_WAYS.items()},
+    **{name: {"name": f"{name}/c"} for name in ("azure_ai", "gemini", "mistral", "openrouter", "ollama_chat")},
     "responses": {"name": "openai/candidate", "parameters": {"api": "responses"}},
-    "azure": {"name": "azure/candidate"},
-    "azure-streamed": {"name": "azure/candidate", "is_streamed": True},
-    "azure_ai": {"name": "azure_ai/candidate"},
-    "anthropic": {"name": "anthropic/candidate", "parameters": {"max_tokens": 9}},
-    "anthropic-streamed": {"name": "anthropic/candidate", "parameters": {"max_tokens": 9}, "is_streamed": True},
-    "gemini": {"name": "gemini/candidate"},
-    "mistral": {"name": "mistral/candidate"},
-    "openrouter": {"name": "openrouter/candidate"},
-    "ollama_chat": {"name": "ollama_chat/candidate"},
 }
 STATUSES = (301, 302, 303, 307, 308)
 
@@ -63,7 +54,7 @@ def away(status: int, location: str) -> Plain:
 
 
 @pytest.mark.parametrize(
-    ("route", "status"), [*((route, 307) for route in ROUTES), *(("vllm", s) for s in STATUSES), ("openai", 302)]
+    ("route", "status"), [*((route, 307) for route in ROUTES), *(("hosted_vllm", s) for s in STATUSES), ("openai", 302)]
 )
 def test_a_redirect_is_a_failure_at_once_and_the_other_server_hears_nothing(
     route: str, status: int, calling: Calling, elsewhere: AnyServer
