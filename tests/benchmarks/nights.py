@@ -153,8 +153,9 @@ def _seen(job: Job, calls: int, seconds: float, cpu_s: float) -> Night:
         name: sum(n for file, n in sizes.items() if file.is_relative_to(place)) for name, place in of_folder.items()
     }
     bytes_of["other"] = sum(sizes.values()) - sum(bytes_of.values())
+    query = "select table_name from duckdb_tables() where schema_name = 'main' order by all"
     with warehouse.reader() as reader:
-        names = [row["table_name"] for row in reader.rows("select table_name from duckdb_tables() order by all")]
+        names = [row["table_name"] for row in reader.rows(query)]
         rows_of = {name: int(reader.value(f'select count(*) from "{name}"')) for name in names}
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return Night(job.night or "", calls, seconds, cpu_s, warehouse.n_parts(), len(sizes), bytes_of, peak_mb, rows_of)
