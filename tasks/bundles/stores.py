@@ -129,11 +129,8 @@ class Store:
 
     def hash_of(self, name: str) -> str:
         """The SHA-256 of a file, which is read for it."""
-        hashed = hashlib.sha256()
         with in_one_line(self.address), self.filesystem.open(self._path(name), "rb") as file:
-            while chunk := file.read(_CHUNK_BYTES):
-                hashed.update(chunk)
-        return hashed.hexdigest()
+            return hashlib.file_digest(file, "sha256").hexdigest()
 
     def remove(self, names: Collection[str]) -> None:
         """Remove files that are there."""

@@ -16,9 +16,9 @@ from typing import Any, Self
 from tasks.config.job import Job
 from tasks.console import advance
 from tasks.judge.context_fit import Chunk, ContextFit, context_fit_of
-from tasks.llm.budget import NotCalled
 from tasks.llm.calls.gateway import Gateway
 from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.limiter import NotCalled
 from tasks.llm.replies import CONTEXT_LENGTH, OK, Reply
 from tasks.llm.request import Call, Target
 from tasks.rules import evidence

@@ -19,7 +19,7 @@ from tasks.bundles.bundle import Bundle, Damaged, File, fetch_bundle, file_at, i
 from tasks.bundles.stores import Folder, Store, kept_as, work_folder
 from tasks.config.job import Job
 from tasks.console import notice
-from tasks.llm.ledger.files import read_file
+from tasks.llm.ledger.files import readable_path
 from tasks.rules.errors import PipelineError, UsageError, disk_errors
 from tasks.run.run_context import LEDGER
 from tasks.run.writing import StageReport
@@ -129,7 +129,8 @@ def _files(warehouse: Warehouse, copies: _Copies) -> list[File]:
         PipelineError: one cannot be copied, or is damaged.
         WarehouseError: parts are merged again and again meanwhile.
     """
-    ledger = read_file(warehouse.root / LEDGER, lambda source: _ledger_copy(copies, source))
+    source = readable_path(warehouse.root / LEDGER)
+    ledger = [_ledger_copy(copies, source)] if source else []
     for look in range(_LOOKS):
         with file_lock(warehouse.root / "publish.lock", wait=True):
             listed = [part.path for table in TABLES for part in warehouse.store.standing(table)]
@@ -151,7 +152,7 @@ def _files(warehouse: Warehouse, copies: _Copies) -> list[File]:
             f"{damaged[0]}: is damaged; `prbench aggregate` sets it aside and restores its rows, then back up again; "
             "the last backup is unchanged"
         )
-    return [*([ledger] if ledger else []), *kept, *parts]
+    return [*ledger, *kept, *parts]
 
 
 def _ledger_copy(copies: _Copies, source: Path) -> File:

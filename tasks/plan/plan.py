@@ -21,8 +21,7 @@ from tasks.config.job import Job
 from tasks.config.models import ORIGINAL, Analyst, Model
 from tasks.ingest import ingest
 from tasks.judge.context_fit import context_fit_of
-from tasks.llm.prices import most_answer_tokens, prices_of
-from tasks.llm.request import Target
+from tasks.llm.request import Target, most_answer_tokens, prices_of
 from tasks.plan import estimate
 from tasks.plan.estimate import Planned
 from tasks.prompts import FOLDER, load_template

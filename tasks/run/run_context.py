@@ -14,17 +14,14 @@ from urllib.parse import quote
 
 from tasks.config.job import Job
 from tasks.console import notice
-from tasks.llm.budget import Budget
 from tasks.llm.calls.batches import Batching
-from tasks.llm.calls.gateway import Gateway, Tries
-from tasks.llm.calls.sending import send
+from tasks.llm.calls.gateway import Gateway, Tries, send
 from tasks.llm.embedded import weights_path
 from tasks.llm.environment import filled_in, missing_key
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limiter import Limiter, Outcome, Totals
+from tasks.llm.limiter import Budget, Limiter, Outcome, Totals
 from tasks.llm.litellm_setup import warm_up
-from tasks.llm.prices import most_answer_tokens, prices_of
-from tasks.llm.request import Call, Target
+from tasks.llm.request import Call, Target, most_answer_tokens, prices_of
 from tasks.llm.senders.cluster import refuse_without_ray
 from tasks.llm.senders.pool import SenderPool
 from tasks.rules.errors import UsageError

@@ -11,10 +11,10 @@ import pytest
 from flows.cli.main import main
 from tasks.config.job import Job
 from tasks.exports.tables import export_tables
-from tasks.llm.budget import Budget
 from tasks.llm.calls.batches import Batching, BatchOutcome
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Ledger, spend_in
+from tasks.llm.limiter import Budget
 from tasks.llm.replies import Reply
 from tasks.llm.request import Call
 from tasks.maintain.backup import backup, restore
