@@ -143,8 +143,8 @@ UNREADABLE: dict[str, tuple[str, bytes | None, str]] = {
     "a key twice in a row": (
         "x.jsonl", b'{"task": "t1", "response": "A."}\n\n{"task": "t2", "response": "", "task": "t1"}', ":3: ",
     ),
-    "a key twice in one object": ("x.json", b'{"t2": "A.",\n"t2": "B."}', "line 1"),
-    "a key twice in a list": ("x.json", b'[{"task": "t2",\n"response": ""},\n{"task": "t2", "task": "t1"}]', "line 3"),
+    "a key twice in one object": ("x.json", b'{"t2": "A.",\n"t2": "B."}', "key 't2' appears twice"),
+    "a key twice in a list": ("x.json", b'[{"task": "t2",\n"response": ""},\n{"task": "t2", "task": "t1"}]', "appears"),
     "a column twice": ("x.csv", b"task,response,response\nt2,A.,B.\n", "line 1: has the column 'response' twice"),
     "CSV in UTF-16": ("x.csv", "task,response\nt2,A.\n".encode("utf-16"), "not CSV in UTF-8"),
     "a CSV header in another encoding": ("x.csv", "task,response,é\nt2,A.,\n".encode("latin-1"), "not CSV in UTF-8"),
