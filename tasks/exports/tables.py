@@ -12,7 +12,7 @@ import sql
 from tasks.bundles.bundle import Damaged, File, checked, file_at, published_in, read_bundle, verified, write_bundle
 from tasks.bundles.stores import Folder, Store
 from tasks.config.job import Job
-from tasks.dataset.rows import parquet_batches
+from tasks.dataset.source import parquet_batches
 from tasks.rules.errors import UsageError, disk_errors
 from tasks.rules.text.numbers import counted
 from tasks.run.writing import StageReport
