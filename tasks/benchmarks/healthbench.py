@@ -93,7 +93,7 @@ def graded_rows() -> Callable[[Row], Iterable[Row]]:
         of_whole = as_mapping(row.get("metadata")).get("example_level_metadata")
         if of_whole is not None:
             for example in as_list(of_whole):
-                yield from _of_example({**_named(row), **as_mapping(example)})
+                yield from _of_example({**row, **as_mapping(example)})
         elif "rubric_items" in row:
             yield from _of_example(row)
         elif "binary_labels" in row:
@@ -119,10 +119,6 @@ def graded_rows() -> Callable[[Row], Iterable[Row]]:
     return read
 
 
-def _named(row: Row) -> Row:
-    return {name: row[name] for name in _NAMED if name in row}
-
-
 def _of_example(row: Row) -> Iterator[Row]:
     said = row.get("completion")
     texts = [as_text(as_mapping(message).get("content")) for message in as_list(said)] or [as_text(said)]
@@ -134,7 +130,7 @@ def _of_example(row: Row) -> Iterator[Row]:
         title = as_text(item.get("criterion")) or ""
         seen[title] += 1
         yield {
-            **_named(row),
+            **{name: row[name] for name in _NAMED if name in row},
             "task": row.get("prompt_id"), "response": texts[-1], "criterion": title, "occurrence": seen[title],
             "criteria_met": item.get("criteria_met"), "explanation": item.get("explanation"), "grading": "binary",
         }  # fmt: skip

@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -123,29 +122,6 @@ def test_the_score_is_points_over_positive_points_and_its_mean_is_clipped(reader
     )
 
 
-def test_a_tag_of_criteria_is_scored_over_the_criteria_that_carry_it(reader: Reader) -> None:
-    decided = met(reader)
-    values: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for number, points in enumerate(POINTS):
-        of_tag: dict[tuple[str, str], list[int]] = defaultdict(list)
-        for place, tags in enumerate(TAGS):
-            for tag in tags:
-                kind, _, label = tag.partition(":")
-                of_tag[kind, label].append(place)
-        for tag_key, places in of_tag.items():
-            positive = sum(points[p] for p in places if points[p] > 0)
-            if positive:
-                values[tag_key].append(sum(points[p] for p in places if decided[number, p]) / positive)
-    rows = reader.rows(
-        "from breakdown_leaderboard where judge = 'reader' and breakdown in ('level', 'axis', 'cluster') "
-        "and not is_own_hard"
-    )
-
-    assert {(row["breakdown"], row["label"]): row["mean_score"] for row in rows} == pytest.approx(
-        {key: mean(of_key) for key, of_key in values.items()}
-    )
-
-
 def test_physicians_verdicts_are_those_of_the_meta_evaluation(reader: Reader) -> None:
     rows = reader.rows(
         "select verdicts.task_id, trial, title, judge, value, explanation, text from verdicts "
@@ -204,26 +180,6 @@ def test_examples_that_were_graded_elsewhere_are_imported_with_their_completions
     assert [(place, float(place != 1), f"so {place}", "See somebody.") for place in range(3)] == rows
     ((score,),) = values_in(mine, "select value from scores where judge = 'g'")
     assert score == pytest.approx((POINTS[1][0] + POINTS[1][2]) / POINTS[1][0])
-
-
-def test_completions_in_a_second_file_are_of_another_label(job: Job, tmp_path: Path) -> None:
-    mine = copied(job, tmp_path / "w")
-    rows = [row | {"completion": f"{row['completion']} More.", "completion_id": None} for row in meta_rows()[1:]]
-    more = write_jsonl(tmp_path / "more.jsonl", rows)
-
-    with pytest.raises(PipelineError, match="use another label"):
-        import_responses(mine, more)
-    assert 3 == import_responses(mine, more, "second-half").rows
-    assert 6 == import_verdicts(mine, more, "second-half", judge="doctor").rows
-    query = "select model, judge, count(*) from verdicts where starts_with(judge, 'doctor') group by all order by all"
-    assert [("second-half", "doctor 1", 3), ("second-half", "doctor 2", 3)] == values_in(mine, query)
-
-
-def test_a_conversation_of_several_turns_is_sent_as_it_is_and_all_is_admitted(reader: Reader) -> None:
-    messages = reader.rows("select role, content from messages where task_id = 'h0' order by position")
-
-    assert ["user", "assistant", "user"] == [row["role"] for row in messages]
-    assert 4 == reader.value("select count(*) from tasks where is_admitted and turns = 2 and field is not null")
 
 
 def test_a_criterion_that_stands_twice_has_two_ids_which_do_not_depend_on_points_and_tags() -> None:
