@@ -17,8 +17,7 @@ from reportlab.platypus import Flowable, PageBreak
 
 from tasks.dataset.foreign_files import TooLarge
 from tasks.imports import documents
-from tasks.imports.documents import DocumentRefused, convert, converters, outcome
-from tasks.imports.docx import to_markdown as docx_to_markdown
+from tasks.imports.documents import DocumentRefused, convert, converters, docx_to_markdown, outcome
 from tasks.imports.pdf import lines_of, markdown_of
 from tasks.imports.pdf import to_markdown as pdf_to_markdown
 from tasks.rules.errors import UsageError
@@ -186,12 +185,6 @@ def test_a_heading_of_two_lines_is_one_and_levels_follow_sizes() -> None:
     assert "# Big One\n\n## Small\n\nand the text of it\n" == markdown_of(list(lines_of(words, 1)))
 
 
-def test_text_in_large_print_is_no_heading() -> None:
-    words = [at("large " * 6, 0, 20 * n, 16) for n in range(10)] + [at("body " * 400, 0, 400)]
-
-    assert "#" not in markdown_of(list(lines_of(words, 1)))
-
-
 RATES = [["Land", "Rate", "Note"], ["Köln", "3,5 %", "a|b"], ["Genève", "4 %", "two words"]]
 
 
@@ -248,16 +241,6 @@ def test_columns_are_read_one_after_the_other(tmp_path: Path) -> None:
     file = write_pdf(tmp_path / "x.pdf", parts, n_columns=2)
 
     assert said == words_of(pdf_to_markdown(file).text)
-
-
-@pytest.mark.slow
-def test_a_long_report_arrives_whole(tmp_path: Path) -> None:
-    said = [f"word{n:05}" for n in range(8_000)]
-    file = write_pdf(tmp_path / "x.pdf", [body(" ".join(said[at : at + 400])) for at in range(0, 8_000, 400)])
-    found = pdf_to_markdown(file).text
-
-    assert len(found) >= 80_000
-    assert said == found.split()
 
 
 def test_a_page_of_pictures_has_no_text_and_one_that_is_a_drawing_is_not_searched_for_tables(tmp_path: Path) -> None:
