@@ -88,9 +88,6 @@ def guard_log_records() -> None:
     rewrite_log_records("is_visible", visible)
 
 
-_LINE_EVERY_S = 20.0
-
-
 @dataclass
 class Tally:
     """How far the work of a stage on one model has come."""
@@ -112,7 +109,7 @@ class _Lines:
     """Shown where nobody watches: a line now and then, and one at the end."""
 
     def show(self, tally: Tally) -> None:
-        if tally.done >= tally.total or time.monotonic() - tally.said_at_s > _LINE_EVERY_S:
+        if tally.done >= tally.total or time.monotonic() - tally.said_at_s > 20.0:
             tally.said_at_s = time.monotonic()
             notice(
                 f"{tally.name}: {tally.done} of {tally.total}" + (f", {tally.failed} failed" if tally.failed else "")
