@@ -21,7 +21,6 @@ from tasks.imports.documents import DocumentRefused, convert, converters, docx_t
 from tasks.imports.pdf import lines_of, markdown_of
 from tasks.imports.pdf import to_markdown as pdf_to_markdown
 from tasks.rules.errors import UsageError
-from tests.kit import one_line
 from tests.tasks.imports import made_documents as made
 from tests.tasks.imports.made_documents import body, heading, table, write_docx, write_pdf
 
@@ -50,14 +49,6 @@ def test_text_in_another_encoding_is_refused_and_not_guessed(tmp_path: Path, enc
 
     assert f"{tmp_path / 'a.txt'}: " in str(caught.value)
     assert ENCODINGS[encoding] in str(caught.value)
-
-
-@pytest.mark.slow
-def test_a_file_that_is_not_what_its_ending_says_is_refused_by_name(tmp_path: Path) -> None:
-    write_pdf(tmp_path / "a.pdf", [body("In print.")]).rename(tmp_path / "a.docx")
-
-    with pytest.raises(DocumentRefused, match=one_line(f"{tmp_path / 'a.docx'}: not a DOCX, or damaged")):
-        convert([write_docx(tmp_path / "b.docx", "In Word."), tmp_path / "a.docx"], is_quiet=True)
 
 
 def test_a_file_that_takes_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,13 +122,6 @@ def test_formulas_that_are_left_out_are_told_and_a_document_without_text_is_empt
 
     assert ("It is\n", True) == (found.text, found.lacks_formulas)
     assert "" == docx_to_markdown(write_docx(tmp_path / "y.docx")).text
-
-
-def _changed(content: bytes) -> bytes:
-    """With bytes changed in the part that holds the text."""
-    with ZipFile(io.BytesIO(content)) as archive:
-        at = archive.getinfo("word/document.xml").header_offset + 100
-    return content[:at] + bytes(20) + content[at + 20 :]
 
 
 def test_what_unpacks_to_far_more_than_a_report_is_refused_unread(tmp_path: Path) -> None:
@@ -275,12 +259,10 @@ DAMAGES: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
     "empty": (".pdf", lambda _: b"", "not a PDF, or damaged"),
     "another kind of file": (".pdf", lambda _: b"<html>Not found</html>", "not a PDF, or damaged"),
     "cut off": (".pdf", lambda content: content[: len(content) // 2], "damaged"),
-    "without an index": (".pdf", lambda content: content[: content.rindex(b"startxref")], "damaged"),
     "a page that can't be unpacked": (".pdf", _broken_stream, "damaged (page 2"),
     "a page that is gone": (".pdf", lambda content: content.replace(b"/Count 2", b"/Count 3"), "2 of 3 pages"),
     "empty DOCX": (".docx", lambda _: b"", "not a DOCX, or damaged"),
     "DOCX cut off": (".docx", lambda content: content[: len(content) // 2], "not a DOCX, or damaged"),
-    "DOCX changed": (".docx", _changed, "damaged"),
     "encrypted, or of old Word": (".docx", lambda _: bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600), "password"),
 }
 
@@ -298,10 +280,8 @@ def test_a_damaged_or_locked_file_is_refused_and_not_taken_in_part(tmp_path: Pat
     assert reason in outcome(file, suffix)["refused"]
 
 
-def test_what_only_its_owner_may_change_is_read_and_a_locked_file_is_refused(tmp_path: Path) -> None:
+def test_what_only_its_owner_may_change_is_read(tmp_path: Path) -> None:
     assert "Behind a lock.\n" == pdf_to_markdown(made.write_locked_pdf(tmp_path / "x.pdf", password="")).text
-    with pytest.raises(DocumentRefused, match="protected by a password"):
-        pdf_to_markdown(made.write_locked_pdf(tmp_path / "x.pdf", password="secret"))
 
 
 def test_a_font_that_does_not_tell_its_letters_is_refused(tmp_path: Path) -> None:

@@ -34,16 +34,6 @@ CUSTOMS: dict[str, tuple[dict[str, Any], list[tuple[str | None, float | None]], 
         ]}},
         [("c1", 1.0), ("c2", 0.0)], None,
     ),
-    "a list in which a failure is a state": (
-        {"value": None, "metadata": {"verdicts": [
-            {"criterion_id": "c1", "value": None, "status": "timeout"},
-            {"criterion_id": "c2", "value": 1, "status": "met"},
-        ]}},
-        [("c1", None), ("c2", 1.0)], False,
-    ),
-    "grades in the order of the rubric": (
-        {"value": 0.5, "metadata": {"grades": ["true", "false"], "weights": [5, -2]}}, [(None, 1.0), (None, 0.0)], True,
-    ),
     "a mapping among others": (
         {"value": 0.5, "metadata": {"cached": {"c1": False}, "met": {"c1": True}, "weights": {"c1": 1}}},
         [("c1", 1.0)], None,
