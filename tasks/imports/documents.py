@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -167,11 +168,8 @@ def docx_to_markdown(file: Path) -> Converted:
 def outcome(file: Path, kind: str) -> dict[str, Any]:
     """What came of a file of a kind, `.pdf` or `.docx`: the parts of a `Converted`, or why it was `refused`."""
     try:
-        if kind == ".docx":
-            return docx_to_markdown(file)._asdict()
-        from tasks.imports.pdf import to_markdown
-
-        return to_markdown(file)._asdict()
+        to_markdown = docx_to_markdown if kind == ".docx" else import_module("tasks.imports.pdf").to_markdown
+        return to_markdown(file)._asdict()  # type: ignore[no-any-return]
     except PipelineError as error:
         return {"refused": str(error)}
     except MemoryError:

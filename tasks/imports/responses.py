@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
@@ -14,7 +14,7 @@ from tasks.config.job import Job
 from tasks.dataset.foreign_files import NotInside, files_inside, open_inside
 from tasks.imports import files
 from tasks.imports.documents import SUFFIXES, Converted, convert, converters
-from tasks.imports.files import Given, ImportRefused, NotHere
+from tasks.imports.files import Given, ImportRefused, NotHere, Row
 from tasks.llm.replies import EMPTY, OK
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import IMPORTED, response_id
@@ -24,9 +24,6 @@ from tasks.run.writing import NO_CALL, StageReport
 from warehouse import Warehouse
 
 FIELDS = ("task", "model", "trial", "vintage")
-
-
-Row = dict[str, Any]
 
 
 class Pattern(NamedTuple):
@@ -215,8 +212,12 @@ def import_responses(
     new = [(o, cell) for o, cell in given if o.document is None or cell["response_id"] not in same]
     texts = convert(_documents([offered for offered, _ in new]), offer.folder, is_quiet=job.is_quiet)
     cells = files.Cells("responses", stored, offer.batch)
-    for offered, cell in new:
-        cells.put(offered.where, cell | _answer(offered, texts) | {"import_batch": offer.batch})
+    for (where, row, document), cell in new:
+        text, cause = as_text(row.get("response")), None
+        if document is not None:
+            text, cause = texts[document].text, f"{document.name} holds no text: it is empty, or pictures only"
+        said = answered(None if text is None or shows_nothing(text) else text, EMPTY, cause)
+        cells.put(where, cell | said | {"import_batch": offer.batch})
     n_given = len({cell["response_id"] for _, cell in given})
     report = files.store(job, offer.batch, {"responses": cells.new.values()}, n_given)
     report.notes += _notes(texts, offer.n_left_out, len(offer.rows) - len(given))
@@ -247,13 +248,6 @@ def response_cell(
         "trial": trial, "vintage": vintage, "source": "imported", "finish_reason": None, "degraded": False,
         "reasoning_tokens": None, "run_id": job.run_id, "created_at": datetime.now(UTC),
     }  # fmt: skip
-
-
-def _answer(offered: Offered, texts: Mapping[Path, Converted]) -> Row:
-    document = offered.document
-    text = as_text(offered.row["response"]) if document is None else texts[document].text
-    cause = None if document is None else f"{document.name} holds no text: it is empty, or pictures only"
-    return answered(None if text is None or shows_nothing(text) else text, EMPTY, cause)
 
 
 def answered(text: str | None, failure: str, cause: str | None) -> Row:

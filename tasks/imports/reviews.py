@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tasks.benchmarks.rows import as_text
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL
 from tasks.imports import files
-from tasks.imports.files import Given, ImportRefused
+from tasks.imports.files import Given, ImportRefused, Row
 from tasks.imports.verdicts import Criteria, Wording
 from tasks.rules.identity import review_id
 from tasks.rules.text.cells import as_before, readings, shows
@@ -19,7 +19,6 @@ from warehouse import Warehouse
 
 _DECISIONS = {"agree": 1.0, "disagree": 0.0}
 _WORDS = {value: word for word, value in _DECISIONS.items()}
-Row = dict[str, Any]
 
 
 def import_reviews(

@@ -19,7 +19,7 @@ from tasks.benchmarks.rows import as_number, as_text
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL
 from tasks.imports import files
-from tasks.imports.files import Given, ImportRefused, NotHere
+from tasks.imports.files import Given, ImportRefused, NotHere, Row
 from tasks.llm.replies import OK
 from tasks.rules.identity import IMPORTED, digest, verdict_id
 from tasks.rules.text.cells import readings, shows
@@ -149,7 +149,6 @@ class Answers:
         return found[0]
 
 
-Row = dict[str, Any]
 _STATUS = {value: status for status, value in VALUES.items()}
 SHEET_COLUMN = "how_to_fill_in"
 """The column by which a sheet for human graders, or for reviewers of criteria, is known."""

@@ -12,27 +12,26 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
+from tasks.assemble import conversations_of_turns
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.benchmarks.rows import as_text
 from tasks.config.job import Job
-from tasks.imports.files import Cells, ImportRefused, NotHere, key_of, store, stored_cells
+from tasks.imports.files import Cells, ImportRefused, NotHere, Row, key_of, store, stored_cells
 from tasks.imports.responses import answered, response_cell
 from tasks.imports.results.formats import AUTO, format_of
 from tasks.imports.results.records import Answer, Decision, Grading, Log, Source
 from tasks.imports.verdicts import Criteria, Wording, verdict_cell
 from tasks.llm.replies import EMPTY, PROVIDER_ERROR
-from tasks.rules.conversation import Message, build_messages
+from tasks.rules.conversation import Message
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import IMPORTED, conversation_id, criterion_hash
-from tasks.rules.records import Turn
 from tasks.rules.text.characters import is_blank, one_line, shows_nothing
 from tasks.rules.text.numbers import counted, some
 from tasks.rules.verdict import BINARY, TERNARY, VALUES
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
-Row = dict[str, Any]
 _STATUS = {value: status for status, value in VALUES.items()}
 _TABLES = {"responses": "text", "verdicts": "value"}
 """What a log is made into -> the column that is NULL for a failure."""
@@ -226,43 +225,33 @@ def _number(value: float | None) -> str:
     return "no score" if value is None else f"{value:.4f}"
 
 
-class Known(NamedTuple):
-    """A task of the data set with its conversation."""
-
-    task_id: str
-    conversation: str
-    messages: Sequence[Message]
-    has_references: bool
-
-
 class Tasks:
     """The tasks of a data set, refused ones too, by id and by what is asked."""
 
     def __init__(self, reader: Reader, key: dict[str, str]) -> None:
         """Read them; `key` is the data set's."""
         self._revision = key["dataset_revision"]
-        self._by_id: dict[str, Known] = {}
-        self._by_conversation: dict[str, list[Known]] = defaultdict(list)
         columns = "task_id, prompt, reference_texts, response"
         rows = reader.select("conversation_turns", columns, order="task_id, position", **key)
-        for task_id, of_task in groupby(rows, key=lambda row: row["task_id"]):
-            turns = [Turn(row["prompt"], tuple(row["reference_texts"]), row["response"]) for row in of_task]
-            messages = build_messages(turns)
-            known = Known(task_id, conversation_id(messages), messages, any(turn.reference_texts for turn in turns))
-            self._by_id[task_id] = known
-            self._by_conversation[known.conversation].append(known)
+        self.conversations = conversations_of_turns(rows)
+        self._with_references = {row["task_id"] for row in rows if row["reference_texts"]}
+        self._by_conversation: dict[str, list[str]] = defaultdict(list)
+        for task_id, conversation in self.conversations.items():
+            self._by_conversation[conversation.conversation_id].append(task_id)
 
-    def of(self, answer: Answer) -> tuple[Known, str | None]:
-        """The task that an answer is to, with the answer's text.
+    def of(self, answer: Answer) -> tuple[str, str | None]:
+        """The id of the task that an answer is to, with the answer's text.
 
         Raises:
             NotHere: there is none, or it is another conversation than the one that was asked.
         """
-        named, text, is_other = self._by_id.get(answer.task_id or ""), answer.text, False
-        if answer.transcript is not None:
-            text = None if named is None else after(named.messages, answer.transcript)
+        named, text, is_other = answer.task_id, answer.text, False
+        if named not in self.conversations:
+            named = None
+        if named is not None and answer.transcript is not None:
+            text = after(self.conversations[named].messages, answer.transcript)
             is_other = text is None
-        elif answer.messages is not None:
+        elif answer.transcript is None and answer.messages is not None:
             # Harnesses add a system prompt in front.
             asked = tuple(dropwhile(lambda message: message[0] == "system", answer.messages))
             found = self._by_conversation.get(conversation_id(asked), [])
@@ -271,9 +260,9 @@ class Tasks:
             said = f"task {answer.task_id!r}" if answer.task_id else "a task with this conversation"
             raise NotHere(f"{answer.where}: {said} is not in revision {self._revision[:12]}")
         if is_other:
-            why = " (here it has reference texts, which some harnesses leave out)" if named.has_references else ""
-            said = "has another conversation in this data set than in the log"
-            raise NotHere(f"{answer.where}: task {named.task_id} {said}{why}")
+            why = " (here it has reference texts, which some harnesses leave out)"
+            said = f"has another conversation in this data set than in the log{why * (named in self._with_references)}"
+            raise NotHere(f"{answer.where}: task {named} {said}")
         return named, text
 
 
@@ -374,12 +363,12 @@ def _add_rows(
     models, judges = labels
     for answer in made.log.answers:
         try:
-            known, text = tasks.of(answer)
+            task_id, text = tasks.of(answer)
         except NotHere as error:
             made.unfit.append(str(error))
             continue
-        label, trial = models[answer.model], answer.trial or 1
-        cell = response_cell(job, key, known.task_id, known.conversation, label, trial, job.vintage)
+        label, conversation = models[answer.model], tasks.conversations[task_id].conversation_id
+        cell = response_cell(job, key, task_id, conversation, label, answer.trial or 1, job.vintage)
         response = cell | _present(answer.usage, cell) | _said(answer, text) | {"import_batch": made.batch}
         made.cells["responses"].put(answer.where, response)
         is_read = [

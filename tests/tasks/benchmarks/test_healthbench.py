@@ -1,6 +1,5 @@
 """HealthBench from rows to figures, against the formulas of its paper, and physicians' verdicts taken in."""
 
-import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,13 +11,10 @@ from tasks.aggregate import aggregate
 from tasks.benchmarks.base import RowError
 from tasks.benchmarks.healthbench import META_MODEL, parse_row
 from tasks.config.job import Job
-from tasks.config.settings import Dataset
-from tasks.dataset.source import with_revision
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
-from tasks.rules.errors import PipelineError
 from tests.faults.server import FaultServer
-from tests.kit import copied, endpoint, job_on, judged, prepared, rows_in, sampled, values_in, write_jsonl
+from tests.kit import endpoint, job_on, judged, prepared, rows_in, sampled, write_jsonl
 from warehouse import Reader, Warehouse
 
 pytestmark = pytest.mark.slow
@@ -139,47 +135,6 @@ def test_physicians_verdicts_are_those_of_the_meta_evaluation(reader: Reader) ->
     }
     agreement = reader.rows("from judge_agreement where grader_a = 'physician 1' and grader_b = 'physician 2'")
     assert [(4, 0.5)] == [(row["n"], row["agreement"]) for row in agreement]
-
-
-def test_examples_that_were_graded_elsewhere_are_imported_with_their_completions(job: Job, tmp_path: Path) -> None:
-    mine = copied(job, tmp_path / "w")
-    given = health_row(1)
-    given["rubrics"][2]["criterion"] = given["rubrics"][0]["criterion"]
-    path = write_jsonl(tmp_path / "twice.jsonl", [given])
-    settings = mine.settings.model_copy(update={"dataset": Dataset(source=str(path))})
-    mine = prepared(with_revision(mine.model_copy(update={"settings": settings})))
-    graded = [
-        {
-            "score": 0.5, "usage": {}, "prompt": given["prompt"], "prompt_id": "h1", "completion_id": "c",
-            "completion": [{"role": "assistant", "content": "See somebody."}],
-            "rubric_items": [
-                {**item, "criteria_met": place != 1, "explanation": f"so {place}"}
-                for place, item in enumerate(given["rubrics"])
-            ],
-        },
-    ]  # fmt: skip
-    file = write_jsonl(tmp_path / "graded.jsonl", graded)
-
-    whole = tmp_path / "health_allresults.json"
-    result = {"score": 0.5, "metrics": {"axis:accuracy": 1.0}, "htmls": ["<p>"], "convos": [[]]}
-    whole.write_text(json.dumps({**result, "metadata": {"example_level_metadata": graded}}), encoding="utf-8")
-
-    with pytest.raises(PipelineError, match="row 1: example 'h1' has no `rubric_items`"):
-        import_responses(mine, write_jsonl(tmp_path / "bare.jsonl", [graded[0] | {"rubric_items": []}]), "helper-2")
-    usual = {"task": "h1", "model": "noted", "response": "Rest.", "metadata": {"from": "elsewhere"}}
-    assert 1 == import_responses(mine, write_jsonl(tmp_path / "usual.jsonl", [usual])).rows
-    assert 1 == import_responses(mine, whole, "helper-2").rows
-    assert 0 == import_responses(mine, file, "helper-2").rows
-    assert 3 == import_verdicts(mine, whole, "helper-2", judge="g").rows
-    aggregate(mine)
-    rows = values_in(
-        mine,
-        "select position, value, explanation, text from verdicts inner join criteria using (dataset_revision, "
-        "task_id, criterion_id) inner join responses using (response_id) where judge = 'g' order by position",
-    )
-    assert [(place, float(place != 1), f"so {place}", "See somebody.") for place in range(3)] == rows
-    ((score,),) = values_in(mine, "select value from scores where judge = 'g'")
-    assert score == pytest.approx((POINTS[1][0] + POINTS[1][2]) / POINTS[1][0])
 
 
 def test_a_criterion_that_stands_twice_has_two_ids_which_do_not_depend_on_points_and_tags() -> None:

@@ -222,7 +222,7 @@ SAID = {
     "failing": (None, f"made-up/failing@{FIRST}: HfHubHTTPError: "),
     "unknown split": (None, f"{ID}@{FIRST}: no split 'medicine': choose one of {', '.join(SPLITS)}"),
     "broken": (None, f"made-up/broken@{FIRST}: ArrowInvalid: "),
-    "unknown file": (None, "made-up/several@main: RemoteEntryNotFoundError: 404"),
+    "unknown file": (None, f"made-up/several@{FIRST}: RemoteEntryNotFoundError: 404"),
     "file of a gated id": (None, f"made-up/gated@{FIRST}: GatedRepoError: 401"),
 }
 
