@@ -169,7 +169,7 @@ def outcome(file: Path, kind: str) -> dict[str, Any]:
     """What came of a file of a kind, `.pdf` or `.docx`: the parts of a `Converted`, or why it was `refused`."""
     try:
         to_markdown = docx_to_markdown if kind == ".docx" else import_module("tasks.imports.pdf").to_markdown
-        return to_markdown(file)._asdict()  # type: ignore[no-any-return]
+        return to_markdown(file)._asdict()
     except PipelineError as error:
         return {"refused": str(error)}
     except MemoryError:
