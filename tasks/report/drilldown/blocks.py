@@ -8,7 +8,7 @@ in blocks, because the database has the answers of an entry beside each other, a
 import hashlib
 import json
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
@@ -66,10 +66,15 @@ def _program() -> str:
 
 
 def _batches(blocks: Sequence[Block]) -> Iterator[list[Block]]:
-    """Yield blocks to read at once, as many as fit in hand, but at least one."""
+    """Yield blocks to read at once: entries as long as they fit in hand whole, of a larger one as many as do."""
     some: list[Block] = []
+    sizes: Counter[str] = Counter()
     for block in blocks:
-        if some and block.n_answers + sum(each.n_answers for each in some) > _ANSWERS_IN_HAND:
+        sizes[block.entry] += block.n_answers
+    for block in blocks:
+        # Each reading goes through all texts of an entry, so none is read in two.
+        more = block.n_answers if some and block.entry == some[-1].entry else sizes[block.entry]
+        if some and more + sum(each.n_answers for each in some) > _ANSWERS_IN_HAND:
             yield some
             some = []
         some.append(block)

@@ -20,7 +20,7 @@ from tasks.drift.control_sets import choose_control_set
 from tasks.drift.nights import judge_control_set
 from tasks.imports.files import retract
 from tasks.imports.responses import import_responses
-from tasks.judge.verdict_rows import Judged, VerdictRows
+from tasks.judge.criterion import Judged, VerdictRows
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.prices import count_tokens
 from tasks.llm.replies import Reply

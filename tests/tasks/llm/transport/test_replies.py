@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from tasks.config.models import Judge
-from tasks.judge.criteria import CriterionJudge
-from tasks.judge.verdict_rows import verdict_question
+from tasks.judge.criterion import CriterionJudge, verdict_question
 from tasks.llm.calls.gateway import Gateway
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply
