@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from tasks.llm.prices import count_tokens, most_prompt_tokens_of
-from tasks.llm.request import Target
+from tasks.llm.request import Target, count_tokens, most_prompt_tokens_of
 from tasks.rules.conversation import Message, judge_prompt
 from tasks.rules.evidence import NoRoom, cut, evidence_prompt
 from tasks.rules.verdict import reply_format

@@ -12,9 +12,9 @@ import sql
 from tasks.config.job import Job
 from tasks.config.models import Analyst
 from tasks.console import advance
-from tasks.llm.budget import NotCalled
 from tasks.llm.calls.gateway import Gateway
 from tasks.llm.ledger.entries import total_usd
+from tasks.llm.limiter import NotCalled
 from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, OK, PROVIDER_ERROR, REDIRECTED, TIMEOUT, TOO_LARGE, Reply
 from tasks.llm.request import NO_PRICES, Call, Target
 from tasks.rules.text.characters import one_line

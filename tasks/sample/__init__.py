@@ -7,7 +7,7 @@ from typing import Any
 
 from tasks.config.job import Job
 from tasks.console import advance
-from tasks.llm.budget import NotCalled
+from tasks.llm.limiter import NotCalled
 from tasks.llm.replies import EMPTY, OK
 from tasks.llm.request import Call
 from tasks.rules.conversation import NOTHING_SHOWN, final_text

@@ -16,7 +16,7 @@ from warehouse.owner import Machine, Owner
 
 pytestmark = pytest.mark.slow
 FAST = {"every_s": 0.3, "take_over_after_s": 2.7, "settling_s": 2.1}
-NODE7 = Machine("kernel of node7", "node7", "node7", 0.0)
+NODE7 = Machine("kernel of node7", "node7", 0.0)
 FASTER = f"""
 import sys
 from pathlib import Path
@@ -137,7 +137,7 @@ def elsewhere(shared: Command, monkeypatch: pytest.MonkeyPatch) -> Iterator[Comm
     """The same while node7 writes, which it shows whenever somebody waits to see it."""
     node7 = Owner(shared.folder / "data", NODE7)
     node7.begin()
-    monkeypatch.setattr(Owner, "sleep", lambda *_: node7.look(must_write=True))
+    monkeypatch.setattr(Owner, "sleep", lambda *_: node7.why_lost(must_write=True))
     yield shared
     assert node7.why_lost() is None
     node7.end()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from flows.cli.leaderboard_notes import notes_on
+from tasks.report.rendering.notices import terminal_notes
 from tasks.rules.text.numbers import number
 from tests import kit
 from tests.flows.conftest import Run, asking
@@ -66,8 +66,11 @@ def test_a_figure_below_the_bar_and_a_small_one_are_marked_and_explained(asked: 
 
 
 def test_a_note_names_a_few_models_and_counts_the_others(tmp_path: Path) -> None:
-    rows = [{"judge": "j", "model": f"m{number}", "is_judged": False, "is_small": False} for number in range(9)]
-    assert notes_on(kit.job_on("sample", tmp_path), rows) == [
+    rows = [
+        {"judge": "j", "judging": "j", "model": f"m{number}", "is_judged": False, "is_small": False}
+        for number in range(9)
+    ]
+    assert terminal_notes(kit.job_on("sample", tmp_path), rows) == [
         "Not judged on a split by this judge: m0, m1, m2, m3, and 5 more"
     ]
 

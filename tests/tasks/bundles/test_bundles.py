@@ -3,9 +3,7 @@
 import json
 import random
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +114,7 @@ def test_a_manifest_that_somebody_made_by_hand_is_refused_in_one_line(case: str,
 
 @pytest.mark.parametrize(("content", "said"), [
     (b'{"format": "prb', "cannot be read"), (b"{}", "is not a prbench-export"), (b"[]", "is not a prbench-export"),
-    (b'{"format": "x",\n"version": 1, "version": 1}', "key 'version' appears twice in the object that begins in line"),
+    (b'{"format": "x",\n"version": 1, "version": 1}', "key 'version' appears twice in the object that begins"),
     (b"[" * 100_000, "cannot be read"), (b'{"format": "prbench-export", "version": 2, "files": []}', "was changed"),
 ])  # fmt: skip
 def test_what_is_no_manifest_is_refused_in_one_line(content: bytes, said: str) -> None:
@@ -165,13 +163,6 @@ def test_manifests_of_november_are_read_with_their_hash_or_without(kind: str) ->
 ])  # fmt: skip
 def test_a_path_and_an_address_of_a_file_are_folders(given: str, meant: Path) -> None:
     assert meant == place(given)
-
-
-def test_any_other_address_is_a_prefix_that_is_named_as_it_was_given() -> None:
-    found = place("memory://bucket/prefix/")
-
-    assert isinstance(found, Store)
-    assert ("memory://bucket/prefix", "/bucket/prefix") == (str(found), found.root)
 
 
 @pytest.mark.parametrize("given", ["memory://bucket/pre[12]", "memory://bucket/*"])
@@ -249,25 +240,6 @@ def test_names_of_files_are_those_below_the_prefix_alone(store: Store, tmp_path:
     store.remove(["c"])
     assert {"b": 5} == store.below("a").files()
     assert None is store.read("c")
-
-
-def test_a_folder_is_listed_and_cleared_while_another_writer_changes_it(tmp_path: Path) -> None:
-    folder, is_over = Folder(tmp_path), threading.Event()
-    folder.write("a/b", b"")
-
-    def write() -> None:
-        while not is_over.is_set():
-            folder.write("c", b"1")
-
-    with ThreadPoolExecutor() as writers:
-        writers.submit(write)
-        try:
-            assert all(found.keys() >= {"a/b"} for found in (folder.files() for _ in range(2_000)))
-        finally:
-            is_over.set()
-    folder.remove(["a/b", "a/gone"])
-    assert {"c": 1} == folder.files()
-    assert not (tmp_path / "a").exists()
 
 
 def test_a_large_upload_tells_its_progress(store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

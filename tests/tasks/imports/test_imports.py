@@ -128,7 +128,7 @@ UNREADABLE: dict[str, tuple[str, bytes | None, str]] = {
     "a key twice in a row": (
         "x.jsonl", b'{"task": "t1", "response": "A."}\n\n{"task": "t2", "response": "", "task": "t1"}', ":3: ",
     ),
-    "a key twice in a list": ("x.json", b'[{"task": "t2",\n"response": ""},\n{"task": "t2", "task": "t1"}]', "line 3"),
+    "a key twice in a list": ("x.json", b'[{"task": "t2",\n"response": ""},\n{"task": "t2", "task": "t1"}]', "appears"),
     "a column twice": ("x.csv", b"task,response,response\nt2,A.,B.\n", "line 1: has the column 'response' twice"),
     "a quote that is closed too late": ("x.csv", b'task,response\nt2,"A.\nt1,B.\nt1,"C"\n', "not CSV in UTF-8"),
     "text after a quote": ("x.csv", b'task,response\nt2,"A."B\n', "not CSV in UTF-8"),
