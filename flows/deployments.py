@@ -22,8 +22,7 @@ from flows.execution import Execution, execute_flow
 from flows.nightly import run_night, skip_night
 from flows.recorded import STOPPED, message_of, state_of
 from flows.run.arguments import Arguments as Given
-from flows.run.config import load_job
-from flows.run.nightly_schedule import NIGHT, STOP_TIME, night_of
+from flows.run.config import NIGHT, STOP_TIME, load_job, night_of
 from flows.run.outcomes import INTERRUPTED, MISSED
 from tasks.config.job import Job
 

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import sql
 from flows.execution import Execution, execute_flow, is_in_progress, mark_killed
-from flows.run.nightly_schedule import begin_of, night_of, stop_time
+from flows.run.config import begin_of, night_of, stop_time
 from flows.run.outcomes import BELOW_BAR, DONE, SKIPPED, STOPPED_AT_BUDGET, STOPPED_AT_TIME, any_failed, explained
 from flows.stopping import last_looks
 from tasks.alerts.findings import Alert, alerts_of_reports, drifts, drops, failure, settled_drops, skipped

@@ -5,9 +5,9 @@ import asyncio
 from prefect import flow
 
 from flows import stages
-from flows.batches import log_stage
 from flows.recorded import call, is_recorded, reported, run_name, show_results
 from flows.run.outcomes import explained
+from flows.stages import log_stage
 from flows.stopping import evaluate_in_blocks
 from flows.work import coverage_report
 from tasks.config.job import Job

@@ -19,7 +19,7 @@ import duckdb
 from cronsim import CronSim
 
 from flows.run.validation import ConfigurationError
-from flows.server.prefect_check import check_server
+from flows.server.project_server import check_server
 from tasks.config.job import Job
 from tasks.config.models import Endpoint
 from tasks.config.operations import Receiver

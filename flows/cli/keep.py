@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from flows.cli.flow_runner import finish, report_done, run_flow
-from flows.cli.help import Group
-from flows.cli.options import RUNS, SHOWS, WAREHOUSE, Context, command
-from flows.cli.output import show, show_json, show_table
+from flows.cli.options import RUNS, SHOWS, WAREHOUSE, Context, Group, command
+from flows.cli.output import finish, report_done, run_flow, show, show_json, show_table
 
 if TYPE_CHECKING:
     from tasks.certify.verifying import Difference

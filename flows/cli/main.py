@@ -10,20 +10,30 @@ from collections.abc import Sequence
 
 import click
 
-from flows.cli.analyse import annotate, capabilities, review
-from flows.cli.benchmarks import benchmarks
-from flows.cli.export import export
-from flows.cli.figures import figure, figures
-from flows.cli.help import Group
-from flows.cli.imports import import_
+from flows.cli.exchange import export, import_
+from flows.cli.figures import benchmarks, figure, figures
 from flows.cli.keep import backup, certify, compact, publish, remove, restore, verify
 from flows.cli.leaderboard import leaderboard
 from flows.cli.operate import check, doctor, report, serve
-from flows.cli.plan import plan
-from flows.cli.run import aggregate, assemble, backfill, derive, ingest, judge, nightly, run, sample, select_hard
+from flows.cli.options import Group
+from flows.cli.plan import plan, status
+from flows.cli.run import (
+    aggregate,
+    annotate,
+    assemble,
+    backfill,
+    capabilities,
+    derive,
+    ingest,
+    judge,
+    nightly,
+    review,
+    run,
+    sample,
+    select_hard,
+)
 from flows.cli.shown import cascade, conditions, criteria, diff, judges, lengths, reviews, weaknesses
 from flows.cli.sql import sql
-from flows.cli.status import status
 from flows.run.outcomes import explained
 from tasks.console import shown_visibly
 

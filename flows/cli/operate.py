@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from flows.cli.flow_runner import finish, run_flow
 from flows.cli.options import RUNS, SHOWS, Context, command
-from flows.cli.output import show, show_json
+from flows.cli.output import finish, run_flow, show, show_json
 
 if TYPE_CHECKING:
     from flows.cli.doctor_checks import Finding

@@ -28,7 +28,7 @@ T = TypeVar("T")
 CRITERIA = 17
 """Criteria of a task, as many as the benchmark has on average."""
 VERDICTS_A_BATCH, BATCHES_IN_HAND = 1_000, 4
-"""As in `flows/batches.py`."""
+"""As in `flows/stages.py`."""
 WARM_UP = 4 * CRITERIA
 """Calls before the clock starts: they bring the imports and the connections."""
 _WORDS = (

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from flows.cli.doctor_checks import examine
-from flows.cli.flow_runner import explain_exit
+from flows.cli.output import explain_exit
 from flows.execution import Execution
 from tasks.config.job import Job
 from tasks.llm.ledger.entries import Entry

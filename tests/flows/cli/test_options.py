@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from flows.cli.help import Group, GroupedOption, first_sentence
 from flows.cli.main import SECTIONS, cli
+from flows.cli.options import Group, GroupedOption, first_sentence
 from tests.flows.conftest import PROJECT, Run
 
 SHOWS, ACTS = {"--json", "--verbose"}, {"--json", "--quiet", "--verbose"}

@@ -16,8 +16,7 @@ from flows.cli.main import main
 from flows.execution import run_row
 from flows.nightly import as_night, run_night
 from flows.run.arguments import Arguments
-from flows.run.config import load_job
-from flows.run.nightly_schedule import STOP_TIME, night_of, stop_time
+from flows.run.config import STOP_TIME, load_job, night_of, stop_time
 from flows.run.validation import refuse_unknown_models
 from tasks.config.job import Job
 from tasks.config.operations import Nightly
