@@ -226,12 +226,13 @@ def _of_judging(job: Job, reader: Reader, row: Mapping[str, Any]) -> list[dict[s
     return [each for each in found if all(each[f"second_{name}"] == row[name] for name in _JUDGING)]
 
 
+_FACTS = (
+    "split", "score", "first_vintage", "second_vintage", "first_mean", "second_mean", "difference", "ci_low", "ci_high",
+    "p_value", "n_tasks",
+)  # fmt: skip
+
+
 def _comparison(found: Mapping[str, Any]) -> dict[str, Any]:
     """What alerts hold of a difference."""
-    return {name: found[f"second_{name}"] for name in ("model", "judge", "judge_trial")} | {
-        "split": found["split"], "score": found["score"], "first_vintage": found["first_vintage"],
-        "second_vintage": found["second_vintage"], "first_mean": found["first_mean"],
-        "second_mean": found["second_mean"], "difference": found["difference"], "ci_low": found["ci_low"],
-        "ci_high": found["ci_high"], "p_value": found["p_value"], "n_tasks": found["n_tasks"],
-        "n_wanted": found["n_tasks_wanted"],
-    }  # fmt: skip
+    judged = {name: found[f"second_{name}"] for name in ("model", "judge", "judge_trial")}
+    return judged | {name: found[name] for name in _FACTS} | {"n_wanted": found["n_tasks_wanted"]}

@@ -9,17 +9,8 @@ from typing import TypeVar
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
 
-from flows.recorded import (
-    Batch,
-    batch,
-    is_recorded,
-    may_pass,
-    progress_shown,
-    reported,
-    run_name,
-    show_link,
-    show_stage,
-)
+from flows import recorded
+from flows.recorded import Batch, batch, is_recorded, may_pass, reported, run_name
 from flows.report import is_up_to_date, link_to, report_of_run
 from flows.run.outcomes import explained
 from tasks.aggregate import aggregate
@@ -64,7 +55,7 @@ async def run_batches(
     report = StageReport(stage)
     with progress(stage, totals, is_quiet=job.is_quiet) as tallies:
         opening = open_run_context(job, STAGES[stage].calls, retry_failed=retry_failed)
-        async with opening as context, progress_shown(job, stage, tallies, context.senders):
+        async with opening as context, recorded.progress_shown(job, stage, tallies, context.senders):
             if any(totals.values()):
                 await context.ready()
             for each in first:
@@ -132,7 +123,7 @@ async def log_stage(job: Job, report: StageReport) -> StageReport:
     for each in () if job.is_quiet else (line, *(f"  {warning}" for warning in report.warnings)):
         notice(each)
     if is_recorded():
-        await show_stage(job, report, line)
+        await recorded.show_stage(job, report, line)
     return report
 
 
@@ -285,7 +276,7 @@ async def report_flow(job: Job) -> StageReport:
     links: list[str] = []
     report = await timed(job, asyncio.to_thread(work))
     for link in links if is_recorded() else ():
-        await show_link(job, link)
+        await recorded.show_link(job, link)
     return report
 
 

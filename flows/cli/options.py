@@ -1,7 +1,7 @@
 """The options that commands share, in three groups; each command takes those that have an effect there."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property, partial, wraps
 from inspect import cleandoc
@@ -40,7 +40,13 @@ class Command(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options under the headings of their groups."""
-        records = list(_records(self, ctx))
+        records, options = [], self.get_params(ctx)
+        # `--help` is among the output options, if there are any.
+        of_help = OUTPUT if any(getattr(option, "group", OWN) == OUTPUT for option in options) else OWN
+        for option in options:
+            if isinstance(option, click.Option) and (record := option.get_help_record(ctx)):
+                group = of_help if option is self.get_help_option(ctx) else getattr(option, "group", OWN)
+                records.append((group, (record[0], _RANGE.sub("", record[1]))))
         for heading in _HEADINGS:
             of_group = [record for group, record in records if group == heading]
             if of_group:
@@ -68,25 +74,7 @@ class Group(Command, click.Group):
         for heading, commands in sections.items():
             with formatter.section(heading):
                 # Names padded to one width, so that the texts of all sections are aligned.
-                formatter.write_dl([(f"{command.name:<{width}}", first_sentence(command)) for command in commands])
-
-
-def _records(command: click.Command, ctx: click.Context) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Each option's heading, name and text; `--help` is among the output options, if there are any."""
-    options = command.get_params(ctx)
-    of_help = OUTPUT if any(getattr(option, "group", OWN) == OUTPUT for option in options) else OWN
-    for option in options:
-        record = option.get_help_record(ctx) if isinstance(option, click.Option) else None
-        if record is not None:
-            is_help = option is command.get_help_option(ctx)
-            name, text = record
-            yield of_help if is_help else getattr(option, "group", OWN), (name, _RANGE.sub("", text))
-
-
-def first_sentence(command: click.Command) -> str:
-    """What a command does, for a list of commands."""
-    paragraph = " ".join((command.help or "").strip().split("\n\n")[0].split())
-    return paragraph.split(". ")[0].removesuffix(".") + "."
+                formatter.write_dl([(f"{each.name:<{width}}", each.get_short_help_str(200)) for each in commands])
 
 
 Function = Callable[..., Any]

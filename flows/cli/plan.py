@@ -198,7 +198,7 @@ def status(context: Context, with_spend: bool, with_runs: bool, with_disk: bool,
     _notice_vintages(context.arguments, job, is_other=is_other)
     return show_parts(
         context, job, {"": "status"}, {"only_stored": is_other},
-        nothing="No response is wanted: no model is configured or imported.", after=lambda _: list(_lines(job)),
+        nothing="No response is wanted: no model is configured or imported.", after=lambda _: list(_below(job)),
     )  # fmt: skip
 
 
@@ -215,7 +215,7 @@ def _notice_vintages(given: Arguments, job: "Job", *, is_other: bool) -> None:
         notice(f"--night {given.night}: no chosen model has `resample: nightly`, so it changes nothing")
 
 
-def _lines(job: "Job") -> Iterator[str]:
+def _below(job: "Job") -> Iterator[str]:
     """The folder of the data, what was spent lately, and who works on it."""
     from tasks.maintain.upkeep import spent
     from tasks.run.run_context import sender_states

@@ -5,16 +5,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from flows.cli.leaderboard import leaderboard_of, show_leaderboard
+from flows.cli.figures import leaderboard_of, show_leaderboard
 from flows.cli.options import CALLS, EVALUATED, RUNS, Context, command
-from flows.cli.output import explain_exit, finish, refuse_early, run_flow, show_json
+from flows.cli.output import finish, refuse_early, run_flow
 from flows.cli.plan import show_plan
 from flows.run.arguments import Arguments
+from flows.run.outcomes import INTERRUPTED, SKIPPED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tasks.config.job import Job
+    from flows.execution import Execution
 
 
 _NEXT = (
@@ -39,20 +38,23 @@ def run(context: Context) -> int:
       prbench run --json -q
     """
     execution = run_flow(context, "evaluate")
-    if execution.was_interrupted or (execution.has_nothing and not context.as_json):
-        return finish(context, execution)
-    if context.as_json:
-        explain_exit(execution)
+    if context.as_json and not execution.was_interrupted:
         board = leaderboard_of(execution.job, context.arguments.vintage)
-        show_json(execution.as_json | {"leaderboard": board.records})
-        return execution.exit_code
+        return finish(context, execution, leaderboard=board.records)
+    if _show_board(context, execution):
+        click.echo(f"\nDatabase: {execution.database}")
+        if any(each.stage == "report" and not each.has_failed for each in execution.reports):
+            click.echo(f"Report: {execution.job.report_index}")
+        click.echo("Next:\n  " + _next(context.arguments))
+    return finish(context, execution)
+
+
+def _show_board(context: Context, execution: "Execution") -> bool:
+    """Show people the leaderboard after a run that may have changed it, and return whether it has."""
+    if context.as_json or execution.outcome in {SKIPPED, INTERRUPTED} or execution.has_nothing:
+        return False
     show_leaderboard(execution.job, leaderboard_of(execution.job, context.arguments.vintage))
-    click.echo(f"\nDatabase: {execution.database}")
-    if any(each.stage == "report" and not each.has_failed for each in execution.reports):
-        click.echo(f"Report: {execution.job.report_index}")
-    click.echo("Next:\n  " + _next(context.arguments))
-    explain_exit(execution)
-    return execution.exit_code
+    return True
 
 
 def _next(given: Arguments) -> str:
@@ -93,8 +95,7 @@ def nightly(context: Context) -> int:
         alert_refused(context.job, error)
         raise
     execution = run_night(context.job, is_verbose=context.is_verbose, **context.repairs)
-    if not (context.as_json or execution.was_skipped or execution.was_interrupted or execution.has_nothing):
-        show_leaderboard(execution.job, leaderboard_of(execution.job, context.arguments.vintage))
+    _show_board(context, execution)
     return finish(context, execution)
 
 
@@ -114,20 +115,12 @@ def backfill(context: Context, dry_run: bool) -> int:
     if dry_run:
         return show_plan(context, context.job)
     execution = run_flow(context, "backfill")
-    if not (context.as_json or execution.was_interrupted or execution.has_nothing):
-        show_leaderboard(execution.job, leaderboard_of(execution.job, context.arguments.vintage))
+    _show_board(context, execution)
     return finish(context, execution)
 
 
 def _stage(context: Context, name: str) -> int:
     return finish(context, run_flow(context, name))
-
-
-def _calling_stage(context: Context, name: str) -> int:
-    from flows.run.validation import refuse_unknown_names
-
-    refuse_unknown_names(context.job)
-    return _stage(context, name)
 
 
 @command("split", output=RUNS)
@@ -162,7 +155,7 @@ def sample(context: Context) -> int:
       prbench sample --model gpt-5-high
       prbench sample --limit 20 --max-usd 5
     """
-    return _calling_stage(context, "sample")
+    return _stage(context, "sample")
 
 
 @command("split", "judge", "limit", *CALLS, output=RUNS)
@@ -175,7 +168,7 @@ def derive(context: Context) -> int:
     Examples:
       prbench derive --limit 5
     """
-    return _calling_stage(context, "derive")
+    return _stage(context, "derive")
 
 
 @command(*EVALUATED, *CALLS, output=RUNS)
@@ -186,28 +179,23 @@ def judge(context: Context) -> int:
       prbench judge --judge o4-mini --limit 50
       prbench judge --night 2026-11-22 --retry-failed
     """
-    return _calling_stage(context, "judge")
-
-
-def _take_over(context: click.Context, parameter: click.Parameter, must_take_over: bool) -> None:
-    from warehouse.owner import Owner
-
-    if must_take_over:
-        Owner.take_over_after_s = 0.0
+    return _stage(context, "judge")
 
 
 @command(output=RUNS)
-@click.option(
-    "--take-over", is_flag=True, expose_value=False, callback=_take_over,
-    help="Take the place of another machine that wrote this warehouse and has stopped, without watching it first.",
-)  # fmt: skip
-def aggregate(context: Context) -> int:
+@click.option("--take-over", is_flag=True, help="Take the place of another machine that wrote this warehouse and has "
+              "stopped, without watching it first.")  # fmt: skip
+def aggregate(context: Context, take_over: bool) -> int:
     """Recompute scores, intervals and leaderboards.
 
     Examples:
       prbench aggregate
       prbench aggregate --take-over
     """
+    if take_over:
+        from warehouse.owner import Owner
+
+        Owner.take_over_after_s = 0.0
     return _stage(context, "aggregate")
 
 
@@ -246,7 +234,8 @@ def annotate(context: Context) -> int:
     """
     from tasks.analyses.annotate import refuse_unready
 
-    return _run(context, "annotate", refuse_unready)
+    refuse_unready(context.job)
+    return _stage(context, "annotate")
 
 
 @command("split", "limit", *CALLS, output=RUNS)
@@ -266,7 +255,8 @@ def capabilities(context: Context) -> int:
     """
     from tasks.analyses.phrases import refuse_unready
 
-    return _run(context, "capabilities", refuse_unready)
+    refuse_unready(context.job)
+    return _stage(context, "capabilities")
 
 
 @command("split", "limit", *CALLS, output=RUNS)
@@ -284,10 +274,5 @@ def review(context: Context) -> int:
     """
     from tasks.analyses.review import refuse_unready
 
-    return _run(context, "review", refuse_unready)
-
-
-def _run(context: Context, name: str, refuse_unready: "Callable[[Job], None]") -> int:
-    refuse_early(context, must_be_stored=True)
     refuse_unready(context.job)
-    return finish(context, run_flow(context, name))
+    return _stage(context, "review")

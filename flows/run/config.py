@@ -21,7 +21,6 @@ from tasks.dataset.source import with_revision
 from tasks.rules.errors import UsageError, from_home
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.text.characters import did_you_mean
-from tasks.rules.text.json_text import refuse_deep
 from warehouse import other_content
 
 
@@ -98,22 +97,19 @@ def _narrowed(document: dict[str, Any], arguments: Arguments) -> dict[str, Any]:
 def _refuse_other_split(document: dict[str, Any], splits: tuple[str, ...]) -> None:
     """Refuse to give a file's only split another name: `--split` chooses, and does not name."""
     dataset = document.get("dataset")
-    if not splits or not isinstance(dataset, dict):
-        return
-    source = dataset.get("source")
-    if not isinstance(source, str) or source in {"hub", "sample"}:
+    source = dataset.get("source") if isinstance(dataset, dict) else None
+    if not splits or not isinstance(dataset, dict) or not isinstance(source, str) or source in {"hub", "sample"}:
         return
     path = from_home(source, "dataset.source")
     known = dataset.get("splits") or [path.stem]
-    if path.is_file() and isinstance(known, list) and set(splits) - set(known):
-        raise UsageError(f"--split {min(set(splits) - set(known))}: not found; known: {', '.join(map(str, known))}")
+    if path.is_file() and isinstance(known, list) and (unknown := set(splits) - set(known)):
+        raise UsageError(f"--split {min(unknown)}: not found; known: {', '.join(map(str, known))}")
 
 
 # The configuration file, and which benchmark it says what of
 
 _OWN = "benchmarks"
 """The key of settings that benchmarks have of their own."""
-_MOST_SETTINGS = 100_000
 _DEFAULT = Path("prbench.yaml")
 _BUILT_IN = Path(__file__).with_name("built_in.yaml")
 
@@ -132,17 +128,14 @@ def read_document(path: Path | None) -> tuple[dict[str, Any], str]:
         UsageError: it is missing, or no YAML that can be settings.
     """
     try:
-        document = yaml.load((path or _BUILT_IN).read_text(encoding="utf-8"), Loader=_UniqueKeys)
-        # References may make a short text large, or lead in a circle.
-        refuse_deep(document, _MOST_SETTINGS)
+        with (path or _BUILT_IN).open(encoding="utf-8") as file:
+            document = yaml.load(file, Loader=_UniqueKeys)
     except FileNotFoundError as error:
         raise UsageError(f"{path}: no such file; copy prbench.example.yaml, or leave --config out") from error
     except RecursionError as error:
-        raise UsageError(
-            f"{path}: is nested too deeply, or too large, to be settings; see prbench.example.yaml"
-        ) from error
+        raise UsageError(f"{path}: is nested too deeply to be settings; see prbench.example.yaml") from error
     except yaml.YAMLError as error:
-        raise UsageError(f"{path}: not valid YAML: {yaml_problem(error)}") from error
+        raise UsageError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: cannot be read as text ({getattr(error, 'strerror', None) or error})") from error
     if not isinstance(document, dict):
@@ -214,15 +207,6 @@ def _own_settings(document: dict[str, Any], common: dict[str, Any], where: str) 
     if problems:
         raise ConfigurationError(where, [*in_common, *problems])
     return own
-
-
-def yaml_problem(error: yaml.YAMLError) -> str:
-    """Return where the problem is and what it is, in one line."""
-    if not isinstance(error, yaml.MarkedYAMLError):
-        return " ".join(str(error).split())
-    mark = error.problem_mark or error.context_mark
-    place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-    return place + " ".join((error.problem or error.context or "").split())
 
 
 # The folder of the data
