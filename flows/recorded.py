@@ -194,9 +194,11 @@ async def _watch(job: Job, work: "asyncio.Task[Any]") -> None:
                 await client.update_flow_run(context.flow_run.id, tags={*context.flow_run.tags, job.run_id})
             shown = await _runs(client, {"any_": [warehouse_name(job.warehouse)]}, _IN_PROGRESS)
             names = sorted({tag for run in shown for tag in run.tags} - {job.run_id})
-            with Warehouse(job.warehouse).reader() as reader:
-                found = reader.select("runs", "run_id, outcome", run_id=names) if names else []
-            ended = {row["run_id"]: row["outcome"] for row in found if row["outcome"] != RUNNING}
+            ended = dict[str, str]()
+            if names:
+                with Warehouse(job.warehouse).reader() as reader:
+                    found = reader.select("runs", "run_id, outcome", run_id=names)
+                ended = {row["run_id"]: row["outcome"] for row in found if row["outcome"] != RUNNING}
             for run in shown:  # still, although they ended: they were killed, or Prefect's server was lost
                 for outcome in [ended[tag] for tag in run.tags if tag in ended]:
                     why = _KILLED if outcome == KILLED else f"Ended unrecorded: {outcome}."

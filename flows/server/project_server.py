@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 import time
+import tomllib
 import urllib.error
 import urllib.request
 from base64 import b64encode
@@ -265,6 +266,8 @@ def check_server() -> tuple[bool | None, str]:
     try:
         from prefect.settings import Settings
 
+        for path in files:  # Prefect's own error about a profile comes too early to be told
+            tomllib.loads(path.read_text(encoding="utf-8") if path.suffix == ".toml" else "")
         api = Settings().api
     except Exception as error:  # noqa: BLE001 - whatever a file says
         where = " or ".join(map(str, files))
