@@ -15,7 +15,7 @@ from warehouse.listing import Kind, Names, count_query
 from warehouse.parts import Standing, names_in
 from warehouse.reader import PARTS, STAMP, Reader, stamp
 from warehouse.rows import ARRIVED, definition, engine, holds, in_order, load, memory, quoted
-from warehouse.tables import TABLES, Table
+from warehouse.tables import TABLES
 
 STORAGE_VERSION = "v1.2.0"
 """The oldest DuckDB that can open the published file."""
@@ -26,12 +26,11 @@ _MADE: dict[str, bytes] = {}
 
 def put_empty(building: Path, stamp: str) -> None:
     """Put an empty database in place, which says that it was made from what `stamp` stands for."""
-    if stamp in _MADE:
-        building.write_bytes(_MADE[stamp])
-        return
-    _make(building, stamp)
-    _MADE.clear()
-    _MADE[stamp] = building.read_bytes()
+    if stamp not in _MADE:
+        _make(building, stamp)
+        _MADE.clear()
+        _MADE[stamp] = building.read_bytes()
+    building.write_bytes(_MADE[stamp])
 
 
 def attach(connection: duckdb.DuckDBPyConnection, building: Path) -> None:
@@ -109,16 +108,21 @@ def build(standing: Standing, building: Path, missing: Names, stamp: str, *, is_
         connection.execute(f"create or replace table {PARTS} as {held}", given)
         connection.execute("commit")
         connection.execute(f"set memory_limit = {quoted(memory(n_bytes))}")
-        for name in taken_in:
-            _index(connection, TABLES[name])
+        # Rows have to be committed: on others an index takes twice as long to build.
+        for table in (TABLES[name] for name in taken_in):
+            (n_rows,) = connection.execute(f"select count(*) from {table.name}").fetchone() or (0,)
+            for column in table.indexes:
+                name, is_small = f"{table.name}_{column}", n_rows <= _MOST_INDEXED
+                create = f"create index if not exists {name} on {table.name} ({column})"
+                connection.execute(create if is_small else f"drop index if exists {name}")
         connection.execute("begin")
         # What stands on tables that took nothing in is right.
         compute_models(connection, sql.behind({name for name, is_read in taken_in.items() if is_read}))
         connection.execute("commit")
-        n_rows = {tuple(kind): n for *kind, n in connection.execute(count_query()).fetchall()}
+        of_kinds = {tuple(kind): n for *kind, n in connection.execute(count_query()).fetchall()}
         connection.execute("use memory")
         connection.execute("detach building")
-    return n_rows
+    return of_kinds
 
 
 def _take_in(connection: duckdb.DuckDBPyConnection, standing: Standing, missing: Names) -> dict[str, bool]:
@@ -135,20 +139,6 @@ def _take_in(connection: duckdb.DuckDBPyConnection, standing: Standing, missing:
             condition = table.models_read
             taken_in[table.name] = not condition or holds(connection, f"select 1 from {ARRIVED} where {condition}")
     return taken_in
-
-
-def _index(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
-    """Index the columns of a table by which single rows are looked up, or take the indexes away from a large one.
-
-    Rows have to be committed: on others an index takes twice as long to build.
-    """
-    if not table.indexes:
-        return
-    (n_rows,) = connection.execute(f"select count(*) from {table.name}").fetchone() or (0,)
-    for column in table.indexes:
-        name, is_small = f"{table.name}_{column}", n_rows <= _MOST_INDEXED
-        create = f"create index if not exists {name} on {table.name} ({column})"
-        connection.execute(create if is_small else f"drop index if exists {name}")
 
 
 def compute_models(connection: duckdb.DuckDBPyConnection, models: list[sql.Model]) -> None:
@@ -195,7 +185,16 @@ class Derivation:
         self._n_bytes = sum(path.stat().st_size for path in files.values())
         with self._opened() as connection:
             for name, path in files.items():
-                _take_in_file(connection, name, path, same)
+                types = {column: kind for column, kind, *_ in connection.execute(f"describe {name}").fetchall()}
+                constant = ", ".join(f'{quoted(same[column])} as "{column}"' for column in types if column in same)
+                of_file = {column: kind for column, kind in types.items() if column not in same}
+                listed = ", ".join(f"{quoted(column)}: {quoted(kind)}" for column, kind in of_file.items())
+                rows = f"read_json({quoted(path)}, format = 'newline_delimited', columns = {{{listed}}})"
+                try:
+                    connection.execute(f"insert into {name} by name select {constant}, * from {rows}")
+                except duckdb.Error as error:
+                    said = first_line(error)
+                    raise WarehouseError(f"{path.name}: holds what is no row of {name} ({said})") from error
 
     def compute(self) -> None:
         """Compute the models from the rows that were taken in.
@@ -235,15 +234,3 @@ class Derivation:
             connection.execute("commit")
             connection.execute("use memory")
             connection.execute("detach building")
-
-
-def _take_in_file(connection: duckdb.DuckDBPyConnection, name: str, path: Path, same: Mapping[str, str]) -> None:
-    described = connection.execute(f"describe {name}").fetchall()
-    types = {column: kind for column, kind, *_ in described}
-    constant = ", ".join(f'{quoted(same[column])} as "{column}"' for column in types if column in same)
-    listed = ", ".join(f"{quoted(column)}: {quoted(kind)}" for column, kind in types.items() if column not in same)
-    rows = f"read_json({quoted(path)}, format = 'newline_delimited', columns = {{{listed}}})"
-    try:
-        connection.execute(f"insert into {name} by name select {constant}, * from {rows}")
-    except duckdb.Error as error:
-        raise WarehouseError(f"{path.name}: holds what is no row of {name} ({first_line(error)})") from error

@@ -68,10 +68,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "vintage": (_TEXT, "Which sampling: base, or a label such as a night's date."),
     "source": (_TEXT, "sampled or judged here, or imported."),
     "import_batch": (_TEXT, "Hash of the file that the row was imported from."),
-    "may_hide_failures": (
-        _FLAG,
-        "Whether the tool that made the verdict stores a failed judge call as a decision; NULL if unknown.",
-    ),
+    "may_hide_failures": (_FLAG, "Whether the verdict's tool stores failed judge calls as decisions; NULL if unknown."),
     "is_retracted": (_FLAG, "Whether the import was retracted; its rows stay in the parts and are not published."),
     "reason": (_TEXT, "Why a response was removed, as the user said."),
     "status": (_TEXT, "What came out: ok, met, partial, unmet or sent, or the kind of failure."),
@@ -118,19 +115,11 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "is_picked": (_FLAG, "Whether it is the cheapest rule within the bound that was given."),
     "n_paired": (_INT, "Criteria of responses that the strong judge decided and the rule can be replayed on."),
     "escalated_share": (_REAL, "Share of the criteria that are escalated."),
-    "escalated_share_ci_low": (_REAL, "Low end of the share's 95 % interval over tasks."),
-    "escalated_share_ci_high": (_REAL, "High end of the share's 95 % interval over tasks."),
     "strong_calls": (_REAL, "Calls of the strong judge for 1,000 verdicts."),
     "cheap_calls": (_REAL, "Calls of the cheap judge for 1,000 verdicts."),
     "thousand_usd": (_REAL, "Cost of 1,000 verdicts in US dollars; NULL if a price is not known."),
-    "thousand_usd_ci_low": (_REAL, "Low end of the cost's 95 % interval over tasks."),
-    "thousand_usd_ci_high": (_REAL, "High end of the cost's 95 % interval over tasks."),
     "ranking_tau": (_REAL, "Kendall's tau-b of the rankings of models under the rule and under the strong judge."),
-    "ranking_tau_ci_low": (_REAL, "Low end of tau's 95 % interval over tasks."),
-    "ranking_tau_ci_high": (_REAL, "High end of tau's 95 % interval over tasks."),
     "score_change": (_REAL, "Largest change in a model's mean score, with its sign."),
-    "score_change_ci_low": (_REAL, "Low end of that change's 95 % interval over tasks."),
-    "score_change_ci_high": (_REAL, "High end of that change's 95 % interval over tasks."),
     "changed_model": (_TEXT, "The model whose mean score changes most."),
     "n_ranked_responses": (_INT, "Responses with all criteria under the rule, which the ranking rests on."),
     # quality
@@ -182,16 +171,8 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "n_compared_with": (_INT, "Times that the other gives the label."),
     "n_both": (_INT, "Times that both do."),
     "precision": (_REAL, "Share of the labels given by the annotator that the other gives too."),
-    "precision_ci_low": (_REAL, "Lower end of its 95 % interval over tasks; NULL where too few differ."),
-    "precision_ci_high": (_REAL, "Upper end of its 95 % interval over tasks; NULL where too few differ."),
     "recall": (_REAL, "Share of the labels given by the other that the annotator gives too."),
-    "recall_ci_low": (_REAL, "Lower end of its 95 % interval over tasks; NULL where too few differ."),
-    "recall_ci_high": (_REAL, "Upper end of its 95 % interval over tasks; NULL where too few differ."),
     "f1": (_REAL, "Harmonic mean of precision and recall."),
-    "f1_ci_low": (_REAL, "Lower end of its 95 % interval over tasks; NULL where too few differ."),
-    "f1_ci_high": (_REAL, "Upper end of its 95 % interval over tasks; NULL where too few differ."),
-    "jaccard_ci_low": (_REAL, "Lower end of its 95 % interval over tasks; NULL where too few differ."),
-    "jaccard_ci_high": (_REAL, "Upper end of its 95 % interval over tasks; NULL where too few differ."),
     # capabilities
     "capability_id": (_TEXT, "Hash of the criterion, its task's conversation, and who is asked what about it."),
     "phrase": (_TEXT, "What a criterion asks of a model, as a short phrase; NULL after a failure."),
@@ -213,8 +194,6 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "compared_key": (_TEXT, "Hash of what is compared with."),
     "compared_value": (_REAL, "What the model is compared with on the same tasks, in the unit of the score."),
     "gap": (_REAL, "Mean over tasks of the model's value minus what it is compared with; below 0 where it is weak."),
-    "gap_ci_low": (_REAL, "Lower end of the gap's 95 % interval over tasks."),
-    "gap_ci_high": (_REAL, "Upper end of the gap's 95 % interval over tasks."),
     "found_gap": (_REAL, "The gap on the tasks for finding; larger than the true one, since large ones are chosen."),
     "n_tasks_found": (_INT, "Tasks for finding in which the node is compared."),
     "p_found": (_REAL, "One-sided p-value on the tasks for finding, corrected for the nodes of the tree (Holm)."),
@@ -223,14 +202,8 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     # agreement
     "members": (_TEXTS, "Names of the graders that vote."),
     "kappa": (_REAL, "Cohen's kappa, not weighted; NULL where chance alone agrees always."),
-    "kappa_ci_low": (_REAL, "Lower end of the 95 % bootstrap interval over tasks."),
-    "kappa_ci_high": (_REAL, "Upper end of the 95 % bootstrap interval over tasks."),
     "macro_f1": (_REAL, "Mean of the F1 of each decision (met, unmet, partial) that either grader made."),
-    "macro_f1_ci_low": (_REAL, "Lower end of the 95 % bootstrap interval over tasks."),
-    "macro_f1_ci_high": (_REAL, "Upper end of the 95 % bootstrap interval over tasks."),
     "agreement": (_REAL, "Share of criteria on which both decide the same."),
-    "agreement_ci_low": (_REAL, "Lower end of the 95 % bootstrap interval over tasks."),
-    "agreement_ci_high": (_REAL, "Upper end of the 95 % bootstrap interval over tasks."),
     # conditions of a model
     "shared_model": (_TEXT, "Name that a model has under all its conditions, as configured."),
     "condition_names": (_TEXTS, "Names of the conditions, the baseline first; empty if no longer configured."),
@@ -306,3 +279,12 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "unpriced_calls": (_INT, "Those of the calls whose cost nobody knows; they are not in the cost."),
     "cached_share": (_REAL, "Share of the prompt tokens served from the provider's cache; NULL if none was reported."),
 }  # fmt: skip
+_WITH_INTERVALS = (
+    "escalated_share", "thousand_usd", "ranking_tau", "score_change", "precision", "recall", "f1", "jaccard", "gap",
+    "kappa", "macro_f1", "agreement",
+)  # fmt: skip
+COLUMNS |= {
+    f"{name}_ci_{end}": (_REAL, f"{side} end of the 95 % interval of `{name}` over tasks; NULL where too few differ.")
+    for name in _WITH_INTERVALS
+    for end, side in (("low", "Lower"), ("high", "Upper"))
+}

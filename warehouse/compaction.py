@@ -14,7 +14,7 @@ import itertools
 import shutil
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 
 import sql
 from warehouse.errors import WarehouseError, cause_of
-from warehouse.files import HASH_HEX, refuse_damaged, sync
+from warehouse.files import HASH_HEX, is_whole, sync
 from warehouse.parts import Manifest, Part, PartStore, generation_folder, read_manifest, replace_parts, write_manifest
 from warehouse.rows import BATCH, BY_MOMENT, REMOVALS, REPLACED, engine, is_removed, note_replaced, view_parts
 from warehouse.tables import TABLES, Table
@@ -67,7 +67,6 @@ def compact(store: PartStore, *, large_rows: int = LARGE_ROWS, grace_s: float = 
             try:
                 manifest = read_manifest(folder)
                 _delete_replaced(folder, manifest, grace_s)
-                _remove_leftovers(folder, manifest)
                 standing = store.standing(table.name)
                 runs = list(_runs(standing, large_rows))
                 merged = replace_parts(folder, runs, partial(merge, connection, table))
@@ -76,7 +75,8 @@ def compact(store: PartStore, *, large_rows: int = LARGE_ROWS, grace_s: float = 
             replaced = {part.name for run in runs for part in run}
             before += standing
             after += [*(part for part in standing if part.name not in replaced), *merged]
-    return Compaction(len(before), len(after), _bytes(before), _bytes(after))
+    before_bytes, after_bytes = (sum(part.path.stat().st_size for part in parts) for parts in (before, after))
+    return Compaction(len(before), len(after), before_bytes, after_bytes)
 
 
 def _runs(parts: Sequence[Part], large_rows: int) -> Iterator[list[Part]]:
@@ -88,7 +88,7 @@ def _runs(parts: Sequence[Part], large_rows: int) -> Iterator[list[Part]]:
     n_rows = 0
     for _, same_moment in itertools.groupby(parts, key=lambda part: part.moment):
         together = list(same_moment)
-        sizes = [_n_rows(part) for part in together]
+        sizes = [int(pq.read_metadata(part.path).num_rows) for part in together]
         if n_rows >= large_rows or max(sizes) >= large_rows:
             yield from [run] if len(run) > 1 else []
             run, n_rows = [], 0
@@ -98,47 +98,30 @@ def _runs(parts: Sequence[Part], large_rows: int) -> Iterator[list[Part]]:
     yield from [run] if len(run) > 1 else []
 
 
-def _n_rows(part: Part) -> int:
-    try:
-        return int(pq.read_metadata(part.path).num_rows)
-    except (OSError, pa.ArrowException) as error:
-        raise WarehouseError(
-            f"{part.path}: cannot be read ({cause_of(error, part.path)}); restore it from a backup"
-        ) from error
-
-
 def _delete_replaced(folder: Path, manifest: Manifest, grace_s: float) -> None:
-    """Delete what was replaced long ago, and forget the names that parts replaced before. Changes the manifest."""
+    """Delete what was replaced long ago, and what a killed compaction left; change the manifest.
+
+    The names that parts replaced before are forgotten: the list of parts, written since, names the merged ones.
+    """
     due = [path for path, moment_s in manifest.retired.items() if moment_s + grace_s <= time.time()]
     for path in due:
         (folder / path).unlink(missing_ok=True)
     # A replaced file that the manifest has forgotten would stand again, so it is gone for sure before that.
-    for parent in {(folder / path).parent for path in due}:
-        if parent.is_dir():
-            sync(parent)
-    for path in due:
-        del manifest.retired[path]
-    # The list of parts, written since, names the merged ones themselves.
-    replacing = [part for part in manifest.merged.values() if part["replaces"]]
-    for part in replacing:
-        part["replaces"] = []
-    if due or replacing:
+    for parent in {(folder / path).parent for path in due if (folder / path).parent.is_dir()}:
+        sync(parent)
+    kept = {path: moment_s for path, moment_s in manifest.retired.items() if path not in due}
+    merged = {name: part | {"replaces": []} for name, part in manifest.merged.items()}
+    if (kept, merged) != (manifest.retired, manifest.merged):
+        manifest.retired, manifest.merged = kept, merged
         write_manifest(folder, manifest)
-
-
-def _remove_leftovers(folder: Path, manifest: Manifest) -> None:
-    """Remove what a compaction that was killed left behind: nobody else is compacting, so it is nobody's work."""
-    named = {generation_folder(folder, part["generation"]) / name for name, part in manifest.merged.items()}
-    named |= {folder / path for path in manifest.retired}
+    # Nobody else is compacting, so what is not named is nobody's work.
+    named = {generation_folder(folder, part["generation"]) / name for name, part in merged.items()}
+    named |= {folder / path for path in kept}
     for generation in folder.glob("g[0-9]*"):
-        for path in set(generation.iterdir()) - named:
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        for left in set(generation.iterdir()) - named:
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
         if not any(generation.iterdir()):
             generation.rmdir()
-
-
-def _bytes(parts: Iterable[Part]) -> int:
-    return sum(part.path.stat().st_size for part in parts)
 
 
 _GROUP_ROWS = 122_880
@@ -190,8 +173,14 @@ def _rows(table: Table, parts: Sequence[Part], given_way: Mapping[str, pa.Array]
         gone = given_way.get(part.name)
         with pq.ParquetFile(part.path, memory_map=True) as file:
             first = 0
-            for batch in file.iter_batches(batch_size=_batch_rows(file)):
-                rows = by_contract(table, pa.Table.from_batches([batch]))
+            # One row at a time where some are huge, so that no two of those are in memory at once.
+            groups = (file.metadata.row_group(number) for number in range(file.metadata.num_row_groups))
+            has_huge = any(group.total_byte_size > _LARGE_GROUP_BYTES for group in groups)
+            for batch in file.iter_batches(batch_size=1 if has_huge else _BATCH_ROWS):
+                # Columns are found by name; one that an earlier version did not write is NULL.
+                given = dict(zip(batch.schema.names, batch.columns, strict=True))
+                nulls = pa.nulls(batch.num_rows)
+                rows = pa.table([given.get(each.name, nulls).cast(each.type) for each in table.schema], table.schema)
                 if gone is not None:
                     places = pa.array(range(first, first + batch.num_rows), gone.type)
                     rows = rows.filter(pc.invert(pc.is_in(places, value_set=gone)))
@@ -199,21 +188,6 @@ def _rows(table: Table, parts: Sequence[Part], given_way: Mapping[str, pa.Array]
                 for column in table.key:
                     rows = rows.filter(pc.is_valid(rows[column]))
                 yield rows
-
-
-def _batch_rows(file: pq.ParquetFile) -> int:
-    """One row at a time where some are huge, so that no two of those are in memory at once."""
-    groups = (file.metadata.row_group(number) for number in range(file.metadata.num_row_groups))
-    return 1 if any(group.total_byte_size > _LARGE_GROUP_BYTES for group in groups) else _BATCH_ROWS
-
-
-def by_contract(table: Table, rows: pa.Table) -> pa.Table:
-    """Rows with the contract's columns, found by name; one that an earlier version did not write is NULL."""
-    columns = [
-        rows[field.name].cast(field.type) if field.name in rows.column_names else pa.nulls(rows.num_rows, field.type)
-        for field in table.schema
-    ]
-    return pa.table(columns, schema=table.schema)
 
 
 def _row_groups(pieces: Iterator[pa.Table]) -> Iterator[pa.Table]:
@@ -230,12 +204,9 @@ def _row_groups(pieces: Iterator[pa.Table]) -> Iterator[pa.Table]:
         yield pa.concat_tables(group)
 
 
-_SHOWN = ("response_id", "benchmark", "model", "task_id", "trial", "vintage", "source", "status", "chars_alnum")
-
-
 @contextmanager
-def _answers(store: PartStore, error_text: str) -> Iterator[duckdb.DuckDBPyConnection | None]:
-    """Work on a view `answers` of all stored responses, and a table of removals; None where there are no responses.
+def _answers(store: PartStore, error_text: str) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Work on a view `answers` of all stored responses, of which there are some, and a table of removals.
 
     Raises:
         WarehouseError: a part cannot be read, or the disk refuses.
@@ -243,15 +214,13 @@ def _answers(store: PartStore, error_text: str) -> Iterator[duckdb.DuckDBPyConne
     answers, removals = ([part.path for part in store.standing(name)] for name in ("responses", REMOVALS))
     with engine(store.root / ".removal.spill") as connection:
         try:
-            if answers:
-                view_parts(connection, TABLES["responses"], answers, "answers")
+            view_parts(connection, TABLES["responses"], answers, "answers")
+            noted = f"select null::varchar as response_id, null::timestamptz as {BY_MOMENT} where false"
             if removals:
                 view_parts(connection, TABLES[REMOVALS], removals, "noted")
-                latest = f"select response_id, max({BY_MOMENT}) as {BY_MOMENT} from noted group by response_id"
-                connection.execute(f"create or replace temp table {REMOVALS} as {latest}")
-            else:
-                connection.execute(f"create temp table {REMOVALS} (response_id varchar, {BY_MOMENT} timestamptz)")
-            yield connection if answers else None
+                noted = f"select response_id, max({BY_MOMENT}) as {BY_MOMENT} from noted group by response_id"
+            connection.execute(f"create or replace temp table {REMOVALS} as {noted}")
+            yield connection
         except (OSError, pa.ArrowException, duckdb.Error) as error:
             raise WarehouseError(f"{store.root}: {error_text}: {cause_of(error, store.root)}") from error
 
@@ -262,15 +231,15 @@ def responses_where(store: PartStore, condition: str, values: Sequence[Any]) -> 
     Raises:
         WarehouseError: a part cannot be read.
     """
+    if not store.standing("responses"):
+        return []
+    shown = "response_id, benchmark, model, task_id, trial, vintage, source, status, chars_alnum"
+    query = sql.template(
+        "warehouse/answers_that_fit", columns=shown, condition=condition, is_removed=is_removed("answers")
+    )
     with _answers(store, "cannot be searched") as connection:
-        if connection is None:
-            return []
-        query = sql.template(
-            "warehouse/answers_that_fit",
-            columns=", ".join(_SHOWN), condition=condition, is_removed=is_removed("answers"),
-        )  # fmt: skip
         rows = connection.execute(query, list(values)).fetchall()
-    return [dict(zip(_SHOWN, row, strict=True)) for row in rows]
+    return [dict(zip(shown.split(", "), row, strict=True)) for row in rows]
 
 
 def clean(store: PartStore) -> int:
@@ -281,17 +250,17 @@ def clean(store: PartStore) -> int:
     Raises:
         WarehouseError: a part cannot be read, or the disk refuses; what is read stays the same.
     """
-    if not store.standing(REMOVALS):
+    if not store.standing(REMOVALS) or not store.standing("responses"):
         return 0
     table, folder = TABLES["responses"], store.root / "responses"
     with _answers(store, "cannot be rewritten") as connection:
-        if connection is None:
-            return 0
         removed = sql.template(
             "warehouse/removed_rows", view="answers", moment=BY_MOMENT, is_removed=is_removed("answers")
         )
         gone = _places(connection, removed)
         dirty = [part for part in store.standing(table.name) if part.name in gone]
-        refuse_damaged(part.path for part in dirty)
+        # What is made of a damaged one would carry the damage on under a hash of its own.
+        if damaged := next((part.path for part in dirty if not is_whole(part.path)), None):
+            raise WarehouseError(f"{damaged}: is damaged; `prbench aggregate` sets it aside and restores what it can")
         replace_parts(folder, [[part] for part in dirty], lambda run, into: rewritten(table, run, into, gone))
     return len(dirty)

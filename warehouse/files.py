@@ -5,12 +5,12 @@ import json
 import os
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from warehouse.errors import WarehouseError, refuse_unreadable
+from warehouse.errors import refuse_unreadable
 from warehouse.owner import refuse_if_lost
 
 _SEAL = "sha256"
@@ -37,12 +37,11 @@ def read_sealed(path: Path) -> dict[str, Any]:
     try:
         document = json.loads(path.read_bytes())
         seal = document.pop(_SEAL, None)
-    except FileNotFoundError:
-        raise
-    except (OSError, ValueError, RecursionError, AttributeError, TypeError) as error:
-        if isinstance(error, OSError):
-            refuse_unreadable(path, error)
+    except (ValueError, RecursionError, AttributeError, TypeError) as error:
         raise Unsound(f"{type(error).__name__}: {error}") from error
+    except OSError as error:
+        refuse_unreadable(path, error)
+        raise
     if seal != _hash(document):
         raise Unsound("its content is not what was written")
     return dict(document)
@@ -103,17 +102,6 @@ def is_whole(path: Path) -> bool:
         refuse_unreadable(path, error)
         return False
     return is_named_after(path.name, content_hash)
-
-
-def refuse_damaged(paths: Iterable[Path]) -> None:
-    """Refuse parts that are damaged: what is made of one would carry the damage on under a hash of its own.
-
-    Raises:
-        WarehouseError: one is.
-    """
-    damaged = next((path for path in paths if not is_whole(path)), None)
-    if damaged is not None:
-        raise WarehouseError(f"{damaged}: is damaged; `prbench aggregate` sets it aside and restores what it can")
 
 
 def is_named_after(name: str, content_hash: str) -> bool:

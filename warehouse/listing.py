@@ -63,8 +63,8 @@ def count_query() -> str:
     for name, table in TABLES.items():
         columns = ("benchmark", "model", "judge", "vintage", "import_batch")
         kinds = ", ".join(kind if kind in table.columns else f"null::varchar as {kind}" for kind in columns)
-        tables.append(f"select '{name}' as table_name, {kinds}, count(*) as n from {name} group by all")
-    return f"select * from ({' union all '.join(tables)}) where n > 0"
+        tables.append(f"select '{name}', {kinds}, count(*) as n from {name} group by all having n > 0")
+    return " union all ".join(tables)
 
 
 def write_list(parts_root: Path, listing: Listing) -> None:

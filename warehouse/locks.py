@@ -5,14 +5,12 @@ The kernel gives a lock back when its holder ends, however it ends. A life sign 
 
 import fcntl
 import os
-import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from warehouse.errors import WarehouseBusy
-from warehouse.owner import Owner, Tell, only_machine, why_lost
 
 
 @contextmanager
@@ -64,13 +62,13 @@ def life_sign(folder: Path, name: str) -> Iterator[None]:
 def processes_at_work(folder: Path) -> list[int]:
     """The ids of the processes that give a life sign; what dead ones left behind is cleared away."""
     found = set()
-    for path in filter(_is_held, folder.glob("*.lock")):
+    for path in filter(is_held, folder.glob("*.lock")):
         with suppress(FileNotFoundError):  # it ended at this instant
             found.add(int(path.read_text(encoding="utf-8")))
     return sorted(found)
 
 
-def _is_held(path: Path) -> bool:
+def is_held(path: Path) -> bool:
     """Whether a lock is held; the file is removed if it is not."""
     try:
         with path.open("r+") as file:
@@ -81,86 +79,3 @@ def _is_held(path: Path) -> bool:
         return False
     except BlockingIOError:
         return True
-
-
-_PROCESS = "process-"
-"""What the life sign of a process begins with; others are those of runs."""
-
-
-class Locks:
-    """The locks in a warehouse's folder."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self._run_lock = root / "run.lock"
-        self._living = root / "living"
-
-    def only_machine(self, tell: Tell | None = None) -> AbstractContextManager[None]:
-        """Be of the only machine that writes this warehouse.
-
-        With somebody to `tell` what is waited for, another machine's counter is watched, and its place taken if that
-        has stopped; otherwise one is refused at once.
-
-        Raises:
-            WarehouseBusy: another machine writes, or may do so.
-        """
-        return only_machine(self.root, tell)
-
-    def elsewhere(self) -> str | None:
-        """The other machine that writes this warehouse, or did so until it failed; None where there is none."""
-        return Owner(self.root).elsewhere()
-
-    def why_lost(self) -> str | None:
-        """Why this process may not write any more, in one line: another machine has taken over; None where it may."""
-        return why_lost(self.root)
-
-    @contextmanager
-    def at_work(self, tell: Tell | None = None) -> Iterator[None]:
-        """Be one of the runs that are at work on this warehouse (see `only_machine`).
-
-        Raises:
-            WarehouseBusy: somebody is alone on it, or another machine writes.
-        """
-        with self.only_machine(tell):
-            processes_at_work(self._living)  # clears away what killed ones left
-            own = f"{_PROCESS}{os.getpid()}-{uuid.uuid4().hex[:8]}"
-            with file_lock(self._run_lock, wait=False, is_shared=True), life_sign(self._living, own):
-                yield
-
-    @contextmanager
-    def alone(self, tell: Tell | None = None) -> Iterator[None]:
-        """Be alone on this warehouse (see `only_machine`); refused in one line while a run is at work on it."""
-        with (
-            self.only_machine(tell),
-            file_lock(self._run_lock, wait=False, sharers=lambda: processes_at_work(self._living)),
-        ):
-            yield
-
-    def only_one(self, name: str, *, wait: bool) -> AbstractContextManager[None]:
-        """Be the only one under this name (such as `night`), beside whom runs go on.
-
-        Raises:
-            WarehouseBusy: without `wait`, when somebody else is; the message names the process id.
-        """
-        return file_lock(self.root / f"{name}.lock", wait=wait)
-
-    @contextmanager
-    def publishing(self) -> Iterator[None]:
-        """Be the only one who publishes or changes which parts stand; others on this machine are waited for."""
-        with self.only_machine(), self.only_one("publish", wait=True):
-            yield
-
-    def living(self, run_id: str) -> AbstractContextManager[None]:
-        """Give a sign that a run goes on, until the block or the process ends."""
-        return life_sign(self._living, run_id)
-
-    def is_living(self, run_id: str) -> bool:
-        """Whether a run goes on; one that `runs` calls running and that does not was killed."""
-        return run_id in self.living_runs()
-
-    def living_runs(self) -> list[str]:
-        """The runs that go on, also those that have published nothing yet."""
-        # Where another machine writes, its locks may not be seen from here; looking would remove its life signs.
-        is_elsewhere = self.elsewhere() is not None
-        signs = [path for path in sorted(self._living.glob("*.lock")) if is_elsewhere or _is_held(path)]
-        return [unquote(path.stem) for path in signs if not path.stem.startswith(_PROCESS)]

@@ -9,7 +9,6 @@ import hashlib
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +22,6 @@ from warehouse.listing import Names
 from warehouse.tables import TABLES
 
 MANIFEST = "manifest.json"
-_LEFTOVER_AGE_S = 3600.0
 _IN_FOLDER = re.compile(r"(?:g\d+/)?[^/]+\.parquet")
 
 
@@ -72,18 +70,19 @@ def read_manifest(folder: Path) -> Manifest:
     Raises:
         DamagedManifest: it is damaged, or names a file outside of the table's folder.
     """
-    why: object = "it names what is not a part in this folder"
+    why: object = None
     try:
         found = Manifest(**read_sealed(folder / MANIFEST))
+        # What is named is read, and deleted once it is replaced.
+        if not all(map(_IN_FOLDER.fullmatch, [*found.merged, *found.retired])):
+            why = "it names what is not a part in this folder"
     except FileNotFoundError:
         return Manifest()
     except (Unsound, TypeError) as error:
         why = error
-    else:
-        # What is named is read, and deleted once it is replaced.
-        if all(map(_IN_FOLDER.fullmatch, [*found.merged, *found.retired])):
-            return found
-    raise DamagedManifest(f"{folder / MANIFEST}: is damaged ({why}); `prbench aggregate` rebuilds it")
+    if why is not None:
+        raise DamagedManifest(f"{folder / MANIFEST}: is damaged ({why}); `prbench aggregate` rebuilds it")
+    return found
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
@@ -94,20 +93,6 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 def generation_folder(folder: Path, generation: int) -> Path:
     """Where the merged parts of a generation lie."""
     return folder / f"g{generation:04d}"
-
-
-def standing_parts(folder: Path) -> list[Part]:
-    """The parts of a table's folder that stand, oldest first, as of one instant.
-
-    The manifest is read before the folder: what it names stays on the disk for the time of grace.
-    """
-    manifest = read_manifest(folder)
-    names = {path.name for path in folder.glob("[0-9]*.parquet")} - manifest.retired.keys()
-    parts = {name: Part(name, folder / name) for name in names}
-    for name, merged in manifest.merged.items():
-        path = generation_folder(folder, merged["generation"]) / name
-        parts[name] = Part(name, path, frozenset(merged["replaces"]))
-    return [parts[name] for name in sorted(parts)]
 
 
 def replace_parts(
@@ -165,9 +150,9 @@ class PartStore:
         if present is not None:
             return present
 
-        # Milliseconds of the clock, or more: a part comes after those that stand, also when the clock went back.
-        # Named when it is on the disk, so that hardly any part appears after one with a later name.
         def name() -> str:
+            # Milliseconds of the clock, or more: a part comes after those that stand, also when the clock went back.
+            # Named when it is on the disk, so that hardly any part appears after one with a later name.
             last = max((int(part.moment) for part in self.standing(table_name)), default=0)
             return f"{max(time.time_ns() // 1_000_000, last + 1):015d}-{content_hash}.parquet"
 
@@ -179,8 +164,18 @@ class PartStore:
             raise WarehouseError(f"{folder}: a part cannot be written: {cause_of(error, folder)}") from error
 
     def standing(self, table_name: str) -> list[Part]:
-        """A table's parts, oldest first, all as of one instant."""
-        return standing_parts(self.root / table_name)
+        """A table's parts, oldest first, all as of one instant.
+
+        The manifest is read before the folder: what it names stays on the disk for the time of grace.
+        """
+        folder = self.root / table_name
+        manifest = read_manifest(folder)
+        names = {path.name for path in folder.glob("[0-9]*.parquet")} - manifest.retired.keys()
+        parts = {name: Part(name, folder / name) for name in names}
+        for name, merged in manifest.merged.items():
+            path = generation_folder(folder, merged["generation"]) / name
+            parts[name] = Part(name, path, frozenset(merged["replaces"]))
+        return [parts[name] for name in sorted(parts)]
 
     def all_standing(self) -> dict[str, list[Part]]:
         """The parts of every table."""
@@ -194,44 +189,34 @@ class PartStore:
         """Write rows as a part that has the place in the order that another one had."""
         content, content_hash = _serialised(rows)
         name = f"{moment}-{content_hash}.parquet"
-        folder = self.root / table_name
-        folder.mkdir(parents=True, exist_ok=True)
+        (self.root / table_name).mkdir(parents=True, exist_ok=True)
         # What comes back may be, byte for byte, a part that was merged away; it stands again.
-        manifest = read_manifest(folder)
-        if manifest.retired.pop(name, None) is not None:
-            write_manifest(folder, manifest)
-        write_named(folder, content, lambda: name)
+        self.forget(table_name, name)
+        write_named(self.root / table_name, content, lambda: name)
 
-    def forget(self, table_name: str, part: Part) -> None:
-        """Take a part that is gone off the manifest, if it is a merged one."""
-        folder = self.root / table_name
-        manifest = read_manifest(folder)
-        if manifest.merged.pop(part.name, None) is not None:
-            write_manifest(folder, manifest)
-
-    def remove_leftovers(self) -> None:
-        """Remove what writers that were killed left behind: temporary files that have not been touched for long."""
-        oldest_s = time.time() - _LEFTOVER_AGE_S
-        for leftover in self.root.glob("*/.*.tmp"):
-            with suppress(FileNotFoundError):  # its writer renamed it since it was listed
-                if leftover.stat().st_mtime < oldest_s:
-                    leftover.unlink()
+    def forget(self, table_name: str, name: str) -> None:
+        """Take a part that is gone off the manifest, if it is a merged or a replaced one."""
+        manifest = read_manifest(self.root / table_name)
+        if name in manifest.merged or name in manifest.retired:
+            manifest.merged.pop(name, None)
+            manifest.retired.pop(name, None)
+            write_manifest(self.root / table_name, manifest)
 
 
 def _present(parts: Sequence[Part], content_hash: str, keys: pa.Table) -> str | None:
     """The part that already holds this content, unless a later part took the place of one of its rows."""
-    same = [number for number, part in enumerate(parts) if part.name.endswith(f"-{content_hash}.parquet")]
-    if not same or not is_whole(parts[same[-1]].path):
-        return None
+    same = [part for part in parts if part.name.endswith(f"-{content_hash}.parquet")]
     rows = {tuple(row.values()) for row in keys.to_pylist()}
-    for later in parts[same[-1] + 1 :]:
+    for part in reversed(parts if same else []):
         # What a damaged part holds is not known; writing once more than needed changes nothing that is read.
-        if not is_whole(later.path):
+        if not is_whole(part.path):
             return None
-        stored = pq.read_table(later.path, columns=keys.column_names).to_pylist()
+        if part is same[-1]:
+            return part.name
+        stored = pq.read_table(part.path, columns=keys.column_names).to_pylist()
         if any(tuple(row.values()) in rows for row in stored):
             return None
-    return parts[same[-1]].name
+    return None
 
 
 def _as_arrow(table_name: str, rows: list[Mapping[str, Any]]) -> pa.Table:

@@ -12,9 +12,10 @@ has is counted in the list of parts.
 """
 
 import shutil
+import time
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
 from pathlib import Path
 
 import duckdb
@@ -26,27 +27,25 @@ from warehouse.files import Unsound, is_database_whole, is_whole, note, sync
 from warehouse.listing import FILE, LIST, Listing, Loss, Names, read_list, version_in, write_list
 from warehouse.owner import refuse_if_lost
 from warehouse.parts import MANIFEST, Manifest, PartStore, Standing, names_in, read_manifest, write_manifest
-from warehouse.reader import PARTS, Published, Reader, stamp, what_is_published
-from warehouse.rows import BATCH, REMOVALS, decided, engine, holds, quoted, standing_rows, view_parts
+from warehouse.reader import PARTS, Reader, is_damaged, stamp, what_is_published
+from warehouse.rows import REMOVALS, decided, engine, quoted, standing_rows, view_parts
 from warehouse.tables import TABLES, Table
 
 DAMAGED = "damaged"
 """The folder in a warehouse to which damaged files are moved."""
 _ROWS_A_PART = 50_000
 _MOST_NAMED = 10
+_LEFTOVER_AGE_S = 3600.0
 _WHAT_TO_DO = (
     "what is lost comes back with the next `prbench run` if its replies are in the ledger, and with importing it again "
     "if it was imported; no call is made for it unless you ask: `prbench run --replace-lost` calls again for what is "
-    "still missing, and ends this message"
+    "still missing, and ends this message; `prbench doctor` lists all that is lost"
 )
 
 
 def lines_on(losses: Sequence[Loss]) -> list[str]:
     """What is lost and what to do, in words."""
-    if not losses:
-        return []
-    more = [f"and rows of {len(losses) - _MOST_NAMED} more kinds; `prbench doctor` lists all"]
-    return [*(loss.line for loss in losses[:_MOST_NAMED]), *more[: len(losses) > _MOST_NAMED], _WHAT_TO_DO]
+    return [*(loss.line for loss in losses[:_MOST_NAMED]), _WHAT_TO_DO] if losses else []
 
 
 def aside(root: Path, path: Path, sub: str = "") -> str:
@@ -56,10 +55,9 @@ def aside(root: Path, path: Path, sub: str = "") -> str:
     """
     folder = root / DAMAGED / sub
     folder.mkdir(parents=True, exist_ok=True)
-    to, number = folder / path.name, 1
+    to = folder / path.name
     while to.exists():
-        number += 1
-        to = folder / f"{path.name}.{number}"
+        to = to.with_name(f"{to.name}.earlier")
     path.replace(to)
     sync(folder)
     sync(path.parent)
@@ -94,18 +92,6 @@ def gone_from(standing: Standing, listing: Listing | None) -> Names:
     return listed - names_in(standing) - replaced
 
 
-def mend_manifests(store: PartStore, listing: Listing | None) -> None:
-    """Make manifests that are damaged, or missing beside merged parts that should stand, of the parts that are there.
-
-    Merged parts without a manifest may also be what a compaction that was killed left; the list does not name those.
-    """
-    for table_name, why in _manifests_damaged(store, listing):
-        root, folder = store.root.parent, store.root / table_name
-        now = f"; it is now {aside(root, folder / MANIFEST, table_name)}" if (folder / MANIFEST).exists() else ""
-        note(root, f"{why}{now}, and was rebuilt from the parts that are there")
-        write_manifest(folder, manifest_of_files(folder))
-
-
 def manifest_of_files(folder: Path) -> Manifest:
     """A manifest by which all merged parts stand that are there.
 
@@ -116,7 +102,11 @@ def manifest_of_files(folder: Path) -> Manifest:
     return Manifest(max(generations.values(), default=0), merged)
 
 
-def _manifests_damaged(store: PartStore, listing: Listing | None) -> Iterator[tuple[str, str]]:
+def manifests_damaged(store: PartStore, listing: Listing | None) -> Iterator[tuple[str, str]]:
+    """Tables whose manifest is damaged, or missing beside merged parts that should stand; and what is wrong.
+
+    Merged parts without a manifest may also be what a compaction that was killed left; the list does not name those.
+    """
     for table_name in TABLES:
         folder = store.root / table_name
         try:
@@ -129,8 +119,8 @@ def _manifests_damaged(store: PartStore, listing: Listing | None) -> Iterator[tu
                 yield table_name, f"{folder / MANIFEST}: is missing"
 
 
-def set_aside_damaged(store: PartStore, standing: Standing, reading: Names, listing: Listing | None) -> bool:
-    """Set those of some parts aside whose content is not what their names say; whether there were any.
+def set_aside_damaged(store: PartStore, standing: Standing, listing: Listing | None) -> bool:
+    """Set those of the parts aside whose content is not what their names say; whether there were any.
 
     Merged ones that are gone are no longer named. The caller holds the publish lock.
     """
@@ -138,7 +128,7 @@ def set_aside_damaged(store: PartStore, standing: Standing, reading: Names, list
     for table_name, parts in standing.items():
         for part in parts:
             is_there = part.path.exists()
-            if is_there and ((table_name, part.name) not in reading or is_whole(part.path)):
+            if is_there and is_whole(part.path):
                 continue
             found = True
             if is_there:
@@ -149,7 +139,7 @@ def set_aside_damaged(store: PartStore, standing: Standing, reading: Names, list
                 elif (table_name, part.name) not in listing.parts:
                     line += "; it was not published yet: the next `prbench run` brings back what the ledger holds of it"
                 note(root, line)
-            store.forget(table_name, part)
+            store.forget(table_name, part.name)
     return found
 
 
@@ -163,19 +153,22 @@ def restore_rows(store: PartStore, database: Path, standing: Standing, gone: Nam
         if last is not None:
             connection.execute(f"attach {quoted(database)} as last (read_only)")
         for table_name in sorted({table for table, _ in gone}):
-            lost = sorted(part for table, part in gone if table == table_name)
+            lost, n_rows = sorted(part for table, part in gone if table == table_name), 0
             held = {part for table, part in last.parts if table == table_name} if last else set()
-            paths = [part.path for part in standing[table_name] if held & {part.name, *part.replaces}]
-            n_rows = _restore_table(connection, store, TABLES[table_name], paths, lost[0], lost[-1]) if held else 0
-            named = ", ".join(lost[:_MOST_NAMED]) + f" and {len(lost) - _MOST_NAMED} more" * (len(lost) > _MOST_NAMED)
+            left = [part.path for part in standing[table_name] if held & {part.name, *part.replaces}]
+            for rows, is_decided in _lost_rows(connection, TABLES[table_name], left) if held else ():
+                # A decided row stood before those of later parts, and any other one behind those of earlier parts.
+                store.put_back(table_name, rows, lost[0 if is_decided else -1].partition("-")[0])
+                n_rows += rows.num_rows
             done = f"{n_rows} rows were restored from the last published database"
-            note(store.root.parent, f"{store.root / table_name}: {named}: damaged or missing; {done}")
+            named = f"{', '.join(lost[:_MOST_NAMED])} ({len(lost)} in all)"
+            note(store.root.parent, f"{store.root / table_name}: damaged or missing: {named}; {done}")
 
 
-def _restore_table(
-    connection: duckdb.DuckDBPyConnection, store: PartStore, table: Table, left: list[Path], first: str, last: str
-) -> int:
-    """Put the rows back that a table of the last database has and the parts `left` do not come to; how many."""
+def _lost_rows(
+    connection: duckdb.DuckDBPyConnection, table: Table, left: list[Path]
+) -> Iterator[tuple[pa.Table, bool]]:
+    """The rows that a table of the last database has and the parts `left` do not come to, and whether decided."""
     # Other code may have built the database, before a column was added.
     known = {name for name, *_ in connection.execute(f"describe last.{table.name}").fetchall()}
     own = [f'"{column}"' for column in table.columns]
@@ -184,17 +177,13 @@ def _restore_table(
     if left:
         view_parts(connection, table, left, "left_parts")
         lost += f" except {standing_rows(table, 'left_parts', ', '.join(own))}"
-    # A decided row stood before those of later parts, and any other one behind those of earlier parts.
-    is_decided = decided() if table.keeps == "decided" else "false"
-    n_rows = 0
-    for name, condition in ((first, is_decided), (last, f"not {is_decided}")):
-        found = connection.sql(f"select * from ({lost}) where {condition} order by {', '.join(table.key)}")
+    condition = decided() if table.keeps == "decided" else "false"
+    for is_decided in (True, False):
+        of_kind = condition if is_decided else f"not {condition}"
+        found = connection.sql(f"select * from ({lost}) where {of_kind} order by {', '.join(table.key)}")
         for batch in found.to_arrow_reader(_ROWS_A_PART):
-            rows = pa.Table.from_batches([batch]).select(list(table.columns)).cast(table.schema)
-            if rows.num_rows:
-                store.put_back(table.name, rows, name.partition("-")[0])
-            n_rows += rows.num_rows
-    return n_rows
+            if batch.num_rows:
+                yield pa.Table.from_batches([batch]).select(list(table.columns)).cast(table.schema), is_decided
 
 
 def damage_of(store: PartStore, database: Path) -> list[str]:
@@ -206,38 +195,12 @@ def damage_of(store: PartStore, database: Path) -> list[str]:
         listing = read_list(store.root) or _listed_by(database)
     except Unsound as error:
         found.append(f"{store.root / LIST}: is damaged ({error})")
-    if damaged := dict(_manifests_damaged(store, listing)):
+    if damaged := dict(manifests_damaged(store, listing)):
         found += damaged.values()
     for table_name in TABLES.keys() - damaged.keys():
         standing[table_name] = store.standing(table_name)
         found += [f"{part.path}: is damaged" for part in standing[table_name] if not is_whole(part.path)]
     return found + [f"{store.root / table / name}: is missing" for table, name in sorted(gone_from(standing, listing))]
-
-
-class _DamagedCopy(Exception):
-    """The database that was to be added to is damaged."""
-
-
-@dataclass(frozen=True)
-class _Look:
-    """What publishing finds: the parts that stand, what the database lacks of them, and listed parts that are gone.
-
-    `missing` is None where the database has to be built from all parts.
-    """
-
-    standing: Standing
-    published: Published | None
-    missing: Names | None
-    gone: Names
-
-    @property
-    def read(self) -> Names:
-        """The parts that publishing reads: whether an answer is retracted is looked up in all of them."""
-        if self.missing is None:
-            return names_in(self.standing)
-        if self.missing and self.published and self.published.retracted:
-            return self.missing | {("responses", part.name) for part in self.standing["responses"]}
-        return self.missing
 
 
 def publish(store: PartStore, database: Path, *, must_rebuild: bool = False, must_verify: bool = False) -> bool:
@@ -252,103 +215,72 @@ def publish(store: PartStore, database: Path, *, must_rebuild: bool = False, mus
     """
     listing = listing_of(store, database)
     try:
-        if must_verify:
-            mend_manifests(store, listing)
+        for table_name, why in manifests_damaged(store, listing) if must_verify else ():
+            root, folder = store.root.parent, store.root / table_name
+            now = f"; it is now {aside(root, folder / MANIFEST, table_name)}" if (folder / MANIFEST).exists() else ""
+            note(root, f"{why}{now}, and was rebuilt from the parts that are there")
+            write_manifest(folder, manifest_of_files(folder))
         return _publish(store, database, listing, must_rebuild=must_rebuild, must_verify=must_verify)
-    except _DamagedCopy:
-        note(store.root.parent, f"{database}: was damaged; it is rebuilt from the parts", is_mended=True)
-        return publish(store, database, must_rebuild=True)
     except (duckdb.Error, OSError) as error:
+        if isinstance(error, duckdb.Error) and not must_rebuild and is_damaged(database):
+            note(store.root.parent, f"{database}: was damaged; it is rebuilt from the parts", is_mended=True)
+            return publish(store, database, must_rebuild=True)
         raise WarehouseError(f"{database}: cannot be published: {cause_of(error, database)}") from error
     finally:
-        _remove_leftovers(database)
+        _remove_leftovers(store, database)
 
 
 def _publish(
     store: PartStore, database: Path, listing: Listing | None, *, must_rebuild: bool, must_verify: bool
 ) -> bool:
-    look = _sound(store, database, listing, must_rebuild=must_rebuild, must_verify=must_verify)
-    if look.missing == set():
-        everything = names_in(look.standing)
+    while True:
+        standing = store.all_standing()
+        gone, everything = gone_from(standing, listing), names_in(standing)
+        # Contracts or models that changed, and parts that went away, ask for a build from the parts alone.
+        published = None if must_rebuild or gone else what_is_published(database)
+        is_current = published is not None and published.parts == everything
+        if (is_current and not must_verify) or not set_aside_damaged(store, standing, listing):
+            break
+    if is_current:
         # It was damaged or deleted.
         if listing and (listing.parts != everything or not (store.root / LIST).exists()):
             write_list(store.root, Listing(frozenset(everything), listing.rows))
         return False
-    is_copy = bool(look.missing and look.published) and comes_to_the_same(
-        look.standing, look.missing or set(), look.published.retracted if look.published else (),
-        database.with_name(f".{database.name}.looking.tmp.spill"),
-    )  # fmt: skip
-    if look.missing is not None and not is_copy:
-        look = _sound(store, database, listing, must_rebuild=True)
-    if look.gone:
-        restore_rows(store, database, look.standing, look.gone)
-        look = replace(look, standing=store.all_standing())
-    _remove_leftovers(database)
-    store.remove_leftovers()
-    _put_in_place(store, database, look, listing, is_copy=is_copy)
+    is_copy, missing = False, everything
+    if published and published.parts < everything:
+        # Adding the missing parts gives the rows that a build from all parts gives when none comes before a published
+        # one of its table, and nothing changes in what is removed or retracted. Where an import is retracted, a new
+        # response may take the place of one of it, and verdicts turn with that.
+        new = everything - published.parts
+        tables = {table for table, _ in new}
+        turns = tables & {"retractions", REMOVALS, *(["responses"] if published.has_retractions else [])}
+        are_new = ([(table, part.name) in new for part in standing[table]] for table in tables)
+        is_copy = not turns and all(each == sorted(each) for each in are_new)
+        missing = new if is_copy else everything
+    if gone:
+        restore_rows(store, database, standing, gone)
+        standing = store.all_standing()
+        missing = names_in(standing)
+    _put_in_place(store, database, standing, missing, gone, listing, is_copy=is_copy)
     return True
 
 
-def _sound(
-    store: PartStore, database: Path, listing: Listing | None, *, must_rebuild: bool, must_verify: bool = False
-) -> _Look:
-    """What is there, when everything that is damaged has been set aside."""
-    while True:
-        standing = store.all_standing()
-        gone = gone_from(standing, listing)
-        # Contracts or models that changed, and parts that went away, ask for a build from the parts alone.
-        published = None if must_rebuild or gone else what_is_published(database)
-        everything = names_in(standing)
-        missing = everything - published.parts if published and published.parts <= everything else None
-        look = _Look(standing, published, missing, gone)
-        if not set_aside_damaged(store, standing, everything if must_verify else look.read, listing):
-            return look
-
-
-def comes_to_the_same(standing: Standing, missing: Names, retracted: Sequence[str], spill: Path) -> bool:
-    """Whether adding the missing parts to what is published gives the rows that a build from all parts gives.
-
-    It does when no missing part comes before a published one of its table, and when nothing changes in what is removed
-    or retracted (`retracted`: the batches whose retraction is published).
-    """
-    tables = {table for table, _ in missing}
-    if tables & {"retractions", REMOVALS}:
-        return False
-    for name in tables:
-        is_new = [(name, part.name) in missing for part in standing[name]]
-        if is_new != sorted(is_new):
-            return False
-    if not retracted or "responses" not in tables:
-        return True
-    # Of a missing response that is retracted, or takes the place of one: verdicts that stand or fell with it turn.
-    table, parts = TABLES["responses"], standing["responses"]
-    with engine(spill) as connection:
-        view_parts(connection, table, [p.path for p in parts if (table.name, p.name) in missing], "new_answers")
-        view_parts(connection, table, [part.path for part in parts], "answers")
-        batches = ", ".join(map(quoted, retracted))
-        taken_back = f"select response_id from answers where {BATCH} in ({batches})"
-        return not holds(connection, f"select 1 from new_answers where response_id in ({taken_back})")
-
-
-def _put_in_place(store: PartStore, database: Path, look: _Look, listing: Listing | None, *, is_copy: bool) -> None:
+def _put_in_place(
+    store: PartStore, database: Path, standing: Standing, missing: Names, gone: Names, listing: Listing | None,
+    *, is_copy: bool,
+) -> None:  # fmt: skip
     """Build the database beside the old one, note what it was built from, and swap it in."""
     from warehouse.blocks import fill_up  # NumPy takes long to import for commands that only read
 
     building = database.with_name(f".{database.name}.{uuid.uuid4().hex}.tmp")
-    everything = names_in(look.standing)
-    missing = look.missing if is_copy and look.missing else everything
-    try:
-        if is_copy:
-            shutil.copyfile(database, building)
-        n_rows = build(look.standing, building, missing, stamp(), is_copy=is_copy)
-    except duckdb.Error as error:
-        if not is_copy or is_database_whole(database):
-            raise
-        raise _DamagedCopy from error
+    everything = names_in(standing)
+    if is_copy:
+        shutil.copyfile(database, building)
+    n_rows = build(standing, building, missing, stamp(), is_copy=is_copy)
     fill_up(building)
     sync(building)
     # Of tables whose parts are gone, and of kinds that were lost before, there should be as many rows as there were.
-    tables, rows = {table for table, _ in look.gone}, {kind: (n, n) for kind, n in n_rows.items()}
+    tables, rows = {table for table, _ in gone}, {kind: (n, n) for kind, n in n_rows.items()}
     for kind, (n, should) in listing.rows.items() if listing else ():
         if kind[0] in tables or n < should:
             rows[kind] = n_rows.get(kind, 0), max(should, n_rows.get(kind, 0))
@@ -359,7 +291,11 @@ def _put_in_place(store: PartStore, database: Path, look: _Look, listing: Listin
     sync(database.parent)
 
 
-def _remove_leftovers(database: Path) -> None:
-    """Remove what unfinished publishing left behind: under the lock, nobody else is building."""
+def _remove_leftovers(store: PartStore, database: Path) -> None:
+    """Remove what unfinished publishing left (under the lock nobody else is building), and old files of writers."""
     for leftover in database.parent.glob(f".{database.name}.*.tmp*"):
         shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+    for leftover in store.root.glob("*/.*.tmp"):
+        with suppress(FileNotFoundError):  # its writer renamed it since it was listed
+            if leftover.stat().st_mtime < time.time() - _LEFTOVER_AGE_S:
+                leftover.unlink()

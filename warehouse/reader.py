@@ -4,9 +4,8 @@ import atexit
 import contextlib
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import duckdb
 
@@ -106,15 +105,19 @@ class Reader:
 
     def close(self) -> None:
         """Close the file."""
-        if self._is_open:
-            self._is_open = False
-            try:
-                self._connection.close()
-            finally:
-                if self._is_own:
-                    self._base.close()
-                else:
-                    _give_back(self._base)
+        if not self._is_open:
+            return
+        self._is_open = False
+        self._connection.close()
+        is_kept = not self._is_own and len(_IDLE) < _MOST_IDLE
+        try:
+            self._base.execute("detach published")
+        except duckdb.Error:
+            is_kept = False  # whatever holds the file closes it with the database that it is attached to
+        if is_kept:
+            _IDLE.append(self._base)
+        else:
+            self._base.close()
 
     def __enter__(self) -> Self:
         return self
@@ -151,18 +154,6 @@ def _base(spill: Path | None) -> duckdb.DuckDBPyConnection:
     return made
 
 
-def _give_back(base: duckdb.DuckDBPyConnection) -> None:
-    try:
-        base.execute("detach published")
-    except duckdb.Error:
-        # Whatever holds the file closes it with the database that it is attached to.
-        base.close()
-        return
-    _IDLE.append(base)
-    while len(_IDLE) > _MOST_IDLE:
-        _IDLE.pop(0).close()
-
-
 @atexit.register
 def _close_idle() -> None:
     # DuckDB's binding prints pages about what is still there at the end.
@@ -170,40 +161,22 @@ def _close_idle() -> None:
         _IDLE.pop().close()
 
 
-@dataclass(frozen=True)
-class Published:
-    """What a database says of itself: the parts that it took in, and the imports whose retraction it knows."""
+class Published(NamedTuple):
+    """What a database says of itself: the parts that it took in, and whether it knows of a retracted import."""
 
     parts: Names
-    retracted: tuple[str, ...]
-
-
-_KNOWN: dict[Path, tuple[tuple[Any, ...], Published]] = {}
-"""What published files held when this process last saw them, and what identifies each: a file is replaced, never
-changed. Publishing where there is nothing to publish then costs next to nothing."""
+    has_retractions: bool
 
 
 def what_is_published(database: Path) -> Published | None:
-    """What a database holds; None where it must be rebuilt."""
+    """What a database holds; None where it must be rebuilt: a damaged or foreign file is no source, the parts are."""
     if not database.exists():
         return None
-    status, known = database.stat(), _KNOWN.get(database)
-    which = stamp(), status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
-    if known is not None and known[0] == which:
-        return known[1]
-    try:
-        with Reader(database) as reader:
-            if stamp_of(reader) != stamp():
-                return None
-            published = Published(
-                {(row["table_name"], row["part"]) for row in reader.rows(f"from {PARTS}")},
-                tuple(row["import_batch"] for row in reader.rows(RETRACTED)),
-            )
-    except (WarehouseError, duckdb.Error):
-        # A damaged or foreign file is no source; the parts are.
-        return None
-    _KNOWN[database] = which, published
-    return published
+    with contextlib.suppress(WarehouseError, duckdb.Error), Reader(database) as reader:
+        if stamp_of(reader) == stamp():
+            parts = {(row["table_name"], row["part"]) for row in reader.rows(f"from {PARTS}")}
+            return Published(parts, bool(reader.rows(RETRACTED)))
+    return None
 
 
 def is_damaged(database: Path) -> bool:

@@ -158,25 +158,23 @@ def in_order() -> list[Table]:
 def load(connection: duckdb.DuckDBPyConnection, table: Table, paths: Sequence[Path], standing: Standing) -> None:
     """Take new parts into a table that may hold rows; tables come `in_order`."""
     view_parts(connection, table, paths, ARRIVED)
-    condition = _excluded(connection, table, standing)
-    arriving = f"from {ARRIVED} where {condition}"
-    rows = f"select * exclude (part, part_row) {arriving}"
+    condition = _not_retracted(connection, table, standing)
+    if rests_on_response(table) and holds(connection, f"select 1 from {REMOVALS}"):
+        condition = f"not {is_removed(ARRIVED)} and {condition}"
+    rows = f"select * exclude (part, part_row) from {ARRIVED} where {condition}"
     if note_replaced(connection, table, ARRIVED, table.key, condition):
         rows += f" and (part, part_row) not in (from {REPLACED})"
     if holds(connection, f"select 1 from {table.name}"):
         connection.execute(f"create or replace temp table incoming as {rows}")
-        _make_way(connection, table)
+        # What the incoming ones replace goes, and of those what does not replace a decision.
+        same = " and ".join(f"stored.{column} = incoming.{column}" for column in table.key)
+        if table.keeps == "decided":
+            stands = f"select 1 from {table.name} as stored where {same} and {decided('stored.')}"
+            connection.execute(f"delete from incoming where exists ({stands})")
+        connection.execute(f"delete from {table.name} as stored where exists (select 1 from incoming where {same})")
         rows = "select * from incoming"
     connection.execute(f"insert into {table.name} by name {rows}")
     connection.execute("drop table if exists temp.incoming")
-
-
-def _excluded(connection: duckdb.DuckDBPyConnection, table: Table, standing: Standing) -> str:
-    """The condition that leaves out what was retracted or removed, and what rests on responses that went with it."""
-    condition = _not_retracted(connection, table, standing)
-    if not rests_on_response(table) or not holds(connection, f"select 1 from {REMOVALS}"):
-        return condition
-    return f"not {is_removed(ARRIVED)} and {condition}"
 
 
 def _not_retracted(connection: duckdb.DuckDBPyConnection, table: Table, standing: Standing) -> str:
@@ -189,12 +187,3 @@ def _not_retracted(connection: duckdb.DuckDBPyConnection, table: Table, standing
     view_parts(connection, TABLES["responses"], [part.path for part in standing["responses"]], "answers")
     connection.execute(sql.template("warehouse/withdrawn_answers", batch=BATCH, retracted=RETRACTED))
     return f"{condition} and coalesce(response_id not in (from withdrawn), true)"
-
-
-def _make_way(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
-    """Remove from the stored rows what the incoming ones replace, and from those what does not replace a decision."""
-    same = " and ".join(f"stored.{column} = incoming.{column}" for column in table.key)
-    if table.keeps == "decided":
-        stands = f"select 1 from {table.name} as stored where {same} and {decided('stored.')}"
-        connection.execute(f"delete from incoming where exists ({stands})")
-    connection.execute(f"delete from {table.name} as stored where exists (select 1 from incoming where {same})")

@@ -1,18 +1,21 @@
 """The warehouse as the stages see it: write rows, publish, read; and its upkeep."""
 
+import os
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import uuid
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
-from warehouse.compaction import GRACE_S, LARGE_ROWS, Compaction, clean, compact, responses_where
+from warehouse.compaction import GRACE_S, LARGE_ROWS, Compaction, clean, compact
 from warehouse.errors import WarehouseOutdated
 from warehouse.files import Unsound, has_damage, note
 from warehouse.listing import FILE, Listing, Loss, Names, begin, read_list, refuse_other_version, write_list
-from warehouse.locks import Locks
-from warehouse.owner import Tell
+from warehouse.locks import file_lock, is_held, life_sign, processes_at_work
+from warehouse.owner import Owner, Tell, only_machine, why_lost
 from warehouse.parts import PartStore, names_in
 from warehouse.publish import damage_of, listing_of, publish
 from warehouse.reader import DATABASE, Reader, is_damaged, stamp, stamp_of, what_is_published
@@ -24,6 +27,8 @@ _MARKS = (FILE, DATABASE)
 """What makes a folder a warehouse, also where only the database was copied."""
 _BEFORE_MARKS = {"parts", "living", "prefect"}
 """What may be in a new one that was killed before it had a mark, beside hidden files and locks."""
+_PROCESS = "process-"
+"""What begins the life sign of a process that writes."""
 
 
 def content_of(folder: Path) -> list[str]:
@@ -39,20 +44,15 @@ def other_content(folder: Path) -> str | None:
     return next((name for name in content_of(folder) if name not in _BEFORE_MARKS), None)
 
 
-class Warehouse(Locks):
+class Warehouse:
     """A folder with Parquet parts and the published database made of them."""
 
     def __init__(self, root: Path | str) -> None:
-        super().__init__(Path(root))
-        self.store = PartStore(self.root)
-        self._published_at_s = time.monotonic()
-        self._publishing_took_s = 0.0
+        self.root = Path(root)
+        self.store, self.database = PartStore(self.root), self.root / DATABASE
+        self._living = self.root / "living"
+        self._published_at_s, self._publishing_took_s = time.monotonic(), 0.0
         self._is_begun = False
-
-    @property
-    def database(self) -> Path:
-        """Where the published DuckDB file lies."""
-        return self.root / DATABASE
 
     def write(self, table_name: str, rows: Iterable[Mapping[str, Any]]) -> str | None:
         """Write rows as one immutable part (see `PartStore.write`); they are read after the next `publish`.
@@ -185,14 +185,6 @@ class Warehouse(Locks):
             publish(self.store, self.database, must_rebuild=True)
             return replace(done, database_bytes_before=before, database_bytes_after=self.database.stat().st_size)
 
-    def responses_where(self, condition: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
-        """The stored responses that fit a condition on their columns and are not removed; no text is read.
-
-        Raises:
-            WarehouseError: a part cannot be read.
-        """
-        return responses_where(self.store, condition, values)
-
     def clean(self) -> int:
         """Rewrite the parts that hold removed responses, so that nothing reads them any more; how many.
 
@@ -201,6 +193,25 @@ class Warehouse(Locks):
         """
         with self.publishing():
             return clean(self.store)
+
+    def only_machine(self, tell: Tell | None = None) -> AbstractContextManager[None]:
+        """Be of the only machine that writes this warehouse.
+
+        With somebody to `tell` what is waited for, another machine's file is watched, and its place taken if that
+        does not change; otherwise one is refused at once.
+
+        Raises:
+            WarehouseBusy: another machine writes, or may do so.
+        """
+        return only_machine(self.root, tell)
+
+    def elsewhere(self) -> str | None:
+        """The other machine that writes this warehouse, or did so until it failed; None where there is none."""
+        return Owner(self.root).elsewhere()
+
+    def why_lost(self) -> str | None:
+        """Why this process may not write any more, in one line: another machine has taken over; None where it may."""
+        return why_lost(self.root)
 
     @contextmanager
     def writing(self, tell: Tell | None = None) -> Iterator[None]:
@@ -211,5 +222,44 @@ class Warehouse(Locks):
             WarehouseError: other code wrote this warehouse.
         """
         refuse_other_version(self.root)
-        with self.at_work(tell):
+        with self.only_machine(tell):
+            processes_at_work(self._living)  # clears away what killed ones left
+            own, lock = f"{_PROCESS}{os.getpid()}-{uuid.uuid4().hex[:8]}", self.root / "run.lock"
+            with file_lock(lock, wait=False, is_shared=True), life_sign(self._living, own):
+                yield
+
+    @contextmanager
+    def alone(self, tell: Tell | None = None) -> Iterator[None]:
+        """Be alone on this warehouse (see `only_machine`); refused in one line while a run is at work on it."""
+        lock = file_lock(self.root / "run.lock", wait=False, sharers=lambda: processes_at_work(self._living))
+        with self.only_machine(tell), lock:
             yield
+
+    def only_one(self, name: str, *, wait: bool) -> AbstractContextManager[None]:
+        """Be the only one under this name (such as `night`), beside whom runs go on.
+
+        Raises:
+            WarehouseBusy: without `wait`, when somebody else is; the message names the process id.
+        """
+        return file_lock(self.root / f"{name}.lock", wait=wait)
+
+    @contextmanager
+    def publishing(self) -> Iterator[None]:
+        """Be the only one who publishes or changes which parts stand; others on this machine are waited for."""
+        with self.only_machine(), self.only_one("publish", wait=True):
+            yield
+
+    def living(self, run_id: str) -> AbstractContextManager[None]:
+        """Give a sign that a run goes on, until the block or the process ends."""
+        return life_sign(self._living, run_id)
+
+    def is_living(self, run_id: str) -> bool:
+        """Whether a run goes on; one that `runs` calls running and that does not was killed."""
+        return run_id in self.living_runs()
+
+    def living_runs(self) -> list[str]:
+        """The runs that go on, also those that have published nothing yet."""
+        # Where another machine writes, its locks may not be seen from here; looking would remove its life signs.
+        is_elsewhere = self.elsewhere() is not None
+        signs = [path for path in sorted(self._living.glob("*.lock")) if is_elsewhere or is_held(path)]
+        return [unquote(path.stem) for path in signs if not path.stem.startswith(_PROCESS)]

@@ -1,5 +1,6 @@
 """All checks of `prbench doctor`. No key is ever shown, and nothing heavy is imported."""
 
+import asyncio
 import importlib.metadata
 import importlib.util
 import os
@@ -156,7 +157,7 @@ def _called(job: Job, models: Sequence[tuple[Endpoint, Finding]]) -> Iterator[Fi
     # Two machines that open one ledger damage it.
     ledger, is_elsewhere = job.warehouse / LEDGER, Warehouse(job.warehouse).elsewhere()
     targets = [target_of(endpoint) for endpoint in called]
-    probed = iter(probe(targets, ledger if ledger.is_dir() and not is_elsewhere else None, job.run_id))
+    probed = iter(asyncio.run(probe(targets, ledger if ledger.is_dir() and not is_elsewhere else None, job.run_id)))
     for endpoint, found in models:
         if endpoint not in called:
             yield found
@@ -258,7 +259,7 @@ def check_senders(job: Job) -> Iterator[Finding]:
         return
     n_senders = None if calls.senders == "auto" else calls.senders
     try:
-        nodes = inspect_nodes(calls.address, n_senders, [callee.target for callee in callees(job)])
+        nodes = asyncio.run(inspect_nodes(calls.address, n_senders, [callee.target for callee in callees(job)]))
     except PipelineError as error:
         yield Finding("Ray", False, str(error))
         return

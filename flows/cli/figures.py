@@ -389,12 +389,12 @@ def show_leaderboard(job: "Job", table: "Table") -> None:
     if not table.rows:
         show_nothing(job, "No model has a verdict in this selection yet.")
         return
-    from flows.cli.leaderboard_notes import notes_on
     from tasks.figures.columns import small_notes
     from tasks.figures.shown.categories import CRITICAL
     from tasks.figures.shown.overview import LEADERBOARD
+    from tasks.report.rendering.notices import terminal_notes
 
     columns = (CRITICAL if "mistake_share" in table.columns else LEADERBOARD).columns
     show_columns(columns, table.records)
-    for line in [*notes_on(job, table.records), *small_notes(columns, table.records)]:
+    for line in [*terminal_notes(job, table.records), *small_notes(columns, table.records)]:
         click.echo(line)

@@ -234,7 +234,7 @@ def publish(context: Context, target: str, n_kept: int | None) -> int:
       prbench publish /mnt/shared/results
     """
     from tasks.bundles.stores import place
-    from tasks.exports.publishing import publish as published
+    from tasks.exports.tables import publish as published
 
     return report_done(context, published(context.job, place(target), n_kept=n_kept))
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC
 from pathlib import Path
 from typing import Any
@@ -61,7 +61,7 @@ class Field:
 class Comparison:
     """What the page shows: the choices, and figures if anything is chosen, or why there are none.
 
-    `kinds` are what can be compared, each with its title and what it means; `about` is which difference the figures
+    `about` is which difference the figures
     below the first take apart; `all_flips` is the address of a page that lists all of so many, where not all are.
     """
 
@@ -71,7 +71,6 @@ class Comparison:
     about: str = ""
     all_flips: tuple[str, int] | None = None
     trouble: str | None = None
-    kinds: Mapping[Kind, tuple[str, str]] = field(default_factory=lambda: KINDS)
 
 
 def comparison(job: Job, given: Mapping[str, str], folder: Path) -> Comparison:
@@ -107,13 +106,23 @@ def fields_of(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str]) ->
     """
     groups = comparable(reader, job.settings.benchmark, job.data.revision, kind)
     names = _options(reader, kind, groups)
-    chosen = given if all(given.get(side) for side in _SIDES) else _likely(job, kind, groups, list(names))
+    chosen = dict(given)
+    if not all(given.get(side) for side in _SIDES):
+        # Two of the largest group; of vintages and runs the earlier one is the first side.
+        of_group = {side.name for side in max(groups, key=lambda group: len({side.name for side in group}), default=())}
+        fitting = [name for name in names if name in of_group][:2]
+        chosen |= zip(_SIDES, fitting[::-1] if kind in {"vintage", "run"} else fitting, strict=False)
     fields = [Field(side, side.capitalize(), names.items(), chosen.get(side, "")) for side in _SIDES]
     for name, title in _NARROWED.items():
         options = _options(reader, name, groups)
         if name != kind and (kind, name) != ("run", "vintage") and len(options) > 1:
             fields.append(Field(name, title, [_ALL, *options.items()], chosen.get(name, "")))
-    if splits := _splits(job, reader):
+    members = reader.select(
+        "intermediate.task_set_members", "distinct split", benchmark=job.settings.benchmark,
+        dataset_revision=job.data.revision, is_own_hard=False,
+    )  # fmt: skip
+    if len(members) > 1:
+        splits = [("", "as configured"), *((row["split"], row["split"]) for row in members)]
         fields.append(Field("split", "Split", splits, given.get("split", "")))
     return [*fields, Field("change", "Flipped criteria", CHANGES.items(), given.get("change", ""))] if names else fields
 
@@ -138,47 +147,6 @@ def _options(reader: Reader, name: str, groups: _Groups) -> dict[str, str]:
     nights = {row["night"] for row in reader.select("runs", "distinct night")}
     ordered = sorted(latest, key=lambda vintage: (latest[vintage], vintage), reverse=True)
     return {value: f"{value} (night)" if value in nights else value for value in ordered}
-
-
-def _likely(job: Job, kind: Kind, groups: _Groups, names: Sequence[str]) -> dict[str, str]:
-    """Two of the largest group, under the first configured judge if any, and what else they have in common.
-
-    Configured ones stand before others; of vintages and runs, the earlier one is the first side.
-    """
-    there = {group[0].model_run.judge for group in groups}
-    judge = next((each.label for each in job.settings.judges if each.label in there), "") if kind != "judge" else ""
-
-    def rank(group: Sequence[Side]) -> tuple[Any, ...]:
-        run = group[0].model_run
-        return run.judge == judge, len({side.name for side in group}), run.answered_at
-
-    group = max(groups, key=rank, default=())
-    fitting = [name for name in names if name in {side.name for side in group}]
-    if len(fitting) < 2:
-        return {}
-    if kind in {"vintage", "run"}:
-        second, first = fitting[:2]
-    else:
-        configured = [each.label for each in (*job.settings.models, *job.settings.judges)]
-        first, second = sorted(fitting, key=lambda name: name not in configured)[:2]
-    chosen = {"first": first, "second": second, "judge": judge}
-    return chosen | ({"vintage": group[0].model_run.vintage} if kind == "model" else {})
-
-
-def _splits(job: Job, reader: Reader) -> list[tuple[str, str]]:
-    """The splits to choose from, none where there is one; first, as an empty value, those of `prbench diff`."""
-    members = reader.select(
-        "intermediate.task_set_members", "distinct split", benchmark=job.settings.benchmark,
-        dataset_revision=job.data.revision, is_own_hard=False,
-    )  # fmt: skip
-    stored = [row["split"] for row in members]
-    if len(stored) < 2:
-        return []
-    configured = [split for split in job.settings.dataset.splits if split in stored]
-    if not configured or len(configured) == len(stored):
-        return [_ALL, *((split, split) for split in stored)]
-    others = [split for split in stored if configured != [split]]
-    return [("", f"{', '.join(configured)} (as configured)"), *((split, split) for split in others)]
 
 
 def _figures(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str], *, has_pages: bool) -> dict[str, Any]:

@@ -1,40 +1,34 @@
-"""What goes on in a warehouse: runs in progress with their coverage, calls and cost, and the ranking so far."""
+"""The live page: runs in progress with their coverage, calls and cost, and the ranking so far; in words and figures."""
 
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 import sql
 from flows.execution import job_of_run
-from flows.run.outcomes import KILLED, RUNNING
+from flows.run.outcomes import ENDINGS, KILLED, RUNNING
+from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
+from tasks.figures.columns import columns
+from tasks.figures.figure import Figure
 from tasks.figures.queries import JUDGING
-from tasks.figures.scope import Scope, open_scope
+from tasks.figures.scope import open_scope
+from tasks.figures.shown.operations import STATUS, coverage_row
 from tasks.figures.shown.overview import LEADERBOARD
 from tasks.maintain.upkeep import run_cost
 from tasks.measures import SCORE
+from tasks.report.rendering.drawn import Drawn, served
 from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.text.numbers import counted, coverage_text, rank_notes
 from tasks.run.coverage import Covered, coverage
 from warehouse import Reader, Warehouse, WarehouseError
 
 Row = dict[str, Any]
-
-
-def cells_of(job: Job) -> list[Covered]:
-    """The coverage of what a run is to fill; nothing before there are admitted tasks.
-
-    Raises:
-        PipelineError: the data set is not ingested.
-    """
-    judges = {None, *(judge.label for judge in job.settings.judges)}
-    # What was judged elsewhere, or answered elsewhere in part, is not for the run to do.
-    return [cell for cell in coverage(job) if cell.due and cell.judge in judges]
-
-
 _SCORED = ("split", "vintage", "model_config_hash", *JUDGING)
 _scored = itemgetter("model_label", *_SCORED)
 
@@ -43,18 +37,12 @@ def ranking_so_far(job: Job, reader: Reader) -> list[Row]:
     """The leaderboard, without models that nothing is known of.
 
     Stored intervals belong to the values that they were computed from; for newer values they are computed here, by the
-    same function.
+    same function, and clipped as the mean is.
     """
     scope = open_scope(job, reader)
     rows = [row for row in scope.rows_of(LEADERBOARD, {"is_hard": False}) if row["n_tasks"]]
     if all(row["ci_low"] is not None for row in rows):
         return rows
-    new = _new_intervals(scope)
-    return [row | new.get(_scored(row), {}) if row["ci_low"] is None else row for row in rows]
-
-
-def _new_intervals(scope: Scope) -> dict[tuple[Any, ...], Row]:
-    """The intervals of whole scores that are not stored, by what they are of, clipped as the mean is."""
     score = scope.benchmark.primary_score.score_name
     fresh = SCORE.fresh(scope.reader, breakdown="all", score_name=score)
     measured = {row["figure_id"]: row for row in fresh if row["measure"] == SCORE.name}
@@ -62,12 +50,13 @@ def _new_intervals(scope: Scope) -> dict[tuple[Any, ...], Row]:
         "intermediate.mean_scores", f"figure_id, mean_floor, model as model_label, {', '.join(_SCORED)}",
         benchmark=scope.benchmark.name, dataset_revision=scope.revision, figure_id=[*measured],
     )  # fmt: skip
-    return {
+    new = {
         _scored(figure): {"is_small": row["is_small"]}
         | {end: max(row[end], figure["mean_floor"]) for end in ("ci_low", "ci_high") if row[end] is not None}
         for figure in figures
         for row in [measured[figure["figure_id"]]]
     }
+    return [row | new.get(_scored(row), {}) if row["ci_low"] is None else row for row in rows]
 
 
 @dataclass(frozen=True)
@@ -91,21 +80,6 @@ class RunState:
     cells: Sequence[Covered] = ()
     calls: Sequence[Row] = ()
     trouble: str | None = None
-
-    @property
-    def n_due(self) -> int:
-        """How many responses and verdicts it wants."""
-        return sum(cell.due for cell in self.cells)
-
-    @property
-    def n_done(self) -> int:
-        """How many of them are there."""
-        return sum(cell.done for cell in self.cells)
-
-    @property
-    def failures(self) -> Counter[str]:
-        """How many cells failed of each cause."""
-        return sum((cell.failures for cell in self.cells), Counter[str]())
 
 
 @dataclass(frozen=True)
@@ -172,8 +146,10 @@ class LiveView:
         """A run with what is published of it."""
         state = RunState(row["run_id"], is_living=False, outcome=row["outcome"], row=row)
         try:
-            state = replace(state, job=job_of_run(self._job, row))
-            return replace(state, cells=cells_of(state.job)) if state.job else state
+            state = replace(state, job=(job := job_of_run(self._job, row)))
+            judges = {None, *(judge.label for judge in job.settings.judges)}
+            # What was judged elsewhere, or answered elsewhere in part, is not for the run to do.
+            return replace(state, cells=[cell for cell in coverage(job) if cell.due and cell.judge in judges])
         except ValueError:
             return replace(state, trouble="another version of prbench wrote its record")
         except (PipelineError, UsageError) as error:
@@ -184,3 +160,120 @@ class LiveView:
         is_living = run.outcome == RUNNING and run.run_id in living
         outcome = KILLED if run.outcome == RUNNING and not is_living else run.outcome
         return replace(run, is_living=is_living, outcome=outcome, calls=run_cost(self._job, run.run_id))
+
+
+_OLD = timedelta(minutes=5)
+_LEVELS = {"done": "good", "failed": "bad", "killed": "bad"}
+"""Outcome -> how it is coloured; others are warnings."""
+_MOST_ALERTS = 20
+RANKING = replace(
+    LEADERBOARD,
+    name="ranking",
+    says="The latest vintage of each model. While a run is in progress, this rests on the tasks that are fully judged "
+    "so far. These may be different tasks for each model, so ranks may change by more than the intervals suggest.",
+    columns=columns("judging split rank model mean_score ci_low ci_high is_small n_tasks n_tasks_wanted coverage"),
+)
+CALLS = Figure(
+    "calls",
+    "Calls and cost",
+    "Attempts of calls until now, by what they were made for and the model that was called. The cost leaves out calls "
+    "of unknown price.",
+    columns("purpose called_model calls failed_calls cost_usd unpriced_calls"),
+)
+ALERTS = Figure(
+    "alerts",
+    "Alerts",
+    "What somebody had to know of the last nights, latest first.",
+    columns("night kind detail"),
+    is_table=True,
+)
+
+
+def words(live: Live, index: Path, benchmark: Benchmark) -> dict[str, Any]:
+    """What the page says.
+
+    Args:
+        live: how things stand.
+        index: the first page of the report, which may not be there.
+        benchmark: what the ranking is of.
+    """
+    n_running = len(live.in_progress)
+    headline = "No run is in progress." if live.last else "No run is in progress, and no run is stored here yet."
+    if n_running:
+        headline = f"{counted(n_running, 'run')} {'is' if n_running == 1 else 'are'} in progress."
+    age = None if live.published_at is None else live.at - live.published_at
+    boards = {(row["judging"], row["split"]) for row in live.ranking}
+    ranked = [[row for row in live.ranking if (row["judging"], row["split"]) == board] for board in sorted(boards)]
+    return {
+        "headline": headline,
+        "at": f"{live.at:%H:%M:%S} UTC",
+        "published": "Nothing is published yet." if age is None else f"Results were published {_span(age)} ago.",
+        "is_old": bool(live.in_progress) and age is not None and age > _OLD,
+        "runs": [_run(run, live.at, benchmark) for run in live.in_progress],
+        "last": None if live.last is None else _ended(live.last, live.at, index, benchmark),
+        "figures": _figures([(RANKING, live.ranking), (ALERTS, live.alerts[:_MOST_ALERTS])], benchmark),
+        "rank_notes": [*rank_notes(ranked)],
+        "trouble": live.trouble,
+    }
+
+
+def _figures(parts: Sequence[tuple[Figure, Sequence[Any]]], benchmark: Benchmark, of_run: str = "") -> list[Drawn]:
+    """Figures that have rows; those of a run have names of their own."""
+    return [served(replace(figure, name=figure.name + of_run), rows, benchmark) for figure, rows in parts if rows]
+
+
+def _run(run: RunState, until: datetime | None, benchmark: Benchmark) -> dict[str, Any]:
+    """What the page says of a run; `until` is None where it is not known when it ended."""
+    night, cells = run.row.get("night"), [coverage_row(cell) for cell in run.cells]
+    n_due, n_done = sum(cell.due for cell in run.cells), sum(cell.done for cell in run.cells)
+    return {
+        "state": run, "n_due": n_due, "n_done": n_done,
+        "name": f"Night {night}" if night else "Run",
+        "benchmark": run.job and run.job.settings.benchmark,
+        "facts": _facts(run, until, n_done, n_due) if run.row else [],
+        "figures": _figures([(STATUS, cells), (CALLS, run.calls)], benchmark, f"-{run.run_id}"),
+    }  # fmt: skip
+
+
+def _ended(run: RunState, now: datetime, index: Path, benchmark: Benchmark) -> dict[str, Any]:
+    written = datetime.fromtimestamp(index.stat().st_mtime, UTC) if index.is_file() else None
+    ended_at = run.row["ended_at"]
+    end = "" if ended_at is None else f" ({_span(now - ended_at)} ago)"
+    return _run(run, ended_at, benchmark) | {
+        "outcome": (ENDINGS[run.outcome].state_name if run.outcome in ENDINGS else run.outcome.capitalize()) + end,
+        "level": _LEVELS.get(run.outcome, "warn"),
+        "report": None if written is None else f"{written:%Y-%m-%d %H:%M} UTC",
+    }
+
+
+def _facts(run: RunState, until: datetime | None, n_done: int, n_due: int) -> list[tuple[str, str, str]]:
+    """(name, value, what stands beside it)."""
+    n_calls, n_failed, n_unpriced = (
+        sum(call[name] for call in run.calls) for name in ("calls", "failed_calls", "unpriced_calls")
+    )
+    known = [call["cost_usd"] for call in run.calls if call["cost_usd"] is not None]
+    max_usd = run.job.settings.limits.max_usd if run.job else None
+    cap = "no cap" if max_usd is None else f"cap ${max_usd:,.2f}"
+    unpriced = f", {counted(n_unpriced, 'call')} of unknown price" if n_unpriced else ""
+    failures = sum((cell.failures for cell in run.cells), Counter[str]())
+    causes = ", ".join(f"{n_cells:,} {cause}" for cause, n_cells in failures.most_common())
+    so_far = " so far" if run.is_living else ""
+    scope = f"{n_done:,} of {n_due:,} responses and verdicts, those of earlier runs included"
+    return [
+        ("Coverage", coverage_text(n_done / n_due if n_due else None), scope if n_due else ""),
+        ("Failed", f"{failures.total():,}", causes),
+        (f"Cost{so_far}", f"${sum(known):,.2f}" if known or not run.calls else "unknown", cap + unpriced),
+        (f"Calls{so_far}", f"{n_calls:,}", counted(n_failed, "failed attempt")),
+        ("Time", "–" if until is None else _span(until - run.row["started_at"]),
+         f"started {run.row['started_at'].astimezone(UTC):%Y-%m-%d %H:%M} UTC"),
+    ]  # fmt: skip
+
+
+def _span(span: timedelta) -> str:
+    """A time in its two largest units."""
+    left, parts = max(0, round(span.total_seconds())), list[str]()
+    for unit, seconds in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
+        n_units, left = divmod(left, seconds)
+        if n_units or parts or unit == "s":
+            parts.append(f"{n_units} {unit}")
+    return " ".join(parts[:2])

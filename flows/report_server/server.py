@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from flows.report_server.compare_page import comparison
-from flows.report_server.live import LiveView
-from flows.report_server.live_page import words
+from flows.report_server.compare_page import KINDS, comparison
+from flows.report_server.live import LiveView, words
 from flows.run.outcomes import explained
 from flows.server.server_process import HOST, is_from_here
 from tasks.benchmarks import load_benchmark
@@ -97,7 +96,9 @@ class Pages(SimpleHTTPRequestHandler):
             self.send_error(403, "Not for other sites")
             return None
         try:
-            maker, given = self._asked()
+            parts = urlsplit(self.path)
+            maker = self._makers.get(unquote(parts.path))
+            given = dict(parse_qsl(parts.query, max_num_fields=_MOST_PARAMETERS))
             if maker is None:
                 self._refuse_outside()
                 return super().send_head()
@@ -105,11 +106,14 @@ class Pages(SimpleHTTPRequestHandler):
             # A path that no file can have (a NUL, half of a character, too long), one outside, or too many parameters.
             self.send_error(404, "Not found")
             return None
-        return self._sent(maker if isinstance(maker, Made) else self._made(maker, given))
-
-    def _asked(self) -> tuple[Maker | Made | None, dict[str, str]]:
-        parts = urlsplit(self.path)
-        return self._makers.get(unquote(parts.path)), dict(parse_qsl(parts.query, max_num_fields=_MOST_PARAMETERS))
+        answer = maker if isinstance(maker, Made) else self._made(maker, given)
+        if answer is None:
+            return None
+        self.send_response(200)
+        self.send_header("Content-Type", answer.kind)
+        self.send_header("Content-Length", str(len(answer.content)))
+        self.end_headers()
+        return io.BytesIO(answer.content)
 
     def _refuse_outside(self) -> None:
         """Refuse a link that leads out of the folder, and what is no regular file."""
@@ -130,15 +134,6 @@ class Pages(SimpleHTTPRequestHandler):
             self.send_error(500, "This page could not be made; the terminal says why")
             return None
 
-    def _sent(self, answer: Made | None) -> io.BytesIO | None:
-        if answer is None:
-            return None
-        self.send_response(200)
-        self.send_header("Content-Type", answer.kind)
-        self.send_header("Content-Length", str(len(answer.content)))
-        self.end_headers()
-        return io.BytesIO(answer.content)
-
     def list_directory(self, path: object) -> None:
         """A folder without a first page is not listed."""
         self.send_error(404, "Not found")
@@ -157,8 +152,9 @@ class Pages(SimpleHTTPRequestHandler):
         """Say nothing of each request."""
 
 
-_OWN_ASSETS = Path(__file__).parent / "assets"
-_KINDS = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+_ASSETS = dict.fromkeys(("report.css", "tabulator.css"), "text/css") | dict.fromkeys(
+    ("page.js", "live.js"), "text/javascript"
+)
 
 
 def serve_report(job: Job, index: Path, port: int, *, is_live: bool) -> None:
@@ -194,11 +190,12 @@ def makers_of(job: Job, index: Path, *, is_live: bool) -> dict[str, Maker | Made
 
     def compare(given: Mapping[str, str]) -> Made:
         found = comparison(job, given, folder)
-        return Made(served_page(COMPARE, benchmark, folder, pages, asked=found).encode())
+        return Made(served_page(COMPARE, benchmark, folder, pages, asked=found, kinds=KINDS).encode())
 
     makers: dict[str, Maker | Made] = {f"/{folder.name}/{COMPARE.name}.html": compare}
-    for path in (ASSETS / "report.css", ASSETS / "tabulator.css", ASSETS / "page.js", *_OWN_ASSETS.iterdir()):
-        makers[f"/{folder.name}/assets/{path.name}"] = Made(path.read_bytes(), _KINDS[path.suffix])
+    # The pages that the server makes are there before a report is.
+    for name, kind in _ASSETS.items():
+        makers[f"/{folder.name}/assets/{name}"] = Made((ASSETS / name).read_bytes(), f"{kind}; charset=utf-8")
     if is_live:
         view, about = LiveView(job), load_benchmark(benchmark)
 

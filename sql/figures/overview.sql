@@ -151,14 +151,6 @@ of_tasks as (
 select of_tasks.*, answered.*, decided.*
 from of_tasks, answered, decided;
 
--- name: hiding
--- The models and judges whose verdicts come from a tool that stores failed
--- judge calls as decisions, or of which that is not known.
-select distinct entry as model, judge, may_hide_failures is not null as is_known
-from scoped_leaderboard_rows
-where is_judged and coalesce(may_hide_failures, true)
-order by judge, is_known desc, model;
-
 -- name: last_checks
 -- What the last run of each suite of checks found that does not hold.
 select suite, check_name, expectation, severity, n_evaluated, n_failed

@@ -24,8 +24,6 @@ from tasks.rules.errors import PipelineError, UsageError, install_extra
 from warehouse import Warehouse, sync, write_atomically
 
 _MEGABYTE = 1_000_000
-_WORTH_TELLING_MB = 10
-"""Less than this is over before anybody wonders."""
 
 
 class _Megabytes(Callback):  # type: ignore[misc]  # fsspec ships without types
@@ -123,18 +121,16 @@ class Store:
     def _copy(self, what: str, sources: list[str], targets: list[str], n_bytes: int, *, is_quiet: bool) -> None:
         """Copy files, and show the progress if they are large."""
         copy, label = self.filesystem.put if what == "upload" else self.filesystem.get, f"{self.address} (MB)"
-        totals = {label: n_bytes // _MEGABYTE} if n_bytes >= _WORTH_TELLING_MB * _MEGABYTE else {}
+        # Less than this is over before anybody wonders.
+        totals = {label: n_bytes // _MEGABYTE} if n_bytes >= 10 * _MEGABYTE else {}
         with in_one_line(self.address), progress(what, totals, is_quiet=is_quiet):
             if sources:
                 copy(sources, targets, callback=_Megabytes(what, label))
 
     def hash_of(self, name: str) -> str:
         """The SHA-256 of a file, which is read for it."""
-        hashed = hashlib.sha256()
         with in_one_line(self.address), self.filesystem.open(self._path(name), "rb") as file:
-            while chunk := file.read(_CHUNK_BYTES):
-                hashed.update(chunk)
-        return hashed.hexdigest()
+            return hashlib.file_digest(file, "sha256").hexdigest()
 
     def remove(self, names: Collection[str]) -> None:
         """Remove files that are there."""

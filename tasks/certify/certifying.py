@@ -1,20 +1,28 @@
-"""Certificates: the rows that figures rest on, without texts, with the figures and their SQL, in one file."""
+"""Certificates: the rows that figures rest on, without texts, with the figures and their SQL, in one file.
 
+The file is a bundle as a ZIP archive that ends with its digest, the SHA-256 of all bytes before.
+"""
+
+import hashlib
 import json
 import platform
 import re
-from collections.abc import Iterator, Sequence
+import shutil
+import struct
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, BinaryIO
 
 import sql
-from tasks.bundles.archive import unpack, write_archive
 from tasks.bundles.bundle import MANIFEST, Bundle, Damaged, file_at, read_bundle, verify_bundle, write_bundle
 from tasks.bundles.stores import Folder
 from tasks.config.job import Job
+from tasks.dataset.foreign_files import ZIP_ERRORS, TooLarge, member_chunks, refuse_bomb
 from tasks.measures import SCORE
 from tasks.rules.errors import PipelineError, UsageError, disk_errors
 from tasks.rules.statistics.intervals import METHOD, RESAMPLES, SEED
@@ -36,6 +44,8 @@ _MADE = ("responses", "verdicts")
 _LIBRARIES = ("prbench-pipeline", "duckdb", "numpy", "scipy")
 _NAME = re.compile(r"manifest\.json|(rows|figures)/[a-z_]+\.jsonl|sql/[a-z_.]+\.sql")
 """What members are called: another name could lead out of the folder, or be a file that a library reads."""
+_DIGEST_HEX = 64
+_AT_A_TIME = 1 << 20
 
 
 def _time(column: str) -> str:
@@ -134,7 +144,15 @@ def certify(job: Job, file: Path) -> Certificate:
         folder = Path(temporary)
         with Warehouse(job.warehouse).reader(folder / "spill") as reader:
             benchmark, revision = job.settings.benchmark, job.data.revision
-            _refuse_unready(reader, benchmark, revision)
+            if not reader.select("leaderboard", "1", benchmark=benchmark, dataset_revision=revision):
+                raise PipelineError(
+                    f"no model has a verdict on {benchmark} {revision[:12]} yet, so there are no figures; run "
+                    "`prbench judge`"
+                )
+            if SCORE.stale(reader):
+                raise PipelineError(
+                    "figures have no interval for their present values yet; run `prbench aggregate` first"
+                )
             if file.exists():
                 raise UsageError(f"{file}: is there already; name a new file")
             if not file.parent.is_dir():
@@ -144,25 +162,13 @@ def certify(job: Job, file: Path) -> Certificate:
     return Certificate(str(file), file.stat().st_size, digest, benchmark, revision, n_rows)
 
 
-def _refuse_unready(reader: Reader, benchmark: str, revision: str) -> None:
-    key = [benchmark, revision]
-    if not reader.value("select count(*) from leaderboard where benchmark = ? and dataset_revision = ?", key):
-        raise PipelineError(
-            f"no model has a verdict on {benchmark} {revision[:12]} yet, so there are no figures; run `prbench judge`"
-        )
-    if SCORE.stale(reader):
-        raise PipelineError("figures have no interval for their present values yet; run `prbench aggregate` first")
-
-
 def _about(reader: Reader, job: Job) -> dict[str, Any]:
     """What the manifest says beside the members; nothing of it changes while the rows stay the same."""
-    benchmark, revision = job.settings.benchmark, job.data.revision
-    given = {"benchmark": benchmark, "revision": revision}
-    times = (f"select max(created_at) as created_at from {name} where {_OF_DATA_SET}" for name in _MADE)
-    latest = f"select max(created_at) as created_at from ({' union all '.join(times)})"
+    given = {"benchmark": job.settings.benchmark, "revision": job.data.revision}
+    times = " union all ".join(f"select created_at from {name} where {_OF_DATA_SET}" for name in _MADE)
+    latest = f"select max(created_at) as created_at from ({times})"
     return {
-        "benchmark": benchmark,
-        "dataset_revision": revision,
+        "benchmark": job.settings.benchmark, "dataset_revision": job.data.revision,
         "rows_until": reader.value(f"select {_time('created_at')} from ({latest}) as latest", given),
         "versions": {"python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}},
         # As a run stores it: secrets are not in it.
@@ -173,8 +179,8 @@ def _about(reader: Reader, job: Job) -> dict[str, Any]:
 
 def _write(file: Path, folder: Path, n_rows: dict[str, int], about: dict[str, Any]) -> str:
     texts = model_texts()
+    (folder / SQL).mkdir()
     for name, text in texts.items():
-        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8", newline="")
     names = sorted([*map(member_of, n_rows), *texts])
     files = {file_at(folder / name, name): folder / name for name in names}
@@ -189,13 +195,108 @@ def _write(file: Path, folder: Path, n_rows: dict[str, int], about: dict[str, An
     return digest
 
 
+class Refused(PipelineError):
+    """A file is no certificate, or not the one that was published."""
+
+
+def write_archive(path: Path, folder: Path, members: Iterable[str]) -> str:
+    """Write members from a folder, in the order of their names, and return the digest.
+
+    The same members give the same bytes.
+    """
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in sorted(members):
+            info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.create_system, info.external_attr = 3, 0o644 << 16
+            info.file_size = (folder / name).stat().st_size
+            with archive.open(info, "w") as member, (folder / name).open("rb") as content:
+                shutil.copyfileobj(content, member, _AT_A_TIME)
+        archive.comment = b"0" * _DIGEST_HEX
+    with path.open("r+b") as file:
+        digest = _hash_before_digest(file, path.stat().st_size)
+        file.seek(-_DIGEST_HEX, 2)
+        file.write(digest.encode())
+    return digest
+
+
+def _hash_before_digest(file: BinaryIO, n_bytes: int) -> str:
+    """The SHA-256 of all bytes of a file but the digest that it ends with."""
+    found, left = hashlib.sha256(), n_bytes - _DIGEST_HEX
+    while left > 0 and (chunk := file.read(min(_AT_A_TIME, left))):
+        found.update(chunk)
+        left -= len(chunk)
+    return found.hexdigest()
+
+
+def verified_digest(path: Path, published: str | None) -> str:
+    """The digest that a file ends with, which its bytes have; and the one that was published, if that is given.
+
+    Raises:
+        Refused: it is another one.
+        OSError: the file cannot be read.
+    """
+    with path.open("rb") as file:
+        actual = _hash_before_digest(file, path.stat().st_size)
+        stated = file.read(_DIGEST_HEX + 1)
+    if stated != actual.encode():
+        raise Refused(
+            f"{path}: is damaged or no certificate: its bytes do not have the digest that it ends with; get it again"
+        )
+    if published is not None and published.strip().lower() != actual:
+        raise Refused(
+            f"{path}: is not the certificate that was published: its digest is {actual}, not {published.strip()}; "
+            "get it from whom you have the digest"
+        )
+    return actual
+
+
+def unpack(path: Path, folder: Path) -> None:
+    """Unpack an archive whose digest was verified into a folder.
+
+    Raises:
+        Damaged: it would unpack to far more than its size, or holds members with other names or other bytes.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            refuse_bomb(path, path.stat().st_size, (info.file_size for info in archive.infolist()))
+            _refuse_other_bytes(path, archive)
+            for info in archive.infolist():
+                target = folder / info.filename
+                if not _NAME.fullmatch(info.filename) or target.exists():
+                    raise ValueError(f"{info.filename!r} is no name of a member, or of two")
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with target.open("wb") as file:
+                    file.writelines(member_chunks(archive, info))
+    except TooLarge as error:
+        raise Damaged(str(error)) from error
+    except ZIP_ERRORS as error:
+        reason = str(error) or type(error).__name__
+        raise Damaged(f"{path}: cannot be read as a certificate ({reason}); get it again") from error
+
+
+def _refuse_other_bytes(path: Path, archive: zipfile.ZipFile) -> None:
+    """Refuse a file with bytes that belong to no member, to the table of contents or to the digest."""
+    end = 0
+    with path.open("rb") as file:
+        for info in sorted(archive.infolist(), key=attrgetter("header_offset")):
+            if info.header_offset != end:
+                raise ValueError(f"there are other bytes before {info.filename}")
+            # A header of 30 bytes says at 26 how long the name and the extra field behind it are (APPNOTE 4.3.7).
+            file.seek(info.header_offset + 26)
+            end += 30 + sum(struct.unpack("<HH", file.read(4))) + info.compress_size
+        file.seek(-_DIGEST_HEX, 2)
+        if end != archive.start_dir or archive.comment != file.read():
+            raise ValueError("there are other bytes beside its members")
+
+
 def opened(path: Path, folder: Path) -> Bundle:
     """Unpack a certificate whose digest was verified into a folder, and return what its manifest says.
 
     Raises:
         Damaged: it does not hold exactly what its manifest lists.
     """
-    unpack(path, folder, _NAME)
+    unpack(path, folder)
     place = Folder(folder, str(path))
     bundle = read_bundle(place, "certificate")
     if place.files().keys() != {MANIFEST, *(file.name for file in bundle.files)}:

@@ -105,16 +105,23 @@ class Ids:
 
 def check_texts(folder: Path, benchmark: str, revision: str, texts: Iterable[Path]) -> tuple[Texts, dict[str, str]]:
     """Compare given texts with the hashes of an unpacked certificate; with the certified responses by their hashes."""
-    certified = _certified(folder)
+    certified: dict[Of, set[Any]] = defaultdict(set)  # one label of imported responses may be of several
+    for row in rows_of(folder / member_of("tasks")):
+        certified[CONVERSATION, row["task_id"]].add(row["conversation_id"])
+    for row in rows_of(folder / member_of("criteria")):
+        value = tuple(row[name] for name in ("criterion_id", "content_hash", "category", "weight", "severity"))
+        certified[CRITERION, row["task_id"], row["position"]].add(value)
+    for row in rows_of(folder / member_of("responses")):
+        certified[RESPONSE, *(row[name] for name in OF_RESPONSE)].add(row["text_sha256"])
     checked: dict[Of, None] = {}
     differing: dict[str, None] = {}
     n_others, by_hash = 0, {}
     for given in (given for path in texts for given in given_texts(path, benchmark, revision)):
-        if (values := certified.get(given.of)) is None:
+        if given.of not in certified:
             n_others += 1
             continue
         checked[given.of] = None
-        if given.value not in values:
+        if given.value not in certified[given.of]:
             differing[f"{given.where}: {_named(given.of)} is not what is certified"] = None
         elif given.text is not None:
             by_hash[given.value] = given.text
@@ -146,19 +153,6 @@ def check_ids(folder: Path, benchmark: str, revision: str, texts: Mapping[str, s
     return Ids({"responses": len(hashes), "verdicts": n_checked}, n_unchecked, differing)
 
 
-def _certified(folder: Path) -> dict[Of, set[Any]]:
-    """What a text is of -> what is certified of it; one label of imported responses may be of several."""
-    found: dict[Of, set[Any]] = defaultdict(set)
-    for row in rows_of(folder / member_of("tasks")):
-        found[CONVERSATION, row["task_id"]].add(row["conversation_id"])
-    for row in rows_of(folder / member_of("criteria")):
-        value = tuple(row[name] for name in ("criterion_id", "content_hash", "category", "weight", "severity"))
-        found[CRITERION, row["task_id"], row["position"]].add(value)
-    for row in rows_of(folder / member_of("responses")):
-        found[RESPONSE, *(row[name] for name in OF_RESPONSE)].add(row["text_sha256"])
-    return found
-
-
 def _named(of: Of) -> str:
     return _NAMED[of[0]].format(*of[1:])
 
@@ -184,7 +178,14 @@ def given_texts(path: Path, benchmark: str, revision: str) -> Iterator[Given]:
             key = {"benchmark": benchmark, "dataset_revision": revision}
             return _of_tables(str(path), {name: reader.select(name, **key) for name in _STORED})
     if (path / "manifest.json").is_file():
-        return _of_tables(str(path), _of_export(path, benchmark, revision))
+        tables: dict[str, list[Row]] = {name: [] for name in _STORED}
+        with opened_export(path) as export:
+            for name, file in (
+                (table.name, file) for table in export.tables for file in table.files if table.name in tables
+            ):
+                of_data = (row for row in read_rows(export.folder / file) if row["benchmark"] == benchmark)
+                tables[name] += [row for row in of_data if row["dataset_revision"] == revision]
+        return _of_tables(str(path), tables)
     adapter = load_benchmark(benchmark)
     is_rows = path.suffix in SUFFIXES and path.is_file()
     if path.is_dir() or (is_rows and not adapter.missing_columns(set(next(iter(read_rows(path)), {})))):
@@ -238,15 +239,3 @@ def _of_tables(where: str, tables: Mapping[str, Iterable[Row]]) -> Iterator[Give
     for row in tables["responses"]:
         of = (RESPONSE, *(row[name] for name in OF_RESPONSE))
         yield Given(of, _hash(row["text"]), where, row["text"])
-
-
-def _of_export(path: Path, benchmark: str, revision: str) -> dict[str, Iterable[Row]]:
-    with opened_export(path) as export:
-        return {
-            name: [
-                row for table in export.tables if table.name == name for file in table.files
-                for row in read_rows(export.folder / file)
-                if (row["benchmark"], row["dataset_revision"]) == (benchmark, revision)
-            ]
-            for name in _STORED
-        }  # fmt: skip

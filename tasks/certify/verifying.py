@@ -2,14 +2,13 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from tasks.benchmarks import benchmark_names, load_benchmark
-from tasks.bundles.archive import verified_digest
 from tasks.bundles.bundle import KINDS, Damaged, published_in, read_bundle, verify_bundle
 from tasks.bundles.stores import Folder, Store
 from tasks.certify import certifying
@@ -24,14 +23,6 @@ KEY = (
     "judge_trial", "vintage", "model", "model_config_hash", "score_name",
 )  # fmt: skip
 """The columns that say what a row of a leaderboard is about."""
-_CLOSE = 1e-9
-"""The share of a mean or sum by which its last digits may differ: they depend on the order of adding."""
-_CLOSE_ENDS = 1e-6
-"""The same for ends of intervals, since resamples are computed in single precision."""
-_DRAWN = ("ci_low", "ci_high")
-_RECOMPUTED = "recomputed"
-_COUNTS = ("n_rows", "n_figures")
-_WEIGHTS = "weight_range"
 _UNLIKE = """
     select status, value
     from verdicts
@@ -105,7 +96,8 @@ def _by_key(path: Path) -> dict[tuple[Any, ...], Row]:
 def is_same(column: str, stated: Any, made: Any) -> bool:
     """Whether a figure is the same but for the last digits of a mean."""
     if type(stated) is float and type(made) is float:
-        close = _CLOSE_ENDS if column.endswith(_DRAWN) else _CLOSE
+        # Sums depend on the order of adding; resamples, of which ends are made, are computed in single precision.
+        close = 1e-6 if column.endswith(("ci_low", "ci_high")) else 1e-9
         return math.isclose(stated, made, rel_tol=close, abs_tol=close)
     return type(stated) is type(made) and bool(stated == made)
 
@@ -140,13 +132,11 @@ class Verification:
     @property
     def lines(self) -> list[str]:
         """The result in words."""
-        n_rows, n_figures = (sum(getattr(each, name) for each in self.compared.values()) for name in _COUNTS)
-        filled = sum(1 for each in self.compared.values() if each.n_rows)
-        n_other = len(self.differences)
-        outcome = f"{n_other} differ" if n_other else "all equal"
-        found = [
-            f"verify: certificate, {n_figures} figures in {n_rows} rows of {filled} leaderboards recomputed; {outcome}"
-        ]
+        filled = [each for each in self.compared.values() if each.n_rows]
+        n_rows, n_figures = sum(each.n_rows for each in filled), sum(each.n_figures for each in filled)
+        outcome = f"{len(self.differences)} differ" if self.differences else "all equal"
+        rows = f"{n_figures} figures in {n_rows} rows of {len(filled)} leaderboards"
+        found = [f"verify: certificate, {rows} recomputed; {outcome}"]
         if self.other_sql:
             names = ", ".join(name.removeprefix("sql/").removesuffix(".sql") for name in self.other_sql)
             found.append(f"The certificate has other SQL than this version, whose SQL was used: {names}")
@@ -183,7 +173,7 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
     """
     if not file.is_file():
         raise UsageError(f"{file}: is not a file; check the path")
-    actual = verified_digest(file, digest)
+    actual = certifying.verified_digest(file, digest)
     with TemporaryDirectory(prefix="prbench-") as temporary:
         folder = Path(temporary)
         bundle = certifying.opened(file, folder)
@@ -191,7 +181,10 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
         needed = {certifying.member_of(name) for name in (*certifying.ROWS, certifying.RUNS, *certifying.LEADERBOARDS)}
         if lacking := needed - names:
             raise Damaged(f"{file}: lacks {min(lacking)}; it was not made by `prbench certify`")
-        other = _other_sql(folder, names)
+        # SQL from elsewhere is read and never run: it could read files.
+        own = {name: text.encode() for name, text in certifying.model_texts().items()}
+        certified = {name: (folder / name).read_bytes() for name in names if name.startswith(f"{certifying.SQL}/")}
+        other = sorted(name for name in own.keys() | certified.keys() if own.get(name) != certified.get(name))
         try:
             compared, notes = _recomputed(folder, about, is_same_sql=not other)
         except (WarehouseError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError) as error:
@@ -217,60 +210,49 @@ def verify_files(source: Path | Store) -> StageReport:
     return StageReport("verify", len(bundle.files), notes=[f"{bundle.kind}, {size} are as its manifest says"])
 
 
-def _other_sql(folder: Path, names: Iterable[str]) -> list[str]:
-    """The models whose SQL is not the same here and in the certificate.
-
-    SQL from elsewhere is read and never run: it could read files.
-    """
-    own = {name: text.encode() for name, text in certifying.model_texts().items()}
-    certified = {name: (folder / name).read_bytes() for name in names if name.startswith(f"{certifying.SQL}/")}
-    return sorted(name for name in own.keys() | certified.keys() if own.get(name) != certified.get(name))
-
-
 def _recomputed(
     folder: Path, manifest: Mapping[str, Any], *, is_same_sql: bool
 ) -> tuple[dict[str, Compared], list[str]]:
     benchmark, revision = manifest["benchmark"], manifest["dataset_revision"]
-    (made := folder / _RECOMPUTED).mkdir()
+    (made := folder / "recomputed").mkdir()
     derivation = Derivation(made / "figures.duckdb", certifying.MODELS)
     same = {"benchmark": benchmark, "dataset_revision": revision}
     derivation.take_in({name: folder / certifying.member_of(name) for name in certifying.ROWS}, same)
     with derivation.reader() as reader:
-        _refuse_unlike(reader)
-        notes = _refuse_odd_weights(reader, manifest)
+        notes = _refuse_odd(reader, manifest)
     derivation.compute()
     with derivation.reader() as reader:
         intervals = [*SCORE.fresh(reader), *TRIALS.fresh(reader)]
     derivation.add("measures", intervals)
     with derivation.reader() as reader:
         certifying.write_rows(reader, certifying.LEADERBOARDS, made, benchmark, revision)
-    members = {name: certifying.member_of(name) for name in certifying.LEADERBOARDS}
-    return {
-        name: compare(name, folder / member, made / member, is_same_sql=is_same_sql) for name, member in members.items()
-    }, notes
+    compared = {
+        name: compare(name, *(each / certifying.member_of(name) for each in (folder, made)), is_same_sql=is_same_sql)
+        for name in certifying.LEADERBOARDS
+    }
+    return compared, notes
 
 
-def _refuse_unlike(reader: Reader) -> None:
+def _refuse_odd(reader: Reader, manifest: Mapping[str, Any]) -> list[str]:
+    """Refuse verdicts whose value is not their status's, rows that are there twice, and weights out of bounds.
+
+    Where the benchmark's bounds are not known here, or the configuration only warns of weights, a line says so.
+    """
     for row in reader.rows(_UNLIKE):
         status, value = (json.dumps(row[name]) for name in ("status", "value"))
         raise ValueError(f"a verdict has the status {status} and the value {value}")
-    for name, key in certifying.KEYS.items():
-        if reader.rows(f"select 1 from {name} group by {', '.join(key)} having count(*) > 1 limit 1"):
-            own = ", ".join(column for column in key if column not in {"benchmark", "dataset_revision"})
-            raise ValueError(f"two rows of {name} have the same {own}")
-
-
-def _refuse_odd_weights(reader: Reader, manifest: Mapping[str, Any]) -> list[str]:
-    """Refuse weights that the benchmark does not have; where it is not known here, or only warns, a line says so."""
+    for table, key in certifying.KEYS.items():
+        if reader.rows(f"select 1 from {table} group by {', '.join(key)} having count(*) > 1 limit 1"):
+            raise ValueError(f"two rows of {table} have the same {', '.join(key)}")
     name = manifest["benchmark"]
     if name not in benchmark_names():
         return [f"The benchmark {name} is not known here, so weights were not checked"]
-    bounds = load_benchmark(name).invariants.get(_WEIGHTS)
+    bounds = load_benchmark(name).invariants.get("weight_range")
     if bounds is None:
         return []
     of_admitted = "from criteria join tasks using (task_id) where is_admitted and weight not between ? and ?"
     n_odd = reader.value(f"select count(*) {of_admitted}", [bounds["lowest"], bounds["highest"]])
     said = f"{n_odd} weights are not from {bounds['lowest']:g} to {bounds['highest']:g}, as those of {name} are"
-    if n_odd and manifest["configuration"]["quality"]["policies"].get(_WEIGHTS) != "warn":
+    if n_odd and manifest["configuration"]["quality"]["policies"].get("weight_range") != "warn":
         raise ValueError(said)
     return [f"{said}; the certified configuration only warns of them"] if n_odd else []

@@ -10,8 +10,8 @@ import sql
 from tasks.config.job import Job
 from tasks.console import progress
 from tasks.drift.control_sets import changed_limits, control_sets, drifted, lacks_control_set
+from tasks.judge.criterion import CriterionToJudge, verdict_columns, verdict_id_of, writing_verdicts
 from tasks.judge.judge import judge_criteria
-from tasks.judge.verdict_rows import CriterionToJudge, verdict_columns, verdict_id_of, writing_verdicts
 from tasks.llm.replies import Reply
 from tasks.run.judgings import Judging
 from tasks.run.missing_work import PASSING, Conversation, WantedTasks, conversations_of, wanted_tasks

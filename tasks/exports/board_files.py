@@ -1,6 +1,5 @@
 """A figure as a file for spreadsheets, with a line that explains each column."""
 
-import csv
 import io
 from collections.abc import Sequence
 from datetime import datetime
@@ -11,6 +10,7 @@ import sql
 from tasks.config.job import Job
 from tasks.exports.tables import meaning_of_column
 from tasks.figures.columns import usual_heading
+from tasks.figures.rendering import as_csv
 from tasks.rules.errors import UsageError, disk_errors
 from tasks.rules.records import Table
 from tasks.rules.text.cells import may_run, not_run
@@ -54,16 +54,35 @@ def write_board(
         raise UsageError(f"{file}: no model has a verdict in this selection; see `prbench status`")
     columns = [*_OF_DATA, *table.columns]
     about = (job.settings.benchmark, job.data.revision)
-    rows = [[*about, *map(_cell, row)] for row in table.rows]
-    explained = [(column, _meaning(column, by, (relation, name, *_MARTS))) for column in columns]
+    rows = [
+        [*about, *(", ".join(map(str, each)) if isinstance(each, list | tuple) else each for each in row)]
+        for row in table.rows
+    ]
+    known, marts = sql.schema()["meanings"], (relation, name, *_MARTS)
+    meanings = {each: known.get(each) or meaning_of_column(each, marts) or usual_heading(each) for each in columns}
+    if by and "label" in meanings:
+        meanings["label"] = f"Label of the breakdown by {by.replace('_', ' ')}; a task with several counts for each."
+    beside = file.with_name(f"{file.stem}-columns.csv")
+    # Excel takes names of sheets up to 31 characters.
+    sheets = {
+        name[:31]: (file, columns, rows), "columns": (beside, ["column", "meaning"], [*map(list, meanings.items())]),
+    }  # fmt: skip
     with disk_errors(file):
         file.parent.mkdir(parents=True, exist_ok=True)
         if file.suffix == ".csv":
-            beside = file.with_name(f"{file.stem}-columns.csv")
-            write_atomically(beside, _csv([("column", "meaning"), *explained]))
-            write_atomically(file, _csv([columns, *rows]))
+            for path, titles, cells in sheets.values():
+                text = as_csv(titles, [dict(zip(titles, row, strict=True)) for row in cells], mark=not_run)
+                # With a byte order mark, without which spreadsheets assume another encoding.
+                write_atomically(path, text.encode("utf-8-sig"))
         else:
-            write_atomically(file, _workbook(name, columns, rows, explained))
+            import xlsxwriter
+
+            content = io.BytesIO()
+            with xlsxwriter.Workbook(content, _OPTIONS) as workbook:
+                workbook.set_properties({"created": _CREATED})
+                for title, (_, titles, cells) in sheets.items():
+                    _write_sheet(workbook, title, titles, cells)
+            write_atomically(file, content.getvalue())
     where = f"in {beside}" if file.suffix == ".csv" else "on the second sheet"
     notes = [f"{counted(len(rows), 'row')} in {file}", f"its columns are explained {where}"]
     return StageReport(name, rows=len(rows), notes=notes)
@@ -77,44 +96,6 @@ def refuse_other_suffix(file: Path) -> None:
     """
     if file.suffix not in SUFFIXES:
         raise UsageError(f"{file}: the file must end in {' or '.join(SUFFIXES)}")
-
-
-def _meaning(column: str, by: str | None, marts: Sequence[str]) -> str:
-    if column == "label" and by:
-        return f"Label of the breakdown by {column.replace('_', ' ')}; a task with several labels counts for each."
-    return sql.schema()["meanings"].get(column) or meaning_of_column(column, marts) or usual_heading(column)
-
-
-def _cell(value: Any) -> Any:
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
-
-
-def _csv(rows: Sequence[Sequence[Any]]) -> bytes:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\r\n").writerows([_plain(value) for value in row] for row in rows)
-    # With a byte order mark, without which spreadsheets assume another encoding.
-    return text.getvalue().encode("utf-8-sig")
-
-
-def _plain(value: Any) -> Any:
-    """A value as CSV has it: numbers and dates as they are, a text that a spreadsheet might run with a mark."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return not_run(value) if isinstance(value, str) else value
-
-
-def _workbook(
-    name: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], explained: Sequence[Sequence[str]]
-) -> bytes:
-    import xlsxwriter
-
-    content = io.BytesIO()
-    with xlsxwriter.Workbook(content, _OPTIONS) as workbook:
-        workbook.set_properties({"created": _CREATED})
-        # Excel takes names of sheets up to 31 characters.
-        _write_sheet(workbook, name[:31], columns, rows)
-        _write_sheet(workbook, "columns", ("column", "meaning"), explained)
-    return content.getvalue()
 
 
 def _write_sheet(workbook: Any, name: str, titles: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

@@ -16,7 +16,7 @@ from tasks.rules.errors import UsageError, disk_errors
 from tasks.rules.identity import digest
 from tasks.rules.text.numbers import counted
 from tasks.run.writing import StageReport
-from warehouse import Reader, Warehouse, sample_path
+from warehouse import Warehouse, sample_path
 
 USUAL = ("leaderboard", "tasks", "criteria", "messages", "responses", "verdicts", "scores")
 """What is exported if nothing is named; the first one is what `load_dataset(FOLDER)` loads."""
@@ -70,13 +70,20 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
         UsageError: the folder holds something, there is no such table, or none of them has a row.
         PipelineError: a file cannot be written.
     """
+    import yaml
+
     exported.refuse_filled(folder)
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
     licence, said = _licence_of(job, benchmark)
     with Warehouse(job.warehouse).reader() as reader:
-        key = [benchmark.name, data.revision]
-        asked = exported.chosen_tables(reader, names or USUAL)
-        chosen = [name for name in asked if _has_rows(reader, name, key)]
+        asked, key = (
+            exported.chosen_tables(reader, names or USUAL),
+            {"benchmark": benchmark.name, "dataset_revision": data.revision},
+        )
+        columns = {name: reader.table(f"from {name} limit 0")[0] for name in asked}
+        own = {name: {column: value for column, value in key.items() if column in columns[name]} for name in asked}
+        # `load_dataset` cannot load a table without rows.
+        chosen = [name for name in asked if reader.select(name, "count(*) as n", **own[name])[0]["n"]]
         if not chosen:
             raise UsageError(f"{folder}: no row of {benchmark.name} in these tables; see `prbench status`")
         with disk_errors(folder):
@@ -85,7 +92,18 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
             arrow = {table.name: _copied(folder, written, table, licence) for table in written.tables}
             # What makes the copies one `DatasetDict`.
             (folder / "dataset_dict.json").write_text(json.dumps({"splits": chosen}), encoding="utf-8")
-            card = _header(benchmark, licence, chosen) + _ABOUT.format(
+            # What the hub and `datasets` read.
+            header = {
+                "license": licence,
+                "pretty_name": f"Results on {benchmark.title}",
+                "tags": ["evaluation", "do-not-train", benchmark.name],
+                "configs": [
+                    {"config_name": name, **({"default": True} if name == chosen[0] else {}),
+                     "data_files": [{"split": SPLIT, "path": f"{name}/*.parquet"}]}
+                    for name in chosen
+                ],
+            }  # fmt: skip
+            card = f"---\n{yaml.safe_dump(header, sort_keys=False)}---\n\n" + _ABOUT.format(
                 title=benchmark.title, licence=said, benchmark=benchmark.name, revision=data.revision,
                 splits=", ".join(data.splits), version=importlib.metadata.version("prbench-pipeline"), split=SPLIT,
                 shown="verdicts" if "verdicts" in chosen else chosen[0],
@@ -96,14 +114,6 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
     if empty := [name for name in asked if name not in chosen]:
         notes.append(f"empty, left out: {', '.join(empty)}")
     return StageReport("export", rows=written.n_rows, notes=notes)
-
-
-def _has_rows(reader: Reader, name: str, key: Sequence[str]) -> bool:
-    """Whether a table has a row of a benchmark and revision; `load_dataset` cannot load a table without rows."""
-    columns = reader.table(f"select * from {name} limit 0")[0]
-    keyed = [column for column in ("benchmark", "dataset_revision") if column in columns]
-    condition = " and ".join(f"{column} = ?" for column in keyed) or "true"
-    return bool(reader.rows(f"select 1 from {name} where {condition} limit 1", key[: len(keyed)]))
 
 
 def _copied(folder: Path, written: exported.Written, table: exported.Exported, licence: str) -> int:
@@ -120,40 +130,19 @@ def _copied(folder: Path, written: exported.Written, table: exported.Exported, l
     return sum(path.stat().st_size for path in (folder / table.name).glob("*.arrow"))
 
 
-def _header(benchmark: Benchmark, licence: str, tables: Sequence[str]) -> str:
-    """The header of the card, which the hub and `datasets` read."""
-    import yaml
-
-    header = {
-        "license": licence,
-        "pretty_name": f"Results on {benchmark.title}",
-        "tags": ["evaluation", "do-not-train", benchmark.name],
-        "configs": [
-            {
-                "config_name": name, **({"default": True} if place == 0 else {}),
-                "data_files": [{"split": SPLIT, "path": f"{name}/*.parquet"}],
-            }
-            for place, name in enumerate(tables)
-        ],
-    }  # fmt: skip
-    return f"---\n{yaml.safe_dump(header, sort_keys=False)}---\n\n"
-
-
 def _described(written: exported.Written, arrow_bytes: dict[str, int]) -> Iterator[str]:
     """The lines of the card on the tables, and on the columns of each."""
     for table in written.tables:
         sizes = (written.n_bytes(table.files), arrow_bytes[table.name])
         megabytes = " | ".join(f"{n / 1e6:,.2f} MB" for n in sizes)
-        yield f"| `{table.name}` | {_cell(exported.meaning_of_table(table.name))} | {table.n_rows:,} | {megabytes} |"
+        meaning = exported.meaning_of_table(table.name).replace("|", "\\|")
+        yield f"| `{table.name}` | {meaning} | {table.n_rows:,} | {megabytes} |"
     for table in written.tables:
         yield from ("", f"## {table.name}", "", "| column | type | meaning |", "| --- | --- | --- |")
         for column, kind in table.columns.items():
-            yield f"| `{column}` | {kind.lower()} | {_cell(exported.meaning_of_column(column, [table.name]) or '')} |"
+            meaning = (exported.meaning_of_column(column, [table.name]) or "").replace("|", "\\|")
+            yield f"| `{column}` | {kind.lower()} | {meaning} |"
     yield ""
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
 
 
 def _licence_of(job: Job, benchmark: Benchmark) -> tuple[str, str]:

@@ -133,25 +133,18 @@ def population_of(
         )
     numbers = dict.fromkeys(("worth", "label_value", "judge_value", "disagreement", "n_others"), pl.Float64)
     frame = pl.DataFrame(rows, schema_overrides=numbers, infer_schema_length=None)
-    is_known = frame["label_value"].is_not_null().to_numpy()
-    return Population(rows, judging["judge"], _contributions(frame), _errors(frame), is_known)
-
-
-def _contributions(frame: pl.DataFrame) -> Floats:
-    """What each verdict adds to its model's mean: a task counts by one over tasks, a trial by one over trials."""
-    counted = pl.col("is_counted")
-    n_trials = pl.col("response_id").filter(counted).n_unique().over("model", "task")
-    n_tasks = pl.col("task").filter(counted).n_unique().over("model")
-    share = pl.when(counted).then(pl.col("worth") / n_trials / n_tasks).otherwise(0.0)
-    return frame.select(share).to_series().to_numpy()
-
-
-def _errors(frame: pl.DataFrame) -> Floats:
-    """The expected squared error of the judge on each verdict."""
+    # What each verdict adds to its model's mean: a task counts by one over tasks, a trial by one over trials.
+    is_counted = pl.col("is_counted")
+    n_trials = pl.col("response_id").filter(is_counted).n_unique().over("model", "task")
+    n_tasks = pl.col("task").filter(is_counted).n_unique().over("model")
+    share = pl.when(is_counted).then(pl.col("worth") / n_trials / n_tasks).otherwise(0.0)
+    # The expected squared error of the judge on each verdict.
     groups = frame.select(pl.struct("category", "severity").rank("dense") - 1).to_series().cast(pl.Int64).to_numpy()
     squared = (frame["label_value"] - frame["judge_value"]) ** 2
     of_group = sampling.group_errors(groups[squared.is_not_null().to_numpy()], squared.drop_nulls().to_numpy(), groups)
-    return sampling.expected_errors(of_group, frame["disagreement"].to_numpy(), frame["n_others"].to_numpy())
+    errors = sampling.expected_errors(of_group, frame["disagreement"].to_numpy(), frame["n_others"].to_numpy())
+    contributions, is_known = frame.select(share).to_series().to_numpy(), frame["label_value"].is_not_null().to_numpy()
+    return Population(rows, judging["judge"], contributions, errors, is_known)
 
 
 class Drawn(NamedTuple):

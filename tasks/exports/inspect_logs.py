@@ -26,11 +26,7 @@ Row = Mapping[str, Any]
 Document = dict[str, Any]
 _TASKS_AT_ONCE = 500
 """So many tasks are in memory at a time, with all their answers and verdicts of one model run."""
-_PLAN = {"name": "plan", "steps": [{"solver": "generate"}]}
-"""How answers were made: one generation on the conversation."""
-_UNFIT = re.compile(r"[^A-Za-z0-9.-]+")
 NOTICE = "Benchmark data with answers to it: do not train models on it. Markers against that (canaries) are left out."
-_PACKAGE = "prbench-pipeline"
 _SAID = (
     "judge", "judge_config_hash", "template_hash", "grading", "rubric", "judge_trial", "model_config_hash", "vintage",
     "dataset_revision",
@@ -42,16 +38,11 @@ _METRICS = {
 _OF_TASKS = ("coverage", "n_tasks", "n_tasks_wanted", "is_complete", "mean_lower", "mean_upper")
 VERSION = 2
 SUFFIX = ".eval"
-_EARLIEST = (1980, 1, 1, 0, 0, 0)
-"""The time of every member, since a zip cannot do without one."""
 GRADER = "grader"
 """The role of the judge; Inspect calls judges so."""
-_UNSCORED = float("nan")
-"""The value by which Inspect knows a sample that no metric counts."""
 _STOPPED = {"truncated": "max_tokens", "context_length": "model_length", "refused": "content_filter"}
 _MOST_SHOWN = 1_000
 """Characters of a text in a summary."""
-_JUDGING = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
 _OF_TASK = ("field", "topic", "expert", "splits", "decision_types", "economic_pathways")
 _OF_RESPONSE = ("response_id", "source", "degraded", "finish_reason", "served_model", "cost_usd")
 _OF_CRITERION = (
@@ -59,12 +50,7 @@ _OF_CRITERION = (
     "may_hide_failures",
 )  # fmt: skip
 Usage = dict[str, Any]
-NEVER_CALLED = ("not_judged", "no_response")
-"""The status of a criterion that no judge was asked about."""
-_MARKDOWN = re.compile(r"([\\`*_\[\]|~$])")
-"""What Markdown would give a meaning to; a title or an explanation is text. Inspect View escapes HTML itself."""
 _DECIDED = ("met", "partial", "unmet")
-_COUNTED = ("input_tokens", "output_tokens", "total_tokens", "input_tokens_cache_read", "reasoning_tokens")
 
 
 def export_inspect(job: Job, folder: Path, vintage: str | None = None) -> StageReport:
@@ -99,7 +85,20 @@ def export_inspect(job: Job, folder: Path, vintage: str | None = None) -> StageR
 
 def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path) -> int:
     """Write the log of one model run, and return the number of its samples."""
-    about = {"eval": _spec(model_run, wanted.benchmark.title, wanted.task_ids), "plan": _PLAN}
+    title, task_ids = wanted.benchmark.title, list(wanted.task_ids)
+    # What was evaluated: Inspect's `EvalSpec`. Ids are hashes of what the log is about. Answers are one generation.
+    about = {"plan": {"name": "plan", "steps": [{"solver": "generate"}]}, "eval": {
+        "eval_id": _id_of(model_run, "inspect eval"), "run_id": _id_of(model_run, "inspect run"),
+        "created": model_run["first_answered_at"].isoformat(), "task": model_run["benchmark"],
+        # Of logs with one task id, Inspect View takes all but the last for attempts that were retried.
+        "task_id": _id_of(model_run, "inspect task"), "task_version": model_run["dataset_revision"],
+        "task_display_name": title, "solver": "generate", "tags": [model_run["judge"], model_run["vintage"]],
+        "dataset": {"name": title, "samples": len(task_ids), "sample_ids": task_ids, "shuffled": False},
+        "model": model_run["model"], "model_roles": {GRADER: {"model": model_run["judge"]}},
+        "config": {"epochs": model_run["n_trials"], "epochs_reducer": ["mean"]},
+        "packages": {"prbench-pipeline": importlib.metadata.version("prbench-pipeline")},
+        "metadata": {name: model_run[name] for name in (*_SAID, "may_hide_failures")} | {"notice": NOTICE},
+    }}  # fmt: skip
     primary, n_scored, summaries = wanted.benchmark.primary_score.score_name, 0, []
     temporary = folder / f".{uuid4().hex}.tmp"
     try:
@@ -124,8 +123,10 @@ def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path
             results = _results(figures, len(summaries), n_failed, n_scored)
             header = {"version": VERSION, "status": "success", **about, "results": results, "stats": stats}
             _put(log, "header.json", header)
-        # A log has its name once it is complete.
-        temporary.replace(folder / _name_of(model_run))
+        # Labels may hold anything, so the id tells apart what looks alike. A log has its name once it is complete.
+        parts = (model_run["benchmark"], model_run["model"], model_run["judge"], about["eval"]["eval_id"][:8])
+        name = "_".join(re.sub(r"[^A-Za-z0-9.-]+", "-", part)[:40] for part in parts)
+        temporary.replace(folder / f"{name}{SUFFIX}")
     finally:
         temporary.unlink(missing_ok=True)
     return len(summaries)
@@ -133,7 +134,7 @@ def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path
 
 def _put(log: ZipFile, name: str, document: Document | Sequence[Document]) -> None:
     """Write a member; a float that is no number as `NaN`, which is how Inspect marks a sample without a score."""
-    member = ZipInfo(name, _EARLIEST)
+    member = ZipInfo(name, (1980, 1, 1, 0, 0, 0))  # a zip cannot do without a time
     member.compress_type = ZIP_DEFLATED
     log.writestr(member, json.dumps(document, ensure_ascii=False))
 
@@ -166,28 +167,6 @@ def _by_response(rows: Sequence[Row]) -> Mapping[str, list[Row]]:
     return found
 
 
-def _name_of(model_run: Row) -> str:
-    """A name that says what a log is about; labels may hold anything, so the id tells apart what looks alike."""
-    parts = (model_run["benchmark"], model_run["model"], model_run["judge"], _id_of(model_run, "inspect eval")[:8])
-    return "_".join(_UNFIT.sub("-", part)[:40] for part in parts) + SUFFIX
-
-
-def _spec(model_run: Row, title: str, task_ids: Sequence[str]) -> Document:
-    """What was evaluated: Inspect's `EvalSpec`. Ids are hashes of what the log is about."""
-    return {
-        "eval_id": _id_of(model_run, "inspect eval"), "run_id": _id_of(model_run, "inspect run"),
-        "created": model_run["first_answered_at"].isoformat(), "task": model_run["benchmark"],
-        # Of logs with one task id, Inspect View takes all but the last for attempts that were retried.
-        "task_id": _id_of(model_run, "inspect task"), "task_version": model_run["dataset_revision"],
-        "task_display_name": title, "solver": "generate", "tags": [model_run["judge"], model_run["vintage"]],
-        "dataset": {"name": title, "samples": len(task_ids), "sample_ids": list(task_ids), "shuffled": False},
-        "model": model_run["model"], "model_roles": {GRADER: {"model": model_run["judge"]}},
-        "config": {"epochs": model_run["n_trials"], "epochs_reducer": ["mean"]},
-        "packages": {_PACKAGE: importlib.metadata.version(_PACKAGE)},
-        "metadata": {name: model_run[name] for name in (*_SAID, "may_hide_failures")} | {"notice": NOTICE},
-    }  # fmt: skip
-
-
 def _id_of(model_run: Row, what: str) -> str:
     return digest(what, *(model_run[name] for name in ("benchmark", "model", *_SAID)))[:22]
 
@@ -208,26 +187,18 @@ def _results(figures: Sequence[Row], n_samples: int, n_failed: int, n_scored: in
             "name": row["score_name"], "scorer": row["score_name"], "scored_samples": n_scored,
             "unscored_samples": n_samples - n_scored, "metrics": {}, "metadata": {},
         })  # fmt: skip
-        score["metrics"] |= _metrics(row, has_group=has_group)
         score["metadata"][row["split"]] = {name: row[name] for name in _OF_TASKS}
+        if row["mean_score"] is None:
+            continue  # Inspect View would show another metric, the first one, as the score
+        # Of a mean below 0 the leaderboard shows 0.
+        unclipped = {"unclipped_mean": "raw_mean_score"} if row["raw_mean_score"] != row["mean_score"] else {}
+        group, prefix = ({"group": row["split"]}, f"{row['split']} ") if has_group else ({}, "")
+        score["metrics"] |= {
+            f"{prefix}{name}": {"name": name, "value": row[column], **group}
+            for name, column in {**_METRICS, **unclipped}.items()
+            if row[column] is not None
+        }
     return {"total_samples": n_samples, "completed_samples": n_samples - n_failed, "scores": list(scores.values())}
-
-
-def _metrics(row: Row, *, has_group: bool) -> dict[str, Document]:
-    """The figures of one row that are known; of several splits each is a group.
-
-    Without a mean there are none: Inspect View shows a log's first metric as its score, whatever that is.
-    """
-    if row["mean_score"] is None:
-        return {}
-    # Of a mean below 0 the leaderboard shows 0.
-    unclipped = {"unclipped_mean": "raw_mean_score"} if row["raw_mean_score"] != row["mean_score"] else {}
-    group, prefix = ({"group": row["split"]}, f"{row['split']} ") if has_group else ({}, "")
-    return {
-        f"{prefix}{name}": {"name": name, "value": row[column], **group}
-        for name, column in {**_METRICS, **unclipped}.items()
-        if row[column] is not None
-    }
 
 
 def _sample_of(
@@ -242,7 +213,8 @@ def _sample_of(
         criteria: every criterion of the task, with the verdict on this response.
         scores: the response's scores, the main one first; empty for a failed response.
     """
-    uid = digest("inspect sample", response["response_id"], *(model_run[name] for name in _JUDGING))[:22]
+    judging = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
+    uid = digest("inspect sample", response["response_id"], *(model_run[name] for name in judging))[:22]
     turns = [
         {"id": f"{uid}-{place}", "role": role, "content": text, **({"source": "input"} if role == "user" else {})}
         for place, (role, text) in enumerate(messages)
@@ -251,12 +223,20 @@ def _sample_of(
         "id": f"{uid}-answer", "role": "assistant", "content": response["text"], "source": "generate",
         "model": response["served_model"] or model_run["model"],
     }  # fmt: skip
-    calls = [row for row in criteria if row["status"] not in NEVER_CALLED]
+    calls = [row for row in criteria if row["status"] not in {"not_judged", "no_response"}]
+    cause = f"{response['status']}: {response['error']}" if response["error"] else str(response["status"])
     sampled, judged = _usage_of(response), _added(map(_usage_of, calls), [row["cost_usd"] for row in calls])
     return {
         "id": response["task_id"], "epoch": response["trial"], "input": turns, "target": "",
         "messages": [*turns, *([answer] if answer else [])],
-        "output": _output(model_run, response, answer, sampled),
+        "output": {
+            "model": response["served_model"] or model_run["model"], "completion": response["text"] or "",
+            "choices": [{
+                "message": answer or {"role": "assistant", "content": ""},
+                "stop_reason": _STOPPED.get(response["status"], "stop" if answer else "unknown"),
+            }],
+            "usage": sampled, "time": response["latency_s"], "error": None if answer else cause,
+        },
         "scores": _scores(criteria, scores) if answer else {},
         "metadata": {name: response[name] for name in (*_OF_TASK, *_OF_RESPONSE)},
         # Model and judge may have one name.
@@ -264,7 +244,7 @@ def _sample_of(
         "role_usage": {GRADER: judged} if judged else {},
         "completed_at": max(made for row in (response, *criteria) if (made := row["created_at"])).isoformat(),
         "uuid": uid,
-        "error": None if answer else dict.fromkeys(("message", "traceback", "traceback_ansi"), _cause(response)),
+        "error": None if answer else dict.fromkeys(("message", "traceback", "traceback_ansi"), cause),
     }  # fmt: skip
 
 
@@ -283,20 +263,6 @@ def _summary_of(sample: Document) -> Document:
     }  # fmt: skip
 
 
-def _output(model_run: Row, response: Row, answer: Document | None, usage: Document | None) -> Document:
-    stopped = _STOPPED.get(response["status"], "stop" if answer else "unknown")
-    message = answer or {"role": "assistant", "content": ""}
-    return {
-        "model": response["served_model"] or model_run["model"],
-        "choices": [{"message": message, "stop_reason": stopped}], "completion": response["text"] or "", "usage": usage,
-        "time": response["latency_s"], "error": None if answer else _cause(response),
-    }  # fmt: skip
-
-
-def _cause(response: Row) -> str:
-    return f"{response['status']}: {response['error']}" if response["error"] else str(response["status"])
-
-
 def _scores(criteria: Sequence[Row], scores: Sequence[Row]) -> dict[str, Document]:
     """Each score by its name; the first one carries the criteria."""
     # A judge's call failed, or is still to be made.
@@ -308,7 +274,8 @@ def _scores(criteria: Sequence[Row], scores: Sequence[Row]) -> dict[str, Documen
         bounds = {} if value is not None else {name: score[name] for name in ("value_lower", "value_upper")}
         more = {"criteria": [{name: row[name] for name in _OF_CRITERION} for row in criteria]} if place == 0 else {}
         found[score["score_name"]] = {
-            "value": _UNSCORED if value is None else value,
+            # By this Inspect knows a sample that no metric counts.
+            "value": float("nan") if value is None else value,
             "explanation": explanation_of(criteria) if place == 0 else "",
             "reason": reason if value is None else None,
             "metadata": {**bounds, **more},
@@ -320,9 +287,9 @@ def explanation_of(criteria: Sequence[Row]) -> str:
     """A line that counts the verdicts, and a Markdown table of the criteria; explanations where there are any."""
     counted = Counter(row["status"] for row in criteria)
     order = [*_DECIDED, *sorted(counted.keys() - set(_DECIDED))]
-    line = ", ".join(f"{counted[status]} {_in_words(status)}" for status in order if counted[status])
+    line = ", ".join(f"{counted[status]} {status.replace('_', ' ')}" for status in order if counted[status])
     columns = {
-        "Verdict": [_in_words(row["status"]) for row in criteria],
+        "Verdict": [row["status"].replace("_", " ") for row in criteria],
         "Weight": ["" if row["weight"] is None else f"{row['weight']:g}" for row in criteria],
         "Criterion": [_text(row["title"]) for row in criteria],
         "Explanation": [_text(row["explanation"] or row["error"] or "") for row in criteria],
@@ -333,13 +300,9 @@ def explanation_of(criteria: Sequence[Row]) -> str:
     return "\n".join([f"{len(criteria)} criteria: {line}", "", *(f"| {' | '.join(row)} |" for row in cells)])
 
 
-def _in_words(status: str) -> str:
-    return status.replace("_", " ")
-
-
 def _text(text: str) -> str:
-    """A text in one cell of a table, with nothing in it that Markdown would read."""
-    return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))
+    """A text in one cell of a table, with nothing in it that Markdown would read; Inspect View escapes HTML itself."""
+    return re.sub(r"([\\`*_\[\]|~$])", r"\\\1", " ".join(text.split()))
 
 
 def _usage_of(row: Row) -> Usage | None:
@@ -375,7 +338,9 @@ def _added(usages: Iterable[Usage | None], costs: Sequence[float | None] | None 
     known = [usage for usage in usages if usage is not None]
     if not known:
         return None
-    reported = {name: [usage[name] for usage in known if usage[name] is not None] for name in _COUNTED}
+    counts = {
+        name: [usage[name] for usage in known if usage[name] is not None] for name in known[0].keys() - {"total_cost"}
+    }
     paid = [usage["total_cost"] for usage in known] if costs is None else costs
     total = None if None in paid else round(fsum(cost for cost in paid if cost is not None), 12)
-    return {name: sum(values) if values else None for name, values in reported.items()} | {"total_cost": total}
+    return {name: sum(values) if values else None for name, values in counts.items()} | {"total_cost": total}

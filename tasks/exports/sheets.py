@@ -20,12 +20,12 @@ import sql
 from tasks.assemble import complete_conversations
 from tasks.config.job import Job
 from tasks.exports import drawing
+from tasks.figures.rendering import as_csv
 from tasks.imports.verdicts import SHEET_COLUMN
 from tasks.rules.errors import UsageError, disk_errors
 from tasks.rules.identity import digest
 from tasks.rules.statistics.debiased import FEWEST_LABELLED_TASKS, FEWEST_LABELS
 from tasks.rules.statistics.sampling import Drawn, stratified_sample
-from tasks.rules.text.cells import defused
 from tasks.rules.text.numbers import counted
 from tasks.rules.verdict import BINARY, TERNARY, WORDS
 from tasks.run.missing_work import Conversation, WantedTasks, wanted_tasks
@@ -51,36 +51,33 @@ def refuse_place(file: Path) -> None:
 
 
 def readable(conversations: Mapping[str, Conversation]) -> dict[str, str]:
-    """Task id -> its conversation as one text for people."""
-    return {task_id: "\n\n".join(map(": ".join, of.messages)) for task_id, of in conversations.items()}
+    """Task id -> its conversation as one text that fits into a cell; of a longer one the middle is left out."""
+    texts, half = {}, _CELL_CHARS // 2 - 50
+    for task_id, conversation in conversations.items():
+        text = "\n\n".join(map(": ".join, conversation.messages))
+        cut = f"{text[:half]}\n\n[... {len(text) - 2 * half} characters left out ...]\n\n{text[-half:]}"
+        texts[task_id] = text if len(text) <= _CELL_CHARS else cut
+    return texts
 
 
-def fitting(text: str) -> str:
-    """A text to be read that fits into a cell: of a longer one the middle is left out, which the cell says."""
-    if len(text) <= _CELL_CHARS:
-        return text
-    half = _CELL_CHARS // 2 - 50
-    return f"{text[:half]}\n\n[... {len(text) - 2 * half} characters left out ...]\n\n{text[-half:]}"
-
-
-def write_sheet(file: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write rows as CSV, each cell safe to open in a spreadsheet; a cell without a value is empty.
+def write_sheet(
+    file: Path, columns: Sequence[str], how: str, by_people: Sequence[str], rows: Iterable[Row],
+    conversations: Mapping[str, Conversation],
+) -> None:  # fmt: skip
+    """Write rows as CSV, each with its task's conversation, how it is filled in, and empty cells for people.
 
     Raises:
         PipelineError: the file cannot be written.
     """
-    import polars as pl
-
-    sheet = pl.DataFrame(
-        [[defused("" if row.get(name) is None else str(row[name])) for name in columns] for row in rows],
-        schema=dict.fromkeys(columns, pl.String), orient="row",
-    )  # fmt: skip
+    texts, empty = readable(conversations), {SHEET_COLUMN: how, **dict.fromkeys(by_people)}
+    given = ({**row, **empty, "conversation": texts[row["task"]]} for row in rows)
+    cells = [{name: "" if row.get(name) is None else str(row[name]) for name in columns} for row in given]
     # All quoted, since some spreadsheets separate cells by semicolons; with a byte order mark, without which they
     # assume another encoding.
-    content = sheet.write_csv(quote_style="always", include_bom=True, line_terminator="\r\n")
+    content = as_csv(columns, cells, must_quote=True).encode("utf-8-sig")
     with disk_errors(file):
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(file, content.encode())
+        write_atomically(file, content)
 
 
 LABELLING_COLUMNS = (
@@ -91,9 +88,7 @@ LABELLING_COLUMNS = (
 
 Where three steps are asked for, the decision is in words and its column `verdict`.
 """
-_DECISION = {BINARY: "criteria_met", TERNARY: "verdict"}
-_ENTERED = {BINARY: "yes or no", TERNARY: ", ".join(WORDS)}
-_BY_GRADERS = ("judge", *_DECISION.values(), "explanation")
+_DECISIONS = {BINARY: ("criteria_met", "yes or no"), TERNARY: ("verdict", ", ".join(WORDS))}
 
 
 @dataclass
@@ -193,11 +188,10 @@ def _said(widths: Sequence[drawing.Width], population: drawing.Population, n_row
             f"needs {FEWEST_LABELLED_TASKS}"
         )
     n_models = len(set(population.models.tolist()))
-    models = f"{n_models} models need" if n_models > 1 else "1 model needs"
     return (
-        f"each model needs {FEWEST_LABELS} labels in {FEWEST_LABELLED_TASKS} tasks; {models} about "
-        f"{drawing.n_needed(population)}; with {n_rows}{'' if then.is_enough else ' (too few)'} the interval is about "
-        f"{then.width:.2f} wide"
+        f"each model needs {FEWEST_LABELS} labels in {FEWEST_LABELLED_TASKS} tasks; {counted(n_models, 'model')} "
+        f"need{'s' * (n_models == 1)} about {drawing.n_needed(population)}; with {n_rows}"
+        f"{'' if then.is_enough else ' (too few)'} the interval is about {then.width:.2f} wide"
     )
 
 
@@ -227,18 +221,12 @@ def _rows(reader: Reader, wanted: WantedTasks, response_ids: Sequence[str]) -> l
     return sorted(rows, key=lambda row: places[row["response_id"]])
 
 
-def _write(
-    file: Path, wanted: WantedTasks, rows: Sequence[Mapping[str, Any]], conversations: Mapping[str, Conversation]
-) -> str:
-    """Write the sheet, and return what is to be filled in."""
-    texts = readable(conversations)
-    grading = wanted.benchmark.grading
-    columns = [_DECISION[grading] if name == _DECISION[BINARY] else name for name in LABELLING_COLUMNS]
-    how = f"judge: your name; {_DECISION[grading]}: {_ENTERED[grading]}; explanation: if you like"
-    cells = [
-        {**row, SHEET_COLUMN: how, **dict.fromkeys(_BY_GRADERS, ""), "conversation": texts[row["task"]]} for row in rows
-    ]
-    write_sheet(file, columns, cells)
+def _write(file: Path, wanted: WantedTasks, rows: Iterable[Row], conversations: Mapping[str, Conversation]) -> str:
+    """Write a sheet for graders, and return what is to be filled in."""
+    decision, entered = _DECISIONS[wanted.benchmark.grading]
+    how = f"judge: your name; {decision}: {entered}; explanation: if you like"
+    columns = [decision if name == "criteria_met" else name for name in LABELLING_COLUMNS]
+    write_sheet(file, columns, how, ("judge", decision, "explanation"), rows, conversations)
     return how
 
 
@@ -275,8 +263,6 @@ HOW = (
     "reviewer: your name; decision: agree or disagree that the criterion is well-constructed, accurate and relevant to "
     "the task; reason: why (needed to disagree); better_wording: how it should read, if you like"
 )
-_NONE = "(none)"
-"""The stratum of criteria without such a label."""
 
 
 def export_review(
@@ -306,13 +292,16 @@ def export_review(
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         wanted = wanted_tasks(job, reader)
-        population = _population(reader, wanted)
+        given = {**wanted.key, "task_ids": list(wanted.task_ids)}
+        population = reader.rows(sql.read("queries/exports/review_population"), given)
+        if not population:
+            raise UsageError("no admitted task with a criterion in the chosen splits; see `prbench check`")
         design, drawn = _sample(population, n_criteria, n_tasks, by, seed)
         listed = sorted((row["task"], row["criterion"], row["criterion_hash"]) for row in population)
         population_id = digest("review population", *wanted.key.values(), listed)
         sample_id = digest("review sample", population_id, design)
         chosen = [population[each.place] for each in drawn]
-        conversations = readable(complete_conversations(reader, wanted, {row["task"] for row in chosen}))
+        conversations = complete_conversations(reader, wanted, {row["task"] for row in chosen})
         is_stored = bool(reader.rows("select 1 from review_samples where sample_id = ? limit 1", [sample_id]))
     file = target if is_file else target / f"review-{sample_id[:8]}{SUFFIX}"
     refuse_place(file)
@@ -321,20 +310,20 @@ def export_review(
             **wanted.key, "sample_id": sample_id, "population_id": population_id, "n_population": len(population),
             "design": design, "run_id": job.run_id, "created_at": datetime.now(UTC),
         }  # fmt: skip
-        warehouse.write("review_samples", [common | _member(population[each.place], each) for each in drawn])
+        warehouse.write("review_samples", [
+            common | {"task_id": row["task"], "criterion_id": row["criterion"], "stratum": each.stratum,
+                      "criterion_hash": row["criterion_hash"], "probability": each.probability}
+            for each, row in zip(drawn, chosen, strict=True)
+        ])  # fmt: skip
         warehouse.publish()
-    write_sheet(file, REVIEW_COLUMNS, [_cells(row, sample_id, conversations[row["task"]]) for row in chosen])
+    cells = [
+        row | {"sample": sample_id, "describes": row["weight"] and f"something {'un' * (row['weight'] < 0)}desired"}
+        for row in chosen
+    ]
+    write_sheet(file, REVIEW_COLUMNS, HOW, _BY_REVIEWERS, cells, conversations)
     n_of = len({row["task"] for row in chosen})
     notes = [f"{len(chosen)} of {len(population)} criteria ({n_of} tasks) in {file}", f"{design}", f"fill in {HOW}"]
     return StageReport("export", rows=len(chosen), notes=notes)
-
-
-def _population(reader: Reader, wanted: WantedTasks) -> list[Row]:
-    given = {**wanted.key, "task_ids": list(wanted.task_ids)}
-    population = reader.rows(sql.read("queries/exports/review_population"), given)
-    if not population:
-        raise UsageError("no admitted task with a criterion in the chosen splits; see `prbench check`")
-    return population
 
 
 def _sample(
@@ -348,7 +337,7 @@ def _sample(
         of_task = {tasks[each.place]: each for each in stratified_sample(tasks, ["all"] * len(tasks), n_tasks, seed)}
         drawn = [each._replace(place=i) for i, row in enumerate(population) if (each := of_task.get(row["task"]))]
         return f"all criteria of {len(of_task)} of {len(tasks)} tasks, seed {seed}", drawn
-    strata = [" / ".join(row[label] or _NONE for label in by) or "all" for row in population]
+    strata = [" / ".join(row[label] or "(none)" for label in by) or "all" for row in population]
     if n_criteria < (n_strata := len(set(strata))):
         raise UsageError(
             f"-n {n_criteria}: by {' and '.join(by)} there are {n_strata} strata, and each needs a criterion; "
@@ -358,18 +347,3 @@ def _sample(
     drawn = stratified_sample(keys, strata, n_criteria, seed)
     how = f"stratified by {' and '.join(by)}" if by else "simple random"
     return f"{how} sample of {len(drawn)} of {len(population)} criteria, seed {seed}", drawn
-
-
-def _member(row: Row, drawn: Drawn) -> Row:
-    return {
-        "task_id": row["task"], "criterion_id": row["criterion"], "criterion_hash": row["criterion_hash"],
-        "stratum": drawn.stratum, "probability": drawn.probability,
-    }  # fmt: skip
-
-
-def _cells(row: Row, sample_id: str, conversation: str) -> Row:
-    describes = None if not row["weight"] else "something desired" if row["weight"] > 0 else "something undesired"
-    return {
-        **row, **dict.fromkeys(_BY_REVIEWERS), "sample": sample_id, "describes": describes,
-        "conversation": fitting(conversation), SHEET_COLUMN: HOW,
-    }  # fmt: skip

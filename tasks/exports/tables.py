@@ -1,22 +1,38 @@
-"""Tables as Parquet files in a folder or a store, and back into another warehouse: the rows that are not there yet."""
+"""Tables as Parquet files in a folder or a store, and back into another warehouse: the rows that are not there yet.
 
+A publication has the database and the report beside them. All of it is of one state, is put under a prefix that nothing
+is ever written to again, and is there before the pointer names it.
+"""
+
+import hashlib
+import json
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import sql
-from tasks.bundles.bundle import Damaged, File, checked, file_at, published_in, read_bundle, verified, write_bundle
-from tasks.bundles.stores import Folder, Store
+from tasks.bundles import bundle as bundles
+from tasks.bundles.stores import Folder, Store, kept_as, work_folder
 from tasks.config.job import Job
 from tasks.dataset.rows import parquet_batches
-from tasks.rules.errors import UsageError, disk_errors
+from tasks.rules.errors import PipelineError, UsageError, disk_errors
 from tasks.rules.text.numbers import counted
 from tasks.run.writing import StageReport
-from warehouse import COLUMNS, DECIDED_STATUSES, TABLES, Reader, Table, Warehouse, content_of, quoted
+from warehouse import (
+    COLUMNS,
+    DECIDED_STATUSES,
+    TABLES,
+    Reader,
+    Table,
+    Warehouse,
+    content_of,
+    quoted,
+    refuse_other_version,
+)
 from warehouse.rows import is_removed, rests_on_response
 
 NOT_EXPORTED = ("retractions", "removals")
@@ -60,7 +76,7 @@ class Written(NamedTuple):
     """Tables as files: each file with its path here, and what a manifest says beside the files."""
 
     tables: tuple[Exported, ...]
-    files: dict[File, Path]
+    files: dict[bundles.File, Path]
     meta: dict[str, Any]
 
     @property
@@ -104,8 +120,14 @@ def write_tables(
         columns = {row["column_name"]: row["column_type"] for row in reader.rows(f"describe {query}")}
         for column, wanted in (("benchmark", benchmark), ("dataset_revision", revision)):
             if wanted is not None and column in columns:
-                query += f" {_and(query)} {column} = {quoted(wanted)}"
-        pieces = _pieces(reader, name, query, rows_a_file) or ([] if root is None else [query])
+                query += f" {'and' if ' where ' in query else 'where'} {column} = {quoted(wanted)}"
+        pieces = [query]
+        # Stored tables go in pieces, by the places of their rows; a view is written as one file.
+        if name in TABLES:
+            and_ = "and" if " where " in query else "where"
+            starts = range(0, reader.value(f"select coalesce(max(rowid) + 1, 0) from {name}"), rows_a_file)
+            own = [f"{query} {and_} rowid between {start} and {start + rows_a_file - 1}" for start in starts]
+            pieces = own or ([] if root is None else [query])
         paths, n_rows = [], 0
         for number, piece in enumerate(pieces):
             one = f"{name}{f'-{number}' if len(pieces) > 1 else ''}.parquet"
@@ -114,26 +136,12 @@ def write_tables(
             copied = f"copy ({piece}) to {quoted(path)} (format parquet, compression zstd, row_group_size {_GROUP})"
             n_rows += reader.value(copied)
             paths.append(path.relative_to(folder).as_posix())
-            files[file_at(path, paths[-1])] = path
+            files[bundles.file_at(path, paths[-1])] = path
         tables.append(Exported(name, name not in TABLES, columns, n_rows, tuple(paths)))
     found = reader.rows("select distinct benchmark from task_rows order by benchmark")
     benchmarks = tuple(row["benchmark"] for row in found if benchmark in {None, row["benchmark"]})
     meta = {"made_at": made_at, "benchmarks": benchmarks, "tables": [asdict(table) for table in tables]}
     return Written(tuple(tables), files, meta)
-
-
-def _pieces(reader: Reader, name: str, query: str, rows_a_file: int) -> list[str]:
-    """Stored tables go in pieces, by the places of their rows; a view is written as one file."""
-    if name not in TABLES:
-        return [query]
-    n_places = reader.value(f"select coalesce(max(rowid) + 1, 0) from {name}")
-    starts = range(0, n_places, rows_a_file)
-    return [f"{query} {_and(query)} rowid between {start} and {start + rows_a_file - 1}" for start in starts]
-
-
-def _and(query: str) -> str:
-    """The word that goes on with a query's conditions."""
-    return "and" if " where " in query else "where"
 
 
 def export_tables(
@@ -157,7 +165,7 @@ def export_tables(
         with disk_errors(target), here as folder:
             written = write_tables(reader, Path(folder), chosen, benchmark, rows_a_file=rows_a_file)
             meta = {"canaries": "left out", **written.meta}
-            write_bundle(place, "export", written.files, meta, is_quiet=job.is_quiet)
+            bundles.write_bundle(place, "export", written.files, meta, is_quiet=job.is_quiet)
     filled = sum(1 for table in written.tables if table.n_rows)
     size = f"{written.n_bytes() / 1e6:.1f} MB"
     note = f"{counted(written.n_rows, 'row')} of {counted(filled, 'table')} in {target} ({size})"
@@ -178,14 +186,11 @@ def meaning_of_column(column: str, marts: Sequence[str]) -> str | None:
 
 
 _ROWS_AT_ONCE = 10_000
-_LATE = ("checks",)
-"""Taken last: a data-set revision counts as checked as soon as its checks are here."""
 _REPLACED = {
     "intervals", "agreement_measures", "reliability_measures", "condition_tests", "prediction_measures",
     "debiased_measures",
 }  # fmt: skip
 """Tables in exports of November that `measures` replaced: `prbench aggregate` computes what they hold."""
-_OF_CHECKS = ("refusals", "checks")
 
 
 class Export(NamedTuple):
@@ -204,15 +209,15 @@ def opened_export(source: Path | Store, *, is_quiet: bool = True) -> Iterator[Ex
     Raises:
         Damaged: the source is no whole export, or of a newer format.
     """
-    place = published_in(Folder(source) if isinstance(source, Path) else source)
-    bundle = read_bundle(place, "export", "publication")
-    listed = checked(list[Exported], bundle.meta.get("tables"), str(place))
+    place = bundles.published_in(Folder(source) if isinstance(source, Path) else source)
+    bundle = bundles.read_bundle(place, "export", "publication")
+    listed = bundles.checked(list[Exported], bundle.meta.get("tables"), str(place))
     tables = [each for each in listed if not each.is_derived and each.name not in _REPLACED]
     names = {name for table in tables for name in table.files}
     if unlisted := names - {file.name for file in bundle.files}:
-        raise Damaged(f"{place}: {min(unlisted)} is of a table and not among the files; export again")
+        raise bundles.Damaged(f"{place}: {min(unlisted)} is of a table and not among the files; export again")
     of_tables = replace(bundle, files=tuple(file for file in bundle.files if file.name in names))
-    with verified(place, of_tables, is_quiet=is_quiet) as folder:
+    with bundles.verified(place, of_tables, is_quiet=is_quiet) as folder:
         yield Export(folder, tables)
 
 
@@ -232,11 +237,19 @@ def import_tables(job: Job, export: Export) -> StageReport:
     warehouse.publish()
     taken: dict[str, int] = {}
     with warehouse.reader() as reader:
-        for exported in sorted(given, key=lambda table: table.name in _LATE):
-            if exported.name not in TABLES or exported.name in NOT_EXPORTED:
-                report.warnings.append(f"{exported.name}: not imported: unknown table")
+        # Checks last: a data-set revision counts as checked as soon as its checks are here.
+        for exported in sorted(given, key=lambda table: table.name == "checks"):
+            name = exported.name
+            if name not in TABLES or name in NOT_EXPORTED:
+                report.warnings.append(f"{name}: not imported: unknown table")
                 continue
-            taken[exported.name] = _take_in(warehouse, reader, folder, exported)
+            if lacking := {*TABLES[name].key} - exported.columns.keys():
+                raise bundles.Damaged(f"{folder}: {name} lacks its key {min(lacking)}; export again")
+            taken[name] = 0
+            for file in exported.files:
+                for rows in _new_rows(reader, folder / file, TABLES[name], set(exported.columns)):
+                    warehouse.write(name, rows)
+                    taken[name] += len(rows)
         was_checked = reader.value("select count(*) from checks") > 0
     warehouse.publish()
     report.rows = sum(taken.values())
@@ -246,19 +259,6 @@ def import_tables(job: Job, export: Export) -> StageReport:
     if was_checked and taken.get("task_rows"):
         report.warnings.append("the imported tasks are not checked yet: run `prbench check`")
     return report
-
-
-def _take_in(warehouse: Warehouse, reader: Reader, folder: Path, exported: Exported) -> int:
-    table = TABLES[exported.name]
-    lacking = [column for column in table.key if column not in exported.columns]
-    if lacking:
-        raise Damaged(f"{folder}: {table.name} lacks its key {lacking[0]}; export again")
-    taken = 0
-    for name in exported.files:
-        for rows in _new_rows(reader, folder / name, table, set(exported.columns)):
-            warehouse.write(table.name, rows)
-            taken += len(rows)
-    return taken
 
 
 def _new_rows(reader: Reader, path: Path, table: Table, given: set[str]) -> Iterator[list[dict[str, Any]]]:
@@ -287,7 +287,7 @@ def _places(path: Path, table: Table, given: set[str]) -> str:
         stays_away.append("given.import_batch in (select import_batch from retractions where is_retracted)")
     if rests_on_response(table) and {"response_id", "created_at"} <= given:
         stays_away.append(is_removed("given"))
-    if table.name in _OF_CHECKS:
+    if table.name in {"refusals", "checks"}:
         revision = "(benchmark, dataset_revision)"
         stays_away.append(f"(given.benchmark, given.dataset_revision) in (select {revision} from checks)")
     has_key = " and ".join(f"given.{column} is not null" for column in table.key)
@@ -296,3 +296,89 @@ def _places(path: Path, table: Table, given: set[str]) -> str:
         f"from read_parquet({quoted(path)}, file_row_number = true) as given "
         f"where {has_key} and not coalesce({' or '.join(stays_away)}, false) order by place"
     )
+
+
+_KINDS: tuple[bundles.Kind, ...] = ("publication", "export")
+"""What manifests of publications say that they are; of November it is an export."""
+
+
+def publish(job: Job, target: Path | Store, *, n_kept: int | None = None) -> StageReport:
+    """Publish the state that the database holds now, unless the latest publication is of the same.
+
+    A kill at any time leaves the last publication as the latest. With `n_kept` only so many publications stay.
+
+    Raises:
+        WarehouseError: nothing is stored, or another publication of this warehouse is at work.
+        Damaged: the target has a pointer that is none of ours.
+        PipelineError: a file cannot be read or written.
+    """
+    warehouse, place = Warehouse(job.warehouse), Folder(target) if isinstance(target, Path) else target
+    with warehouse.reader():
+        pass  # where nothing can be read, nothing is made
+    report = StageReport("publish")
+    with (
+        disk_errors(target, "the last publication is unchanged"), warehouse.only_one("publication", wait=False),
+        work_folder(warehouse, "publication") as stage,
+    ):  # fmt: skip
+        _publish_from(job, warehouse, stage, place, report)
+        n_removed = remove_old(place, n_kept) if n_kept is not None else 0
+    if n_removed:
+        report.notes.append(f"{n_removed} older publications removed")
+    return report
+
+
+def _publish_from(job: Job, warehouse: Warehouse, stage: Path, place: Folder | Store, report: StageReport) -> None:
+    """Publish by way of an empty folder on the warehouse's disk."""
+    from tasks.report.rendering.site import only_writer, report_files
+
+    database = stage / warehouse.database.name
+    kept_as(warehouse.database, database)
+    found, site = {database.name: database}, job.report_folder
+    if (site / "index.html").is_file():
+        with only_writer(site):  # the files are kept as they are now, under names at which they stay
+            for each in report_files(site):
+                found[f"report/{each}"] = stage / "report" / each
+                kept_as(site / each, found[f"report/{each}"])
+    files = {bundles.file_at(path, name): path for name, path in sorted(found.items())}
+    content = hashlib.sha256(json.dumps({file.name: file.sha256 for file in files}).encode()).hexdigest()
+    latest = bundles.read_pointer(place)
+    if latest and latest.content == content and bundles.is_complete(place.below(latest.publication), *_KINDS):
+        report.notes.append(f"unchanged since {latest.published_at[:16]} UTC; nothing was published")
+        return
+    made_at = datetime.now(UTC)
+    name = f"{bundles.FOLDER}/{made_at:%Y%m%dT%H%M%SZ}-{content[:8]}"
+    with Reader(database) as reader:
+        public = [*(name for name in TABLES if name not in NOT_EXPORTED), *sql.schema()["marts"]]
+        tables = write_tables(reader, stage, public, root="tables/")
+        state_of = reader.value("select max(coalesce(ended_at, started_at)) from runs")
+    meta = {
+        "canaries": "in the database only", "content": content, "state_of": state_of and state_of.isoformat(),
+        "warehouse_version": refuse_other_version(warehouse.root), **tables.meta,
+    }  # fmt: skip
+    made = bundles.write_bundle(place.below(name), "publication", files | tables.files, meta, is_quiet=job.is_quiet)
+    if not bundles.is_complete(place.below(name), *_KINDS):
+        raise PipelineError(f"{place.below(name)}: files are missing; somebody else removed them, so publish again")
+    # Readers see the one before or this one.
+    pointer = {"publication": name, "content": content, "published_at": made_at.isoformat()}
+    bundles.write_bundle(place, "publication", {}, pointer, name=bundles.POINTER)
+    report.rows = tables.n_rows
+    report.notes.append(f"{counted(len(made.files), 'file')} ({made.n_bytes / 1e6:.1f} MB) in {place.below(name)}")
+    if len(files) == 1:
+        report.notes.append("without a report: there is none")
+
+
+def remove_old(place: Folder | Store, n_kept: int) -> int:
+    """Remove all but the newest publications, and what killed ones left; how many.
+
+    The one that the pointer names stays, and so do unfinished ones of the last day, which others may be at work on.
+    """
+    shelf, pointer = place.below(bundles.FOLDER), bundles.read_pointer(place)
+    names = shelf.files()
+    found = {name.partition("/")[0] for name in names if bundles.PUBLICATION.match(name)}
+    whole = sorted(each for each in found if f"{each}/{bundles.MANIFEST}" in names)
+    latest = pointer.publication.partition("/")[2] if pointer else ""
+    a_day_ago = f"{datetime.now(UTC) - timedelta(days=1):%Y%m%dT%H%M%SZ}"
+    unfinished = {each for each in found - set(whole) if each > a_day_ago}
+    removed = found - {*whole[-n_kept:], latest} - unfinished
+    shelf.remove([name for name in names if name.partition("/")[0] in removed])
+    return len(removed)

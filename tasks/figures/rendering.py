@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -63,22 +63,25 @@ def _cell(part: Sequence[Column], row: Mapping[str, Any]) -> str:
     return value[0] if span == MISSING else f"{value[0]} ({span})"
 
 
-def as_csv(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
+def as_csv(
+    columns: Sequence[str], rows: Iterable[Mapping[str, Any]], *, mark: Callable[[str], str] = defused,
+    must_quote: bool = False,
+) -> str:  # fmt: skip
     """Rows as CSV, with full precision; a list is JSON, a moment is UTC in ISO 8601.
 
     Text that a spreadsheet would run or rewrite has an apostrophe in front (`tasks.rules.text.cells`).
     """
     file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
+    writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL if must_quote else csv.QUOTE_MINIMAL)
     writer.writerow(columns)
-    writer.writerows([_plain(value) for value in row.values()] for row in rows)
+    writer.writerows([_plain(value, mark) for value in row.values()] for row in rows)
     return file.getvalue()
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, mark: Callable[[str], str]) -> Any:
     match value:
         case str():
-            return defused(value)
+            return mark(value)
         case list():
             return json.dumps(value, ensure_ascii=False)
         case datetime():

@@ -4,9 +4,15 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from tasks.config.job import Job
-from tasks.judge.cascade import CascadeJudge, cascade_judge
-from tasks.judge.criteria import CriterionJudge, by_response, criterion_judge
-from tasks.judge.verdict_rows import CriterionToJudge, VerdictRows, writing_verdicts
+from tasks.judge.cascade import CascadeJudge
+from tasks.judge.criterion import (
+    CriterionJudge,
+    CriterionToJudge,
+    VerdictRows,
+    by_response,
+    criterion_judge,
+    writing_verdicts,
+)
 from tasks.llm.calls.gateway import Gateway
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.run import missing_work
@@ -64,12 +70,13 @@ async def judge_criteria(
     The criteria of one response go out together. `place` is the batch's among all: earlier ones, and in them earlier
     responses, go first, so that calls about one conversation follow each other. `vintage` is that of `CriterionJudge`.
     """
-    judging = rows.judging
+    judging, cascade = rows.judging, rows.judging.cascade
     judge: CriterionJudge | CascadeJudge
-    if judging.cascade is None:
+    if cascade is None:
         judge = await criterion_judge(gateway, judging, judging, vintage)
     else:
-        judge = await cascade_judge(gateway, judging.cascade, judging, vintage)
+        first = [await criterion_judge(gateway, each, judging, vintage) for each in cascade.first]
+        judge = CascadeJudge(first, await criterion_judge(gateway, cascade.then, judging, vintage), cascade.when)
     async with asyncio.TaskGroup() as group:
         for number, of_response in enumerate(by_response(criteria)):
             messages = conversations[of_response[0].task_id].messages

@@ -8,7 +8,7 @@ from typing import Any
 
 from tasks.config.job import Job
 from tasks.console import advance, progress
-from tasks.llm.budget import NotCalled
+from tasks.llm.limiter import NotCalled
 from tasks.llm.replies import OK
 from tasks.llm.request import Call
 from tasks.prompts import load_template

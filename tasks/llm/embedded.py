@@ -20,7 +20,8 @@ MODEL = "embedded/smollm2-135m-instruct"
 CONTEXT_TOKENS = 8192
 _COUNTING_S = 60.0
 _WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
-_SECRET = secrets.token_urlsafe(32)
+API_KEY = secrets.token_urlsafe(32)
+"""The server answers this process alone, no other user of the machine and no web page."""
 _starting = threading.Lock()
 _started: Any = None
 
@@ -58,11 +59,6 @@ def api_base() -> str:
     return f"{_server().listening_address}/v1"
 
 
-def api_key() -> str:
-    """The server's settings: it answers this process alone, no other user of the machine and no web page."""
-    return _SECRET
-
-
 def count_tokens(text: str) -> int:
     """The tokens of a text, as the server's own tokenizer has them.
 
@@ -71,7 +67,7 @@ def count_tokens(text: str) -> int:
     """
     import httpx  # not before it is needed
 
-    headers, address = {"Authorization": f"Bearer {_SECRET}"}, f"{_server().listening_address}/tokenize"
+    headers, address = {"Authorization": f"Bearer {API_KEY}"}, f"{_server().listening_address}/tokenize"
     try:
         # A proxy of the environment is not for this machine.
         answer = httpx.post(address, json={"content": text}, headers=headers, timeout=_COUNTING_S, trust_env=False)
@@ -85,23 +81,19 @@ def _server() -> Any:
     global _started  # noqa: PLW0603 - one in a process
     with _starting:
         if _started is None:
-            _started = _start()
+            path = weights_path()
+            import xllamacpp  # starts threads when its server does; not before it is needed
+
+            parameters = xllamacpp.CommonParams()
+            parameters.model.path = str(path)
+            parameters.n_ctx = CONTEXT_TOKENS
+            parameters.n_parallel = 1
+            parameters.cpuparams.n_threads = max(1, min(4, os.cpu_count() or 1))
+            # Waiting threads sleep instead of spinning: on a shared machine spinning is what makes it slow.
+            parameters.cpuparams.poll = 0
+            parameters.verbosity = -1
+            parameters.api_keys = [API_KEY]
+            parameters.cors_origins = "null.invalid"  # no page's address, so no page may read an answer
+            parameters.ui = False
+            _started = xllamacpp.Server(parameters)
         return _started
-
-
-def _start() -> Any:
-    path = weights_path()
-    import xllamacpp  # starts threads when its server does; not before it is needed
-
-    parameters = xllamacpp.CommonParams()
-    parameters.model.path = str(path)
-    parameters.n_ctx = CONTEXT_TOKENS
-    parameters.n_parallel = 1
-    parameters.cpuparams.n_threads = max(1, min(4, os.cpu_count() or 1))
-    # Waiting threads sleep instead of spinning: on a shared machine spinning is what makes it slow.
-    parameters.cpuparams.poll = 0
-    parameters.verbosity = -1
-    parameters.api_keys = [_SECRET]
-    parameters.cors_origins = "null.invalid"  # no page's address, so no page may read an answer
-    parameters.ui = False
-    return xllamacpp.Server(parameters)

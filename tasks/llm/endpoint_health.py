@@ -102,12 +102,10 @@ class EndpointHealth:
             # A call that waited in vain saw the silence begin, unless another was answered meanwhile.
             self._silent_since_s = max(self._answered_at_s, now_s - (latency_s if has_waited else 0.0))
         self._failures += 1
-        if not self._is_open:
-            return
         silence_s = now_s - self._silent_since_s
-        if silence_s >= self._outage_s:
+        if self._is_open and silence_s >= self._outage_s:
             self._stop(f"no answer for {silence_s:.0f} s, the last failure: {failure.error}")
-        elif self.closed_until_s <= now_s:
+        elif self._is_open and self.closed_until_s <= now_s:
             self.closed_until_s = now_s + self._pause_s
             self._pause_s = min(_LONGEST_PAUSE_S, 2 * self._pause_s)
 

@@ -1,18 +1,118 @@
-"""A token bucket: how much may be used a minute, such as requests or tokens."""
+"""Admission of calls: the cap on what a run may use, requests and tokens a minute, order, and the stop time."""
 
 import asyncio
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import astuple, dataclass, field
 from datetime import UTC, datetime
 from itertools import chain
 
-from tasks.llm.budget import Budget, BudgetSpent, NotCalled
 from tasks.llm.endpoint_health import EndpointHealth
 from tasks.llm.replies import Reply
 from tasks.llm.request import NOTHING, UNKNOWN, Usage
 
 _WINDOW_S = 60.0
 _BURST_S = 1.0
+
+
+class NotCalled(Exception):
+    """A call that was not made, with the reason; its cell stays missing."""
+
+
+class BudgetSpent(NotCalled):
+    """The cap leaves no room for the call."""
+
+
+class Budget:
+    """USD and tokens of one run, used and set aside for calls that are under way.
+
+    Whoever waits for room is woken by `when_settled`. Nobody who waits may hold anything that was set aside, and
+    whoever holds something gives it back in the end: so nobody waits for ever.
+    """
+
+    def __init__(self, max_usd: float | None, max_tokens: int | None) -> None:
+        self._max_usd, self._max_tokens = max_usd, max_tokens
+        self.used_usd, self.used_tokens = 0.0, 0
+        self._reserved_usd, self._reserved_tokens, self._reserved = 0.0, 0, 0
+        self.is_spent = False
+        self._refused = Usage(None, None)
+        self.when_settled: list[Callable[[], None]] = []
+
+    def reserve(self, most: Usage) -> bool:
+        """Set aside the most that a call may use; False when it has to wait for others to give back.
+
+        Raises:
+            BudgetSpent: there is no room for it, or what it may use is not known; from then on, for no call.
+        """
+        if not self.is_spent and self._fits(most, self._reserved_usd, self._reserved_tokens):
+            self._reserved_usd += most.usd or 0.0
+            self._reserved_tokens += most.tokens or 0
+            self._reserved += 1
+            return True
+        if not self.is_spent and self._fits(most, 0.0, 0):
+            return False
+        if not self.is_spent:
+            self._refused = most
+        self.is_spent = True
+        raise BudgetSpent(self.line)
+
+    def settle(self, most: Usage, used: Usage) -> None:
+        """Give back what was set aside, and count what was used; where that is not known, all that was set aside."""
+        self._reserved -= 1
+        # Without anything set aside it is exactly nothing, whatever rounding has left.
+        self._reserved_usd = self._reserved_usd - (most.usd or 0.0) if self._reserved else 0.0
+        self._reserved_tokens -= most.tokens or 0
+        self.used_usd += (most.usd or 0.0) if used.usd is None else used.usd
+        self.used_tokens += (most.tokens or 0) if used.tokens is None else used.tokens
+        for wake in list(self.when_settled):
+            wake()
+
+    @property
+    def line(self) -> str:
+        """How it stands, for people, and what the first call could have used that the cap left no room for."""
+        used, most = [], []
+        if self._max_usd is not None:
+            used.append(f"{self.used_usd:.4f} of {self._max_usd:g} USD")
+            most += [f"{self._refused.usd:.4f} USD"] if self._refused.usd else []
+        if self._max_tokens is not None:
+            used.append(f"{self.used_tokens:,} of {self._max_tokens:,} tokens")
+            most += [f"{self._refused.tokens:,} tokens"] if self._refused.tokens else []
+        is_first = not (self.used_usd or self.used_tokens)
+        advice = ": raise the cap, or set a lower `max_tokens` for the model" if is_first else ""
+        refused = f", and the next call could use up to {' and '.join(most)}{advice}" if most else ""
+        return f"{' and '.join(used)} used{refused}"
+
+    def _fits(self, most: Usage, reserved_usd: float, reserved_tokens: int) -> bool:
+        """Whether the caps hold if as much as possible is used; what may be any amount passes every cap."""
+        usd = self._max_usd, self.used_usd + reserved_usd, most.usd
+        tokens = self._max_tokens, self.used_tokens + reserved_tokens, most.tokens
+        return all(cap is None or (more is not None and used + more <= cap) for cap, used, more in (usd, tokens))
+
+
+class SetAside:
+    """What is set aside for the calls in batches, by their keys."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self._most: dict[str, Usage] = {}
+
+    def has_room(self, key: str, most: Usage) -> bool:
+        """Set aside the most that a call may use; False where the cap has no room for it, or none just now."""
+        with suppress(BudgetSpent):
+            if key not in self._most and self._budget.reserve(most):
+                self._most[key] = most
+        return key in self._most
+
+    def settle(self, key: str, used: Usage) -> None:
+        """Count what a call used, if anything was set aside for it."""
+        if key in self._most:
+            self._budget.settle(self._most.pop(key), used)
+
+    def count_as_used(self) -> None:
+        """Count all that is still set aside as used: nobody else could give it back, and live calls would wait."""
+        for key in list(self._most):
+            self.settle(key, UNKNOWN)
 
 
 class TokenBucket:
@@ -126,9 +226,6 @@ class Totals:
             self.cached_tokens += reply.cached_tokens
 
 
-_CLOCK_S = 30.0
-
-
 class ModelStopped(NotCalled):
     """The model was stopped for this run."""
 
@@ -179,8 +276,9 @@ class Limiter:
         Raises:
             NotCalled: its model was stopped, the budget is spent, or the time is up.
         """
-        if self._clock is None:
-            self._watch_the_clock()
+        if self._clock is None and self.stop_at_s is not None:
+            wait_s = max(0.0, self.stop_at_s - time.time())
+            self._clock = asyncio.get_running_loop().call_later(wait_s, self._refuse_all)
         new = EndpointHealth(request.endpoint, self.concurrency, self.outage_s, time.monotonic())
         endpoint = self.endpoints.setdefault(request.endpoint, new)
         waiting = _Waiting(request, asyncio.get_running_loop().create_future())
@@ -220,21 +318,11 @@ class Limiter:
         """Whether the stop time has come."""
         return self.stop_at_s is not None and time.time() >= self.stop_at_s
 
-    def _watch_the_clock(self) -> None:
-        """Refuse those that wait when the time is up."""
-        self._clock = None
-        if self.is_time_up:
-            self._refuse_all()
-        elif self.stop_at_s is not None:
-            # The wall clock may be set meanwhile; so it is looked at again before long.
-            wait_s = min(_CLOCK_S, max(0.001, self.stop_at_s - time.time()))
-            self._clock = asyncio.get_running_loop().call_later(wait_s, self._watch_the_clock)
-
     def _refuse_all(self) -> None:
-        queued: list[_Waiting] = []
+        """Refuse those that wait, since the time is up."""
+        queued = [item for endpoint in self.endpoints.values() for *_, item in endpoint.waiting]
         for endpoint in self.endpoints.values():
-            while endpoint.waiting:
-                queued.append(endpoint.pop())
+            endpoint.waiting.clear()
         for waiting in chain(queued, *self._keys.values()):
             if not waiting.granted.done():
                 self.too_late += 1

@@ -13,7 +13,7 @@ from typing import Any
 
 from tasks.llm.environment import redacted, safe
 from tasks.llm.request import NO_PRICES, Prices
-from tasks.llm.transport import Body, Redirected, TooLarge
+from tasks.llm.transport import Body, Redirected, TooLarge, is_count
 from tasks.rules.errors import PipelineError, causes_of
 from tasks.rules.text.characters import one_line, storable
 
@@ -78,8 +78,11 @@ def from_chat(completion: Any, body: Body) -> Reply:
         usage = None  # LiteLLM makes zeros of a report that is missing; no prompt has no tokens
     choice = completion.choices[0] if completion.choices else None
     status, text, error = _chat_outcome(choice)
+    reason = getattr(choice, "finish_reason", None)
+    if reason == "stop" and body.is_completion:  # LiteLLM's name; the provider's own word, if any, stands in the body
+        reason = body.finish_reason
     return Reply(
-        status, text, _name(_finish_reason(choice, body)), _name(getattr(completion, "model", None)),
+        status, text, _name(reason), _name(getattr(completion, "model", None)),
         _name(getattr(completion, "system_fingerprint", None)), error=error,
         logprobs=logprobs_in([choice]) if status == OK else None,
         **_counts(usage, "prompt_tokens", "completion_tokens"),
@@ -109,12 +112,6 @@ def _chat_outcome(choice: Any) -> tuple[str, str | None, str | None]:
     return _kept(choice.message.content)
 
 
-def _finish_reason(choice: Any, body: Body) -> Any:
-    """Why a completion ended: LiteLLM's name for it, but where that is `stop`, the provider's own word, if any."""
-    reason = getattr(choice, "finish_reason", None)
-    return body.finish_reason if reason == "stop" and body.is_completion else reason
-
-
 def _kept(text: str) -> tuple[str, str | None, str | None]:
     """The outcome that a text is, as it may be stored: without the secrets that it repeats."""
     text = redacted(storable(text), is_answer=True)
@@ -125,16 +122,16 @@ def _kept(text: str) -> tuple[str, str | None, str | None]:
 
 def from_response(response: Any) -> Reply:
     """A reply from LiteLLM's answer of the responses API, without its cost and time."""
-    usage = getattr(response, "usage", None)
-    status, text, error = _response_outcome(response)
-    return Reply(
-        status, text, _name(_incomplete_reason(response) or getattr(response, "status", None)),
-        _name(getattr(response, "model", None)), error=error, **_counts(usage, "input_tokens", "output_tokens"),
-    )  # fmt: skip
+    reason, end = None, getattr(response, "status", None)
+    if end == "incomplete":
+        reason = str(_get(getattr(response, "incomplete_details", None), "reason") or "no reason given")
+    status, text, error = _response_outcome(response, reason)
+    usage = _counts(getattr(response, "usage", None), "input_tokens", "output_tokens")
+    return Reply(status, text, _name(reason or end), _name(getattr(response, "model", None)), error=error, **usage)
 
 
-def _response_outcome(response: Any) -> tuple[str, str | None, str | None]:
-    reason = _incomplete_reason(response)
+def _response_outcome(response: Any, reason: str | None) -> tuple[str, str | None, str | None]:
+    """The outcome of a response that is incomplete for a reason, or complete."""
     if reason == "content_filter":
         return REFUSED, None, "the provider's content filter stopped the reply"
     if reason is not None:
@@ -150,20 +147,12 @@ def _response_outcome(response: Any) -> tuple[str, str | None, str | None]:
     return _kept(text) if text else (EMPTY, None, "the reply has no text")
 
 
-def _incomplete_reason(response: Any) -> str | None:
-    if getattr(response, "status", None) != "incomplete":
-        return None
-    return str(_get(getattr(response, "incomplete_details", None), "reason") or "no reason given")
-
-
 def from_embedding(answer: Any) -> Reply:
     """A reply from LiteLLM's answer with the vector of one text, without its cost and time; its text is JSON."""
     data = getattr(answer, "data", None) or []
     vector = _get(data[0], "embedding") if len(data) == 1 else None
-    prompt_tokens = _count(getattr(getattr(answer, "usage", None), "prompt_tokens", None) or None)
-    reply = Reply(
-        OK, served_model=_name(getattr(answer, "model", None)), prompt_tokens=prompt_tokens, completion_tokens=0
-    )
+    tokens = _count(getattr(getattr(answer, "usage", None), "prompt_tokens", None) or None)
+    reply = Reply(OK, served_model=_name(getattr(answer, "model", None)), prompt_tokens=tokens, completion_tokens=0)
     if isinstance(vector, list) and bool(vector) and all(_is_number(each) for each in vector):
         # Numbers hold no secret; as they are, the vector can be read back.
         return replace(reply, text=json.dumps([float(each) for each in vector]))
@@ -194,8 +183,7 @@ def _counts(usage: Any, prompt: str, answer: str) -> dict[str, Any]:
 
 def _count(value: Any) -> int | None:
     """A number of tokens as a provider may report it; what no call can have used is not one."""
-    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS
-    return value if is_count else None
+    return value if is_count(value) and 0 <= value <= _MOST_TOKENS else None
 
 
 class Kind(Enum):
@@ -283,17 +271,19 @@ def failure_of(error: BaseException) -> Failure:
         return Failure(TOO_LARGE, Kind.DECLINED, safe(str(error)))
     text = safe(f"{type(error).__name__}: {_LIBRARY.sub('', _TRACE.split(str(error))[0])}")
     status = getattr(error, "status_code", None)
+    headers: Mapping[str, Any] = getattr(error, "litellm_response_headers", None) or {}
+    wait_s = retry_after_s({str(name).lower(): str(value).strip() for name, value in headers.items()}, time.time())
     if isinstance(error, TimeoutError) or type(error).__name__ == "Timeout" or status == 408:
-        return Failure(TIMEOUT, Kind.DOWN, text, _retry_after_s(error))
+        return Failure(TIMEOUT, Kind.DOWN, text, wait_s)
     if isinstance(error, PipelineError) or _NEVER_SENT.search(text):
         return Failure(PROVIDER_ERROR, Kind.FATAL, text, is_unpaid=True, is_about_key=bool(_KEY_REFUSED.search(text)))
     if not isinstance(status, int) or status < 400 or _goes_back_to(_NO_ANSWER, error):
         return Failure(PROVIDER_ERROR, Kind.DOWN, text, is_unpaid=_goes_back_to(_NO_CONNECTION, error))
-    evidence = _evidence(error)
-    return Failure(
-        *_by_status(status, evidence), text, _retry_after_s(error), is_unpaid=True,
-        is_about_key=_is_about_key(status, evidence),
-    )  # fmt: skip
+    # All that it and its causes say: messages uncut, and the codes that LiteLLM leaves out of them.
+    codes = (getattr(cause, name, "") for cause in causes_of(error) for name in ("code", "type", "body"))
+    said = " ".join([*map(str, causes_of(error)), *map(str, codes)])
+    about_key = _is_about_key(status, said)
+    return Failure(*_by_status(status, said), text, wait_s, is_unpaid=True, is_about_key=about_key)
 
 
 def failure_of_status(status: int, text: str) -> Failure:
@@ -322,22 +312,9 @@ def _by_status(status: int, text: str) -> tuple[str, Kind]:
     return PROVIDER_ERROR, Kind.BUSY if status == 429 else Kind.DOWN
 
 
-def _evidence(error: BaseException) -> str:
-    """All that an exception and its causes say: messages uncut, and the codes that LiteLLM leaves out of them."""
-    said = (getattr(cause, name, "") for cause in causes_of(error) for name in ("code", "type", "body"))
-    return " ".join([*map(str, causes_of(error)), *map(str, said)])
-
-
 def _goes_back_to(names: frozenset[str], error: BaseException) -> bool:
     """Whether an exception or one of its causes is of a class with one of these names."""
     return any(kind.__name__ in names for cause in causes_of(error) for kind in type(cause).__mro__)
-
-
-def _retry_after_s(error: BaseException) -> float | None:
-    """How long the server asks to wait: seconds, milliseconds, or until a date."""
-    headers: Mapping[str, Any] = getattr(error, "litellm_response_headers", None) or {}
-    named = {str(name).lower(): str(value).strip() for name, value in headers.items()}
-    return retry_after_s(named, time.time())
 
 
 def retry_after_s(headers: Mapping[str, str], now_s: float) -> float | None:

@@ -1,11 +1,16 @@
-"""What is called, and what one call is."""
+"""What is called, what one call is, and what it costs.
 
+Prices are the configuration's own, or LiteLLM's local table's; what is not known is None, never 0.
+"""
+
+import importlib.metadata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from tasks.llm import embedded
-from tasks.llm.litellm_setup import can_follow_schema
+from tasks.llm.litellm_setup import can_follow_schema, litellm
 from tasks.rules.identity import call_key, config_hash
 
 Messages = Sequence[Mapping[str, str]]
@@ -128,3 +133,145 @@ class Usage:
 
 UNKNOWN = Usage()
 NOTHING = Usage(0.0, 0)
+
+
+_MTOK = 1_000_000
+_OTHER_TARIFFS = ("batches", "priority", "flex", "audio", "image", "video", "cache", "character", "second", "query")
+_ANSWER_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+_FREE = Prices(0.0, 0.0, 0.0, "embedded")
+_TOKENS_A_MESSAGE = 16
+"""More than any chat template is known to put around a message."""
+
+
+@cache
+def _table_entry(name: str) -> Mapping[str, Any]:
+    table: Mapping[str, Mapping[str, Any]] = litellm().model_cost
+    provider, _, bare = name.partition("/")
+    of_provider = table.get(bare, {})
+    return table.get(name) or (of_provider if of_provider.get("litellm_provider") == provider else {})
+
+
+def prices_of(target: Target, *, of_batch: bool = False) -> Prices:
+    """The prices of a model, or of its batches where the table has its own for them.
+
+    The embedded model runs in this process and costs nothing.
+    """
+    if target.prices is not None:
+        return target.prices
+    if target.is_embedded:
+        return _FREE
+    entry = _table_entry(target.name)
+    prompt, answer = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
+    cached = entry.get("cache_read_input_token_cost")
+    if prompt is None or answer is None:
+        return NO_PRICES
+    of_batches: list[Any] = [entry.get(f"{name}_cost_per_token_batches") for name in ("input", "output")]
+    if of_batch and None not in of_batches:
+        prompt, answer, cached = *of_batches, None
+    cached_usd = None if cached is None else cached * _MTOK
+    return Prices(prompt * _MTOK, cached_usd, answer * _MTOK, f"litellm {importlib.metadata.version('litellm')}")
+
+
+def cost_usd(
+    prices: Prices, prompt_tokens: int | None, cached_tokens: int | None, completion_tokens: int | None
+) -> float | None:
+    """What a call cost by its prices; None where a price or the number of tokens is not known.
+
+    Cached prompt tokens without a price of their own cost as much as any other.
+    """
+    if prices.input_usd_per_mtok is None or prices.output_usd_per_mtok is None:
+        return None
+    if prompt_tokens is None or completion_tokens is None:
+        return None
+    cached = min(cached_tokens or 0, prompt_tokens)
+    cached_price = prices.input_usd_per_mtok if prices.cached_usd_per_mtok is None else prices.cached_usd_per_mtok
+    full = (prompt_tokens - cached) * prices.input_usd_per_mtok + completion_tokens * prices.output_usd_per_mtok
+    return (full + cached * cached_price) / _MTOK
+
+
+def most_answer_tokens(target: Target, parameters: Mapping[str, Any]) -> int | None:
+    """The most tokens that an answer may have: the limit that is sent, else the model's own; None if unknown.
+
+    A vector is no tokens.
+    """
+    if parameters.get("api") == EMBEDDING:
+        return 0
+    sent = asked_answer_tokens(parameters)
+    most = _table_entry(target.name).get("max_output_tokens") if sent is None else sent
+    return int(most) if most else None
+
+
+def asked_answer_tokens(parameters: Mapping[str, Any]) -> int | None:
+    """The limit of an answer that is sent; None where there is none."""
+    sent = [parameters[name] for name in _ANSWER_LIMITS if isinstance(parameters.get(name), int)]
+    return int(max(sent)) if sent else None
+
+
+def most_prompt_tokens(messages: Any, parameters: Mapping[str, Any]) -> int:
+    """A bound on a prompt's tokens that needs no tokenizer: no token is shorter than a byte."""
+    shape = parameters.get("response_format")
+    texts = [message["content"] for message in messages] + ([str(shape)] if shape else [])
+    return sum(len(text.encode()) + _TOKENS_A_MESSAGE for text in texts)
+
+
+def most_usd(target: Target, prompt_tokens: int, answer_tokens: int | None) -> float | None:
+    """The most that a call may cost; None where a price or the bound of the answer is not known.
+
+    Where the table has dearer tariffs for long prompts or for reasoning, those are taken.
+    """
+    prices = prices_of(target)
+    if prices.input_usd_per_mtok is None or prices.output_usd_per_mtok is None or answer_tokens is None:
+        return None
+    entry = _table_entry(target.name) if target.prices is None else {}
+    dearest_in = max([prices.input_usd_per_mtok, *_tariffs(entry, "input_cost_per")])
+    dearest_out = max([prices.output_usd_per_mtok, *_tariffs(entry, "output_cost_per")])
+    return (prompt_tokens * dearest_in + answer_tokens * dearest_out) / _MTOK
+
+
+def _tariffs(entry: Mapping[str, Any], prefix: str) -> list[float]:
+    """All prices of a kind that a text call may fall under, in USD a million tokens."""
+    return [
+        float(value) * _MTOK
+        for name, value in entry.items()
+        if name.startswith(prefix) and "token" in name and isinstance(value, int | float)
+        and not any(other in name for other in _OTHER_TARIFFS)
+    ]  # fmt: skip
+
+
+def most_of(call: Call, parameters: Mapping[str, Any]) -> Usage:
+    """The most that one attempt may use; None where that is not known."""
+    prompt = most_prompt_tokens(call.messages, parameters)
+    answer = most_answer_tokens(call.target, parameters)
+    return Usage(most_usd(call.target, prompt, answer), None if answer is None else prompt + answer)
+
+
+def count_tokens(target: Target, text: str) -> int:
+    """The tokens of a text: by the embedded server's tokenizer, by LiteLLM's for the model, or by its default one."""
+    if target.is_embedded:
+        return embedded.count_tokens(text)
+    # With its provider in front, LiteLLM does not know a model of OpenAI's and takes an older tokenizer.
+    return int(litellm().token_counter(model=target.name.removeprefix("openai/"), text=text))
+
+
+_MOST_RESERVED_TOKENS = 16_384
+
+
+def most_prompt_tokens_of(
+    target: Target, context_tokens: int | None, reply_format: Mapping[str, Any] | None
+) -> int | None:
+    """The most tokens of a prompt in so many tokens of context (None: as many as the model is known to have).
+
+    Kept for the reply is as much as `max_tokens` says, half of the context at most. Without that it is what the model
+    may answer, a quarter of the context or 16,384 tokens at most. None where nobody knows the context.
+    """
+    known = embedded.CONTEXT_TOKENS if target.is_embedded else _table_entry(target.name).get("max_input_tokens")
+    context = int(context_tokens or known or 0)
+    if not context:
+        return None
+    wanted_tokens = asked_answer_tokens(target.parameters)
+    longest = most_answer_tokens(target, target.parameters) or context
+    reserved = (
+        min(longest, context // 4, _MOST_RESERVED_TOKENS) if wanted_tokens is None else min(wanted_tokens, context // 2)
+    )
+    shape = count_tokens(target, str(reply_format)) if reply_format else 0
+    return context - reserved - shape

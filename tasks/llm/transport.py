@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeGuard
 from urllib.parse import urljoin, urlsplit
 
 from tasks.rules.errors import PipelineError
@@ -47,22 +47,18 @@ def _usage(usage: Any) -> dict[str, Any]:
     """A report of usage whose figures are figures; an empty one where a main figure is none."""
     if not isinstance(usage, Mapping):
         return {}
-    if not all(_is_count(usage[name]) for name in _COUNTS if usage.get(name) is not None):
+    if not all(is_count(usage[name]) for name in _COUNTS if usage.get(name) is not None):
         return {}
     return {
         name: _usage(value) if name.endswith("_details") and value is not None else value
         for name, value in usage.items()
-        if not _is_odd(name, value)
+        if not (isinstance(value, float) and not math.isfinite(value))
+        and (not name.endswith("tokens") or value is None or is_count(value))
     }
 
 
-def _is_odd(name: str, value: Any) -> bool:
-    if isinstance(value, float) and not math.isfinite(value):
-        return True
-    return name.endswith("tokens") and value is not None and not _is_count(value)
-
-
-def _is_count(value: Any) -> bool:
+def is_count(value: Any) -> TypeGuard[int]:
+    """Whether a value is a whole number, and no Boolean, which Python takes for one."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -107,9 +103,9 @@ class Body:
         """
         for piece in self._inflated(raw):
             self._n_bytes += len(piece)
-            if self._n_bytes > self._most_bytes and not self._may_be_cut:
-                raise TooLarge(self._most_bytes)
             self.is_over = self._n_bytes > self._most_bytes
+            if self.is_over and not self._may_be_cut:
+                raise TooLarge(self._most_bytes)
             if self.is_over:
                 return
             yield from self._handed_on(piece)
@@ -149,8 +145,8 @@ class Body:
         choices = content.get("choices") if isinstance(content, dict) else None
         if isinstance(choices, list):
             self.is_completion = True
-            if choices and isinstance(choices[0], dict) and choices[0].get("finish_reason") is not None:
-                self.finish_reason = choices[0]["finish_reason"]
+            if choices and isinstance(choices[0], dict):
+                self.finish_reason = choices[0].get("finish_reason") or self.finish_reason
 
 
 class EventBody(Body):
@@ -251,8 +247,7 @@ def _target(address: str, location: str) -> str:
 
 def _host(address: str) -> str:
     """The host of an address and its port, and nothing else: the rest may hold secrets."""
-    host = urlsplit(address).netloc.rpartition("@")[2]
-    return ascii(host)[1:-1][:100] or "no host"
+    return ascii(urlsplit(address).netloc.rpartition("@")[2])[1:-1][:100] or "no host"
 
 
 _CURRENT: ContextVar[Exchange | None] = ContextVar("exchange", default=None)

@@ -19,7 +19,7 @@ from tasks.bundles.bundle import Bundle, Damaged, File, fetch_bundle, file_at, i
 from tasks.bundles.stores import Folder, Store, kept_as, work_folder
 from tasks.config.job import Job
 from tasks.console import notice
-from tasks.llm.ledger.files import read_file
+from tasks.llm.ledger.files import readable_path
 from tasks.rules.errors import PipelineError, UsageError, disk_errors
 from tasks.run.run_context import LEDGER
 from tasks.run.writing import StageReport
@@ -54,8 +54,12 @@ class _Copies:
     last: Mapping[str, File]
     new: dict[str, Path] = field(default_factory=dict)
 
-    def keep(self, path: str, source: Path, *, may_change: bool = False) -> File:
-        """Keep a file. Of one that may change, earlier copies stay: the last backup needs them until this is whole."""
+    def keep(self, root: Path, source: Path, *, may_change: bool = False, name: str = "") -> File:
+        """Keep a file of the warehouse at `root`.
+
+        Of one that may change, earlier copies stay: the last backup needs them until this one is whole.
+        """
+        path = name or source.relative_to(root).as_posix()
         last = self.last.get(path)
         if last is not None and not may_change:
             return last
@@ -125,8 +129,30 @@ def _files(warehouse: Warehouse, copies: _Copies) -> list[File]:
         PipelineError: one cannot be copied, or is damaged.
         WarehouseError: parts are merged again and again meanwhile.
     """
-    ledger = read_file(warehouse.root / LEDGER, lambda source: _ledger_copy(copies, source))
-    return [*([] if ledger is None else [ledger]), *_parts(warehouse, copies)]
+    source = readable_path(warehouse.root / LEDGER)
+    ledger = [_ledger_copy(copies, source)] if source else []
+    for look in range(_LOOKS):
+        with file_lock(warehouse.root / "publish.lock", wait=True):
+            listed = [part.path for table in TABLES for part in warehouse.store.standing(table)]
+            # The small files that say which parts count, and of which version the warehouse is.
+            names = ("parts/*/manifest.json", "parts/list.json", VERSION_FILE)
+            small = sorted(path for name in names for path in warehouse.root.glob(name))
+            kept = [copies.keep(warehouse.root, path, may_change=True) for path in small]
+        try:
+            parts = [copies.keep(warehouse.root, path) for path in listed]
+            break
+        except FileNotFoundError as error:
+            # Compaction has put others in the place of parts that were listed long ago.
+            if look == _LOOKS - 1:
+                raise WarehouseError(f"{error.filename}: was merged meanwhile, as others before; try again") from error
+    if damaged := [
+        path for path, part in zip(listed, parts, strict=True) if not is_named_after(path.name, part.sha256)
+    ]:
+        raise Damaged(
+            f"{damaged[0]}: is damaged; `prbench aggregate` sets it aside and restores its rows, then back up again; "
+            "the last backup is unchanged"
+        )
+    return [*ledger, *kept, *parts]
 
 
 def _ledger_copy(copies: _Copies, source: Path) -> File:
@@ -141,35 +167,7 @@ def _ledger_copy(copies: _Copies, source: Path) -> File:
             live.backup(copy)
     except sqlite3.Error as error:
         raise PipelineError(f"{source}: cannot be copied ({error}); `prbench run` repairs what it can") from error
-    return copies.keep(f"{LEDGER}/{source.name}", copied, may_change=True)
-
-
-def _parts(warehouse: Warehouse, copies: _Copies) -> list[File]:
-    def keep(path: Path, *, may_change: bool) -> File:
-        return copies.keep(path.relative_to(warehouse.root).as_posix(), path, may_change=may_change)
-
-    for look in range(_LOOKS):
-        with file_lock(warehouse.root / "publish.lock", wait=True):
-            listed = [part.path for table in TABLES for part in warehouse.store.standing(table)]
-            # The small files that say which parts count, and of which version the warehouse is.
-            names = ("parts/*/manifest.json", "parts/list.json", VERSION_FILE)
-            small = sorted(path for name in names for path in warehouse.root.glob(name))
-            kept = [keep(path, may_change=True) for path in small]
-        try:
-            parts = [keep(path, may_change=False) for path in listed]
-        except FileNotFoundError as error:
-            # Compaction has put others in the place of parts that were listed long ago.
-            if look == _LOOKS - 1:
-                raise WarehouseError(f"{error.filename}: was merged meanwhile, as others before; try again") from error
-            continue
-        damaged = [path for path, part in zip(listed, parts, strict=True) if not is_named_after(path.name, part.sha256)]
-        if damaged:
-            raise Damaged(
-                f"{damaged[0]}: is damaged; `prbench aggregate` sets it aside and restores its rows, then back up "
-                "again; the last backup is unchanged"
-            )
-        return [*kept, *parts]
-    raise AssertionError("the last look returns or raises")
+    return copies.keep(copies.stage, copied, may_change=True, name=f"{LEDGER}/{source.name}")
 
 
 def restore(job: Job, source: Path | Store) -> StageReport:

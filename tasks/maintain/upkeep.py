@@ -28,6 +28,7 @@ from tasks.rules.text.numbers import counted
 from tasks.run.run_context import LEDGER
 from tasks.run.writing import StageReport
 from warehouse import DECIDED_STATUSES, TABLES, Reader, Warehouse, WarehouseError, refuse_other_version
+from warehouse.compaction import responses_where
 
 Row = dict[str, Any]
 _Key = tuple[Any, ...]
@@ -92,8 +93,6 @@ def _key(row: Row) -> _Key:
 
 
 MOST_RUNS = 20
-_TYPES = dict.fromkeys(SPEND_KEY, "VARCHAR") | {"cost_usd": "DOUBLE"}
-_STRUCTURE = json.dumps([{name: _TYPES.get(name, "BIGINT") for name in SPEND_COLUMNS}])
 
 
 def spent(job: Job, since: datetime | None = None) -> list[Row]:
@@ -150,9 +149,11 @@ def _asked(job: Job, question: str, given: Mapping[str, Any]) -> list[Row]:
     warehouse = Warehouse(job.warehouse)
     if spend and not warehouse.database.exists():
         warehouse.publish()  # it is lost, or nothing was stored yet when the run that called was killed
-    query = sql.read(f"queries/maintain/{question}")
+    types = dict.fromkeys(SPEND_KEY, "VARCHAR") | {"cost_usd": "DOUBLE"}
+    structure = json.dumps([{name: types.get(name, "BIGINT") for name in SPEND_COLUMNS}])
     with warehouse.reader() as reader:
-        return reader.rows(query, {"spend": json.dumps(spend), "structure": _STRUCTURE, **given})
+        query = sql.read(f"queries/maintain/{question}")
+        return reader.rows(query, {"spend": json.dumps(spend), "structure": structure, **given})
 
 
 @dataclass(frozen=True)
@@ -167,15 +168,14 @@ class Choice:
     longer_than: int | None = None
 
     @property
-    def condition(self) -> tuple[str, list[Any]]:
-        """The condition on the columns of `responses`, and its values; empty where nothing is given."""
-        lists = {
-            "response_id": self.response_ids, "model": self.models, "task_id": self.task_ids, "trial": self.trials,
+    def conditions(self) -> dict[str, Any]:
+        """The conditions on the columns of `responses`, with their values; empty where nothing is given."""
+        given = {
+            "list_contains(?, response_id)": [*self.response_ids] or None, "vintage = ?": self.vintage,
+            "list_contains(?, model)": [*self.models] or None, "chars_alnum > ?": self.longer_than,
+            "list_contains(?, task_id)": [*self.task_ids] or None, "list_contains(?, trial)": [*self.trials] or None,
         }  # fmt: skip
-        given: dict[str, Any] = {f"list_contains(?, {name})": list(values) for name, values in lists.items() if values}
-        given |= {"vintage = ?": self.vintage} if self.vintage is not None else {}
-        given |= {"chars_alnum > ?": self.longer_than} if self.longer_than is not None else {}
-        return " and ".join(given), list(given.values())
+        return {condition: value for condition, value in given.items() if value is not None}
 
 
 def chosen(job: Job, choice: Choice) -> list[Row]:
@@ -185,10 +185,10 @@ def chosen(job: Job, choice: Choice) -> list[Row]:
         UsageError: nothing says which, or a response that is named is not here.
         WarehouseError: a part cannot be read.
     """
-    condition, values = choice.condition
-    if not condition:
+    if not choice.conditions:
         raise UsageError("name the responses to remove: their ids, or --model, --task, --trial, --longer-than")
-    rows = Warehouse(job.warehouse).responses_where(condition, values)
+    values = list(choice.conditions.values())
+    rows = responses_where(Warehouse(job.warehouse).store, " and ".join(choice.conditions), values)
     missing = sorted(set(choice.response_ids) - {row["response_id"] for row in rows})
     if missing:
         raise UsageError(f"{missing[0]}: no stored response has this id and matches the other options")
@@ -232,17 +232,15 @@ def remove(job: Job, choice: Choice, reason: str) -> StageReport:
         warehouse.clean()
         warehouse.publish()
         freed = forget_removed(job)
-    report = StageReport("remove", rows=len(rows))
-    report.notes.append(
-        f"{counted(len(rows), 'response')} removed, with {counted(freed.entries, 'reply', 'replies')} in the ledger"
-    )
-    report.notes.append("the next run samples them again; `prbench compact` frees their disk space after an hour")
-    return report
+    n_replies = counted(freed.entries, "reply", "replies")
+    return StageReport("remove", rows=len(rows), notes=[
+        f"{counted(len(rows), 'response')} removed, with {n_replies} in the ledger",
+        "the next run samples them again; `prbench compact` frees their disk space after an hour",
+    ])  # fmt: skip
 
 
 _MANY_PARTS = 400
 """Parts from which on a night compacts: about a week of nights, and far fewer than slow a reader down."""
-_DAY_S = 86_400.0
 
 
 def tidy(job: Job, only_if_needed: bool = False) -> StageReport:
@@ -262,29 +260,22 @@ def tidy(job: Job, only_if_needed: bool = False) -> StageReport:
     if only_if_needed and n_parts <= _MANY_PARTS:
         report.notes.append(f"{counted(n_parts, 'file')}, no need to merge")
     else:
-        _compact(warehouse, report)
+        done = warehouse.compact()
+        report.rows = done.parts_before - done.parts_after
+        report.notes += [
+            f"{done.parts_before} files merged into {done.parts_after} ({_mb(done.bytes_before, done.bytes_after)})",
+            f"database rebuilt ({_mb(done.database_bytes_before, done.database_bytes_after)})",
+        ]
         forget_removed(job)  # what a removal that was killed left
-    if job.settings.retention.replies_days is not None:
-        _prune(job, warehouse, job.settings.retention.replies_days, report)
+    if (days := job.settings.retention.replies_days) is not None:
+        warehouse.publish()
+        with warehouse.reader() as reader:
+            oldest_s = time.time() - days * 86_400.0
+            pruned = prune(job.warehouse / LEDGER, oldest_s, lambda cells: _stored(reader, cells))
+        report.notes.append(f"{pruned.entries} raw replies older than {days} days deleted ({_mb(pruned.freed_bytes)})")
+        if pruned.is_in_use:
+            report.notes.append("the ledger was not pruned, since a run is using it")
     return report
-
-
-def _compact(warehouse: Warehouse, report: StageReport) -> None:
-    done = warehouse.compact()
-    report.rows = done.parts_before - done.parts_after
-    sizes = f"{_mb(done.bytes_before)} to {_mb(done.bytes_after)}"
-    report.notes.append(f"{done.parts_before} files merged into {done.parts_after} ({sizes})")
-    sizes = f"{_mb(done.database_bytes_before)} to {_mb(done.database_bytes_after)}"
-    report.notes.append(f"database rebuilt ({sizes})")
-
-
-def _prune(job: Job, warehouse: Warehouse, days: int, report: StageReport) -> None:
-    warehouse.publish()
-    with warehouse.reader() as reader:
-        pruned = prune(job.warehouse / LEDGER, time.time() - days * _DAY_S, lambda cells: _stored(reader, cells))
-    report.notes.append(f"{pruned.entries} raw replies older than {days} days deleted ({_mb(pruned.freed_bytes)})")
-    if pruned.is_in_use:
-        report.notes.append("the ledger was not pruned, since a run is using it")
 
 
 def _stored(reader: Reader, cells: Sequence[str]) -> Mapping[str, bool]:
@@ -294,8 +285,8 @@ def _stored(reader: Reader, cells: Sequence[str]) -> Mapping[str, bool]:
     return {row["cell"]: row["is_decided"] for row in rows}
 
 
-def _mb(n_bytes: int) -> str:
-    return f"{n_bytes / 1e6:.1f} MB"
+def _mb(*n_bytes: int) -> str:
+    return " to ".join(f"{each / 1e6:.1f} MB" for each in n_bytes)
 
 
 def disk_use(job: Job) -> list[Row]:

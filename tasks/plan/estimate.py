@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tasks.llm.prices import cost_usd, count_tokens
-from tasks.llm.request import Prices, Target
+from tasks.llm.request import Prices, Target, cost_usd, count_tokens
 from tasks.run.stages import STAGES
 from warehouse import Reader
 

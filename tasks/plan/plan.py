@@ -20,9 +20,8 @@ from tasks.check import check
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL, Analyst, Model
 from tasks.ingest import ingest
-from tasks.judge.criteria import ContextFit, context_fit_of
-from tasks.llm.prices import most_answer_tokens, prices_of
-from tasks.llm.request import Target
+from tasks.judge.context_fit import ContextFit, context_fit_of
+from tasks.llm.request import Target, most_answer_tokens, prices_of
 from tasks.plan.estimate import (
     COUNTED_PROMPTS,
     Planned,

@@ -5,8 +5,9 @@ Anything that is not a clear answer is a `VerdictError`. It never becomes "unmet
 """
 
 import json
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -172,3 +173,28 @@ def _no_constant(name: str) -> float:
 
 def _kind(answer: dict[str, Any], key: str) -> str:
     return f"a {type(answer[key]).__name__}" if key in answer else "missing"
+
+
+Tokens = Sequence[tuple[str, float]]
+"""The tokens of a reply with their log-probabilities."""
+_BINARY_DECISION = re.compile(r'(?<!\\)"criteria_met"\s*:\s*(true|false)')
+_TERNARY_DECISION = re.compile(r'(?<!\\)"verdict"\s*:\s*"([^"\\]*)"')
+
+
+def confidence_of(tokens: Tokens, grading: str) -> float | None:
+    """The probability that the judge gave the decision it wrote, from 0 to 1: that of the tokens that hold it together.
+
+    The decision is the value after the last `"criteria_met":` (binary) or the word after the last `"verdict":`
+    (ternary); an escaped key is a quotation. None where there is no such value, or a probability is none.
+    """
+    text = "".join(token for token, _ in tokens)
+    found = list((_TERNARY_DECISION if grading == TERNARY else _BINARY_DECISION).finditer(text))
+    if not found:
+        return None
+    start, end = found[-1].span(1)
+    total, place = 0.0, 0
+    for token, logprob in tokens:
+        if place < end and place + len(token) > start:
+            total += logprob
+        place += len(token)
+    return math.exp(total) if math.isfinite(total) and total <= 1e-6 else None

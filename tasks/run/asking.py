@@ -12,11 +12,11 @@ import sql
 from tasks.config.job import Job
 from tasks.config.models import Analyst
 from tasks.console import advance
-from tasks.llm.budget import NotCalled
 from tasks.llm.calls.gateway import Gateway
 from tasks.llm.ledger.entries import total_usd
+from tasks.llm.limiter import NotCalled
 from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, OK, PROVIDER_ERROR, REDIRECTED, TIMEOUT, TOO_LARGE, Reply
-from tasks.llm.request import Call, Target
+from tasks.llm.request import NO_PRICES, Call, Target
 from tasks.rules.text.characters import one_line
 from tasks.rules.verdict import PARSE_ERROR, VerdictError
 from tasks.run.judgings import target_of
@@ -50,17 +50,14 @@ async def ask(gateway: Gateway, call: Call, question: Question[Found]) -> tuple[
     if reply.status != PARSE_ERROR:
         return reply, found
     try:
-        second = await gateway.complete(_reminding(call, first, question))
+        # The same call with the reply that could not be read and a reminder; live, where that is allowed.
+        said = [{"role": "assistant", "content": first.text or ""}, {"role": "user", "content": question.reminder}]
+        is_batched = call.is_batched and not call.allows_live
+        second = await gateway.complete(replace(call, messages=[*call.messages, *said], is_batched=is_batched))
     except NotCalled:
         return reply, None
     reply, found = _read(second, question)
-    return replace(together([first, reply]), paid=first.paid + second.paid), found
-
-
-def _reminding(call: Call, reply: Reply, question: Question[Found]) -> Call:
-    """The same call once more, with the reply that could not be read and a reminder; live, where that is allowed."""
-    said = [{"role": "assistant", "content": reply.text or ""}, {"role": "user", "content": question.reminder}]
-    return replace(call, messages=[*call.messages, *said], is_batched=call.is_batched and not call.allows_live)
+    return replace(sum_usage([first, reply], reply), paid=first.paid + second.paid), found
 
 
 def _read(reply: Reply, question: Question[Found]) -> tuple[Reply, Found | None]:
@@ -74,16 +71,21 @@ def _read(reply: Reply, question: Question[Found]) -> tuple[Reply, Found | None]
         return replace(reply, status=PARSE_ERROR, error=cause), None
 
 
-def together(replies: Sequence[Reply]) -> Reply:
-    """The last of some replies, with the attempts and the cost of all.
+def sum_usage(replies: Sequence[Reply], deciding: Reply, *, with_tokens: bool = False) -> Reply:
+    """Return the deciding one of some replies, with the attempts and the cost of all, or with their tokens, too.
 
     The cost is unknown when that of an answered call is; a call without an answer counts as far as its cost is known.
+    A number of tokens is unknown when one of them is; prices are there only where all have the same.
     """
     unanswered = {CONTEXT_LENGTH, TIMEOUT, PROVIDER_ERROR, REDIRECTED, TOO_LARGE}
-    answered = [reply for reply in replies if reply.status not in unanswered]
-    is_known = all(reply.cost_usd is not None for reply in answered)
-    cost_usd = total_usd(replies) if is_known else None
-    return replace(replies[-1], attempts=sum(reply.attempts for reply in replies), cost_usd=cost_usd)
+    is_known = all(reply.cost_usd is not None for reply in replies if reply.status not in unanswered)
+    summed: dict[str, Any] = {"attempts": sum(reply.attempts for reply in replies)}
+    if with_tokens:
+        for name in ("prompt_tokens", "cached_tokens", "completion_tokens", "reasoning_tokens"):
+            counts = [getattr(reply, name) for reply in replies]
+            summed[name] = None if None in counts else sum(counts)
+        summed["prices"] = deciding.prices if len({reply.prices for reply in replies}) == 1 else NO_PRICES
+    return replace(deciding, cost_usd=total_usd(replies) if is_known else None, **summed)
 
 
 Columns = Mapping[str, Any]

@@ -6,7 +6,7 @@ from typing import Any
 
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
-from tasks.config.models import ORIGINAL, Cascade, Endpoint, Judge, Model
+from tasks.config.models import ORIGINAL, Endpoint, Judge, Model
 from tasks.llm.request import Prices, Target
 from tasks.prompts import load_evidence_template, load_template
 from tasks.rules.cascades.rules import When
@@ -14,15 +14,17 @@ from tasks.rules.errors import UsageError
 from tasks.rules.evidence import WORDING
 from tasks.rules.identity import IMPORTED, template_hash
 
-_CONFIGURED = "configuration"
-
 
 def target_of(endpoint: Endpoint) -> Target:
     """How to call a configured model."""
-    price = None if endpoint.price is None else Prices(**endpoint.price.model_dump(), price_table=_CONFIGURED)
+    price = None if endpoint.price is None else Prices(**endpoint.price.model_dump(), price_table="configuration")
+    # What makes its answers its own beside name, address and parameters; what is not set is not there.
+    identity: dict[str, Any] = {"omits_think_tag": True} if endpoint.omits_think_tag else {}
+    if isinstance(endpoint, Model) and endpoint.system_prompt is not None:
+        identity["system_prompt"] = endpoint.system_prompt
     return Target(
         name=endpoint.name, api_base=endpoint.api_base, parameters=endpoint.parameters, timeout_s=endpoint.timeout_s,
-        fallback=endpoint.fallback if isinstance(endpoint, Model) else {}, identity=_identity_of(endpoint),
+        fallback=endpoint.fallback if isinstance(endpoint, Model) else {}, identity=identity,
         headers=endpoint.headers, is_streamed=endpoint.stream, prices=price,
     )  # fmt: skip
 
@@ -32,36 +34,23 @@ def model_hash(model: Model) -> str:
     return IMPORTED if model.is_imported else target_of(model).config_hash
 
 
-def _identity_of(endpoint: Endpoint) -> dict[str, Any]:
-    """What makes its answers its own beside name, address and parameters; what is not set is not there."""
-    tag = {"omits_think_tag": True} if endpoint.omits_think_tag else {}
-    prompt = endpoint.system_prompt if isinstance(endpoint, Model) else None
-    return {**tag, **({} if prompt is None else {"system_prompt": prompt})}
-
-
 def judge_target(judge: Judge) -> Target:
     """How to call a judge. How its reply is shaped and in which words it is asked are part of its identity.
 
     A cascade's is that of its second judge, under an identity of its own: that of both judges and of its rule.
     """
-    bound = {} if judge.explanation_chars is None else {"explanation_chars": judge.explanation_chars}
-    structured = {} if judge.structured_output is None else {"structured_output": judge.structured_output}
-    rubric = {} if judge.rubric == ORIGINAL else {"rubric": judge.rubric}
+    rubric = None if judge.rubric == ORIGINAL else judge.rubric
+    own = {"explanation_chars": judge.explanation_chars, "structured_output": judge.structured_output, "rubric": rubric}
     target = target_of(judge)
-    identity = {**target.identity, **bound, **structured, **rubric, **_cascade_identity(judge)}
+    identity = {**target.identity, **{name: value for name, value in own.items() if value is not None}}
+    if judge.cascade is not None:
+        (first, _), when = judge.cascade.members, judge.cascade.when.rule
+        conditions = {
+            name: value for name, value in asdict(when).items() if value not in (None, ()) and value is not False
+        }
+        asked = {"first": judge_target(first).config_hash, "repetitions": when.n_repetitions(first.trials)}
+        identity["cascade"] = {**asked, "when": conditions}
     return replace(target, identity=identity, wants_logprobs=judge.logprobs)
-
-
-def _cascade_identity(judge: Judge) -> dict[str, Any]:
-    """What a cascade asks before its second judge, and when it asks that one; nothing for another judge."""
-    if judge.cascade is None:
-        return {}
-    (first, _), when = judge.cascade.members, judge.cascade.when.rule
-    conditions = {
-        name: value for name, value in asdict(when).items() if value is not None and value is not False and value != ()
-    }
-    asked = {"first": judge_target(first).config_hash, "repetitions": when.n_repetitions(first.trials)}
-    return {"cascade": {**asked, "when": conditions}}
 
 
 @dataclass(frozen=True)
@@ -113,26 +102,21 @@ def first_judging(job: Job, benchmark: Benchmark, stored: Sequence[Mapping[str, 
 
 
 def _judgings_of(judge: Judge, benchmark: Benchmark) -> list[Judging]:
+    """The judgings of a judge; of a cascade one, whose template's identity is that of both judges where it differs."""
+    config = judge_target(judge).config_hash
     if judge.cascade is not None:
-        return [_of_cascade(judge, judge.cascade, benchmark)]
+        refuse_unlike_gradings(judge, benchmark)
+        when = judge.cascade.when.rule
+        first, (then, *_) = (_judgings_of(member, benchmark) for member in judge.cascade.members)
+        asked = CascadeJudgings(tuple(first[: when.n_repetitions(len(first))]), then, when)
+        is_same = first[0].template_hash == then.template_hash
+        words = then.template_hash if is_same else template_hash(first[0].template_hash, then.template_hash)
+        return [Judging(judge, config, then.template, words, then.grading, 1, then.evidence_template, asked)]
     grading = judge.grading or benchmark.grading
     template = template_of(judge, benchmark)
     evidence = _evidence_template(template, benchmark)
-    words, config = hash_of_template(template, benchmark), judge_target(judge).config_hash
+    words = hash_of_template(template, benchmark)
     return [Judging(judge, config, template, words, grading, trial, evidence) for trial in range(1, judge.trials + 1)]
-
-
-def _of_cascade(judge: Judge, cascade: Cascade, benchmark: Benchmark) -> Judging:
-    """The judging of a cascade; its template's identity is that of both judges, where they have the same one of it."""
-    refuse_unlike_gradings(judge, benchmark)
-    when = cascade.when.rule
-    first, (then, *_) = (_judgings_of(member, benchmark) for member in cascade.members)
-    asked = tuple(first[: when.n_repetitions(len(first))])
-    is_same = first[0].template_hash == then.template_hash
-    words = then.template_hash if is_same else template_hash(first[0].template_hash, then.template_hash)
-    config = judge_target(judge).config_hash
-    members = CascadeJudgings(asked, then, when)
-    return Judging(judge, config, then.template, words, then.grading, 1, then.evidence_template, members)
 
 
 def refuse_unlike_gradings(judge: Judge, benchmark: Benchmark) -> None:

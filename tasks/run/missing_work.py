@@ -66,9 +66,15 @@ def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
         )
     parameters = {"benchmark": benchmark.name, "revision": data.revision, "splits": list(data.splits)}
     rows = reader.rows(sql.read("queries/run/tasks_of_splits"), parameters)
-    task_ids = _chosen(job, [row["task_id"] for row in rows])
-    skipped = left_out(job, benchmark, data.revision, task_ids, reader)
-    return WantedTasks(benchmark, data.revision, data.splits, task_ids, skipped)
+    admitted = [row["task_id"] for row in rows]
+    if job.named_tasks is not None:
+        if unknown := sorted(set(job.named_tasks) - set(admitted)):
+            raise UsageError(f"--task {unknown[0]}: not an admitted task of the chosen splits; see the table `tasks`")
+        admitted = [task_id for task_id in admitted if task_id in job.named_tasks]
+    task_ids = tuple(admitted)[: job.limit]
+    plan = stopping_plan(job, benchmark, data.revision, task_ids, reader)
+    left_out = {} if plan is None else left_out_of(plan.progress(reader))
+    return WantedTasks(benchmark, data.revision, data.splits, task_ids, left_out)
 
 
 def missing_splits(job: Job, reader: Reader) -> list[str]:
@@ -76,16 +82,6 @@ def missing_splits(job: Job, reader: Reader) -> list[str]:
     key = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
     stored = {row["split"] for row in reader.select("split_members", "distinct split", **key)}
     return [split for split in job.data.splits if split not in stored]
-
-
-def _chosen(job: Job, task_ids: Sequence[str]) -> tuple[str, ...]:
-    """Of the admitted tasks those that the job names, the first N of them under a limit."""
-    if job.named_tasks is not None:
-        unknown = sorted(set(job.named_tasks) - set(task_ids))
-        if unknown:
-            raise UsageError(f"--task {unknown[0]}: not an admitted task of the chosen splits; see the table `tasks`")
-        task_ids = [task_id for task_id in task_ids if task_id in job.named_tasks]
-    return tuple(task_ids)[: job.limit]
 
 
 def missing_responses(
@@ -318,16 +314,8 @@ def stopping_plan(
     return StoppingPlan(judged[0], score, comparisons, json.dumps(facts, sort_keys=True))
 
 
-def left_out(
-    job: Job, benchmark: Benchmark, revision: str, task_ids: Sequence[str], reader: Reader
-) -> Mapping[str, frozenset[str]]:
-    """Model -> the tasks that none of its comparisons needs, which are all settled; none of a model without any."""
-    plan = stopping_plan(job, benchmark, revision, task_ids, reader)
-    return {} if plan is None else left_out_of(plan.progress(reader))
-
-
 def left_out_of(progress: Sequence[Progress]) -> dict[str, frozenset[str]]:
-    """Model -> the tasks that none of its comparisons needs, by how far these are."""
+    """Model -> the tasks that none of its comparisons needs, which are all settled; none of a model without any."""
     found: dict[str, frozenset[str]] = {}
     for each in progress:
         beyond = frozenset(each.comparison.order[each.n_tasks :]) if each.is_settled else frozenset()

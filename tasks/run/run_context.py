@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import resource
 from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager, nullcontext, suppress
@@ -13,17 +14,14 @@ from urllib.parse import quote
 
 from tasks.config.job import Job
 from tasks.console import notice
-from tasks.llm.budget import Budget
 from tasks.llm.calls.batches import Batching
-from tasks.llm.calls.gateway import Gateway, Tries
-from tasks.llm.calls.sending import send
+from tasks.llm.calls.gateway import Gateway, Tries, send
 from tasks.llm.embedded import weights_path
 from tasks.llm.environment import filled_in, missing_key
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limiter import Limiter, Outcome, Totals
+from tasks.llm.limiter import Budget, Limiter, Outcome, Totals
 from tasks.llm.litellm_setup import warm_up
-from tasks.llm.prices import most_answer_tokens, prices_of
-from tasks.llm.request import Call, Target
+from tasks.llm.request import Call, Target, most_answer_tokens, prices_of
 from tasks.llm.senders.cluster import refuse_without_ray
 from tasks.llm.senders.pool import SenderPool
 from tasks.rules.errors import UsageError
@@ -58,9 +56,8 @@ class Callee(NamedTuple):
 def callees(job: Job, roles: Collection[str] = ANALYST_ROLES) -> Iterator[Callee]:
     """The models and judges that a job may call, its writer of rubrics if a rubric needs one, and analysts of roles."""
     for model in job.settings.models:
-        if model.is_imported:
-            continue
-        yield Callee(MODEL, model.label, target_of(model))
+        if not model.is_imported:
+            yield Callee(MODEL, model.label, target_of(model))
     for judge in job.settings.judges:
         cascade = judge.label if judge.cascade else None
         for asked in judge.cascade.members if judge.cascade else (judge,):
@@ -71,31 +68,6 @@ def callees(job: Job, roles: Collection[str] = ANALYST_ROLES) -> Iterator[Callee
     for role in ANALYST_ROLES:
         for analyst in getattr(job.settings, role) if role in roles else ():
             yield Callee(role, analyst.label, target_of(analyst), analyst.mode == "batch")
-
-
-def callees_here(job: Job, roles: Collection[str]) -> Iterator[Callee]:
-    """Those that are called from this machine; what a cluster calls finds its keys there, but batches start here."""
-    is_here = job.settings.calls.where == "here" or job.settings.calls.address == "local"
-    return (callee for callee in callees(job, roles) if is_here or callee.is_batched)
-
-
-def refuse_without_key(job: Job, roles: Collection[str] = CALLED_ROLES, *, retry_failed: bool = False) -> None:
-    """Refuse a job that is to call something from here, in one of some roles, whose key is not set.
-
-    A database that cannot be read yet says nothing about what is to be called; the run makes it readable first, and
-    asks again.
-
-    Raises:
-        UsageError: there is one.
-    """
-    keys = [(each, missing_key(each.target)) for each in callees_here(job, roles) if each.role in roles]
-    lacking = [(each, key) for each, key in keys if key]
-    with suppress(WarehouseError):
-        called = _called(job, [each for each, _ in lacking], roles, retry_failed=retry_failed) if lacking else []
-        named = [f"{each}: {key} is not set" for each, key in lacking if each in called]
-        if named:
-            more = f" (and {len(named) - 1} more)" if len(named) > 1 else ""
-            raise UsageError(f"{named[0]}; export the key of the provider{more}")
 
 
 def has_calls(job: Job, roles: Collection[str] = CALLED_ROLES, *, retry_failed: bool = False) -> bool:
@@ -195,16 +167,36 @@ class RunContext:
         limits, stop_at_s = job.settings.limits, None if job.stop_at is None else job.stop_at.timestamp()
         self.budget = Budget(limits.max_usd, limits.max_tokens)
         rates_of = {role: limits.rates(role) for role in ("sample", "judge")}
-        fitted = {most: _fitted(most) for most in {rates.concurrency or 1 for rates in rates_of.values()}}
+        # No more calls at once than this process may have files open for; the limit was raised when it started.
+        n_files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        room = math.inf if n_files == resource.RLIM_INFINITY else max(1, (n_files - _OWN_FILES) // 2)
+        for wanted in sorted({rates.concurrency or 1 for rates in rates_of.values()}):
+            if room < wanted:
+                notice(f"limits.concurrency: {room} instead of {wanted}, since `ulimit -n` is {n_files}")
         sample, judge = self.own_limiters = [
-            Limiter(fitted[rates.concurrency or 1], self.budget, rates.rpm, rates.tpm, limits.outage_s, stop_at_s)
+            Limiter(
+                int(min(room, rates.concurrency or 1)), self.budget, rates.rpm, rates.tpm, limits.outage_s, stop_at_s
+            )
             for rates in rates_of.values()
         ]
         self.limiters = {stage: sample if stage == "sample" else judge for stage in STAGES}
-        self._held = _held_back(job)
+        losses = Warehouse(job.warehouse).losses()
+        self._held: set[tuple[str, str | None]] = {
+            (name, label and getattr(loss, label))
+            for loss in losses
+            for name, stage in STAGES.items()
+            for table, label in stage.tables.items()
+            if loss.benchmark in {None, job.settings.benchmark} and loss.table == table
+        }
+        """The roles and labels whose calls may be for rows that were lost; without a label, it may be any."""
         self.ledger = Ledger(job.warehouse / LEDGER, Warehouse(job.warehouse).why_lost)
         tries = Tries(limits.attempts, limits.deadline_s, stop_at_s)
-        self.senders = _senders(job)
+        self.senders: SenderPool | None = None
+        """What makes the attempts, where that is not this process."""
+        calls = job.settings.calls
+        if calls.where != "here":
+            n_senders = None if calls.senders == "auto" else calls.senders
+            self.senders = SenderPool(calls.address, n_senders, [callee.target for callee in callees(job)])
         self._gateways = {
             role: Gateway(self.limiters[role], self.ledger, job.run_id, tries, role, self.senders or send)
             for role in STAGES
@@ -257,36 +249,6 @@ class RunContext:
         self.ledger.close()
         if self.senders is not None:
             await self.senders.close()
-
-
-def _senders(job: Job) -> SenderPool | None:
-    """What makes the attempts of a job, where that is not this process."""
-    calls = job.settings.calls
-    if calls.where == "here":
-        return None
-    n_senders = None if calls.senders == "auto" else calls.senders
-    return SenderPool(calls.address, n_senders, [callee.target for callee in callees(job)])
-
-
-def _fitted(concurrency: int) -> int:
-    """Calls at once, no more than this process may have files open for; the limit was raised when it started."""
-    n_files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    room = concurrency if n_files == resource.RLIM_INFINITY else max(1, (n_files - _OWN_FILES) // 2)
-    if room < concurrency:
-        notice(f"limits.concurrency: {room} instead of {concurrency}, since `ulimit -n` is {n_files}")
-    return min(room, concurrency)
-
-
-def _held_back(job: Job) -> set[tuple[str, str | None]]:
-    """The roles and labels whose calls may be for rows that were lost; without a label, it may be any."""
-    losses = [each for each in Warehouse(job.warehouse).losses() if each.benchmark in {None, job.settings.benchmark}]
-    return {
-        (name, label and getattr(loss, label))
-        for loss in losses
-        for name, stage in STAGES.items()
-        for table, label in stage.tables.items()
-        if loss.table == table
-    }
 
 
 def _endpoint_notices(limiter: Limiter) -> Iterator[str]:
@@ -364,10 +326,20 @@ def refuse_unready(job: Job, roles: Collection[str] = CALLED_ROLES, *, retry_fai
     """
     if job.settings.calls.where == "ray":
         refuse_without_ray()
-    for callee in callees_here(job, roles):
+    # Those that are called from this machine; what a cluster calls finds its keys there, but batches start here.
+    is_here = job.settings.calls.where == "here" or job.settings.calls.address == "local"
+    here = [callee for callee in callees(job, roles) if is_here or callee.is_batched]
+    for callee in here:
         for text in (callee.target.api_base or "", *callee.target.headers.values()):
             filled_in(text)
-    refuse_without_key(job, roles, retry_failed=retry_failed)
+    keys = [(each, missing_key(each.target)) for each in here if each.role in roles]
+    lacking = [(each, key) for each, key in keys if key]
+    # A database that cannot be read yet does not say what is to be called; the run makes it readable, and asks again.
+    with suppress(WarehouseError):
+        called = _called(job, [each for each, _ in lacking], roles, retry_failed=retry_failed) if lacking else []
+        for callee, key in lacking:
+            if callee in called:
+                raise UsageError(f"{callee}: {key} is not set; export the key of the provider")
     limits = job.settings.limits
     if limits.max_usd is not None or limits.max_tokens is not None:
         for problem in unbounded(job, roles, in_usd=limits.max_usd is not None):

@@ -16,7 +16,9 @@ from typing import Any, TypeVar
 from tasks.config.job import Job
 from tasks.judge.judge import judge_responses, plan_verdicts
 from tasks.llm.litellm_setup import collect_seldom
-from tasks.llm.senders.pool import SenderPool
+from tasks.llm.replies import OK, Reply
+from tasks.llm.request import Call
+from tasks.llm.senders import pool as sender_pool
 from tasks.prompts import load_template
 from tasks.rules.conversation import judge_prompt
 from tasks.run.judgings import Judging
@@ -29,6 +31,9 @@ CRITERIA = 17
 """Criteria of a task, as many as the benchmark has on average."""
 VERDICTS_A_BATCH, BATCHES_IN_HAND = 1_000, 4
 """As in `flows/stages.py`."""
+NO_CALLS = "1 sender without calls"
+SENDERS = {"1 sender": 1, "2 senders": 2, "4 senders": 4, NO_CALLS: 1}
+"""Clients that are the stage with so many senders of Ray on this machine."""
 WARM_UP = 4 * CRITERIA
 """Calls before the clock starts: they bring the imports and the connections."""
 _WORDS = (
@@ -114,18 +119,15 @@ class Clock:
         """What it took until now."""
         seconds = time.monotonic() - self._began_s
         cpu_s, senders_cpu_s = time.process_time() - self._cpu_s, sum(map(_cpu_s, self._senders)) - self._senders_cpu_s
-        return Figures(calls, seconds, cpu_s, _peak_mb(), failures, senders_cpu_s)
+        lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+        peak_mb = next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
+        return Figures(calls, seconds, cpu_s, peak_mb, failures, senders_cpu_s)
 
 
 def _cpu_s(pid: int) -> float:
     """What another process has used."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def _peak_mb() -> float:
-    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
-    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
 
 
 async def judge_all(job: Job) -> Figures:
@@ -136,10 +138,14 @@ async def judge_all(job: Job) -> Figures:
     warm_up, ids = ids[: WARM_UP // CRITERIA], ids[WARM_UP // CRITERIA :]
     async with open_run_context(job) as context:
         await context.ready()
-        senders = await _all_there(context.senders, job.settings.calls.senders)
+        pool = context.senders
+        while pool is not None and len(pool.states) != job.settings.calls.senders:  # noqa: ASYNC110 - nothing tells of it
+            await asyncio.sleep(0.1)
         await _judged(job, judging, [[response_id] for response_id in warm_up])
-        clock = Clock(senders)
-        report = await _judged(job, judging, list(_cut(ids, VERDICTS_A_BATCH // CRITERIA)), first_place=len(warm_up))
+        clock = Clock([state.pid for state in pool.states] if pool else [])
+        size = VERDICTS_A_BATCH // CRITERIA
+        batches = [ids[start : start + size] for start in range(0, len(ids), size)]
+        report = await _judged(job, judging, batches, first_place=len(warm_up))
         return clock.figures(report.rows, sum(report.failures.values()))
 
 
@@ -152,9 +158,15 @@ def judge_stage(api_base: str, n_calls: int, at_once: int, route: str = "hosted_
 
 
 def client_figures(client: str, api_base: str, n_calls: int, at_once: int, route: str = "hosted_vllm") -> Figures:
-    """The figures of `stage`, by a route of LiteLLM, of `litellm`, by this or another one as `litellm-ROUTE`, or of
-    `openai`."""
+    """The figures of `stage`, by a route of LiteLLM, of the stage with senders of Ray, of `litellm`, by this or another
+    route as `litellm-ROUTE`, or of `openai`."""
     kind, _, which = client.partition("-")
+    if client == NO_CALLS:
+        os.environ["PYTHONPATH"] = str(Path(__file__).parents[2])
+        sender_pool.SenderProcess = AnswersByItself  # type: ignore[misc]
+    if client in SENDERS:
+        calls = {"where": "ray", "address": "local", "senders": SENDERS[client]}
+        return judge_stage(api_base, n_calls, at_once, route, calls=calls)
     if kind == "stage":
         return judge_stage(api_base, n_calls, at_once, route)
     texts = prompts(n_calls)
@@ -163,21 +175,13 @@ def client_figures(client: str, api_base: str, n_calls: int, at_once: int, route
     return asyncio.run(bare_openai("judge", api_base, texts, at_once))
 
 
-async def _all_there(pool: SenderPool | None, n_senders: object) -> Sequence[int]:
-    """The process ids of all senders, when they are ready."""
-    while pool is not None and len(pool.states) != n_senders:  # noqa: ASYNC110 - nothing tells of it
-        await asyncio.sleep(0.1)
-    return [state.pid for state in pool.states] if pool else []
-
-
 async def _judged(job: Job, judging: Judging, batches: Sequence[list[str]], first_place: int = 0) -> StageReport:
     report = StageReport("judge")
     in_hand = asyncio.Semaphore(BATCHES_IN_HAND)
 
     async def one(place: int, ids: list[str]) -> None:
         async with in_hand:
-            options = {"retry_failed": False, "place": place}
-            report.add(await judge_responses(job, judging, ids, **options))
+            report.add(await judge_responses(job, judging, ids, retry_failed=False, place=place))
 
     async with asyncio.TaskGroup() as group:
         for place, ids in enumerate(batches, start=first_place):
@@ -185,29 +189,20 @@ async def _judged(job: Job, judging: Judging, batches: Sequence[list[str]], firs
     return report
 
 
-def _cut(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    return (items[start : start + size] for start in range(0, len(items), size))
-
-
 async def loop(send: Callable[[str], Awaitable[object]], texts: Iterable[str], at_once: int) -> Figures:
     """Bare calls, so many at once, nothing around them; the first ones only warm up."""
     waiting = iter(texts)
-    counts: list[int] = []
 
-    async def some(of: Iterator[str]) -> None:
-        counts.append(0)
-        place = len(counts) - 1
+    async def some(of: Iterator[str]) -> int:
+        n_sent = 0
         for text in of:
             await send(text)
-            counts[place] += 1
+            n_sent += 1
+        return n_sent
 
     await some(itertools.islice(waiting, WARM_UP))
-    counts.clear()
     clock = Clock()
-    async with asyncio.TaskGroup() as group:
-        for _ in range(at_once):
-            group.create_task(some(waiting))
-    return clock.figures(sum(counts))
+    return clock.figures(sum(await asyncio.gather(*(some(waiting) for _ in range(at_once)))))
 
 
 async def bare_litellm(model: str, api_base: str, texts: Iterable[str], at_once: int) -> Figures:
@@ -237,6 +232,16 @@ async def bare_openai(model: str, api_base: str, texts: Iterable[str], at_once: 
         return await loop(send, texts, at_once)
 
 
+class AnswersByItself(sender_pool.SenderProcess):
+    """A sender that makes no call and answers every attempt at once: how many calls a second the driver can take."""
+
+    async def _make(self, number: int, call: Call, _: Mapping[str, Any]) -> None:
+        text = '{"explanation": "as the test says", "criteria_met": true}'
+        reply = Reply(OK, text, "stop", call.target.name, prompt_tokens=500, completion_tokens=20, latency_s=0.0)
+        self._finished.append((number, reply))
+        self._has_finished.set()
+
+
 def in_process_of_its_own(measure: Callable[..., T], *arguments: Any) -> T:
     """What a function returns in a fresh process, so that no measurement inherits another's memory."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
@@ -245,11 +250,7 @@ def in_process_of_its_own(measure: Callable[..., T], *arguments: Any) -> T:
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A table for a terminal, numbers to the right."""
-    lines = [list(map(str, header)), *(list(map(str, each)) for each in rows)]
+    lines = [[str(cell) for cell in cells] for cells in (header, *rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(_line(cells, widths) for cells in lines)
-
-
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    first, *others = zip(cells, widths, strict=True)
-    return "  ".join([first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in others)])
+    padded = ([cell.rjust(n) for cell, n in zip(cells, widths, strict=True)] for cells in lines)
+    return "\n".join("  ".join([first.lstrip().ljust(widths[0]), *others]) for first, *others in padded)

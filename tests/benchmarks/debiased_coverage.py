@@ -13,16 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.rules.statistics.debiased import (
-    FEWEST_LABELLED_TASKS,
-    FEWEST_LABELS,
-    KnownTasks,
-    Labels,
-    corrected,
-    estimate,
-    estimated_difference,
-    too_few,
-)
+from tasks.rules.statistics import debiased
 from tasks.rules.statistics.sampling import expected_errors, group_errors, inclusion_probabilities, sizes
 from tests.benchmarks.figures import arguments, markdown
 
@@ -129,19 +120,20 @@ class Replication(NamedTuple):
     second: Floats
 
     @property
-    def known(self) -> KnownTasks:
+    def known(self) -> debiased.KnownTasks:
         """What is known without labels."""
         of, nothing = self.rubrics, np.zeros(N_TASKS)
         positive, negative = (sign * np.maximum(sign * of.contribution, 0) for sign in (1, -1))
-        return KnownTasks(
+        return debiased.KnownTasks(
             nothing, np.bincount(of.task, positive, N_TASKS), np.bincount(of.task, negative, N_TASKS),
             of.task_values(self.judge),
         )  # fmt: skip
 
-    def labels(self, places: NDArray[np.int64], factors: Floats) -> Labels:
+    def labels(self, places: NDArray[np.int64], factors: Floats) -> debiased.Labels:
         """The labels of some verdicts."""
         of = self.rubrics
-        return Labels(of.task[places], of.contribution[places], self.people[places], self.judge[places], factors)
+        own = of.task[places], of.contribution[places], self.people[places], self.judge[places]
+        return debiased.Labels(*own, factors)
 
 
 def replication(world: World, dice: np.random.Generator) -> Replication:
@@ -179,19 +171,19 @@ def chosen(
     return free[systematic(probabilities[free], dice)], probabilities
 
 
-def uniform(of: Replication, n: int, dice: np.random.Generator) -> Labels:
+def uniform(of: Replication, n: int, dice: np.random.Generator) -> debiased.Labels:
     """A simple random sample of labels."""
     size = len(of.people)
     return of.labels(np.sort(dice.choice(size, n, replace=False)), np.full(n, size / n))
 
 
-def one_sheet(of: Replication, n: int, dice: np.random.Generator) -> Labels:
+def one_sheet(of: Replication, n: int, dice: np.random.Generator) -> debiased.Labels:
     """The labels of one drawn sheet."""
     places, probabilities = chosen(of, n, np.array([], dtype=np.int64), dice)
     return of.labels(places, 1 / probabilities[places])
 
 
-def two_sheets(of: Replication, n: int, dice: np.random.Generator) -> Labels:
+def two_sheets(of: Replication, n: int, dice: np.random.Generator) -> debiased.Labels:
     """The labels of two sheets, each of half of them; the second is drawn by what the first told."""
     none, size = np.array([], dtype=np.int64), len(of.people)
     first, before = chosen(of, n // 2, none, dice)
@@ -227,14 +219,14 @@ def outcomes(
         of = replication(world, dice)
         for design in designs:
             labels = DESIGNS[design](of, n, dice)
-            debiased = corrected(of.known, labels)
-            few_tasks = len(np.unique(labels.task)) < FEWEST_LABELLED_TASKS
-            if len(labels.label) < FEWEST_LABELS or few_tasks or too_few(debiased):
+            made = debiased.corrected(of.known, labels)
+            few_tasks = len(np.unique(labels.task)) < debiased.FEWEST_LABELLED_TASKS
+            if len(labels.label) < debiased.FEWEST_LABELS or few_tasks or debiased.too_few(made):
                 refused[design] += 1
                 continue
-            for name, each in ((design, debiased), (f"alone, {design}", corrected(of.known, labels, uses_judge=False))):
-                made = estimate(each)
-                found.setdefault(name, []).append((made.mean, made.low, made.high))
+            alone = debiased.corrected(of.known, labels, uses_judge=False)
+            for name, each in ((design, debiased.estimate(made)), (f"alone, {design}", debiased.estimate(alone))):
+                found.setdefault(name, []).append((each.mean, each.low, each.high))
     return {name: _outcome(np.array(rows), world.truth, replications) for name, rows in found.items()}
 
 
@@ -256,12 +248,12 @@ def differences(n: int, replications: int, seed: int = 2) -> tuple[Outcome, Outc
         models = [replication(world, dice) for world in (fair, lenient)]
         labelled = [one_sheet(of, n // 2, dice) for of in models]
         for place, uses_judge in enumerate((True, False)):
-            first, second = (corrected(of.known, labels, uses_judge=uses_judge)
+            first, second = (debiased.corrected(of.known, labels, uses_judge=uses_judge)
                              for of, labels in zip(models, labelled, strict=True))  # fmt: skip
-            made = estimated_difference(first, second, (everywhere, everywhere))
+            made = debiased.estimated_difference(first, second, (everywhere, everywhere))
             found[place].append((made.mean, made.low, made.high))
-    debiased, alone = (_outcome(np.array(rows), 0.0, replications) for rows in found)
-    return debiased, alone
+    with_judge, alone = (_outcome(np.array(rows), 0.0, replications) for rows in found)
+    return with_judge, alone
 
 
 def _cell(outcome: Outcome | None, beside: float) -> str:
@@ -281,8 +273,8 @@ def rows(replications: int) -> Iterator[Sequence[object]]:
             yield name, f"{share:.0%}", n, *(_cell(made.get(column), beside) for column in COLUMNS)
     for share in SHARES[1:]:
         n = round(share * 2 * 18.5 * N_TASKS)
-        debiased, alone = differences(n, replications)
-        cells = "–", "–", _cell(alone, alone.width), _cell(debiased, alone.width), "–"
+        with_judge, alone = differences(n, replications)
+        cells = "–", "–", _cell(alone, alone.width), _cell(with_judge, alone.width), "–"
         yield "difference of two models", f"{share:.0%}", n, *cells
 
 

@@ -84,7 +84,11 @@ def report(benchmark: str, figures: Sequence[Figure], *, must_keep: bool, path: 
     kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     lines = compared(figures, kept.get(benchmark, {}))
     if must_keep:
-        kept[benchmark] = {figure.name: _as_kept(figure) for figure in figures}
+        kept[benchmark] = {
+            each.name: {"ratio": round(each.ratio, 3), "baseline": each.baseline, "value": round(each.value, 3),
+                        "baseline_value": round(each.baseline_value, 3), "unit": each.unit}
+            for each in figures
+        }  # fmt: skip
         path.write_text(json.dumps(kept, indent=2, sort_keys=True) + "\n", encoding="utf-8")
         lines.append(f"kept in {path.name}")
     return "\n".join([f"{benchmark}, beside the figures that are kept:", *lines])
@@ -92,23 +96,14 @@ def report(benchmark: str, figures: Sequence[Figure], *, must_keep: bool, path: 
 
 def compared(figures: Sequence[Figure], kept: Kept) -> list[str]:
     """A line for each figure, and for each that is kept and was not measured."""
-    lines = [_line(figure, kept.get(figure.name)) for figure in figures]
+    lines = []
+    for figure in figures:
+        was, said = kept.get(figure.name), "nothing kept to compare with"
+        if was is not None and was["baseline"] == figure.baseline and was["unit"] == figure.unit:
+            change = figure.ratio / was["ratio"] - 1.0
+            how = f"{abs(change):.0%} {'more' if change > 0 else 'less'}"
+            said = f"was {was['ratio']:.2f}: {f'no change beyond {NOISE:.0%}' if abs(change) <= NOISE else how}"
+        now = f"{figure.name}: {figure.ratio:.2f} of {figure.baseline} ({figure.value:.3g} {figure.unit})"
+        lines.append(f"{now}, {said}")
     missing = sorted(kept.keys() - {figure.name for figure in figures})
     return lines + [f"{name}: was {kept[name]['ratio']:.2f}, not measured now" for name in missing]
-
-
-def _line(figure: Figure, was: Mapping[str, Any] | None) -> str:
-    now = f"{figure.name}: {figure.ratio:.2f} of {figure.baseline} ({figure.value:.3g} {figure.unit})"
-    if was is None or was["baseline"] != figure.baseline or was["unit"] != figure.unit:
-        return f"{now}, nothing kept to compare with"
-    change = figure.ratio / was["ratio"] - 1.0
-    if abs(change) <= NOISE:
-        return f"{now}, was {was['ratio']:.2f}: no change beyond {NOISE:.0%}"
-    return f"{now}, was {was['ratio']:.2f}: {abs(change):.0%} {'more' if change > 0 else 'less'}"
-
-
-def _as_kept(figure: Figure) -> dict[str, Any]:
-    return {
-        "ratio": round(figure.ratio, 3), "baseline": figure.baseline, "value": round(figure.value, 3),
-        "baseline_value": round(figure.baseline_value, 3), "unit": figure.unit,
-    }  # fmt: skip

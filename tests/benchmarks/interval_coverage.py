@@ -7,18 +7,7 @@ from itertools import chain
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from tasks.rules.statistics.intervals import (
-    FEWEST_OTHERS,
-    WIDEST,
-    draws,
-    expanded_tails,
-    mean_intervals,
-    n_differing,
-    quantile_pairs,
-    sorted_quantile_pairs,
-    student_quantile,
-    studentised,
-)
+from tasks.rules.statistics import intervals
 from tests.benchmarks.figures import arguments, markdown
 
 TASKS = (10, 20, 30, 50, 100, 300)
@@ -103,27 +92,27 @@ def percentiles(scores: np.ndarray, drawn: np.ndarray, level: float = 0.95) -> d
     mean = scores.mean(axis=0)
     means = (scores.T.astype(np.float32) @ drawn.T / np.float32(n)).astype(np.float64)
     below = ndtri(np.clip((means < mean[:, None]).mean(axis=1), 1e-4, 1 - 1e-4))
-    tail = float(expanded_tails(np.asarray(float(n)), level))
+    tail = float(intervals.expanded_tails(np.asarray(float(n)), level))
     found = {
-        "percentile": quantile_pairs(means, np.full(columns, (1 - level) / 2)),
-        "expanded": quantile_pairs(means, np.full(columns, tail)),
+        "percentile": intervals.quantile_pairs(means, np.full(columns, (1 - level) / 2)),
+        "expanded": intervals.quantile_pairs(means, np.full(columns, tail)),
     }
     off = scores - mean
     bend = (off**3).sum(axis=0) / (6 * (off**2).sum(axis=0) ** 1.5)
     ends = []
     for z in (ndtri(tail), -ndtri(tail)):
         place = ndtr(below + (below + z) / (1 - bend * (below + z)))
-        ends.append(quantile_pairs(means, place)[:, 0])
+        ends.append(intervals.quantile_pairs(means, place)[:, 0])
     return found | {"BCa expanded": np.stack(ends, axis=1)}
 
 
 def halves(scores: np.ndarray, drawn: np.ndarray, level: float = 0.95) -> dict[str, np.ndarray]:
     """The two that the interval is made of, each alone: the bootstrap-t, and Student's t with n - 1 degrees."""
     n, columns = scores.shape
-    made = studentised(scores, np.ones_like(scores), np.full(columns, n - 1), drawn)
-    student = float(student_quantile((1 + level) / 2, np.asarray(n - 1.0)))
-    below, above = sorted_quantile_pairs(made.steps, np.full(columns, (1 - level) / 2)).T
-    sides = [np.clip(side, 0, WIDEST * student) for side in (above, -below)]
+    made = intervals.studentised(scores, np.ones_like(scores), np.full(columns, n - 1), drawn)
+    student = float(intervals.student_quantile((1 + level) / 2, np.asarray(n - 1.0)))
+    below, above = intervals.sorted_quantile_pairs(made.steps, np.full(columns, (1 - level) / 2)).T
+    sides = [np.clip(side, 0, intervals.WIDEST * student) for side in (above, -below)]
     each = [made.ratio - made.error * sides[0], made.ratio + made.error * sides[1]]
     bounds = [np.maximum(each[0], scores.min(axis=0)), np.minimum(each[1], scores.max(axis=0))]
     half = student * scores.std(axis=0, ddof=1) / n**0.5
@@ -140,7 +129,7 @@ def every_method(scores: np.ndarray, drawn: np.ndarray) -> dict[str, np.ndarray]
 
 def wider(scores: np.ndarray, drawn: np.ndarray) -> dict[str, np.ndarray]:
     """The intervals that this project gives."""
-    return {"wider": mean_intervals(scores, drawn=drawn)}
+    return {"wider": intervals.mean_intervals(scores, drawn=drawn)}
 
 
 def cell(
@@ -157,13 +146,13 @@ def cell(
     Over the samples in which enough tasks differ for an interval; the share of these stands under `given`, in %.
     """
     scores = world.scores(n_tasks, trials, replications, seed)
-    enough = scores[:, n_differing(scores) >= FEWEST_OTHERS]
+    enough = scores[:, intervals.n_differing(scores) >= intervals.FEWEST_OTHERS]
     parts: dict[str, list[np.ndarray]] = {}
     for start in range(0, enough.shape[1], _AT_A_TIME):
         some = enough[:, start : start + _AT_A_TIME]
         for method, found in methods(some, drawn).items():
             parts.setdefault(method, []).append(found)
-    student = 2 * student_quantile(0.975, n_tasks - 1.0) * enough.std(axis=0, ddof=1) / n_tasks**0.5
+    student = 2 * intervals.student_quantile(0.975, n_tasks - 1.0) * enough.std(axis=0, ddof=1) / n_tasks**0.5
     figures: dict[str, tuple] = {"given": (100 * enough.shape[1] / replications,)}
     for method, several in parts.items():
         low, high = np.concatenate(several).T
@@ -181,7 +170,7 @@ def rows(
 ) -> Iterator[tuple[str, ...]]:
     """The lines of the table; the draws are shared by all replications of a number of tasks."""
     for n_tasks in tasks:
-        drawn = draws(n_tasks, resamples)
+        drawn = intervals.draws(n_tasks, resamples)
         for number, (name, world) in enumerate(worlds.items()):
             for n_trials in trials:
                 seed = 1_000 * n_tasks + 10 * number + n_trials

@@ -11,7 +11,7 @@ import json
 import resource
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -113,16 +113,14 @@ def configured(folder: Path, api_base: str, size: Size) -> Job:
     )  # fmt: skip
 
 
-def _stages(job: Job) -> list[StageReport]:
-    """The stages of `flows.pipeline.night`."""
-    reports = [sampled(prepared(job)), judged(job), choose_control_set(job), asyncio.run(judge_control_set(job))]
-    return [*reports, aggregate(job), select_hard(job, must_select=False), upkeep.tidy(job, only_if_needed=True)]
-
-
 @contextmanager
 def _without_prefect_and_soon(many_parts: int) -> Iterator[None]:
+    def stages(job: Job) -> list[StageReport]:  # those of `flows.pipeline.night`
+        reports = [sampled(prepared(job)), judged(job), choose_control_set(job), asyncio.run(judge_control_set(job))]
+        return [*reports, aggregate(job), select_hard(job, must_select=False), upkeep.tidy(job, only_if_needed=True)]
+
     def run(job: Job, *_: Any, **__: Any) -> Execution:
-        return execute(job, lambda: _stages(job))
+        return execute(job, lambda: stages(job))
 
     with (
         patch.object(nightly, "execute_flow", run),
@@ -149,51 +147,42 @@ def simulated(folder: Path, size: Size) -> Iterator[Night]:
 
 def _seen(job: Job, calls: int, seconds: float, cpu_s: float) -> Night:
     warehouse = Warehouse(job.warehouse)
-    of_folder = {"parts": warehouse.store.root, "ledger": job.warehouse / LEDGER}
-    bytes_of = {name: _bytes(path) for name, path in of_folder.items()}
-    bytes_of["database"] = warehouse.database.stat().st_size
-    bytes_of["other"] = _bytes(job.warehouse) - sum(bytes_of.values())
+    of_folder = {"parts": warehouse.store.root, "ledger": job.warehouse / LEDGER, "database": warehouse.database}
+    sizes = {path: path.stat().st_size for path in job.warehouse.rglob("*") if path.is_file()}
+    bytes_of = {
+        name: sum(n for file, n in sizes.items() if file.is_relative_to(place)) for name, place in of_folder.items()
+    }
+    bytes_of["other"] = sum(sizes.values()) - sum(bytes_of.values())
+    query = "select table_name from duckdb_tables() where schema_name = 'main' order by all"
     with warehouse.reader() as reader:
-        names = [row["table_name"] for row in reader.rows("select table_name from duckdb_tables() order by all")]
+        names = [row["table_name"] for row in reader.rows(query)]
         rows_of = {name: int(reader.value(f'select count(*) from "{name}"')) for name in names}
-    n_files = sum(path.is_file() for path in job.warehouse.rglob("*"))
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return Night(job.night or "", calls, seconds, cpu_s, warehouse.n_parts(), n_files, bytes_of, peak_mb, rows_of)
-
-
-def _bytes(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    return Night(job.night or "", calls, seconds, cpu_s, warehouse.n_parts(), len(sizes), bytes_of, peak_mb, rows_of)
 
 
 def growth(seen: Sequence[Night]) -> str:
     """What the last third of the nights took and grew by, beside the third before it."""
-    third = len(seen) // 3
-    middle, last = seen[third : 2 * third], seen[2 * third : 3 * third]
-    before = seen[third - 1], middle[-1]
+    n = len(seen) // 3
+    thirds = [(seen[start : start + n], seen[start - 1]) for start in (n, 2 * n)]
 
-    def a_night(name: str, nights_of: Sequence[Night], earlier: Night) -> float:
-        return (nights_of[-1].bytes_of[name] - earlier.bytes_of[name]) / third / 1e3
+    def a_night(count: Callable[[Night], float]) -> list[float]:
+        return [(count(of[-1]) - count(before)) / n for of, before in thirds]
 
     lines: list[tuple[object, ...]] = [
-        ("seconds a night", *(f"{sum(each.seconds for each in of) / third:.2f}" for of in (middle, last))),
-        ("CPU seconds a night", *(f"{sum(each.cpu_s for each in of) / third:.2f}" for of in (middle, last))),
-        ("most parts", *(max(each.n_parts for each in of) for of in (middle, last))),
-        ("most files", *(max(each.n_files for each in of) for of in (middle, last))),
+        ("seconds a night", *(f"{sum(each.seconds for each in of) / n:.2f}" for of, _ in thirds)),
+        ("CPU seconds a night", *(f"{sum(each.cpu_s for each in of) / n:.2f}" for of, _ in thirds)),
+        ("most parts", *(max(each.n_parts for each in of) for of, _ in thirds)),
+        ("most files", *(max(each.n_files for each in of) for of, _ in thirds)),
     ]
-    lines += [
-        (
-            f"{name}, kB more a night",
-            *(f"{a_night(name, of, to):.0f}" for of, to in zip((middle, last), before, strict=True)),
-        )
-        for name in seen[0].bytes_of
-    ]
+    for name in seen[0].bytes_of:
+        more = a_night(lambda night, name=name: night.bytes_of[name] / 1e3)
+        lines.append((f"{name}, kB more a night", *(f"{each:.0f}" for each in more)))
     for name, count in seen[-1].rows_of.items():
-        more = [
-            (of[-1].rows_of[name] - to.rows_of[name]) / third for of, to in zip((middle, last), before, strict=True)
-        ]
+        more = a_night(lambda night, name=name: night.rows_of[name])
         if count > _MANY_ROWS and any(more):
             lines.append((f"rows of {name}, more a night", *(f"{each:.1f}" for each in more)))
-    return table((f"of {third} nights", "middle third", "last third"), lines)
+    return table((f"of {n} nights", "middle third", "last third"), lines)
 
 
 def main() -> None:

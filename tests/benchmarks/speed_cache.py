@@ -34,15 +34,13 @@ def measure(order: str, n_responses: int) -> tuple[int, int, int, float]:
 async def _measured(job: Job, order: str, n_responses: int) -> tuple[int, int, int, float]:
     async with open_run_context(job) as context:
         began_s = time.monotonic()
-        await (_staged(job) if order == "stage" else _shuffled(job, context, n_responses))
+        if order == "stage":
+            ((judging, missing),) = plan_verdicts(job, retry_failed=False)
+            await judge_responses(job, judging, [each.response_id for each in missing], retry_failed=False)
+        else:
+            await _shuffled(job, context, n_responses)
         totals = context.limiters["judge"].totals
         return totals.calls, totals.prompt_tokens, totals.cached_tokens, time.monotonic() - began_s
-
-
-async def _staged(job: Job) -> None:
-    ((judging, missing),) = plan_verdicts(job, retry_failed=False)
-    ids = [each.response_id for each in missing]
-    await judge_responses(job, judging, ids, retry_failed=False)
 
 
 async def _shuffled(job: Job, context: RunContext, n_responses: int) -> None:

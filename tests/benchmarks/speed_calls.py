@@ -1,64 +1,58 @@
-"""Calls a second and CPU a call with a server that answers at once: the judge stage beside bare loops.
+"""Calls a second, and CPU a call: the judge stage, alone and with senders of Ray, beside bare loops.
 
-Every client has the same prompts and the same concurrency, and server and client share the machine. The CPU figure is
-that between the first call and the last; imports are not in it.
+Every client has the same prompts and the same concurrency; the provider, Ray's own processes and the client share the
+machine. The figures are those between the first call and the last; imports are not in them. How many calls a second the
+driver can take is measured with a sender that makes no call and answers by itself.
 """
 
-from tests.benchmarks.bench import Figures, client_figures, in_process_of_its_own, table
+from itertools import product
+from statistics import median_high
+
+from tests.benchmarks.bench import SENDERS, Figures, client_figures, in_process_of_its_own, table
 from tests.benchmarks.figures import Figure, arguments, report
 from tests.faults.process import ServerProcess
 
-CLIENTS = ("stage", "litellm-hosted_vllm", "litellm-openai", "openai")
-_BASES = CLIENTS[1:]
+CLIENTS = ("stage", "litellm-hosted_vllm", "litellm-openai", "openai", *SENDERS)
+MEASURES = {
+    "ms a call": lambda of: 1000 / of.calls_a_second, "CPU ms a call": lambda of: of.cpu_ms_a_call,
+    "senders' CPU ms a call": lambda of: 1000 * of.senders_cpu_s / of.calls,
+}  # fmt: skip
 
 
 def main() -> None:
     """Measure and print."""
     asked = arguments(
         __doc__, keeps=True, calls=(3_000, "calls of each client"), at_once=(64, "calls at once"),
-        rounds=(1, "how often; the median of each figure is shown"), clients=list(CLIENTS),
+        latency_s=([0.0], "how long each answer takes"), clients=list(CLIENTS),
+        rounds=(1, "how often; the median of each figure is shown"),
         route=("hosted_vllm", "by which LiteLLM route the stage calls"),
     )  # fmt: skip
-    found: dict[str, list[Figures]] = {client: [] for client in asked.clients}
-    for _ in range(asked.rounds):
-        for client in asked.clients:
-            with ServerProcess() as server:
-                of_client = (client, server.api_base, asked.calls, asked.at_once, asked.route)
+    for latency_s in asked.latency_s:
+        found: dict[str, list[Figures]] = {client: [] for client in asked.clients}
+        for _, client in product(range(asked.rounds), asked.clients):
+            with ServerProcess(latency_mean_s=latency_s) as server:
+                of_client = client, server.api_base, asked.calls, asked.at_once, asked.route
                 figures = in_process_of_its_own(client_figures, *of_client)
             found[client].append(figures)
             if figures.failures:
                 print(f"{client}: {figures.failures} of {figures.calls} calls failed")
-    print(f"{asked.calls} calls, {asked.at_once} at once, a server without latency on the same cores")
-    print(_compared(found))
-    print(report(f"speed_calls, {asked.at_once} at once, by {asked.route}", _figures(found), must_keep=asked.keep))
-
-
-def _figures(found: dict[str, list[Figures]]) -> list[Figure]:
-    """What is compared with earlier runs: each client beside the first of the bare loops."""
-    base = next((client for client in _BASES if client in found), None)
-    measures = {"CPU ms a call": lambda each: each.cpu_ms_a_call, "ms a call": lambda each: 1000 / each.calls_a_second}
-    return [
-        Figure(f"{client}, {unit}", _median([*map(of, found[client])]), base, _median([*map(of, found[base])]), unit)
-        for client in found
-        for unit, of in measures.items()
-        if base is not None and client != base
-    ]
-
-
-def _compared(found: dict[str, list[Figures]]) -> str:
-    speed = {client: _median([each.calls_a_second for each in of]) for client, of in found.items()}
-    cpu = {client: _median([each.cpu_ms_a_call for each in of]) for client, of in found.items()}
-    bases = [client for client in _BASES if client in found]
-    header = ["client", "calls/s", "CPU s per 1,000", *(f"CPU / {base}" for base in bases)]
-    rows = [
-        (client, f"{speed[client]:.0f}", f"{cpu[client]:.2f}", *(f"{cpu[client] / cpu[base]:.2f}" for base in bases))
-        for client in found
-    ]
-    return table(header, rows)
-
-
-def _median(values: list[float]) -> float:
-    return sorted(values)[len(values) // 2]
+        print(f"{asked.calls} calls, {asked.at_once} at once, {latency_s:g} s each, the provider on the same cores")
+        medians = {client: [median_high(map(of, each)) for of in MEASURES.values()] for client, each in found.items()}
+        base = next((client for client in CLIENTS[1:4] if client in found), CLIENTS[0])
+        rows = [
+            (client, f"{1000 / each[0]:.0f}", *(f"{value:.2f}" for value in each),
+             *(f"{each[i] / medians[base][i]:.2f}" for i in (0, 1)))
+            for client, each in medians.items()
+        ]  # fmt: skip
+        print(table(["client", "calls/s", *MEASURES, f"ms / {base}", f"CPU / {base}"], rows))
+        compared = [
+            Figure(f"{client}, {unit}", value, base, beside, unit)
+            for client, each in medians.items()
+            for unit, value, beside in zip(MEASURES, each, medians[base], strict=True)
+            if client != base and beside
+        ]
+        name = f"speed_calls, {asked.at_once} at once, {latency_s:g} s, by {asked.route}"
+        print(report(name, compared, must_keep=asked.keep))
 
 
 if __name__ == "__main__":

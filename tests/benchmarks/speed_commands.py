@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,21 +36,16 @@ class Cost:
     first_call_s: float | None = None
 
 
-def environment(folder: Path, **more: str) -> dict[str, str]:
-    """Of somebody who has configured no Prefect server and whose Python keeps bytecode, as it does by default."""
-    left_out = ("PREFECT_", "PYTHONDONTWRITEBYTECODE")
-    own = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
-    return own | {"PREFECT_HOME": str(folder / "prefect"), "LITELLM_LOCAL_MODEL_COST_MAP": "True"} | more
-
-
 def cost_of(command: Sequence[str | Path], folder: Path, server: FaultServer | None = None, **more: str) -> Cost:
     """Run a command to its end, and measure it with all that it starts."""
+    # As of somebody who has configured no Prefect server and whose Python keeps bytecode, as it does by default.
+    left_out = ("PREFECT_", "PYTHONDONTWRITEBYTECODE")
+    own = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
+    own |= {"PREFECT_HOME": str(folder / "prefect"), "LITELLM_LOCAL_MODEL_COST_MAP": "True"} | more
     n_before = len(server.book) if server else 0
     before, began_s = os.times(), time.monotonic()
     first: list[float] = []
-    with subprocess.Popen(
-        command, cwd=folder, env=environment(folder, **more), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    ) as process:
+    with subprocess.Popen(command, cwd=folder, env=own, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         ended = threading.Event()
 
         def watch() -> None:
@@ -94,19 +89,14 @@ def measured(folder: Path) -> dict[str, Cost]:
         for number, options in enumerate(([], ["--no-prefect"])):
             configured(folder, server, "a", f"b{number}")
             found[" ".join(["run, another model", *options])] = cost_of([PRBENCH, "run", *options], folder, server)
-        found |= _recorded(folder, server)
-    return found
-
-
-def _recorded(folder: Path, server: FaultServer) -> dict[str, Cost]:
-    home, shared = folder / "server", folder / "shared"
-    home.mkdir()
-    shared.mkdir()
-    with serving_prefect(home, shared) as prefect:
-        named: Mapping[str, str] = {"PREFECT_API_URL": prefect.url, "PREFECT_API_AUTH_STRING": prefect.secret}
-        found = {"run, finished, with a server": cost_of([PRBENCH, "run"], folder, server, **named)}
-        configured(folder, server, "a", "c")
-        found["run, another model, with a server"] = cost_of([PRBENCH, "run"], folder, server, **named)
+        home, shared = folder / "server", folder / "shared"
+        home.mkdir()
+        shared.mkdir()
+        with serving_prefect(home, shared) as prefect:
+            named = {"PREFECT_API_URL": prefect.url, "PREFECT_API_AUTH_STRING": prefect.secret}
+            found["run, finished, with a server"] = cost_of([PRBENCH, "run"], folder, server, **named)
+            configured(folder, server, "a", "c")
+            found["run, another model, with a server"] = cost_of([PRBENCH, "run"], folder, server, **named)
     return found
 
 

@@ -27,7 +27,7 @@ from tasks.run.writing import StageReport
 from tasks.sample import plan_samples
 from tests.benchmarks.bench import in_process_of_its_own, table
 from tests.benchmarks.figures import Figure, arguments, report
-from tests.benchmarks.synthetic import copy_rows
+from tests.benchmarks.synthetic import Size, answers
 from tests.kit import good_row, job_on, prepared
 from tests.tasks.dataset.rows import hub_criterion
 from warehouse import Warehouse
@@ -65,32 +65,14 @@ def fill(folder: Path, n_models: int) -> None:
     warehouse = Warehouse(job.warehouse)
     judging = judgings(job, load_benchmark(job.settings.benchmark))[0].columns
     with duckdb.connect() as connection:
-        connection.execute(f"attach '{warehouse.database}' as published (read_only)")
+        connection.execute(f"""
+            attach '{warehouse.database}' as published (read_only);
+            create view made_tasks as select *, 0.5 as difficulty from published.tasks;
+            create view made_criteria as from published.criteria
+        """)
         for model in job.settings.models:
-            connection.execute(f"""
-                create or replace table answers as
-                select md5(concat(task_id, trial, '{model.label}')) as response_id, benchmark, dataset_revision,
-                    task_id, conversation_id, '{model.label}' as model,
-                    '{target_of(model).config_hash}' as model_config_hash, trial, 'base' as vintage,
-                    'sampled' as source, 'ok' as status,
-                    repeat(md5(task_id) || ' words of an answer ', 40) as text, 1500 as chars_alnum,
-                    'stop' as finish_reason, false as degraded, 900 as prompt_tokens, 500 as completion_tokens,
-                    0.01 as cost_usd, 12.0 as latency_s, 1 as attempts, 'filling' as run_id, now() as created_at
-                from published.tasks cross join range(1, 4) as trials(trial)
-            """)
-            copy_rows(connection, warehouse, "responses", "select * from answers")
-            columns = ", ".join(f"'{value}' as {name}" for name, value in judging.items())
-            copy_rows(connection, warehouse, "verdicts", f"""
-                select md5(concat(response_id, criterion_id)) as verdict_id, response_id, answers.benchmark,
-                    answers.dataset_revision, task_id, criterion_id, criteria.content_hash as criterion_hash, model,
-                    trial, vintage, {columns}, 'judged' as source,
-                    (hash(response_id, criterion_id) % 100 < {30 + 2 * int(model.label[-2:])})::int as value,
-                    if(value = 1, 'met', 'unmet') as status, 'Because of ' || md5(criterion_id) as explanation,
-                    2000 as prompt_tokens, 90 as completion_tokens, 0.001 as cost_usd, 2.0 as latency_s,
-                    1 as attempts, 'filling' as run_id, now() as created_at
-                from answers inner join published.criteria using (benchmark, dataset_revision, task_id)
-                order by response_id, position
-            """)  # fmt: skip
+            own = target_of(model).config_hash, judging
+            answers(connection, warehouse, Size(n_models, 3), model.label, "base", *own)
 
 
 def rerun(folder: Path, n_models: int, run_id: str) -> list[tuple[str, float]]:

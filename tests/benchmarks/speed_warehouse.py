@@ -3,6 +3,7 @@
 The figures of the warehouse stand beside those of a bare DuckDB file that holds the same rows and nothing else.
 """
 
+import statistics
 import tempfile
 import time
 from dataclasses import dataclass
@@ -35,7 +36,6 @@ _SCORES = """
 _STATUS = "select model, status, count(*) from verdicts group by all"
 _LOOK_UP = "select status, explanation from verdicts where verdict_id = ?"
 _DETAILS = "select * from verdict_details where verdict_id = ?"
-_RUNS = 5
 _COPY = "a bare copy of the rows"
 _BARE = "the same on a bare file"
 _MOST_MB = 1_000.0
@@ -85,12 +85,12 @@ def bare_copy(folder: Path) -> float:
 def asked(database: Path, query: str, *parameters: Any) -> float:
     """The median of some runs in milliseconds, each on a connection of its own, as a person's is."""
     found = []
-    for _ in range(_RUNS):
+    for _ in range(5):
         with duckdb.connect(str(database), read_only=True) as connection:
             began_s = time.monotonic()
             connection.execute(query, list(parameters)).fetchall()
             found.append(1000 * (time.monotonic() - began_s))
-    return sorted(found)[_RUNS // 2]
+    return statistics.median(found)
 
 
 def queries(folder: Path) -> list[tuple[str, float, float | None]]:
@@ -99,27 +99,15 @@ def queries(folder: Path) -> list[tuple[str, float, float | None]]:
     with duckdb.connect(str(published), read_only=True) as connection:
         (verdict,) = connection.execute("select verdict_id from verdicts limit 1 offset 500000").fetchone() or ("",)
     from_scratch, looked_up = asked(bare, _SCORES), asked(bare, _LOOK_UP, verdict)
+    by_category = "select * from breakdown_leaderboard where breakdown = 'category'"
     return [
         ("leaderboard", asked(published, "select * from leaderboard order by split, rank"), from_scratch),
-        (
-            "leaderboard by category",
-            asked(published, "select * from breakdown_leaderboard where breakdown = 'category'"),
-            None,
-        ),
+        ("leaderboard by category", asked(published, by_category), None),
         ("severity_leaderboard", asked(published, "select * from severity_leaderboard"), None),
         ("scores from scratch", asked(published, _SCORES), from_scratch),
         ("verdicts by status", asked(published, _STATUS), asked(bare, _STATUS)),
         ("one verdict", asked(published, _LOOK_UP, verdict), looked_up),
         ("one verdict, all beside it", asked(published, _DETAILS, verdict), looked_up),
-    ]
-
-
-def figures_of(built: Build, copy_cpu_s: float, asked_ms: list[tuple[str, float, float | None]]) -> list[Figure]:
-    """What is compared with earlier runs."""
-    return [
-        Figure("aggregate", built.cpu_s, _COPY, copy_cpu_s),
-        Figure("peak memory of aggregate", built.peak_mb, "1 GB", _MOST_MB, "MB"),
-        *(Figure(name, ours, _BARE, bare, "ms") for name, ours, bare in asked_ms if bare is not None),
     ]
 
 
@@ -154,7 +142,11 @@ def main() -> None:
                 for name, ours, bare in asked_ms
             ]
             print(table(["query", "published", "bare", "ratio"], rows))
-            found = figures_of(built, copy_cpu_s, asked_ms)
+            found = [
+                Figure("aggregate", built.cpu_s, _COPY, copy_cpu_s),
+                Figure("peak memory of aggregate", built.peak_mb, "1 GB", _MOST_MB, "MB"),
+                *(Figure(name, ours, _BARE, bare, "ms") for name, ours, bare in asked_ms if bare is not None),
+            ]
             print(report(f"speed_warehouse, {built.verdicts:,} verdicts", found, must_keep=given.keep))
 
 

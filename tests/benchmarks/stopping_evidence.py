@@ -7,7 +7,7 @@ comparisons decides wrongly; what is decided first does not hide what would be d
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
@@ -98,13 +98,11 @@ def false_share(
     block: int = BLOCK,
 ) -> tuple[float, float]:
     """The share of families with any false `different`, and with any false `equal`, at any look."""
-    dice, of_each = np.random.default_rng(seed), rule(n_tasks, n_comparisons, block)
-    differs, equals = (np.zeros(families * n_comparisons, dtype=np.bool_) for _ in range(2))
-    for start in range(0, len(differs), _AT_ONCE):
-        part = slice(start, min(start + _AT_ONCE, len(differs)))
-        drawn = draw(dice, (n_tasks, part.stop - part.start))
-        differs[part], equals[part] = _ever(drawn, of_each)
-    return tuple(float(each.reshape(families, -1).any(axis=1).mean()) for each in (differs, equals))  # type: ignore[return-value]
+    dice, of_each, n = np.random.default_rng(seed), rule(n_tasks, n_comparisons, block), families * n_comparisons
+    parts = [min(_AT_ONCE, n - start) for start in range(0, n, _AT_ONCE)]
+    found = np.concatenate([_ever(draw(dice, (n_tasks, size)), of_each) for size in parts], axis=1)
+    differs, equals = found.reshape(2, families, -1).any(axis=2).mean(axis=1)
+    return float(differs), float(equals)
 
 
 def _ever(drawn: Floats, of_each: Rule) -> tuple[Floats, Floats]:
@@ -205,8 +203,8 @@ def savings(
     values = np.array([[scores[label][task] for label in labels] for task in tasks])
     dice = np.random.default_rng(seed)
     drawn = np.argsort(dice.random((orders, len(tasks))), axis=1).T
-    pairs = [(a, b) for a in range(len(labels)) for b in range(a + 1, len(labels))]
-    of_each = Rule("different", alpha_of_each(ALPHA, len(pairs)), LEAST, block_ends(len(tasks), block))
+    pairs = list(combinations(range(len(labels)), 2))
+    of_each = rule(len(tasks), len(pairs), block)
     for a, b in pairs:
         differences = values[:, a] - values[:, b]
         settled, differs, _ = until_settled(differences[drawn], of_each)

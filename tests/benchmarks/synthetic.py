@@ -5,7 +5,7 @@ carry the contracts' columns and types, and the published file is made of them b
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -57,14 +57,14 @@ def fill(warehouse: Warehouse, size: Size) -> None:
         if size.answer_words:
             _questions(connection, warehouse, size)
         for model, vintage in _series(size):
-            _answers(connection, warehouse, size, model, vintage)
+            answers(connection, warehouse, size, model, vintage)
 
 
 def add_night(warehouse: Warehouse, size: Size, model: str, night: str) -> None:
     """Write the parts of one model's answers of a night more, judged like the others; nothing is published yet."""
     with duckdb.connect() as connection:
         _tasks(connection)
-        _answers(connection, warehouse, size, model, night)
+        answers(connection, warehouse, size, model, night)
 
 
 def _series(size: Size) -> Iterator[tuple[str, str]]:
@@ -82,11 +82,12 @@ def _tasks(connection: duckdb.DuckDBPyConnection) -> None:
     )
     connection.execute(f"""
         create table made_tasks as
-        select field, split, md5(split || i)[:24] as task_id, i as position, hash(split, i) % 1000 / 1000 as difficulty,
+        select 'prbench' as benchmark, '{REVISION}' as dataset_revision, field, split, md5(split || i)[:24] as task_id,
+            md5(task_id || 'c') as conversation_id, i as position, hash(split, i) % 1000 / 1000 as difficulty,
             n_all // n_tasks + (i < n_all % n_tasks)::int as n_criteria
         from ({fields}) cross join range(600) as numbers(i) where i < n_tasks;
         create table made_criteria as
-        select 'prbench' as benchmark, '{REVISION}' as dataset_revision, task_id, md5(task_id || j) as criterion_id,
+        select benchmark, dataset_revision, task_id, md5(task_id || j) as criterion_id,
             j as position, 'The answer says what is asked for in point ' || j || ' of ' || task_id as title,
             'Category ' || ((hash(task_id) + j) % 11 + if(field = 'Legal', 5, 0)) as category,
             case when j % 14 = 13 then -1 - (hash(task_id, j) % 10)::int else 1 + (hash(task_id, j) % 10)::int end
@@ -97,19 +98,19 @@ def _tasks(connection: duckdb.DuckDBPyConnection) -> None:
                 when weight >= -7 then 'detrimental' else 'critically detrimental' end as severity
         from made_tasks cross join range(30) as numbers(j) where j < n_criteria;
         create table made_task_rows as
-        select 'prbench' as benchmark, '{REVISION}' as dataset_revision, task_id, field,
+        select benchmark, dataset_revision, task_id, conversation_id, field,
             field || ' topic ' || position % 12 as topic, if(position % 3 = 0, 'Non-Expert', 'Expert') as expert,
             1 + position % 4 as turns, 'u' as turn_pattern, ['Decision ' || position % 9, 'Decision ' || position % 7]
             as decision_types, ['Pathway ' || position % 8] as economic_pathways, n_criteria,
             positive_weight, negative_weight, position % 30 = 0 as has_reference_texts, 1 as n_rows,
-            md5(task_id || 'c') as conversation_id, md5(task_id || 'h') as content_hash
+            md5(task_id || 'h') as content_hash
         from made_tasks inner join (
             select task_id, sum(weight) filter (weight > 0) as positive_weight,
                 coalesce(sum(weight) filter (weight < 0), 0) as negative_weight
             from made_criteria group by task_id
         ) using (task_id);
         create table made_split_members as
-        select 'prbench' as benchmark, '{REVISION}' as dataset_revision, split, task_id, position, 'c' as canary
+        select benchmark, dataset_revision, split, task_id, position, 'c' as canary
         from made_tasks;
         create table made_checks as
         select 'a-run' as run_id, 'prbench' as benchmark, '{REVISION}' as dataset_revision, 'ingest' as suite,
@@ -120,11 +121,9 @@ def _tasks(connection: duckdb.DuckDBPyConnection) -> None:
 
 def _questions(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, size: Size) -> None:
     """What is asked, half as long as an answer."""
-    shared = f"""
-        select 'prbench' as benchmark, '{REVISION}' as dataset_revision, task_id, 0 as position,
-            md5(task_id || 'c') as conversation_id, {_prose("task_id", size.answer_words // 2)} as prompt
-        from made_tasks
-    """
+    prompt = _prose("task_id", size.answer_words // 2)
+    keys = "benchmark, dataset_revision, task_id, 0 as position, conversation_id"
+    shared = f"select {keys}, {prompt} as prompt from made_tasks"
     copy_rows(connection, warehouse, "conversation_turns", shared)
     copy_rows(connection, warehouse, "message_rows", f"select *, 'user' as role, prompt as content from ({shared})")
 
@@ -138,8 +137,18 @@ def _prose(key: str, n_words: int, is_markdown: bool = False) -> str:
     return f"array_to_string(list_transform(range({n_words}), lambda i: {word}), ' ')"
 
 
-def _answers(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, size: Size, model: str, vintage: str) -> None:
-    """The responses of a model in a vintage, and their verdicts."""
+AS_CONFIGURED = {"judge_config_hash": "a-judge as configured", "template_hash": "a-template", "judge": "a-judge",
+                 "grading": "binary", "judge_trial": "1"}  # fmt: skip
+
+
+def answers(
+    connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, size: Size, model: str, vintage: str,
+    config_hash: str = "as configured", judging: Mapping[str, str] = AS_CONFIGURED,
+) -> None:  # fmt: skip
+    """Write the responses of a model in a vintage to `made_tasks`, and their verdicts by `made_criteria`.
+
+    Where `judging` is a real configuration's, all verdicts are decided, so that nothing of it is missing.
+    """
     skill = 0.25 + 0.5 * int(model[-2:]) / max(size.models, 1)
     text = "repeat(md5(task_id) || ' words of an answer ', 40)"
     if size.answer_words:
@@ -149,9 +158,9 @@ def _answers(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, size: 
         reason = _prose("criterion_id, response_id", size.explanation_words) + " || ' '"
     connection.execute(f"""
         create or replace table made_responses as
-        select md5(concat(task_id, trial, '{model}{vintage}')) as response_id, 'prbench' as benchmark,
-            '{REVISION}' as dataset_revision, task_id, md5(task_id || 'c') as conversation_id, '{model}' as model,
-            '{model} as configured' as model_config_hash, trial, '{vintage}' as vintage, 'sampled' as source,
+        select md5(concat(task_id, trial, '{model}{vintage}')) as response_id, benchmark, dataset_revision, task_id,
+            conversation_id, '{model}' as model, '{config_hash}' as model_config_hash, trial, '{vintage}' as vintage,
+            'sampled' as source,
             'ok' as status, {text} as text,
             hash(trial, task_id, '{model}') % 1000 / 1000 as luck, (800 + 2400 * luck)::bigint as chars_alnum,
             'stop' as finish_reason, false as degraded,
@@ -160,13 +169,13 @@ def _answers(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, size: 
         from made_tasks cross join range(1, {size.trials + 1}) as trials(trial)
     """)
     copy_rows(connection, warehouse, "responses", "select * exclude (difficulty, luck) from made_responses")
+    judged_by = ", ".join(f"'{value}' as {name}" for name, value in judging.items())
     copy_rows(connection, warehouse, "verdicts", f"""
         select md5(concat(response_id, criterion_id)) as verdict_id, response_id, answers.benchmark,
             answers.dataset_revision, task_id, criterion_id, criteria.content_hash as criterion_hash, model, trial,
-            vintage, 'a-judge' as judge, 'a-judge as configured' as judge_config_hash, 'a-template' as template_hash,
-            'binary' as grading, 1 as judge_trial, 'judged' as source,
+            vintage, {judged_by}, 'judged' as source,
             -- One in 2,000 failed; the others depend on the model's skill and the task's difficulty.
-            case when hash(criterion_id, response_id) % 2000 > 0 then
+            case when hash(criterion_id, response_id) % 2000 > 0 or {judging is not AS_CONFIGURED} then
                 (hash(response_id, criterion_id) % 1000000 / 1e6 + 0.4 * answers.difficulty < {skill} + 0.3)::int
             end as value,
             case value when 1 then 'met' when 0 then 'unmet' else 'timeout' end as status,

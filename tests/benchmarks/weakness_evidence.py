@@ -10,17 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.analyses.trees import Tree, build_tree
-from tasks.rules.statistics.weaknesses import (
-    ALPHA,
-    Contrast,
-    TaskSums,
-    Weakness,
-    candidates,
-    confirmed,
-    handled_rightly,
-    is_for_finding,
-    task_sums,
-)
+from tasks.rules.statistics import weaknesses as rules
 from tests.benchmarks.figures import arguments, markdown
 
 TOPICS, AREAS, CATEGORIES = 24, 6, 6
@@ -101,38 +91,38 @@ def shuffled(tree: Tree, seed: int) -> Tree:
     return Tree(tree.parents, np.random.default_rng([3, seed]).permutation(tree.leaves))
 
 
-def sums_of(tree: Tree, tasks: np.ndarray, weights: Floats, right: Floats, n_tasks: int) -> TaskSums:
+def sums_of(tree: Tree, tasks: np.ndarray, weights: Floats, right: Floats, n_tasks: int) -> rules.TaskSums:
     """A model's criteria by task and leaf."""
     leaves = [node for node in range(len(tree.parents)) if node not in set(tree.parents)]
     places = np.searchsorted(leaves, tree.leaves)
-    return task_sums(right, weights, tasks, places, (n_tasks, len(leaves)))
+    return rules.task_sums(right, weights, tasks, places, (n_tasks, len(leaves)))
 
 
-def contrasts(tree: Tree, tasks: np.ndarray, weights: Floats, right: Floats) -> list[Contrast]:
+def contrasts(tree: Tree, tasks: np.ndarray, weights: Floats, right: Floats) -> list[rules.Contrast]:
     """The first model beside its other criteria and beside each other model, on what both have decided."""
     n_tasks = int(tasks.max()) + 1
-    made = [Contrast(sums_of(tree, tasks, weights, right[0], n_tasks))]
+    made = [rules.Contrast(sums_of(tree, tasks, weights, right[0], n_tasks))]
     for other in right[1:]:
         both = [np.where(np.isnan(right[0] + other), np.nan, each) for each in (right[0], other)]
-        made.append(Contrast(*(sums_of(tree, tasks, weights, each, n_tasks) for each in both)))
+        made.append(rules.Contrast(*(sums_of(tree, tasks, weights, each, n_tasks) for each in both)))
     return made
 
 
-def weaknesses(tree: Tree, compared: list[Contrast], alpha: float = ALPHA) -> list[list[Weakness]]:
+def weaknesses(tree: Tree, compared: list[rules.Contrast], alpha: float = rules.ALPHA) -> list[list[rules.Weakness]]:
     """All candidates of the first model, confirmed or not, by contrast."""
     n_tasks = len(compared[0].model.right)
     finding = for_finding(n_tasks)
-    found = [candidates(each.of_tasks(finding), tree.parents, alpha) for each in compared]
+    found = [rules.candidates(each.of_tasks(finding), tree.parents, alpha) for each in compared]
     rest = [(each.of_tasks(~finding), tree.parents, some) for each, some in zip(compared, found, strict=True)]
-    return confirmed(rest)
+    return rules.confirmed(rest)
 
 
 def for_finding(n_tasks: int) -> np.ndarray:
     """Which tasks weaknesses are found on."""
-    return np.array([is_for_finding(f"task {place}") for place in range(n_tasks)])
+    return np.array([rules.is_for_finding(f"task {place}") for place in range(n_tasks)])
 
 
-def marked(tree: Tree, found: list[list[Weakness]]) -> np.ndarray:
+def marked(tree: Tree, found: list[list[rules.Weakness]]) -> np.ndarray:
     """Which criteria lie under a confirmed node."""
     is_marked = np.zeros(len(tree.leaves), dtype=bool)
     for each in (each for some in found for each in some if each.is_confirmed):
@@ -187,7 +177,7 @@ def planted_scores(planting: Planting, seed: int) -> dict[str, float]:
     The last is of the tree of the true topics.
     """
     made, lowered = planting.made(seed)
-    right = handled_rightly(verdicts(seed, made, lowered, planting.by), made.weights)
+    right = rules.handled_rightly(verdicts(seed, made, lowered, planting.by), made.weights)
     grown = build_tree(made.phrases())
     trees = dict(zip(TREES, (grown, flat(made.categories), shuffled(grown, seed), by_topic(made.topics)), strict=True))
     found = {name: weaknesses(tree, contrasts(tree, made.tasks, made.weights, right)) for name, tree in trees.items()}
@@ -208,7 +198,7 @@ class Null:
     n_tasks: int = 200
     evenness: float = 3.0
 
-    def contrasts(self, seed: int, n_models: int = 3) -> tuple[Tree, list[Contrast]]:
+    def contrasts(self, seed: int, n_models: int = 3) -> tuple[Tree, list[rules.Contrast]]:
         """A tree of areas and topics, and the first model's contrasts in it."""
         made = rubrics(seed, self.n_tasks, evenness=self.evenness)
         right = self.right(np.random.default_rng([5, seed]), made, n_models)
@@ -287,23 +277,23 @@ def null_shares(world: Null, seeds: range) -> tuple[float, ...]:
     return tuple(100 * counts / len(seeds))
 
 
-def one_half(tree: Tree, compared: list[Contrast], seed: int) -> Iterator[bool]:
+def one_half(tree: Tree, compared: list[rules.Contrast], seed: int) -> Iterator[bool]:
     """Whether one half of the tasks shows anything: of three topics and the rest, and of the whole tree."""
-    alpha = ALPHA / len(compared)  # Bonferroni's correction for the contrasts
+    alpha = rules.ALPHA / len(compared)  # Bonferroni's correction for the contrasts
     halves = [each.of_tasks(~for_finding(len(each.model.right))) for each in compared]
     drawn = np.random.default_rng([6, seed]).choice(TOPICS, 3, replace=False)
     which = np.concatenate([np.tile(np.flatnonzero(drawn == topic).tolist() or [3], 2) for topic in range(TOPICS)])
     few = [joined(each, which) for each in halves]
-    yield any(candidates(each, (-1, 0, 0, 0, 0), alpha) for each in few)
-    yield any(candidates(each, tree.parents, alpha) for each in halves)
+    yield any(rules.candidates(each, (-1, 0, 0, 0, 0), alpha) for each in few)
+    yield any(rules.candidates(each, tree.parents, alpha) for each in halves)
 
 
-def joined(contrast: Contrast, which: np.ndarray) -> Contrast:
+def joined(contrast: rules.Contrast, which: np.ndarray) -> rules.Contrast:
     """A contrast with its leaves put together into others."""
     into = (which[:, None] == np.arange(which.max() + 1)).astype(np.float64)
-    sides = (each and TaskSums(each.right @ into, each.decided @ into, each.squares @ into, each.spread)
+    sides = (each and rules.TaskSums(each.right @ into, each.decided @ into, each.squares @ into, each.spread)
              for each in (contrast.model, contrast.other))  # fmt: skip
-    return Contrast(*sides)
+    return rules.Contrast(*sides)
 
 
 def planted_rows(n_seeds: int) -> Iterator[Sequence[object]]:

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 
 from aiohttp import web
 
-from tests.faults.answers import Answer, Behaviour, Book, Entry, Request, TakenRequest, flaw_of
+from tests.faults.answers import Answer, Behaviour, Book, Entry, Request, flaw_of
 from tests.faults.bodies import CONVERSATION, error_json, json_of, send, send_json
 
 
@@ -32,44 +32,6 @@ class StoredFile:
         }  # fmt: skip
 
 
-class Files:
-    """All files, and the endpoints for them."""
-
-    def __init__(self) -> None:
-        self._files: dict[str, StoredFile] = {}
-
-    def routes(self) -> list[web.RouteDef]:
-        """The paths that are answered here."""
-        return [web.post("/v1/files", self._take), web.get("/v1/files/{id}/content", self._send)]
-
-    def get(self, file_id: object) -> StoredFile | None:
-        """The file of this id, if there is one."""
-        return self._files.get(file_id) if isinstance(file_id, str) else None
-
-    def store(self, name: str, purpose: str, content: bytes, entries: list[Entry]) -> StoredFile:
-        """Keep a file under an id of its own."""
-        stored = StoredFile(f"file-{len(self._files) + 1:06d}", name, purpose, content, entries)
-        self._files[stored.id] = stored
-        return stored
-
-    async def _take(self, http: web.Request) -> web.StreamResponse:
-        form = await http.post()
-        sent, purpose = form.get("file"), form.get("purpose")
-        if not isinstance(sent, web.FileField) or not isinstance(purpose, str):
-            return await refuse(http, "'file' and 'purpose' are required.")
-        stored = self.store(sent.filename, purpose, sent.file.read(), [])
-        return await send_json(http, stored.described())
-
-    async def _send(self, http: web.Request) -> web.StreamResponse:
-        stored = self.get(http.match_info["id"])
-        if stored is None:
-            return await refuse(http, "No such File object.", 404)
-        response, is_delivered = await send(http, stored.content, content_type="application/octet-stream")
-        for entry in stored.entries if is_delivered else ():
-            entry.is_delivered = True
-        return response
-
-
 async def refuse(http: web.BaseRequest, message: str, status: int = 400) -> web.StreamResponse:
     """Tell the client that its request is wrong."""
     return await send_json(http, error_json(message), status)
@@ -86,34 +48,21 @@ def read_lines(content: bytes, endpoint: str) -> tuple[dict[str, Request], list[
     requests: dict[str, Request] = {}
     flaws: list[Flaw] = []
     for number, text in enumerate(content.splitlines(), start=1):
-        line = _parsed(text)
-        if line is None:
-            flaws.append(_flaw("invalid_json_line", "This line is not a request.", number))
-        elif line["custom_id"] in requests:
-            flaws.append(_flaw("duplicate_custom_id", "The custom_id was used before.", number))
-        elif line.get("method") != "POST" or line.get("url") != endpoint:
-            flaws.append(_flaw("invalid_url", "The line is not for the endpoint of the batch.", number))
-        else:
-            requests[line["custom_id"]] = line["body"]
+        try:
+            line = json.loads(text)
+            name, body, where = line["custom_id"], line["body"], (line.get("method"), line.get("url"))
+        except (ValueError, LookupError, TypeError):
+            flaws.append({"code": "invalid_json_line", "message": "This line is not a request.", "line": number})
+            continue
+        if name in requests or where != ("POST", endpoint):
+            code = "duplicate_custom_id" if name in requests else "invalid_url"
+            flaws.append({"code": code, "message": "Used before, or not for the endpoint.", "line": number})
+        requests[name] = body
     if not requests and not flaws:
-        flaws.append(_flaw("empty_file", "The input file is empty.", None))
+        flaws.append({"code": "empty_file", "message": "The input file is empty.", "line": None})
     if len({request.get("model") for request in requests.values()}) > 1:
-        flaws.append(_flaw("mismatched_model", "A batch is for one model.", None))
+        flaws.append({"code": "mismatched_model", "message": "A batch is for one model.", "line": None})
     return requests, flaws
-
-
-def _parsed(text: bytes) -> dict[str, Any] | None:
-    try:
-        line = json.loads(text)
-    except ValueError:
-        return None
-    if not isinstance(line, dict) or not isinstance(line.get("custom_id"), str):
-        return None
-    return line if isinstance(line.get("body"), dict) else None
-
-
-def _flaw(code: str, message: str, line: int | None) -> Flaw:
-    return {"code": code, "message": message, "param": None, "line": line}
 
 
 @dataclass(frozen=True)
@@ -135,7 +84,12 @@ def answered(custom_id: str, entry: Entry, endpoint: str, behaviour: Behaviour) 
     if answer.cuts_connection or answer.cuts_body:
         return _result(custom_id, entry, None, _LOST)
     entry.status, entry.is_paid = answer.status, answer.is_completion
-    body = json_of(endpoint, entry.request, answer) if answer.raw is None else _value_of(answer.raw)
+    body: Any = json_of(endpoint, entry.request, answer)
+    if answer.raw is not None:
+        try:
+            body = json.loads(answer.raw)
+        except ValueError:  # it becomes a string, so that the line stays readable
+            body = answer.raw.decode(errors="replace")
     request_id = f"req_{entry.digest[:24]}"
     return _result(custom_id, entry, {"status_code": answer.status, "request_id": request_id, "body": body}, None)
 
@@ -146,23 +100,11 @@ def _result(custom_id: str, entry: Entry, response: dict[str, Any] | None, error
     return Result(entry, is_good, json.dumps(line).encode() + b"\n")
 
 
-def _value_of(raw: bytes) -> Any:
-    """The JSON value that bytes stand for; text that is none becomes a string, so that the line stays readable."""
-    try:
-        return json.loads(raw)
-    except ValueError:
-        return raw.decode(errors="replace")
-
-
 BatchEnd = Literal["completed", "failed", "expired"]
 
 _PATH = "/v1/batches"
-_WINDOW_S = 24 * 3600
-_STAMPS = ("in_progress", "finalizing", "completed", "failed", "expired")
 _UNDER_WAY = ("validating", "in_progress")
-_AS_A_WHOLE: Flaw = {
-    "code": "token_limit_exceeded", "message": "Enqueued token limit reached.", "param": None, "line": None,
-}  # fmt: skip
+_AS_A_WHOLE: Flaw = {"code": "token_limit_exceeded", "message": "Enqueued token limit reached.", "line": None}
 
 
 class Settings(Protocol):
@@ -187,7 +129,6 @@ class Batch:
     """What is wrong with the input file."""
     created_at: int = field(default_factory=lambda: int(time.time()))
     status: str = "validating"
-    stamps: dict[str, int] = field(default_factory=dict)
     polls: int = 0
     completed: int = 0
     failed: int = 0
@@ -196,11 +137,6 @@ class Batch:
     errors: list[Flaw] = field(default_factory=list)
     ending: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    def turn(self, status: str) -> None:
-        """Take on a status and note when."""
-        self.status = status
-        self.stamps.setdefault(f"{status}_at", int(time.time()))
-
     def described(self) -> dict[str, Any]:
         """The batch object of OpenAI's interface."""
         return {
@@ -208,8 +144,7 @@ class Batch:
             "input_file_id": self.asked["input_file_id"], "completion_window": self.asked["completion_window"],
             "output_file_id": self.output_file_id, "error_file_id": self.error_file_id,
             "errors": {"object": "list", "data": self.errors} if self.errors else None,
-            "created_at": self.created_at, "expires_at": self.created_at + _WINDOW_S,
-            **{f"{name}_at": self.stamps.get(f"{name}_at") for name in _STAMPS},
+            "created_at": self.created_at,
             "request_counts": {"total": len(self.lines), "completed": self.completed, "failed": self.failed},
             "metadata": self.asked.get("metadata"),
         }  # fmt: skip
@@ -221,15 +156,36 @@ class Batches:
     def __init__(self, settings: Settings, book: Book) -> None:
         self._settings = settings
         self._book = book
-        self._files = Files()
+        self._files: dict[str, StoredFile] = {}
         self._batches: dict[str, Batch] = {}
 
     def routes(self) -> list[web.RouteDef]:
         """The paths that are answered here."""
         return [
-            *self._files.routes(), web.post(_PATH, self._take), web.get(_PATH, self._list),
-            web.get(_PATH + "/{id}", self._poll),
+            web.post("/v1/files", self._take_file), web.get("/v1/files/{id}/content", self._send_file),
+            web.post(_PATH, self._take), web.get(_PATH, self._list), web.get(_PATH + "/{id}", self._poll),
         ]  # fmt: skip
+
+    def _store(self, name: str, purpose: str, content: bytes, entries: list[Entry]) -> StoredFile:
+        stored = StoredFile(f"file-{len(self._files) + 1:06d}", name, purpose, content, entries)
+        self._files[stored.id] = stored
+        return stored
+
+    async def _take_file(self, http: web.Request) -> web.StreamResponse:
+        form = await http.post()
+        sent, purpose = form.get("file"), form.get("purpose")
+        if not isinstance(sent, web.FileField) or not isinstance(purpose, str):
+            return await refuse(http, "'file' and 'purpose' are required.")
+        return await send_json(http, self._store(sent.filename, purpose, sent.file.read(), []).described())
+
+    async def _send_file(self, http: web.Request) -> web.StreamResponse:
+        stored = self._files.get(http.match_info["id"])
+        if stored is None:
+            return await refuse(http, "No such File object.", 404)
+        response, is_delivered = await send(http, stored.content, content_type="application/octet-stream")
+        for entry in stored.entries if is_delivered else ():
+            entry.is_delivered = True
+        return response
 
     async def _take(self, http: web.Request) -> web.StreamResponse:
         asked = await http.json()
@@ -241,7 +197,7 @@ class Batches:
         requests, flaws = read_lines(source.content, asked["endpoint"])
         headers = {name.lower(): value for name, value in http.headers.items()}
         lines = [
-            (custom_id, self._book.enter(_PATH, TakenRequest(request), headers, in_batch=True))
+            (custom_id, self._book.enter(_PATH, request, headers, in_batch=True))
             for custom_id, request in ({} if flaws else requests).items()
         ]
         batch = Batch(f"batch_{len(self._batches) + 1:06d}", asked, lines, flaws)
@@ -264,18 +220,12 @@ class Batches:
         if batch is None:
             return await refuse(http, "No such batch.", 404)
         async with batch.ending:
-            if batch.status in _UNDER_WAY:
-                await self._advance(batch)
+            if batch.status in _UNDER_WAY and not batch.flaws and batch.polls < self._settings.polls_until_done:
+                batch.polls += 1
+                batch.status = "in_progress"
+            elif batch.status in _UNDER_WAY:
+                await self._end(batch, "failed" if batch.flaws else self._settings.batch_end)
         return await send_json(http, batch.described())
-
-    async def _advance(self, batch: Batch) -> None:
-        if batch.flaws:
-            await self._end(batch, "failed")
-        elif batch.polls < self._settings.polls_until_done:
-            batch.polls += 1
-            batch.turn("in_progress")
-        else:
-            await self._end(batch, self._settings.batch_end)
 
     async def _end(self, batch: Batch, end: str) -> None:
         """Answer what is to be answered and put the results into files."""
@@ -292,21 +242,16 @@ class Batches:
                 await asyncio.sleep(0)  # others are served meanwhile
         if end == "failed":
             batch.errors = batch.flaws or [_AS_A_WHOLE]
-        else:
-            self._hand_out(batch, results)
-        batch.turn(end)
-
-    def _hand_out(self, batch: Batch, results: list[Result]) -> None:
-        """Put results into an output and an error file. Their order is not that of the requests."""
-        results.sort(key=lambda result: result.entry.digest)
-        good = [result for result in results if result.is_good]
-        bad = [result for result in results if not result.is_good]
-        batch.completed, batch.failed = len(good), len(bad)
-        batch.output_file_id = self._file_of(f"{batch.id}_output.jsonl", good)
-        batch.error_file_id = self._file_of(f"{batch.id}_error.jsonl", bad)
+        else:  # their order is not that of the requests
+            results.sort(key=lambda result: result.entry.digest)
+            good, bad = ([each for each in results if each.is_good == is_good] for is_good in (True, False))
+            batch.completed, batch.failed = len(good), len(bad)
+            batch.output_file_id = self._file_of(f"{batch.id}_output.jsonl", good)
+            batch.error_file_id = self._file_of(f"{batch.id}_error.jsonl", bad)
+        batch.status = end
 
     def _file_of(self, name: str, results: list[Result]) -> str | None:
         if not results:
             return None
         content = b"".join(self._settings.written(result.line, n) for n, result in enumerate(results, start=1))
-        return self._files.store(name, "batch_output", content, [result.entry for result in results]).id
+        return self._store(name, "batch_output", content, [result.entry for result in results]).id

@@ -13,7 +13,7 @@ from typing import Any
 from aiohttp import web
 from multidict import CIMultiDict
 
-from tests.faults.answers import Answer, Request, digest_of, prompt_tokens_of, words_in
+from tests.faults.answers import Answer, Request, digest_of, prompt_tokens_of
 
 CHAT, RESPONSES, EMBEDDINGS = "/v1/chat/completions", "/v1/responses", "/v1/embeddings"
 CONVERSATION = {CHAT: "messages", RESPONSES: "input", EMBEDDINGS: "input"}
@@ -143,7 +143,7 @@ def _counts(request: Request, answer: Answer) -> tuple[int, int, int]:
     """Prompt tokens, those of them that were cached, completion tokens."""
     prompt = prompt_tokens_of(request)
     cached = prompt // 2 if answer.cached_tokens is None else answer.cached_tokens
-    return prompt, cached, words_in(answer.text or "") + answer.reasoning_tokens
+    return prompt, cached, len((answer.text or "").split()) + answer.reasoning_tokens
 
 
 def _chat_usage(request: Request, answer: Answer) -> dict[str, Any]:

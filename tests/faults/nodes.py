@@ -119,15 +119,12 @@ class RayNode:
         """The key of its latest start."""
         return self.keys[-1]
 
-    def start(self, *, python_path: Path = PROJECT, has_dashboard: bool = False) -> subprocess.Popen[bytes]:
+    def start(self) -> subprocess.Popen[bytes]:
         """Start Ray there, as `ray start --block`; it is the caller's matter when it is ready."""
         self.keys.append(f"sk-planted-{self.name}-{len(self.keys)}-{secrets.token_hex(8)}")
-        environment = {**self._cluster.environment(python_path), KEY: self.key}
-        role = (
-            ("--head", f"--port={_PORT}", f"--include-dashboard={has_dashboard}")
-            if self._is_head
-            else (f"--address={self._cluster.address}",)
-        )
+        environment = {**self._cluster.environment(), KEY: self.key}
+        head = ("--head", f"--port={_PORT}", "--include-dashboard=False")
+        role = head if self._is_head else (f"--address={self._cluster.address}",)
         command = self.machine.command(
             _RAY, "start", *role, f"--node-ip-address={self.machine.address}", f"--node-name={self.name}",
             f"--temp-dir={self.folder}", "--num-cpus=1", f"--object-store-memory={80 << 20}", "--block",
@@ -137,7 +134,7 @@ class RayNode:
 
 
 class RayCluster:
-    """A head and workers, with a token of their own. The addresses: `address` for nodes, `client_address` from afar."""
+    """A head and workers, with a token of their own."""
 
     def __init__(self, folder: Path, machines: list[Machine]) -> None:
         self.folder = folder
@@ -146,14 +143,13 @@ class RayCluster:
         self.token_file.write_text(secrets.token_hex(32), encoding="ascii")
         self.nodes = [RayNode(self, number, machine) for number, machine in enumerate(machines, start=1)]
         self.address = f"{machines[0].address}:{_PORT}"
-        self.client_address = f"ray://{machines[0].address}:10001"
 
-    def environment(self, python_path: Path = PROJECT) -> Mapping[str, str]:
+    def environment(self) -> Mapping[str, str]:
         """The environment of whatever belongs to the cluster: the token's file, and no key."""
         kept = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
         return {
             **kept, "RAY_AUTH_TOKEN_PATH": str(self.token_file), "RAY_AUTH_MODE": "token",
-            "RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0", "PYTHONPATH": str(python_path),
+            "RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0", "PYTHONPATH": str(PROJECT),
         }  # fmt: skip
 
 

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from tests.faults.answers import Entry
@@ -68,27 +67,19 @@ class ServerProcess:
         if said is not None and select.select([said], [], [], _START_S)[0]:
             self.api_base = said.readline().strip()
         if not self.api_base:
-            self._end()
+            self._process.kill()
             raise RuntimeError("the provider did not start")
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._end()
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            try:
+                self._process.communicate(timeout=_STOP_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.communicate()
+            self._process = None
         self._read_at_end = self.read_book()
         if self._folder is not None:
             self._folder.cleanup()
-
-    def _end(self) -> None:
-        if self._process is None:
-            return
-        self._process.terminate()
-        try:
-            self._process.wait(_STOP_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        if self._process.stdout is not None:
-            self._process.stdout.close()
-        self._process = None

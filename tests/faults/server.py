@@ -9,36 +9,14 @@ import json
 import socket
 import threading
 from collections.abc import Callable
-from types import TracebackType
 from typing import Self
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from tests.faults.answers import (
-    Answer,
-    Behaviour,
-    Book,
-    Entry,
-    Request,
-    TakenRequest,
-    flaw_of,
-    is_judging,
-    meets,
-    well_behaved,
-)
+from tests.faults import bodies
+from tests.faults.answers import Answer, Behaviour, Book, Entry, Request, flaw_of, is_judging, meets, well_behaved
 from tests.faults.batch import BatchEnd, Batches
-from tests.faults.bodies import (
-    CONVERSATION,
-    EVENTS,
-    RESPONSES,
-    body_of,
-    cut,
-    error_json,
-    is_streamed,
-    send,
-    send_json,
-)
 
 __all__ = ["Answer", "Behaviour", "Entry", "FaultServer", "Request", "is_judging", "meets", "well_behaved"]
 
@@ -58,8 +36,6 @@ class FaultServer:
         on_answered: Callable[[Entry], None] | None = None,
     ) -> None:  # fmt: skip
         self.behaviour = behaviour
-        self.models = ["candidate", "judge"]
-        """What the list of models names."""
         self.polls_until_done = 0
         """How many times a batch is told to be in progress before it ends."""
         self.batch_end: BatchEnd = "completed"
@@ -86,7 +62,7 @@ class FaultServer:
     @property
     def book(self) -> list[Request]:
         """The requests in order of arrival."""
-        return self._book.requests
+        return [entry.request for entry in self._book.entries]
 
     @property
     def entries(self) -> list[Entry]:
@@ -96,7 +72,7 @@ class FaultServer:
     @property
     def paid(self) -> list[Entry]:
         """The entries for which a completion was made, delivered or not."""
-        return self._book.paid()
+        return [entry for entry in self._book.entries if entry.is_paid]
 
     @property
     def in_hand(self) -> int:
@@ -126,9 +102,7 @@ class FaultServer:
             raise TimeoutError("the provider did not start")
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
         if self._thread is not None:
             self._thread.join()
@@ -143,8 +117,8 @@ class FaultServer:
         """Serve from the running loop until `stop` is called."""
         self._loop = asyncio.get_running_loop()
         app = web.Application(client_max_size=0, middlewares=[self._struck])
-        app.add_routes([web.post(path, self._complete) for path in CONVERSATION])
-        app.add_routes([web.get("/v1/models", self._list_models), *self._batches.routes()])
+        app.add_routes([web.post(path, self._complete) for path in bodies.CONVERSATION])
+        app.add_routes(self._batches.routes())
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=_PATIENCE_S)
         await runner.setup()
         try:
@@ -159,10 +133,10 @@ class FaultServer:
     async def _struck(self, http: web.Request, handler: Handler) -> web.StreamResponse:
         struck = self.strikes(f"{http.method} {http.path}")
         if struck:
-            return await send_json(http, error_json("Struck."), struck)
+            return await bodies.send_json(http, bodies.error_json("Struck."), struck)
         if struck == 0:
             await http.read()
-            cut(http)
+            bodies.cut(http)
         return await handler(http)
 
     async def _complete(self, http: web.Request) -> web.StreamResponse:
@@ -170,32 +144,25 @@ class FaultServer:
         try:
             request = json.loads(await http.read())
         except ConnectionError:  # the client went away in the middle of its request, which so never arrived
-            return cut(http)
+            return bodies.cut(http)
         except ValueError:
             request = None
-        flaw = flaw_of(request, CONVERSATION[path])
-        if path == RESPONSES and flaw is None and request.get("stream"):
+        flaw = flaw_of(request, bodies.CONVERSATION[path])
+        if path == bodies.RESPONSES and flaw is None and request.get("stream"):
             flaw = "Streamed responses are not served here."
         if flaw is not None:
-            return await send_json(http, error_json(flaw), 400)
-        entry = self._book.enter(path, TakenRequest(request), {k.lower(): v for k, v in http.headers.items()})
+            return await bodies.send_json(http, bodies.error_json(flaw), 400)
+        entry = self._book.enter(path, request, {k.lower(): v for k, v in http.headers.items()})
         try:
-            return await self._answer(http, entry)
+            answer = self.behaviour(entry.request, entry.number)
+            if answer.delay_s:
+                await asyncio.sleep(answer.delay_s)
+            if answer.cuts_connection:
+                return bodies.cut(http)
+            kind = bodies.EVENTS if bodies.is_streamed(entry.request, answer) else "application/json"
+            body = bodies.body_of(entry.path, entry.request, answer)
+            entry.status, entry.is_paid = answer.status, answer.is_completion
+            response, entry.is_delivered = await bodies.send(http, body, answer, content_type=kind)
+            return response
         finally:
             self._book.close(entry)
-
-    async def _answer(self, http: web.Request, entry: Entry) -> web.StreamResponse:
-        answer = self.behaviour(entry.request, entry.number)
-        if answer.delay_s:
-            await asyncio.sleep(answer.delay_s)
-        if answer.cuts_connection:
-            return cut(http)
-        kind = EVENTS if is_streamed(entry.request, answer) else "application/json"
-        body = body_of(entry.path, entry.request, answer)
-        entry.status, entry.is_paid = answer.status, answer.is_completion
-        response, entry.is_delivered = await send(http, body, answer, content_type=kind)
-        return response
-
-    async def _list_models(self, http: web.Request) -> web.StreamResponse:
-        models = [{"id": name, "object": "model", "created": 1, "owned_by": "tests"} for name in self.models]
-        return await send_json(http, {"object": "list", "data": models})

@@ -15,7 +15,7 @@ from warehouse.owner import Machine, Owner
 
 pytestmark = pytest.mark.slow
 FAST = {"every_s": 0.3, "take_over_after_s": 2.7, "settling_s": 2.1}
-NODE7 = Machine("kernel of node7", "node7", "node7", 0.0)
+NODE7 = Machine("kernel of node7", "node7", 0.0)
 FASTER = f"""
 import sys
 from pathlib import Path

@@ -32,7 +32,6 @@ TESTS = {
     "tasks/rules/hardness.py": "tests/tasks/rules/test_hardness.py tests/tasks/rules/test_stability.py "
     "tests/tasks/hard_subset",
     "tasks/rules/variants.py": "tests/tasks/rules/test_variants.py",
-    "tasks/llm/budget.py": "tests/tasks/llm/limits",
     "tasks/llm/limiter.py": "tests/tasks/llm/limits",
     "tasks/llm/endpoint_health.py": "tests/tasks/llm/limits tests/tasks/llm/test_outcomes.py",
     "tasks/llm/ledger/ledger.py": "tests/tasks/llm/ledger",

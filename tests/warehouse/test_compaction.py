@@ -1,7 +1,6 @@
 """Compaction: fewer files, the same rows, for whoever reads, writes or dies meanwhile."""
 
 import json
-import os
 import tempfile
 import time
 from pathlib import Path
@@ -317,17 +316,3 @@ def test_a_compaction_builds_the_database_anew_and_after_it_only_new_parts_are_t
     assert ["a", "b", *(f"c{i}" for i in range(n_compactions)), "d", "e"] == [
         found["run_id"] for found in published(warehouse, "runs")
     ]
-
-
-@pytest.mark.slow
-def test_a_database_that_wastes_space_is_built_anew_by_a_compaction(warehouse: Warehouse, quick: None) -> None:
-    for _ in range(4):
-        noise = [response(f"t{i}", status="timeout", error=os.urandom(200).hex()) for i in range(8_000)]
-        warehouse.write("responses", noise)
-        warehouse.publish()
-    rows = published(warehouse, "responses")
-    done = warehouse.compact()
-
-    assert done.database_bytes_before > 2 * done.database_bytes_after
-    assert done.database_bytes_after == warehouse.database.stat().st_size
-    assert rows == published(warehouse, "responses")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import sql
-from tests.kit import SHARED_DATA, row, rows_in
+from tests.kit import row, rows_in
 from warehouse import Reader, Warehouse
 from warehouse.columns import COLUMNS
 from warehouse.tables import TABLES
@@ -124,15 +124,6 @@ def test_every_column_of_the_contracts_has_a_meaning_and_is_used() -> None:
     assert used == set(COLUMNS)
 
 
-@pytest.mark.parametrize("table_name", TABLES)
-def test_a_key_is_made_of_the_tables_own_columns_and_no_column_stands_twice(table_name: str) -> None:
-    table = TABLES[table_name]
-
-    assert set(table.key) <= set(table.columns)
-    assert len(table.columns) == len(set(table.columns))
-    assert table.key
-
-
 def test_every_column_that_schema_yml_describes_exists(published: Reader) -> None:
     gone = [
         (model.name, column)
@@ -149,15 +140,6 @@ def test_no_table_that_holds_a_text_of_a_task_holds_its_canary(published: Reader
     tables = {*TABLES, *(model.name.rpartition(".")[2] for model in sql.models())}
 
     assert [] == [name for name in tables if "canary" in (found := columns_of(published, name)) and found & texts]
-
-
-def test_the_promise_is_the_one_that_was_published() -> None:
-    interface = SHARED_DATA / "../interface.md"
-    if not Path(interface).is_file():
-        pytest.skip("the interface is not beside the checkout")
-    text = interface.read_text(encoding="utf-8")
-
-    assert [] == [name for name in PROMISED if f"| `{name}` |" not in text]
 
 
 OLDEST_CLIENT = ["--with", "duckdb==1.2.2", "--with", "pytz"]

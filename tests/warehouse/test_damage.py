@@ -5,7 +5,6 @@ import random
 import resource
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -43,17 +42,6 @@ def told(warehouse: Warehouse) -> list[str]:
     return [notice.line for notice in take_notices(warehouse.root)]
 
 
-@contextmanager
-def no_file_opens() -> Iterator[None]:
-    """This process may open no file that it has not open already."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-
-
 def verdicts_on(answer: dict[str, Any], number: int) -> list[dict[str, Any]]:
     criteria = [{"criterion_id": f"c{i}", "content_hash": f"h{i}"} for i in range(number)]
     return [verdict(answer, each, float(i % 2)) for i, each in enumerate(criteria)]
@@ -76,15 +64,15 @@ def test_where_too_many_files_are_open_that_is_the_cause_and_nothing_counts_as_d
     warehouse = Warehouse(tmp_path)
     filled(warehouse)
     part = next((tmp_path / "parts" / "verdicts").glob("*.parquet"))
-    looks = (
-        lambda: refuse_other_version(tmp_path),
-        lambda: is_whole(part),
-        lambda: is_database_whole(warehouse.database),
-    )
     is_database_whole(warehouse.database)
-    for look in looks:
-        with pytest.raises(WarehouseError, match=r"cannot be read .*Too many open files"), no_file_opens():
-            look()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    for look, of in ((refuse_other_version, tmp_path), (is_whole, part), (is_database_whole, warehouse.database)):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+        try:
+            with pytest.raises(WarehouseError, match=r"cannot be read .*Too many open files"):
+                look(of)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert told(warehouse) == []
 
 
@@ -169,22 +157,6 @@ def test_single_bits_flipped_in_parts_of_every_table_never_change_what_is_publis
     assert not warehouse.damage()
 
 
-def test_no_flipped_bit_in_a_part_read_for_the_first_time_is_published(warehouse: Warehouse, quick: None) -> None:
-    chosen = random.Random(3)
-    warehouse.write("verdicts", verdicts_on(response("t"), 30))
-    (part,) = warehouse.store.standing("verdicts")
-    content = part.path.read_bytes()
-    for _ in range(200):
-        part.path.write_bytes(content)
-        flip(part.path, chosen.randrange(len(content)), bit=chosen.randrange(8))
-        assert not is_whole(part.path)
-    warehouse.publish()
-
-    assert not rows_of(warehouse)["verdicts"]
-    (line,) = told(warehouse)
-    assert part.name in line
-
-
 def test_rows_that_came_after_a_damaged_part_stand_before_its_restored_ones(warehouse: Warehouse, quick: None) -> None:
     filled(warehouse)
     victim = warehouse.store.standing("runs")[-1].path
@@ -255,23 +227,6 @@ def test_a_damaged_manifest_is_made_anew(warehouse: Warehouse, quick: None, what
     assert before == rows_of(warehouse) == anew(warehouse)
     assert not warehouse.damage()
     assert any("manifest" in line for line in told(warehouse))
-
-
-def test_no_flipped_bit_in_a_manifest_goes_unseen(warehouse: Warehouse, quick: None) -> None:
-    before = filled(warehouse)
-    warehouse.compact(grace_s=0)
-    path = warehouse.store.root / "verdicts" / "manifest.json"
-    content = path.read_bytes()
-    meaning = json.loads(content)
-    for place in range(len(content)):
-        flip(path, place, bit=place % 7)
-        try:
-            is_changed = json.loads(path.read_bytes()) != meaning
-        except ValueError:
-            is_changed = True
-        assert is_changed == any("manifest.json: is damaged" in line for line in warehouse.damage()), place
-        path.write_bytes(content)
-    assert before == rows_of(warehouse)
 
 
 # small files
@@ -418,19 +373,6 @@ def test_a_database_whose_damage_shows_while_it_is_added_to_is_built_anew_from_v
     assert [1] == [loss.n_rows for loss in warehouse.losses()]
 
 
-def test_a_run_begins_although_the_manifest_of_a_table_it_writes_is_damaged(warehouse: Warehouse, quick: None) -> None:
-    before = filled(warehouse)
-    warehouse.compact(grace_s=0)
-    (warehouse.store.root / "runs" / "manifest.json").write_bytes(b"{")
-    with pytest.raises(WarehouseError, match="`prbench aggregate` rebuilds it"):
-        warehouse.write("runs", [row("runs", run_id="new")])
-    warehouse.verify()
-    warehouse.write("runs", [row("runs", run_id="new")])
-    warehouse.publish()
-
-    assert 1 + len(before["runs"]) == len(rows_of(warehouse)["runs"])
-
-
 @pytest.mark.parametrize("key", ["merged", "retired"])
 @pytest.mark.parametrize("name", ["../../../kept.parquet", "/tmp/kept.parquet", "g0001/../../kept.parquet", "kept.txt"])
 def test_a_manifest_that_names_files_elsewhere_is_refused(warehouse: Warehouse, key: str, name: str) -> None:
@@ -438,11 +380,4 @@ def test_a_manifest_that_names_files_elsewhere_is_refused(warehouse: Warehouse, 
     named = {name: {"generation": 1, "replaces": [], "n_rows": 1} if key == "merged" else 0.0}
     write_sealed(warehouse.store.root / "runs" / "manifest.json", {"generation": 1, key: named})
     with pytest.raises(WarehouseError, match="is not a part in this folder"):
-        warehouse.publish()
-
-
-def test_a_manifest_that_is_nested_too_deeply_is_told_as_damaged(warehouse: Warehouse) -> None:
-    warehouse.write("runs", [row("runs")])
-    (warehouse.store.root / "runs" / "manifest.json").write_text('{"merged":' + "[" * 100_000)
-    with pytest.raises(WarehouseError, match="is damaged"):
         warehouse.publish()

@@ -102,32 +102,6 @@ def test_whatever_was_written_merged_or_retracted_in_any_order_is_published_as_f
         assert_as_from_anew(warehouse)
 
 
-# late parts
-
-
-LATE = {
-    "a decision before a failure": ("timeout", "ok", "late"),
-    "a failure before a decision": ("ok", "timeout", "published"),
-    "a decision before a decision": ("ok", "ok", "late"),
-    "a failure before a failure": ("timeout", "refused", "published"),
-}
-"""What comes late, and before what -> status published, status that comes late, what stands."""
-
-
-@pytest.mark.parametrize("case", LATE)
-def test_a_late_decision_is_built_in_where_it_belongs(warehouse: Warehouse, seen: list[bool], case: str) -> None:
-    known, late, stands = LATE[case]
-    put(warehouse.root, "responses", 5, [response("t", status=known, error="published")])
-    warehouse.publish()
-    put(warehouse.root, "responses", 3, [response("t", status=late, error="late")])
-    warehouse.publish()
-    (found,) = published(warehouse, "responses")
-
-    assert [False, False] == seen
-    assert stands == found["error"]
-    assert_as_from_anew(warehouse)
-
-
 # retractions
 
 
@@ -171,17 +145,6 @@ def test_what_was_retracted_is_back_with_its_verdicts_when_reimported(warehouse:
     assert_as_from_anew(warehouse)
 
 
-def test_verdicts_judged_late_on_a_retracted_response_are_left_out(warehouse: Warehouse, seen: list[bool]) -> None:
-    import_answers(warehouse, "import-1", "a")
-    warehouse.write("retractions", [retraction("import-1", True)])
-    warehouse.publish()
-    warehouse.write("verdicts", [verdict_row("late", "a/a-model/1", "met")])
-    warehouse.write("verdicts", [verdict_row("other", "b/a-model/1", "met")])
-
-    assert ([], ["b"]) == tasks_of(warehouse)
-    assert [False, True] == seen
-
-
 def test_a_response_that_another_import_brought_stays_with_verdicts(warehouse: Warehouse, seen: list[bool]) -> None:
     import_answers(warehouse, "import-1", "a")
     warehouse.write("responses", [response("a", import_batch="import-2", error="of the second")])
@@ -190,23 +153,3 @@ def test_a_response_that_another_import_brought_stays_with_verdicts(warehouse: W
 
     assert (["a"], ["a"]) == tasks_of(warehouse)
     assert ["of the second"] == [found["error"] for found in published(warehouse, "responses")]
-
-
-def test_a_response_back_by_another_import_brings_its_verdicts_back(warehouse: Warehouse, seen: list[bool]) -> None:
-    import_answers(warehouse, "import-1", "a")
-    warehouse.write("retractions", [retraction("import-1", True)])
-    assert ([], []) == tasks_of(warehouse)
-    warehouse.write("responses", [response("a", import_batch="import-2")])
-
-    assert (["a"], ["a"]) == tasks_of(warehouse)
-    assert_as_from_anew(warehouse)
-
-
-def test_new_rows_of_others_are_added_while_something_is_retracted(warehouse: Warehouse, seen: list[bool]) -> None:
-    import_answers(warehouse, "import-1", "a")
-    warehouse.write("retractions", [retraction("import-1", True)])
-    warehouse.publish()
-    import_answers(warehouse, "import-2", "b")
-
-    assert (["b"], ["b"]) == tasks_of(warehouse)
-    assert [False, True] == seen

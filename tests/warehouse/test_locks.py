@@ -109,22 +109,11 @@ def test_a_killed_run_can_be_told_from_one_that_goes_on(warehouse: Warehouse, st
     assert [] == list((warehouse.root / "living").iterdir())
 
 
-def test_a_run_that_has_ended_leaves_no_life_sign(warehouse: Warehouse) -> None:
-    with warehouse.living("r"):
-        assert warehouse.is_living("r")
-    assert not warehouse.is_living("r")
-    with pytest.raises(KeyError), warehouse.living("r"):
-        raise KeyError
-
-    assert not warehouse.is_living("r")
-    assert [] == list((warehouse.root / "living").iterdir())
-
-
 def test_the_runs_that_go_on_are_known_before_anything_of_them_is_stored(warehouse: Warehouse) -> None:
     assert [] == warehouse.living_runs()
-    with warehouse.at_work(), warehouse.living("a run/1"), warehouse.living("b"):
+    with warehouse.writing(), warehouse.living("a run/1"), warehouse.living("b"):
         assert ["a run/1", "b"] == warehouse.living_runs()
-    assert [] == warehouse.living_runs()
+    assert [] == warehouse.living_runs() == list((warehouse.root / "living").iterdir())
 
 
 LOOK_FOR_EVER = """

@@ -5,17 +5,16 @@ import re
 import shutil
 import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import duckdb
 import pytest
 
 import sql
-from tests.kit import at, response, row, rows_in
+from tests.kit import response, row, rows_in
 from tests.warehouse.conftest import Start
 from tests.warehouse.parts import put_of_old
-from warehouse import Warehouse, WarehouseError
+from warehouse import Warehouse
 from warehouse.tables import TABLES
 
 Row = dict[str, Any]
@@ -40,28 +39,6 @@ def state(warehouse: Warehouse) -> dict[str, list[Row]]:
 # what stands
 
 
-@pytest.mark.parametrize(("takes_s", "due_s"), [(0.1, 30), (4, 80), (60, 300)])
-def test_publishing_now_and_then_is_rarer_the_longer_it_takes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, takes_s: float, due_s: float
-) -> None:
-    now_s = [0.0]
-
-    def published(*_: Any, **__: Any) -> bool:
-        now_s[0] += takes_s
-        return True
-
-    monkeypatch.setattr("warehouse.warehouse.time", SimpleNamespace(monotonic=lambda: now_s[0]))
-    monkeypatch.setattr("warehouse.warehouse.publish", published)
-    warehouse = Warehouse(tmp_path)
-    warehouse.publish()
-
-    now_s[0] = due_s
-    assert not warehouse.publish_if_due(30, 300)
-    now_s[0] = due_s + 0.1
-    assert warehouse.publish_if_due(30, 300)
-    assert not warehouse.publish_if_due(30, 300)
-
-
 def test_content_that_is_written_again_is_the_newest(warehouse: Warehouse) -> None:
     for command in ("first", "second", "first"):
         write(warehouse, "runs", [run_row("r", command)])
@@ -69,42 +46,7 @@ def test_content_that_is_written_again_is_the_newest(warehouse: Warehouse) -> No
     assert ["first"] == [found["command"] for found in state(warehouse)["runs"]]
 
 
-ORDERS = {
-    "a failed one gives way to a decided": (["timeout", "ok"], 1),
-    "a decided one never gives way to a failed": (["ok", "timeout"], 0),
-    "a failed one gives way to a newer": (["timeout", "refused"], 1),
-    "a decided one stays through all": (["timeout", "ok", "refused", "timeout"], 1),
-    "of two decided ones the first stays": (["ok", "ok"], 0),
-}
-
-
-@pytest.mark.parametrize("is_published_between", [True, False])
-@pytest.mark.parametrize("case", ORDERS)
-def test_a_decision_is_never_lost(warehouse: Warehouse, case: str, is_published_between: bool) -> None:
-    statuses, stands = ORDERS[case]
-    for second, status in enumerate(statuses):
-        write(warehouse, "responses", [response("t", status=status, error=str(second), created_at=at(second))])
-        if is_published_between:
-            warehouse.publish()
-
-    assert [str(stands)] == [found["error"] for found in state(warehouse)["responses"]]
-
-
-def test_with_nothing_new_nothing_is_published(warehouse: Warehouse) -> None:
-    write(warehouse, "runs", [run_row("r", "run")])
-
-    assert [True, False] == [warehouse.publish(), warehouse.publish()]
-
-
 # damage
-
-
-def test_a_database_of_another_making_is_built_anew(warehouse: Warehouse) -> None:
-    write(warehouse, "runs", [run_row("r", "run")])
-    with duckdb.connect(str(warehouse.database)) as connection:
-        connection.execute("create table runs (other integer)")
-
-    assert ["r"] == [found["run_id"] for found in state(warehouse)["runs"]]
 
 
 def test_a_kill_while_publishing_leaves_the_file_and_the_next_one_whole(warehouse: Warehouse, start: Start) -> None:
@@ -134,22 +76,11 @@ def test_nothing_can_be_written_through_a_reader(warehouse: Warehouse) -> None:
         reader.rows("delete from runs")
 
 
-def test_a_warehouse_with_nothing_published_is_told_in_one_line(warehouse: Warehouse) -> None:
-    with pytest.raises(WarehouseError, match=r"nothing is published here yet.*`prbench"):
-        warehouse.reader()
-
-
 def test_a_path_with_quotes_and_spaces_is_a_path(tmp_path: Path) -> None:
     warehouse = Warehouse(tmp_path / 'it\'s "here" [1]*')
     write(warehouse, "runs", [run_row("r", "run")])
 
     assert ["r"] == [found["run_id"] for found in state(warehouse)["runs"]]
-
-
-def ask(process: Any) -> int:
-    process.stdin.write("how many?\n")
-    process.stdin.flush()
-    return int(process.stdout.readline())
 
 
 OPEN_AGAIN_AND_AGAIN = """
@@ -241,39 +172,6 @@ def test_only_models_behind_tables_that_took_something_in_are_built_again_and_al
                 assert made.rows(f"from {model.name} order by all") == kept.rows(f"from {model.name} order by all")
 
 
-def test_single_rows_have_an_index_in_small_tables(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("warehouse.build._MOST_INDEXED", 1)
-    indexed = {}
-    for name in ("t1", "t2"):
-        warehouse.write("responses", [response(name)])
-        warehouse.publish()
-        with warehouse.reader() as reader:
-            found = reader.rows("select index_name from duckdb_indexes() where table_name = 'responses'")
-            indexed[name] = [each["index_name"] for each in found]
-            assert [{"task_id": name}] == reader.rows(
-                "select task_id from responses where response_id = ?", [f"{name}/a-model/1"]
-            )
-
-    assert {"t1": ["responses_response_id"], "t2": []} == indexed
-
-
-def test_checks_of_results_change_no_model(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    behind, asked = sql.behind, []
-
-    def noting(changed: set[str]) -> list[sql.Model]:
-        asked.append(changed)
-        return behind(changed)
-
-    monkeypatch.setattr(sql, "behind", noting)
-    key = dict.fromkeys(TABLES["checks"].key, "any")
-    for number, suite in enumerate(("ingest", "judge", "ingest")):
-        write(warehouse, "checks", [row("checks", **key | {"run_id": f"r{number}", "suite": suite})])
-        warehouse.publish()
-
-    assert [{"checks"}, set(), {"checks"}] == asked
-    assert ["ingest", "judge", "ingest"] == [r["suite"] for r in rows_in(warehouse.root, "from checks order by run_id")]
-
-
 def test_models_that_read_a_table_in_part_ask_for_that_part() -> None:
     parts = {table.name: table.models_read for table in TABLES.values() if table.models_read}
 
@@ -281,28 +179,3 @@ def test_models_that_read_a_table_in_part_ask_for_that_part() -> None:
     for model in sql.models():
         n_read = sum(len(re.findall(rf"\b(?:from|join)\s+{name}\b", model.query)) for name in parts)
         assert n_read == sum(model.query.count(f"where {condition}") for condition in parts.values()), model.name
-
-
-def test_a_published_file_that_was_put_back_is_brought_up_to_date(warehouse: Warehouse, tmp_path: Path) -> None:
-    write(warehouse, "runs", [run_row("first", "run")])
-    warehouse.publish()
-    shutil.copy2(warehouse.database, tmp_path / "earlier")
-    write(warehouse, "runs", [run_row("second", "run")])
-    assert warehouse.publish()
-    assert not warehouse.publish()
-    (tmp_path / "earlier").rename(warehouse.database)
-
-    assert warehouse.publish()
-    assert ["first", "second"] == sorted(found["run_id"] for found in state(warehouse)["runs"])
-
-
-def test_a_new_file_and_a_renewed_one_are_of_the_storage_version_that_older_clients_open(warehouse: Warehouse) -> None:
-    versions = []
-    for name in ("first", "second"):
-        write(warehouse, "runs", [run_row(name, "run")])
-        warehouse.publish()
-        begin = warehouse.database.read_bytes()[:64]
-        versions.append(int.from_bytes(begin[12:20], "little"))
-        assert b"DUCK" == begin[8:12]
-
-    assert [65, 65] == versions  # that of DuckDB 1.2

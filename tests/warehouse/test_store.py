@@ -1,6 +1,5 @@
 """Parts: immutable files that appear whole or not at all."""
 
-import contextlib
 import hashlib
 import time
 from pathlib import Path
@@ -9,10 +8,9 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from tests.kit import at, one_line, response, row
+from tests.kit import at, one_line, response
 from tests.warehouse.conftest import Start
 from warehouse import Warehouse, WarehouseError
-from warehouse.tables import TABLES
 
 
 def visible(warehouse: Warehouse) -> list[Path]:
@@ -28,13 +26,6 @@ def test_a_part_is_named_by_its_content_and_written_once(warehouse: Warehouse) -
     time.sleep(0.002)  # names begin with the millisecond
     second = warehouse.write("responses", [response("u")])
     assert [first, second] == warehouse.store.parts("responses")
-
-
-@pytest.mark.parametrize("table_name", TABLES)
-def test_a_part_has_the_schema_of_the_contract_even_where_all_is_null(warehouse: Warehouse, table_name: str) -> None:
-    name = warehouse.write(table_name, [dict.fromkeys(TABLES[table_name].columns)])
-
-    assert TABLES[table_name].schema == pq.read_schema(warehouse.store.root / table_name / str(name))
 
 
 def test_rows_come_back_as_they_were_written(warehouse: Warehouse) -> None:
@@ -117,12 +108,3 @@ def test_a_kill_in_the_midst_of_a_write_leaves_whole_parts_and_nothing_half(ware
     assert [] != list(folder.glob(".*.tmp"))
     assert [200] * len(visible(warehouse)) == [pq.read_table(path).num_rows for path in visible(warehouse)]
     assert [path.name for path in visible(warehouse)] == warehouse.store.parts("responses")
-
-
-def test_what_a_kill_left_behind_does_not_hinder_the_next_publishing(warehouse: Warehouse) -> None:
-    warehouse.write("runs", [row("runs", command="run")])
-    (warehouse.root / "parts" / "runs" / ".000000000000001-abc.parquet.def.tmp").write_bytes(b"PAR1 cut off")
-    warehouse.publish()
-
-    with contextlib.closing(warehouse.reader()) as reader:
-        assert 1 == reader.value("select count(*) from runs")

@@ -30,14 +30,6 @@ def test_a_warehouse_of_november_is_opened_as_it_is(warehouse: Warehouse) -> Non
     assert before == (warehouse.root / "warehouse.json").read_bytes()
 
 
-def test_a_version_that_was_deleted_is_told_by_the_list_of_parts(warehouse: Warehouse) -> None:
-    warehouse.write("runs", [row("runs")])
-    warehouse.publish()
-    (warehouse.root / "warehouse.json").unlink()
-
-    assert 4 == refuse_other_version(warehouse.root)
-
-
 REFUSED = {
     "writing": lambda warehouse: warehouse.writing().__enter__(),
     "write": lambda warehouse: warehouse.write("runs", [row("runs")]),

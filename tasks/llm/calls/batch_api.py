@@ -4,11 +4,11 @@ import io
 import json
 import os
 import re
-from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.llm.calls.sending import chat_arguments
+from tasks.llm.calls.gateway import chat_arguments
 from tasks.llm.environment import filled_in, safe
 from tasks.llm.litellm_setup import litellm
 from tasks.llm.replies import failure_of
@@ -40,10 +40,6 @@ class NotNow(PipelineError):
     """The provider gave no answer, or one that may be another one later."""
 
 
-class UnreadableLine(ValueError):
-    """A line of a batch's results that is no result."""
-
-
 @dataclass(frozen=True)
 class Result:
     """What a batch has for one request: an HTTP status and a body, or the fault of its line.
@@ -54,7 +50,7 @@ class Result:
     custom_id: str
     status: int
     body: Mapping[str, Any]
-    fault: TooLarge | UnreadableLine | None = None
+    fault: TooLarge | ValueError | None = None
 
     @property
     def is_unprocessed(self) -> bool:
@@ -68,8 +64,7 @@ class BatchApi:
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._model = target.name.partition("/")[2]
-        self._provider = target.name.partition("/")[0]
+        self._provider, _, self._model = target.name.partition("/")
 
     def line(self, custom_id: str, messages: Messages, parameters: Mapping[str, Any]) -> str:
         """One request as it stands in a batch's file, its parameters as they go over the wire."""
@@ -80,8 +75,7 @@ class BatchApi:
         wire.pop("stream", None)
         own = wire.pop("extra_body", {})
         body = {"model": self._model, "messages": list(messages), **wire, **own, **extra}
-        request = {"custom_id": custom_id, "method": "POST", "url": _URL, "body": body}
-        return json.dumps(request)
+        return json.dumps({"custom_id": custom_id, "method": "POST", "url": _URL, "body": body})
 
     async def submit(self, submission: str, lines: Iterable[str]) -> str:
         """Upload the requests and start the batch; its id."""
@@ -117,15 +111,30 @@ class BatchApi:
         error = "; ".join(str(getattr(each, "message", each)) for each in errors) or None
         return BatchState(batch.status in _RUNNING, str(batch.status), files, error and safe(error))
 
-    async def results(self, batch_id: str, file_id: str, custom_ids: Iterable[str]) -> Iterator[Result]:
+    async def results(self, batch_id: str, file_id: str, custom_ids: Iterable[str]) -> list[Result]:
         """The results in one of a batch's files, for requests with these ids.
 
         What is larger than is read counts as a result that is too large, and so do those that stand behind it.
         """
-        left = set(custom_ids)
+        left, results = set(custom_ids), []
         exchange = Exchange(n_results=len(left))
         content = await self._made(litellm().afile_content(file_id=file_id, **self._common), exchange)
-        return _results(content.content, f"batch {batch_id}, {file_id}", left, is_cut=exchange.body.is_over)
+        is_cut = exchange.body.is_over
+        for number, line in enumerate(io.BytesIO(content.content), start=1):
+            if len(line) >= MOST_BYTES or (is_cut and not line.endswith(b"\n")):
+                result = _unread(line, TooLarge(MOST_BYTES))
+            elif line.strip():
+                try:
+                    result = _result(json.loads(line))
+                except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+                    what = f"batch {batch_id}, {file_id}, line {number}: cannot be read ({type(error).__name__})"
+                    result = _unread(line, ValueError(what))
+            else:
+                continue
+            left.discard(result.custom_id)
+            results.append(result)
+        cut_off = sorted(left) if is_cut else ()
+        return [*results, *(Result(custom_id, 200, {}, TooLarge(MOST_BYTES)) for custom_id in cut_off)]
 
     async def _made(self, request: Awaitable[Any], exchange: Exchange | None = None) -> Any:
         with watched(exchange) as under_way:
@@ -140,10 +149,11 @@ class BatchApi:
     def _common(self) -> dict[str, Any]:
         # Whatever route calls take one by one: LiteLLM runs batches of some routes itself, call by call.
         address = {"api_base": filled_in(self._target.api_base)} if self._target.api_base else {}
-        is_openai = self._provider == "openai"
-        key = {} if is_openai else {"api_key": os.environ.get(f"{self._provider.upper()}_API_KEY") or "none"}
+        key = {"api_key": os.environ.get(f"{self._provider.upper()}_API_KEY") or "none"}
         if "api_key" in self._target.parameters:
             key = {"api_key": filled_in(self._target.parameters["api_key"])}
+        elif self._provider == "openai":
+            key = {}
         headers = {name: filled_in(value) for name, value in self._target.headers.items()}
         return {
             "custom_llm_provider": "openai", "timeout": self._target.timeout_s, "max_retries": 0,
@@ -151,31 +161,13 @@ class BatchApi:
         }  # fmt: skip
 
 
-def _results(content: bytes, file: str, left: set[str], *, is_cut: bool) -> Iterator[Result]:
-    for number, line in enumerate(io.BytesIO(content), start=1):
-        if len(line) >= MOST_BYTES or (is_cut and not line.endswith(b"\n")):
-            result = _unread(line, TooLarge(MOST_BYTES))
-        elif line.strip():
-            try:
-                result = _result(json.loads(line))
-            except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-                what = f"{file}, line {number}: cannot be read ({type(error).__name__})"
-                result = _unread(line, UnreadableLine(what))
-        else:
-            continue
-        left.discard(result.custom_id)
-        yield result
-    if is_cut:
-        yield from (Result(custom_id, 200, {}, TooLarge(MOST_BYTES)) for custom_id in sorted(left))
-
-
-def _unread(line: bytes, fault: TooLarge | UnreadableLine) -> Result:
+def _unread(line: bytes, fault: TooLarge | ValueError) -> Result:
     found = _CUSTOM_ID.search(line, 0, _HEAD_BYTES)
     return Result("" if found is None else found[1].decode(), 200, {}, fault)
 
 
 def _result(line: Mapping[str, Any]) -> Result:
-    response, error = line.get("response") or {}, line.get("error")
-    body = response.get("body") or {"error": error}
-    status = int(response.get("status_code") or 500)
-    return Result(str(line["custom_id"]), status, body if isinstance(body, Mapping) else {"error": body})
+    response = line.get("response") or {}
+    body = response.get("body") or {"error": line.get("error")}
+    body = body if isinstance(body, Mapping) else {"error": body}
+    return Result(str(line["custom_id"]), int(response.get("status_code") or 500), body)

@@ -7,19 +7,18 @@ submitted twice. States are only ever added; the last one in their order counts.
 import asyncio
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from tasks.console import notice
-from tasks.llm.budget import Budget, SetAside
 from tasks.llm.calls.batch_api import BatchApi, BatchState, NotNow, Result
 from tasks.llm.ledger.entries import ENDED, SUBMITTED, SUBMITTING, Entry, as_text, recorded
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limiter import Outcome
+from tasks.llm.limiter import Budget, BudgetSpent, Outcome, SetAside
 from tasks.llm.litellm_setup import litellm
-from tasks.llm.prices import cost_usd, most_of, prices_of
 from tasks.llm.replies import Reply, failure_of, failure_of_status, from_chat
-from tasks.llm.request import Call, Target, Usage
+from tasks.llm.request import NOTHING, Call, Target, Usage, cost_usd, most_of, prices_of
 from tasks.llm.transport import whole
 from tasks.rules.errors import PipelineError
 
@@ -61,8 +60,11 @@ class Submissions:
             from submissions inner join submission_states using (submission) where lane = ?
             group by submission having progress < 2 order by at_s, submission
         """
-        open_ = self._ledger.rows(query, endpoint)
-        return [Submission(name, batch_id, self._calls(name)) for name, batch_id, *_ in open_]
+        calls = "select call_key, cell, parameters from submitted_calls where submission = ? order by rowid"
+        return [
+            Submission(name, batch_id, tuple(SubmittedCall(*row) for row in self._ledger.rows(calls, name)))
+            for name, batch_id, *_ in self._ledger.rows(query, endpoint)
+        ]
 
     def has_ended(self, submission: Submission) -> bool:
         """Whether any process has written down that a batch has ended."""
@@ -81,18 +83,13 @@ class Submissions:
         )  # fmt: skip
         return Submission(name, None, tuple(calls))
 
-    async def submitted(self, submission: Submission, batch_id: str) -> Submission:
+    async def submitted(self, submission: Submission, batch_id: str) -> None:
         """The provider has it."""
         await self._ledger.write(_state(submission.name, SUBMITTED, batch_id))
-        return Submission(submission.name, batch_id, submission.calls)
 
     async def ended(self, submission: Submission, results: Sequence[Entry] = ()) -> None:
         """Write down its results and that it has ended, in one transaction, so that none is there twice."""
         await self._ledger.write(*recorded(results), _state(submission.name, ENDED, submission.batch_id))
-
-    def _calls(self, name: str) -> tuple[SubmittedCall, ...]:
-        query = "select call_key, cell, parameters from submitted_calls where submission = ? order by rowid"
-        return tuple(SubmittedCall(*row) for row in self._ledger.rows(query, name))
 
 
 def _state(name: str, state: str, batch_id: str | None) -> tuple[str, list[tuple[str, str, str | None, float]]]:
@@ -113,15 +110,6 @@ class BatchOutcome:
     n_failed: int = 0
     too_late: int = 0
     notes: list[str] = field(default_factory=list)
-
-
-def _matched(results: Sequence[Result], left: Mapping[str, object], *, has_all: bool) -> Iterator[tuple[str, Result]]:
-    """The results of the calls that are left, which are taken out meanwhile; `has_all`: each call has a result."""
-    for result in results:
-        if result.custom_id in left and not result.is_unprocessed:
-            yield result.custom_id, result
-    if has_all:  # lines that do not show their call are those of the calls without one
-        yield from zip(list(left), (each for each in results if not each.custom_id), strict=False)
 
 
 class Batching:
@@ -161,7 +149,10 @@ class Batching:
             self._set_aside.count_as_used()
         if held_back:
             outcome.notes.append(f"{len(held_back)} calls were not submitted, since they could exceed the budget")
-            self._set_aside.exhaust_without_room([most_of(call, call.own_parameters) for call in held_back])
+            with suppress(BudgetSpent):  # it is spent if it has no room, even later, for one of them
+                for most in (most_of(call, call.own_parameters) for call in held_back):
+                    if self._budget.reserve(most):
+                        self._budget.settle(most, NOTHING)
         return outcome
 
     async def _collect(self, held_back: Sequence[Call], outcome: BatchOutcome, wait_s: float) -> Sequence[Call]:
@@ -229,15 +220,15 @@ class Batching:
             parameters = call.own_parameters
             key = call.key(parameters)
             history = self._ledger.history(key)
-            if key in away or key in lines or history.answer_for(call.cell) or history.failed_for(call.cell):
-                continue
-            if self._ledger.call_locks.is_held(key):  # another run makes the call just now
+            is_tried = history.answer_for(call.cell) or history.failed_for(call.cell)
+            # Of a call whose lock is held, another run makes it just now.
+            if key in away or key in lines or is_tried or self._ledger.call_locks.is_held(key):
                 continue
             if self._left_s(1.0) <= 0:
                 outcome.too_late += 1
             elif self._set_aside.has_room(key, most_of(call, parameters)):
-                line = self._api.line(key, call.messages, parameters)
-                lines[key] = (SubmittedCall(key, call.cell, as_text(parameters)), line)
+                submitted = SubmittedCall(key, call.cell, as_text(parameters))
+                lines[key] = submitted, self._api.line(key, call.messages, parameters)
             else:
                 held_back.append(call)
         for chunk in _chunks(lines.values()):
@@ -267,12 +258,20 @@ class Batching:
         by_key = {call.call_key: call for call in submission.calls}
         batch_id, has_all = str(submission.batch_id), state.status == "completed"
         results = [each for file in state.result_files for each in await self._api.results(batch_id, file, by_key)]
-        taken = [self._entry(by_key.pop(key), each) for key, each in _matched(results, by_key, has_all=has_all)]
+        taken = [
+            self._entry(by_key.pop(each.custom_id), each)
+            for each in results
+            if each.custom_id in by_key and not each.is_unprocessed
+        ]
+        if has_all:  # lines that do not show their call are those of the calls without one
+            unnamed = [each for each in results if not each.custom_id]
+            taken += [self._entry(by_key.pop(key), each) for key, each in zip(list(by_key), unnamed, strict=False)]
         await self._submissions.ended(submission, [entry for entry, _ in taken])
         for entry, used in taken:
             self._set_aside.settle(entry.call_key, used)
         if not has_all:  # it was cut short and did not come to the others
-            self._set_aside.give_back(by_key)
+            for key in by_key:
+                self._set_aside.settle(key, NOTHING)
         outcome.replies += [entry.reply for entry, _ in taken]
         outcome.n_failed += sum(not entry.is_final for entry, _ in taken)
         if by_key or not has_all:
@@ -309,17 +308,14 @@ def _chunks(lines: Iterable[tuple[SubmittedCall, str]]) -> Iterator[list[tuple[S
 def _read(target: Target, result: Result) -> Reply:
     """The reply that a result is, at the prices of a batch; a failure is a reply too, with its status and cause."""
     if result.fault is not None:
-        failure = failure_of(result.fault)
-    elif result.status != 200:
-        failure = failure_of_status(result.status, as_text(result.body))
-    else:
-        try:
-            content, body = whole(result.body)
-            reply = from_chat(litellm().ModelResponse(**content), body)
-        except Exception as error:  # noqa: BLE001 - a body that is no completion becomes its state, with the cause
-            failure = failure_of(error)
-        else:
-            prices = prices_of(target, of_batch=True)
-            cost = cost_usd(prices, reply.prompt_tokens, reply.cached_tokens, reply.completion_tokens)
-            return replace(reply, prices=prices, cost_usd=cost)
-    return failure.reply
+        return failure_of(result.fault).reply
+    if result.status != 200:
+        return failure_of_status(result.status, as_text(result.body)).reply
+    try:
+        content, body = whole(result.body)
+        reply = from_chat(litellm().ModelResponse(**content), body)
+    except Exception as error:  # noqa: BLE001 - a body that is no completion becomes its state, with the cause
+        return failure_of(error).reply
+    prices = prices_of(target, of_batch=True)
+    cost = cost_usd(prices, reply.prompt_tokens, reply.cached_tokens, reply.completion_tokens)
+    return replace(reply, prices=prices, cost_usd=cost)

@@ -1,24 +1,158 @@
-"""Calls to models: looked up before they are made, durable before they are counted, tried again where that may help."""
+"""Calls to models: looked up before they are made, durable before they are counted, tried again where that may help.
+
+At first one attempt: the parameters of a call as LiteLLM takes them, and what comes back.
+"""
 
 import asyncio
+import math
 import random
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import closing, suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tasks.llm.budget import NotCalled
-from tasks.llm.calls.sending import NoSender, Sender, send
+from tasks.llm import embedded
+from tasks.llm.environment import filled_in, filled_in_secrets, key_state
 from tasks.llm.ledger.entries import ADD_SPEND, Entry, History, as_text, spend_of, total_usd
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limiter import AdmissionRequest, Limiter, Outcome
-from tasks.llm.prices import most_of, most_prompt_tokens
-from tasks.llm.replies import Kind, Reply
-from tasks.llm.request import EMBEDDING, Call, Target
+from tasks.llm.limiter import AdmissionRequest, Limiter, NotCalled, Outcome
+from tasks.llm.litellm_setup import litellm, make_known, spare_work
+from tasks.llm.replies import Kind, Reply, failure_of, from_chat, from_embedding, from_response, logprobs_in
+from tasks.llm.request import EMBEDDING, RESPONSES, Call, Target, cost_usd, most_of, most_prompt_tokens, prices_of
+from tasks.llm.transport import watched
 from tasks.rules.errors import PipelineError
+
+_OWN = frozenset({"api", "thinking_budget_tokens", "web_search", "code_interpreter", "headers"})
+
+
+def chat_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Our parameters as LiteLLM takes them for chat completions."""
+    more: dict[str, Any] = {"web_search_options": {}} if parameters.get("web_search") else {}
+    if (budget := parameters.get("thinking_budget_tokens")) is not None:
+        more["thinking"] = {"type": "enabled", "budget_tokens": budget}
+    return arguments_of(parameters, more)
+
+
+def response_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Our parameters as LiteLLM takes them for the responses API."""
+    more: dict[str, Any] = {}
+    if "max_tokens" in parameters:
+        more["max_output_tokens"] = parameters["max_tokens"]
+    if "reasoning_effort" in parameters:
+        more["reasoning"] = {"effort": parameters["reasoning_effort"]}
+    if shape := parameters.get("response_format"):
+        more["text"] = {"format": {"type": shape["type"], **shape["json_schema"]}}
+    tools = list(parameters.get("tools") or ())
+    if parameters.get("web_search"):
+        tools.append({"type": "web_search"})
+    if parameters.get("code_interpreter"):
+        tools.append({"type": "code_interpreter", "container": {"type": "auto"}})
+    if tools:
+        more["tools"] = tools
+    return arguments_of(parameters, more, {"max_tokens", "reasoning_effort", "response_format", "tools"})
+
+
+def arguments_of(parameters: Mapping[str, Any], more: Mapping[str, Any], moved: Collection[str] = ()) -> dict[str, Any]:
+    """What LiteLLM takes by our names, as it is for embeddings, and more in the place of some that were moved."""
+    sent = {name: value for name, value in parameters.items() if name not in _OWN and name not in moved}
+    headers = {name: filled_in(value) for name, value in (parameters.get("headers") or {}).items()}
+    return {**filled_in_secrets({**sent, **more}), **({"extra_headers": headers} if headers else {})}
+
+
+Sender = Callable[[Call, Mapping[str, Any]], Awaitable[Reply]]
+"""Makes one attempt of a call with these parameters, and returns its outcome; it keeps no state and never raises for a
+call that failed, only `NoSender`. `send` makes it in this process; limits, budget, ledger and retries stay with the
+gateway.
+"""
+
+
+class NoSender(PipelineError):
+    """Nothing is there that could make an attempt, so nothing was sent."""
+
+
+async def send(call: Call, parameters: Mapping[str, Any]) -> Reply:
+    """Make one attempt. A failure is a reply too, with its status and cause; nothing is raised for it."""
+    target, prices = call.target, prices_of(call.target)
+    is_priced_by_litellm = (prices.price_table or "").startswith("litellm")
+    spare_work(must_price=is_priced_by_litellm)
+    started_s = time.monotonic()
+    with watched() as exchange:
+        try:
+            async with asyncio.timeout(target.timeout_s):
+                answer = await _ask(target, [dict(message) for message in call.messages], parameters)
+            if exchange.fault is not None:
+                raise exchange.fault  # noqa: TRY301 - a library that took it for the end of a reply kept it to itself
+        except Exception as error:  # noqa: BLE001 - every failure of a call becomes its state, with the cause
+            failure = failure_of(exchange.fault or error)
+            if failure.is_about_key:
+                failure = replace(failure, error=f"{failure.error}; check the key: {key_state(target)}")
+            cause = failure.error if str(error) else f"no complete reply within {target.timeout_s:g} s"
+            return replace(failure.reply, latency_s=time.monotonic() - started_s, error=cause)
+    api = parameters.get("api")
+    if api == RESPONSES:
+        reply = from_response(answer)
+    else:
+        reply = from_embedding(answer) if api == EMBEDDING else from_chat(answer, exchange.body)
+    cost = cost_usd(prices, reply.prompt_tokens, reply.cached_tokens, reply.completion_tokens)
+    if cost is not None and is_priced_by_litellm:  # which knows tiers and fees
+        stated = (getattr(answer, "_hidden_params", None) or {}).get("response_cost")
+        cost = cost if stated is None else float(stated)
+    return replace(reply, cost_usd=cost, prices=prices, latency_s=time.monotonic() - started_s)
+
+
+async def _ask(target: Target, messages: list[dict[str, str]], parameters: Mapping[str, Any]) -> Any:
+    library, address = litellm(), _address(target)
+    make_known(address["model"])
+    common = {
+        **address,
+        # The time limit is kept in `send`, over the whole reply; this one only has to be no shorter.
+        "timeout": target.timeout_s + 5,
+        # Retries are made by the gateway and nowhere else; LiteLLM's own would be silent and long.
+        "max_retries": 0,
+        "num_retries": 0,
+    }
+    if parameters.get("api") == RESPONSES:
+        return await library.aresponses(input=messages, **common, **response_arguments(parameters))
+    if parameters.get("api") == EMBEDDING:
+        texts = [message["content"] for message in messages]
+        return await library.aembedding(input=texts, **common, **arguments_of(parameters, {}))
+    logprobs = {"logprobs": True} if target.wants_logprobs else {}
+    arguments = {"messages": messages, **common, **chat_arguments(parameters), **logprobs}
+    if not target.is_streamed:
+        return await library.acompletion(**arguments)
+    stream = await library.acompletion(**arguments, stream=True, stream_options={"include_usage": True})
+    pieces = [piece async for piece in stream]
+    if stream.received_finish_reason is None:
+        raise ConnectionError("the stream ended before the reply did")
+    has_usage = any(getattr(chunk, "usage", None) for chunk in stream.chunks)
+    return _put_together(pieces, messages, has_usage=has_usage)
+
+
+def _put_together(pieces: list[Any], messages: list[dict[str, str]], *, has_usage: bool) -> Any:
+    """One completion of a stream's pieces, with what the provider said and nothing that LiteLLM made up."""
+    whole = litellm().stream_chunk_builder(pieces, messages=messages)
+    # LiteLLM puts the name that was asked for in every piece; what really answered stands beside it.
+    names = [getattr(piece, "_hidden_params", {}).get("provider_response_model") for piece in pieces]
+    whole.model = next((name for name in names if name), None)
+    # LiteLLM leaves these out of what it puts together.
+    choices = [piece.choices[0] for piece in pieces if piece.choices]
+    content = [{"token": token, "logprob": logprob} for token, logprob in logprobs_in(choices) or ()]
+    if content and whole.choices:
+        whole.choices[0].logprobs = {"content": content}
+    if not has_usage:
+        whole.usage = None  # LiteLLM counts for itself where the provider says nothing
+    return whole
+
+
+def _address(target: Target) -> dict[str, Any]:
+    if target.is_embedded:
+        name = target.name.removeprefix(embedded.PREFIX)
+        return {"model": f"hosted_vllm/{name}", "api_base": embedded.api_base(), "api_key": embedded.API_KEY}
+    return {"model": target.name} | ({"api_base": filled_in(target.api_base)} if target.api_base else {})
+
 
 _MOST_S = 30.0
 _COSTLY = ("reasoning_effort", "thinking_budget_tokens", "web_search", "code_interpreter")
@@ -84,6 +218,7 @@ class Gateway:
         """The replies to all attempts that are left after some that were made before."""
         replies: list[Reply] = []
         started_s = time.monotonic()
+        stop_at_s, deadline_s = (math.inf if s is None else s for s in (self._tries.stop_at_s, self._tries.deadline_s))
         for number in range(tried + 1, self._tries.attempts + 1):
             try:
                 reply = await self._attempt(call, is_last=number == self._tries.attempts)
@@ -94,7 +229,8 @@ class Gateway:
             replies.append(reply)
             asked_s = (reply.failure and reply.failure.retry_after_s) or 0.0
             wait_s = asked_s or _backoff_s(number)
-            if not reply.may_pass or number == self._tries.attempts or self._is_too_late(started_s, wait_s):
+            is_too_late = time.time() + wait_s >= stop_at_s or time.monotonic() + wait_s - started_s >= deadline_s
+            if not reply.may_pass or number == self._tries.attempts or is_too_late:
                 break
             if not asked_s:  # a wait that the provider asked for is kept by the limiter, for all calls
                 await asyncio.sleep(wait_s)
@@ -164,12 +300,6 @@ class Gateway:
         await self._ledger.record(entry)
         return replace(reply, paid=((key, number),))
 
-    def _is_too_late(self, started_s: float, wait_s: float) -> bool:
-        deadline_s, stop_at_s = self._tries.deadline_s, self._tries.stop_at_s
-        if stop_at_s is not None and time.time() + wait_s >= stop_at_s:
-            return True
-        return deadline_s is not None and time.monotonic() + wait_s - started_s >= deadline_s
-
 
 def _summed_up(failed: Sequence[Entry], replies: Sequence[Reply], tried: int) -> Reply:
     """The last reply, with the cost of all attempts and where they stand in the ledger."""
@@ -188,12 +318,8 @@ Probed = tuple[bool | None, str]
 """Whether a model takes calls (None: it was too busy to say), and what it said."""
 
 
-def probe(targets: Sequence[Target], ledger: Path | None, run_id: str) -> list[Probed]:
+async def probe(targets: Sequence[Target], ledger: Path | None, run_id: str) -> list[Probed]:
     """Call models once each, all at the same time; what that costs is added to the spend of a ledger."""
-    return asyncio.run(_probe(targets, ledger, run_id))
-
-
-async def _probe(targets: Sequence[Target], ledger: Path | None, run_id: str) -> list[Probed]:
     replies = await asyncio.gather(*map(_reply_of, targets))
     spent = [
         spend_of(Entry("", 1, "", run_id, target.name, target.endpoint, "", reply, is_final=False, purpose="doctor"))
@@ -201,12 +327,9 @@ async def _probe(targets: Sequence[Target], ledger: Path | None, run_id: str) ->
         if reply.cost_usd
     ]
     if spent and ledger is not None:
-        with suppress(PipelineError):  # the checks of the warehouse say what is wrong with it
-            opened = Ledger(ledger)
-            try:
-                await opened.write((ADD_SPEND, spent))
-            finally:
-                opened.close()
+        # The checks of the warehouse say what is wrong with it.
+        with suppress(PipelineError), closing(Ledger(ledger)) as opened:
+            await opened.write((ADD_SPEND, spent))
     return [_probed(reply) for reply in replies]
 
 

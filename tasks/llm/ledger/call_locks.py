@@ -43,8 +43,15 @@ class CallLocks:
             PipelineError: the system has no locks left.
         """
         place = _place_of(name)
-        # A lock of one's own is no obstacle for the kernel.
-        if place in self._held or not self._lock(place):
+        is_free = place not in self._held  # a lock of one's own is no obstacle for the kernel
+        if is_free:
+            try:
+                fcntl.fcntl(self._file, fcntl.F_OFD_SETLK, _FLOCK.pack(fcntl.F_WRLCK, 0, place, 1, 0))
+            except OSError as error:
+                if error.errno not in {errno.EAGAIN, errno.EACCES}:
+                    raise PipelineError(f"{self._path}: cannot be locked ({error.strerror})") from error
+                is_free = False
+        if not is_free:
             yield False
             return
         self._held.add(place)
@@ -72,15 +79,6 @@ class CallLocks:
     def close(self) -> None:
         """Free all of them."""
         self._file.close()
-
-    def _lock(self, place: int) -> bool:
-        try:
-            fcntl.fcntl(self._file, fcntl.F_OFD_SETLK, _FLOCK.pack(fcntl.F_WRLCK, 0, place, 1, 0))
-        except OSError as error:
-            if error.errno in {errno.EAGAIN, errno.EACCES}:
-                return False
-            raise PipelineError(f"{self._path}: cannot be locked ({error.strerror})") from error
-        return True
 
 
 def _place_of(name: str) -> int:

@@ -20,18 +20,15 @@ _REPLY = (
     "completion_tokens", "reasoning_tokens", "cost_usd", "latency_s", "error",
 )  # fmt: skip
 _PRICES = ("input_usd_per_mtok", "cached_usd_per_mtok", "output_usd_per_mtok", "price_table")
-COLUMNS = (
-    "call_key", "attempt", "cell", "run_id", "finished_at_s", "model", "endpoint", "parameters", "status", "is_final",
-    *_REPLY, *_PRICES,
-)  # fmt: skip
-_INSERTED = (*COLUMNS, "checksum")
+_OWN = ("call_key", "attempt", "cell", "run_id", "finished_at_s", "model", "endpoint", "parameters")
+COLUMNS = (*_OWN, "status", "is_final", *_REPLY, *_PRICES)
 SPEND_KEY = ("run_id", "day", "purpose", "called_model")
 _COUNTS = ("calls", "failed_calls", "unpriced_calls", "prompt_tokens", "cached_tokens", "completion_tokens")
 SPEND_COLUMNS = (*SPEND_KEY, *_COUNTS, "cost_usd")
 Statement = tuple[str, Sequence[tuple[Any, ...]]]
 """SQL and the rows of values that it is executed with."""
 TABLES = {
-    "calls": f"create table calls ({', '.join(_INSERTED)}, primary key (call_key, attempt))",
+    "calls": f"create table calls ({', '.join(COLUMNS)}, checksum, primary key (call_key, attempt))",
     "spent": "create table spent (call_key text primary key, attempt integer not null)",
     "logprobs": """create table logprobs (
         call_key text, attempt integer, tokens text, primary key (call_key, attempt)
@@ -46,14 +43,11 @@ TABLES = {
 """The tables of the ledger's file, made in this order."""
 SUBMITTING, SUBMITTED, ENDED = "handing in", "handed in", "ended"
 """The states of a batch as they are stored."""
-INSERT = f"insert or replace into calls ({', '.join(_INSERTED)}) values ({', '.join('?' * len(_INSERTED))})"
-"""Takes the values of an entry with their checksum."""
-KEEP_LOGPROBS = "insert or replace into logprobs values (?, ?, ?)"
-"""Takes a call key, an attempt, and the tokens of its reply."""
 SPENT = "insert into spent values (?, ?) on conflict do update set attempt = max(attempt, excluded.attempt)"
 """Takes a call key and the attempt up to which it is spent."""
-SPEND_SUMMED = ", ".join(f"{name} = {name} + excluded.{name}" for name in (*_COUNTS, "cost_usd"))
-ADD_SPEND = f"insert into spend values ({', '.join('?' * len(SPEND_COLUMNS))}) on conflict do update set {SPEND_SUMMED}"
+ADD_SPEND = f"insert into spend values ({', '.join('?' * len(SPEND_COLUMNS))}) on conflict do update set " + ", ".join(
+    f"{name} = {name} + excluded.{name}" for name in (*_COUNTS, "cost_usd")
+)
 """Takes what `spend_of` gives."""
 FILL_SPEND = f"""
     insert into spend select
@@ -89,11 +83,9 @@ class Entry:
     @property
     def values(self) -> tuple[Any, ...]:
         """The entry in the order of `COLUMNS`."""
-        reply = self.reply
         return (
-            self.call_key, self.attempt, self.cell, self.run_id, self.finished_at_s, self.model, self.endpoint,
-            self.parameters, reply.status, int(self.is_final),
-            *(getattr(reply, name) for name in _REPLY), *(getattr(reply.prices, name) for name in _PRICES),
+            *(getattr(self, name) for name in _OWN), self.reply.status, int(self.is_final),
+            *(getattr(self.reply, name) for name in _REPLY), *(getattr(self.reply.prices, name) for name in _PRICES),
         )  # fmt: skip
 
     @classmethod
@@ -102,14 +94,10 @@ class Entry:
         if not is_as_written(row):
             return None
         named = dict(zip(COLUMNS, row, strict=False))
-        reply = Reply(
-            named["status"], **{name: named[name] for name in _REPLY},
-            prices=Prices(*(named[name] for name in _PRICES)), logprobs=_logprobs_of(logprobs),
-        )  # fmt: skip
-        return cls(
-            named["call_key"], named["attempt"], named["cell"], named["run_id"], named["model"], named["endpoint"],
-            named["parameters"], reply, bool(named["is_final"]), named["finished_at_s"],
-        )  # fmt: skip
+        prices = Prices(**{name: named[name] for name in _PRICES})
+        told = {name: named[name] for name in _REPLY}
+        reply = Reply(named["status"], **told, prices=prices, logprobs=_logprobs_of(logprobs))
+        return cls(**{name: named[name] for name in _OWN}, reply=reply, is_final=bool(named["is_final"]))
 
 
 def checksum_of(values: Sequence[Any]) -> str:
@@ -207,9 +195,9 @@ def spend_of(entry: Entry) -> tuple[Any, ...]:
     """
     reply = entry.reply
     day = datetime.fromtimestamp(entry.finished_at_s, UTC).date().isoformat()
-    is_unpriced = reply.cost_usd is None and not entry.is_unpaid
     return (
-        entry.run_id, day, entry.purpose, entry.model, 1, int(reply.status != OK), int(is_unpriced),
+        entry.run_id, day, entry.purpose, entry.model, 1, int(reply.status != OK),
+        int(reply.cost_usd is None and not entry.is_unpaid),
         reply.prompt_tokens or 0, reply.cached_tokens or 0, reply.completion_tokens or 0, reply.cost_usd or 0.0,
     )  # fmt: skip
 
@@ -222,5 +210,6 @@ def recorded(entries: Sequence[Entry]) -> tuple[Statement, ...]:
         for entry in entries
         if entry.reply.logprobs is not None
     ]
-    kept = [(KEEP_LOGPROBS, logprobs)] if logprobs else []
-    return (INSERT, calls), (ADD_SPEND, [spend_of(entry) for entry in entries]), *kept
+    kept = [("insert or replace into logprobs values (?, ?, ?)", logprobs)] if logprobs else []
+    insert = f"insert or replace into calls values ({', '.join('?' * len(COLUMNS))}, ?)"
+    return (insert, calls), (ADD_SPEND, [spend_of(entry) for entry in entries]), *kept

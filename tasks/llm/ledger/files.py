@@ -6,12 +6,13 @@ import os
 import shutil
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from itertools import repeat
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from typing import Any, TextIO
 
 from tasks.console import notice
-from tasks.llm.ledger.entries import FILL_SPEND, INSERT, TABLES, is_as_written
+from tasks.llm.ledger.entries import FILL_SPEND, TABLES, is_as_written
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.characters import one_line
 
@@ -19,7 +20,6 @@ VERSION = 3
 """Stands in a file as `user_version`; version 3 is of November 2026."""
 DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
 """What SQLite's module raises on a damaged file; the second where what SQLite says of it is damaged text."""
-_MOST_VERSIONS = 255
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 _FORBIDDEN = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY})
 _NOT_OF_THE_FILE = _BUSY | _FORBIDDEN | {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM}
@@ -31,10 +31,8 @@ _MOST_CHECKED_BYTES = 256 << 20
 """A file up to this size is checked for damage when it is opened; larger ones after reading them has failed."""
 _PAGE_BYTES, _ENTRY_BYTES, _AT_ONCE = 4096, 200, 1_000
 """Of a ledger a page, the least that a call takes, and how many rows of a damaged file are read at once."""
-_MARK_AT, _MARK_BYTES, _N_MARKS = 68, 4, 2**31
-"""Where SQLite's file format has the `application_id`, and how many positive ones there are."""
-Found = TypeVar("Found")
-Row = tuple[Any, ...]
+_MARK_AT, _N_MARKS = 68, 2**31
+"""Where SQLite's file format has the `application_id`, four bytes, and how many positive ones there are."""
 
 
 def ledger_path(folder: Path) -> Path:
@@ -42,11 +40,10 @@ def ledger_path(folder: Path) -> Path:
     return folder / "calls.sqlite"
 
 
-def read_file(folder: Path, read: Callable[[Path], Found]) -> Found | None:
-    """What a function reads from the ledger's file, also in the middle of a repair; None where there is none."""
+def readable_path(folder: Path) -> Path | None:
+    """The ledger's file as it can be read, also in the middle of a repair; None where there is none."""
     ledger = ledger_path(folder)
-    path = next((path for path in (_repaired(ledger), ledger) if path.exists()), None)
-    return None if path is None else read(path)
+    return next((path for path in (_repaired(ledger), ledger) if path.exists()), None)
 
 
 def beside(path: Path, part: str) -> Path:
@@ -63,17 +60,17 @@ def in_use(folder: Path) -> TextIO:
         OSError: the folder cannot be written.
         PipelineError: the disk refuses, or a file is of another version.
     """
-    lock, path = _lock_of(folder), ledger_path(folder)
+    lock, path, told_at_s = _lock_of(folder), ledger_path(folder), time.monotonic() + _UNNOTICED_S
     try:
         while True:
             if _takes(lock, fcntl.LOCK_EX):
                 _prepare(path)
-            elif not _takes(lock, fcntl.LOCK_SH):
-                _wait(lock, path)
-            fcntl.flock(lock, fcntl.LOCK_SH)
-            if path.exists() and not _repaired(path).exists():
+            if _takes(lock, fcntl.LOCK_SH) and path.exists() and not _repaired(path).exists():
                 return lock
-            fcntl.flock(lock, fcntl.LOCK_UN)  # whoever was to prepare it was killed
+            fcntl.flock(lock, fcntl.LOCK_UN)  # another process prepares it, or was killed before it had
+            if time.monotonic() > told_at_s:
+                notice(f"{path}: another process is checking it; waiting for that")
+                told_at_s = float("inf")
             time.sleep(_POLL_S)
     except BaseException:
         lock.close()
@@ -120,11 +117,13 @@ def writer_of(path: Path) -> sqlite3.Connection:
 
 def is_damage(error: Exception, path: Path) -> bool:
     """Whether an error that reading a file raised says that it is damaged; then its next opening checks all of it."""
-    if not _says_damaged(error, path):
-        return False
-    with contextlib.suppress(OSError):  # a folder that cannot be written: the next opening reports that
-        _suspected(path).touch()
-    return True
+    code = _code(error)
+    # A damaged header may forbid to write.
+    is_so = os.access(path, os.W_OK) if code == sqlite3.SQLITE_READONLY else code not in _NOT_OF_THE_FILE
+    if is_so:
+        with contextlib.suppress(OSError):  # a folder that cannot be written: the next opening reports that
+            _suspected(path).touch()
+    return is_so
 
 
 def refused(path: Path, deed: str, error: Exception, remedy: str) -> PipelineError:
@@ -140,12 +139,6 @@ def refused(path: Path, deed: str, error: Exception, remedy: str) -> PipelineErr
 def _code(error: Exception) -> int | None:
     code = getattr(error, "sqlite_errorcode", None)
     return None if code is None else code & 0xFF
-
-
-def _says_damaged(error: Exception, path: Path) -> bool:
-    if _code(error) == sqlite3.SQLITE_READONLY:
-        return os.access(path, os.W_OK)  # a damaged header may forbid to write
-    return _code(error) not in _NOT_OF_THE_FILE
 
 
 def _repaired(path: Path) -> Path:
@@ -170,16 +163,6 @@ def _takes(lock: TextIO, how: int) -> bool:
     return True
 
 
-def _wait(lock: TextIO, ledger: Path) -> None:
-    """Wait until the process that prepares the ledger has done so or was killed."""
-    until_s = time.monotonic() + _UNNOTICED_S
-    while not _takes(lock, fcntl.LOCK_SH):
-        if time.monotonic() > until_s:
-            notice(f"{ledger}: another process is checking it; waiting for that")
-            fcntl.flock(lock, fcntl.LOCK_SH)
-        time.sleep(_POLL_S)
-
-
 def _connected(path: Path) -> sqlite3.Connection:
     """A connection that writes; a commit is on the disk when it returns, also if the machine loses its power."""
     connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=30)
@@ -188,21 +171,14 @@ def _connected(path: Path) -> sqlite3.Connection:
         connection.execute("pragma auto_vacuum = incremental")
         connection.execute("pragma journal_mode = wal")
         connection.execute("pragma synchronous = full")
-        _refuse_other_version(connection, path)
+        version: int = connection.execute("pragma user_version").fetchone()[0]
+        is_new = version == 0 and not connection.execute("select count(*) from sqlite_master").fetchone()[0]
     except BaseException:
         connection.close()
         raise
-    return connection
-
-
-def _refuse_other_version(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse a file that this program does not read; damaged is one whose number belies its tables."""
-    version: int = connection.execute("pragma user_version").fetchone()[0]
-    tables = {name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")}
-    if version == VERSION or not (version or tables):
-        return
-    if not 0 <= version <= _MOST_VERSIONS or (version < VERSION and tables == TABLES.keys()):
-        raise sqlite3.DatabaseError(f"it says that its version is {version}")
+    if version == VERSION or is_new:
+        return connection
+    connection.close()
     remedy = f"newer than this program knows ({VERSION}); upgrade prbench"
     if version < VERSION:
         remedy = f"older than this program reads ({VERSION}); run the prbench of November 2026 on it once"
@@ -265,7 +241,14 @@ def _damage_in(path: Path) -> str | None:
     n_logged = _n_logged(beside(path, "-wal"))
     try:
         with contextlib.closing(_connected(path)) as connection:
-            _keep_damaged_log(path, connection, n_logged)
+            n_read = connection.execute("pragma wal_checkpoint(passive)").fetchone()[1]
+            if n_read < n_logged:  # SQLite stops in silence at the first frame that is damaged
+                aside = beside(_aside(path), "-wal")
+                shutil.copy(beside(path, "-wal"), aside)
+                notice(
+                    f"{path}: is damaged (its log of commits can be read up to {n_read} of {n_logged}); what came "
+                    f"later is lost, and its calls are made again; the damaged log is kept as {aside.name}"
+                )
             if path.stat().st_size <= _MOST_CHECKED_BYTES or _suspected(path).exists():
                 verdict: str = connection.execute("pragma integrity_check(1)").fetchone()[0]
                 if verdict != "ok":
@@ -274,22 +257,10 @@ def _damage_in(path: Path) -> str | None:
                     connection.execute(f"select * from {name}").fetchall()
                 _suspected(path).unlink(missing_ok=True)
     except DAMAGE as error:
-        if not _says_damaged(error, path):
+        if not is_damage(error, path):
             raise
         return one_line(str(error))
     return None
-
-
-def _keep_damaged_log(path: Path, connection: sqlite3.Connection, n_logged: int) -> None:
-    """Set the log aside where SQLite passes over commits in silence: it stops at the first frame that is damaged."""
-    n_read = connection.execute("pragma wal_checkpoint(passive)").fetchone()[1]
-    if n_read < n_logged:
-        aside = beside(_aside(path), "-wal")
-        shutil.copy(beside(path, "-wal"), aside)
-        notice(
-            f"{path}: is damaged (its log of commits can be read up to {n_read} of {n_logged}); what came later is "
-            f"lost, and its calls are made again; the damaged log is kept as {aside.name}"
-        )
 
 
 def _n_logged(log: Path) -> int:
@@ -328,9 +299,26 @@ def _repair(path: Path, damage: str) -> None:
     for part in _FILE_PARTS[:2]:
         with contextlib.suppress(FileNotFoundError):
             shutil.copy(beside(path, part), beside(copy, part))
-    with _new_file(path, _repaired(path)) as new, contextlib.closing(_reader_of_damaged(copy, new)) as damaged:
-        n_calls, n_lost = _copied(damaged, new, copy.stat().st_size // _ENTRY_BYTES)
-        set_mark(new, mark_in(path))
+    n_lost, most_rows = 0, copy.stat().st_size // _ENTRY_BYTES if copy.exists() else 0
+    with _new_file(path, _repaired(path)) as new, contextlib.closing(sqlite3.connect(copy)) as damaged:
+        with contextlib.suppress(*DAMAGE, TypeError):
+            damaged.execute("pragma writable_schema = 1")  # reads a file that was cut, too
+            most_rows = max(most_rows, int(damaged.execute("select sum(calls) from spend").fetchone()[0]))
+        new.execute("begin")
+        with new:
+            for name in TABLES:
+                for row in _all_rows(damaged, name, most_rows):
+                    if row is not None and (name != "calls" or is_as_written(row)):
+                        new.execute(f"insert or ignore into {name} values ({', '.join('?' * len(row))})", row)
+                    elif name == "calls":
+                        n_lost += 1
+            n_calls: int = new.execute("select count(*) from calls").fetchone()[0]
+            n_made: int | None = new.execute("select sum(calls) from spend").fetchone()[0]
+            if n_made is None:
+                new.execute(FILL_SPEND)
+            else:  # of places that cannot be read nobody knows whether they held a call
+                n_lost = min(n_lost, max(0, n_made - n_calls))
+        set_mark(new, deletion_mark(path.parent))
     _remove(copy)
     aside = _finish_repair(path)
     lost = f"up to {n_lost} could not" if n_lost else "none is known to be lost"
@@ -340,85 +328,42 @@ def _repair(path: Path, damage: str) -> None:
     )
 
 
-def _reader_of_damaged(copy: Path, new: sqlite3.Connection) -> sqlite3.Connection:
-    """Open a copy of a damaged file; a first page that SQLite refuses becomes that of a new ledger, which is the same.
-
-    In all ledgers the same tables begin on the same pages, which the first page tells.
-    """
-    connection = sqlite3.connect(copy, isolation_level=None)
-    with contextlib.suppress(*DAMAGE):
-        connection.execute("pragma writable_schema = 1")  # reads a file that was cut, too
-        if {name for (name,) in connection.execute("select name from sqlite_master")} >= TABLES.keys():
-            return connection
-    connection.close()
-    new.execute("pragma wal_checkpoint(truncate)").fetchall()
-    (place,) = (file for _, name, file in new.execute("pragma database_list") if name == "main")
-    with copy.open("r+b") if copy.exists() else copy.open("w+b") as file, Path(place).open("rb") as whole:
-        page = bytearray(whole.read(_PAGE_BYTES))
-        page[24:28] = b"\xff" * 4  # so that SQLite counts the pages of the file itself
-        file.write(page)
-    return sqlite3.connect(copy, isolation_level=None)
-
-
-def _copied(damaged: sqlite3.Connection, new: sqlite3.Connection, most_rows: int) -> tuple[int, int]:
-    """Copy what is as it was written: how many calls, and how many more there may have been."""
-    n_lost = 0
-    with contextlib.suppress(*DAMAGE, TypeError):
-        most_rows = max(most_rows, int(damaged.execute("select sum(calls) from spend").fetchone()[0]))
-    new.execute("begin")
-    with new:
-        for row in _all_rows(damaged, "calls", most_rows):
-            if row is not None and is_as_written(row):
-                new.execute(INSERT, row)
-            else:
-                n_lost += 1
-        for name in TABLES.keys() - {"calls"}:
-            for row in filter(None, _all_rows(damaged, name, most_rows)):
-                new.execute(f"insert or ignore into {name} values ({', '.join('?' * len(row))})", row)
-        n_calls: int = new.execute("select count(*) from calls").fetchone()[0]
-        n_made: int | None = new.execute("select sum(calls) from spend").fetchone()[0]
-        if n_made is None:
-            new.execute(FILL_SPEND)
-    # Of places that cannot be read nobody knows whether they held a call.
-    return n_calls, n_lost if n_made is None else min(n_lost, max(0, n_made - n_calls))
-
-
-def _all_rows(damaged: sqlite3.Connection, table: str, most_rows: int) -> Iterator[Row | None]:
+def _all_rows(damaged: sqlite3.Connection, table: str, most_rows: int) -> Iterator[tuple[Any, ...] | None]:
+    """The rows of a table, and None for each place that cannot be read."""
+    try:
+        damaged.execute(f"select 1 from {table} limit 0")
+    except DAMAGE:  # what tells where the tables are is damaged
+        return repeat(None, most_rows)
     last = most_rows
     with contextlib.suppress(*DAMAGE, TypeError):  # what damage left may be any number
         last = min(100 * last, int(damaged.execute(f"select max(rowid) from {table}").fetchone()[0] or 0))
-    for first in range(1, last + 1, _AT_ONCE):
-        yield from _rows(damaged, table, first, min(last, first + _AT_ONCE - 1))
+    return _rows(damaged, table, 1, last)
 
 
-def _rows(damaged: sqlite3.Connection, table: str, first: int, last: int) -> Iterator[Row | None]:
-    """The rows between two places, halved around what cannot be read; None for each place that cannot."""
-    try:
-        yield from damaged.execute(f"select * from {table} where rowid between ? and ?", (first, last)).fetchall()
-    except DAMAGE:
-        if first == last:
-            yield None
-        else:
-            middle = (first + last) // 2
-            yield from _rows(damaged, table, first, middle)
-            yield from _rows(damaged, table, middle + 1, last)
+def _rows(damaged: sqlite3.Connection, table: str, first: int, last: int) -> Iterator[tuple[Any, ...] | None]:
+    """The rows between two places, halved around what cannot be read."""
+    rows, middle = None, (first + last) // 2
+    if last - first < _AT_ONCE:
+        with contextlib.suppress(*DAMAGE):
+            rows = damaged.execute(f"select * from {table} where rowid between ? and ?", (first, last)).fetchall()
+    if rows is not None or first >= last:
+        yield from [None] if rows is None else rows
+    else:
+        yield from _rows(damaged, table, first, middle)
+        yield from _rows(damaged, table, middle + 1, last)
 
 
 def deletion_mark(folder: Path) -> int:
     """The mark of deletions of the ledger in a folder; 0: it never deleted replies, or there is none.
 
     It is a number in the file, SQLite's `application_id`, that changes whenever replies are deleted from it. Whoever
-    has copies of replies (the report) sees by it that they must be read again, without reading the ledger.
+    has copies of replies (the report) sees by it that they must be read again, without reading the ledger. A damaged
+    file may give any number.
     """
-    return mark_in(ledger_path(folder))
-
-
-def mark_in(path: Path) -> int:
-    """The mark in a ledger file, read without SQLite; a damaged file may give any number."""
     try:
-        with path.open("rb") as file:
+        with ledger_path(folder).open("rb") as file:
             file.seek(_MARK_AT)
-            return int.from_bytes(file.read(_MARK_BYTES), "big") % _N_MARKS
+            return int.from_bytes(file.read(4), "big") % _N_MARKS
     except OSError:  # there is no such file
         return 0
 

@@ -19,20 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from tasks.console import notice
+from tasks.llm.ledger import files
 from tasks.llm.ledger.call_locks import CallLocks
 from tasks.llm.ledger.entries import ENDED, SPEND_COLUMNS, SPEND_KEY, SPENT, Entry, History, Statement, recorded
-from tasks.llm.ledger.files import (
-    DAMAGE,
-    alone,
-    beside,
-    in_use,
-    is_damage,
-    ledger_path,
-    read_file,
-    refused,
-    set_mark,
-    writer_of,
-)
 from tasks.llm.replies import EMPTY
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.characters import one_line
@@ -60,16 +49,16 @@ class Ledger:
     """
 
     def __init__(self, folder: Path, why_lost: Callable[[], str | None] = lambda: None) -> None:
-        self.path = ledger_path(folder)
+        self.path = files.ledger_path(folder)
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._lock = in_use(folder)
+            self._lock = files.in_use(folder)
             self.call_locks = CallLocks(folder)
         except OSError as error:
             raise PipelineError(
                 f"{folder}: cannot be written ({error.strerror}); make room or another place"
             ) from error
-        self._connection = writer_of(self.path)
+        self._connection = files.writer_of(self.path)
         self._reader = LedgerReader(self.path)
         self.history, self.rows = self._reader.history, self._reader.rows
         self._writes: queue.SimpleQueue[tuple[Sequence[Statement], Future[None]] | None] = queue.SimpleQueue()
@@ -130,22 +119,19 @@ class Ledger:
                     group.append(self._writes.get_nowait())
             is_open = None not in group
             writes = [write for write in group if write is not None]
-            error = self._commit([statement for statements, _ in writes for statement in statements])
+            error: PipelineError | None = None
+            try:
+                self.refuse_if_broken()
+                with self._connection:
+                    self._connection.execute("begin")
+                    for statement, values in (each for statements, _ in writes for each in statements):
+                        self._connection.executemany(statement, values)
+            except PipelineError as broken:
+                error = broken
+            except (sqlite3.Error, ValueError, OverflowError) as cause:
+                error = self._broken = files.refused(self.path, "written", cause, "make room for it and run again")
             for _, done in writes:
                 done.set_result(None) if error is None else done.set_exception(error)
-
-    def _commit(self, statements: Sequence[Statement]) -> PipelineError | None:
-        try:
-            self.refuse_if_broken()
-            with self._connection:
-                self._connection.execute("begin")
-                for statement, values in statements:
-                    self._connection.executemany(statement, values)
-        except PipelineError as error:
-            return error
-        except (sqlite3.Error, ValueError, OverflowError) as error:
-            self._broken = refused(self.path, "written", error, "make room for it and run again")
-        return self._broken
 
 
 class LedgerReader:
@@ -159,7 +145,7 @@ class LedgerReader:
         self._connection.text_factory = lambda raw: raw.decode(errors="surrogateescape")
         self._has_told = False
         self._last_row = 0
-        with contextlib.suppress(*DAMAGE):  # is reported when a call is looked up
+        with contextlib.suppress(*files.DAMAGE):  # is reported when a call is looked up
             self._last_row = self._connection.execute("select coalesce(max(rowid), 0) from calls").fetchone()[0]
 
     def history(self, key: str) -> History:
@@ -189,9 +175,9 @@ class LedgerReader:
         """
         try:
             return self._connection.execute(query, values).fetchall()
-        except DAMAGE as error:
-            if not is_damage(error, self._path):
-                raise refused(self._path, "read", error, "run again") from error
+        except files.DAMAGE as error:
+            if not files.is_damage(error, self._path):
+                raise files.refused(self._path, "read", error, "run again") from error
             why = f"is damaged ({one_line(str(error))}); run again: it is repaired when no other run has it open"
             raise PipelineError(f"{self._path}: {why}") from error
 
@@ -223,12 +209,8 @@ class KeptReply:
 @contextlib.contextmanager
 def kept_replies(folder: Path) -> Iterator[LedgerReader]:
     """The replies of the ledger in a folder, while the block lasts."""
-    with in_use(folder):
-        reader = LedgerReader(ledger_path(folder))
-        try:
-            yield reader
-        finally:
-            reader.close()
+    with files.in_use(folder), contextlib.closing(LedgerReader(files.ledger_path(folder))) as reader:
+        yield reader
 
 
 def spend_in(folder: Path) -> list[dict[str, Any]]:
@@ -240,29 +222,22 @@ def spend_in(folder: Path) -> list[dict[str, Any]]:
     Raises:
         PipelineError: a file cannot be read.
     """
-    return [dict(zip(SPEND_COLUMNS, row, strict=True)) for row in read_file(folder, _rows_of) or ()]
-
-
-def _rows_of(path: Path) -> list[tuple[Any, ...]]:
+    if (path := files.readable_path(folder)) is None:
+        return []
+    # A connection that may not write leaves its share of the log's index behind when it is closed; this one merely does
+    # not. Where nothing can be written and no log is there, SQLite reads a file that it is told never changes.
+    how = "mode=rw" if os.access(folder, os.W_OK) else "mode=ro"
+    if how == "mode=ro" and not files.beside(path, "-wal").exists():
+        how += "&immutable=1"
+    keys, counts = ", ".join(SPEND_KEY), [f"cast({name} as integer)" for name in SPEND_COLUMNS[len(SPEND_KEY) : -1]]
+    query = f"select {keys}, {', '.join(counts)}, cost_usd from spend order by {keys}"
     try:
-        with contextlib.closing(sqlite3.connect(_address(path), uri=True, timeout=30)) as connection:
+        address = f"{path.absolute().as_uri()}?{how}"
+        with contextlib.closing(sqlite3.connect(address, uri=True, timeout=30)) as connection:
             connection.execute("pragma query_only = on")
-            counts = [f"cast({name} as integer)" for name in SPEND_COLUMNS[len(SPEND_KEY) : -1]]
-            selected = ", ".join((*SPEND_KEY, *counts, "cost_usd"))
-            return connection.execute(f"select {selected} from spend order by {', '.join(SPEND_KEY)}").fetchall()
-    except DAMAGE as error:
-        raise refused(path, "read", error, "`prbench run` repairs it or sets it aside") from error
-
-
-def _address(path: Path) -> str:
-    """Return how to open a file for reading.
-
-    A connection that may not write leaves its share of the log's index behind when it is closed; this one merely does
-    not. Where nothing can be written and no log is there, SQLite reads a file that it is told never changes.
-    """
-    how = "mode=rw" if os.access(path.parent, os.W_OK) else "mode=ro"
-    is_alone = how == "mode=ro" and not beside(path, "-wal").exists()
-    return f"{path.absolute().as_uri()}?{how}{'&immutable=1' if is_alone else ''}"
+            return [dict(zip(SPEND_COLUMNS, row, strict=True)) for row in connection.execute(query).fetchall()]
+    except files.DAMAGE as error:
+        raise files.refused(path, "read", error, "`prbench run` repairs it or sets it aside") from error
 
 
 _AT_ONCE = 5_000
@@ -293,9 +268,19 @@ def prune(folder: Path, before_s: float, stored: Stored) -> Pruned:
     Raises:
         PipelineError: the ledger cannot be opened, read or written.
     """
+    query = """
+        select calls.rowid, coalesce(calls.attempt <= spent.attempt, 0), cell
+        from calls left join spent using (call_key)
+        where calls.rowid > ? and finished_at_s < ? order by calls.rowid limit ?
+    """
 
     def work(connection: sqlite3.Connection) -> int:
-        n_removed = _remove_old(connection, before_s, stored)
+        last = n_removed = 0
+        while entries := connection.execute(query, (last, before_s, _AT_ONCE)).fetchall():
+            rows = stored(sorted({cell for _, _, cell in entries}))
+            gone = [(place,) for place, is_spent, cell in entries if cell in rows and (rows[cell] or is_spent)]
+            n_removed += _delete(connection, "delete from calls where rowid = ?", gone)
+            last = entries[-1][0]
         connection.execute(
             "delete from submitted_calls where submission in "
             "(select submission from submission_states where state = ? and at_s < ?)",
@@ -315,63 +300,38 @@ def forget(folder: Path, removed: Mapping[str, float]) -> Pruned:
     Raises:
         PipelineError: the ledger cannot be opened, read or written.
     """
-
-    def work(connection: sqlite3.Connection) -> int:
-        connection.execute("begin immediate")
-        with connection:
-            query = "delete from calls where cell = ? and finished_at_s <= ?"
-            n_removed = connection.executemany(query, removed.items()).rowcount
-            if n_removed > 0:
-                _delete_what_went_with_them(connection)
-            return n_removed
-
-    return _shrunk(folder, work)
+    query = "delete from calls where cell = ? and finished_at_s <= ?"
+    return _shrunk(folder, lambda connection: _delete(connection, query, list(removed.items())))
 
 
 def _shrunk(folder: Path, work: Callable[[sqlite3.Connection], int]) -> Pruned:
     """Do work that removes entries, and give their space back."""
     if not folder.is_dir():
         return Pruned()
-    with alone(folder) as path:
+    with files.alone(folder) as path:
         if path is None:
             return Pruned(is_in_use=True)
         before_bytes = path.stat().st_size
         try:
-            with contextlib.closing(writer_of(path)) as connection:
-                n_removed = max(0, work(connection))
+            with contextlib.closing(files.writer_of(path)) as connection:
+                n_removed = work(connection)
                 # `execute` would give back one page: it stops at the first step of a statement that has no columns.
                 connection.executescript("pragma incremental_vacuum")
                 connection.execute("pragma wal_checkpoint(truncate)").fetchall()
-        except DAMAGE as error:
-            raise refused(path, "pruned", error, "make room for it and try again") from error
+        except files.DAMAGE as error:
+            raise files.refused(path, "pruned", error, "make room for it and try again") from error
         return Pruned(n_removed, before_bytes - path.stat().st_size)
 
 
-def _remove_old(connection: sqlite3.Connection, before_s: float, stored: Stored) -> int:
-    """Remove old entries that are not needed, some thousand in each transaction; how many they were."""
-    query = """
-        select calls.rowid, coalesce(calls.attempt <= spent.attempt, 0), cell
-        from calls left join spent using (call_key)
-        where calls.rowid > ? and finished_at_s < ? order by calls.rowid limit ?
-    """
-    last = n_removed = 0
-    while entries := connection.execute(query, (last, before_s, _AT_ONCE)).fetchall():
-        rows = stored(sorted({cell for _, _, cell in entries}))
-        gone = [(place,) for place, is_spent, cell in entries if cell in rows and (rows[cell] or is_spent)]
-        connection.execute("begin immediate")
-        with connection:
-            connection.executemany("delete from calls where rowid = ?", gone)
-            if gone:
-                _delete_what_went_with_them(connection)
-        n_removed += len(gone)
-        last = entries[-1][0]
-    return n_removed
-
-
-def _delete_what_went_with_them(connection: sqlite3.Connection) -> None:
-    """Delete the log-probabilities of replies that are gone, and change the mark of deletions."""
-    connection.execute(
-        "delete from logprobs where not exists (select 1 from calls "
-        "where calls.call_key = logprobs.call_key and calls.attempt = logprobs.attempt)"
-    )
-    set_mark(connection, connection.execute("pragma application_id").fetchone()[0] + 1)
+def _delete(connection: sqlite3.Connection, query: str, values: Sequence[tuple[Any, ...]]) -> int:
+    """Delete replies (how many is returned) with their log-probabilities, and change the mark of deletions."""
+    connection.execute("begin immediate")
+    with connection:
+        n_removed = max(0, connection.executemany(query, values).rowcount)
+        if n_removed:
+            connection.execute(
+                "delete from logprobs where not exists (select 1 from calls "
+                "where calls.call_key = logprobs.call_key and calls.attempt = logprobs.attempt)"
+            )
+            files.set_mark(connection, connection.execute("pragma application_id").fetchone()[0] + 1)
+        return n_removed

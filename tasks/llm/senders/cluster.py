@@ -1,33 +1,41 @@
-"""Ray, imported and connected to when it is needed: nodes, and processes on them."""
+"""Ray, imported and connected to when it is needed: nodes, and the processes on them that make attempts."""
 
+import asyncio
 import fcntl
+import hashlib
 import logging
 import os
+import platform
 import secrets
 import shutil
 import signal
 import socket
+import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import gettempdir, mkdtemp
 from typing import Any
 from urllib.parse import urlsplit
 
+from tasks.llm.calls.gateway import send
+from tasks.llm.environment import guard_logs, missing_variables
+from tasks.llm.litellm_setup import collect_seldom, warm_up
+from tasks.llm.replies import PROVIDER_ERROR, Failure, Kind, Reply, failure_of
+from tasks.llm.request import Call, Target
 from tasks.rules.errors import PipelineError, UsageError, install_extra
 
 LOCAL = "local"
-_AUTO = "auto"
 _CLIENT_PORT = 10001
 """Of `ray://HOST`, where Ray takes it for granted."""
 _ANSWER_WITHIN_S = 10.0
 _N_TRIES = "3"
 """To connect where something listens: a token that is refused is refused each time, with a line of Ray's own."""
-_HINT = "; is the token of RAY_AUTH_TOKEN_PATH the cluster's, and RAY_AUTH_MODE set?"
 _LOCAL_STORE_BYTES = 128 << 20
 """For messages above 100 kB; Ray would take a third of the memory."""
 _SETTINGS = {
@@ -48,7 +56,6 @@ _LOCAL_SETTINGS = {
     "RAY_AUTH_TOKEN_PATH": None,
     "RAY_AUTH_MODE": None,  # without it Ray turns authentication on, whatever was read before
 }
-_LOOPBACK = "127.0.0.1"
 _PREFIX, _TOKEN = "ray-", "token"
 
 
@@ -106,15 +113,16 @@ class Cluster:
             if address == LOCAL:
                 what_to_do = "run again when the machine is less busy, or without `calls.where: ray`"
                 raise PipelineError(f"Ray did not start on this machine ({cause}); {what_to_do}") from error
-            raise UsageError(f"calls.address: {address}: Ray is not there ({cause}){_HINT}") from error
+            hint = "is the token of RAY_AUTH_TOKEN_PATH the cluster's, and RAY_AUTH_MODE set?"
+            raise UsageError(f"calls.address: {address}: Ray is not there ({cause}); {hint}") from error
 
     def nodes(self) -> list[Node]:
         """The nodes that are alive and have cores to offer."""
-        return [
-            Node(node["NodeID"], _name(node), int(node["Resources"]["CPU"]))
-            for node in ray().nodes()
-            if node["Alive"] and node["Resources"].get("CPU", 0) >= 1
-        ]
+        nodes = [node for node in ray().nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
+        for node in nodes:  # the name that it was started with (Ray's default is its address), or its host's
+            if node["NodeName"] in {"", node["NodeManagerAddress"]}:
+                node["NodeName"] = f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})"
+        return [Node(node["NodeID"], node["NodeName"], int(node["Resources"]["CPU"])) for node in nodes]
 
     def started(self, process: type, node: Node) -> Any:
         """A process on a node, which Ray neither starts again nor asks again by itself."""
@@ -159,7 +167,7 @@ class _LocalFolder:
         _set({**_LOCAL_SETTINGS, "RAY_AUTH_TOKEN_PATH": str(self._folder / _TOKEN)})
         return {
             "num_cpus": n_cores, "include_dashboard": False, "object_store_memory": _LOCAL_STORE_BYTES,
-            "_temp_dir": str(self._folder / "s"), "_node_ip_address": _LOOPBACK,
+            "_temp_dir": str(self._folder / "s"), "_node_ip_address": "127.0.0.1",
         }  # fmt: skip
 
     def remove(self) -> None:
@@ -192,7 +200,7 @@ def _clear_abandoned() -> None:
 
 def _refuse_where_nothing_listens(address: str) -> None:
     """Ray itself would try for a quarter of an hour, and write 60 lines meanwhile."""
-    named = os.environ.get("RAY_ADDRESS", "") if address == _AUTO else address
+    named = os.environ.get("RAY_ADDRESS", "") if address == "auto" else address
     try:
         place = urlsplit(named if "://" in named else f"//{named}")
         port = place.port or (_CLIENT_PORT if place.scheme else None)
@@ -202,13 +210,107 @@ def _refuse_where_nothing_listens(address: str) -> None:
         raise UsageError(f"calls.address: {address}: Ray is not there: {named}: {error}") from error
 
 
-def _name(node: Mapping[str, Any]) -> str:
-    """The name that a node was started with (Ray's default is its address), or its host's with the address."""
-    name, address = node["NodeName"], node["NodeManagerAddress"]
-    return str(name) if name not in {"", address} else f"{node['NodeManagerHostname']} ({address})"
-
-
 @cache
 def _token() -> str:
     """The secret of the clusters that this process starts: Ray reads it once."""
     return secrets.token_hex(32)
+
+
+_LIBRARIES = ("litellm", "openai", "httpx", "aiohttp", "pydantic", "ray")
+_CODE = Path(__file__).parents[2]
+
+
+@cache
+def versions() -> Mapping[str, str]:
+    """Python, the libraries that an attempt goes through, and a hash of this project's own code."""
+    digest = hashlib.sha256()
+    for path in sorted(_CODE.rglob("*.py")):
+        digest.update(f"{path.relative_to(_CODE)}\0".encode() + path.read_bytes() + b"\0")
+    libraries = {name: version(name) for name in _LIBRARIES}
+    return {"Python": platform.python_version(), **libraries, "prbench": digest.hexdigest()[:12]}
+
+
+LIFE_SIGN_EVERY_S = 5.0
+SILENCE_S = 6 * LIFE_SIGN_EVERY_S
+"""After so long without a sign of life the driver gives a sender up: Ray needs a minute to notice a lost node."""
+
+
+@dataclass(frozen=True)
+class Equipment:
+    """A sender's process id, what it runs, and by endpoint which environment variables it lacks for calls to it.
+
+    `at_s` is the moment by its own clock.
+    """
+
+    pid: int
+    versions: Mapping[str, str]
+    lacking: Mapping[str, Sequence[str]]
+    at_s: float
+
+    @property
+    def other_versions(self) -> str:
+        """What differs from what this process runs, as `litellm 1.106.2 there, 1.106.0 here`; empty: nothing."""
+        own, other = versions(), self.versions
+        return "; ".join(
+            f"{name} {other.get(name, 'missing')} there, {own.get(name, 'missing')} here"
+            for name in sorted(own.keys() | other.keys())
+            if own.get(name) != other.get(name)
+        )
+
+
+class SenderProcess:
+    """What runs in the process. Its methods are called from the driver, through Ray."""
+
+    def __init__(self) -> None:
+        self._in_hand: dict[int, asyncio.Task[None]] = {}
+        self._finished: list[tuple[int, Reply]] = []
+        self._has_finished = asyncio.Event()
+
+    async def get_ready(self, targets: Sequence[Target]) -> Equipment:
+        """Import what attempts need, and say what is there."""
+        guard_logs()
+        collect_seldom()
+        await asyncio.to_thread(warm_up)
+        lacking: dict[str, list[str]] = {}
+        for target in targets:
+            if missing := missing_variables(target):
+                lacking.setdefault(target.endpoint_name, []).extend(missing)
+        return Equipment(os.getpid(), versions(), lacking, time.monotonic())
+
+    async def start(
+        self, attempts: Sequence[tuple[int, Call, Mapping[str, Any]]], cancelled: Sequence[int], heard_at_s: float
+    ) -> None:
+        """Begin these attempts (a number, a call, what is sent), and end those that were cancelled.
+
+        `heard_at_s` is the moment, by this process's clock, of the last sign of life that the driver had before it sent
+        this. After a longer silence the driver has given this sender up, and has the attempts made by others: so they
+        are not begun when a process that was stopped, or cut off, reads them at last.
+        """
+        if time.monotonic() < heard_at_s + SILENCE_S:
+            for number, call, parameters in attempts:
+                task = self._in_hand[number] = asyncio.create_task(self._make(number, call, parameters))
+                task.add_done_callback(partial(self._in_hand.pop, number))
+        else:
+            failure = Failure(PROVIDER_ERROR, Kind.LOST, "the message reached the sender too late")
+            self._finished += [(number, failure.reply) for number, _, _ in attempts]
+            self._has_finished.set()
+        for number in cancelled:
+            if number in self._in_hand:
+                self._in_hand[number].cancel()
+
+    async def outcomes(self) -> tuple[float, list[tuple[int, Reply]]]:
+        """The moment by its own clock, and what has finished since the last time; after a while that is nothing."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LIFE_SIGN_EVERY_S):
+                await self._has_finished.wait()
+        self._has_finished.clear()
+        finished, self._finished = self._finished, []
+        return time.monotonic(), finished
+
+    async def _make(self, number: int, call: Call, parameters: Mapping[str, Any]) -> None:
+        try:
+            reply = await send(call, parameters)
+        except Exception as error:  # noqa: BLE001 - it is the driver that has to know of it
+            reply = failure_of(error).reply
+        self._finished.append((number, reply))
+        self._has_finished.set()

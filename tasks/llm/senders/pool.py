@@ -12,16 +12,19 @@ from typing import Any
 from click import unstyle
 
 from tasks.console import notice
-from tasks.llm.calls.sending import NoSender, send
+from tasks.llm.calls.gateway import NoSender, send
 from tasks.llm.environment import safe
 from tasks.llm.replies import PROVIDER_ERROR, Failure, Kind, Reply
 from tasks.llm.request import Call, Target
-from tasks.llm.senders.cluster import LOCAL, Cluster, Node, refuse_without_ray
-from tasks.llm.senders.process import SILENCE_S, Attempt, Equipment, Outcome, SenderProcess
+from tasks.llm.senders.cluster import LOCAL, SILENCE_S, Cluster, Equipment, Node, SenderProcess, refuse_without_ray
 from tasks.rules.errors import PipelineError
 
 _MESSAGE_AFTER_S = 0.002
 """So long attempts are collected for one message; each message costs the driver half a millisecond of its core."""
+
+
+Sent = tuple[float, list[tuple[int, Reply]]]
+"""What a sender sends back: the moment by its own clock, and the replies to attempts by their numbers."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ class RemoteSender:
         self._process = process
         self.in_hand: dict[int, asyncio.Future[Reply]] = {}
         self._numbers = itertools.count(1)
-        self._attempts: list[Attempt] = []
+        self._attempts: list[tuple[int, Call, Mapping[str, Any]]] = []
         self._cancelled: list[int] = []
         self._is_message_due = False
 
@@ -69,18 +72,12 @@ class RemoteSender:
             async with asyncio.timeout(call.target.timeout_s + SILENCE_S):
                 return await made
         except TimeoutError:
-            self._cancel(number)
-            return self._lost("it does not answer")
-        except asyncio.CancelledError:
-            self._cancel(number)
-            raise
+            return self.lost("it does not answer")
         finally:
             self.in_hand.pop(number, None)
-
-    def _cancel(self, number: int) -> None:
-        """Have an attempt ended, or not begun where it is not under way yet."""
-        self._cancelled.append(number)
-        self._send_soon()
+            if not made.done() or made.cancelled():  # it is ended, or not begun where it is not under way yet
+                self._cancelled.append(number)
+                self._send_soon()
 
     async def receive(self, on_reply: Callable[[], object]) -> None:
         """Take what it sends back, until it dies or falls silent.
@@ -89,7 +86,15 @@ class RemoteSender:
             Exception: why it is gone.
         """
         while True:
-            outcomes = await self._outcomes()
+            # Waited for twice: the first wait may have passed while this process was stopped. What Ray will answer is
+            # never cancelled: Ray's client (`ray://`) then answers with a traceback.
+            answer: asyncio.Future[Sent] = asyncio.wrap_future(self._process.outcomes.remote().future())
+            answer.add_done_callback(lambda each: each.cancelled() or each.exception())  # also if nobody waits any more
+            for _ in range(2):
+                await asyncio.wait([answer], timeout=SILENCE_S / 2)
+            if not answer.done():
+                raise TimeoutError
+            self._heard_at_s, outcomes = answer.result()
             for number, reply in outcomes:
                 made = self.in_hand.get(number)
                 if made is not None and not made.done():
@@ -98,22 +103,8 @@ class RemoteSender:
             if outcomes:
                 on_reply()
 
-    async def _outcomes(self) -> list[Outcome]:
-        """What it sends next. It is waited for twice: the first wait may have passed while this process was stopped."""
-        answer = _answer_to(self._process.outcomes.remote())
-        for _ in range(2):
-            if (await asyncio.wait([answer], timeout=SILENCE_S / 2))[0]:
-                self._heard_at_s, outcomes = await answer
-                return outcomes
-        raise TimeoutError
-
-    def give_up(self, why: str) -> None:
-        """Fail the attempts that it has in hand: nobody knows what became of them."""
-        for made in list(self.in_hand.values()):
-            if not made.done():
-                made.set_result(self._lost(why))
-
-    def _lost(self, why: str) -> Reply:
+    def lost(self, why: str) -> Reply:
+        """What an attempt comes to whose sender is gone: nobody knows what became of it."""
         return Failure(PROVIDER_ERROR, Kind.LOST, f"the sender on {self.node.name} is gone: {why}").reply
 
     def _send_soon(self) -> None:
@@ -127,13 +118,6 @@ class RemoteSender:
         # If it is lost on its way, `receive` fails; if it cannot be read there, its attempts end at their time limit.
         if attempts or cancelled:
             self._process.start.remote(attempts, cancelled, self._heard_at_s)
-
-
-def _answer_to(message: Any) -> "asyncio.Future[tuple[float, list[Outcome]]]":
-    """What Ray will answer. It is never cancelled: Ray's client (`ray://`) then answers with a traceback."""
-    answer: asyncio.Future[tuple[float, list[Outcome]]] = asyncio.wrap_future(message.future())
-    answer.add_done_callback(lambda each: each.cancelled() or each.exception())  # also if nobody waits any more
-    return answer
 
 
 _LOOK_AT_NODES_EVERY_S = 10.0
@@ -303,7 +287,9 @@ class SenderPool:
         if self._deaths_on[node.node_id] >= _MOST_DEATHS:
             self._refuse(node, f"{_MOST_DEATHS} senders died there without a reply in between, the last one: {cause}")
         if sender is not None:
-            sender.give_up(cause)
+            for made in sender.in_hand.values():
+                if not made.done():
+                    made.set_result(sender.lost(cause))
 
     def _refuse(self, node: Node, why: str) -> None:
         """Start no more senders on a node."""
@@ -333,7 +319,7 @@ def cause_of(error: Exception, *, has_started: bool) -> str:
     return safe(f"{type(error).__name__}: {unstyle(str(error)).strip().splitlines()[0]}")
 
 
-def inspect(address: str, n_senders: int | None, targets: Sequence[Target]) -> list[tuple[Node, str]]:
+async def inspect(address: str, n_senders: int | None, targets: Sequence[Target]) -> list[tuple[Node, str]]:
     """Start a sender on each node, and return what keeps it from making calls; empty: nothing.
 
     Raises:
@@ -342,24 +328,20 @@ def inspect(address: str, n_senders: int | None, targets: Sequence[Target]) -> l
     refuse_without_ray()
     cluster = Cluster(address, n_senders)
 
-    async def inspected(nodes: Sequence[Node]) -> list[str]:
-        return await asyncio.gather(*(_problem_of(cluster, node, targets) for node in nodes))
+    async def problem_of(node: Node) -> str:
+        process = cluster.started(SenderProcess, node)
+        try:
+            equipment = await _equipment_of(process, targets)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is what is wrong with the node
+            return cause_of(error, has_started=False)
+        finally:
+            cluster.end(process)
+        if equipment.other_versions:
+            return f"other versions: {equipment.other_versions}"
+        return "; ".join(f"{name}: {', '.join(names)} not set" for name, names in sorted(equipment.lacking.items()))
 
     try:
         nodes = cluster.nodes()
-        return list(zip(nodes, asyncio.run(inspected(nodes)), strict=True))
+        return list(zip(nodes, await asyncio.gather(*map(problem_of, nodes)), strict=True))
     finally:
         cluster.close()
-
-
-async def _problem_of(cluster: Cluster, node: Node, targets: Sequence[Target]) -> str:
-    process = cluster.started(SenderProcess, node)
-    try:
-        equipment = await _equipment_of(process, targets)
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is what is wrong with the node
-        return cause_of(error, has_started=False)
-    finally:
-        cluster.end(process)
-    if equipment.other_versions:
-        return f"other versions: {equipment.other_versions}"
-    return "; ".join(f"{name}: {', '.join(names)} not set" for name, names in sorted(equipment.lacking.items()))

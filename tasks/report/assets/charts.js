@@ -31,12 +31,6 @@ const charts = {
     };
   },
 
-  // A row that stands for several models or judges is shown where one of them is chosen.
-  isChosen(row) {
-    return Object.entries(this.chosen).every(([column, values]) =>
-      !values || !(column in row) || [row[column]].flat().some((value) => values.includes(value)));
-  },
-
   // Text that Vega can use as a key and in an expression, and that looks the same: it trips over names that every
   // object has (__proto__, constructor) and over separators of lines.
   harmless(text) {
@@ -44,18 +38,19 @@ const charts = {
     return line in Object.prototype ? `${line}\u200b` : line;
   },
 
-  // A chart as it is declared, with the rows that are chosen.
+  // A chart as it is declared, with the rows that are chosen: those of several models or judges where one of them is.
   declared(place) {
     const text = place.querySelector("script").textContent;
     const found = JSON.parse(text, (_, value) => (typeof value === "string" ? this.harmless(value) : value));
-    found.data.values = found.data.values.filter((row) => this.isChosen(row));
+    found.data.values = found.data.values.filter((row) => Object.entries(this.chosen).every(([column, names]) =>
+      !names || !(column in row) || [row[column]].flat().some((name) => names.includes(name))));
     return found;
   },
 
   // The chart of a place; one with a line a name is as high as it has names.
   specification(place) {
     const found = this.declared(place);
-    const { data: { values: rows }, usermeta: { line, lineHeight, domain, zero } = {} } = found;
+    const { data: { values: rows }, usermeta: { line, lineHeight, domain, zero } } = found;
     this.leaveOutEmpty(found);
     this.orderModels(found, new Set(rows.map((row) => row.model)));
     if (domain) this.shareDomain(place, found, domain, zero);
@@ -78,7 +73,7 @@ const charts = {
   // The charts of a figure have one axis, which fits what is chosen of all of them; with `zero` it begins there.
   shareDomain(place, specification, columns, zero) {
     const values = [...place.closest(".plots").querySelectorAll(".chart")].map((chart) => this.declared(chart))
-      .filter((other) => String(other.usermeta?.domain) === String(columns))
+      .filter(({ usermeta }) => String(usermeta.domain) === String(columns))
       .flatMap((other) => other.data.values.flatMap((row) => columns.map((column) => row[column])))
       .filter((value) => typeof value === "number");
     if (!values.length) return;
@@ -126,23 +121,20 @@ const charts = {
     return vega;
   },
 
-  showsAnything({ data: { values: rows }, usermeta }) {
-    return rows.length > 0 && (usermeta?.needed ?? []).every((columns) =>
-      rows.some((row) => columns.some((column) => (row[column] ?? null) !== null)));
-  },
-
   async draw(place) {
     const target = place.querySelector(".drawing") ?? place.appendChild(make("div", { class: "drawing" }));
     const specification = this.specification(place);
     // A chart of which nothing is chosen, such as that of another judge, is not shown, and neither is one without values.
-    const isEmpty = !this.showsAnything(specification);
+    const { data: { values: rows }, usermeta: { needed, names } } = specification;
+    const isEmpty = !rows.length || !needed.every((columns) =>
+      rows.some((row) => columns.some((column) => (row[column] ?? null) !== null)));
     place.closest(".plot")?.toggleAttribute("hidden", isEmpty);
     if (isEmpty) return;
     // The interpreter instead of compiled functions: the page's policy forbids the evaluation of text.
     const { view } = await vegaEmbed(target, specification, {
       ast: true, renderer: "svg", actions: false, defaultStyle: false, config: this.config(place.clientWidth),
       tooltip: { disableDefaultStyle: true, theme: "page" },
-      patch: (vega) => (specification.usermeta?.names ? this.addNames(vega, specification.usermeta.names) : vega),
+      patch: (vega) => (names ? this.addNames(vega, names) : vega),
     });
     this.views.push(view);
     // What has no words of its own, such as a line that helps the eye, is nothing to a screen reader.
@@ -170,6 +162,6 @@ const charts = {
 };
 
 document.addEventListener("DOMContentLoaded", () => {
-  theme.listeners.push(() => charts.drawAll());
+  dark.addEventListener("change", () => charts.drawAll());
   choice.listeners.push((chosen) => charts.choose(chosen));
 });

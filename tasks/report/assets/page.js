@@ -23,28 +23,8 @@ const attempt = (work) => {
   }
 };
 
-// What was chosen last, else what the machine says.
-const theme = {
-  system: matchMedia("(prefers-color-scheme: dark)"),
-  listeners: [],
-  stored: () => attempt(() => localStorage.getItem("prbench-theme")),
-  apply(name = this.stored() ?? (this.system.matches ? "dark" : "light")) {
-    this.name = document.documentElement.dataset.theme = name;
-    this.listeners.forEach((listener) => listener());
-  },
-};
-
-theme.apply();
-theme.system.addEventListener("change", () => theme.apply());
-document.addEventListener("DOMContentLoaded", () => {
-  const button = byId("theme");
-  const other = () => (theme.name === "dark" ? "Light" : "Dark");
-  const name = () => { button.textContent = other(); };
-  button.hidden = false;
-  button.addEventListener("click", () => {
-    attempt(() => localStorage.setItem("prbench-theme", other().toLowerCase()));
-    theme.apply(other().toLowerCase());
-  });
-  theme.listeners.push(name);
-  name();
-});
+// Dark or light as the system says, also while the page is open.
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const applyTheme = () => { document.documentElement.dataset.theme = dark.matches ? "dark" : "light"; };
+applyTheme();
+dark.addEventListener("change", applyTheme);

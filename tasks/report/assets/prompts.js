@@ -76,11 +76,12 @@ const prompts = {
 
   // Why the prompt is not known; null where it is.
   unknown(verdict, template, task) {
-    if (verdict.is_older) return "The task's conversation was changed after this response was given, and the prompt is not kept.";
-    if (verdict.chunks?.length) return "The response was too long for the judge: it was asked for evidence in each chunk, and then about what it had found.";
-    if (verdict.status === "context_length") return "The prompt with the whole response was too long for the judge, which refused it or was not asked.";
-    if (template === undefined) return "The judge's template is neither in the configuration nor one that is shipped.";
-    if (!task.is_sent) return "The task is not assembled.";
+    if (verdict.is_older || template === undefined || !task.is_sent) {
+      return "The prompt is not kept: its template is not configured, or the task's conversation was changed or not assembled.";
+    }
+    if (verdict.chunks?.length || verdict.status === "context_length") {
+      return "The response was too long for the judge, which was asked about chunks of it, or not at all.";
+    }
     return globalThis.crypto?.subtle ? null : "Browsers show it only in pages from this machine or over HTTPS.";
   },
 };

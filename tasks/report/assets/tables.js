@@ -8,16 +8,10 @@ const tables = {
 
   // What is missing stays last, whichever way a column is sorted.
   sorter(one, other, _row, _otherRow, _column, direction) {
-    const value = (cell) => {
-      const text = tables.text(cell);
-      if (["", "–"].includes(text)) return null;
-      return Number.isNaN(tables.number(text)) ? text.toLowerCase() : tables.number(text);
-    };
-    const [first, second] = [value(one), value(other)];
-    const isLast = (first === null) - (second === null);
-    if (first === null || second === null) return direction === "asc" ? isLast : -isLast;
-    if (typeof first === "number" && typeof second === "number") return first - second;
-    return String(first).localeCompare(String(second));
+    const [first, second] = [one, other].map((cell) => tables.text(cell).replace(/^–$/, "").toLowerCase());
+    if (!first || !second) return (!first - !second) * (direction === "asc" ? 1 : -1);
+    const difference = tables.number(first) - tables.number(second);
+    return Number.isNaN(difference) ? first.localeCompare(second) : difference;
   },
 
   // A value in a downloaded file: text that a spreadsheet would run or rewrite gets an apostrophe (tasks/rules/text/cells.py).

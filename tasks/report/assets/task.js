@@ -16,18 +16,11 @@ const rows = (tag, cells, attributes = {}) => make("tr", {}, cells.map((cell) =>
 
 // The conversation of a task, and the responses of two models beside each other.
 const answers = {
-  // A long turn is folded; the last one, which the response is to, is open.
-  turn({ role, content }, number, turns) {
-    const text = make("div", { class: "exact" }, content);
-    const isFolded = number < turns.length - 1 && content.length >= 600;
-    return make("article", { class: `turn ${role}` }, make("h3", {}, role),
-      isFolded ? make("details", {}, make("summary", {}, `${content.slice(0, 120)} …`), text) : text);
-  },
-
   drawConversation({ conversation, is_sent: isSent }) {
     const note = !conversation.length ? "The data has no conversation for this task."
       : isSent ? null : "As the data gives it; it is not assembled yet.";
-    byId("conversation").replaceChildren(note ? para("empty", note) : "", ...conversation.map(this.turn));
+    byId("conversation").replaceChildren(note ? para("empty", note) : "", ...conversation.map(({ role, content }) =>
+      make("article", { class: `turn ${role}` }, make("h3", {}, role), make("div", { class: "exact", tabindex: 0 }, content))));
   },
 
   draw(sides) {

@@ -65,7 +65,7 @@ const explorer = {
     byId("count").textContent = `${written.count(rows.length)} of ${written.count(this.lines.length)} tasks`;
     if (this.grid) await this.grid.setData(rows);
     else await this.draw(rows);
-    this.link();
+    address.replace(asked);
   },
 
   // Adds the criteria with their ids to the words of the tasks; once, when they are first asked for.
@@ -116,24 +116,16 @@ const explorer = {
     ];
   },
 
-  // Draws the table anew, sorted as the address says.
   async draw(rows) {
-    const { sort, falls } = address.read();
     const columns = this.columns();
     this.tools?.remove();
     this.grid = tables.make(byId("tasks"), "Tasks with their scores", columns, {
       data: rows, layout: "fitColumns", maxHeight: "max(24rem, calc(100vh - 5rem))",
       rowHeight: columns[1].visible ? 72 : false, // Measuring every row takes most of the time that the page takes to open.
-      initialSort: [{ column: columns.find(({ field }) => field === sort)?.field ?? "place", dir: falls ? "desc" : "asc" }],
+      initialSort: [{ column: "place", dir: "asc" }],
     });
     await new Promise((done) => this.grid.on("tableBuilt", done));
     this.tools = tables.tools(this.grid, "tasks");
-    this.grid.on("dataSorted", () => this.link());
-  },
-
-  link() {
-    const [{ field, dir } = {}] = this.grid.getSorters();
-    address.replace({ ...filters.values().asked, sort: field === "place" ? "" : field, falls: dir === "desc" ? "yes" : "" });
   },
 
   target: ({ key }, model) => `task.html${address.of({ task: key, a: model })}`,

@@ -6,7 +6,7 @@ chosen at the top of the page.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import altair as alt
@@ -263,13 +263,22 @@ def over_time(rows: Rows) -> alt.TopLevelMixin:
     stands a dashed line that says what `changed`. A night in which the judge was out of control has a red triangle.
     """
     points = Counter(row["line"] for row in rows)
-    timed = [{**row, "answered_at": _as_text(row["answered_at"]), "is_alone": points[row["line"]] == 1} for row in rows]
+    moments = [row["answered_at"] for row in rows]
+    timed = [
+        {**row, "answered_at": f"{row['answered_at']:%Y-%m-%dT%H:%M:%SZ}", "is_alone": points[row["line"]] == 1}
+        for row in rows
+    ]
+    form = "%-d %b %H:%M" if max(moments) - min(moments) < timedelta(days=3) else "%-d %b"
+    across = alt.X(
+        "answered_at:T", title=None, scale=alt.Scale(type="utc", padding=12),
+        axis=alt.Axis(format=form, tickCount=6, labelOverlap="greedy"),
+    )  # fmt: skip
     heights = alt.Scale(domain=range_of(rows, "mean_score", "ci_low", "ci_high"), nice=True, zero=False)
     low, up = alt.Y("ci_low:Q", title=_SCORE), alt.Y("mean_score:Q", title=_SCORE, scale=heights)
     base = chart_of(
         timed, "answered_at", "label", "vintage", "mean_score", "ci_low", "ci_high", "n_tasks", "changed",
         "is_drifted", "line", "is_alone",
-    ).encode(x=_time_axis([row["answered_at"] for row in rows]))  # fmt: skip
+    ).encode(x=across)  # fmt: skip
     of_model = base.encode(color=hue("label"))
     of_line = of_model.encode(detail="line:N")
     tips = [
@@ -292,14 +301,6 @@ def over_time(rows: Rows) -> alt.TopLevelMixin:
     ).properties(height=_HEIGHT)
 
 
-def _time_axis(moments: Sequence[datetime]) -> alt.X:
-    form = "%-d %b %H:%M" if max(moments) - min(moments) < timedelta(days=3) else "%-d %b"
-    return alt.X(
-        "answered_at:T", title=None, scale=alt.Scale(type="utc", padding=12),
-        axis=alt.Axis(format=form, tickCount=6, labelOverlap="greedy"),
-    )  # fmt: skip
-
-
 def _breaks(base: alt.Chart) -> list[alt.Chart]:
     """A line with what changed, once a day for all models that it concerns."""
     once = (
@@ -315,11 +316,6 @@ def _breaks(base: alt.Chart) -> list[alt.Chart]:
     rule = once.mark_rule(strokeDash=[3, 3], color="gray", aria=False).encode(opacity=shown)
     text = once.mark_text(aria=False, angle=270, align="right", baseline="bottom", dx=-4, dy=-3, fontSize=11)
     return [rule, text.encode(y=alt.value(0), text="new:N")]
-
-
-def _as_text(moment: datetime) -> str:
-    """A moment as all browsers read it; what has no time zone is UTC."""
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
 
 
 def control(rows: Rows) -> alt.TopLevelMixin:
@@ -406,18 +402,15 @@ def specification(chart: Chart) -> dict[str, Any]:
     """
     with alt.data_transformers.enable(consolidate_datasets=False):  # the rows stay at one known place, `data.values`
         found = drawn(chart).to_dict(validate=False) | {"autosize": {"type": "fit-x", "contains": "padding"}}
-    return found | {"usermeta": {**found.get("usermeta", {}), "needed": _needed(found)}}
-
-
-def _needed(found: Mapping[str, Any]) -> list[list[str]]:
-    """The columns of each axis of numbers, and of the shade: a chart without a value in any of them shows nothing."""
+    # The columns of each axis of numbers, and of the shade: a chart without a value in any of them shows nothing.
     columns: dict[str, set[str]] = {"x": set(), "y": set(), "color": set()}
     for layer in (found, *found.get("layer", ())):
         for channel, of_channel in columns.items():
             definition = layer.get("encoding", {}).get(channel, {})
             if definition.get("type") == "quantitative" and "field" in definition:
                 of_channel.add(definition["field"])
-    return [sorted(of_channel) for of_channel in columns.values() if of_channel]
+    needed = [sorted(of_channel) for of_channel in columns.values() if of_channel]
+    return found | {"usermeta": {**found.get("usermeta", {}), "needed": needed}}
 
 
 def shows_anything(found: Mapping[str, Any]) -> bool:

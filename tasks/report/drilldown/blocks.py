@@ -3,26 +3,75 @@
 A night's new answers of one model cost what one model costs: one query names every file by a hash of the rows that it
 is made of and of this program, without reading texts into Python, and a file that exists is not made again. Tasks come
 in blocks, because the database has the answers of an entry beside each other, and so that there are not too many files.
+
+A file is a script, since a page that was opened from disk may not read files otherwise. Its content is JSON,
+compressed and written in base64, which the pages take apart with `DecompressionStream`: a quarter of plain JSON, and
+nothing in it that could end a string or begin an element. A file is named by a hash of what it holds or is made of, so
+one that exists is as it should be. Only the index has a name of its own: by it pages find the others.
+
+Judges' replies are read from the ledger for the files that are made again and for no others; when the ledger deletes
+replies, the names of files change that could hold some, so that the report has none that the ledger has not.
 """
 
+import base64
 import hashlib
 import json
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
+
+from isal import isal_zlib
 
 import sql
+from tasks.console import notice
 from tasks.figures.scope import task_key
+from tasks.llm.ledger.files import deletion_mark
+from tasks.llm.ledger.ledger import KeptReply, kept_replies
 from tasks.report.drilldown.markdown import as_html
-from tasks.report.drilldown.packing import data_file, write_packed
-from tasks.report.drilldown.replies import Replies, ledger_state, read_replies
 from tasks.report.drilldown.subjects import Block, Subjects
 from tasks.report.rendering.site import Site
+from tasks.rules.errors import PipelineError
+from tasks.run.run_context import LEDGER
 
+INDEX = "index"
+_GZIP = 31
+"""The gzip format; without a time stamp, so that the same content gives the same bytes."""
+_LEVEL = 1
+"""Of 0 to 3. Five times as fast as the fastest level of zlib, for a sixth fewer bytes."""
+_HEX = 16
+
+
+def data_file(name: str) -> str:
+    """Return the path of a data file in a report."""
+    return f"data/{name}.js"
+
+
+def write_packed(site: Site, name: str, content: bytes) -> None:
+    """Write JSON as a script that hands it over under its name."""
+    packed = base64.b64encode(isal_zlib.compress(content, _LEVEL, _GZIP)).decode("ascii")
+    site.write(data_file(name), f'prbench.give("{name}","{packed}");\n')
+
+
+def write_data(site: Site, value: Any, name: str | None = None) -> str:
+    """Write a value into a data file, unless it exists, and return its name, by default a hash of the content."""
+    content = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    hashed = hashlib.blake2b(content, digest_size=_HEX // 2).hexdigest()
+    if name or not site.keep(data_file(hashed)):
+        write_packed(site, name or hashed, content)
+    return name or hashed
+
+
+_MOST_VERDICTS = 200_000
+"""Of more verdicts only the replies of those that failed are in a report: reading all takes long, and much room."""
+
+Replies = Mapping[tuple[str, str], Mapping[str, Sequence[str]]]
+"""Entry and task -> place of a verdict -> the judge's last reply, and where that came after a reminder the one before.
+"""
 _ANSWERS_IN_HAND = 4_000
 """Answers, with their verdicts, that are read at once, whatever the report's size: those of one entry, or of a few
 small ones. The database has them beside each other; to find the answers to some tasks it would unpack all texts."""
@@ -66,10 +115,15 @@ def _program() -> str:
 
 
 def _batches(blocks: Sequence[Block]) -> Iterator[list[Block]]:
-    """Yield blocks to read at once, as many as fit in hand, but at least one."""
+    """Yield blocks to read at once: entries as long as they fit in hand whole, of a larger one as many as do."""
     some: list[Block] = []
+    sizes: Counter[str] = Counter()
     for block in blocks:
-        if some and block.n_answers + sum(each.n_answers for each in some) > _ANSWERS_IN_HAND:
+        sizes[block.entry] += block.n_answers
+    for block in blocks:
+        # Each reading goes through all texts of an entry, so none is read in two.
+        more = block.n_answers if some and block.entry == some[-1].entry else sizes[block.entry]
+        if some and more + sum(each.n_answers for each in some) > _ANSWERS_IN_HAND:
             yield some
             some = []
         some.append(block)
@@ -88,12 +142,55 @@ def _sections(subjects: Subjects, blocks: Sequence[Block], replies: Replies) -> 
 
 
 def _write(site: Site, block: Block, sections: Iterable[Sequence[str]]) -> None:
-    tasks = (f'"{key}":{{"answers":[{",".join(map(_with_html, answers))}],{more}}}' for key, more, *answers in sections)
+    tasks = []
+    for key, more, *answers in sections:
+        texts = (json.loads(answer)["text"] for answer in answers)
+        html = (json.dumps(None if text is None else as_html(text), ensure_ascii=False) for text in texts)
+        # An answer's HTML stands right behind its text, where compression finds them alike.
+        joined = ",".join(f'{answer[:-1]},"html":{each}}}' for answer, each in zip(answers, html, strict=True))
+        tasks.append(f'"{key}":{{"answers":[{joined}],{more}}}')
     write_packed(site, block.name, f"{{{','.join(tasks)}}}".encode("utf-8", "surrogatepass"))
 
 
-def _with_html(answer: str) -> str:
-    """Return an answer with its text as HTML right behind the text, where compression finds them alike."""
-    text = json.loads(answer)["text"]
-    html = None if text is None else as_html(text)
-    return f'{answer[:-1]},"html":{json.dumps(html, ensure_ascii=False)}}}'
+def ledger_state(subjects: Subjects) -> dict[str, Any]:
+    """Return what decides which replies a report has, for queries; to be asked for before replies are read."""
+    is_all = subjects.scope.reader.value("select count(*) from verdicts") <= _MOST_VERDICTS
+    return {"is_all": is_all, "replies": f"{is_all} {deletion_mark(subjects.scope.job.warehouse / LEDGER)}"}
+
+
+def read_replies(subjects: Subjects, blocks: Sequence[Block], state: Mapping[str, Any]) -> Replies | None:
+    """Return the replies on the answers of some blocks; None where the ledger cannot be read."""
+    folder = subjects.scope.job.warehouse / LEDGER
+    if not blocks or not folder.is_dir():
+        return {}
+    rows = subjects.of(blocks).rows("drilldown/asked_verdicts", is_all=state["is_all"])
+    by_verdict: dict[str, list[KeptReply]] = defaultdict(list)
+    try:
+        with kept_replies(folder) as kept:
+            for reply in kept.made_for({verdict_id for row in rows for verdict_id in row[-1]}):
+                by_verdict[reply.cell].append(reply)
+    except (PipelineError, OSError) as error:
+        notice(f"the report has no replies of judges: {error}")
+        return None
+    found: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(dict)
+    for entry, task_id, *place, is_older, is_in_chunks, own, verdict_ids in rows:
+        if replies := [reply for verdict_id in verdict_ids for reply in by_verdict.get(verdict_id, ())]:
+            name = " ".join(map(str, (*place, *(["older"] if is_older else []))))
+            found[entry, task_id][name] = _exchange(replies, own, is_in_chunks=is_in_chunks)
+    return found
+
+
+def _exchange(replies: Sequence[KeptReply], own: str, *, is_in_chunks: bool) -> list[str]:
+    """Return the last reply, and the one before it where that could not be read.
+
+    The last one that was made for the verdict itself (`own`) counts, else that of another verdict with this call. An
+    answer that was judged in chunks takes many calls; of those only the last, with the verdict, is here.
+    """
+    ordered = sorted(replies, key=lambda reply: (reply.finished_at_s, reply.attempt))
+    last = next((reply for reply in reversed(ordered) if reply.cell == own), ordered[-1])
+    ordered = ordered[: ordered.index(last) + 1]
+    # A later program may send other parameters: what was asked before then has nothing to do with this reply.
+    asked = [reply for reply in ordered if reply.parameters == last.parameters]
+    firsts = [reply for reply in asked if reply.call_key == asked[0].call_key]
+    is_reminded = last.call_key != asked[0].call_key and not is_in_chunks
+    return [last.text, *([firsts[-1].text] if is_reminded else [])]

@@ -6,8 +6,9 @@ and loads nothing from elsewhere.
 """
 
 import re
-from collections.abc import Callable
-from functools import cache
+
+import nh3
+import pyromark
 
 _MOST_CHARACTERS, _MOST_HTML, _MOST_DEPTH = 200_000, 1_000_000, 16
 """What is longer, becomes longer, or is nested deeper is shown as text: no answer for people is, and cleaning takes a
@@ -15,11 +16,18 @@ time that grows with the square of the depth."""
 _LESS, _BANG = "\ufdd0", "\ufdd1"
 """Stand for `<`, and for the sign that makes an image of a link, until all is parsed and cleaned: code points that
 Unicode keeps for use within a program, and that no text holds."""
-_ELEMENTS = frozenset(
-    ("p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "code", "em", "strong", "del",
-     "table", "thead", "tbody", "tr", "th", "td", "a", "hr", "br")
+_OPTIONS = pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_STRIKETHROUGH
+_CLEANER = nh3.Cleaner(
+    tags={
+        "p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "code", "em", "strong", "del",
+        "table", "thead", "tbody", "tr", "th", "td", "a", "hr", "br",
+    },
+    attributes={"*": set(), "a": {"href"}, "ol": {"start"}},
+    url_schemes={"http", "https", "mailto"},
+    url_relative="deny",
+    link_rel="noopener noreferrer nofollow",
+    set_tag_attribute_values={"a": {"target": "_blank"}},
 )  # fmt: skip
-_SCHEMES = frozenset(("http", "https", "mailto"))
 _HEADING_LEVELS_ABOVE = 3
 """The page's own headings: a heading of an answer stands below them."""
 _NESTING = re.compile(r"<(/?)(?:blockquote|ul|ol)\b")
@@ -32,14 +40,15 @@ def as_html(text: str) -> str | None:
         return None
     plain = text.replace(_LESS, "\ufffd").replace(_BANG, "\ufffd")
     try:
-        html = _parser()(plain.replace("<", _LESS).replace("![", f"{_BANG}["))
+        html = pyromark.html(plain.replace("<", _LESS).replace("![", f"{_BANG}["), options=_OPTIONS)
     except BaseException as error:
-        if _is_panic(error):
+        # What a library in Rust holds to be impossible is no `Exception`.
+        if type(error).__name__ == "PanicException":
             return None
         raise
     if len(html) > _MOST_HTML or _depth(html) > _MOST_DEPTH:
         return None
-    clean = _cleaner()(html)
+    clean = _CLEANER.clean(html)
     lowered = _HEADING.sub(lambda found: f"<{found[1]}h{min(6, int(found[2]) + _HEADING_LEVELS_ABOVE)}>", clean)
     return lowered.replace(_LESS, "&lt;").replace(_BANG, "!")
 
@@ -51,30 +60,3 @@ def _depth(html: str) -> int:
         depth += -1 if found[1] else 1
         deepest = max(deepest, depth)
     return deepest
-
-
-def _is_panic(error: BaseException) -> bool:
-    """Whether a library in Rust met something that it holds to be impossible; such an error is no `Exception`."""
-    return type(error).__name__ == "PanicException"
-
-
-@cache
-def _parser() -> Callable[[str], str]:
-    import pyromark
-
-    options = pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_STRIKETHROUGH
-    return lambda text: pyromark.html(text, options=options)
-
-
-@cache
-def _cleaner() -> Callable[[str], str]:
-    import nh3
-
-    return nh3.Cleaner(
-        tags=set(_ELEMENTS),
-        attributes={"*": set(), "a": {"href"}, "ol": {"start"}},
-        url_schemes=set(_SCHEMES),
-        url_relative="deny",
-        link_rel="noopener noreferrer nofollow",
-        set_tag_attribute_values={"a": {"target": "_blank"}},
-    ).clean

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from tasks.figures.queries import JUDGING, SAMPLING, Rows
 from tasks.figures.scope import Scope, entry_key, judging_key
-from tasks.rules.verdict import TERNARY_AS_BINARY
+from tasks.rules.verdict import TERNARY, TERNARY_AS_BINARY
 
 Row = Mapping[str, Any]
 STATUSES = {
@@ -72,15 +72,10 @@ def subjects_of(scope: Scope, also: Sequence[Row] = ()) -> Subjects:
         # Where it is not the only one of its name, the label says which sampling it is.
         label = f"{entry['entry']} {entry['vintage']}" if labels[entry["entry"]] > 1 else entry["entry"]
         entries.append({**entry, "key": key, "is_also": True, "entry": label})
-    return Subjects(scope, tuple(entries), tuple(map(_described, scope.judgings)))
-
-
-def _described(judging: Row) -> dict[str, Any]:
-    """A judging with its name, in how many steps it decides, and the name of the one whose verdicts it reads again."""
-    is_reading = judging["grading"] == TERNARY_AS_BINARY
-    return {
-        **judging,
-        "key": judging_key(judging),
-        "scale": 3 if judging["grading"] == "ternary" else 2,
-        "reads": judging_key({**judging, "grading": "ternary"}) if is_reading else None,
-    }
+    # A judging has its name, in how many steps it decides, and the name of the one whose verdicts it reads again.
+    judgings = tuple(
+        {**judging, "key": judging_key(judging), "scale": 3 if judging["grading"] == TERNARY else 2,
+         "reads": judging_key({**judging, "grading": TERNARY}) if judging["grading"] == TERNARY_AS_BINARY else None}
+        for judging in scope.judgings
+    )  # fmt: skip
+    return Subjects(scope, tuple(entries), judgings)

@@ -15,7 +15,6 @@ from tasks.figures.rendering import as_csv
 from tasks.figures.scope import Scope, task_address
 from tasks.report.drawing.charts import shows_anything, specification
 from tasks.report.rendering.site import Site, as_json, dated
-from tasks.rules.text.cells import defused
 
 
 def table(name: str, columns: Sequence[Column], rows: Rows) -> Markup:
@@ -60,15 +59,11 @@ def _shown(column: Column, row: Row) -> str:
     return Markup('<a href="{}">{}</a>').format(row.get("address") or task_address(value), value)
 
 
-_TWO_LINES = 160
-"""So many characters stand in two lines of text."""
-
-
 @dataclass(frozen=True)
 class Drawn:
     """A figure as a page shows it: how it is to be read, the SQL that was run, its charts as JSON, its table.
 
-    `query` is empty where the figure is left out; `is_marked` is whether a cell of the CSV is defused.
+    `query` is empty where the figure is left out.
     """
 
     figure: Figure
@@ -79,12 +74,6 @@ class Drawn:
     notes: Sequence[str]
     n_listed: int
     table: Markup
-    is_marked: bool = False
-
-    @property
-    def is_long(self) -> bool:
-        """Whether its explanation takes more than two lines, and so is folded."""
-        return len(self.says) > _TWO_LINES
 
 
 def figures_of(page: Page, scope: Scope, site: Site) -> list[Drawn]:
@@ -129,7 +118,6 @@ def drawn(figure: Figure, scope: Scope, site: Site) -> Drawn | None:
     return Drawn(
         figure, says, query, len(rows), plots, notes, len(listed),
         table(figure.name, figure.columns, listed) if rows else Markup(""),
-        any(isinstance(value, str) and defused(value) != value for row in rows for value in row.values()),
     )  # fmt: skip
 
 

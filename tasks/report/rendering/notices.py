@@ -1,14 +1,16 @@
-"""The size of a report, and what one should know before one quotes a figure of it."""
+"""What one should know before one quotes a figure of a leaderboard or a report, and the size of a report."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal, NamedTuple
 
+from tasks.config.job import Job
+from tasks.figures.columns import Row, Rows
 from tasks.figures.scope import Scope
 from tasks.figures.shown.overview import LEADERBOARD
 from tasks.llm.embedded import is_embedded
-from tasks.rules.text.numbers import counted, some
+from tasks.rules.statistics.intervals import FEWEST_OTHERS
+from tasks.rules.text.numbers import counted, rank_notes, some
 from tasks.rules.verdict import TERNARY_AS_BINARY
 
 
@@ -35,8 +37,7 @@ _GRAVE_SHARE = 0.1
 Level = Literal["bad", "warn", "good"]
 
 
-@dataclass(frozen=True)
-class Notice:
+class Notice(NamedTuple):
     """One thing to know: how grave it is, what it is, and the page that shows more."""
 
     level: Level
@@ -46,27 +47,115 @@ class Notice:
 
 def notices(scope: Scope) -> list[Notice]:
     """The notices of a scope, the gravest first; if there is nothing to know, that."""
-    parts = (_embedded, _answers, _verdicts, _hiding, _drifted, _changed, _quality, _coverage, _narrowed)
-    found = [notice for part in parts for notice in part(scope)]
-    found.sort(key=lambda notice: ("bad", "warn", "good").index(notice.level))
+    found = [*board_notices(scope.job, scope.rows_of(LEADERBOARD))]
+    for part in (_answers, _verdicts, _changes, _quality):
+        found += part(scope)
+    if scope.narrowed_to:
+        text = (
+            f"This report shows only {scope.narrowed_to}. It includes own hard selections if all their tasks are in "
+            "it, and leaves out figures that are measured over all splits at once."
+        )
+        found.append(Notice("warn", text, "data.html"))
     if all(notice.level == "good" for notice in found):
         bar = f"{scope.job.settings.coverage.min:.0%}"
-        return [
-            *found,
-            Notice("good", f"All checks passed, and every model has a coverage of at least {bar}.", "data.html"),
-        ]
-    return found
+        text = f"All checks passed, and every model has a coverage of at least {bar}."
+        found.append(Notice("good", text, "data.html"))
+    return sorted(found, key=lambda notice: ("bad", "warn", "good").index(notice.level))
 
 
-def _embedded(scope: Scope) -> Iterable[Notice]:
-    settings = scope.job.settings
-    judges = {judging["judge"] for judging in scope.judgings}
-    if found := [judge.label for judge in settings.judges if is_embedded(judge.name) and judge.label in judges]:
+_HIDING = {
+    True: "Imported from a tool that stores failed judge calls as decisions, so some scores may be wrong",
+    None: "Imported, and not known whether failed judge calls count as decisions",
+}
+"""`may_hide_failures` -> what it means."""
+
+
+def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
+    """What must be known about the rows of a leaderboard, below it in a terminal and in a report."""
+    embedded = {
+        judge.label
+        for judge in job.settings.judges
+        if any(is_embedded(called.name) for called in (judge.cascade.members if judge.cascade else (judge,)))
+    }
+    if found := sorted(embedded & {row["judge"] for row in rows}):
         text = f"{some(found)} is the embedded model, far too small to judge: scores only show that all works."
         yield Notice("bad", text, "judges.html")
+    judged = [row for row in rows if row.get("is_judged") is not False]
+    # People and imported verdicts cover what they cover; the bar is for judges that are asked for all.
+    configured = {judge.label for judge in job.settings.judges}
+    called = [row for row in judged if row["judge"] in configured and row["grading"] != TERNARY_AS_BINARY] or judged
+    if low := [row for row in called if row.get("is_below_bar")]:
+        text = f"Below the coverage bar of {job.settings.coverage.min:.0%}, so based on only part of the split"
+        yield Notice("warn", f"{text}: {_models(low, rows)}", "#leaderboard")
+    if parts := [row for row in rows if row.get("n_tasks_skipped")]:
+        text = (
+            "On a random part of the tasks, since all comparisons of the model are settled; the interval allows for it"
+        )
+        yield Notice("warn", f"{text}: {_models(parts, rows)}", "#leaderboard")
+        if any(row["ci_low"] is None for row in parts):
+            text = "Without an interval of these: none holds until all tasks are evaluated, or too few differ."
+            yield Notice("warn", text, "#leaderboard")
+    for may_hide, said in _HIDING.items():
+        if hiding := [row for row in judged if row.get("may_hide_failures", False) is may_hide]:
+            yield Notice("warn", f"{said}: {_models(hiding, rows)}", "judges.html")
+    if any(row.get("n_tasks", 0) > 1 and row["is_small"] is None for row in rows):
+        yield Notice("warn", "Some intervals are missing; `prbench aggregate` computes them.", "#leaderboard")
 
 
-def _answers(scope: Scope) -> Iterable[Notice]:
+def _models(some_rows: Rows, rows: Rows) -> str:
+    """The models of some rows of a leaderboard, with the judge where it has several."""
+    is_one_judge = len({row["judging"] for row in rows}) == 1
+    return some(row["model"] if is_one_judge else f"{row['model']} ({row['judging']})" for row in some_rows)
+
+
+_SMALL_MARKS = {"is_small": "ci_low", "is_critical_small": "critical_met_ci_low", "is_mistake_small": "mistake_ci_low"}
+_SUBSETS = {
+    "full": "full: all tasks of the split",
+    "official hard": "official hard: all tasks of a split that the data set itself calls hard",
+    "hard": "hard: those in your latest hard subset (`prbench select-hard`)",
+}
+"""Label of the breakdown `subset` -> what it means."""
+
+
+def terminal_notes(job: Job, rows: Rows) -> list[str]:
+    """Notes on a leaderboard in a terminal, one line each: its notices, and what a report shows elsewhere."""
+    lines = [notice.text for notice in board_notices(job, rows)]
+    if unbiased := {row["model"]: row["unbiased_mean_score"] for row in rows if row.get("unbiased_mean_score")}:
+        lines.append(
+            f"Without the bias of stopping: {', '.join(f'{key} {mean:.3f}' for key, mean in unbiased.items())}"
+        )
+    if unjudged := [row for row in rows if row.get("is_judged") is False]:
+        lines.append(f"Not judged on a split by this judge: {_models(unjudged, rows)}")
+    labels = {row.get("label") for row in rows} & _SUBSETS.keys()
+    lines += [said for label, said in _SUBSETS.items() if label in labels]
+    if labels and "hard" not in labels:
+        lines.append("No hard subset of your own is selected yet; `prbench select-hard` does it.")
+    if any(row.get("n_tasks_annotated") for row in rows):
+        which = "All" if all(row["n_tasks_annotated"] == row["n_tasks_wanted"] for row in rows) else "Some"
+        how = "from a model (`prbench annotate`), because the data set gives none"
+        lines.append(f"{which} labels come {how}: see the table labelled_tasks.")
+    if "n_tasks_ranked" in rows[0]:
+        lines += rank_notes(_boards(rows))
+    ends = ("mean_score", "ci_low", "ci_high")
+    known = [(row[f"raw_{end}"], row[end]) for row in rows for end in ends if row.get(f"raw_{end}") is not None]
+    if any(raw < shown for raw, shown in known):
+        lines.append("A mean below 0 is shown as 0; ranks and `prbench diff` compare the unclipped means.")
+    if any(row.get(mark) and row[low] is None for row in rows for mark, low in _SMALL_MARKS.items()):
+        lines.append(f"No interval: fewer than {FEWEST_OTHERS} tasks differ from the most common value.")
+    return lines
+
+
+def _boards(rows: Rows) -> list[list[Row]]:
+    """The rows that are ranked together: models of several vintages are, but not two vintages of one."""
+    names = ("split", "label", "judging")
+    is_of_latest = len({tuple(row[name] for name in (*names, "model_label")) for row in rows}) == len(rows)
+    boards: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    for row in rows:
+        boards[*(row[name] for name in names), None if is_of_latest else row["vintage"]].append(row)
+    return [*boards.values()]
+
+
+def _answers(scope: Scope) -> Iterator[Notice]:
     """Whose answers failed to a grave part, who has answers and no scores, or that nobody has answered at all."""
     rows = scope.rows("overview/answered")
     unjudged = [row["model"] for row in rows if not row["n_judged"] and row["n_failed"] < row["n_answers"]]
@@ -79,119 +168,58 @@ def _answers(scope: Scope) -> Iterable[Notice]:
         yield Notice("warn", f"Not judged yet, so without scores: {some(unjudged)}.", "tasks.html")
     for row in rows:
         if row["n_failed"] > _GRAVE_SHARE * row["n_answers"]:
-            lost = _of(row["n_failed"], row["n_answers"], "response")
-            text = f"{lost} of {row['model']} failed ({_words(row['causes'])})."
-            yield Notice("bad", text, "length-and-cost.html#answer_tokens")
+            lost = f"{row['n_failed']:,} of {counted(row['n_answers'], 'response')} of {row['model']} failed"
+            yield Notice("bad", f"{lost} ({_words(row['causes'])}).", "length-and-cost.html#answer_tokens")
 
 
-def _verdicts(scope: Scope) -> Iterable[Notice]:
+def _verdicts(scope: Scope) -> Iterator[Notice]:
     """Judges whose verdicts failed to a grave part."""
-    by_grader: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    by_grader: dict[str, list[Row]] = defaultdict(list)
     for row in scope.rows("judges/judge_failures"):
         by_grader[row["grader"]].append(row)
-    for grader, rows in by_grader.items():
-        failures = [row for row in rows if row["is_failure"]]
-        n_failed, n = sum(row["n"] for row in failures), rows[0]["n_verdicts"]
-        if n_failed > _GRAVE_SHARE * n:
-            causes = _words([row["status"] for row in failures])
-            rest = "there are no scores" if n_failed == n else "its scores are based on the rest"
-            text = f"{_of(n_failed, n, 'verdict')} of {grader} failed ({causes}): {rest}."
+    for grader, of_grader in by_grader.items():
+        failures = [row for row in of_grader if row["is_failure"]]
+        n_failed, n_verdicts = sum(row["n"] for row in failures), of_grader[0]["n_verdicts"]
+        if n_failed > _GRAVE_SHARE * n_verdicts:
+            lost = f"{n_failed:,} of {counted(n_verdicts, 'verdict')} of {grader} failed"
+            rest = "there are no scores" if n_failed == n_verdicts else "its scores are based on the rest"
+            text = f"{lost} ({_words(row['status'] for row in failures)}): {rest}."
             yield Notice("bad", text, "judges.html#judge_failures")
 
 
-def _hiding(scope: Scope) -> Iterable[Notice]:
-    """Whose verdicts a tool made that stores failed judge calls as decisions, or may."""
-    by_judge: dict[tuple[str, bool], list[str]] = defaultdict(list)
-    for row in scope.rows("overview/hiding"):
-        by_judge[row["judge"], row["is_known"]].append(row["model"])
-    for (judge, is_known), models in by_judge.items():
-        said = (
-            " from a tool that stores failed judge calls as decisions, so some scores may be wrong"
-            if is_known
-            else ", and it is not known whether failed judge calls count as decisions"
-        )
-        yield Notice("warn", f"Verdicts of {judge} on {some(models)} were imported{said}.", "judges.html")
-
-
-def _narrowed(scope: Scope) -> Iterable[Notice]:
-    if scope.narrowed_to:
-        text = (
-            f"This report shows only {scope.narrowed_to}. It includes own hard selections if all their tasks are in "
-            "it, and leaves out figures that are measured over all splits at once."
-        )
-        yield Notice("warn", text, "data.html")
-
-
-def _drifted(scope: Scope) -> Iterable[Notice]:
+def _changes(scope: Scope) -> Iterator[Notice]:
+    """Which judges have drifted, and which models fell or rose."""
     for row in scope.rows("overview/drifted"):
         text = (
             f"{row['judge']} has drifted: in {row['night']} only {row['agreement']:.1%} of its verdicts on the control "
             "set were the same as at first, so score changes of that night may come from the judge."
         )
         yield Notice("bad", text, "judges.html#judge_drift")
-
-
-def _changed(scope: Scope) -> Iterable[Notice]:
     splits: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for row in scope.rows("overview/changes"):
         if row["is_significant"] and row["judging"] == scope.main:
             verb = "fell" if row["difference"] < 0 else "rose"
             splits[row["model"], verb, row["earlier"]].append(
                 f"by {abs(row['difference']):.3f} on {row['split']} "
-                f"(corrected p {_p(row['p_adjusted'])}, {counted(row['n_tasks'], 'task')})"
+                f"(corrected p {row['p_adjusted']:.4f}, {counted(row['n_tasks'], 'task')})"
             )
     for (model, verb, earlier), found in splits.items():
         text = f"{model} {verb} since {earlier} {some(found)}."
         yield Notice("bad" if verb == "fell" else "good", text, "#changes")
 
 
-def _quality(scope: Scope) -> Iterable[Notice]:
+def _quality(scope: Scope) -> Iterator[Notice]:
     (facts,) = scope.rows("overview/facts")
-    refused = f"{counted(facts['n_refused'], 'task')} refused and left out of all scores" if facts["n_refused"] else ""
+    if facts["n_refused"]:
+        yield Notice("warn", f"{counted(facts['n_refused'], 'task')} refused and left out of all scores.", "data.html")
     failed = scope.rows("overview/last_checks")
     kinds: tuple[tuple[Level, str], ...] = (("bad", "policy fail or quarantine"), ("warn", "warnings"))
     for level, policy in kinds:
         rows = [row for row in failed if (row["severity"] == "warn") == (level == "warn")]
         if names := [f"{row['check_name']} ({row['n_failed']} of {row['n_evaluated']})" for row in rows]:
-            text = f"Failed data checks ({policy}), {counted(len(names), 'check')}: {some(names)}"
-            yield Notice(level, f"{text}; {refused}." if refused and level == "bad" else f"{text}.", "data.html")
-        elif refused and level == "bad":
-            yield Notice("warn", f"{refused}.", "data.html")
-
-
-def _coverage(scope: Scope) -> Iterable[Notice]:
-    rows = scope.rows_of(LEADERBOARD)
-    # People and imported verdicts cover what they cover; the bar is for judges that are asked for all.
-    configured = {judge.label for judge in scope.job.settings.judges}
-    called = [judging for judging in scope.judgings if judging["grading"] != TERNARY_AS_BINARY]
-    asked = {judging["judging"] for judging in called if judging["judge"] in configured} or {scope.main}
-    judged = [row for row in rows if row["coverage"] and not row["is_own_hard"]]  # of the others `_answers` speaks
-    if low := [row for row in judged if row["is_below_bar"] and row["judging"] in asked]:
-        names = some(f"{row['model']} by {row['judging']}" for row in low)
-        bar = f"{scope.job.settings.coverage.min:.0%}"
-        text = f"Coverage below {bar}, so the scores are based on only part of a split: {names}."
-        yield Notice("warn", text, "#leaderboard")
-    if parts := [row for row in rows if row["n_tasks_skipped"]]:
-        names = some(f"{row['model']} ({row['n_tasks']} of {counted(row['n_tasks_wanted'], 'task')})" for row in parts)
-        text = (
-            "Scores on a random part of the tasks, since all comparisons of the model are settled; their intervals "
-            f"allow for that: {names}."
-        )
-        yield Notice("warn", text, "#leaderboard")
-    if any(row["n_tasks"] > 1 and row["is_small"] is None for row in rows):
-        text = "Scores without an interval are newer than the last `prbench aggregate`, which computes intervals."
-        yield Notice("warn", text, "#leaderboard")
+            text = f"Failed data checks ({policy}), {counted(len(names), 'check')}: {some(names)}."
+            yield Notice(level, text, "data.html")
 
 
 def _words(statuses: Iterable[str]) -> str:
-    return some([status.replace("_", " ") for status in statuses])
-
-
-def _of(n: int, n_all: int, what: str) -> str:
-    return f"{'All' if n == n_all else f'{n:,} of'} {counted(n_all, what)}"
-
-
-def _p(value: float | None) -> str:
-    if value is None:
-        return "unknown"
-    return "below 0.0001" if value < 0.0001 else f"{value:.4f}"
+    return some(status.replace("_", " ") for status in statuses)

@@ -16,7 +16,7 @@ from tasks.config.models import ORIGINAL, Judge
 from tasks.figures.columns import Row, Rows
 from tasks.figures.scope import Scope
 from tasks.figures.shown.overview import LEADERBOARD
-from tasks.rules.text.numbers import coverage_text, number, rank_notes
+from tasks.rules.text.numbers import coverage_text, number, rank_notes, some
 from tasks.run.judgings import judge_target
 
 _NAMED = 3
@@ -58,10 +58,14 @@ def rankings(scope: Scope) -> list[Ranking]:
     hard = set(scope.given_members["hard_splits"])
     # Of only some models, or of several vintages of one, ranks are of another whole.
     is_part = bool(scope.job.named_models) or len({entry["model"] for entry in scope.entries}) < len(labels)
-    return [
-        ranking_of(rows, _references(scope, judges[judging]), leaders(rows, hard, judging, is_part=is_part), labels)
-        for judging, rows in by_judging.items()
-    ]
+    found = []
+    for judging, rows in by_judging.items():
+        # What the paper measured with this very judge, graded as the benchmark does by default, in its first trial.
+        is_usual = (judges[judging]["grading"], judges[judging]["judge_trial"]) == (scope.benchmark.grading, 1)
+        called = called_names(judges[judging]["judge_config_hash"], scope.job.settings.judges) if is_usual else set()
+        references = [each for each in scope.benchmark.references if each.judge in called]
+        found.append(ranking_of(rows, references, leaders(rows, hard, judging, is_part=is_part), labels))
+    return found
 
 
 def ranking_of(rows: Rows, references: Sequence[Reference], sentence: str, labels: Iterable[str]) -> Ranking:
@@ -137,7 +141,7 @@ def leaders(rows: Rows, hard: set[str], judging: str, *, is_part: bool = False) 
 
 def _highest(split: str, rows: Rows) -> str:
     best = max(row["mean_score"] for row in rows)
-    names = _listed([row["model"] for row in rows if row["mean_score"] == best])
+    names = some((row["model"] for row in rows if row["mean_score"] == best), _NAMED)
     return f"{names} has the highest score shown on {split}, {number(best)}"
 
 
@@ -145,26 +149,10 @@ def _leader(split: str, rows: Rows) -> str:
     best = min(row["rank"] for row in rows)
     first = [row for row in rows if row["rank"] == best]
     tied = [row["model"] for row in rows if row["rank"] != best and row["rank_low"] == 1]
-    names, score = _listed([row["model"] for row in first]), number(first[0]["mean_score"])
-    if len(rows) == 1:
-        return f"{names} alone is ranked on {split}, with {score}"
     verb = "leads" if len(first) == 1 else "lead"
-    ties = f"tied with {_listed(tied)}" if tied else "no other model is tied"
-    return f"{names} {verb} on {split} with {score} ({ties})"
-
-
-def _listed(names: Sequence[str]) -> str:
-    if len(names) > _NAMED + 1:
-        return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} others"
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-
-
-def _references(scope: Scope, judging: Row) -> list[Reference]:
-    """What the paper measured with this very judge, graded as the benchmark does by default, in its first trial."""
-    if judging["grading"] != scope.benchmark.grading or judging["judge_trial"] != 1:
-        return []
-    called = called_names(judging["judge_config_hash"], scope.job.settings.judges)
-    return [each for each in scope.benchmark.references if each.judge in called]
+    ties = f"tied with {some(tied, _NAMED)}" if tied else "no other model is tied"
+    names = some((row["model"] for row in first), _NAMED)
+    return f"{names} {verb} on {split} with {number(first[0]['mean_score'])} ({ties})"
 
 
 def called_names(config_hash: str, judges: Iterable[Judge]) -> set[str]:
@@ -184,18 +172,15 @@ def called_names(config_hash: str, judges: Iterable[Judge]) -> set[str]:
 
 _MARGIN = 0.04
 """Room on both sides of the axis, as a share of what is shown."""
-_TICKS = 5
-"""About so many steps has an axis."""
+_STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+_MOST_STEPS = 6.6
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """The multiples of 1, 2 or 5 times a power of ten within two values, in steps that give about five."""
-    power = 10.0 ** math.floor(math.log10((high - low) / _TICKS))
-    choices = []
-    for step in (power, 2 * power, 5 * power, 10 * power):
-        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-        choices.append([round(number * step, 10) for number in range(first, last + 1)])
-    return min(choices, key=lambda found: abs(len(found) - _TICKS))
+    """The multiples of the smallest round step within two values that are not too many."""
+    step = next((step for step in _STEPS if (high - low) / step <= _MOST_STEPS), high - low)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [round(number * step, 10) for number in range(first, last + 1)]
 
 
 def _lines(rows: Rows, references: Sequence[Reference], at: Callable[[float], str]) -> list[dict[str, Any]]:

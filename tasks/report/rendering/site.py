@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,10 @@ _MARK = "report.json"
 """The file that makes a folder a report's own, and lists the report's files with their sizes; it is written last. Only
 such a folder, or an empty one, is written to."""
 _FORMAT, _VERSION = "prbench-report", 3
-_NOVEMBER_LIST = "report-files.txt"
-"""Where reports of version 2 listed their files."""
 _LOCK = "report.lock"
 """Held by the one who writes reports into a folder."""
 _DATA = re.compile(r"data/[0-9a-f]{16}\.js")
-"""Data files, whose names are hashes (`tasks.report.drilldown.packing`)."""
+"""Data files, whose names are hashes (`tasks.report.drilldown.blocks`)."""
 _OURS = re.compile(rf"{_DATA.pattern}|(\w+/)?\.[0-9a-f]{{32}}\.tmp")
 """Files that are a report's wherever they come from: data files, and files whose writing was cut off."""
 
@@ -72,44 +70,34 @@ class Site:
     def finish(self) -> int:
         """Remove what earlier reports left behind, list the files, and return how many bytes they have."""
         sizes = {name: (self.folder / name).stat().st_size for name in sorted(self._names)}
-        for name in sorted(self._left() - sizes.keys()):
-            self._remove(self.folder / name)
+        # The files of earlier reports that no open page needs, and those whose writing was cut off.
+        paths = (*self.folder.glob("*/*"), *self.folder.iterdir())
+        there = (path.relative_to(self.folder).as_posix() for path in paths)
+        left = {name for name in there if _OURS.fullmatch(name)} | self._earlier.keys()
+        for name in sorted(left - sizes.keys() - {name for name in self._earlier if _DATA.fullmatch(name)}):
+            path = self.folder / name
+            # A link is not followed, and a folder goes with its last file.
+            if path.parent.resolve().is_relative_to(self.folder.resolve()):
+                with suppress(OSError):
+                    path.unlink()
+                    path.parent.rmdir()
         self._list(sizes)
         return sum(sizes.values()) + (self.folder / _MARK).stat().st_size
-
-    def _left(self) -> set[str]:
-        """Return the files of earlier reports that no open page needs, and those whose writing was cut off."""
-        there = (path.relative_to(self.folder).as_posix() for path in self.folder.glob("*/*"))
-        ours = {name for name in (*there, *(path.name for path in self.folder.iterdir())) if _OURS.fullmatch(name)}
-        return (ours | self._earlier.keys()) - {name for name in self._earlier if _DATA.fullmatch(name)}
 
     def _list(self, sizes: Mapping[str, int]) -> None:
         mark = {"format": _FORMAT, "version": _VERSION, "files": sizes}
         write_atomically(self.folder / _MARK, f"{json.dumps(mark, indent=0)}\n".encode())
-
-    def _remove(self, path: Path) -> None:
-        """Remove a file below the folder, and the folders that are empty then; links are not followed."""
-        folder = path.parent
-        is_inside = folder.is_dir() and folder.resolve().is_relative_to(self.folder.resolve())
-        if not is_inside or not (path.is_file() or path.is_symlink()):
-            return
-        path.unlink()
-        while folder != self.folder and not folder.is_symlink() and not any(folder.iterdir()):
-            folder.rmdir()
-            folder = folder.parent
 
 
 def _size(path: Path) -> int | None:
     return path.stat().st_size if path.is_file() else None
 
 
-def _listed(folder: Path) -> dict[str, int | None]:
-    """Return the files of the report in a folder with their sizes, which November's do not say."""
-    mark, old = folder / _MARK, folder / _NOVEMBER_LIST
-    sizes = json.loads(mark.read_bytes()).get("files") if mark.is_file() else {}
-    if sizes is None:
-        sizes = dict.fromkeys([*old.read_text(encoding="utf-8").splitlines(), old.name] if old.is_file() else ())
-    return {name: size for name, size in sizes.items() if name != _MARK}
+def _listed(folder: Path) -> dict[str, int]:
+    """Return the files of the report in a folder with their sizes."""
+    mark = folder / _MARK
+    sizes: dict[str, int] = json.loads(mark.read_bytes()).get("files", {}) if mark.is_file() else {}
+    return sizes
 
 
 def is_whole(folder: Path) -> bool:
@@ -149,25 +137,18 @@ def refuse_other(folder: Path) -> None:
     Raises:
         UsageError: something else is there, or a report of a later version.
     """
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder}: is a file; name a folder for the report")
-    if folder.exists() and not _is_report(folder):
-        raise UsageError(f"{folder}: holds other files than a report; name an empty folder or a new one")
-
-
-def _is_report(folder: Path) -> bool:
-    """Whether an earlier report made a folder, or nobody has put anything there."""
     try:
         mark = json.loads((folder / _MARK).read_bytes())
+        is_report = isinstance(mark, dict) and mark.get("format") == _FORMAT and "version" in mark
     except FileNotFoundError:
-        return all(path.name == _LOCK or _OURS.fullmatch(path.name) for path in folder.iterdir())
+        there = folder.iterdir() if folder.exists() else ()
+        mark, is_report = {"version": _VERSION}, all(path.name == _LOCK or _OURS.fullmatch(path.name) for path in there)
     except (OSError, ValueError):
-        return False
-    if not isinstance(mark, dict) or mark.get("format") != _FORMAT:
-        return False
-    if mark.get("version") not in range(1, _VERSION + 1):
+        is_report = False
+    if not is_report:
+        raise UsageError(f"{folder}: holds other files than a report; name an empty folder or a new one")
+    if mark["version"] not in range(1, _VERSION + 1):
         raise UsageError(f"{folder}: is a report of another version of prbench; name a new folder")
-    return True
 
 
 LIBRARIES = {"vega.js", "tabulator.js", "tabulator.css"}

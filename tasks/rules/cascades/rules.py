@@ -5,15 +5,12 @@ evaluation tries.
 """
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from tasks.rules.verdict import TERNARY
 
 FAILED, DISAGREEMENT, WEIGHT, CATEGORY = "failed", "disagreement", "weight", "category"
 CONFIDENCE, CONFIDENCE_UNKNOWN = "confidence", "confidence_unknown"
@@ -106,31 +103,6 @@ def reasons_to_escalate(
         np.array([math.nan if confidence is None else confidence]),
     )
     return [reason for reason, which in escalations(when, facts).items() if which[0]]
-
-
-Tokens = Sequence[tuple[str, float]]
-"""The tokens of a reply with their log-probabilities."""
-_BINARY = re.compile(r'(?<!\\)"criteria_met"\s*:\s*(true|false)')
-_TERNARY = re.compile(r'(?<!\\)"verdict"\s*:\s*"([^"\\]*)"')
-
-
-def confidence_of(tokens: Tokens, grading: str) -> float | None:
-    """The probability that the judge gave the decision it wrote, from 0 to 1: that of the tokens that hold it together.
-
-    The decision is the value after the last `"criteria_met":` (binary) or the word after the last `"verdict":`
-    (ternary); an escaped key is a quotation. None where there is no such value, or a probability is none.
-    """
-    text = "".join(token for token, _ in tokens)
-    found = list((_TERNARY if grading == TERNARY else _BINARY).finditer(text))
-    if not found:
-        return None
-    start, end = found[-1].span(1)
-    total, place = 0.0, 0
-    for token, logprob in tokens:
-        if place < end and place + len(token) > start:
-            total += logprob
-        place += len(token)
-    return math.exp(total) if math.isfinite(total) and total <= 1e-6 else None
 
 
 Places = NDArray[np.int64]

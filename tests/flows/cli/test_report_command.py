@@ -1,11 +1,5 @@
-"""What `prbench report` is asked for, and who may read what it serves."""
+"""What `prbench report` is asked for."""
 
-import http.client
-import socket
-import struct
-import threading
-from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +9,6 @@ import yaml
 import flows.report
 import flows.report_server.server
 from flows.cli.main import main
-from flows.report_server.server import server_of
 from tasks.config.job import Job
 from tasks.report.build import Written
 from tests.flows.conftest import Run
@@ -47,13 +40,6 @@ def test_the_command_narrows_to_splits_and_the_configuration_does_not(
     assert main(["report", *options]) == 0
 
     assert [job.settings.dataset.splits for job in asked] == [splits]
-
-
-def test_a_run_and_the_command_report_of_the_same_splits(asked: list[Job]) -> None:
-    main(["report"])
-    flows.report.report_of_run(asked[0])
-
-    assert asked[0].settings.dataset == asked[1].settings.dataset
 
 
 @pytest.fixture
@@ -92,101 +78,3 @@ def test_live_writes_no_report_before_anything_is_published_or_while_a_run_goes_
     assert len(asked) == 1
     assert main(["report", "--serve", "--warehouse", str(tmp_path / "data")]) == 0
     assert served[1:] == [(index, True), (index, True), (index, False)]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a page, and one that fills every buffer on its way."""
-    folder = tmp_path_factory.mktemp("served")
-    (folder / "index.html").write_text("a report")
-    (folder / "large.html").write_text("a report " * 10**6)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def port(folder: Path) -> Iterator[int]:
-    """Where the folder is served."""
-    with server_of(folder, 0) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server.server_port
-        server.shutdown()
-
-
-@pytest.mark.parametrize(("host", "status"), [
-    # A browser leaves out the port 80.
-    ("127.0.0.1", 200), ("localhost", 200), ("127.0.0.1:8765", 200), ("LocalHost:80", 200), ("localhost.:8765", 200),
-    ("[::1]:8765", 200), ("[::1]", 200), ("evil.example", 403), ("evil.example:80", 403), ("", 403), (":80", 403),
-    ("localhost.evil.example", 403), ("evil.example:127.0.0.1", 403), ("[::1].evil.example", 403), ("::1", 403),
-])  # fmt: skip
-def test_only_who_asks_this_machine_by_one_of_its_names_is_answered(port: int, host: str, status: int) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", port)
-    connection.putrequest("GET", "/", skip_host=True)
-    connection.putheader("Host", host)
-    connection.endheaders()
-
-    assert connection.getresponse().status == status
-
-
-@pytest.mark.parametrize(("origin", "status"), [
-    ("http://127.0.0.1:8765", 200), ("HTTP://127.0.0.1:8765", 200), ("http://127.0.0.1:9999", 403), ("null", 403),
-    ("http://127.0.0.1", 403), ("https://127.0.0.1:8765", 403), ("http://evil.example", 403), ("", 403),
-])  # fmt: skip
-def test_only_a_page_of_the_report_itself_is_answered(port: int, origin: str, status: int) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", port)
-    connection.request("GET", "/", headers={"Host": "127.0.0.1:8765", "Origin": origin})
-
-    assert connection.getresponse().status == status
-
-
-@pytest.mark.parametrize(
-    ("site", "mode", "status"),
-    [("same-origin", "no-cors", 200), ("none", "navigate", 200), ("cross-site", "navigate", 200),
-     ("cross-site", "no-cors", 403), ("same-site", "no-cors", 403)],
-)  # fmt: skip
-def test_another_site_can_lead_here_and_load_nothing(port: int, site: str, mode: str, status: int) -> None:
-    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
-        connection.request("GET", "/index.html", headers={"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode})
-        answer = connection.getresponse()
-        assert answer.status == status
-        assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
-
-
-def test_two_hosts_are_not_answered(port: int) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", port)
-    connection.putrequest("GET", "/", skip_host=True)
-    connection.putheader("Host", "localhost")
-    connection.putheader("Host", "evil.example")
-    connection.endheaders()
-
-    assert connection.getresponse().status == 403
-
-
-@pytest.mark.parametrize("path", [
-    "/%00", "/%00/", "/index.html%00", "/%ff%fe", "/%ed%a0%80", "/" + "a" * 5_000, "/%2e%2e/passwd", "//evil",
-])  # fmt: skip
-def test_a_page_that_cannot_be_is_not_found_and_nothing_is_printed(
-    port: int, path: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    for method in ("GET", "HEAD"):
-        connection = http.client.HTTPConnection("127.0.0.1", port)
-        connection.request(method, path, headers={"Host": "localhost"})
-        assert connection.getresponse().status == 404
-
-    assert capfd.readouterr() == ("", "")
-
-
-def test_a_browser_that_does_not_wait_for_the_rest_of_a_page_is_nothing_to_print(
-    folder: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    with server_of(folder, 0) as server:
-        server.daemon_threads = False
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        # Such a socket says at once that it is gone.
-        browser = socket.create_connection(("127.0.0.1", server.server_port))
-        browser.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        browser.sendall(b"GET /large.html HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        assert browser.recv(1)
-        browser.close()
-        server.shutdown()
-    # Its end has waited for the thread that answered.
-    assert capfd.readouterr() == ("", "")

@@ -1,22 +1,17 @@
 """The page that compares: what it offers and shows, on which splits; the same difference as `prbench diff`."""
 
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
-from flows.cli.main import main
-from flows.report_server.compare_page import Comparison, comparison
+from flows.report_server.compare_page import comparison
 from tasks.compare.rows import apart, rows_of, with_verdicts
 from tasks.config.job import DataRevision, Job
 from tasks.figures.rendering import as_text
 from tasks.figures.shown.comparisons import COMPARE, DIFF
-from tasks.report.build import Written
 from tasks.report.rendering.drawn import Drawn
 from tests.kit import REVISION, at, job_on, reading, row
 from tests.tasks.compare.comparisons import ALL_MET, MIXED, RUBRICS, WORSE_IN_RISK, ask, judged, tasks_of
@@ -76,17 +71,6 @@ def test_every_flipped_criterion_is_listed_with_its_effect_and_both_explanations
         ["7.00", "met", "not met", "−0.467", "t3", "why in a: 1.0", "why in b: 0"],
     ]
     assert len(flips) == 4
-
-
-def test_only_losses_or_gains_are_listed_when_they_are_asked_for(job: Job) -> None:
-    nights = {"of": "vintage", "first": "base", "second": "2026-10-02"}
-
-    every, lost, gained = (
-        shown(job, **nights, change=change)["diff_flips"].n_rows for change in ("", "lost", "gained")
-    )
-
-    assert (lost, gained) == (every, 0)
-    assert lost > 0
 
 
 def test_of_several_differences_each_leads_to_what_it_consists_of(job: Job) -> None:
@@ -168,12 +152,6 @@ def test_what_cannot_be_compared_is_said_beside_the_choices(job: Job, asked: dic
     assert trouble in (found.trouble or "")
 
 
-def test_without_a_database_the_page_says_that_nothing_is_published(tmp_path: Path) -> None:
-    found = comparison(job_on("sample", tmp_path / "none"), {}, tmp_path)
-
-    assert "nothing is published here yet" in (found.trouble or "")
-
-
 @pytest.mark.parametrize("given", [{"of": "password"}, {"first": "only one"}, {"first": "", "second": "b"}])
 def test_what_an_address_cannot_mean_is_as_if_nothing_was_asked(job: Job, given: dict[str, str]) -> None:
     assert comparison(job, given, Path("nowhere")).figures == ()
@@ -185,60 +163,3 @@ def test_what_an_address_cannot_mean_is_as_if_nothing_was_asked(job: Job, given:
 def test_choices_that_there_are_not_are_the_first_ones(job: Job, given: dict[str, str]) -> None:
     both = {"of": "model", "first": "a", "second": "b"}
     assert shown(job, **both, **given)["diff_flips"] == shown(job, **both)["diff_flips"]
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Tasks of two splits that two models answered, and a configuration that evaluates one of the splits."""
-    of_sample = {"dataset_revision": job_on("sample", tmp_path).data.revision}
-    rows = tasks_of(RUBRICS, revision=of_sample["dataset_revision"])
-    legal = [each | {"split": "legal"} for each in rows["split_members"] if each["task_id"] in {"t2", "t3"}]
-    (tmp_path / "prbench.yaml").write_text(yaml.safe_dump({"dataset": {"source": "sample", "splits": ["finance"]}}))
-    with reading(
-        tmp_path / "data", rows, {"split_members": legal},
-        judged(ALL_MET, "a", of_response=of_sample), judged(WORSE_IN_RISK, "b", of_response=of_sample),
-    ):  # fmt: skip
-        return tmp_path
-
-
-def served(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
-    """The job that `prbench report --serve` serves."""
-    jobs: list[Job] = []
-    monkeypatch.setattr("flows.report.write_report", lambda *_: Written(folder / "index.html", 0))
-    monkeypatch.setattr("flows.report_server.server.serve_report", lambda job, *_, **__: jobs.append(job))
-    assert main(["report", "--serve", *place(folder)]) == 0
-    return jobs[0]
-
-
-def place(folder: Path) -> list[str]:
-    return ["--config", str(folder / "prbench.yaml"), "--warehouse", str(folder / "data")]
-
-
-def by_diff(folder: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> list[tuple[str, str]]:
-    capsys.readouterr()
-    assert main(["diff", "a", "b", "--json", *arguments, *place(folder)]) == 0
-    found: Mapping[str, Any] = json.loads(capsys.readouterr().out)
-    return [(each["split"], f"{each['difference']:+.3f}") for each in found["comparisons"]]
-
-
-def by_page(found: Comparison) -> list[tuple[str, str]]:
-    rows = re.findall(r"<tr><td.*?</tr>", found.figures[0].table)
-    cells = ([re.sub("<[^>]+>", "", cell) for cell in re.findall(r"<td.*?</td>", row)] for row in rows)
-    return [(split, difference.strip("*").replace("−", "-")) for _, _, split, difference, *_ in cells]
-
-
-def test_the_page_compares_the_configured_splits_and_any_other_that_is_chosen_as_the_command_does(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    job, both = served(folder, monkeypatch), {"of": "model", "first": "a", "second": "b"}
-
-    as_configured = comparison(job, both, Path("nowhere"))
-    other = comparison(job, both | {"split": "legal"}, Path("nowhere"))
-
-    assert by_page(as_configured) == by_diff(folder, capsys)
-    assert [split for split, _ in by_page(as_configured)] == ["finance"]
-    assert by_page(other) == by_diff(folder, capsys, "--split", "legal")
-    assert [split for split, _ in by_page(other)] == ["legal"]
-    assert [[*field.options] for field in other.fields if field.name == "split"] == [
-        [("", "finance (as configured)"), ("legal", "legal")]
-    ]

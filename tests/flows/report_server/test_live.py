@@ -11,14 +11,13 @@ from typing import Any
 import pytest
 
 from flows.execution import job_of_run, run_row
-from flows.report_server.live import Live, LiveView, RunState, ranking_so_far
-from flows.report_server.live_page import RANKING, words
+from flows.report_server.live import RANKING, Live, LiveView, RunState, ranking_so_far, words
 from flows.run.outcomes import DONE, RUNNING
 from tasks.aggregate import aggregate
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import DataRevision, Job
 from tasks.run.coverage import Covered
-from tests.kit import REVISION, Rows, at, job_on, reading, together, written
+from tests.kit import REVISION, Rows, at, job_on, together, written
 from tests.tasks.compare.comparisons import RUBRICS, judged, tasks_of
 from warehouse import Reader, Warehouse
 
@@ -52,14 +51,6 @@ def test_a_folder_without_anything_has_no_run(job: Job) -> None:
     assert not job.warehouse.exists()
 
 
-def test_a_run_that_has_published_nothing_has_begun(job: Job) -> None:
-    with Warehouse(job.warehouse).living("r1"):
-        live = LiveView(job).now()
-
-    assert [(run.run_id, run.row) for run in live.in_progress] == [("r1", {})]
-    assert live.published_at is None
-
-
 def test_runs_go_on_are_killed_and_end_while_the_database_is_replaced_below_the_view(job: Job) -> None:
     view, other = LiveView(job), job.model_copy(update={"run_id": "r2"})
     warehouse = Warehouse(job.warehouse)
@@ -81,16 +72,6 @@ def test_runs_go_on_are_killed_and_end_while_the_database_is_replaced_below_the_
 
     assert last is not None
     assert (last.run_id, last.outcome) == ("r2", DONE)
-
-
-def test_an_import_after_a_run_is_not_the_last_run(job: Job) -> None:
-    store(job, "done", command="prbench run")
-    store(job, "done", command="prbench import responses answers.json", run_id="r2", ended_at=at(200))
-
-    last = LiveView(job).now().last
-
-    assert last is not None
-    assert last.run_id == "r1"
 
 
 def test_a_run_has_the_coverage_of_what_it_wants_itself_under_its_own_cap(job: Job) -> None:
@@ -173,13 +154,6 @@ def test_without_any_run_the_page_says_so(tmp_path: Path) -> None:
     assert (shown["runs"], shown["last"], shown["figures"]) == ([], None, [])
 
 
-def test_several_runs_are_all_shown_and_one_without_a_row_has_just_begun(tmp_path: Path) -> None:
-    shown = words(Live(NOW, NOW, [run(), RunState("r2")]), tmp_path / "index.html", PRBENCH)
-
-    assert shown["headline"] == "2 runs are in progress."
-    assert [bool(each["facts"]) for each in shown["runs"]] == [True, False]
-
-
 def test_a_run_says_what_is_done_what_failed_of_which_cause_and_what_it_cost_under_which_cap(tmp_path: Path) -> None:
     calls = [{"purpose": "sample", "called_model": "x/a", "calls": 130, "failed_calls": 7, "unpriced_calls": 2,
               "cost_usd": 1.5}]  # fmt: skip
@@ -203,13 +177,6 @@ def test_a_run_says_what_is_done_what_failed_of_which_cause_and_what_it_cost_und
     )
 
 
-@pytest.mark.parametrize(("minutes", "is_old"), [(4, False), (6, True)])
-def test_results_that_are_too_old_to_be_live_are_called_so(tmp_path: Path, minutes: int, is_old: bool) -> None:
-    live = Live(NOW, NOW - timedelta(minutes=minutes), [run()])
-
-    assert words(live, tmp_path / "index.html", PRBENCH)["is_old"] is is_old
-
-
 @pytest.mark.parametrize(("written_h", "report"), [(None, None), (2, "2026-11-23 10:00 UTC")])
 def test_a_run_that_ended_has_its_outcome_and_a_link_to_its_report_if_there_is_one(
     tmp_path: Path, written_h: float | None, report: str | None
@@ -226,15 +193,6 @@ def test_a_run_that_ended_has_its_outcome_and_a_link_to_its_report_if_there_is_o
 
     assert (last["outcome"], last["level"]) == ("Stopped at the budget (1 min 15 s ago)", "warn")
     assert last["report"] == report
-
-
-def test_how_long_a_killed_run_took_is_not_known(tmp_path: Path) -> None:
-    killed = run(is_living=False, outcome="killed")
-
-    last = words(Live(NOW, NOW, last=killed), tmp_path / "index.html", PRBENCH)["last"]
-
-    assert last["outcome"] == "Killed"
-    assert facts(last)["Time"] == ("–", "started 2026-11-23 10:58 UTC")
 
 
 SMALL_RUBRICS = {f"t{n}": [(4, "Accuracy"), (n + 1, "Risk"), (3, "Clarity")] for n in range(7)}
@@ -264,17 +222,3 @@ def test_intervals_of_values_that_have_none_stored_are_those_that_aggregate_woul
     assert before[0]["ci_low"] is not None
     assert before[1]["ci_low"] is None
     assert before == after
-
-
-def test_a_judge_with_two_templates_is_named_by_its_template_too(tmp_path: Path) -> None:
-    job = job_on("sample", tmp_path / "data").looking_up(
-        lambda: DataRevision(name="made up", revision=REVISION, splits=("finance",))
-    )
-    again = judged({"t1": [1, 0, 0]}, "a", rubrics=SMALL_RUBRICS, template_hash="another-template")
-    parts = (tasks_of(SMALL_RUBRICS), answers("a", 2), {"verdicts": again["verdicts"]})
-    with reading(job.warehouse, *parts) as reader:
-        rows = ranking_so_far(job, reader)
-
-    assert sorted((row["judging"], row["n_tasks"]) for row in rows) == [
-        ("a-judge template a-templa", 2), ("a-judge template another-", 1),
-    ]  # fmt: skip

@@ -25,7 +25,7 @@ def test_a_run_is_followed_from_its_first_sign_to_its_end(command: Command, prov
     view = LiveView(job)
 
     def is_judging_now() -> bool:
-        return bool(provider.judgings) and view.now().in_progress[0].n_done > 0
+        return bool(provider.judgings) and sum(cell.done for cell in view.now().in_progress[0].cells) > 0
 
     assert not view.now().in_progress
     assert view.now().last is None
@@ -44,7 +44,7 @@ def test_a_run_is_followed_from_its_first_sign_to_its_end(command: Command, prov
     assert Counter((cell.model, cell.judge) for cell in run.cells for _ in range(cell.done)) == {
         ("alpha", None): 2 * N_TASKS, ("beta", None): 2 * N_TASKS,
     }  # fmt: skip
-    assert run.n_due == 4 * N_TASKS + 4 * N_CRITERIA
+    assert sum(cell.due for cell in run.cells) == 4 * N_TASKS + 4 * N_CRITERIA
     assert {call["called_model"]: call["calls"] for call in run.calls} == {
         "hosted_vllm/alpha": 2 * N_TASKS, "hosted_vllm/beta": 2 * N_TASKS,
     }  # fmt: skip

@@ -80,7 +80,7 @@ def test_of_every_kind_the_first_choice_can_be_compared(browser: Browser, world_
     with visiting_server(browser, world_job, world_site) as visit:
         page = visit.open("compare.html").page
         for kind in ("Models", "Vintages", "Runs", "Judges"):
-            page.locator(".kinds").get_by_role("link", name=kind).click()
+            page.get_by_label("What is compared").get_by_role("link", name=kind).click()
             page.get_by_role("button", name="Compare").click()
             expect(page.get_by_role("heading", name="Differences", exact=True)).to_be_visible()
             assert page.get_by_role("row").count() > 1

@@ -3,9 +3,10 @@
 import http.client
 import json
 import os
+import socket
+import struct
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,6 @@ from tasks.report.rendering.site import render
 from tasks.rules.errors import UsageError
 from tests.kit import at, job_on, reading, row
 from tests.tasks.compare.comparisons import ALL_MET, RUBRICS, WORSE_IN_RISK, judged, tasks_of
-from warehouse import Warehouse
 
 EVIL = "<script>attacked</script>"
 
@@ -41,18 +41,23 @@ def port(folder: Path) -> Iterator[int]:
         server.shutdown()
 
 
-def answer(port: int, path: str, method: str = "GET", **headers: str) -> tuple[int, str, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", port)
-    connection.request(method, f"/prbench/{path}", headers={"Host": "localhost", **headers})
+def fetch(port: int, path: str, method: str = "GET", **headers: str) -> tuple[http.client.HTTPResponse, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection.request(method, path, headers={"Host": "127.0.0.1:8765", **headers})
     response = connection.getresponse()
-    return response.status, response.headers["Content-Type"] or "", response.read().decode()
+    return response, response.read().decode()
 
 
-PATHS = ("compare.html", "live.html", "assets/served.css", "assets/live.js", "assets/report.css")
+def answer(port: int, path: str, method: str = "GET", **headers: str) -> tuple[int, str, str]:
+    response, text = fetch(port, f"/prbench/{path}", method, **headers)
+    return response.status, response.headers["Content-Type"] or "", text
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_a_made_page_is_answered_to_this_machine_alone(port: int, path: str) -> None:
+PATHS = ("compare.html", "live.html", "assets/page.js", "assets/live.js", "assets/report.css")
+
+
+@pytest.mark.parametrize("path", [*PATHS, "index.html"])
+def test_a_page_is_answered_to_this_machine_alone(port: int, path: str) -> None:
     assert answer(port, path)[0] == 200
     assert answer(port, path, "HEAD") == (200, answer(port, path)[1], "")
     assert answer(port, path, Host="evil.example")[0] == 403
@@ -60,11 +65,55 @@ def test_a_made_page_is_answered_to_this_machine_alone(port: int, path: str) -> 
     assert answer(port, path, "POST")[0] == 501
 
 
-def test_no_page_may_stand_in_the_frame_of_another_site(port: int) -> None:
+@pytest.mark.parametrize(("header", "value", "status"), [
+    *(("Host", host, 200) for host in ("127.0.0.1", "LocalHost:80", "localhost.:8765", "[::1]:8765")),
+    *(("Host", host, 403) for host in (
+        "evil.example", "", ":80", "localhost.evil.example", "evil.example:127.0.0.1", "[::1].evil.example", "::1")),
+    ("Origin", "HTTP://127.0.0.1:8765", 200),
+    *(("Origin", origin, 403) for origin in (
+        "http://127.0.0.1:9999", "null", "http://127.0.0.1", "https://127.0.0.1:8765", "http://evil.example", "")),
+    ("Sec-Fetch-Site", "same-origin", 200), ("Sec-Fetch-Site", "cross-site", 403), ("Sec-Fetch-Site", "same-site", 403),
+])  # fmt: skip
+def test_only_who_asks_this_machine_by_one_of_its_names_and_from_its_own_page_is_answered(
+    port: int, header: str, value: str, status: int
+) -> None:
+    assert answer(port, "index.html", **{header: value})[0] == status
+
+
+def test_another_site_can_lead_here_but_not_load_or_frame_a_page(port: int) -> None:
+    assert answer(port, "index.html", **{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"})[0] == 200
     for path in ("index.html", "live.html", "nowhere.html"):
-        connection = http.client.HTTPConnection("127.0.0.1", port)
-        connection.request("GET", f"/prbench/{path}", headers={"Host": "localhost"})
-        assert connection.getresponse().headers["Content-Security-Policy"] == "frame-ancestors 'none'"
+        headers = fetch(port, f"/prbench/{path}")[0].headers
+        assert headers["Content-Security-Policy"] == "frame-ancestors 'none'"
+        assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
+
+
+@pytest.mark.parametrize("path", [
+    "/%00", "/%00/", "/index.html%00", "/%ff%fe", "/%ed%a0%80", "/" + "a" * 5_000, "/%2e%2e/passwd", "//evil",
+])  # fmt: skip
+def test_a_page_that_cannot_be_is_not_found_and_nothing_is_printed(
+    port: int, path: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert [fetch(port, path, method)[0].status for method in ("GET", "HEAD")] == [404, 404]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_browser_that_does_not_wait_for_the_rest_of_a_page_is_nothing_to_print(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "large.html").write_text("a report " * 10**6)
+    with server_of(tmp_path, 0) as server:
+        server.daemon_threads = False
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        # Such a socket says at once that it is gone.
+        browser = socket.create_connection(("127.0.0.1", server.server_port))
+        browser.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        browser.sendall(b"GET /large.html HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert browser.recv(1)
+        browser.close()
+        server.shutdown()
+    # Its end has waited for the thread that answered.
+    assert capfd.readouterr() == ("", "")
 
 
 def test_links_that_lead_out_of_the_folder_are_not_followed(port: int, folder: Path, tmp_path: Path) -> None:
@@ -94,15 +143,6 @@ def test_the_pages_have_a_policy_and_names_and_parameters_are_text_in_them(port:
     assert "Flipped criteria" in compared
     assert "&lt;script&gt;other" in refused
     assert "&lt;script&gt;attacked" in live
-
-
-def test_a_run_that_has_published_nothing_is_on_the_live_page(port: int, folder: Path) -> None:
-    with Warehouse(folder / "data").living("a-new-run"):
-        status, _, page = answer(port, "live.html")
-
-    assert status == 200
-    assert "1 run is in progress." in page
-    assert "Run a-new-run has started." in page
 
 
 def test_in_a_folder_the_page_says_how_any_two_are_compared_and_may_ask_nobody() -> None:
@@ -163,8 +203,6 @@ def test_a_page_that_cannot_be_made_is_answered_and_said(tmp_path: Path, capsys:
 
     with server_of(tmp_path, 0, {"/page.html": broken}) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        with closing(http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=30)) as connection:
-            connection.request("GET", "/page.html")
-            assert connection.getresponse().status == 500
+        assert fetch(server.server_port, "/page.html")[0].status == 500
         server.shutdown()
     assert "/page.html: unexpected ValueError: a bug" in capsys.readouterr().err

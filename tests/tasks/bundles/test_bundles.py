@@ -3,9 +3,7 @@
 import json
 import random
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -167,13 +165,6 @@ def test_a_path_and_an_address_of_a_file_are_folders(given: str, meant: Path) ->
     assert meant == place(given)
 
 
-def test_any_other_address_is_a_prefix_that_is_named_as_it_was_given() -> None:
-    found = place("memory://bucket/prefix/")
-
-    assert isinstance(found, Store)
-    assert ("memory://bucket/prefix", "/bucket/prefix") == (str(found), found.root)
-
-
 @pytest.mark.parametrize("given", ["memory://bucket/pre[12]", "memory://bucket/*"])
 def test_an_address_that_would_be_a_pattern_of_others_is_refused(given: str) -> None:
     with pytest.raises(UsageError, match="have a meaning in addresses"):
@@ -249,25 +240,6 @@ def test_names_of_files_are_those_below_the_prefix_alone(store: Store, tmp_path:
     store.remove(["c"])
     assert {"b": 5} == store.below("a").files()
     assert None is store.read("c")
-
-
-def test_a_folder_is_listed_and_cleared_while_another_writer_changes_it(tmp_path: Path) -> None:
-    folder, is_over = Folder(tmp_path), threading.Event()
-    folder.write("a/b", b"")
-
-    def write() -> None:
-        while not is_over.is_set():
-            folder.write("c", b"1")
-
-    with ThreadPoolExecutor() as writers:
-        writers.submit(write)
-        try:
-            assert all(found.keys() >= {"a/b"} for found in (folder.files() for _ in range(2_000)))
-        finally:
-            is_over.set()
-    folder.remove(["a/b", "a/gone"])
-    assert {"c": 1} == folder.files()
-    assert not (tmp_path / "a").exists()
 
 
 def test_a_large_upload_tells_its_progress(store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

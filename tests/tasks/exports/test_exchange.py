@@ -17,8 +17,7 @@ from tasks.aggregate import aggregate
 from tasks.bundles.bundle import file_at, read_bundle, read_pointer, verify_bundle
 from tasks.bundles.stores import Store
 from tasks.config.job import Job
-from tasks.exports.publishing import publish
-from tasks.exports.tables import export_tables
+from tasks.exports.tables import export_tables, publish
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tests import kit
@@ -72,20 +71,15 @@ def rewritten(folder: Path, **changes: Any) -> None:
     (folder / "manifest.json").write_bytes(sealed(file_list_of(folder) | changes))
 
 
-def test_an_empty_warehouse_that_imports_an_export_has_the_same_leaderboard_with_its_intervals(
+def test_an_empty_warehouse_that_imports_an_export_has_every_row_except_canaries_and_runs_that_go_on(
     filled: Job, exported: Path, empty: Job
 ) -> None:
-    imported(empty, exported)
+    report = imported(empty, exported)
 
     for wanted, found in zip(rows_in(filled, LEADERBOARD), rows_in(empty, LEADERBOARD), strict=True):
         # The order of rows, and so the last digit of a sum, is not kept.
         assert wanted == {name: pytest.approx(x, rel=1e-12) if isinstance(x, float) else x for name, x in found.items()}
     assert rows_in(empty, "select count(ci_low) > 0 as has from leaderboard") == [{"has": True}]
-
-
-def test_every_row_comes_along_except_canaries_and_runs_that_go_on(filled: Job, exported: Path, empty: Job) -> None:
-    report = imported(empty, exported)
-
     for table in ("task_rows", "criteria", "responses", "verdicts", "measures", "checks"):
         query = f"select * from {table} order by all"
         assert rows_in(filled, query) == rows_in(empty, query)
@@ -127,17 +121,6 @@ def test_a_large_table_is_cut_into_files_that_together_hold_it(filled: Job, tmp_
     assert len(table["files"]) > 2
     assert max(pq.read_metadata(tmp_path / "out" / name).num_rows for name in table["files"]) <= 100
     assert sorted(map(str, ids)) == [row["verdict_id"] for row in rows_in(filled, "from verdicts order by verdict_id")]
-
-
-def test_a_computed_table_is_exported_on_demand_and_not_imported(filled: Job, empty: Job, tmp_path: Path) -> None:
-    export_tables(filled, tmp_path / "out", ["leaderboard", "task_rows"])
-    derived = {table["name"]: table["is_derived"] for table in file_list_of(tmp_path / "out")["tables"]}
-
-    assert {"leaderboard": True, "task_rows": False} == derived
-    assert pq.read_table(tmp_path / "out" / "leaderboard.parquet").num_rows == len(rows_in(filled, LEADERBOARD))
-    imported(empty, tmp_path / "out")
-    assert [] == rows_in(empty, LEADERBOARD)
-    assert rows_in(empty, "from task_rows order by all") == rows_in(filled, "from task_rows order by all")
 
 
 def test_what_cannot_be_written_is_refused_before_anything_is(filled: Job, store: Store, tmp_path: Path) -> None:
@@ -369,17 +352,6 @@ def test_keep_removes_the_oldest_and_what_was_cut_off_and_never_what_the_pointer
     assert {own, other, begun, "notes"} == publications(store)
 
 
-@pytest.mark.slow
-def test_an_unchanged_state_is_published_again_where_files_of_its_publication_are_gone(job: Job, store: Store) -> None:
-    publish(job, store)
-    first = named(store)
-    store.remove([f"{first}/prbench.duckdb"])
-
-    assert "unchanged" not in publish(job, store).line
-
-    assert 1 == responses_in(store)
-
-
 POINTER = {"format": "prbench-publication", "version": 1, "content": "x", "published_at": "x"}
 
 
@@ -397,22 +369,6 @@ def test_a_pointer_that_leads_elsewhere_or_is_of_others_is_left_alone(
         with pytest.raises(PipelineError, match=said):
             use()
     assert (json.dumps(pointer).encode(), 1) == (store.read("current.json"), len(store.files()))
-
-
-@pytest.mark.slow
-def test_a_folder_is_published_to_like_a_store_and_an_open_pointer_reads_the_old_one(job: Job, tmp_path: Path) -> None:
-    target = tmp_path / "published"
-    publish(job, target)
-    with (target / "current.json").open() as file:
-        first = json.loads(file.read(5) + file.read())
-        file.seek(0)
-        add_response(job, "t2")
-        publish(job, target, n_kept=1)
-        assert first == json.loads(file.read())
-
-    (only,) = (target / "publications").iterdir()
-    assert json.loads((target / "current.json").read_text())["publication"] == f"publications/{only.name}"
-    assert 2 == pq.read_table(only / "tables" / "responses").num_rows
 
 
 @pytest.mark.slow

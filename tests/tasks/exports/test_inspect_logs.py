@@ -2,7 +2,6 @@
 
 import math
 from pathlib import Path
-from statistics import mean, stdev
 from typing import Any
 
 import pytest
@@ -12,8 +11,8 @@ from tasks.config.job import Job
 from tasks.exports.inspect_logs import explanation_of, export_inspect
 from tasks.rules.errors import UsageError
 from tests import kit
-from tests.kit import at, criterion, response, rows_in, verdict
-from tests.tasks.exports.inspected import CANARY, HARD, TASKS, WEIGHTS, documents_of, job_of_world, values_of
+from tests.kit import criterion, response, rows_in, verdict
+from tests.tasks.exports.inspected import CANARY, TASKS, WEIGHTS, documents_of, job_of_world, values_of
 from warehouse import Warehouse
 
 Documents = dict[str, Any]
@@ -141,20 +140,6 @@ def test_results_are_those_of_the_leaderboard_on_each_split(logs: dict[tuple[str
         assert score["metadata"][row["split"]]["n_tasks"] == row["n_tasks"]
 
 
-def test_the_standard_error_is_that_of_the_mean_over_tasks(logs: dict[tuple[str, str], Documents]) -> None:
-    for (model, judge), log in logs.items():
-        (score, *_) = log["header.json"]["results"]["scores"]
-        assert "score" == score["name"]
-        for split, tasks in (("finance", TASKS), ("finance_hard", HARD)):
-            trials = [[expected(model, judge, TASKS.index(task), trial) for trial in (1, 2)] for task in tasks]
-            of_tasks = [
-                mean(each for each in values if each is not None) for values in trials if values != [None, None]
-            ]
-            found = {name: metric["value"] for name, metric in score["metrics"].items()}
-            assert found[f"{split} mean"] == pytest.approx(mean(of_tasks))
-            assert found[f"{split} stderr"] == pytest.approx(stdev(of_tasks) / len(of_tasks) ** 0.5)
-
-
 def test_tokens_and_cost_are_as_reported_and_may_stay_unknown(logs: dict[tuple[str, str], Documents]) -> None:
     known, unknown = (sample(logs["good", "strict"], task)["role_usage"]["grader"] for task in ("t1", "t2"))
     counted = [known[name] for name in ("input_tokens", "input_tokens_cache_read", "output_tokens")]
@@ -165,14 +150,6 @@ def test_tokens_and_cost_are_as_reported_and_may_stay_unknown(logs: dict[tuple[s
     assert 0.016 == stats["model_usage"]["good"]["total_cost"]
     assert stats["model_usage"]["strict"]["total_cost"] is None
     assert 0.014 == logs["poor", "mild"]["header.json"]["stats"]["model_usage"]["poor"]["total_cost"]
-
-
-def test_a_log_lasts_from_the_first_answer_to_the_last_verdict(logs: dict[tuple[str, str], Documents]) -> None:
-    stats = logs["good", "strict"]["header.json"]["stats"]
-    assert (at(1).isoformat(), at(3600 + 7).isoformat()) == (stats["started_at"], stats["completed_at"])
-    assert at(3600 + 1).isoformat() == sample(logs["good", "strict"], "t1")["completed_at"]
-    # Nobody judged it, so it was complete with its answer.
-    assert at(60 * 6 + 1).isoformat() == sample(logs["good", "mild"], "t6")["completed_at"]
 
 
 def test_a_text_cannot_break_out_of_its_cell_and_an_empty_column_is_left_out() -> None:
@@ -194,13 +171,6 @@ def test_the_canary_is_in_no_log_and_a_notice_is_in_each(logs: dict[tuple[str, s
     for log in logs.values():
         assert CANARY not in str(log)
         assert "do not train" in log["header.json"]["eval"]["metadata"]["notice"]
-
-
-def test_a_selection_narrows_the_logs(job: Job, tmp_path: Path) -> None:
-    chosen = job.model_copy(update={"named_models": ("good",), "named_judges": ("mild",)})
-    report = export_inspect(chosen, tmp_path / "one")
-
-    assert [16, 1] == [report.rows, len(list((tmp_path / "one").iterdir()))]
 
 
 @pytest.mark.parametrize("vintage", ["nosuch", None])

@@ -8,21 +8,17 @@ from typing import Any
 
 import pytest
 
-from tasks.check import check
 from tasks.config.job import Job
 from tasks.exports.sheets import export_review
-from tasks.imports.files import retract
 from tasks.imports.reviews import import_reviews
-from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
-from tests.kit import good_row, job_on, rows_in, write_jsonl
+from tests.kit import good_row, job_on, prepared, rows_in, write_jsonl
 from tests.tasks.exports.test_labelling import saved, sheet
 
 csv.field_size_limit(2**31 - 1)
 N_TASKS, N_CRITERIA = 4, 10
 FORMULA = '=HYPERLINK("https://example.org","x")'
 Row = dict[str, str]
-Save = Callable[..., Path]
 
 
 @pytest.fixture(scope="module")
@@ -37,10 +33,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
         row["canary"] = f"prbench:sample:finance:{row['task']}"
         for item in row["rubric"][:2]:
             item["annotations"]["criteria_category"] = "Practical Utility"
-    job = job_on(write_jsonl(folder / "finance.jsonl", rows), folder / "warehouse")
-    ingest(job)
-    check(job, ("ingest",), reuse=True)
-    return job
+    return prepared(job_on(write_jsonl(folder / "finance.jsonl", rows), folder / "warehouse"))
 
 
 def exported(job: Job, folder: Path, **asked: object) -> list[Row]:
@@ -121,9 +114,7 @@ def test_a_folder_gets_a_sheet_named_after_its_sample_and_none_is_written_over(j
 
 def test_a_conversation_that_no_cell_holds_is_shown_without_its_middle(tmp_path: Path) -> None:
     row = good_row("t0") | {"prompt_0": "start " + "word " * 20_000 + "end"}
-    job = job_on(write_jsonl(tmp_path / "finance.jsonl", [row]), tmp_path / "warehouse")
-    ingest(job)
-    check(job, ("ingest",), reuse=True)
+    job = prepared(job_on(write_jsonl(tmp_path / "finance.jsonl", [row]), tmp_path / "warehouse"))
     (first, *_) = exported(job, tmp_path)
 
     assert len(first["conversation"]) < 32_767
@@ -148,16 +139,6 @@ def test_reviews_come_back_with_ids_reasons_and_wordings(job: Job, tmp_path: Pat
     ]  # fmt: skip
     assert {(row["source"], row["reviewer"], row["review_check"]) for row in found} == {("imported", "eva", "agree")}
     assert {"-t0", "t1"} <= {row["task_id"] for row in rows_in(job, "select task_id from expert_reviews")}
-
-
-@pytest.mark.parametrize(("separator", "encoding"), [(";", "utf-8"), ("\t", "utf-8-sig"), (",", "utf-8-sig")])
-def test_a_sheet_may_have_other_separators_or_a_byte_order_mark(
-    separator: str, encoding: str, job: Job, tmp_path: Path
-) -> None:
-    rows = agreeing(exported(job, tmp_path))
-    file = saved(tmp_path / "filled.csv", rows, separator=separator, encoding=encoding)
-
-    assert 20 == import_reviews(job, [file])[0].rows
 
 
 def test_rows_without_a_decision_are_counted_and_those_that_repeat_count_once(job: Job, tmp_path: Path) -> None:
@@ -229,39 +210,3 @@ def test_an_impossible_row_is_refused_in_one_line_and_nothing_is_stored(case: st
 
     assert 1 == len(str(why.value).splitlines())
     assert [] == rows_in(job, "select 1 from expert_reviews")
-
-
-def test_a_review_of_words_changed_by_a_later_revision_is_refused_others_taken(job: Job, tmp_path: Path) -> None:
-    rows = agreeing(exported(job, tmp_path, n_criteria=1_000))
-    changed = [good_row(task) for task in ("-t0", "t1", "t2", "t3")]
-    changed[2]["rubric"][5]["title"] = "Reworded since."
-    later = job_on(write_jsonl(tmp_path / "finance.jsonl", changed), job.warehouse)
-    ingest(later)
-    check(later, ("ingest",), reuse=True)
-    of_t2 = [row for row in rows if row["task"] == "t2"]
-    with pytest.raises(PipelineError, match=r"criterion .* of task t2 has other words in the data set"):
-        import_reviews(later, [saved(tmp_path / "all.csv", of_t2)])
-    kept = [row for row in of_t2 if row["title"] != of_t2[5]["title"]]
-
-    assert 9 == import_reviews(later, [saved(tmp_path / "kept.csv", kept)])[0].rows
-    revisions = {row["dataset_revision"] for row in rows_in(later, "select dataset_revision from criterion_reviews")}
-    assert revisions == {later.data.revision}
-
-
-def test_a_retracted_sheet_does_not_count_until_it_or_a_corrected_one_is_imported(job: Job, tmp_path: Path) -> None:
-    rows = agreeing(exported(job, tmp_path))
-    first = saved(tmp_path / "first.csv", rows)
-    rows[0] |= {"decision": "disagree", "reason": "after all"}
-    second = saved(tmp_path / "second.csv", rows)
-    import_reviews(job, [first])
-    with pytest.raises(PipelineError, match=r"\(eva: agree, import batch \w+\); to replace it, .* retract that batch"):
-        import_reviews(job, [second])
-    (batch,) = rows_in(job, "select distinct import_batch as batch from expert_reviews")
-
-    for again, n_wrong in ((first, 0), (second, 1)):
-        assert "20 reviews retracted" in retract(job, str(batch["batch"])).line
-        assert [] == rows_in(job, "from criterion_reviews") == rows_in(job, "from review_agreement")
-        (report,) = import_reviews(job, [again])
-        assert ("restored" in report.line) == (again == first)
-        assert 20 == len(rows_in(job, "from criterion_reviews"))
-        assert n_wrong == len(rows_in(job, "from criterion_reviews where value = 0"))

@@ -20,11 +20,10 @@ from tasks.drift.control_sets import choose_control_set
 from tasks.drift.nights import judge_control_set
 from tasks.imports.files import retract
 from tasks.imports.responses import import_responses
-from tasks.judge.verdict_rows import Judged, VerdictRows
+from tasks.judge.criterion import Judged, VerdictRows
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.prices import count_tokens
 from tasks.llm.replies import Reply
-from tasks.llm.request import Target
+from tasks.llm.request import Target, count_tokens
 from tasks.plan.estimate import Planned, in_all
 from tasks.plan.plan import plan
 from tasks.rules.identity import template_hash

@@ -10,12 +10,10 @@ from typing import Any, TypeVar
 
 import pytest
 
-from tasks.llm.budget import Budget
-from tasks.llm.calls.gateway import Gateway, Tries
-from tasks.llm.calls.sending import Sender, send
+from tasks.llm.calls.gateway import Gateway, Sender, Tries, send
 from tasks.llm.ledger.entries import Entry, recorded
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limiter import Limiter
+from tasks.llm.limiter import Budget, Limiter
 from tasks.llm.litellm_setup import litellm
 from tasks.llm.replies import Reply
 from tasks.llm.request import Call, Target

@@ -3,69 +3,18 @@
 import asyncio
 import http.client
 import json
-import sys
-import threading
-from collections.abc import Iterator
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
 from tasks.llm import embedded
-from tasks.llm.calls.sending import send
-from tasks.llm.prices import most_answer_tokens, most_of
+from tasks.llm.calls.gateway import send
 from tasks.llm.replies import EMPTY, OK, PROVIDER_ERROR
-from tasks.llm.request import Call, Prices, Target
+from tasks.llm.request import Call, Prices, Target, most_answer_tokens, most_of
 from tests.faults.answers import Answer
 from tests.faults.bodies import words_vector
 from tests.faults.server import FaultServer
-
-_BOTH_CAME_S = 1.0
-
-
-@pytest.fixture
-def no_server() -> Iterator[None]:
-    """Forget a server that this process has started; it goes on for those who know it."""
-    before, embedded._started = embedded._started, None
-    yield
-    embedded._started = before
-
-
-@pytest.mark.usefixtures("no_server")
-def test_two_threads_that_need_the_server_at_once_start_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[object] = []
-    second = threading.Event()
-
-    class Server:
-        listening_address = "http://127.0.0.1:1"
-
-        def __init__(self, _parameters: object) -> None:
-            started.append(self)
-            if len(started) > 1:
-                second.set()
-            # As a start does, it takes a while, in which another one could begin.
-            second.wait(_BOTH_CAME_S)
-
-    parameters = SimpleNamespace(model=SimpleNamespace(), cpuparams=SimpleNamespace())
-    library = SimpleNamespace(CommonParams=lambda: parameters, Server=Server)
-    monkeypatch.setitem(sys.modules, "xllamacpp", library)
-    monkeypatch.setattr(embedded, "weights_path", lambda: Path("weights"))
-    both = threading.Barrier(2)
-    seen: list[Any] = []
-
-    def need() -> None:
-        both.wait()
-        seen.append(embedded.api_base())
-
-    threads = [threading.Thread(target=need) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert seen == ["http://127.0.0.1:1/v1"] * 2
-    assert len(started) == 1
 
 
 @pytest.mark.slow

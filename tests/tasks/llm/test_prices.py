@@ -3,15 +3,7 @@
 import pytest
 import tiktoken
 
-from tasks.llm.prices import (
-    cost_usd,
-    count_tokens,
-    most_answer_tokens,
-    most_prompt_tokens,
-    most_prompt_tokens_of,
-    most_usd,
-    prices_of,
-)
+from tasks.llm import request
 from tasks.llm.request import NO_PRICES, Call, Prices, Target
 from tests.faults.server import Answer
 from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to
@@ -32,48 +24,51 @@ USAGE = {
     ],
 )  # fmt: skip
 def test_tokens_cost_their_prices(tokens: tuple[int | None, int | None, int | None], usd: float | None) -> None:
-    assert cost_usd(OWN, *tokens) == (None if usd is None else pytest.approx(usd))
+    assert request.cost_usd(OWN, *tokens) == (None if usd is None else pytest.approx(usd))
 
 
 def test_cached_tokens_without_a_price_cost_as_much_as_any() -> None:
-    assert cost_usd(Prices(2.0, None, 8.0), 1_000_000, 400_000, 0) == pytest.approx(2.0)
+    assert request.cost_usd(Prices(2.0, None, 8.0), 1_000_000, 400_000, 0) == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize("prices", [NO_PRICES, Prices(2.0, None, None), Prices(None, 1.0, 8.0)])
 def test_without_a_price_the_cost_is_unknown(prices: Prices) -> None:
-    assert cost_usd(prices, 5, 0, 5) is None
+    assert request.cost_usd(prices, 5, 0, 5) is None
 
 
 def test_a_model_of_the_table_has_its_published_price() -> None:
-    prices = prices_of(Target("openai/gpt-4o-mini"))
+    prices = request.prices_of(Target("openai/gpt-4o-mini"))
     published = pytest.approx((0.15, 0.075, 0.6))
     assert (prices.input_usd_per_mtok, prices.cached_usd_per_mtok, prices.output_usd_per_mtok) == published
     assert str(prices.price_table).startswith("litellm ")
-    assert most_answer_tokens(Target("openai/gpt-4o-mini"), {}) == 16384
+    assert request.most_answer_tokens(Target("openai/gpt-4o-mini"), {}) == 16384
 
 
 def test_a_name_of_another_provider_does_not_get_the_price_of_one() -> None:
-    assert prices_of(Target("hosted_vllm/gpt-4o-mini")) == NO_PRICES
+    assert request.prices_of(Target("hosted_vllm/gpt-4o-mini")) == NO_PRICES
 
 
 @pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens", "max_output_tokens"])
 def test_the_limit_that_is_sent_bounds_the_answer(name: str) -> None:
-    assert most_answer_tokens(Target("openai/gpt-4o-mini"), {name: 77}) == 77
+    assert request.most_answer_tokens(Target("openai/gpt-4o-mini"), {name: 77}) == 77
 
 
 @pytest.mark.parametrize("text", ["", "a", "ü" * 10, "\U0001f600" * 7, "word " * 1000])
 def test_no_tokenizer_makes_more_tokens_of_a_prompt_than_its_bound(text: str) -> None:
-    count_tokens(Target("hosted_vllm/judge"), "")  # says where the encodings lie, which otherwise come from the network
+    # Counting says where the encodings lie, which otherwise come from the network.
+    request.count_tokens(Target("hosted_vllm/judge"), "")
     encoding = tiktoken.get_encoding("cl100k_base")
     assert len(encoding.encode(text)) <= len(text.encode())
-    assert len(encoding.encode(text)) + 7 <= most_prompt_tokens([{"role": "user", "content": text}], {})
+    assert len(encoding.encode(text)) + 7 <= request.most_prompt_tokens([{"role": "user", "content": text}], {})
 
 
 def test_the_bound_of_the_cost_is_not_below_any_real_cost() -> None:
     target = Target("x", prices=OWN)
-    most = most_usd(target, 1000, 100)
+    most = request.most_usd(target, 1000, 100)
     assert most is not None
-    assert all(most >= (cost_usd(OWN, prompt, 0, answer) or 0) for prompt in (0, 999, 1000) for answer in (0, 100))
+    assert all(
+        most >= (request.cost_usd(OWN, prompt, 0, answer) or 0) for prompt in (0, 999, 1000) for answer in (0, 100)
+    )
     assert most == pytest.approx(1000 * 2.0 / 1e6 + 100 * 8.0 / 1e6)
 
 
@@ -94,7 +89,7 @@ def test_a_call_costs_its_tokens_at_its_price(of_table: bool, route: str, callin
 def test_what_litellm_says_that_a_call_of_its_table_cost_counts_since_it_knows_tiers_and_fees(
     calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tasks.llm.calls.sending.cost_usd", lambda *_: 1.0)
+    monkeypatch.setattr("tasks.llm.calls.gateway.cost_usd", lambda *_: 1.0)
     reply = calling(call_to(serve(Answer("x", usage=USAGE)), name="openai/gpt-4o-mini"))
     assert reply.cost_usd == pytest.approx((600 * 0.15 + 400 * 0.075 + 100 * 0.6) / 1e6)
 
@@ -103,19 +98,19 @@ MIXED = "Figures: 1.234 \u20ac, \u6771\u4eac\u306e\u5831\u544a, na\u00efve words
 
 
 def test_tokens_of_an_openai_model_are_those_of_its_own_tokenizer() -> None:
-    counted = count_tokens(Target("openai/gpt-4o"), MIXED)
+    counted = request.count_tokens(Target("openai/gpt-4o"), MIXED)
     assert counted == len(tiktoken.get_encoding("o200k_base").encode(MIXED))
     assert counted != len(tiktoken.get_encoding("cl100k_base").encode(MIXED))
 
 
 def test_counting_for_a_llama_asks_no_network() -> None:
-    counted = count_tokens(Target("groq/llama-3.1-8b-instant"), MIXED)
+    counted = request.count_tokens(Target("groq/llama-3.1-8b-instant"), MIXED)
     assert counted == len(tiktoken.get_encoding("cl100k_base").encode(MIXED))
 
 
 def test_the_reply_has_its_room() -> None:
     def room(name: str, context: int | None = None, **parameters: int) -> int | None:
-        return most_prompt_tokens_of(Target(name, parameters=parameters), context, None)
+        return request.most_prompt_tokens_of(Target(name, parameters=parameters), context, None)
 
     assert room("hosted_vllm/nobody-knows-this") is None
     assert room("hosted_vllm/nobody-knows-this", 8_000) == 6_000
@@ -131,5 +126,5 @@ def test_tokens_of_the_embedded_model_are_those_that_its_server_reports(calling:
     target = Target("embedded/smollm2-135m-instruct", parameters={"max_tokens": 1}, timeout_s=60.0)
     reply = calling(Call(target, [{"role": "user", "content": MIXED[:100]}], "a-cell"))
     assert reply.prompt_tokens is not None
-    around = reply.prompt_tokens - count_tokens(target, MIXED[:100])
+    around = reply.prompt_tokens - request.count_tokens(target, MIXED[:100])
     assert 0 < around <= 64

@@ -43,11 +43,6 @@ def test_a_value_that_the_configuration_names_is_taken_out_anyway(monkeypatch: p
         filled_in("x ${PRBENCH_NOWHERE}")
 
 
-@pytest.mark.parametrize("text", ["", "no reference", "$NAME", "${}", "${1A}", "{NAME}"])
-def test_what_is_no_reference_stays(text: str) -> None:
-    assert filled_in(text) == text
-
-
 @pytest.mark.parametrize(
     "url",
     [
@@ -201,11 +196,3 @@ def test_a_reference_in_the_address_is_filled_in_at_the_call(
     assert "127.0.0.1" not in str(calling(call).error)
     assert len(server.book) == 2
     assert not traces(calling.folder, "127.0.0.1")
-
-
-def test_a_refusal_that_repeats_a_secret_is_kept_without_it(
-    calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SOME_API_KEY", SECRET)
-    reply = calling(call_to(serve(Answer(None, refusal=f"I will not say {SECRET}"))))
-    assert (reply.status, reply.error) == ("refused", "I will not say [redacted]")

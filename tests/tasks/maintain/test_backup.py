@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from tasks.config.job import Job
 from tasks.maintain.backup import backup, restore
 from tasks.rules.errors import PipelineError, UsageError
 from tests.faults.server import FaultServer
-from tests.kit import copied, endpoint, job_on, judged, prepared, response, rows_in, sampled
+from tests.kit import copied, job_on, judged, response, rows_in, sampled
 from tests.tasks.bundles.manifests import sealed
 from tests.tasks.bundles.memory import Cut
 from warehouse import Warehouse
@@ -28,25 +28,9 @@ from warehouse import Warehouse
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[FaultServer]:
-    with FaultServer() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def made(server: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """A warehouse with responses, verdicts and a ledger."""
-    folder, called = tmp_path_factory.mktemp("made") / "warehouse", {"api_base": server.api_base, "max_tokens": 1000}
-    job = job_on("sample", folder, models=[endpoint("a", **called)], judges=[endpoint("judge", **called)])
-    sampled(prepared(job))
-    judged(job)
-    return job
-
-
 @pytest.fixture
-def job(made: Job, tmp_path: Path) -> Job:
-    return copied(made, tmp_path / "warehouse")
+def job(evaluated: Job, tmp_path: Path) -> Job:
+    return copied(evaluated, tmp_path / "warehouse")
 
 
 @pytest.fixture
@@ -88,19 +72,19 @@ def killed_in_a_repair(job: Job) -> None:
 
 @pytest.mark.parametrize("before", [None, killed_before_a_part, killed_in_a_repair])
 def test_a_restored_warehouse_has_every_row_that_was_paid_and_a_run_on_it_makes_no_call(
-    before: Callable[[Job], None] | None, made: Job, job: Job, folder: Path, tmp_path: Path, server: FaultServer
+    before: Callable[[Job], None] | None, evaluated: Job, job: Job, folder: Path, tmp_path: Path, provider: FaultServer
 ) -> None:
     if before:
         before(job)
     backup(job, folder)
     restored = into(job, tmp_path / "restored")
     restore(restored, folder)
-    n_calls = len(server.book)
+    n_calls = len(provider.book)
     sampled(restored)
     judged(restored)
 
-    assert n_calls == len(server.book)
-    assert [len(rows) for rows in content(made)] == [len(rows) for rows in content(restored)]
+    assert n_calls == len(provider.book)
+    assert [len(rows) for rows in content(evaluated)] == [len(rows) for rows in content(restored)]
     assert before or content(job) == content(restored)
 
 
@@ -194,19 +178,6 @@ def test_a_warehouse_that_holds_something_is_not_restored_into(job: Job, folder:
     with pytest.raises(UsageError, match="is not empty"):
         restore(job, folder)
     assert before.keys() == files_in(job.warehouse).keys()
-
-
-def test_hidden_files_and_what_every_disk_has_hinder_no_backup_or_restore(
-    job: Job, tmp_path: Path, folder: Path
-) -> None:
-    restored = into(job, tmp_path / "restored")
-    for root in (folder, restored.warehouse):
-        (root / "lost+found").mkdir(parents=True)
-        (root / ".directory").touch()
-    backup(job, folder)
-    restore(restored, folder)
-
-    assert content(job) == content(restored)
 
 
 # kills

@@ -1,7 +1,7 @@
 """Runs on a warehouse with damaged parts: told with exit code 3, restored without a call, never called for unasked."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from tasks.imports.verdicts import import_verdicts
 from tasks.maintain.backup import backup, restore
 from tasks.run.writing import StageReport
 from tests.faults.server import FaultServer
-from tests.kit import copied, endpoint, job_on, judged, prepared, rows_in, sampled, write_jsonl
+from tests.kit import copied, judged, prepared, rows_in, sampled, write_jsonl
 from tests.warehouse.test_damage import DAMAGES, Rows, flip, rows_of
 from warehouse import Warehouse
 
@@ -26,30 +26,15 @@ _OF_RUNS = {"runs", "spend"}
 """Tables that every run adds to."""
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[FaultServer]:
-    with FaultServer() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def evaluated(server: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """A job on the sample that was sampled, judged and aggregated."""
-    folder, called = tmp_path_factory.mktemp("evaluated"), {"api_base": server.api_base, "max_tokens": 1000}
-    job = job_on("sample", folder, models=[endpoint("a", **called)], judges=[endpoint("judge", **called)])
-    execute(job, lambda: [sampled(prepared(job)), judged(job), aggregate(job)])
-    return job
-
-
 @pytest.fixture
-def job(evaluated: Job, server: FaultServer, tmp_path: Path) -> Job:
-    """The same in a folder of its own, with a request to the server told from those before."""
-    server.made_before = len(server.book)  # type: ignore[attr-defined]
+def job(evaluated: Job, provider: FaultServer, tmp_path: Path) -> Job:
+    """The same in a folder of its own, with a request to the provider told from those before."""
+    provider.made_before = len(provider.book)  # type: ignore[attr-defined]
     return copied(evaluated, tmp_path / "data", run_id="later")
 
 
-def calls(server: FaultServer) -> int:
-    return len(server.book) - int(server.made_before)  # type: ignore[attr-defined]
+def calls(provider: FaultServer) -> int:
+    return len(provider.book) - int(provider.made_before)  # type: ignore[attr-defined]
 
 
 def run(job: Job, *work: Callable[[], StageReport], **options: Any) -> Execution:
@@ -96,7 +81,7 @@ def damaged(*tables: str) -> pytest.MarkDecorator:
 
 @damaged("task_rows", "criteria", "message_rows", "responses", "verdicts", "checks", "measures")
 def test_aggregate_tells_of_damage_and_the_tables_are_as_before_without_a_call(
-    job: Job, server: FaultServer, table: str, what: str, capsys: pytest.CaptureFixture[str]
+    job: Job, provider: FaultServer, table: str, what: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before, figures = stored(job), board(job)
     DAMAGES[what](victim(job, table))
@@ -108,12 +93,12 @@ def test_aggregate_tells_of_damage_and_the_tables_are_as_before_without_a_call(
     assert before == stored(job)
     assert 0 == run(job, *whole_job(job)).exit_code
     assert before == stored(job)
-    assert 0 == calls(server)
+    assert 0 == calls(provider)
 
 
 @damaged("responses", "verdicts")
 def test_without_the_database_the_next_run_restores_from_the_ledger_without_a_call(
-    job: Job, server: FaultServer, table: str, what: str, capsys: pytest.CaptureFixture[str]
+    job: Job, provider: FaultServer, table: str, what: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before, figures = facts(job, table), board(job)
     DAMAGES[what](victim(job, table))
@@ -126,11 +111,11 @@ def test_without_the_database_the_next_run_restores_from_the_ledger_without_a_ca
     assert before == facts(job, table)
     assert figures == board(job)
     assert 0 == run(job, lambda: aggregate(job)).exit_code
-    assert 0 == calls(server)
+    assert 0 == calls(provider)
 
 
 def test_rows_that_only_calls_can_restore_are_listed_and_called_for_when_asked(
-    job: Job, server: FaultServer, capsys: pytest.CaptureFixture[str]
+    job: Job, provider: FaultServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before, figures = facts(job, "verdicts"), board(job)
     victim(job, "verdicts").unlink()
@@ -144,26 +129,11 @@ def test_rows_that_only_calls_can_restore_are_listed_and_called_for_when_asked(
         kind = "benchmark prbench, model a, judge judge, vintage base"
         assert f"{len(before)} rows of verdicts ({kind}) are lost" in said
         assert "--replace-lost" in said
-        assert 0 == calls(server)
+        assert 0 == calls(provider)
         assert not facts(job, "verdicts")
     assert 0 == run(job, *whole_job(job), replace_lost=True).exit_code
-    assert len(before) == calls(server) == len(facts(job, "verdicts"))
+    assert len(before) == calls(provider) == len(facts(job, "verdicts"))
     assert figures == board(job)
-
-
-def test_other_models_are_still_called_while_rows_of_one_are_lost(job: Job, server: FaultServer) -> None:
-    victim(job, "responses").unlink()
-    Warehouse(job.warehouse).database.unlink()
-    shutil.rmtree(job.warehouse / "ledger")
-    run(job, lambda: aggregate(job))
-    (model,) = job.settings.models
-    models = (model, model.model_copy(update={"label": "b"}))
-    both = job.model_copy(update={"settings": job.settings.model_copy(update={"models": models})})
-    run(both, lambda: sampled(both))
-
-    with Warehouse(job.warehouse).reader() as reader:
-        assert ["b"] == [row["model"] for row in reader.rows("select distinct model from responses")]
-        assert calls(server) == reader.value("select count(*) from responses")
 
 
 def test_imported_rows_are_restored_and_listed_by_their_import_where_they_cannot_be(
@@ -218,3 +188,18 @@ def test_a_backup_refuses_a_damaged_part_and_keeps_what_is_lost_in_mind(job: Job
     restore(restored, tmp_path / "backup")
 
     assert Warehouse(job.warehouse).losses() == Warehouse(restored.warehouse).losses() != []
+
+
+def test_other_models_are_still_called_while_rows_of_one_are_lost(job: Job, provider: FaultServer) -> None:
+    victim(job, "responses").unlink()
+    Warehouse(job.warehouse).database.unlink()
+    shutil.rmtree(job.warehouse / "ledger")
+    run(job, lambda: aggregate(job))
+    (model,) = job.settings.models
+    models = (model, model.model_copy(update={"label": "b"}))
+    both = job.model_copy(update={"settings": job.settings.model_copy(update={"models": models})})
+    run(both, lambda: sampled(both))
+
+    with Warehouse(job.warehouse).reader() as reader:
+        assert ["b"] == [row["model"] for row in reader.rows("select distinct model from responses")]
+        assert calls(provider) == reader.value("select count(*) from responses")

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import shutil
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,10 @@ import pytest
 from flows.cli.main import main
 from tasks.config.job import Job
 from tasks.exports.tables import export_tables
-from tasks.llm.budget import Budget
 from tasks.llm.calls.batches import Batching, BatchOutcome
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Ledger, spend_in
+from tasks.llm.limiter import Budget
 from tasks.llm.replies import Reply
 from tasks.llm.request import Call
 from tasks.maintain.backup import backup, restore
@@ -105,44 +104,6 @@ def test_rows_are_written_for_every_run_and_only_when_they_are_news_and_this_mac
     assert [row["calls"] for row in stored(job)] == [2, 1]
 
 
-def test_a_run_whose_time_is_up_makes_no_call_and_says_so(server: FaultServer, tmp_path: Path) -> None:
-    job = prepared(job_at(server, tmp_path, mode="batch"))
-    late = job.model_copy(update={"stop_at": datetime.now(UTC) - timedelta(minutes=1)})
-    report = sampled(late)
-    assert (report.rows, report.is_at_stop_time, len(server.book)) == (0, True, 0)
-    assert report.skipped > 0
-    sampled(job)
-    n_calls = len(server.book)
-    report = judged(late)
-    assert (report.rows, report.is_at_stop_time, len(server.book)) == (0, True, n_calls)
-    assert judged(job).rows == N_CRITERIA
-
-
-def test_two_runs_submit_the_same_calls_in_one_batch_and_collect_it_once(server: FaultServer, tmp_path: Path) -> None:
-    server.polls_until_done = 1
-    target = judge_target(job_at(server, tmp_path, mode="batch").settings.judges[0])
-    calls = [
-        Call(target, [{"role": "user", "content": f"question {number}"}], f"cell {number}", is_batched=True)
-        for number in range(30)
-    ]
-
-    async def both() -> tuple[BatchOutcome, BatchOutcome]:
-        ledgers = [Ledger(tmp_path / "ledger") for _ in range(2)]
-        runs = [Batching(target, ledger, Budget(None, None), f"run {n}") for n, ledger in enumerate(ledgers)]
-        one, other = await asyncio.gather(*(run.submit_and_collect(calls, 30.0) for run in runs))
-        for ledger in ledgers:
-            answers = [ledger.history(call.key(call.parameters(target.parameters))) for call in calls]
-            assert [len(history.entries) for history in answers] == [1] * 30
-            ledger.close()
-        return one, other
-
-    one, other = asyncio.run(both())
-    assert sorted([one.n_submitted, other.n_submitted]) == [0, 30]
-    assert sorted([len(one.replies), len(other.replies)]) == [0, 30]
-    assert len(server.paid) == 30
-    assert [(row["calls"], row["purpose"]) for row in spend_in(tmp_path / "ledger")] == [(30, "judge")]
-
-
 COUNTS = """
     select (select count(*) from responses) as responses, (select count(*) from verdicts) as verdicts,
         (select count(*) from scores) as scores
@@ -215,20 +176,6 @@ def test_a_removed_answer_goes_with_its_verdicts_and_the_next_run_makes_a_new_on
     Warehouse(job.warehouse).publish()
     assert rows_in(job, COUNTS) == [before]
     assert (sampled(job).rows, judged(job).rows, len(server.book)) == (0, 0, calls + 1 + n_verdicts)
-
-
-def test_the_ledger_does_not_bring_a_removed_answer_back_even_if_it_still_holds_it(
-    job: Job, server: FaultServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As when another file of the ledger holds the reply, or a backup of the ledger was put back."""
-    monkeypatch.setattr(
-        "tasks.maintain.upkeep.forget", lambda *_: __import__("tasks.llm.ledger.ledger").llm.ledger.ledger.Pruned()
-    )
-    bad = longest(job)
-    remove(job, Choice([bad["response_id"]]), "")
-    assert in_ledger(job, "blah blah")
-    assert sampled(job).rows == 1
-    assert longest(job)["chars_alnum"] < 50_000
 
 
 def test_a_removed_answer_is_in_no_part_backup_or_export_and_its_space_comes_back(
@@ -333,3 +280,42 @@ def test_nothing_is_removed_while_a_run_is_at_work(job: Job) -> None:
         remove(job, Choice([longest(job)["response_id"]]), "")
     with pytest.raises(UsageError, match="name the responses"):
         remove(job, Choice(), "")
+
+
+def test_the_ledger_does_not_bring_a_removed_answer_back_even_if_it_still_holds_it(
+    job: Job, server: FaultServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when another file of the ledger holds the reply, or a backup of the ledger was put back."""
+    monkeypatch.setattr(
+        "tasks.maintain.upkeep.forget", lambda *_: __import__("tasks.llm.ledger.ledger").llm.ledger.ledger.Pruned()
+    )
+    bad = longest(job)
+    remove(job, Choice([bad["response_id"]]), "")
+    assert in_ledger(job, "blah blah")
+    assert sampled(job).rows == 1
+    assert longest(job)["chars_alnum"] < 50_000
+
+
+def test_two_runs_submit_the_same_calls_in_one_batch_and_collect_it_once(server: FaultServer, tmp_path: Path) -> None:
+    server.polls_until_done = 1
+    target = judge_target(job_at(server, tmp_path, mode="batch").settings.judges[0])
+    calls = [
+        Call(target, [{"role": "user", "content": f"question {number}"}], f"cell {number}", is_batched=True)
+        for number in range(30)
+    ]
+
+    async def both() -> tuple[BatchOutcome, BatchOutcome]:
+        ledgers = [Ledger(tmp_path / "ledger") for _ in range(2)]
+        runs = [Batching(target, ledger, Budget(None, None), f"run {n}") for n, ledger in enumerate(ledgers)]
+        one, other = await asyncio.gather(*(run.submit_and_collect(calls, 30.0) for run in runs))
+        for ledger in ledgers:
+            answers = [ledger.history(call.key(call.parameters(target.parameters))) for call in calls]
+            assert [len(history.entries) for history in answers] == [1] * 30
+            ledger.close()
+        return one, other
+
+    one, other = asyncio.run(both())
+    assert sorted([one.n_submitted, other.n_submitted]) == [0, 30]
+    assert sorted([len(one.replies), len(other.replies)]) == [0, 30]
+    assert len(server.paid) == 30
+    assert [(row["calls"], row["purpose"]) for row in spend_in(tmp_path / "ledger")] == [(30, "judge")]

@@ -14,7 +14,7 @@ import pytest
 
 from tasks.bundles.stores import place
 from tasks.config.job import Job
-from tasks.exports.publishing import publish
+from tasks.exports.tables import publish
 from tasks.figures.leaderboard import Choice, leaderboard
 from tasks.results import Results, open_results
 from tasks.rules.errors import UsageError

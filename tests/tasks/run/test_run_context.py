@@ -37,7 +37,7 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
 def test_a_missing_key_is_named_before_anything_starts(job: Job) -> None:
     with pytest.raises(UsageError) as refused:
         refuse_unready(job)
-    assert str(refused.value) == "model mini: OPENAI_API_KEY is not set; export the key of the provider (and 1 more)"
+    assert str(refused.value) == "model mini: OPENAI_API_KEY is not set; export the key of the provider"
     assert not Warehouse(job.warehouse).database.exists()
 
 
@@ -117,7 +117,7 @@ def test_a_failure_that_is_not_retried_needs_a_key_only_when_it_is_to_be_retried
 def test_judging_what_is_stored_needs_no_key_of_a_model_that_still_has_to_respond(job: Job) -> None:
     split_of(job, "t0")
     assert refuse_unready(job, STAGES["judge"].calls) is None
-    with pytest.raises(UsageError, match=r"model mini: .* \(and 1 more\)"):
+    with pytest.raises(UsageError, match="model mini: "):
         refuse_unready(job)
 
 

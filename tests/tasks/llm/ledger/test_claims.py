@@ -1,35 +1,29 @@
 """Call locks: one of all processes makes a call, the others wait for its answer without taking up anything."""
 
 import asyncio
-import os
-import signal
-import subprocess
-import sys
 import time
+from multiprocessing import get_context
+from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import pytest
 
-from tasks.llm.budget import Budget
 from tasks.llm.calls.gateway import Gateway
 from tasks.llm.ledger.call_locks import CallLocks
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limiter import AdmissionRequest, Limiter, Outcome
+from tasks.llm.limiter import AdmissionRequest, Budget, Limiter, Outcome
 from tasks.llm.request import Call
 from tests.faults.server import Answer
-from tests.tasks.llm.conftest import Calling, Serve, call_to, failed, then
+from tests.tasks.llm.conftest import Calling, Serve, call_to
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
-ROOT = Path(__file__).parents[4]
-HOLDER = """
-import sys
-from pathlib import Path
-from tasks.llm.ledger.call_locks import CallLocks
-with CallLocks(Path(sys.argv[1])).holding("a call") as is_locked:
-    print(is_locked, flush=True)
-    sys.stdin.readline()
-"""
+
+def hold(folder: Path, is_locked: "Event") -> None:
+    """Lock a call for as long as this process lives."""
+    with CallLocks(folder).holding("a call") as is_ours:
+        is_locked.set() if is_ours else None
+        time.sleep(600)
 
 
 def key_of(call: Call) -> str:
@@ -51,42 +45,20 @@ def test_what_one_has_locked_no_other_gets_until_it_is_released(tmp_path: Path) 
     other.close()
 
 
-def test_closing_gives_everything_back(tmp_path: Path) -> None:
-    one, other = CallLocks(tmp_path), CallLocks(tmp_path)
-    held = one.holding("a")
-    assert held.__enter__()
-    one.close()
-    assert not other.is_held("a")
-    other.close()
-
-
-@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
-def test_the_locks_of_a_process_end_with_it(tmp_path: Path, end: signal.Signals) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(tmp_path)], cwd=ROOT, text=True,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    )  # fmt: skip
-    with process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "True\n"
-        mine = CallLocks(tmp_path)
-        with mine.holding("a call") as is_locked:
-            assert not is_locked
-        os.kill(process.pid, end)
-        asyncio.run(asyncio.wait_for(mine.released("a call"), 2))
-        with mine.holding("a call") as is_locked:
-            assert is_locked
-        mine.close()
-
-
-def test_waiting_for_a_lock_ends_at_a_moment(tmp_path: Path) -> None:
-    one, other = CallLocks(tmp_path), CallLocks(tmp_path)
-    with one.holding("a"):
-        began_s = time.monotonic()
-        asyncio.run(asyncio.wait_for(other.released("a", time.time() + 0.2), 5))
-        assert time.monotonic() - began_s > 0.15
-    one.close()
-    other.close()
+def test_the_locks_of_a_process_end_with_it(tmp_path: Path) -> None:
+    spawning = get_context("spawn")
+    is_locked = spawning.Event()
+    process = spawning.Process(target=hold, args=(tmp_path, is_locked))
+    process.start()
+    assert is_locked.wait(60)
+    mine = CallLocks(tmp_path)
+    with mine.holding("a call") as is_mine:
+        assert not is_mine
+    process.kill()
+    asyncio.run(asyncio.wait_for(mine.released("a call"), 2))
+    with mine.holding("a call") as is_mine:
+        assert is_mine
+    mine.close()
 
 
 async def test_calls_that_another_process_has_in_hand_leave_the_slots_to_others(calling: Calling, serve: Serve) -> None:
@@ -158,20 +130,6 @@ def test_two_runs_with_the_same_calls_make_each_once_also_if_it_fails_for_good(c
     assert len(server.book) == 30
     calling(calls[0])  # the next run tries what failed again
     assert len(server.book) == 31
-
-
-async def test_what_another_process_writes_meanwhile_is_seen(calling: Calling, serve: Serve) -> None:
-    server = serve(then(failed(503), Answer("x")))
-    call = call_to(server)
-    async with calling.opened() as (gateway, ledger):
-        await asyncio.sleep(0.1)
-        assert ledger.history(key_of(call)).entries == ()
-        theirs = Ledger(calling.folder)
-        await Gateway(Limiter(1, Budget(None, None)), theirs, "another-run").complete(call)
-        assert [entry.reply.status for entry in ledger.history(key_of(call)).entries] == ["provider_error", "ok"]
-        theirs.close()
-        assert (await gateway.complete(call)).text == "x"
-    assert len(server.book) == 2
 
 
 async def test_a_permission_that_led_to_no_call_is_not_counted_against_the_requests_a_minute() -> None:

@@ -1,38 +1,36 @@
 """Retention: what has long become a row leaves the ledger, nothing else does, and the disk gets its space back."""
 
+import os
 import random
 import signal
 import sqlite3
-import subprocess
-import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
 
+from tasks.llm.ledger import ledger as pruning
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.files import deletion_mark
 from tasks.llm.ledger.ledger import Ledger, Pruned, Stored, forget, prune, spend_in
 from tasks.llm.replies import Reply
 from tests.tasks.llm.conftest import written
 
-ROOT = Path(__file__).parents[4]
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from tasks.llm.ledger import ledger as pruning
-pruning._AT_ONCE = 50
-asked = []
 
-def stored(cells):
-    asked.append(cells)
-    if len(asked) == 3:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return dict.fromkeys(cells, True)
+def prune_and_die(folder: Path) -> None:
+    """Prune in steps of 50 entries, and be killed in the third."""
+    pruning._AT_ONCE = 50
+    asked: list[Collection[str]] = []
 
-pruning.prune(Path(sys.argv[1]), 1e12, stored)
-"""
+    def stored(cells: Sequence[str]) -> dict[str, bool]:
+        asked.append(cells)
+        if len(asked) == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return dict.fromkeys(cells, True)
+
+    prune(folder, 1e12, stored)
 
 
 def entry(number: int, *, finished_at_s: float = 0.0, attempt: int = 1, cell: str = "", size: int = 3_000) -> Entry:
@@ -104,8 +102,10 @@ def test_a_ledger_that_is_in_use_is_left_for_later(tmp_path: Path) -> None:
 
 def test_a_kill_in_the_middle_leaves_a_whole_ledger_and_the_next_time_goes_on(tmp_path: Path) -> None:
     written(tmp_path, [entry(number, finished_at_s=1.0) for number in range(400)])
-    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], cwd=ROOT, check=False)
-    assert done.returncode == -signal.SIGKILL
+    process = get_context("spawn").Process(target=prune_and_die, args=(tmp_path,))
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
     assert len(left(tmp_path)) == 300
     assert prune(tmp_path, 1e12, lambda cells: dict.fromkeys(cells, True)).entries == 300
     assert left(tmp_path) == set()

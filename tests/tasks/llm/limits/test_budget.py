@@ -1,10 +1,8 @@
 """One cap on tokens and dollars over live calls and batches, which no call that starts could pass."""
 
 import asyncio
-import signal
-from collections.abc import Iterator, Sequence
+from collections import Counter
 from contextlib import closing
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.llm.budget import Budget, BudgetSpent, NotCalled, SetAside
 from tasks.llm.calls.batches import Batching, BatchOutcome
-from tasks.llm.calls.gateway import Gateway, Tries
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limiter import AdmissionRequest, Limiter, Outcome
+from tasks.llm.limiter import AdmissionRequest, Budget, BudgetSpent, Limiter, NotCalled, Outcome, SetAside
 from tasks.llm.replies import Reply
 from tasks.llm.request import Prices, Usage
 from tests.faults.server import Answer, FaultServer
 from tests.tasks.llm.conftest import Calling, Serve, call_to, failed, then
 
-amounts = st.integers(0, 50)
-orders = st.lists(st.tuples(st.booleans(), amounts, st.integers(0, 20), st.floats(0, 1)), max_size=40)
+pytestmark = pytest.mark.timeout(120)  # a process that is frozen hears no time limit of the event loop
+
+orders = st.lists(st.tuples(st.booleans(), st.integers(0, 50), st.integers(0, 20), st.floats(0, 1)), max_size=40)
 
 
 @given(cap=st.integers(0, 120), order=orders)
@@ -75,37 +72,6 @@ def test_what_is_not_known_counts_as_what_was_set_aside() -> None:
     assert (budget.used_usd, budget.used_tokens) == (4.0, 40)
 
 
-async def test_a_role_that_waits_for_room_goes_on_when_another_role_gives_it_back() -> None:
-    budget, most = Budget(None, 100), Usage(0.0, 80)
-    sampling, judging = Limiter(4, budget), Limiter(4, budget)
-    admission = await sampling.acquire(AdmissionRequest("a", "key", most=most))
-    waiting = asyncio.create_task(judging.acquire(AdmissionRequest("b", "other", most=most)))
-    await asyncio.sleep(0.01)
-    sampling.release(admission, Outcome())
-    done, _ = await asyncio.wait({waiting}, timeout=0.3)
-    waiting.cancel()
-    assert bool(done)
-
-
-def said(replies: Sequence[object]) -> tuple[int, int]:
-    """How many were answered, how many not called."""
-    answered = sum(isinstance(reply, Reply) and reply.status == "ok" for reply in replies)
-    return answered, sum(isinstance(reply, NotCalled) for reply in replies)
-
-
-@pytest.mark.parametrize("concurrency", [1, 8])
-def test_real_calls_stop_before_the_cap_on_tokens(concurrency: int, calling: Calling, serve: Serve) -> None:
-    usage = {"prompt_tokens": 10, "completion_tokens": 90, "total_tokens": 100}
-    server = serve(Answer("x", usage=usage))
-    calling.max_tokens, calling.concurrency = 1000, concurrency
-    replies = calling.together(*(call_to(server, f"q{n}", parameters={"max_tokens": 90}) for n in range(30)))
-    answered, left = said(replies)
-    assert (answered + left, answered) == (30, len(server.book))
-    assert 7 <= len(server.book) <= 10
-    spent = next(reply for reply in replies if isinstance(reply, BudgetSpent))
-    assert "1,000 tokens" in str(spent)
-
-
 @pytest.mark.parametrize("concurrency", [1, 8])
 def test_real_calls_stop_before_the_cap_on_dollars(concurrency: int, calling: Calling, serve: Serve) -> None:
     usage = {"prompt_tokens": 10, "completion_tokens": 100, "total_tokens": 110}
@@ -113,10 +79,9 @@ def test_real_calls_stop_before_the_cap_on_dollars(concurrency: int, calling: Ca
     calling.max_usd, calling.concurrency = 0.5, concurrency
     target: dict[str, Any] = {"prices": Prices(100.0, None, 1000.0, "a list"), "parameters": {"max_tokens": 100}}
     replies = calling.together(*(call_to(server, f"q{n}", **target) for n in range(30)))
-    answered, left = said(replies)
-    true_usd = len(server.book) * (Fraction(10 * 100, 10**6) + Fraction(100 * 1000, 10**6))
-    assert (answered + left, answered) == (30, len(server.book))
-    assert Fraction(3, 10) < true_usd <= Fraction(1, 2)
+    kinds = Counter(type(reply).__name__ for reply in replies)
+    assert kinds == {"Reply": len(server.book), "BudgetSpent": 30 - len(server.book)}
+    assert 0.3 < len(server.book) * 0.101 <= 0.5
 
 
 def test_what_the_server_would_bill_at_most_fits_even_when_it_bills_that(calling: Calling, serve: Serve) -> None:
@@ -191,120 +156,60 @@ OPEN = 10**9
 LIVE = AdmissionRequest("live", "a live call", most=Usage(None, 80))
 
 
-@pytest.fixture(autouse=True)
-def _ends() -> Iterator[None]:
-    """A process that is frozen, where no time limit of the event loop would be heard, fails after a minute."""
-
-    def frozen(*_: object) -> None:
-        raise TimeoutError("the process is frozen")
-
-    before = signal.signal(signal.SIGALRM, frozen)
-    signal.alarm(60)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
-
-
-async def looked_after(
-    server: FaultServer, ledger: Ledger, budget: Budget, n_calls: int = 1, wait_s: float = 30.0, **limits: Any
-) -> BatchOutcome:
-    """Calls of 100 tokens at most each, by the batch."""
-    question = "q" * 34
-    calls = [
-        call_to(server, f"{question}{n:02}", name="openai/judge", parameters={"max_tokens": 48}, **limits)
-        for n in range(n_calls)
-    ]
-    return await Batching(calls[0].target, ledger, budget, "a-run").submit_and_collect(calls, wait_s)
+async def looked_after(folder: Path, server: FaultServer, budget: Budget, wait_s: float = 30.0) -> BatchOutcome:
+    """A call of 100 tokens at most, by the batch."""
+    call = call_to(server, "q" * 36, name="openai/judge", parameters={"max_tokens": 48})
+    with closing(Ledger(folder)) as ledger:
+        return await Batching(call.target, ledger, budget, "a-run").submit_and_collect([call], wait_s)
 
 
 async def test_a_batch_that_goes_on_counts_as_used_and_a_live_call_without_room_stops_at_the_budget(
     tmp_path: Path, serve: Serve
 ) -> None:
-    server = serve(Answer("x"))
+    server, budget = serve(Answer("x")), Budget(None, 150)
     server.polls_until_done = OPEN
-    with closing(Ledger(tmp_path)) as ledger:
-        budget = Budget(None, 150)
-        merged = await looked_after(server, ledger, budget, wait_s=0.0)
-        assert (merged.n_submitted, merged.waiting) == (1, 1)
-        assert budget.used_tokens == 100
-        with pytest.raises(NotCalled, match="100 of 150 tokens used"):
-            await Limiter(4, budget).acquire(LIVE)
-        assert budget.is_spent
+    merged = await looked_after(tmp_path, server, budget, wait_s=0.0)
+    assert (merged.n_submitted, merged.waiting, budget.used_tokens) == (1, 1, 100)
+    with pytest.raises(NotCalled, match="100 of 150 tokens used"):
+        await Limiter(4, budget).acquire(LIVE)
+    assert budget.is_spent
 
 
 async def test_a_live_call_goes_when_a_batch_gives_back_what_was_set_aside(tmp_path: Path, serve: Serve) -> None:
     server = serve(Answer("x", usage={"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}))
-    server.polls_until_done = 2
-    with closing(Ledger(tmp_path)) as ledger:
-        budget = Budget(None, 150)
-        looking = asyncio.create_task(looked_after(server, ledger, budget))
-        while not budget._reserved:  # noqa: ASYNC110 - a budget tells only when something is given back
-            await asyncio.sleep(0.01)
-        admission = await Limiter(4, budget).acquire(LIVE)
-        assert len((await looking).replies) == 1
-        assert (budget.used_tokens, admission.request) == (7, LIVE)
+    server.polls_until_done, budget = 2, Budget(None, 150)
+    looking = asyncio.create_task(looked_after(tmp_path, server, budget))
+    while not budget._reserved:  # noqa: ASYNC110 - a budget tells only when something is given back
+        await asyncio.sleep(0.01)
+    await Limiter(4, budget).acquire(LIVE)
+    assert (len((await looking).replies), budget.used_tokens) == (1, 7)
 
 
-async def test_calls_by_the_batch_wait_for_the_room_that_a_live_call_holds_without_freezing_the_process(
+async def test_calls_by_the_batch_wait_for_the_room_that_a_live_call_holds_but_no_longer_than_for_batches(
     tmp_path: Path, serve: Serve
 ) -> None:
-    server = serve(Answer("x"))
-    with closing(Ledger(tmp_path)) as ledger:
-        budget = Budget(None, 150)
-        limiter = Limiter(4, budget)
-        admission = await limiter.acquire(LIVE)
-        looking = asyncio.create_task(looked_after(server, ledger, budget))
-        for _ in range(20):
-            await asyncio.sleep(0.01)
-        assert not looking.done()
-        limiter.release(admission, Outcome())
-        assert len((await looking).replies) == 1
-
-
-async def test_calls_by_the_batch_wait_no_longer_than_for_batches_and_are_told_of(tmp_path: Path, serve: Serve) -> None:
-    server = serve(Answer("x"))
-    with closing(Ledger(tmp_path)) as ledger:
-        budget = Budget(None, 150)
-        await Limiter(4, budget).acquire(LIVE)
-        merged = await looked_after(server, ledger, budget, wait_s=0.2)
-        note = "1 calls were not submitted, since they could exceed the budget"
-        assert (merged.replies, merged.notes) == ([], [note])
-        assert not budget.is_spent  # there is room when the live call ends
+    server, budget = serve(Answer("x")), Budget(None, 150)
+    limiter = Limiter(4, budget)
+    admission = await limiter.acquire(LIVE)
+    merged = await looked_after(tmp_path, server, budget, wait_s=0.2)
+    note = "1 calls were not submitted, since they could exceed the budget"
+    assert (merged.replies, merged.notes, budget.is_spent) == ([], [note], False)  # there is room when the other ends
+    looking = asyncio.create_task(looked_after(tmp_path, server, budget))
+    await asyncio.sleep(0.2)
+    assert not looking.done()
+    limiter.release(admission, Outcome())
+    assert len((await looking).replies) == 1
 
 
 @pytest.mark.parametrize("end", ["failed", "expired"])
 async def test_what_a_batch_that_was_cut_short_did_not_come_to_costs_nothing(
     end: Any, tmp_path: Path, serve: Serve
 ) -> None:
-    server = serve(Answer("x"))
+    server, budget = serve(Answer("x")), Budget(None, 1000)
     server.batch_end, server.answered_before_end = end, 0
-    with closing(Ledger(tmp_path)) as ledger:
-        budget = Budget(None, 1000)
-        await looked_after(server, ledger, budget, n_calls=3)
-        assert budget.used_tokens == 0
-        assert budget.reserve(Usage(None, 1000))
-
-
-async def test_two_judges_one_live_and_one_by_the_batch_end_under_one_cap(tmp_path: Path, serve: Serve) -> None:
-    """Side by side, with a batch that stays open: what fits is paid for, and the cap is kept."""
-    usage = {"prompt_tokens": 10, "completion_tokens": 50, "total_tokens": 60}
-    server = serve(Answer("x", usage=usage))
-    server.polls_until_done = OPEN
-    with closing(Ledger(tmp_path)) as ledger:
-        budget = Budget(None, 1000)
-        gateway = Gateway(Limiter(2, budget), ledger, "a-run", Tries(1))
-        live = [call_to(server, f"live {n}", parameters={"max_tokens": 50}) for n in range(30)]
-        (merged, *replies) = await asyncio.gather(
-            looked_after(server, ledger, budget, n_calls=4, wait_s=1.0),
-            *map(gateway.complete, live),
-            return_exceptions=True,
-        )
-        answered = [reply for reply in replies if not isinstance(reply, BaseException)]
-        assert isinstance(merged, BatchOutcome)
-        assert {type(reply).__name__ for reply in replies} <= {"Reply", "BudgetSpent"}
-        assert 0 < len(answered) < 30
-        assert 60 * len(answered) + 100 * merged.n_submitted == budget.used_tokens <= 1000
-        assert budget.is_spent
+    await looked_after(tmp_path, server, budget)
+    assert budget.used_tokens == 0
+    assert budget.reserve(Usage(None, 1000))
 
 
 Move = tuple[int, int, float, bool]
@@ -319,47 +224,38 @@ class Simulation:
         self.cap, self.budget = cap, Budget(None, cap)
         self.limiters = [Limiter(concurrency, self.budget), Limiter(concurrency, self.budget)]
 
-    def check(self) -> None:
+    async def turned(self, turns: int) -> None:
         assert self.budget.used_tokens + self.budget._reserved_tokens <= self.cap
+        for _ in range(turns):
+            await asyncio.sleep(0)
 
     async def live(self, number: int, move: Move) -> None:
         most, turns, share, is_known = move
         limiter = self.limiters[number % 2]
+        request = AdmissionRequest(f"endpoint-{number % 3}", f"key-{number}", most=Usage(None, most))
         try:
-            admission = await limiter.acquire(
-                AdmissionRequest(f"endpoint-{number % 3}", f"key-{number}", most=Usage(None, most))
-            )
+            admission = await limiter.acquire(request)
         except NotCalled:
             return
-        self.check()
-        await turned(turns)
-        used = int(most * share) if is_known else None
+        await self.turned(turns)
+        used = int(most * share)
         reply = Reply("ok", prompt_tokens=used, completion_tokens=0) if is_known else None
         limiter.release(admission, Outcome(reply, is_lost=not is_known))
-        self.check()
+        await self.turned(0)
 
     async def batch(self, begins: int, move: Move) -> None:
         most, turns, share, ends = move
         set_aside = SetAside(self.budget)
-        await turned(begins)
-        while not await self._handed_in(set_aside, most):
+        await self.turned(begins + 1)
+        while not set_aside.has_room("key", Usage(None, most)):
             if self.budget.is_spent:
                 return
-        self.check()
-        await turned(turns)
+            await self.turned(1)
+        await self.turned(turns)
         if ends:
             set_aside.settle("key", Usage(None, int(most * share)))
         set_aside.count_as_used()
-        self.check()
-
-    async def _handed_in(self, set_aside: SetAside, most: int) -> bool:
-        await asyncio.sleep(0)
-        return set_aside.has_room("key", Usage(None, most))
-
-
-async def turned(turns: int) -> None:
-    for _ in range(turns):
-        await asyncio.sleep(0)
+        await self.turned(0)
 
 
 @given(cap=st.integers(0, 150), live=moves, batched=moves, concurrency=st.integers(1, 4), begins=st.integers(0, 9))

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from tasks.llm.request import Call
-from tasks.llm.senders.cluster import LOCAL, Cluster
+from tasks.llm.senders.cluster import LOCAL, Cluster, SenderProcess
 from tasks.llm.senders.pool import RemoteSender, Reply
-from tasks.llm.senders.process import SenderProcess
 from tests.tasks.llm.conftest import Calling
 
 PROVIDERS = ("ANTHROPIC", "AZURE", "AZURE_AI", "GEMINI", "MISTRAL", "OPENROUTER")

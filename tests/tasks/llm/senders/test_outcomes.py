@@ -11,7 +11,5 @@ from tests.tasks.llm.transport.test_replies import *
 from tests.tasks.llm.transport.test_transport import *
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
-# They look into the process that makes the calls, which is another one here.
-del test_litellm_puts_nothing_together_for_loggers_that_nobody_has  # noqa: F821
 # A sender has the keys of its node, which was started before the test.
 del test_a_key_that_is_refused_or_missing_stops_its_model_and_is_named  # noqa: F821

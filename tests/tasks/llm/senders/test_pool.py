@@ -9,29 +9,23 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import gettempdir
 from typing import Any
 
 import psutil
 import pytest
 
-from tasks.llm.budget import Budget
-from tasks.llm.calls.gateway import Gateway, Tries
-from tasks.llm.calls.sending import NoSender
+from tasks.llm.calls.gateway import Gateway, NoSender, Tries
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limiter import Limiter
+from tasks.llm.limiter import Budget, Limiter
 from tasks.llm.replies import Kind, Reply
 from tasks.llm.request import Target
-from tasks.llm.senders import cluster as ray_cluster
+from tasks.llm.senders import cluster as nodes
 from tasks.llm.senders import pool as pools
-from tasks.llm.senders.cluster import LOCAL, Cluster, Node, refuse_without_ray
-from tasks.llm.senders.pool import RemoteSender, SenderPool
-from tasks.llm.senders.process import SILENCE_S, Equipment, SenderProcess, versions
+from tasks.llm.senders.pool import SenderPool
 from tasks.rules.errors import PipelineError, UsageError
 from tests.faults.server import Answer, FaultServer
 from tests.tasks.llm.conftest import call_to
@@ -52,7 +46,7 @@ def with_pool(folder: Path, target: Target, work: Callable[[Gateway, SenderPool]
     """What is done with a gateway whose calls two senders on this machine make."""
 
     async def run() -> Any:
-        ledger, pool = Ledger(folder / "ledger"), SenderPool(LOCAL, 2, [target])
+        ledger, pool = Ledger(folder / "ledger"), SenderPool(nodes.LOCAL, 2, [target])
         try:
             gateway = Gateway(Limiter(AT_ONCE, Budget(None, None)), ledger, "a-run", Tries(3), "judge", pool)
             return await work(gateway, pool)
@@ -92,7 +86,7 @@ def test_a_sender_that_is_killed_costs_its_calls_in_flight_alone_and_is_replaced
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     folders: list[Path] = []
-    monkeypatch.setattr(ray_cluster, "mkdtemp", lambda **_: _made(folders, tmp_path))
+    monkeypatch.setattr(nodes, "mkdtemp", lambda **_: _made(folders, tmp_path))
 
     async def work(gateway: Gateway, pool: SenderPool) -> tuple[list[Reply], dict[Path, str]]:
         await gateway.complete(call_to(server, "first"))
@@ -139,53 +133,50 @@ class DiesAtStart:
         os._exit(1)
 
 
+def dies(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(pools, "SenderProcess", DiesAtStart)
+
+
+def differs(patch: pytest.MonkeyPatch) -> None:
+    own = nodes.versions()
+    patch.setattr(nodes, "versions", lambda: {**own, "litellm": "0.1"})
+
+
+def lacks_a_key(patch: pytest.MonkeyPatch) -> None:
+    patch.delenv("MISTRAL_API_KEY", raising=False)
+
+
 @pytest.mark.slow
 @needs_ray
-def test_where_no_sender_survives_its_start_the_run_ends_with_one_line_that_names_the_node(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(pools, "SenderProcess", DiesAtStart)
-
-    async def work(gateway: Gateway, _: SenderPool) -> Reply:
-        return await gateway.complete(call_to("http://127.0.0.1:9/v1"))
-
-    with pytest.raises(NoSender, match=r"Ray's node .+ is not used: 5 senders died there without a reply") as said:
-        with_pool(tmp_path, call_to("http://127.0.0.1:9/v1").target, work)
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        (dies, r"Ray's node .+ is not used: 5 senders died there without a reply"),
+        pytest.param(
+            differs, r"is not used: it runs other versions: litellm 1\..+ there, 0\.1 here", marks=pytest.mark.long
+        ),
+        pytest.param(
+            lacks_a_key, "mistral-small-latest: MISTRAL_API_KEY is set on no node of Ray", marks=pytest.mark.long
+        ),
+    ],
+)
+def test_where_no_sender_can_make_a_call_the_run_ends_with_one_line_that_says_why(
+    wrong: Callable[[pytest.MonkeyPatch], None], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    wrong(monkeypatch)
+    name = "mistral/mistral-small-latest" if wrong is lacks_a_key else "hosted_vllm/candidate"
+    call = replace(call_to("http://127.0.0.1:9/v1"), target=Target(name))
+    with pytest.raises(NoSender, match=why) as said:
+        with_pool(tmp_path, call.target, lambda gateway, _: gateway.complete(call))
     assert "\n" not in str(said.value)
-    assert capsys.readouterr().err.count("is gone") == 1
-
-
-@pytest.mark.long
-@pytest.mark.slow
-@needs_ray
-def test_a_node_that_runs_other_versions_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasks.llm.senders.process.versions", lambda: {**versions(), "litellm": "0.1"})
-
-    async def work(gateway: Gateway, _: SenderPool) -> Reply:
-        return await gateway.complete(call_to("http://127.0.0.1:9/v1"))
-
-    with pytest.raises(NoSender, match=r"is not used: it runs other versions: litellm 1\..+ there, 0\.1 here"):
-        with_pool(tmp_path, call_to("http://127.0.0.1:9/v1").target, work)
-
-
-@pytest.mark.long
-@pytest.mark.slow
-@needs_ray
-def test_a_key_that_is_set_on_no_node_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("MISTRAL_API_KEY", raising=False)
-    call = replace(call_to("http://127.0.0.1:9/v1"), target=Target("mistral/mistral-small-latest"))
-
-    async def work(gateway: Gateway, _: SenderPool) -> Reply:
-        return await gateway.complete(call)
-
-    with pytest.raises(NoSender, match="mistral-small-latest: MISTRAL_API_KEY is set on no node of Ray"):
-        with_pool(tmp_path, call.target, work)
+    assert capsys.readouterr().err.count("is gone") == (wrong is dies)
 
 
 def test_without_ray_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ray_cluster, "find_spec", lambda _name: None)
+    monkeypatch.setattr(nodes, "find_spec", lambda _name: None)
     with pytest.raises(UsageError, match="needs Ray; install it with `uv sync --extra ray`"):
-        refuse_without_ray()
+        nodes.refuse_without_ray()
 
 
 class RayAlike:
@@ -208,7 +199,7 @@ def test_what_a_killed_driver_left_is_ended_and_removed_at_the_next_start_and_no
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr(ray_cluster, "ray", RayAlike)
+    monkeypatch.setattr(nodes, "ray", RayAlike)
     left = tmp_path / "ray-left"
     left.mkdir()
     (left / "token").touch()
@@ -217,11 +208,11 @@ def test_what_a_killed_driver_left_is_ended_and_removed_at_the_next_start_and_no
     try:
         while len(processes(f"{left}/")) < 2:
             time.sleep(0.01)
-        living = Cluster(LOCAL)
+        living = nodes.Cluster(nodes.LOCAL)
         assert ours.wait(60) == -signal.SIGKILL
         (folder,) = tmp_path.glob("ray-*")
         assert (stat.S_IMODE(folder.stat().st_mode), (folder / "token").is_file()) == (0o700, True)
-        Cluster(LOCAL).close()
+        nodes.Cluster(nodes.LOCAL).close()
         assert list(tmp_path.glob("ray-*")) == [folder]
         living.close()
         assert list(tmp_path.glob("ray-*")) == []
@@ -235,20 +226,20 @@ def test_where_ray_does_not_start_on_this_machine_one_line_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr(ray_cluster, "ray", RayAlike)
+    monkeypatch.setattr(nodes, "ray", RayAlike)
     monkeypatch.setattr(RayAlike, "error", RuntimeError("timed out\nduring startup"))
     with pytest.raises(PipelineError, match=r"did not start .*timed out during startup.*; run again when") as said:
-        Cluster(LOCAL)
+        nodes.Cluster(nodes.LOCAL)
     assert said.value.exit_code == 1
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("address", "n_notices"), [(LOCAL, 0), ("auto", 1)])
+@pytest.mark.parametrize(("address", "n_notices"), [(nodes.LOCAL, 0), ("auto", 1)])
 async def test_where_ray_has_ended_the_run_ends_and_where_nodes_may_return_it_says_what_it_waits_for(
     address: str, n_notices: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr(ray_cluster, "ray", RayAlike)
+    monkeypatch.setattr(nodes, "ray", RayAlike)
     monkeypatch.setattr(pools, "_WITHOUT_NODES_S", 0.5)
     monkeypatch.setattr(pools, "_LOOK_AT_NODES_EVERY_S", 0.2)
     pool = SenderPool(address, 1, [call_to("http://127.0.0.1:9/v1").target])
@@ -260,18 +251,18 @@ async def test_where_ray_has_ended_the_run_ends_and_where_nodes_may_return_it_sa
 
 @pytest.mark.parametrize("address", ["auto", "ray://127.0.0.1:{port}"])
 def test_a_cluster_that_does_not_listen_is_refused_in_one_line(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ray_cluster, "ray", pytest.fail)
+    monkeypatch.setattr(nodes, "ray", pytest.fail)
     with socket.socket() as bound:  # and not listening
         bound.bind(("127.0.0.1", 0))
         port = bound.getsockname()[1]
         monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{port}")
         with pytest.raises(UsageError, match=rf"Ray is not there: .*127\.0\.0\.1:{port}: .*refused") as said:
-            Cluster(address.format(port=port))
+            nodes.Cluster(address.format(port=port))
     assert "\n" not in str(said.value)
 
 
 async def test_an_attempt_that_is_cancelled_ends_where_it_is_made() -> None:
-    process = SenderProcess()
+    process = nodes.SenderProcess()
     with FaultServer(lambda _request, _number: Answer("late", delay_s=600)) as server:
         await process.start([(1, call_to(server), {})], [], time.monotonic())
         (attempt,) = process._in_hand.values()
@@ -282,84 +273,9 @@ async def test_an_attempt_that_is_cancelled_ends_where_it_is_made() -> None:
 
 
 async def test_an_attempt_that_reaches_a_sender_after_it_was_given_up_is_not_made() -> None:
-    process = SenderProcess()
+    process = nodes.SenderProcess()
     with FaultServer(lambda _request, _number: Answer("paid")) as server:
-        await process.start([(1, call_to(server), {})], [], time.monotonic() - SILENCE_S)
+        await process.start([(1, call_to(server), {})], [], time.monotonic() - nodes.SILENCE_S)
         _, outcomes = await process.outcomes()
         assert server.book == []
     assert [(number, reply.failure and reply.failure.kind) for number, reply in outcomes] == [(1, Kind.LOST)]
-
-
-_DRIVER = """
-import asyncio, sys
-from tasks.llm.request import Call, Target
-from tasks.llm.senders import cluster
-from tasks.llm.senders.pool import SenderPool
-from pathlib import Path
-
-folder, api_base = sys.argv[1:]
-Path(folder).mkdir()
-cluster.mkdtemp = lambda **_: folder
-target = Target("hosted_vllm/candidate", api_base)
-pool = SenderPool("local", 1, [target])
-asyncio.run(pool(Call(target, [{"role": "user", "content": "hello"}], "cell"), {}))
-"""
-
-
-@pytest.mark.slow
-@needs_ray
-def test_a_driver_that_is_killed_leaves_no_process_behind_and_its_folder_until_the_next_start(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    folder = f"{gettempdir()}/ray-of-killed-{os.getpid()}"
-    with FaultServer(lambda _request, _number: Answer("late", delay_s=600)) as server:
-        driver = subprocess.Popen([sys.executable, "-c", _DRIVER, folder, server.api_base], cwd=PROJECT)
-        try:
-            while not server.book:
-                assert driver.poll() is None
-                time.sleep(0.1)
-        finally:
-            driver.kill()
-            driver.wait()
-    while processes(folder):
-        time.sleep(0.1)
-    monkeypatch.setattr(ray_cluster, "ray", RayAlike)
-    Cluster(LOCAL).close()
-    assert not Path(folder).exists()
-
-
-class Messages:
-    """What is sent to one method: the answers are given later."""
-
-    def __init__(self) -> None:
-        self.answers: list[Future[Any]] = []
-
-    def remote(self) -> "Messages":
-        self.answers.append(Future())
-        return self
-
-    def future(self) -> "Future[Any]":
-        return self.answers[-1]
-
-
-class Process:
-    """A process that sends what it is given."""
-
-    def __init__(self) -> None:
-        self.outcomes = Messages()
-
-
-async def test_the_attempts_that_a_sender_has_made_are_counted_and_a_late_answer_disturbs_nobody() -> None:
-    process = Process()
-    sender = RemoteSender(process, Node("a", "first", 1), Equipment(1, {}, {}, 0.0))
-    receiving = asyncio.create_task(sender.receive(lambda: None))
-    while not process.outcomes.answers:  # noqa: ASYNC110 - nothing tells of it
-        await asyncio.sleep(0)
-    process.outcomes.answers[0].set_result((5.0, [(1, Reply("ok")), (2, Reply("ok"))]))
-    while len(process.outcomes.answers) < 2:  # noqa: ASYNC110 - nothing tells of it
-        await asyncio.sleep(0)
-    receiving.cancel()
-    with suppress(asyncio.CancelledError):
-        await receiving
-    process.outcomes.answers[1].set_result((10.0, []))  # as Ray's client does: it raises for one that is cancelled
-    assert sender.state.n_made == 2

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tasks.llm.budget import Budget
 from tasks.llm.calls.batches import Batching
+from tasks.llm.limiter import Budget
 from tests.faults.anything import AnyServer, Plain
 from tests.faults.server import Answer
 from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, failed
@@ -76,12 +76,6 @@ def test_a_stream_that_ends_without_saying_so_is_not_whole(route: str, calling: 
     answer = Answer(raw=f"data: {json.dumps(event)}\n\n".encode(), headers={"Content-Type": "text/event-stream"})
     reply = calling(call_to(serve(answer), **ROUTES[route]))
     assert (reply.status, reply.text) == ("provider_error", None)
-
-
-@pytest.mark.parametrize("route", ROUTES)
-def test_the_usual_reasons_stay_what_they_are(route: str, calling: Calling, serve: Serve) -> None:
-    reply = calling(call_to(serve(Answer("A debt.")), **ROUTES[route]))
-    assert reply.finish_reason == ("completed" if route == "responses" else "stop")
 
 
 def test_a_provider_s_own_word_for_a_cut_answer_is_understood(calling: Calling, serve: Serve) -> None:

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from tasks.config.models import Judge, Model
-from tasks.llm.calls.sending import chat_arguments
+from tasks.llm.calls.gateway import chat_arguments
 from tasks.llm.request import Call, Target
 from tasks.rules.verdict import reply_format
 from tasks.run.judgings import judge_target, target_of
@@ -48,35 +48,37 @@ def test_nothing_is_sent_to_the_responses_api_that_was_not_configured(calling: C
     assert {name: value for name, value in body.items() if value is not None} == {"model": "gpt-5"}
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("name", ["openai/gpt-5", "hosted_vllm/candidate"])
-def test_the_reasoning_effort_is_sent(name: str, stream: bool, calling: Calling, serve: Serve) -> None:
-    body = sent(calling, serve(Answer("x")), name=name, stream=stream, reasoning_effort="low")
-    assert body["reasoning_effort"] == "low"
+VLLM, SHAPE = "hosted_vllm/candidate", reply_format(200)
+SAMPLING: dict[str, Any] = {"temperature": 0.0, "seed": 7, "params": {"top_p": 0.5}}
+SENT: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    *((name, {"reasoning_effort": "low"}, {"reasoning_effort": "low"}) for name in ("openai/gpt-5", VLLM)),
+    *((name, SAMPLING, {"temperature": 0.0, "seed": 7, "top_p": 0.5}) for name in ("openai/gpt-4o", VLLM)),
+    *((name, {"max_tokens": 77}, {"max_tokens": 77}) for name in ("openai/gpt-4o", VLLM)),
+    ("openai/gpt-4o-search-preview", {"web_search": True}, {"web_search_options": {}}),
+    ("openai/gpt-4o", {"shape": SHAPE}, {"response_format": SHAPE}),
+]
+TOOL = {"type": "file_search", "vector_store_ids": ["a"]}
+SENT_TO_RESPONSES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("openai/gpt-5", {"reasoning_effort": "low"}, {"reasoning": {"effort": "low"}}),
+    ("openai/gpt-4o", {"temperature": 0.5, "max_tokens": 77}, {"temperature": 0.5, "max_output_tokens": 77}),
+    (
+        "openai/gpt-5", {"web_search": True, "code_interpreter": True, "params": {"tools": [TOOL]}},
+        {"tools": [TOOL, {"type": "web_search"}, {"type": "code_interpreter", "container": {"type": "auto"}}]},
+    ),
+    ("openai/gpt-4o", {"shape": SHAPE}, {"text": {"format": {"type": "json_schema", **SHAPE["json_schema"]}}}),
+]  # fmt: skip
 
 
-def test_the_reasoning_effort_is_sent_to_the_responses_api(calling: Calling, serve: Serve) -> None:
-    body = sent(calling, serve(Answer("x")), api="responses", reasoning_effort="low")
-    assert body["reasoning"]["effort"] == "low"
-
-
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("name", ["openai/gpt-4o", "hosted_vllm/candidate"])
-def test_temperature_seed_and_parameters_are_sent(name: str, stream: bool, calling: Calling, serve: Serve) -> None:
-    given: dict[str, Any] = {"temperature": 0.0, "seed": 7, "params": {"top_p": 0.5}}
-    body = sent(calling, serve(Answer("x")), name=name, stream=stream, **given)
-    assert (body["temperature"], body["seed"], body["top_p"]) == (0.0, 7, 0.5)
-
-
-@pytest.mark.parametrize("name", ["openai/gpt-4o", "hosted_vllm/candidate"])
-def test_the_longest_answer_is_sent(name: str, calling: Calling, serve: Serve) -> None:
-    body = sent(calling, serve(Answer("x")), name=name, max_tokens=77)
-    assert body.get("max_tokens", body.get("max_completion_tokens")) == 77
-
-
-def test_temperature_and_the_longest_answer_are_sent_to_the_responses_api(calling: Calling, serve: Serve) -> None:
-    body = sent(calling, serve(Answer("x")), name="openai/gpt-4o", api="responses", temperature=0.5, max_tokens=77)
-    assert (body["temperature"], body["max_output_tokens"]) == (0.5, 77)
+@pytest.mark.parametrize(
+    ("way", "name", "given", "wanted"),
+    [*(({"stream": is_streamed}, *case) for case in SENT for is_streamed in (False, True)),
+     *(({"api": "responses"}, *case) for case in SENT_TO_RESPONSES)],
+)  # fmt: skip
+def test_what_is_configured_is_sent(
+    way: dict[str, Any], name: str, given: dict[str, Any], wanted: dict[str, Any], calling: Calling, serve: Serve
+) -> None:
+    body = sent(calling, serve(Answer("x")), name=name, **way, **given)
+    assert {name: body[name] for name in wanted} == wanted
 
 
 def test_a_thinking_budget_is_sent_as_the_library_takes_it() -> None:
@@ -92,40 +94,12 @@ def test_a_thinking_budget_is_refused_where_it_would_not_be_sent(way: dict[str, 
         Model.model_validate(way | {"thinking_budget_tokens": 2048})
 
 
-@pytest.mark.parametrize("stream", [False, True])
-def test_web_search_is_asked_for(stream: bool, calling: Calling, serve: Serve) -> None:
-    body = sent(calling, serve(Answer("x")), name="openai/gpt-4o-search-preview", stream=stream, web_search=True)
-    assert body["web_search_options"] == {}
-
-
-def test_web_search_and_the_code_interpreter_are_tools_of_the_responses_api(calling: Calling, serve: Serve) -> None:
-    own = {"type": "file_search", "vector_store_ids": ["a"]}
-    body = sent(
-        calling, serve(Answer("x")), api="responses", web_search=True, code_interpreter=True, params={"tools": [own]}
-    )
-    assert body["tools"] == [
-        own, {"type": "web_search"}, {"type": "code_interpreter", "container": {"type": "auto"}},
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize("way", [{}, {"stream": True}, {"api": "responses"}], ids=["chat", "streamed", "responses"])
 def test_headers_and_the_key_are_sent(way: dict[str, Any], calling: Calling, serve: Serve) -> None:
     server = serve(Answer("x"))
     sent(calling, server, headers={"X-Team": "blue"}, **way)
     headers = server.entries[0].headers
     assert (headers["x-team"], headers["authorization"]) == ("blue", "Bearer sk-of-the-tests")
-
-
-@pytest.mark.parametrize("stream", [False, True])
-def test_the_shape_of_a_verdict_is_asked_for(stream: bool, calling: Calling, serve: Serve) -> None:
-    shape = reply_format(200)
-    assert sent(calling, serve(Answer("x")), shape, name="openai/gpt-4o", stream=stream)["response_format"] == shape
-
-
-def test_the_shape_of_a_verdict_is_asked_for_in_the_responses_api(calling: Calling, serve: Serve) -> None:
-    shape = reply_format(None)
-    asked = sent(calling, serve(Answer("x")), shape, name="openai/gpt-4o", api="responses")["text"]["format"]
-    assert asked == {"type": "json_schema", **shape["json_schema"]}
 
 
 @pytest.mark.parametrize(

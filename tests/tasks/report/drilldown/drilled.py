@@ -1,6 +1,7 @@
 """The drill-down of a job in a folder of its own, and what its data files hold."""
 
 import base64
+import csv
 import gzip
 import json
 import re
@@ -9,17 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from tasks.config.job import Job
-from tasks.figures.scope import Scope, open_scope
-from tasks.report.drilldown.writing import NAVIGATED, write_drilldown
+from tasks.figures.scope import open_scope
+from tasks.report.drilldown.pages import NAVIGATED, write_drilldown
 from tasks.report.rendering.site import Site, copy_assets
 from tests.kit import admitted, criterion, job_on, response, row, verdict, write_jsonl
-from warehouse import Reader, Warehouse
+from warehouse import Warehouse
 
 Row = dict[str, Any]
-_EARLIER = """
-    select distinct model, model_config_hash, vintage, model || ', ' || vintage as entry
-    from intermediate.model_runs where dataset_revision = ? order by all
-"""
 
 
 def drill(job: Job, folder: Path) -> None:
@@ -27,26 +24,17 @@ def drill(job: Job, folder: Path) -> None:
     with Warehouse(job.warehouse).reader() as reader:
         site, scope = Site(folder), open_scope(job, reader)
         copy_assets(site)
-        write_drilldown(scope, site, common(scope), earlier(reader, scope))
+        common = {
+            "heading": "A report", "pages": NAVIGATED, "main": scope.main, "footer": "",
+            "models": [entry["entry"] for entry in scope.entries],
+            "judgings": [judging["judging"] for judging in scope.judgings], "orders": "{}",
+        }  # fmt: skip
+        query = """
+            select distinct model, model_config_hash, vintage, model || ', ' || vintage as entry
+            from intermediate.model_runs where dataset_revision = ? order by all
+        """
+        write_drilldown(scope, site, common, reader.rows(query, [scope.revision]))
         site.finish()
-
-
-def common(scope: Scope) -> dict[str, Any]:
-    """What every page says."""
-    return {
-        "heading": "A report", "pages": NAVIGATED, "main": scope.main, "footer": "",
-        "models": [entry["entry"] for entry in scope.entries],
-        "judgings": [judging["judging"] for judging in scope.judgings], "orders": "{}",
-    }  # fmt: skip
-
-
-def earlier(reader: Reader, scope: Scope) -> list[Row]:
-    """Every sampling that has verdicts and is none of the scope's."""
-    known = {(each["model"], each["model_config_hash"], each["vintage"]) for each in scope.entries}
-    return [
-        each for each in reader.rows(_EARLIER, [scope.revision])
-        if (each["model"], each["model_config_hash"], each["vintage"]) not in known
-    ]  # fmt: skip
 
 
 def held(site: Path, name: str = "index") -> Any:
@@ -71,6 +59,12 @@ def data(site: Path) -> dict[str, Any]:
             for key, section in held(site, name).items():
                 found[f"task-{key}"][entry["key"]] = section
     return found
+
+
+def numbers(site: Path, name: str) -> list[dict[str, str]]:
+    """The rows of a figure's CSV file."""
+    with (site / f"figures/{name}.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def files(folder: Path) -> dict[str, bytes]:

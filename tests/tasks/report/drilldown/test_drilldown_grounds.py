@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
@@ -20,7 +19,7 @@ from tasks.rules.verdict import reminder
 from tasks.run.judgings import hash_of_template
 from tests.kit import admitted, criterion, job_on, response, row, verdict, write_jsonl
 from tests.tasks.report.browser import Visit, visiting
-from tests.tasks.report.drilldown.drilled import answered, data, drill, rubric, store, tiny_job
+from tests.tasks.report.drilldown.drilled import answered, drill, rubric, store, tiny_job
 
 pytestmark = pytest.mark.slow
 TEMPLATE = load_template("default", BENCHMARK.gradings[BENCHMARK.grading])
@@ -101,38 +100,21 @@ def test_the_prompt_is_the_one_that_the_judge_stage_sends_and_the_reply_is_word_
     assert visit.page.locator(".exchange").count() == len(criteria)
 
 
-def test_a_reply_that_the_ledger_does_not_have_is_said_to_be_missing(visit: Visit) -> None:
-    visit.open(f"task.html#task={task_key('t1')}")
-    visit.page.locator(".exchange summary").nth(1).click()
-
-    assert "Not in this report" in visit.page.locator(".exchange").nth(1).locator(".empty").inner_text()
-
-
-def test_the_prompt_on_an_answer_to_an_earlier_conversation_is_said_to_be_not_kept(visit: Visit) -> None:
-    older = entry_key({"model": "m2", "model_config_hash": "a-configuration", "vintage": "base"})
-    visit.open(f"task.html#task={task_key('t1')}&a={older}")
+@pytest.mark.parametrize(("model", "place", "said"), [
+    ("m2", ".answer .notice", "earlier version of the conversation"),
+    ("m2", ".exchange .empty", "prompt is not kept"),
+    ("m3", ".exchange .empty", "No reply came."), ("m3", ".exchange pre", "m3 says t1."),
+    # Of two answers in a trial the one to today's conversation is shown.
+    ("m4", ".answer .body", "The newer answer."), ("m4", ".explanation", "On the newer answer."),
+])  # fmt: skip
+def test_a_page_says_what_became_of_conversation_prompt_and_reply(
+    visit: Visit, model: str, place: str, said: str
+) -> None:
+    key = entry_key({"model": model, "model_config_hash": "a-configuration", "vintage": "base"})
+    visit.open(f"task.html#task={task_key('t1')}&a={key}")
     visit.page.locator(".exchange summary").first.click()
 
-    assert "earlier version of the conversation" in visit.page.locator(".answer .notice").inner_text()
-    assert "the prompt is not kept" in visit.page.locator(".exchange .empty").first.inner_text()
-
-
-def test_of_two_answers_in_a_trial_the_one_to_todays_conversation_is_shown(visit: Visit) -> None:
-    both = entry_key({"model": "m4", "model_config_hash": "a-configuration", "vintage": "base"})
-    visit.open(f"task.html#task={task_key('t1')}&a={both}")
-
-    assert visit.page.locator(".answer .body").inner_text() == "The newer answer."
-    assert visit.page.locator(".explanation").all_inner_texts() == ["On the newer answer."] * 2
-    assert visit.page.locator("#points tbody tr").count() == 1
-
-
-def test_of_a_judge_that_did_not_answer_the_page_says_that_no_reply_came(visit: Visit) -> None:
-    silent = entry_key({"model": "m3", "model_config_hash": "a-configuration", "vintage": "base"})
-    visit.open(f"task.html#task={task_key('t1')}&a={silent}")
-    visit.page.locator(".exchange summary").first.click()
-
-    assert visit.page.locator(".exchange .empty").first.inner_text() == "No reply came."
-    assert "m3 says t1." in visit.page.locator(".exchange pre").first.inner_text()
+    assert said in visit.page.locator(place).first.inner_text()
 
 
 def test_the_question_is_there_before_it_is_assembled(visit: Visit) -> None:
@@ -186,24 +168,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     })  # fmt: skip
     drill(job, folder / "site")
     return folder / "site"
-
-
-@pytest.fixture(scope="module")
-def grounds(site: Path) -> list[dict[str, Any]]:
-    """Those of the first task."""
-    held = data(site)
-    assert not any(part.get("grounds") for name in ("t2", "t3") for part in held[f"task-{task_key(name)}"].values())
-    return [each for part in held[f"task-{task_key('t1')}"].values() for each in part.get("grounds", [])]
-
-
-def test_evidence_is_kept_by_chunk_with_failures_and_words_as_asked(grounds: list[dict[str, Any]]) -> None:
-    found = sorted((each["position"], each["asked"] or "", len(each["chunks"])) for each in grounds)
-    (chunks,) = (each["chunks"] for each in grounds if each["chunks"])
-
-    assert [(0, "", 3), (0, ASKED, 0)] == found
-    assert [(1, 1, "ok", []), (1, 2, "ok", QUOTES), (2, 1, "parse_error", None)] == [
-        (each["round"], each["chunk"], each["status"], each["found"]) for each in chunks
-    ]
 
 
 def test_a_page_shows_them_as_text_below_the_verdict(browser: Browser, site: Path) -> None:

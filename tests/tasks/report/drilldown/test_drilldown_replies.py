@@ -13,7 +13,6 @@ from tasks.figures.scope import task_key
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import KeptReply, Ledger, LedgerReader, prune
 from tasks.llm.replies import Reply
-from tests.kit import at
 from tests.tasks.report.drilldown.drilled import Row, answered, data, drill, files, store, tiny_job
 
 pytestmark = pytest.mark.slow
@@ -110,14 +109,6 @@ def test_a_reply_that_could_not_be_read_is_kept_beside_the_one_after_the_reminde
     assert replies(tmp_path / "site") == {"1 0": ["{}", "no JSON"], "1 1": ["of this one"]}
 
 
-def test_a_build_without_changes_reads_no_reply(job: Job, site: Path, looked_up: list[Collection[str]]) -> None:
-    before = files(site)
-
-    drill(job, site)
-
-    assert (looked_up, files(site)) == ([], before)
-
-
 def test_a_night_of_one_model_reads_the_replies_of_its_own_verdicts_alone(
     job: Job, site: Path, looked_up: list[Collection[str]], tmp_path: Path
 ) -> None:
@@ -131,20 +122,6 @@ def test_a_night_of_one_model_reads_the_replies_of_its_own_verdicts_alone(
     drill(job, site)
     drill(job, tmp_path / "afresh")
     assert files(tmp_path / "afresh") == files(site)
-
-
-def test_the_reply_on_a_verdict_that_failed_again_as_before_is_the_last_one(tmp_path: Path) -> None:
-    job, rows = tiny_job(tmp_path, TASKS, models=()), answered(["t1"], "m1")
-    failed = rows["verdicts"][0] | {"status": "parse_error", "value": None, "error": "no JSON"}
-    store(job, rows | {"verdicts": [failed]})
-    record(job, entry(failed["verdict_id"], "no JSON, first", "a", OLD_S))
-    drill(job, tmp_path / "site")
-
-    store(job, {"verdicts": [failed | {"created_at": at(60)}]})
-    record(job, entry(failed["verdict_id"], "no JSON, again", "a", NEW_S))
-    drill(job, tmp_path / "site")
-
-    assert replies(tmp_path / "site") == {"1 0": ["no JSON, again"]}
 
 
 def test_the_report_has_the_replies_that_the_ledger_has_and_no_others(job: Job, site: Path, tmp_path: Path) -> None:
@@ -186,7 +163,7 @@ def test_of_too_many_verdicts_only_the_replies_of_failed_ones_are_there(
     rows = answered(TASKS[:1], "m2")
     rows["verdicts"][0] |= {"status": "timeout", "value": None}
     judged(job, rows)
-    monkeypatch.setattr("tasks.report.drilldown.replies._MOST_VERDICTS", 5)
+    monkeypatch.setattr("tasks.report.drilldown.blocks._MOST_VERDICTS", 5)
 
     drill(job, site)
 

@@ -3,7 +3,7 @@
 import json
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,7 +12,7 @@ from tasks.benchmarks.prbench import SEVERITIES
 from tasks.check import default_policy, expectations_of
 from tasks.config.settings import Settings
 from tasks.rules.identity import digest
-from tasks.rules.records import Criterion, Task
+from tasks.rules.records import Task
 from tasks.rules.statistics.control import METHOD, Night, limits
 from tests.kit import row
 from tests.tasks.report.made_up.attacks import Taint
@@ -102,10 +102,12 @@ def check_rows(revision: str, tasks: Sequence[Task], refused: str, made: dict[st
     benchmark = load_benchmark("prbench")
     failing = {
         "criteria_per_task": [refused],
-        "weight_in_band": _keys(tasks, lambda _, each: not _is_in_band(each)),
-        "category_known": _keys(tasks, lambda field, each: each.category not in _known(field, "category")),
-        "labels_known": [
-            task.task_id for task in tasks if not set(task.decision_types) <= _known(task.field, "decision_type")
+        "weight_in_band": [
+            f"{task.task_id}/{each.criterion_id}"
+            for task in tasks
+            for each in task.criteria
+            for low, high in [SEVERITIES[each.severity or ""]]
+            if not low <= (each.weight or 0.0) <= high
         ],
     }
     judged = {(each["response_id"], each["judge"], each["judge_trial"]) for each in made["verdicts"]}
@@ -128,24 +130,6 @@ def check_rows(revision: str, tasks: Sequence[Task], refused: str, made: dict[st
         severity="quarantine", detail=f"a task has 10 to 30 criteria: {refused}: n_criteria is 7", created_at=now,
     )  # fmt: skip
     return {"refusals": [refusal], "checks": checks}
-
-
-def _known(field: str | None, kind: str) -> frozenset[str]:
-    return load_benchmark("prbench").vocabularies[field or ""][kind]
-
-
-def _is_in_band(criterion: Criterion) -> bool:
-    low, high = SEVERITIES[criterion.severity or ""]
-    return low <= (criterion.weight or 0.0) <= high
-
-
-def _keys(tasks: Sequence[Task], fails: Callable[[str | None, Criterion], bool]) -> list[str]:
-    return [
-        f"{task.task_id}/{criterion.criterion_id}"
-        for task in tasks
-        for criterion in task.criteria
-        if fails(task.field, criterion)
-    ]
 
 
 _TABLES = {"sample": "responses", "judge": "verdicts", "drift": "control_verdicts"}

@@ -90,11 +90,6 @@ SCENARIOS: dict[str, list[Sampling]] = {
     "grading": [FIRST, *then(**judged(grading="ternary"))],
     "data set, template": [replace(FIRST, revision="another", **judged(template_hash="another")), SECOND, THIRD],
     "changed back": [FIRST, replace(SECOND, **judged(template_hash="another")), THIRD],
-    "judged again": [
-        *(replace(each, values=(1, 1, 1, 1), judged_s=1000, **judged(template_hash="late")) for each in
-          (FIRST, SECOND, THIRD)),
-        FIRST, SECOND, THIRD,
-    ],
     "judged by both": [
         FIRST, SECOND, replace(SECOND, values=(1, 1, 1, 1), judged_s=250, **judged(template_hash="of the second")),
         replace(THIRD, **judged(template_hash="of the second")),
@@ -106,8 +101,6 @@ SCENARIOS: dict[str, list[Sampling]] = {
     ],
     "taken over": [FIRST, SECOND, replace(THIRD, judge="second")],
     "people": [FIRST, replace(SECOND, judge="people", **judged(**PEOPLE))],
-    "in the scope": [replace(FIRST, revision="another"), SECOND],
-    "gone": [replace(FIRST, revision="another")],
 }  # fmt: skip
 """Model -> what happened to it."""
 CONTROLLED = {

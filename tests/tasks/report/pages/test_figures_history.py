@@ -1,9 +1,7 @@
 """The history's page, against samplings that are written out, and runs that are added up by hand."""
 
-import csv
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,11 +10,9 @@ import pytest
 
 from tasks.figures.scope import Scope
 from tasks.figures.shown.history import HISTORY as PAGE
-from tasks.report.build import build
 from tests.kit import at, row
 from tests.tasks.report.made_up.samplings import DRIFT, FIRST, SCENARIOS, SECOND, Rows, rows_by_table
 from tests.tasks.report.made_up.scopes import rows_of, scope_of
-from warehouse import Reader, Warehouse
 
 FIGURES = {figure.name: figure for figure in PAGE.figures}
 
@@ -67,29 +63,6 @@ def test_each_judge_has_its_history_with_the_nights_in_which_it_was_out_of_contr
     assert [each["judging"] for each in rows][2:] == [["second"], ["second"]]
 
 
-def test_nights_judged_again_with_another_template_are_a_line_of_their_own(histories: dict[str, Rows]) -> None:
-    lines: dict[int, Rows] = defaultdict(list)
-    for each in histories["judged again"]:
-        lines[each["line"]].append(each)
-
-    assert sorted(map(told, lines.values()), key=str) == [
-        [("n1", None, "template"), ("n2", 0.0, None), ("n3", 0.0, None)],
-        [("n1", None, None), ("n2", 0.25, None), ("n3", 0.25, None)],
-    ]
-
-
-def test_a_label_with_two_configurations_is_one_line_that_both_choices_show(histories: dict[str, Rows]) -> None:
-    rows = histories["model"]
-
-    assert [each["configuration"] for each in rows] == ["a-config", "second-c", "second-c"]
-    assert [each["model"] for each in rows] == [["model n1", "model n3"]] * 3
-
-
-def test_models_that_are_not_in_the_edition_are_left_out(histories: dict[str, Rows]) -> None:
-    assert histories.keys() == SCENARIOS.keys() - {"gone"}
-    assert [each["vintage"] for each in histories["in the scope"]] == ["n1", "n2"]
-
-
 RUNS = [
     row("runs", run_id="first", command="prbench run", outcome="done", started_at=at(0), ended_at=at(600),
         responses_made=4, verdicts_made=9, cost_usd=1.5, config='{"benchmark": "prbench"}'),
@@ -134,40 +107,6 @@ def test_what_a_killed_run_made_is_counted_and_every_run_cost_what_its_calls_did
         ("third", 2, 4, 0.125, 0, None), ("second", 2, 4, 0.75, 6, None), ("first", 4, 9, 8.0, 0, 10.0),
     ]  # fmt: skip
     assert rows[0]["started_at"] == at(2000).replace(tzinfo=None)
-
-
-def test_the_run_that_writes_the_report_is_not_listed_as_one_that_goes_on(tmp_path: Path) -> None:
-    own = row("runs", run_id="a-run", command="prbench run", outcome="running", started_at=at(4000))
-    scope = scope_of(tmp_path, {**rows_by_table([FIRST]), "runs": [*RUNS, own]})
-
-    assert scope.job.run_id == own["run_id"]
-    assert [each["run_id"] for each in rows_of(FIGURES["runs"], scope)] == ["third", "second", "first"]
-
-
-def outcome_of_third_run(folder: Path) -> str:
-    """The outcome in the list of runs of a written report."""
-    text = (folder / "prbench" / "figures" / "runs.csv").read_text(encoding="utf-8")
-    return next(each["outcome"] for each in csv.DictReader(text.splitlines()) if each["run_id"] == "third")
-
-
-@pytest.mark.slow
-def test_a_run_that_ends_while_the_report_is_written_is_running_in_it_and_one_that_was_gone_before_killed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scope = scope_of(tmp_path / "warehouse", {**rows_by_table([FIRST]), "runs": RUNS})
-    with ExitStack() as life, monkeypatch.context() as ending:
-        life.enter_context(Warehouse(tmp_path / "warehouse").living("third"))
-
-        def opened(_: Warehouse) -> Reader:
-            life.close()
-            return scope.reader
-
-        ending.setattr(Warehouse, "reader", opened)
-        build(scope.job, tmp_path / "report")
-    assert outcome_of_third_run(tmp_path / "report") == "running"
-
-    build(scope.job, tmp_path / "report")
-    assert outcome_of_third_run(tmp_path / "report") == "killed"
 
 
 def test_a_score_below_0_goes_on_unclipped(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """The overview says what is so, of the whole warehouse, of some splits, and where judging broke or never began."""
 
-import csv
 import json
 import re
 from collections.abc import Iterator
@@ -17,11 +16,10 @@ from tasks.figures.registry import FIGURES
 from tasks.figures.scope import Scope, open_scope
 from tasks.figures.shown import PAGES
 from tasks.figures.shown.overview import LEADERBOARD
-from tasks.report.rendering.notices import Notice, facts, notices
-from tasks.rules.text.cells import as_before
-from tests.kit import at, job_on, row
+from tasks.report.rendering.notices import facts, notices
+from tests.kit import at, row
 from tests.tasks.report.browser import visiting
-from tests.tasks.report.drilldown.drilled import answered, data, files, store, tiny_job
+from tests.tasks.report.drilldown.drilled import answered, data, files, numbers, store, tiny_job
 from tests.tasks.report.made_up.contenders import DROPPING, NIGHTS
 from warehouse import Reader, Warehouse
 
@@ -39,30 +37,14 @@ def test_a_named_sampling_is_compared_with_the_one_before_it(world_job: Job, sco
     assert {(row["earlier"], row["later"]) for row in strict} == {(before, night)}
 
 
-@pytest.mark.parametrize(("vintage", "asked"), [(None, None), ("all", None), (NIGHTS[3], NIGHTS[3])])
-def test_what_changed_is_computed_whichever_samplings_are_shown(
-    world_job: Job, monkeypatch: pytest.MonkeyPatch, vintage: str | None, asked: str | None
-) -> None:
-    monkeypatch.setattr("flows.nightly.changes", lambda job, vintage: [{"of": vintage}])
-    monkeypatch.setattr("tasks.report.build.build", lambda job, folder, vintage, found: (vintage, found))
-
-    assert write_report(world_job, None, vintage) == (vintage, [{"of": asked}])
-
-
-def test_the_fall_is_the_first_thing_that_one_reads_and_the_steady_model_is_not_named(scope: Scope) -> None:
+def test_what_is_wrong_is_said_the_fall_first_and_the_steady_model_is_not_named(scope: Scope) -> None:
     found = notices(scope)
 
     assert found[0].level == "bad"
-    assert any(each.text.startswith(f"{DROPPING} fell since") for each in found)
+    for expected in (f"{DROPPING} fell since", "Below the coverage bar of 99%", "dogwood-open",
+                     "criteria_per_task (1 of 49).", "1 task refused and left out of all scores."):  # fmt: skip
+        assert any(expected in each.text for each in found), expected
     assert not any("elm-chat" in each.text for each in found if each.level == "bad")
-
-
-@pytest.mark.parametrize(
-    "expected",
-    ["Coverage below 99%", "dogwood-open", "criteria_per_task (1 of 49); 1 task refused and left out of all scores."],
-)
-def test_what_is_wrong_with_the_figures_is_said(scope: Scope, expected: str) -> None:
-    assert any(expected in each.text for each in notices(scope))
 
 
 def test_an_embedded_judge_is_the_gravest_notice(world_job: Job, scope: Scope) -> None:
@@ -76,18 +58,7 @@ def test_an_embedded_judge_is_the_gravest_notice(world_job: Job, scope: Scope) -
         scope.entries, scope.judgings,
     )  # fmt: skip
 
-    assert notices(embedded)[0].text.startswith("strict-judge, mild-judge is the embedded model")
-
-
-def test_the_report_of_a_warehouse_with_tasks_alone_can_be_written(tmp_path: Path) -> None:
-    from tests.kit import prepared
-
-    job = prepared(job_on("sample", tmp_path / "warehouse"))
-
-    written = write_report(job)
-
-    assert "nothing to rank" in written.index.read_text(encoding="utf-8")
-    assert written.index == tmp_path / "warehouse/report/prbench/index.html"
+    assert notices(embedded)[0].text.startswith("mild-judge, strict-judge is the embedded model")
 
 
 @pytest.mark.parametrize(
@@ -111,7 +82,6 @@ def test_file_names_hold_nothing_that_came_from_data(hostile_site: Path) -> None
     assert json.loads((hostile_site / "report.json").read_text())["format"] == "prbench-report"
 
 
-POOLED = {each.name: each for page in PAGES for each in page.figures if each.reach == "pooled"}
 WHOLE = {each.name for page in PAGES for each in page.figures if each.reach == "warehouse"}
 
 
@@ -132,11 +102,6 @@ def reader(world_job: Job) -> Iterator[Reader]:
         yield reader
 
 
-def numbers(site: Path, name: str) -> list[dict[str, str]]:
-    with (site / f"figures/{name}.csv").open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def test_every_link_to_a_task_leads_to_one_that_the_report_has(finance: Path) -> None:
     known = {task["key"] for task in data(finance)["index"]["tasks"]}
     links = [
@@ -149,6 +114,20 @@ def test_every_link_to_a_task_leads_to_one_that_the_report_has(finance: Path) ->
     assert set(links) <= known
 
 
+def test_each_page_says_which_splits_it_is_of_and_figures_of_more_say_so_or_are_left_out(finance: Path) -> None:
+    written = [page for page in PAGES if (finance / f"{page.name}.html").exists()]
+    texts = [(finance / f"{page.name}.html").read_text(encoding="utf-8") for page in written]
+    pooled = [figure for page in written for figure in page.figures if figure.reach == "pooled"]
+
+    assert pooled
+    assert all("only split finance" in text for text in texts)
+    assert not [figure.name for figure in pooled if list((finance / "figures").glob(f"{figure.name}.*"))]
+    said = "Measured over all splits at once, but this report shows only split finance."
+    assert "".join(texts).count(said) == sum(not figure.is_optional for figure in pooled)
+    shown = [name for name in WHOLE if numbers(finance, name)]
+    assert "".join(texts).count("This covers the whole warehouse, not only split finance.") >= len(shown) > 0
+
+
 def test_no_number_is_of_the_tasks_of_another_split(finance: Path) -> None:
     names = {path.stem for path in (finance / "figures").glob("*.csv")}
 
@@ -158,30 +137,6 @@ def test_no_number_is_of_the_tasks_of_another_split(finance: Path) -> None:
         assert {row["split"] for row in rows if "split" in row} <= {"finance", "Finance (own hard)"}, name
         assert {row["field"] for row in rows if "field" in row} <= {"Finance"}, name
         assert not [cell for row in rows for cell in row.values() if str(cell).startswith("legal-")], name
-
-
-def test_what_is_measured_over_all_tasks_at_once_is_left_out_and_the_page_says_so(finance: Path) -> None:
-    written = [page for page in PAGES if (finance / f"{page.name}.html").exists()]
-    text = "".join((finance / f"{page.name}.html").read_text(encoding="utf-8") for page in written)
-    shown = [figure for page in written for figure in page.figures if figure.reach == "pooled"]
-
-    assert shown
-    assert not [name for name in POOLED if list((finance / "figures").glob(f"{name}.*"))]
-    said = "Measured over all splits at once, but this report shows only split finance."
-    assert text.count(said) == sum(not figure.is_optional for figure in shown)
-
-
-def test_every_page_says_which_splits_it_is_of(finance: Path) -> None:
-    for page in finance.glob("*.html"):
-        assert "only split finance" in page.read_text(encoding="utf-8"), page.name
-
-
-def test_what_is_of_the_whole_warehouse_says_so(finance: Path) -> None:
-    pages = "".join(page.read_text(encoding="utf-8") for page in finance.glob("*.html"))
-    shown = [name for name in WHOLE if numbers(finance, name)]
-
-    assert shown
-    assert pages.count("This covers the whole warehouse, not only split finance.") >= len(shown)
 
 
 @pytest.mark.parametrize(("splits", "boards"), [
@@ -266,6 +221,12 @@ def test_answers_without_a_verdict_are_counted_priced_and_can_be_read(unjudged: 
     ]  # fmt: skip
 
 
+def test_a_report_of_tasks_alone_says_that_there_is_nothing_to_rank(tmp_path: Path) -> None:
+    written = write_report(tiny_job(tmp_path, TASKS, models=()))
+
+    assert "There are no responses yet, so there is nothing to rank." in written.index.read_text(encoding="utf-8")
+
+
 def test_that_nobody_has_judged_is_a_grave_notice_and_the_refused_tasks_are_still_named(unjudged: Job) -> None:
     scope = scope_of(unjudged)
 
@@ -293,7 +254,7 @@ def test_a_model_that_nobody_has_judged_stands_beside_those_that_somebody_has(tm
 
 def test_that_no_verdict_was_decided_is_a_grave_notice(undecided: Job) -> None:
     assert texts(scope_of(undecided), "bad") == [
-        "All 12 verdicts of a-judge failed (parse error): there are no scores."
+        "12 of 12 verdicts of a-judge failed (parse error): there are no scores."
     ]
 
 
@@ -323,39 +284,3 @@ def test_where_nothing_was_decided_no_chart_is_drawn_and_the_page_says_why(undec
         for path in sorted({*site.glob("*.html")} - {site / "compare.html"}):  # it draws nothing
             visit.open(path.name)
         assert visit.faults == []
-
-
-def test_an_empty_warehouse_says_that_nobody_has_answered(tmp_path: Path) -> None:
-    scope = scope_of(tiny_job(tmp_path, TASKS, models=()))
-
-    expected = Notice("warn", "There are no responses yet, so there is nothing to rank.", "data.html")
-    assert notices(scope) == [expected]
-
-
-@pytest.fixture(scope="module")
-def odd_names(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Models whose names are a formula, a date, and another name with a space in front."""
-    job = tiny_job(tmp_path_factory.mktemp("odd"), TASKS, models=("m1", " m1", "=1+1", "2026-10-01", "@sum"))
-    return write_report(job).index.parent
-
-
-def test_text_that_a_spreadsheet_would_run_is_marked_in_the_csv_and_numbers_stay_numbers(odd_names: Path) -> None:
-    with (odd_names / "figures/leaderboard.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-
-    assert {each["model"] for each in rows} == {"m1", " m1", "'=1+1", "'2026-10-01", "'@sum"}
-    assert {as_before(each["model"]) for each in rows} == {"m1", " m1", "=1+1", "2026-10-01", "@sum"}
-    assert {float(each["mean_score"]) for each in rows} == {1.0}
-    page = (odd_names / "index.html").read_text(encoding="utf-8")
-    assert "In the CSV, text that a spreadsheet would read as a formula" in page
-
-
-def test_a_model_with_a_space_in_front_is_chosen_by_its_own_box(odd_names: Path, browser: Browser) -> None:
-    with visiting(browser, odd_names) as visit:
-        visit.open("index.html")
-        visit.page.locator("#choice summary").click()
-        visit.page.locator("#choice input[value=' m1']").uncheck()
-        rows = visit.page.locator(".ranked tbody tr:visible").all()
-        shown = [row.get_attribute("data-model") for row in rows]
-
-        assert sorted(shown) == ["2026-10-01", "=1+1", "@sum", "m1"]

@@ -7,8 +7,9 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
 
 from tasks.figures.shown import PAGES
-from tasks.report.drilldown.writing import NAVIGATED, TASK
+from tasks.report.drilldown.pages import NAVIGATED, TASK
 from tests.tasks.report.browser import DESKTOP, PHONE, Visit, visiting
+from tests.tasks.report.drilldown.drilled import numbers
 
 pytestmark = pytest.mark.slow
 NAMES = [f"{page.name}.html" for page in (*PAGES, *NAVIGATED, TASK)]
@@ -17,6 +18,11 @@ _BROKEN = (
     "[...document.querySelectorAll('.sources a, .date')].filter((one) => one.getClientRects().length > 1)"
     ".map((one) => one.textContent)"
 )
+_TICKS = """
+    [...document.querySelectorAll('#severities .plot:not([hidden])')].map((plot) =>
+      [...plot.querySelectorAll('.role-axis-label text')].map((each) => each.textContent)
+        .filter((text) => text.endsWith('%')).join(' '))
+"""
 _CHARTS = "document.querySelectorAll('.plot:not([hidden]) .chart').length"
 
 
@@ -65,7 +71,6 @@ def test_a_page_in_the_dark_keeps_nobody_out_either(browser: Browser, world_site
     with visiting(browser, world_site, PHONE, dark=True) as visit:
         visit.open(name)
 
-        assert visit.value("document.documentElement.dataset.theme") == "dark"
         assert whom_it_keeps_out(visit) == []
         assert visit.faults == []
 
@@ -136,17 +141,39 @@ def test_chosen_models_and_judge_hold_for_charts_tables_and_the_next_page(browse
         assert visit.faults == []
 
 
-def test_dark_is_kept_from_page_to_page_and_the_charts_follow(browser: Browser, world_site: Path) -> None:
+def test_a_page_shows_the_best_models_of_the_chosen_judge_on_one_axis_for_each_figure(
+    browser: Browser, world_site: Path
+) -> None:
+    with visiting(browser, world_site) as visit:
+        visit.open("categories.html")
+        said, chosen = visit.page.locator("#n-models"), visit.page.locator("#choice input:checked")
+        assert said.inner_text() == "6 of 7 shown, the best by strict-judge"
+        visit.page.get_by_role("combobox", name="Judge").select_option("mild-judge")
+        assert said.inner_text() == "6 of 7 shown, the best by mild-judge"
+        ranks = numbers(world_site, "leaderboard")
+        worst = max((row for row in ranks if row["judging"] == "mild-judge"), key=lambda row: int(row["rank"] or 0))
+        assert worst["model"] not in [box.get_attribute("value") for box in chosen.all()]
+        ticks = visit.value(_TICKS)
+        assert len(ticks) > 1
+        assert len(set(ticks)) == 1
+        assert ticks[0].count("%") > 2
+
+        visit.page.locator("#choice summary").click()
+        visit.page.locator("#choice").get_by_label("birch-2").uncheck()
+        visit.open("categories.html")  # as from another page: the choice is kept, and the link says it again
+        assert visit.page.url.endswith("categories.html?judge=mild-judge")
+        assert said.inner_text() == "5 of 7 shown"
+        assert visit.faults == []
+
+
+def test_charts_follow_when_the_system_turns_dark(browser: Browser, world_site: Path) -> None:
     with visiting(browser, world_site) as visit:
         visit.open("index.html")
         light = visit.value("getComputedStyle(document.querySelector('.chart svg text')).fill")
-        visit.page.get_by_role("button", name="Dark").click()
+        visit.page.emulate_media(color_scheme="dark")
         visit.page.wait_for_function(
             "(light) => getComputedStyle(document.querySelector('.chart svg text')).fill !== light", arg=light
         )
-        visit.open("index.html")
-
-        assert visit.value("document.documentElement.dataset.theme") == "dark"
         assert visit.faults == []
 
 

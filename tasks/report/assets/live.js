@@ -10,36 +10,26 @@ const live = {
   async renew() {
     if (document.hidden || this.isLoading) return;
     this.isLoading = true; // A slow server gets one request at a time.
-    const lost = document.getElementById("lost");
-    try {
-      const answer = await fetch(location.pathname, { cache: "no-store", signal: AbortSignal.timeout(this.longestMs) });
-      if (!answer.ok) throw new Error(answer.statusText);
-      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      this.show(page);
-      lost.hidden = true;
-    } catch {
-      lost.hidden = false; // The server has ended, or is busy; the next try may succeed.
-    } finally {
-      this.isLoading = false;
-    }
+    const answer = await fetch(location.pathname, { cache: "no-store", signal: AbortSignal.timeout(this.longestMs) })
+      .then((found) => (found.ok ? found.text() : null)).catch(() => null);
+    this.isLoading = false;
+    byId("lost").hidden = answer !== null; // The server has ended, or is busy; the next try may succeed.
+    if (answer !== null) this.show(new DOMParser().parseFromString(answer, "text/html"));
   },
 
   key: (each) => `${each.closest("section")?.id} ${each.className}`,
 
   show(page) {
-    const [shown, news] = [document.getElementById("live"), document.importNode(page.getElementById("live"), true)];
+    const [shown, news] = [byId("live"), document.importNode(page.getElementById("live"), true)];
     const focused = shown.contains(document.activeElement) ? this.key(document.activeElement.parentElement) : null;
-    const scrolled = new Map([...shown.querySelectorAll(".scroll")].map((each) => [this.key(each), [each.scrollLeft, each.scrollTop]]));
     for (const each of shown.querySelectorAll("details")) this.opened.set(this.key(each), each.open);
     shown.replaceWith(news);
     for (const each of news.querySelectorAll("details")) {
       each.open = this.opened.get(this.key(each)) ?? each.open;
       if (focused === this.key(each)) each.querySelector("summary").focus({ preventScroll: true });
     }
-    for (const each of news.querySelectorAll(".scroll")) each.scrollTo(...(scrolled.get(this.key(each)) ?? [0, 0]));
-    const headline = document.getElementById("headline");
     const text = page.getElementById("headline").textContent;
-    if (headline.textContent !== text) headline.textContent = text; // Read aloud only when it changes.
+    if (byId("headline").textContent !== text) byId("headline").textContent = text; // Read aloud only when it changes.
   },
 };
 

@@ -1,0 +1,121 @@
+"""What fits into a judge's context, and the chunks in which a response is searched that does not."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+from tasks.llm.request import Target, count_tokens, most_prompt_tokens_of
+from tasks.rules.conversation import Message, judge_prompt
+from tasks.rules.evidence import NoRoom, cut, evidence_prompt
+from tasks.rules.verdict import reply_format
+from tasks.run.judgings import Judging
+
+_AROUND_TOKENS = 64
+"""More than any chat template is known to put around a prompt, its own system message included."""
+_FEWEST_TOKENS = 64
+"""A chunk with less of an answer is not worth a call."""
+_STEP_TOKENS = 256
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A piece of a long answer that is searched: its round and number, and where it begins, in characters."""
+
+    text: str
+    round_: int
+    number: int
+    n_chunks: int
+    first_char: int
+
+    @property
+    def name(self) -> str:
+        """Its name in messages."""
+        return f"chunk {self.number} of {self.n_chunks}" + (f" in round {self.round_}" if self.round_ > 1 else "")
+
+
+@dataclass(frozen=True)
+class ContextFit:
+    """How long the prompts of a judging may be: `prompt_tokens` at most, None where nobody knows its judge's context.
+
+    What is decided on a criterion depends on nothing but this criterion, the answer and the context window, so that a
+    run that goes on with others makes the same prompts, which the ledger answers.
+    """
+
+    template: str
+    evidence_template: str
+    target: Target
+    prompt_tokens: int | None
+
+    def is_whole(self, messages: Sequence[Message], text: str, titles: Sequence[str]) -> list[bool]:
+        """For each criterion whether a judge can be asked about it with the whole answer before it."""
+        common = judge_prompt(self.template, messages, text, "")
+        if self._surely_holds(common, max((len(title.encode()) for title in titles), default=0)):
+            return [True] * len(titles)
+        left = self._beside(common)
+        return [self.count(title) <= left for title in titles]
+
+    def holds(self, prompt: str) -> bool:
+        """Whether a whole prompt fits."""
+        return self._surely_holds(prompt) or self._beside(prompt) >= 0
+
+    def after_refusal(self, messages: Sequence[Message], text: str) -> "ContextFit":
+        """Half of the window, since the judge itself says that a prompt with this answer is too long."""
+        was = self.count(judge_prompt(self.template, messages, text, ""))
+        return replace(self, prompt_tokens=min(was, self.prompt_tokens or was) // 2)
+
+    def step_of(self, title: str) -> int:
+        """The tokens that are kept for a criterion: the same for most, so that they share the chunks of an answer."""
+        return -(-self.count(title) // _STEP_TOKENS) * _STEP_TOKENS
+
+    def chunks_of(self, messages: Sequence[Message], text: str, step_tokens: int, round_: int = 1) -> list[Chunk]:
+        """A text in chunks that fit into an evidence prompt, beside a criterion of so many tokens.
+
+        Raises:
+            NoRoom: request and template leave almost none.
+        """
+        around = evidence_prompt(self.evidence_template, messages, "", text="", number=1, n_chunks=1, round_=round_)
+        most = self._beside(around) - step_tokens
+        if most < _FEWEST_TOKENS:
+            raise NoRoom(f"the request leaves no room for a chunk of the response ({most} tokens)")
+        texts = cut(text, most, self.count)
+        starts = accumulate(map(len, texts), initial=0)
+        return [
+            Chunk(chunk, round_, number, len(texts), start)
+            for number, (chunk, start) in enumerate(zip(texts, starts, strict=False), start=1)
+        ]
+
+    def usual_chunks(self, messages: Sequence[Message], text: str) -> list[str]:
+        """The chunks in which an answer is searched for a criterion of usual length; the whole if it is read whole."""
+        step_tokens = self.step_of("usual")
+        common = judge_prompt(self.template, messages, text, "")
+        if self._surely_holds(common, step_tokens) or self._beside(common) >= step_tokens:
+            return [text]
+        try:
+            return [chunk.text for chunk in self.chunks_of(messages, text, step_tokens)]
+        except NoRoom:
+            return [text]
+
+    def count(self, text: str) -> int:
+        """The tokens of a text."""
+        return count_tokens(self.target, text)
+
+    def _surely_holds(self, text: str, spare_tokens: int = 0) -> bool:
+        """Whether a prompt fits without a doubt, and so many tokens more: no token is shorter than a byte.
+
+        Where nobody knows how large the window is, it is large enough until the model says no.
+        """
+        return self.prompt_tokens is None or len(text.encode()) + spare_tokens <= self.prompt_tokens - _AROUND_TOKENS
+
+    def _beside(self, text: str) -> int:
+        """The tokens that a text leaves to others in one prompt, 0 or less for none."""
+        assert self.prompt_tokens is not None
+        return self.prompt_tokens - _AROUND_TOKENS - self.count(text)
+
+
+def context_fit_of(judging: Judging, target: Target) -> ContextFit | None:
+    """How long a judging's prompts may be; None where answers are always judged whole."""
+    if judging.evidence_template is None:
+        return None
+    shape = reply_format(judging.judge.explanation_chars, judging.grading)
+    most_tokens = most_prompt_tokens_of(target, judging.judge.context_tokens, shape)
+    return ContextFit(judging.template, judging.evidence_template, target, most_tokens)

@@ -1,0 +1,413 @@
+"""Judging the criteria of a response: template, prompt, call, reply and row of the verdict, one after the other.
+
+They go out in an order that serves the provider's prompt cache. A response that is too long for the judge is searched
+chunk by chunk, and decided on what was found in all of them.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime
+from functools import partial
+from itertools import compress, groupby
+from typing import Any, Self
+
+from tasks.config.job import Job
+from tasks.console import advance
+from tasks.judge.context_fit import Chunk, ContextFit, context_fit_of
+from tasks.llm.calls.gateway import Gateway
+from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.limiter import NotCalled
+from tasks.llm.replies import CONTEXT_LENGTH, OK, Reply
+from tasks.llm.request import Call, Target
+from tasks.rules import evidence
+from tasks.rules.conversation import Message, is_marked, judge_prompt
+from tasks.rules.identity import BASE_VINTAGE, verdict_id
+from tasks.rules.verdict import Verdict, confidence_of, parse_verdict, reminder, reply_format
+from tasks.run.asking import Found, Question, ask, sum_usage
+from tasks.run.judgings import Judging, judge_target
+from tasks.run.missing_work import Conversation, WantedTasks
+from tasks.run.writing import PartWriter, StageReport, usage_columns
+from warehouse import Warehouse
+
+Evidence = tuple[str, ...]
+NO_CASCADE: Mapping[str, Any] = {"decided_by": None, "escalated_because": None}
+"""The columns that only a cascade fills, as other judges leave them."""
+
+
+@dataclass(frozen=True)
+class CriterionToJudge:
+    """A criterion (its `title` is what it says) of one response (its `text`) that a judge is asked about."""
+
+    response_id: str
+    task_id: str
+    model: str
+    trial: int
+    vintage: str
+    text: str
+    criterion_id: str
+    criterion_hash: str
+    title: str
+    weight: float
+    category: str | None
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Self:
+        """The criterion that a row with these columns, and others, is about."""
+        return cls(**{each.name: row[each.name] for each in fields(cls)})
+
+
+@dataclass
+class Judged:
+    """A criterion with what a judge came to; `reply` is None until it is decided or has failed, or if it is not called.
+
+    `calls` were made before the last one, `found` is the evidence of each chunk that was searched in this round, and
+    `searches` are all of them, with the replies and what they reported. `decision` are the columns of a cascade.
+    """
+
+    criterion: CriterionToJudge
+    verdict_id: str
+    calls: list[Reply] = field(default_factory=list)
+    found: list[Evidence] = field(default_factory=list)
+    searches: list[tuple[Chunk, Reply, Evidence | None]] = field(default_factory=list)
+    reply: Reply | None = None
+    verdict: Verdict | None = None
+    decision: Mapping[str, Any] = field(default_factory=lambda: NO_CASCADE)
+
+
+def verdict_question(judging: Judging) -> Question[Verdict]:
+    """What is asked about a criterion: a verdict."""
+    grading = judging.grading
+    shape = reply_format(judging.judge.explanation_chars, grading)
+    read = partial(parse_verdict, grading=grading, omits_think_tag=judging.judge.omits_think_tag)
+    return Question(read, shape, reminder(grading))
+
+
+def by_response(criteria: Sequence[CriterionToJudge]) -> list[list[CriterionToJudge]]:
+    """Criteria that are in the order of their responses, those of each response together."""
+    return [list(found) for _, found in groupby(criteria, key=lambda row: row.response_id)]
+
+
+@dataclass(frozen=True)
+class CriterionJudge:
+    """A judge as it is called, for the verdicts of `owner`: its own judging, or a cascade's.
+
+    Another `vintage` makes other calls, which no earlier reply answers.
+    """
+
+    gateway: Gateway
+    target: Target
+    judging: Judging
+    owner: Judging
+    fit: ContextFit | None = None
+    vintage: str = BASE_VINTAGE
+
+    def call(self, question: Question[object], prompt: str, cell: str, priority: tuple[int, ...] = ()) -> Call:
+        """The call that asks the judge."""
+        judge, messages = self.judging.judge, [{"role": "user", "content": prompt}]
+        wants_shape = self.target.can_follow_schema if judge.structured_output is None else judge.structured_output
+        return Call(
+            self.target, messages, cell, question.shape if wants_shape else None, self.judging.judge_trial,
+            self.vintage, priority, judge.mode == "batch", judge.allow_live,
+        )  # fmt: skip
+
+    async def ask(
+        self, question: Question[Found], prompt: str, cell: str, priority: tuple[int, ...], *, is_live: bool = False
+    ) -> tuple[Reply, Found | None]:
+        """Ask the judge, and once more where its reply cannot be read; what it says, or the reply of the failure.
+
+        Raises:
+            NotCalled: the call was not made.
+        """
+        call = self.call(question, prompt, cell, priority)
+        is_batched = call.is_batched and not (is_live and call.allows_live)
+        return await ask(self.gateway, replace(call, is_batched=is_batched), question)
+
+    def are_whole(self, criteria: Sequence[CriterionToJudge], messages: Sequence[Message]) -> list[bool]:
+        """For each criterion of a response whether the judge can be asked about it with the whole of it."""
+        titles = [each.title for each in criteria]
+        return [True] * len(titles) if self.fit is None else self.fit.is_whole(messages, criteria[0].text, titles)
+
+    def whole_calls(
+        self, criteria: Sequence[CriterionToJudge], conversations: Mapping[str, Conversation]
+    ) -> Iterator[Call]:
+        """The calls for criteria about which the judge can be asked with the whole response before it."""
+        question = verdict_question(self.judging)
+        for of_response in by_response(criteria):
+            messages = conversations[of_response[0].task_id].messages
+            for each in compress(of_response, self.are_whole(of_response, messages)):
+                prompt = judge_prompt(self.judging.template, messages, each.text, each.title)
+                yield self.call(question, prompt, verdict_id_of(self.owner, each, self.vintage))
+
+    async def judge_response(
+        self, criteria: Sequence[CriterionToJudge], messages: Sequence[Message], priority: tuple[int, ...],
+        done: Callable[[Judged], None],
+    ) -> None:  # fmt: skip
+        """Judge criteria of one response, and hand on each as soon as it is decided, has failed, or is not called."""
+        judged = [Judged(row, verdict_id_of(self.owner, row, self.vintage)) for row in criteria]
+        of_response = ResponseJudge(self, self.fit, messages, criteria[0].text, priority, done)
+        await of_response.judge(judged)
+
+
+async def criterion_judge(
+    gateway: Gateway, judging: Judging, owner: Judging, vintage: str = BASE_VINTAGE
+) -> CriterionJudge:
+    """Return a judge of the configuration, with what fits into its context."""
+    target = judge_target(judging.judge)
+    fit = await asyncio.to_thread(context_fit_of, judging, target)
+    return CriterionJudge(gateway, target, judging, owner, fit, vintage)
+
+
+_NOT_CALLED = "not called"
+_HINT = "if the judge's context is longer or shorter than it is taken for, set `context_tokens`"
+_WORTH_A_ROUND = 0.75
+"""Notes that a round leaves longer than this share of what they were are not made shorter by another one."""
+
+
+@dataclass(frozen=True)
+class ResponseJudge:
+    """Judges criteria of one response, whole or by the evidence in its chunks; `done` takes each when it is finished.
+
+    Without `fit` the response is always judged whole.
+    """
+
+    by: CriterionJudge
+    fit: ContextFit | None
+    messages: Sequence[Message]
+    text: str
+    priority: tuple[int, ...]
+    done: Callable[[Judged], None]
+
+    async def judge(self, criteria: Sequence[Judged]) -> None:
+        """Judge with the whole response where it fits into the judge's context, else chunk by chunk."""
+        are_whole = await asyncio.to_thread(self.by.are_whole, [each.criterion for each in criteria], self.messages)
+        whole = list(compress(criteria, are_whole))
+        refused, _ = await self._each(whole, partial(self._judge_criterion, text=self.text))
+        if self.fit is not None:
+            long = [each for each, is_whole in zip(criteria, are_whole, strict=True) if not is_whole]
+            await self._judge_in_chunks(long, self.fit)
+            if refused:
+                await self._judge_in_chunks(refused, self.fit.after_refusal(self.messages, self.text))
+
+    async def _judge_criterion(self, judged: Judged, text: str) -> str | None:
+        """Judge one criterion: fill the template, make the call, read the reply, and hand on the verdict.
+
+        `text` is the response, or what was found in its chunks. `CONTEXT_LENGTH` where the judge finds it too long.
+        """
+        prompt = judge_prompt(self.by.judging.template, self.messages, text, judged.criterion.title)
+        question, is_live = verdict_question(self.by.judging), bool(judged.found)
+        reply, verdict = await self.by.ask(question, prompt, judged.verdict_id, self.priority, is_live=is_live)
+        if reply.status == CONTEXT_LENGTH and self.fit is not None:
+            judged.calls.append(reply)
+            return CONTEXT_LENGTH
+        if verdict is None and judged.found:
+            reply = replace(reply, error=f"on the evidence of {len(judged.found)} chunks: {reply.error}")
+        self._finish(judged, reply, verdict)
+        return None
+
+    async def _each(
+        self, criteria: Sequence[Judged], work: Callable[[Judged], Awaitable[str | None]]
+    ) -> tuple[list[Judged], list[Judged]]:
+        """Work on criteria; return those that are too long for the judge, and those on which the work can go on.
+
+        The first goes alone, so that the provider has what they share in its cache when the others follow. If it is
+        too long, so are the others.
+        """
+
+        async def outcome(judged: Judged) -> str | None:
+            try:
+                return await work(judged)
+            except NotCalled:
+                self.done(judged)
+                return _NOT_CALLED
+
+        if not criteria or (first := await outcome(criteria[0])) == CONTEXT_LENGTH:
+            return list(criteria), []
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(outcome(each)) for each in criteria[1:]]
+        outcomes = [first, *(task.result() for task in tasks)]
+        refused = [each for each, ended in zip(criteria, outcomes, strict=True) if ended == CONTEXT_LENGTH]
+        return refused, [each for each, ended in zip(criteria, outcomes, strict=True) if ended is None]
+
+    async def _judge_in_chunks(self, criteria: Sequence[Judged], fit: ContextFit) -> None:
+        """Decide on criteria by the evidence in chunks; where the judge finds one too long, with smaller chunks.
+
+        Criteria of about the same length, which most often are all, need the same chunks. One chunk is searched after
+        the other, so that it is in the provider's cache.
+        """
+
+        def step(judged: Judged) -> int:
+            return fit.step_of(judged.criterion.title)
+
+        for step_tokens, same_chunks in groupby(sorted(criteria, key=step), key=step):
+            refused, going = list[Judged](), list(same_chunks)
+            try:
+                chunks = await asyncio.to_thread(fit.chunks_of, self.messages, self.text, step_tokens)
+            except evidence.NoRoom as reason:
+                for each in going:
+                    self._fail(each, str(reason))
+                continue
+            for chunk in chunks:
+                too_long, going = await self._each(going, partial(self._search, chunk=chunk, fit=fit))
+                refused += too_long
+            conclude = partial(self._conclude, fit=fit, step_tokens=step_tokens, n_chunks=len(chunks))
+            await self._each(going, conclude)
+            if refused:
+                for each in refused:
+                    each.found.clear()
+                await self._judge_in_chunks(refused, fit.after_refusal(self.messages, self.text))
+
+    async def _search(self, judged: Judged, chunk: Chunk, fit: ContextFit) -> str | None:
+        """Search a chunk for a criterion; None, or the status of the failure that ended the criterion's search.
+
+        A chunk that the judge finds too long ends nothing yet.
+        """
+        prompt = evidence.evidence_prompt(
+            fit.evidence_template, self.messages, judged.criterion.title,
+            text=chunk.text, number=chunk.number, n_chunks=chunk.n_chunks, round_=chunk.round_,
+        )  # fmt: skip
+        priority = (*self.priority, chunk.round_, chunk.number)
+        judge = self.by.judging.judge
+        question = Question(
+            partial(evidence.parse_evidence, omits_think_tag=judge.omits_think_tag),
+            evidence.evidence_format(is_bounded=judge.explanation_chars is not None), evidence.REMINDER,
+        )  # fmt: skip
+        reply, found = await self.by.ask(question, prompt, judged.verdict_id, priority, is_live=True)
+        judged.searches.append((chunk, reply, found))
+        if found is None and reply.status != CONTEXT_LENGTH:
+            self._finish(judged, replace(reply, error=f"{chunk.name}: {reply.error}"), None)
+            return reply.status
+        judged.calls.append(reply)
+        if found is None:
+            return CONTEXT_LENGTH
+        judged.found.append(found)
+        return None
+
+    async def _conclude(self, judged: Judged, fit: ContextFit, step_tokens: int, n_chunks: int) -> None:
+        """Make the last call of a criterion, on its evidence; where that is too long, after a search of the evidence.
+
+        The search is repeated as long as the evidence is too long and a round makes it clearly shorter.
+        """
+        round_, is_open = 1, True
+        while is_open:
+            notes = self._shown(judged, n_chunks, round_)
+            if not fit.holds(judge_prompt(self.by.judging.template, self.messages, notes, judged.criterion.title)):
+                round_ += 1
+                is_open = await self._condense(judged, fit, notes, step_tokens, n_chunks, round_)
+            elif is_open := await self._judge_criterion(judged, notes) == CONTEXT_LENGTH:
+                fit = fit.after_refusal(self.messages, notes)
+
+    async def _condense(
+        self, judged: Judged, fit: ContextFit, notes: str, step_tokens: int, n_chunks: int, round_: int
+    ) -> bool:
+        """Search what was found once more; False if the criterion has failed by that."""
+        try:
+            chunks = await asyncio.to_thread(fit.chunks_of, self.messages, notes, step_tokens, round_)
+        except evidence.NoRoom as reason:
+            self._fail(judged, str(reason))
+            return False
+        judged.found.clear()
+        for chunk in chunks:
+            outcome = await self._search(judged, chunk, fit)
+            if outcome == CONTEXT_LENGTH:
+                self._fail(judged, f"{chunk.name}: the judge finds it too long")
+            if outcome is not None:
+                return False
+        before, after = fit.count(notes), fit.count(self._shown(judged, n_chunks, round_))
+        is_shorter = after <= _WORTH_A_ROUND * before
+        if not is_shorter:
+            self._fail(judged, f"the evidence is too long: round {round_} left {after} of {before} tokens")
+        return is_shorter
+
+    def _shown(self, judged: Judged, n_chunks: int, round_: int) -> str:
+        return evidence.shown(judged.found, n_chunks, round_, is_indented=is_marked(self.by.judging.template))
+
+    def _fail(self, judged: Judged, cause: str) -> None:
+        """Fail a criterion as too long in spite of all, because of the calls that were too long, not those answered."""
+        paid = tuple(one for reply in judged.calls if reply.status == CONTEXT_LENGTH for one in reply.paid)
+        last = judged.calls.pop() if judged.calls else Reply(CONTEXT_LENGTH, attempts=0)
+        self._finish(judged, replace(last, status=CONTEXT_LENGTH, error=f"{cause}; {_HINT}", paid=paid), None)
+
+    def _finish(self, judged: Judged, reply: Reply, verdict: Verdict | None) -> None:
+        """Hand on what a criterion came to. A failure rests on its last reply alone: the others stay answers."""
+        judged.reply = replace(sum_usage([*judged.calls, reply], reply), paid=reply.paid)
+        judged.verdict = verdict
+        self.done(judged)
+
+
+@dataclass(frozen=True)
+class VerdictRows:
+    """Takes what a judge decided and found, and writes it as rows.
+
+    `own_columns` are those that only the table of these verdicts has; `report` counts the rows, and its stage names the
+    work to those who show it.
+    """
+
+    job: Job
+    wanted: WantedTasks
+    judging: Judging
+    report: StageReport
+    verdicts: PartWriter
+    evidence: PartWriter
+    own_columns: Mapping[str, Any]
+
+    def write(self, judged: Judged) -> None:
+        """Write a verdict, or the failure that replaces it, and its evidence; count one whose calls were not made."""
+        if judged.reply is None:
+            self.report.skipped += 1
+            return
+        criterion, reply, is_failure = judged.criterion, judged.reply, judged.verdict is None
+        for chunk, of_chunk, found in judged.searches:
+            evidence_row = {
+                **self.wanted.key, **usage_columns(of_chunk), "response_id": criterion.response_id,
+                "task_id": criterion.task_id, "criterion_id": criterion.criterion_id, "verdict_id": judged.verdict_id,
+                "round": chunk.round_, "chunk_number": chunk.number, "n_chunks": chunk.n_chunks,
+                "first_char": chunk.first_char, "n_chars": len(chunk.text),
+                "status": of_chunk.status if found is None else OK, "evidence": None if found is None else list(found),
+                "run_id": self.job.run_id, "created_at": datetime.now(UTC),
+            }  # fmt: skip
+            self.evidence.add(evidence_row, of_chunk, is_failure=found is None)
+        row = verdict_columns(
+            self.job, self.wanted, self.judging, criterion, judged.verdict_id, reply, judged.verdict
+        ) | {**judged.decision, **self.own_columns}
+        self.verdicts.add(row, reply, is_failure=is_failure)
+        self.report.count(row["status"], row["cost_usd"], is_failure=is_failure)
+        advance(self.report.stage, criterion.model, succeeded=not is_failure)
+
+
+@contextmanager
+def writing_verdicts(
+    job: Job, wanted: WantedTasks, judging: Judging, ledger: Ledger, report: StageReport, table_name: str,
+    own_columns: Mapping[str, Any],
+) -> Iterator[VerdictRows]:  # fmt: skip
+    """Write verdicts to a table while the block lasts, and the evidence that they rest on before them."""
+    warehouse = Warehouse(job.warehouse)
+    with (
+        PartWriter(warehouse, "evidence", ledger) as of_chunks,
+        PartWriter(warehouse, table_name, ledger, of_chunks) as verdicts,
+    ):
+        yield VerdictRows(job, wanted, judging, report, verdicts, of_chunks, own_columns)
+
+
+def verdict_id_of(judging: Judging, criterion: CriterionToJudge, judge_vintage: str = BASE_VINTAGE) -> str:
+    """The identity of a judging's verdict on a criterion."""
+    return verdict_id(
+        criterion.response_id, criterion.text, criterion.criterion_id, criterion.criterion_hash,
+        *(*judging.columns.values(), judge_vintage),
+    )  # fmt: skip
+
+
+def verdict_columns(
+    job: Job, wanted: WantedTasks, judging: Judging, criterion: CriterionToJudge, identity: str | None, reply: Reply,
+    verdict: Verdict | None,
+) -> dict[str, Any]:  # fmt: skip
+    """The columns of a verdict, or of the failure that replaces it."""
+    same = ("response_id", "task_id", "criterion_id", "criterion_hash", "model", "trial", "vintage")
+    return {
+        **wanted.key, **judging.columns, **usage_columns(reply), **{name: getattr(criterion, name) for name in same},
+        "verdict_id": identity, "status": verdict.status if verdict else reply.status,
+        "value": verdict.value if verdict else None, "explanation": verdict.explanation if verdict else None,
+        "confidence": confidence_of(reply.logprobs, judging.grading) if verdict and reply.logprobs else None,
+        **NO_CASCADE, "run_id": job.run_id, "created_at": datetime.now(UTC),
+    }  # fmt: skip

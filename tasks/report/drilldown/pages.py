@@ -1,0 +1,191 @@
+"""The pages of the drill-down, and the lists that they search: tasks, scores, criteria, and all verdicts.
+
+Of a verdict the list has one letter, what became of it. Each list has its values in the order of the tasks in the
+index, and of the criteria in their rubrics. The index names the files of all others, so that a page that has read it
+never mixes two reports.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tasks.figures.figure import Page
+from tasks.figures.scope import Scope, task_key
+from tasks.prompts import shipped_templates
+from tasks.report.drilldown.blocks import INDEX, write_blocks, write_data
+from tasks.report.drilldown.subjects import STATUSES, UNKNOWN, Block, Row, Subjects, subjects_of
+from tasks.report.rendering.site import Site, render
+from tasks.rules.identity import IMPORTED
+from tasks.rules.verdict import BINARY, TERNARY, reminder
+from tasks.run.judgings import hash_of_template, judgings
+
+TASKS = Page(
+    "tasks",
+    "Tasks",
+    "Every task with the score of each model. A task's page has its conversation, the responses, and every verdict.",
+    template="list.html",
+)
+VERDICTS = Page(
+    "verdicts",
+    "Verdicts",
+    "Every verdict on the chosen models: which judge decided what on which criterion, and which verdicts failed.",
+    template="list.html",
+)
+TASK = Page(
+    "task", "Task", "The conversation, the responses, and every judge's verdicts on them.", template="task.html"
+)
+NAVIGATED = (TASKS, VERDICTS)
+"""Those that stand in the navigation; a task is found by the other two, and by links."""
+
+
+def write_drilldown(scope: Scope, site: Site, common: Mapping[str, Any], also: Sequence[Row] = ()) -> None:
+    """Write the tasks, their answers and verdicts, and the pages that show them; what did not change is kept.
+
+    Data comes first, so that a page that is there finds what it loads.
+
+    Args:
+        scope: whose entries and judgings are shown.
+        site: where to.
+        common: what every page says.
+        also: earlier samplings that can be compared with (`model`, `model_config_hash`, `vintage`, and a label
+            `entry`); those of the scope itself are left out.
+    """
+    subjects = subjects_of(scope, also)
+    rubrics = {
+        task_id: dict(zip(("conversation", "criteria", "is_sent"), map(json.loads, members), strict=True))
+        for task_id, *members in subjects.rows("drilldown/rubrics")
+    }
+    rows = scope.reader.rows(scope.asked("drilldown/tasks", {"n_characters": _OPENING_CHARACTERS}))
+    _write_lists(subjects, {row["task_id"]: row | rubrics[row["task_id"]] for row in rows}, site)
+    for page in (TASK, TASKS, VERDICTS):
+        site.write(f"{page.name}.html", render(page.template, report=common, page=page, title=page.title))
+
+
+Tasks = Mapping[str, Mapping[str, Any]]
+"""The tasks by id in their order: what the index says of each, its conversation and criteria, whether it is sent."""
+_OPENING_CHARACTERS = 200
+_DECIMALS = 5
+_ENTRIES_AT_ONCE = 20
+"""Entries whose verdicts are read at once: each reading goes through all verdicts."""
+_REMINDERS = {"2": reminder(BINARY), "3": reminder(TERNARY)}
+"""Number of steps of a grading -> what a judge is reminded of."""
+_RUBRIC = ("conversation", "criteria", "is_sent")
+_CRITERION = ("title", "weight", "category", "severity", "labels", "criterion_id", "key")
+
+
+def _write_lists(subjects: Subjects, tasks: Tasks, site: Site) -> None:
+    """Write all lists, each named by a hash of its content; the index last, since the others are found by it."""
+    blocks = write_blocks(subjects, site)
+    scores = {key: write_data(site, values) for key, values in _scores(subjects, [*tasks]).items()}
+    marks: dict[str, str] = {}
+    for start in range(0, len(subjects.entries), _ENTRIES_AT_ONCE):
+        entries = subjects.entries[start : start + _ENTRIES_AT_ONCE]
+        marks |= {key: write_data(site, values) for key, values in _marks(subjects, tasks, entries).items()}
+    rubrics: dict[int, dict[str, Any]] = defaultdict(dict)
+    for task_id, task in tasks.items():
+        rubrics[task["block"]][task_key(task_id)] = {name: task[name] for name in _RUBRIC}
+    criteria = [criterion for task in tasks.values() for criterion in task["criteria"]]
+    # A page fills a template itself (`assets/prompts.js`), so that a prompt needs no room.
+    used, benchmark = {each["template_hash"] for each in subjects.judgings}, subjects.scope.benchmark
+    texts = (*shipped_templates(), *(each.template for each in judgings(subjects.scope.job, benchmark)))
+    templates = {key: text for text in texts if (key := hash_of_template(text, benchmark)) in used}
+    index = _about(subjects, tasks) | {
+        "criteria": write_data(site, {name: [each[name] for each in criteria] for name in _CRITERION}),
+        "templates": write_data(site, {"templates": templates, "reminders": _REMINDERS}),
+        "rubrics": {number: write_data(site, of_block) for number, of_block in rubrics.items()},
+        "judgings": [
+            {"key": each["key"], "label": each["judging"], "scale": each["scale"], "reads": each["reads"],
+             "template": each["template_hash"], "is_imported": each["judge_config_hash"] == IMPORTED,
+             "scores": scores[each["key"]]}
+            for each in subjects.judgings
+        ],
+        "entries": _entries(subjects, [*tasks], blocks, marks),
+    }  # fmt: skip
+    write_data(site, index, INDEX)
+
+
+def _entries(
+    subjects: Subjects, task_ids: Sequence[str], blocks: Sequence[Block], marks: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """Return what the index says of entries.
+
+    `answered` has a figure for each task: 0 where it has no answer, 1 where that can be judged, 2 where it failed.
+    """
+    files: dict[str, dict[int, str]] = defaultdict(dict)
+    for block in blocks:
+        files[block.entry][block.number] = block.name
+    answered: dict[tuple[str, str], str] = {}
+    trials: dict[str, set[int]] = defaultdict(set)
+    for key, task_id, is_usable, of_task in subjects.rows("drilldown/answered"):
+        answered[key, task_id] = "1" if is_usable else "2"
+        trials[key].update(of_task)
+    return [
+        {"key": key, "label": each["entry"], "vintage": each["vintage"], "is_also": each["is_also"],
+         "trials": sorted(trials[key]), "marks": marks[key], "blocks": files[key],
+         "answered": "".join(answered.get((key, task_id), "0") for task_id in task_ids)}
+        for each in subjects.entries if (key := each["key"])
+    ]  # fmt: skip
+
+
+def _about(subjects: Subjects, tasks: Tasks) -> dict[str, Any]:
+    """Return what the index says of tasks and labels.
+
+    A kind of label that says the same as the field gives it its title, and is left out.
+    """
+    scope = subjects.scope
+    same = [
+        each for each in scope.own_breakdowns
+        if not each.of_criteria and all(
+            [of["label"] for of in task["labels"] if of["kind"] == each.kind] == [task["field"]]
+            for task in tasks.values()
+        )
+    ]  # fmt: skip
+    return {
+        "field_title": same[0].title if same else "Field",
+        "category_title": scope.category_title or "Category",
+        "breakdowns": [
+            {"kind": each.kind, "title": each.title, "of_criteria": each.of_criteria}
+            for each in scope.own_breakdowns
+            if each not in same
+        ],
+        "statuses": {mark: status for status, mark in STATUSES.items()} | {UNKNOWN: "unknown"},
+        "main": next((each["key"] for each in subjects.judgings if each["judging"] == scope.main), None),
+        "tasks": [
+            {name: value for name, value in task.items() if name not in _RUBRIC}
+            | {"key": task_key(task_id), "n_criteria": len(task["criteria"])}
+            for task_id, task in tasks.items()
+        ],
+    }
+
+
+def _scores(subjects: Subjects, task_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Of each judging the values of each entry, task by task; of a task that is not complete the bounds."""
+    places = {task_id: place for place, task_id in enumerate(task_ids)}
+    found: dict[str, dict[str, Any]] = {each["key"]: {} for each in subjects.judgings}
+    for judging, entry, task_id, value, lower, upper in subjects.rows("drilldown/scores"):
+        if task_id in places:
+            of_entry = found[judging].setdefault(entry, {"values": [None] * len(places), "bounds": {}})
+            if value is None:
+                of_entry["bounds"][str(places[task_id])] = [round(lower, _DECIMALS), round(upper, _DECIMALS)]
+            else:
+                of_entry["values"][places[task_id]] = round(value, _DECIMALS)
+    return found
+
+
+def _marks(subjects: Subjects, tasks: Tasks, entries: Sequence[Row]) -> dict[str, dict[str, dict[str, str]]]:
+    """What became of every criterion of some entries' answers: entry -> judging -> trial -> a letter for each."""
+    some = Subjects(subjects.scope, tuple(entries), subjects.judgings)
+    rubrics = {task_id: [row["position"] for row in task["criteria"]] for task_id, task in tasks.items()}
+    found: dict[tuple[str, str, int], dict[str, str]] = defaultdict(dict)
+    for entry, judging, trial, task_id, marks, positions in some.rows("drilldown/marks"):
+        rubric = rubrics.get(task_id, [])
+        # In the order of the rubric; what is missing is not judged.
+        placed = dict(zip(positions or rubric, marks, strict=False))
+        found[entry, judging, trial][task_id] = "".join(placed.get(at, STATUSES["not_judged"]) for at in rubric)
+    result: dict[str, dict[str, dict[str, str]]] = {entry["key"]: defaultdict(dict) for entry in entries}
+    blanks = {task_id: STATUSES["not_judged"] * len(rubric) for task_id, rubric in rubrics.items()}
+    for (entry, judging, trial), of_tasks in sorted(found.items()):
+        marked = (of_tasks.get(task_id, blank) for task_id, blank in blanks.items())
+        result[entry][judging][str(trial)] = "".join(marked)
+    return result

@@ -1,0 +1,26 @@
+"""A warehouse that was evaluated, and the provider that answered."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from flows.execution import execute
+from tasks.aggregate import aggregate
+from tasks.config.job import Job
+from tests.faults.server import FaultServer
+from tests.kit import endpoint, job_on, judged, prepared, sampled
+
+
+@pytest.fixture(scope="session")
+def provider() -> Iterator[FaultServer]:
+    with FaultServer() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def evaluated(provider: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """A job on the sample that was sampled, judged and aggregated, with a ledger."""
+    folder, called = tmp_path_factory.mktemp("evaluated"), {"api_base": provider.api_base, "max_tokens": 1000}
+    job = job_on("sample", folder, models=[endpoint("a", **called)], judges=[endpoint("judge", **called)])
+    execute(job, lambda: [sampled(prepared(job)), judged(job), aggregate(job)])
+    return job
