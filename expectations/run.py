@@ -6,7 +6,7 @@ expectations look at; it may have `task_id`, the task that a row belongs to, and
 
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,43 +46,35 @@ def run_suite(expectations: Sequence[Expectation], frame_of: Callable[[str], Any
     Raises:
         RuntimeError: an expectation could not be evaluated; that is never taken for one that holds.
     """
-    found = {}
+    found: dict[int, Finding] = {}
     for table in dict.fromkeys(each.table for each in expectations):
-        wanted = [each for each in expectations if each.table == table]
-        found[table] = iter(_findings(wanted, frame_of(table)))
-    return [next(found[each.table]) for each in expectations]
+        wanted = {place: each for place, each in enumerate(expectations) if each.table == table}
+        frame = frame_of(table)
+        found |= {place: Finding(each, 0, ()) for place, each in wanted.items()}
+        for result in [] if frame.empty else _validated(wanted, frame).results:
+            place = result.expectation_config.meta["place"]
+            found[place] = Finding(wanted[place], len(frame), _failures(wanted[place], result, frame))
+    return [found[place] for place in range(len(expectations))]
 
 
-def _findings(expectations: Sequence[Expectation], frame: Any) -> list[Finding]:
-    """What is found in the rows of one table."""
-    if frame.empty:
-        return [Finding(expectation, 0, ()) for expectation in expectations]
-    # Great Expectations hashes all that it is given, and texts take long.
-    rows = frame.drop(columns=["key", "note"], errors="ignore")
-    results = sorted(_validated(expectations, rows).results, key=lambda each: each.expectation_config.meta["place"])
-    return [
-        Finding(expectation, len(frame), _failures(expectation, result, frame))
-        for expectation, result in zip(expectations, results, strict=True)
-    ]
-
-
-def _validated(expectations: Sequence[Expectation], rows: Any) -> Any:
-    """The result of Great Expectations."""
-    context = _context()
+def _validated(expectations: Mapping[int, Expectation], frame: Any) -> Any:
+    """The result of Great Expectations on the rows of one table."""
+    os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
     import great_expectations as gx
 
+    # It logs where its temporary folder is.
+    logging.getLogger("great_expectations.data_context.types.base").setLevel(logging.WARNING)
+    context = gx.get_context(mode="ephemeral")
+    context.variables.progress_bars = gx.data_context.types.base.ProgressBarsConfig(globally=False)
     suite = gx.ExpectationSuite(name="suite")
-    for place, each in enumerate(expectations):
+    for place, each in expectations.items():
         kind = getattr(gx.expectations, each.kind, None)
         if kind is None:
             raise RuntimeError(f"{each.check}: Great Expectations has no {each.kind}")
         suite.add_expectation(kind(**each.arguments, severity=each.severity, meta={"place": place}))
-    asset = context.data_sources.add_pandas("rows").add_dataframe_asset("rows")
-    batch = asset.add_batch_definition_whole_dataframe("rows")
-    definition = gx.ValidationDefinition(name="rows", data=batch, suite=context.suites.add(suite))
-    return context.validation_definitions.add(definition).run(
-        batch_parameters={"dataframe": rows}, result_format={"result_format": "COMPLETE"}
-    )
+    # It hashes all that it is given, and texts take long.
+    batch = context.data_sources.pandas_default.read_dataframe(frame.drop(columns=["key", "note"], errors="ignore"))
+    return batch.validate(suite, result_format={"result_format": "COMPLETE"})
 
 
 def _failures(expectation: Expectation, result: Any, frame: Any) -> tuple[Failure, ...]:
@@ -94,14 +86,3 @@ def _failures(expectation: Expectation, result: Any, frame: Any) -> tuple[Failur
         raise RuntimeError(f"{expectation.text}: failed without naming a row")
     failing = frame.loc[places, [name for name in ("key", "task_id", "note") if name in frame]].astype(str)
     return tuple(Failure(**row) for row in failing.to_dict("records"))
-
-
-def _context() -> Any:
-    os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
-    import great_expectations as gx
-
-    # It logs where its temporary folder is.
-    logging.getLogger("great_expectations.data_context.types.base").setLevel(logging.WARNING)
-    context = gx.get_context(mode="ephemeral")
-    context.variables.progress_bars = gx.data_context.types.base.ProgressBarsConfig(globally=False)
-    return context

@@ -103,9 +103,8 @@ def weight_range(lowest: float, highest: float, *, is_whole: bool = False) -> It
 
 def weight_class_known(classes: list[str]) -> Iterator[Expectation]:
     """Weight classes that the data states are known."""
-    meaning = f"a weight class is one of the {len(classes)}"
-    classed = partial(_of_criteria, "weight_class_known")
-    yield classed(meaning, "ExpectColumnValuesToBeInSet", column="severity", value_set=classes)
+    yield _of_criteria("weight_class_known", f"a weight class is one of the {len(classes)}",
+                       "ExpectColumnValuesToBeInSet", column="severity", value_set=classes)  # fmt: skip
 
 
 def criteria_per_task(fewest: int, most: int | None = None) -> Iterator[Expectation]:
@@ -113,8 +112,8 @@ def criteria_per_task(fewest: int, most: int | None = None) -> Iterator[Expectat
     meaning = f"a task has {fewest} to {most} criteria"
     if most is None:
         meaning = f"a task has at least {fewest} criteria" if fewest > 1 else "a task has a criterion"
-    number = partial(_of_rubrics, "criteria_per_task", meaning, "ExpectColumnValuesToBeBetween")
-    yield number(column="n_criteria", min_value=fewest, max_value=most)
+    yield _of_rubrics("criteria_per_task", meaning, "ExpectColumnValuesToBeBetween", column="n_criteria",
+                      min_value=fewest, max_value=most)  # fmt: skip
 
 
 def turns_contiguous(*, alternate: bool = False, are_stated: bool = False) -> Iterator[Expectation]:
@@ -130,12 +129,8 @@ def turns_contiguous(*, alternate: bool = False, are_stated: bool = False) -> It
         yield turns(meaning, "ExpectColumnPairValuesToBeEqual", column_A="turns", column_B="n_user_turns")
 
 
-def _only(expectation: Expectation, /) -> tuple[Expectation, ...]:
-    return (expectation,)
-
-
 CHECKS: Mapping[str, Callable[..., Iterable[Expectation]]] = {
-    **{each.check: partial(_only, each) for each in _WITHOUT_BOUNDS},
+    **{each.check: partial(lambda only, /: (only,), each) for each in _WITHOUT_BOUNDS},
     **{check.__name__: check for check in (weight_range, weight_class_known, criteria_per_task, turns_contiguous)},
 }
 """What a benchmark can declare: name, as in the configuration's `quality` -> the expectations, from the bounds."""

@@ -11,10 +11,8 @@ from flows.execution import Execution, execute_flow, is_in_progress, mark_killed
 from flows.run.config import begin_of, night_of, stop_time
 from flows.run.outcomes import BELOW_BAR, DONE, SKIPPED, STOPPED_AT_BUDGET, STOPPED_AT_TIME, any_failed, explained
 from flows.stopping import last_looks
-from tasks.alerts.findings import Alert, alerts_of_reports, drifts, drops, failure, settled_drops, skipped
-from tasks.alerts.message import Night
-from tasks.alerts.sending import Delivery, deliver, ping
-from tasks.alerts.stored import delivered, store
+from tasks.alerts.findings import Alert, Night, alerts_of_reports, drifts, drops, failure, settled_drops, skipped
+from tasks.alerts.sending import Delivery, deliver, delivered, ping, store
 from tasks.compare.differences import compare
 from tasks.compare.pairs import question_of
 from tasks.compare.rows import rows_of

@@ -34,7 +34,7 @@ def assemble(job: Job) -> StageReport:
     with warehouse.reader() as reader:
         wanted = wanted_tasks(job, reader)
         turns = turns_to_assemble(reader, wanted)
-    built = _built(turns)
+    built = conversations_of_turns(turns)
     rows = [
         {**wanted.key, "task_id": task_id, "conversation_id": each.conversation_id, "position": position, "role": role,
          "content": content}
@@ -50,7 +50,7 @@ def assemble(job: Job) -> StageReport:
 def complete_conversations(reader: Reader, wanted: WantedTasks, task_ids: Iterable[str]) -> dict[str, Conversation]:
     """The conversations of some wanted tasks, by task id, those that are not assembled yet too."""
     some = replace(wanted, task_ids=tuple(sorted(set(task_ids))))
-    return _built(turns_to_assemble(reader, some)) | conversations_of(reader, some, some.task_ids)
+    return conversations_of_turns(turns_to_assemble(reader, some)) | conversations_of(reader, some, some.task_ids)
 
 
 def turns_to_assemble(reader: Reader, wanted: WantedTasks) -> list[dict[str, Any]]:
@@ -59,7 +59,7 @@ def turns_to_assemble(reader: Reader, wanted: WantedTasks) -> list[dict[str, Any
     return reader.rows(sql.read("queries/assemble/turns_to_assemble"), parameters)
 
 
-def _built(turns: Iterable[Mapping[str, Any]]) -> dict[str, Conversation]:
+def conversations_of_turns(turns: Iterable[Mapping[str, Any]]) -> dict[str, Conversation]:
     """The conversations that user turns make, by task id."""
     built = {}
     for task_id, of_task in groupby(turns, key=lambda turn: turn["task_id"]):

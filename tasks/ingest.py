@@ -23,8 +23,7 @@ from typing import Any
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark, RowError
 from tasks.config.job import Job
-from tasks.dataset.rows import SourceError
-from tasks.dataset.source import Source, source_of
+from tasks.dataset.source import Source, SourceError, source_of
 from tasks.rules.records import Task
 from tasks.rules.text.characters import one_line
 from tasks.rules.text.numbers import counted, some
@@ -43,22 +42,38 @@ def ingest(job: Job) -> StageReport:
     benchmark, source = load_benchmark(job.settings.benchmark), source_of(job)
     if source.revision != job.data.revision:
         raise SourceError(f"{source.name}: changed after this command had started; run it again")
-    warehouse = Warehouse(job.warehouse)
-    if not source.files and _is_stored(warehouse, benchmark.name, source):
-        return _stored(warehouse, benchmark.name, source)
+    warehouse, key = Warehouse(job.warehouse), {"benchmark": benchmark.name, "dataset_revision": source.revision}
+    if not source.files and warehouse.database.exists():
+        with warehouse.reader() as reader:
+            stored = reader.select("split_members", "distinct split", **key)
+        if {row["split"] for row in stored} >= set(source.splits):
+            return _stored(warehouse, key, source)
     by_split = {split: _parse(benchmark, source, split) for split in source.splits}
-    key = {"benchmark": benchmark.name, "dataset_revision": source.revision}
-    tasks = _one_each(by_split)
+    # Every task once, in order of appearance, with how often its id stands in a split (or how many contents it has).
+    # The hard splits repeat tasks of the full ones, so an id in two splits is right when the content is the same.
+    first: dict[str, Task] = {}
+    contents: dict[str, set[str]] = defaultdict(set)
+    most: Counter[str] = Counter()
+    for of_split in by_split.values():
+        most |= Counter(task.task_id for task in of_split)
+        for task in of_split:
+            first.setdefault(task.task_id, task)
+            contents[task.task_id].add(task.content_hash)
+    tasks = list(first.values())
     for name, rows in _reference_rows(benchmark).items():
         warehouse.write(name, rows)
-    warehouse.write("task_rows", [_task_row(key, task, n_rows) for task, n_rows in tasks])
+    n_rows = {task_id: max(most[task_id], len(of_task)) for task_id, of_task in contents.items()}
+    warehouse.write("task_rows", [_task_row(key, task, n_rows[task.task_id]) for task in tasks])
     for name, rows_of in _ROWS_OF_TASK.items():
-        of_tasks = [{**key, "task_id": task.task_id, **row} for task, _ in tasks for row in rows_of(task)]
-        warehouse.write(name, of_tasks)
+        warehouse.write(name, [{**key, "task_id": task.task_id, **row} for task in tasks for row in rows_of(task)])
     # Last, since a split that has members counts as stored.
-    warehouse.write("split_members", _member_rows(key, by_split))
+    warehouse.write("split_members", [
+        key | {"split": split, "task_id": task.task_id, "position": position, "canary": task.canary}
+        for split, of_split in by_split.items()
+        for position, task in enumerate(of_split)
+    ])  # fmt: skip
     warehouse.publish()
-    return _stored(warehouse, benchmark.name, source)
+    return _stored(warehouse, key, source)
 
 
 def _parse(benchmark: Benchmark, source: Source, split: str) -> list[Task]:
@@ -68,10 +83,8 @@ def _parse(benchmark: Benchmark, source: Source, split: str) -> list[Task]:
         raise SourceError(f"{where}: there is no row")
     missing = benchmark.missing_columns({column for row in rows for column in row})
     if missing:
-        advice = ""
-        if "prompt" in missing and source.files:
-            advice = "; prompts in a file of their own, with lines `id<TAB>prompt`, are named by `dataset.prompts`"
-            advice = advice if source.prompts is None else f"; no id in {source.prompts} is that of a row"
+        apart = "; prompts in a file of their own, with lines `id<TAB>prompt`, are named by `dataset.prompts`"
+        advice = apart if "prompt" in missing and source.files else ""
         raise SourceError(
             f"{where}: lacks the column {some(missing, 5)}; {benchmark.name} rows have {len(benchmark.columns)}{advice}"
         )
@@ -87,22 +100,6 @@ def _parse(benchmark: Benchmark, source: Source, split: str) -> list[Task]:
     return tasks
 
 
-def _one_each(by_split: dict[str, list[Task]]) -> list[tuple[Task, int]]:
-    """Every task once, in order of appearance, with how often its id stands in a split (or how many contents it has).
-
-    The hard splits repeat tasks of the full ones, so an id in two splits is right when the content is the same.
-    """
-    first: dict[str, Task] = {}
-    contents: dict[str, set[str]] = defaultdict(set)
-    most: Counter[str] = Counter()
-    for tasks in by_split.values():
-        most |= Counter(task.task_id for task in tasks)
-        for task in tasks:
-            first.setdefault(task.task_id, task)
-            contents[task.task_id].add(task.content_hash)
-    return [(task, max(most[task_id], len(contents[task_id]))) for task_id, task in first.items()]
-
-
 def _task_row(key: dict[str, str], task: Task, n_rows: int) -> dict[str, Any]:
     weights = [criterion.weight for criterion in task.criteria if criterion.weight is not None]
     names = (
@@ -116,35 +113,20 @@ def _task_row(key: dict[str, str], task: Task, n_rows: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _turn_rows(task: Task) -> Rows:
-    return [
-        {"position": position, "prompt": turn.prompt, "reference_texts": list(turn.reference_texts),
-         "response": turn.response}
-        for position, turn in enumerate(task.conversation)
-    ]  # fmt: skip
-
-
-def _criterion_label_rows(task: Task) -> Rows:
-    labels = dict.fromkeys((c.criterion_id, kind, label) for c in task.criteria for kind, label in c.labels)
-    return [{"criterion_id": criterion_id, "kind": kind, "label": label} for criterion_id, kind, label in labels]
-
-
 _CRITERION = ("criterion_id", "position", "title", "category", "weight", "weight_text", "severity", "content_hash")
 _ROWS_OF_TASK: dict[str, Callable[[Task], Rows]] = {
     "criteria": lambda task: [{name: getattr(each, name) for name in _CRITERION} for each in task.criteria],
-    "conversation_turns": _turn_rows,
+    "conversation_turns": lambda task: [
+        {"position": position, **asdict(turn), "reference_texts": list(turn.reference_texts)}
+        for position, turn in enumerate(task.conversation)
+    ],
     "task_labels": lambda task: [{"kind": kind, "label": label} for kind, label in dict.fromkeys(task.labels)],
-    "criterion_labels": _criterion_label_rows,
+    "criterion_labels": lambda task: [
+        {"criterion_id": criterion_id, "kind": kind, "label": label}
+        for criterion_id, kind, label in dict.fromkeys((c.criterion_id, *of) for c in task.criteria for of in c.labels)
+    ],
 }
 """The tables of what a task has -> its rows."""
-
-
-def _member_rows(key: dict[str, str], by_split: dict[str, list[Task]]) -> Rows:
-    return [
-        key | {"split": split, "task_id": task.task_id, "position": position, "canary": task.canary}
-        for split, tasks in by_split.items()
-        for position, task in enumerate(tasks)
-    ]
 
 
 def _reference_rows(benchmark: Benchmark) -> dict[str, Rows]:
@@ -165,17 +147,9 @@ def _reference_rows(benchmark: Benchmark) -> dict[str, Rows]:
     }
 
 
-def _is_stored(warehouse: Warehouse, benchmark: str, source: Source) -> bool:
-    if not warehouse.database.exists():
-        return False
+def _stored(warehouse: Warehouse, key: dict[str, str], source: Source) -> StageReport:
     with warehouse.reader() as reader:
-        stored = reader.select("split_members", "distinct split", benchmark=benchmark, dataset_revision=source.revision)
-    return {row["split"] for row in stored} >= set(source.splits)
-
-
-def _stored(warehouse: Warehouse, benchmark: str, source: Source) -> StageReport:
-    with warehouse.reader() as reader:
-        tasks = reader.select("tasks", "splits, n_criteria", benchmark=benchmark, dataset_revision=source.revision)
+        tasks = reader.select("tasks", "splits, n_criteria", **key)
     found = [row["n_criteria"] for row in tasks if set(source.splits) & set(row["splits"] or ())]
     where = f"{', '.join(source.splits)} of revision {source.revision[:12]}"
     note = f"{counted(len(found), 'task')} with {counted(sum(found), 'criterion', 'criteria')} in {where}"

@@ -1,23 +1,27 @@
-"""What in a night somebody must know: alerts, and what is worth one, by figures that other stages computed."""
+"""What in a night somebody must know: alerts, by figures that other stages computed, and one message of them all."""
 
+import json
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from typing import Any, Literal, get_args
+from itertools import accumulate
+from typing import Any, Literal, Self, get_args
 
+from tasks.config.job import Job
 from tasks.llm.environment import redacted, safe
+from tasks.rules.identity import digest
 from tasks.rules.statistics.comparison import holm, is_significant
 from tasks.rules.statistics.control import Drifted
-from tasks.rules.text.characters import one_line, storable
+from tasks.rules.text.characters import one_line, storable, visible
 from tasks.rules.text.numbers import some
 from tasks.run.writing import LEFT_OUT, StageReport
 
 Kind = Literal["failure", "skipped", "budget", "stop_time", "judge_drift", "score_drop", "coverage", "quality"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 """The kinds of alerts in the order in which a message shows them: what ended a night before what it found."""
-_LINE_CHARS = 1_000
-"""So many findings of a stage are in the line; all are in the facts."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,8 @@ class Alert:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "subject", safe(self.subject))
-        object.__setattr__(self, "line", one_line(redacted(storable(self.line)), _LINE_CHARS))
+        # So many findings of a stage are in the line; all are in the facts.
+        object.__setattr__(self, "line", one_line(redacted(storable(self.line)), 1_000))
         object.__setattr__(self, "facts", _plain(self.facts))
 
     @property
@@ -78,31 +83,28 @@ def drops(
         drifted_judges: the labels of judges outside their control limits.
     """
     adjusted = holm([comparison["p_value"] for comparison in comparisons])
-    return [
-        _drop(comparison, p_adjusted, has_drifted=comparison["judge"] in drifted_judges)
-        for comparison, p_adjusted in zip(comparisons, adjusted, strict=True)
-        if p_adjusted is not None
-        and is_significant(p_adjusted, alpha)
-        and comparison["difference"] < 0
-        and comparison["difference"] <= -least_drop
-    ]
+    alerts = []
+    for found, p_adjusted in zip(comparisons, adjusted, strict=True):
+        fall = -found["difference"]
+        if p_adjusted is None or not is_significant(p_adjusted, alpha) or fall <= 0 or fall < least_drop:
+            continue
+        share = "" if found["n_tasks"] == found["n_wanted"] else f" of {found['n_wanted']}"
+        ci = "" if found["ci_low"] is None else f"95 % interval {found['ci_low']:+.3f} to {found['ci_high']:+.3f}, "
+        p_value = "below 0.0001" if p_adjusted < 0.0001 else f"{p_adjusted:.4f}"
+        line = (
+            f"{found['model']} fell by {fall:.3f} on {found['split']} ({found['score']}, judged by {found['judge']}): "
+            f"{found['second_mean']:.3f} in {found['second_vintage']}, {found['first_mean']:.3f} in "
+            f"{found['first_vintage']}; {ci}corrected p {p_value}, {found['n_tasks']}{share} tasks"
+        )
+        alerts.append(_drop({**found, "p_adjusted": p_adjusted}, line, drifted_judges))
+    return alerts
 
 
-def _drop(found: Mapping[str, Any], p_adjusted: float, *, has_drifted: bool) -> Alert:
-    share = "" if found["n_tasks"] == found["n_wanted"] else f" of {found['n_wanted']}"
-    interval = "" if found["ci_low"] is None else f"95 % interval {found['ci_low']:+.3f} to {found['ci_high']:+.3f}, "
-    p_value = "below 0.0001" if p_adjusted < 0.0001 else f"{p_adjusted:.4f}"
-    line = (
-        f"{found['model']} fell by {-found['difference']:.3f} on {found['split']} ({found['score']}, judged by "
-        f"{found['judge']}): {found['second_mean']:.3f} in {found['second_vintage']}, {found['first_mean']:.3f} in "
-        f"{found['first_vintage']}; {interval}corrected p {p_value}, {found['n_tasks']}{share} tasks"
-    )
-    facts = {**found, "p_adjusted": p_adjusted, "judge_drifted": has_drifted}
-    return Alert("score_drop", found["model"], line + _drifted_too(found["judge"], has_drifted), facts)
-
-
-def _drifted_too(judge: str, has_drifted: bool) -> str:
-    return f"; {judge} drifted the same night, so the judge may be the cause, not the model" if has_drifted else ""
+def _drop(found: Mapping[str, Any], line: str, drifted_judges: Collection[str]) -> Alert:
+    judge, has_drifted = found["judge"], found["judge"] in drifted_judges
+    if has_drifted:
+        line += f"; {judge} drifted the same night, so the judge may be the cause, not the model"
+    return Alert("score_drop", found["model"], line, {**found, "judge_drifted": has_drifted})
 
 
 def settled_drops(looks: Iterable[Mapping[str, Any]], *, drifted_judges: Collection[str] = ()) -> list[Alert]:
@@ -111,18 +113,18 @@ def settled_drops(looks: Iterable[Mapping[str, Any]], *, drifted_judges: Collect
     All comparisons and looks together give a false alert with the configured probability at most, so nothing is left
     to be corrected.
     """
-    return [_settled_drop(look, look["judge"] in drifted_judges) for look in looks if look["decision"] == "dropped"]
-
-
-def _settled_drop(look: Mapping[str, Any], has_drifted: bool) -> Alert:
-    line = (
-        f"{look['model']} fell by more than {look['least_difference']:g} ({look['score_name']}, judged by "
-        f"{look['judge']}): by {-look['mean_difference']:.3f} since {look['compared_vintage']}, interval at every look "
-        f"{look['sequence_low']:+.3f} to {look['sequence_high']:+.3f}, settled after {look['n_tasks_evaluated']} of "
-        f"{look['n_tasks_planned']} tasks"
-    )
-    line += _drifted_too(look["judge"], has_drifted)
-    return Alert("score_drop", look["model"], line, {**look, "judge_drifted": has_drifted})
+    return [
+        _drop(
+            look,
+            f"{look['model']} fell by more than {look['least_difference']:g} ({look['score_name']}, judged by "
+            f"{look['judge']}): by {-look['mean_difference']:.3f} since {look['compared_vintage']}, interval at every "
+            f"look {look['sequence_low']:+.3f} to {look['sequence_high']:+.3f}, settled after "
+            f"{look['n_tasks_evaluated']} of {look['n_tasks_planned']} tasks",
+            drifted_judges,
+        )
+        for look in looks
+        if look["decision"] == "dropped"
+    ]
 
 
 def drifts(drifted: Iterable[Drifted]) -> list[Alert]:
@@ -163,7 +165,11 @@ def alerts_of_reports(reports: Sequence[StageReport]) -> list[Alert]:
         # That the budget or the stop time was reached is an alert of its own.
         is_cut_short = report.is_at_budget or report.is_at_stop_time
         if report.stage == "drift" and (report.failures or (report.skipped and not is_cut_short)):
-            alerts.append(_incomplete_control_set(report))
+            # Without verdicts on its control set, a judge's drift is unknown: that is no sign that there is none.
+            missing = [f"{count} {status}" for status, count in sorted(report.failures.items())]
+            line = f"the control set was not fully judged: {', '.join([*missing, f'{report.skipped} skipped'])}"
+            facts = {"failures": report.failures, "skipped": report.skipped, "warnings": report.warnings}
+            alerts.append(Alert("coverage", "", f"{line}; drift of a judge may be missed", facts))
     return alerts
 
 
@@ -178,14 +184,94 @@ def _stopped(kind: Kind, what: str, reports: Sequence[StageReport]) -> list[Aler
     return [Alert(kind, "", line, {"skipped": n_skipped, "warnings": list(why)})]
 
 
-def _incomplete_control_set(report: StageReport) -> Alert:
-    """Without verdicts on its control set, a judge's drift is unknown: that is no sign that there is none."""
-    missing = ", ".join(f"{count} {status}" for status, count in sorted(report.failures.items()))
-    parts = [part for part in (missing, f"{report.skipped} skipped" if report.skipped else "") if part]
-    line = f"the control set was not fully judged: {'; '.join(parts)}; drift of a judge may be missed"
-    facts = {"failures": dict(report.failures), "skipped": report.skipped, "warnings": report.warnings}
-    return Alert("coverage", "", line, facts)
-
-
 failure, skipped = partial(Alert, "failure", ""), partial(Alert, "skipped", "")
 """The night ended with an error, or did not take place, as one line says."""
+
+
+_CALLS_EVERYBODY = re.compile(r"@(?=(?:here|channel|everyone|all)\b)", re.IGNORECASE)
+_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+
+
+@dataclass(frozen=True, slots=True)
+class Night:
+    """What a message is about: the run, and where its results are. `night` is None for a run that is no night.
+
+    `report` is the address of the report, where one is configured.
+    """
+
+    night: str | None
+    run_id: str
+    benchmark: str
+    warehouse: str
+    report: str | None = None
+
+    @classmethod
+    def of(cls, job: Job) -> Self:
+        """The night that a job is."""
+        settings = job.settings
+        return cls(job.night, job.run_id, settings.benchmark, str(job.warehouse), job.report_url)
+
+    def id_of(self, alert: Alert) -> str:
+        """Return the id of an alert: the same when a night is started again and finds the same.
+
+        That a run failed or was skipped is news each time. The quality of the data is the same every night until the
+        data changes.
+        """
+        of = {"failure": self.run_id, "skipped": self.run_id, "quality": ""}.get(alert.kind, self.night or self.run_id)
+        facts = json.dumps(alert.facts, sort_keys=True)
+        return digest("alert", of, self.benchmark, alert.kind, alert.subject, alert.line, facts)
+
+
+@dataclass(frozen=True)
+class Message:
+    """The alerts of a night, in the order of their kinds."""
+
+    night: Night
+    alerts: tuple[Alert, ...]
+
+    @classmethod
+    def about(cls, night: Night, alerts: Sequence[Alert]) -> Self:
+        """The message of these alerts."""
+        return cls(night, tuple(sorted(alerts, key=lambda alert: KINDS.index(alert.kind))))
+
+    @property
+    def title(self) -> str:
+        """Which night, and how many alerts of which kinds, in one line."""
+        about = f"night {self.night.night}" if self.night.night else f"run {self.night.run_id}"
+        counts = Counter(alert.kind for alert in self.alerts)
+        kinds = ", ".join(f"{_words(kind)} ({count})" for kind, count in counts.items())
+        return one_line(visible(f"{self.night.benchmark}, {about}: {kinds}"))
+
+    @property
+    def body(self) -> str:
+        """The alerts as plain text, one a paragraph, as many as fit."""
+        return self._text(visible)
+
+    @property
+    def as_chat(self) -> str:
+        """Title and alerts as Slack and servers like it show them: no mention and no link, whatever names contain."""
+        return f"{escaped(self.title)}\n\n{self._text(escaped)}"
+
+    @property
+    def as_json(self) -> dict[str, Any]:
+        """The message for machines, besides its title and body."""
+        return asdict(self.night) | {"alerts": [alert.as_json for alert in self.alerts]}
+
+    def _text(self, shown: Callable[[str], str]) -> str:
+        paragraphs = [shown(f"{_words(alert.kind)}: {alert.line}") for alert in self.alerts]
+        ends = accumulate(len(paragraph) + 2 for paragraph in paragraphs)
+        # Chat servers take 16,000 characters, some more.
+        n_fit = sum(end <= 15_000 for end in ends)
+        rest = [f"and {len(paragraphs) - n_fit} more"] if n_fit < len(paragraphs) else []
+        report = f", report {self.night.report}" if self.night.report else ""
+        where = f"run {self.night.run_id}, warehouse {self.night.warehouse}{report}; all are in the table `alerts`"
+        return "\n\n".join([*paragraphs[:n_fit], *rest, shown(where)])
+
+
+def _words(kind: Kind) -> str:
+    return kind.replace("_", " ")
+
+
+def escaped(text: str) -> str:
+    """Text that Slack's markup shows as it is."""
+    return _CALLS_EVERYBODY.sub("@\u200b", visible(text)).translate(_ESCAPES)

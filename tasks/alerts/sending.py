@@ -4,40 +4,35 @@ In an attempt no redirect is followed, no library logs a line, and it ends in ti
 address or a password, so causes are told in this project's own words.
 """
 
+import json
 import logging
 import os
 import smtplib
-import socket
 import ssl
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from functools import partial
-from http import HTTPStatus
 from threading import Thread
 from typing import Any, Literal
 from urllib.parse import quote
 
-from tasks.alerts.findings import Alert
-from tasks.alerts.message import Message, Night
+from tasks.alerts.findings import Alert, Message, Night
+from tasks.config.job import Job
 from tasks.config.operations import Alerts, Email, Receiver
 from tasks.console import rewrite_log_records
 from tasks.llm.environment import filled_in, safe
 from tasks.llm.transport import watched
 from tasks.rules.errors import UsageError, causes_of
+from warehouse import Warehouse, WarehouseError
 
 PING = "ping"
 """The name of the dead-man's switch among the receivers."""
 FIRST_WAIT_S, _LONGEST_WAIT_S = 1.0, 30.0
-_CERTIFICATE = {10: "has expired", 18: "is self-signed", 62: "is for another name", 64: "is for another address"}
-"""OpenSSL's codes for what is wrong with a certificate."""
-_CAUSES: dict[type[BaseException], str] = {
-    ssl.SSLError: "no encrypted connection was possible", socket.gaierror: "the host name is unknown",
-    TimeoutError: "no answer in time", smtplib.SMTPServerDisconnected: "the server ended the conversation",
-}  # fmt: skip
 _ERRORS: ContextVar[list[BaseException] | None] = ContextVar("errors", default=None)
 """What libraries caught while something is sent; None at any other time."""
 Send = Callable[[], bool]
@@ -104,12 +99,11 @@ def ping(settings: Alerts, *, first_wait_s: float = FIRST_WAIT_S) -> Delivery | 
 def _delivery(
     receiver: str, targets: list[Send], settings: Alerts, alert_ids: tuple[str, ...], first_wait_s: float
 ) -> Delivery:
-    tried = [_attempts(target, settings, first_wait_s) for target in targets]
-    attempts = max(count for count, _ in tried)
-    errors = [error for _, error in tried if error is not None]
+    counts, found = zip(*(_attempts(target, settings, first_wait_s) for target in targets), strict=True)
+    errors = [error for error in found if error is not None]
     some = f"{len(errors)} of {len(targets)} addresses: " if len(targets) > 1 else ""
     error = safe(some + errors[0]) if errors else None
-    return Delivery(receiver, "failed" if errors else "sent", attempts, error, len(alert_ids), alert_ids)
+    return Delivery(receiver, "failed" if errors else "sent", max(counts), error, len(alert_ids), alert_ids)
 
 
 def _attempts(send: Send, settings: Alerts, first_wait_s: float) -> tuple[int, str | None]:
@@ -148,8 +142,8 @@ def _outcome(send: Send) -> Exception | None:
             errors.append(error)
     if exchange.fault is not None:
         return NotDelivered(str(exchange.fault), may_pass=False)
-    if exchange.status is not None and exchange.status >= 400:
-        return _of_status(exchange.status)
+    if (status := exchange.status) is not None and status >= 400:
+        return NotDelivered(f"the server answered {status}", may_pass=status == 429 or status >= 500)
     return _of_error(errors[0]) if errors else NotDelivered("the service did not accept it", may_pass=True)
 
 
@@ -166,11 +160,6 @@ def _unless_sending(text: str) -> str:
     return "(not shown: written while an alert was sent)"
 
 
-def _of_status(status: int) -> NotDelivered:
-    phrase = f" ({HTTPStatus(status).phrase})" if status in set(HTTPStatus) else ""
-    return NotDelivered(f"the server answered {status}{phrase}", may_pass=status == 429 or status >= 500)
-
-
 def _of_error(error: BaseException) -> NotDelivered:
     from requests.exceptions import InvalidSchema, InvalidURL
 
@@ -183,16 +172,13 @@ def _of_error(error: BaseException) -> NotDelivered:
         return NotDelivered(f"the server refused the mail: {code}", may_pass=code < 500)
     if any(isinstance(each, InvalidURL | InvalidSchema) for each in chain):
         return NotDelivered("it has no valid address that begins with http:// or https://", may_pass=False)
-    for each in chain:
-        if isinstance(each, ssl.SSLCertVerificationError):
-            flaw = _CERTIFICATE.get(each.verify_code, "is not signed by anyone trusted here")
-            return NotDelivered(f"the server's certificate {flaw}", may_pass=False)
-    known = (cause for kind, cause in _CAUSES.items() if any(isinstance(each, kind) for each in chain))
     lost = [each for each in chain if isinstance(each, OSError)]
-    numbers = (f"no connection: {os.strerror(each.errno)}" for each in lost if each.errno is not None)
-    unknown = f"failed with {type(error).__name__}, whose text may contain the address"
-    cause = next(known, None) or next(numbers, None) or ("the connection was lost" if lost else unknown)
-    return NotDelivered(cause, may_pass=True)
+    if not lost:
+        return NotDelivered(f"failed with {type(error).__name__}, whose text may contain the address", may_pass=True)
+    # What the system says of a connection, or OpenSSL of a certificate, has no address in it.
+    cause = next((each.strerror for each in lost if each.strerror), "it was lost")
+    is_final = any(isinstance(each, ssl.SSLCertVerificationError) for each in chain)
+    return NotDelivered(f"no connection: {cause}", may_pass=not is_final)
 
 
 def _sends(to: Receiver, message: Message, timeout_s: float) -> list[Send]:
@@ -200,7 +186,12 @@ def _sends(to: Receiver, message: Message, timeout_s: float) -> list[Send]:
     if to.email is not None:
         return [partial(_send, partial(_mail, to.email, address), message, timeout_s) for address in to.email.to]
     if to.apprise is not None:
-        return [partial(_send, partial(_by_url, to.apprise), message, timeout_s)]
+        from apprise import Apprise
+
+        url = to.apprise
+        return [
+            partial(_send, lambda asset: Apprise.instantiate(filled_in(url).strip(), asset=asset), message, timeout_s)
+        ]
     hook = message.as_json | {"title": message.title, "message": message.body}
     content = {"text": message.as_chat} if to.slack is not None else hook
     return [partial(_call, to.slack or to.webhook or "", timeout_s, content)]
@@ -212,14 +203,9 @@ def _call(address: str, timeout_s: float, content: Mapping[str, Any] | None = No
 
     with requests.request(
         "GET" if content is None else "POST", filled_in(address).strip(), json=content, timeout=2 * timeout_s,
-        verify=_authorities(), stream=True, allow_redirects=False,
+        verify=os.environ.get("SSL_CERT_FILE") or True, stream=True, allow_redirects=False,
     ) as answer:  # fmt: skip
         return answer.status_code < 300
-
-
-def _authorities() -> bool | str:
-    """How `requests` verifies certificates: by its own authorities, or those that OpenSSL is configured to use."""
-    return os.environ.get("SSL_CERT_FILE") or True
 
 
 def _send(service: Callable[[Any], Any], message: Message, timeout_s: float) -> bool:
@@ -232,16 +218,10 @@ def _send(service: Callable[[Any], Any], message: Message, timeout_s: float) -> 
     plugin.redirects = False  # whatever its address says
     plugin.optional = False  # a failure is a failure
     plugin.socket_connect_timeout = plugin.socket_read_timeout = 2 * timeout_s  # the attempt ends before
-    plugin.verify_certificate = plugin.verify_certificate and _authorities()
+    plugin.verify_certificate = plugin.verify_certificate and (os.environ.get("SSL_CERT_FILE") or True)
     apprise = Apprise(asset=asset)
     apprise.add(plugin)
     return apprise.notify(message.body, message.title, body_format=NotifyFormat.TEXT) is True
-
-
-def _by_url(url: str, asset: Any) -> Any:
-    from apprise import Apprise
-
-    return Apprise.instantiate(filled_in(url).strip(), asset=asset)
 
 
 def _mail(email: Email, to: str, asset: Any) -> Any:
@@ -253,3 +233,36 @@ def _mail(email: Email, to: str, asset: Any) -> Any:
         user=quote(filled_in(email.user or "")), password=quote(filled_in(email.password or "")),
         from_addr=email.sender, targets=to, headers={"Auto-Submitted": "auto-generated"},
     )  # fmt: skip
+
+
+def delivered(job: Job) -> set[tuple[str, str]]:
+    """Return the receivers that got a message, each with the id of an alert in it."""
+    rows = _stored(job, "alert_deliveries", "receiver, unnest(alert_ids) as alert_id", status="sent")
+    return {(row["receiver"], row["alert_id"]) for row in rows}
+
+
+def _stored(job: Job, table: str, columns: str, **where: Any) -> list[dict[str, Any]]:
+    try:
+        with Warehouse(job.warehouse).reader() as reader:
+            return reader.select(table, columns, **where)
+    except WarehouseError:  # nothing is published, or the disk fails: alerts are sent all the same
+        return []
+
+
+def store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery] = ()) -> None:
+    """Write alerts and deliveries; they can be read after the next publication.
+
+    An alert that is stored already stays as it is.
+    """
+    warehouse, night = Warehouse(job.warehouse), Night.of(job)
+    known = {row["alert_id"] for row in _stored(job, "alerts", "alert_id")} if alerts else set()
+    common = {"run_id": job.run_id, "night": job.night, "created_at": datetime.now(UTC)}
+    rows = [
+        common | {
+            "alert_id": night.id_of(each), "benchmark": job.settings.benchmark, "kind": each.kind,
+            "subject": each.subject, "detail": each.line, "facts": json.dumps(each.facts, sort_keys=True),
+        }
+        for each in alerts
+    ]  # fmt: skip
+    warehouse.write("alerts", [row for row in rows if row["alert_id"] not in known])
+    warehouse.write("alert_deliveries", [common | asdict(each) for each in deliveries])

@@ -4,7 +4,6 @@ Beside those in this folder there may be others, in folders that the environment
 """
 
 import os
-from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -49,10 +48,6 @@ def load_benchmark(name: str) -> Benchmark:
         UsageError: no benchmark has this name, or its module cannot be used.
     """
     folder = folder_of(name)
-    if folder == FOLDER:
-        benchmark = import_module(f"{__name__}.{name}").BENCHMARK
-        assert isinstance(benchmark, Benchmark)
-        return benchmark
     if str(folder) not in __path__:
         __path__.append(str(folder))
     try:
@@ -62,37 +57,27 @@ def load_benchmark(name: str) -> Benchmark:
         raise UsageError(f"{folder / name}.py: cannot be loaded ({what})") from error
     if not isinstance(benchmark, Benchmark) or benchmark.name != name:
         raise UsageError(f"{folder / name}.py: BENCHMARK is not a Benchmark with the name {name!r}")
-    evidence = benchmark.evidence_template
+
+    def beside(template: str) -> str:
+        """A template beside the module, by its path; else the name of one that ships."""
+        return str(folder / template) if (folder / f"{template}.txt").is_file() else template
+
     return replace(
         benchmark,
-        gradings={grading: _beside(folder, template) for grading, template in benchmark.gradings.items()},
-        evidence_template=None if evidence is None else _beside(folder, evidence),
+        gradings={grading: beside(template) for grading, template in benchmark.gradings.items()},
+        evidence_template=benchmark.evidence_template and beside(benchmark.evidence_template),
     )
 
 
-def _beside(folder: Path, template: str) -> str:
-    """A template beside the module, by its path; else the name of one that ships."""
-    return str(folder / template) if (folder / f"{template}.txt").is_file() else template
-
-
 def _folders() -> dict[str, Path]:
-    found = {name: FOLDER for name in _modules(FOLDER) if name not in _SHARED}
-    for folder in _own_folders():
-        for name in _modules(folder):
-            if name in found or name in _SHARED:
-                raise UsageError(f"{folder / name}.py: there is a {name} already; give it another name")
-            found[name] = folder
-    return found
-
-
-def _own_folders() -> Iterator[Path]:
-    for named in filter(None, os.environ.get(OWN_FOLDERS, "").split(os.pathsep)):
+    found: dict[str, Path] = {}
+    for named in (str(FOLDER), *filter(None, os.environ.get(OWN_FOLDERS, "").split(os.pathsep))):
         folder = from_home(named, OWN_FOLDERS)
         # A process that a schedule starts has another working directory.
         if not folder.is_absolute() or not folder.is_dir():
             raise UsageError(f"{OWN_FOLDERS}: {named} is not the absolute path of a folder; correct it, or unset it")
-        yield folder
-
-
-def _modules(folder: Path) -> list[str]:
-    return [module.name for module in iter_modules([str(folder)]) if not module.name.startswith("_")]
+        for name in (module.name for module in iter_modules([str(folder)]) if not module.name.startswith("_")):
+            if name in found:
+                raise UsageError(f"{folder / name}.py: there is a {name} already; give it another name")
+            found[name] = folder
+    return {name: folder for name, folder in found.items() if name not in _SHARED}

@@ -152,9 +152,8 @@ class Benchmark:
     @property
     def own_breakdowns(self) -> dict[str, str]:
         """Kind -> title of the labels that not every benchmark has, those of annotators included."""
-        of_annotators = {kind: vocabulary.title for kind, vocabulary in self.annotations.items()}
-        known = {*BREAKDOWNS, *self.breakdowns}
-        return dict(self.breakdowns) | {kind: title for kind, title in of_annotators.items() if kind not in known}
+        own = {kind: vocabulary.title for kind, vocabulary in self.annotations.items() if kind not in BREAKDOWNS}
+        return {**self.breakdowns, **{kind: title for kind, title in own.items() if kind not in self.breakdowns}}
 
     @property
     def grading(self) -> str:

@@ -21,7 +21,6 @@ AXES = frozenset({
 })  # fmt: skip
 _TAG = "tag"
 """Kind of a tag that names none."""
-_NAMED = ("model", "trial", "vintage", "judge", "judge_trial")
 META_MODEL = "meta-evaluation"
 """Label of the models whose answers physicians graded, which the data does not name, where nobody else does."""
 
@@ -80,28 +79,18 @@ def _labels(tags: Any) -> tuple[Label, ...]:
 
 
 def graded_rows() -> Callable[[Row], Iterable[Row]]:
-    """A reader of meta-evaluation rows (a completion, one criterion, and what each physician decided), and of graded
-    examples as simple-evals keeps them (a completion, and all criteria with what its judge decided), one by one or as
-    its whole result.
+    """A reader of meta-evaluation rows: a completion, one criterion, and what each physician decided.
 
     The completions of a prompt are numbered as trials in the order of their first appearance, and the physicians of a
-    row as graders in its order; who it was stands in the explanation.
-    """  # noqa: D205 - two shapes take two lines
+    row as graders in its order; who it was stands in the explanation. Results of simple-evals are read by `prbench
+    import results`.
+    """
     trials: dict[str, dict[str, int]] = {}
 
     def read(row: Row) -> Iterator[Row]:
-        of_whole = as_mapping(row.get("metadata")).get("example_level_metadata")
-        if of_whole is not None:
-            for example in as_list(of_whole):
-                yield from _of_example({**_named(row), **as_mapping(example)})
-        elif "rubric_items" in row:
-            yield from _of_example(row)
-        elif "binary_labels" in row:
-            yield from of_physicians(row)
-        else:
+        if "binary_labels" not in row:
             yield row
-
-    def of_physicians(row: Row) -> Iterator[Row]:
+            return
         task = as_text(row.get("prompt_id")) or ""
         of_prompt = trials.setdefault(task, {})
         completion = as_text(row.get("completion_id")) or digest("completion", as_text(row.get("completion")))
@@ -117,27 +106,6 @@ def graded_rows() -> Callable[[Row], Iterable[Row]]:
             }  # fmt: skip
 
     return read
-
-
-def _named(row: Row) -> Row:
-    return {name: row[name] for name in _NAMED if name in row}
-
-
-def _of_example(row: Row) -> Iterator[Row]:
-    said = row.get("completion")
-    texts = [as_text(as_mapping(message).get("content")) for message in as_list(said)] or [as_text(said)]
-    items = as_list(row.get("rubric_items"))
-    if not items:
-        raise RowError(f"example {as_text(row.get('prompt_id'))!r} has no `rubric_items`")
-    seen: Counter[str] = Counter()
-    for item in map(as_mapping, items):
-        title = as_text(item.get("criterion")) or ""
-        seen[title] += 1
-        yield {
-            **_named(row),
-            "task": row.get("prompt_id"), "response": texts[-1], "criterion": title, "occurrence": seen[title],
-            "criteria_met": item.get("criteria_met"), "explanation": item.get("explanation"), "grading": "binary",
-        }  # fmt: skip
 
 
 BENCHMARK = Benchmark(

@@ -21,15 +21,10 @@ SC SD TN TX UT VT VA WA WV WI WY
 """
 
 
-def _countries() -> dict[str, str]:
-    """Country codes (ISO 3166-1 alpha-2) with names, as the time zone database lists them."""
-    text = files("tzdata").joinpath("zoneinfo", "iso3166.tab").read_text(encoding="utf-8")
-    rows = (line.split("\t") for line in text.splitlines() if line and not line.startswith("#"))
-    return {code: name for code, name, *_ in rows}
-
-
+_COUNTRIES = files("tzdata").joinpath("zoneinfo", "iso3166.tab").read_text(encoding="utf-8")
 _JURISDICTIONS = {
-    **_countries(),
+    # Country codes (ISO 3166-1 alpha-2) with names, as the time zone database lists them.
+    **dict(line.split("\t")[:2] for line in _COUNTRIES.splitlines() if line and not line.startswith("#")),
     **{f"US-{state}": f"the state {state} of the United States" for state in _STATES.split()},
     "EU": "law of the European Union",
     "INT": "international law and standards",
@@ -161,9 +156,10 @@ def parse_row(row: Mapping[str, Any]) -> Task:
     turns = as_whole_number(row.get("turns"))
     conversation = _conversation(row)
     field, topic, expert = (as_text(row.get(name)) for name in ("field", "topic", "expert"))
-    vocabulary = VOCABULARIES.get(field or "", {})
-    decisions = split_labels(as_text(row.get("decision_type")), vocabulary.get("decision_type", ()))
-    pathways = split_labels(as_text(row.get("economic_pathway")), vocabulary.get("economic_pathway", ()))
+    decisions, pathways = (
+        split_labels(as_text(row.get(kind)), VOCABULARIES.get(field or "", {}).get(kind, ()))
+        for kind in ("decision_type", "economic_pathway")
+    )
     criteria = tuple(_criterion(i, item) for i, item in enumerate(as_list(row.get("rubric"))))
     messages = build_messages(conversation)
     rubric = [(c.criterion_id, c.title, c.weight, c.weight_text, c.severity, c.category) for c in criteria]
@@ -223,12 +219,9 @@ FIGURE_SOURCES = {
     "leaderboard": "equation 2 and figures 1 and 5 of the paper",
     "categories": "equation 4 and figure 6 of the paper",
     "length_score": "figure 7 of the paper",
-    "splits": "table 1 of the paper",
+    **dict.fromkeys(("splits", "task_experts", "task_criteria"), "table 1 of the paper"),
     "task_topics": "figure 2 of the paper",
-    "task_decision_types": "figure 8 of the paper",
-    "task_economic_pathways": "figure 8 of the paper",
-    "task_experts": "table 1 of the paper",
-    "task_criteria": "table 1 of the paper",
+    **dict.fromkeys(("task_decision_types", "task_economic_pathways"), "figure 8 of the paper"),
     "weights": "figure 10 of the paper",
     "criterion_severities": "table 2 of the paper",
     "criterion_categories": "figure 11 of the paper",

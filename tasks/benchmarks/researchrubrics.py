@@ -62,7 +62,6 @@ SEVERITIES = {
     "critically detrimental": (-5.0, -4.0),
 }
 """Weight class -> lowest and highest weight (paper, section 3); the data gives the weight alone."""
-_MANDATORY_FROM = 4.0
 
 
 Row = Mapping[str, Any]
@@ -78,8 +77,7 @@ def parse_row(row: Row) -> Task:
     if task_id is None:
         raise RowError("the row has no task id (sample_id or qid)")
     domain = as_text(row.get("domain"))
-    levels = [(kind, as_text(row.get(kind))) for kind in LEVELS]
-    labels = tuple((kind, label) for kind, label in (("domain", domain), *levels) if label is not None)
+    labels = tuple((kind, label) for kind in ("domain", *LEVELS) if (label := as_text(row.get(kind))) is not None)
     return task_from(
         task_id,
         (Turn(as_text(row.get("prompt")), (), None),),
@@ -96,7 +94,7 @@ def _criterion(position: int, item: Mapping[str, Any]) -> Criterion:
     criterion_id = digest("researchrubrics", title, axis)[:12]
     weight = as_number(stored)
     severity = band_of(stored, SEVERITIES)
-    labels = (("necessity", "mandatory" if abs(weight) >= _MANDATORY_FROM else "optional"),) if weight else ()
+    labels = (("necessity", "mandatory" if abs(weight) >= 4 else "optional"),) if weight else ()
     return criterion_from(criterion_id, position, title, stored, category=axis, severity=severity, labels=labels)
 
 
@@ -111,8 +109,16 @@ def graded_rows() -> Callable[[Row], Iterable[Row]]:
         if "final_presence" in row:
             yield from _of_compiled(row)
         elif "rubric_title" in row:
-            made = _of_evaluation(row)
-            place = tuple(as_text(made.get(name)) for name in (*_PLACE, "criterion"))
+            # Evaluations of one report name the task by its id and know two steps, those of all reports know three.
+            is_of_one = "sample_id" in row and "task_name" not in row
+            made = {
+                **row, "task": row.get("task_name") or row.get("sample_id") or row.get("task"),
+                "model": as_text(row.get("model") or row.get("pdf") or row.get("pdf_name")),
+                "criterion": row.get("rubric_title"), "explanation": row.get("reasoning"),
+                "verdict": _decided(row.get("verdict")) if row.get("success", True) in _TRUE else None,
+                "grading": row.get("grading") or ("binary" if is_of_one else None),
+            }  # fmt: skip
+            place = tuple(as_text(made.get(name)) for name in _PLACE)
             seen[place] += 1
             yield {**made, "occurrence": seen[place]}
         else:
@@ -122,21 +128,7 @@ def graded_rows() -> Callable[[Row], Iterable[Row]]:
 
 
 _TRUE = (True, "True", "true", 1, "1")
-_PLACE = ("task", "model", "trial", "vintage", "judge", "judge_trial", "grading")
-
-
-def _of_evaluation(row: Row) -> Row:
-    # Evaluations of one report each name the task by its id and know two steps, those of all reports know three.
-    is_of_one = "sample_id" in row and "task_name" not in row
-    return {
-        **row,
-        "task": row.get("task_name") or row.get("sample_id") or row.get("task"),
-        "model": as_text(row.get("model") or row.get("pdf") or row.get("pdf_name")),
-        "criterion": row.get("rubric_title"),
-        "verdict": _decided(row.get("verdict")) if row.get("success", True) in _TRUE else None,
-        "explanation": row.get("reasoning"),
-        "grading": row.get("grading") or ("binary" if is_of_one else None),
-    }
+_PLACE = ("task", "model", "trial", "vintage", "judge", "judge_trial", "grading", "criterion")
 
 
 def _of_compiled(row: Row) -> Iterator[Row]:
@@ -157,15 +149,11 @@ def _of_compiled(row: Row) -> Iterator[Row]:
             title = as_text(entry.get("title") or entry.get("criterion")) or ""
             seen[title] += 1
             yield {
-                "task": row.get("task_name") or row.get("task"),
-                "model": key.removesuffix("_present"),
-                "criterion": title,
-                "category": entry.get("category") or entry.get("axis"),
-                "occurrence": seen[title],
-                "verdict": _decided(verdict),
-                "judge": as_text(row.get("judge")) or "people",
+                "task": row.get("task_name") or row.get("task"), "model": key.removesuffix("_present"),
+                "criterion": title, "category": entry.get("category") or entry.get("axis"), "occurrence": seen[title],
+                "verdict": _decided(verdict), "judge": as_text(row.get("judge")) or "people",
                 "grading": row.get("grading"),
-            }
+            }  # fmt: skip
 
 
 def _decided(verdict: Any) -> Any:

@@ -12,8 +12,6 @@ from tasks.rules.identity import conversation_id, criterion_hash, digest
 from tasks.rules.records import Criterion, Label, Task, Turn
 from tasks.rules.text.characters import storable
 
-_EXACT = 2**53
-
 
 def criterion_from(
     criterion_id: str, position: int, title: str | None, weight: Any, *, category: str | None = None,
@@ -90,7 +88,7 @@ def as_number(value: Any) -> float | None:
 def as_whole_number(value: Any) -> int | None:
     """A whole number (2 and 2.0 alike) that a float holds exactly, or None."""
     number = as_number(value)
-    return int(number) if number is not None and number.is_integer() and abs(number) < _EXACT else None
+    return int(number) if number is not None and number.is_integer() and abs(number) < 2**53 else None
 
 
 def split_labels(text: str | None, vocabulary: Collection[str]) -> tuple[str, ...]:

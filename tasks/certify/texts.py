@@ -14,8 +14,7 @@ from tasks.benchmarks.base import Benchmark, RowError
 from tasks.benchmarks.rows import as_text
 from tasks.certify.certifying import member_of, rows_of
 from tasks.config.settings import Dataset
-from tasks.dataset.rows import SUFFIXES, SourceError, read_rows
-from tasks.dataset.source import open_source
+from tasks.dataset.source import SUFFIXES, SourceError, open_source, read_rows
 from tasks.exports.tables import opened_export
 from tasks.imports.files import given_rows, in_known_shape, number_of, refuse_unreadable, required_text, vintage_in
 from tasks.rules.conversation import build_messages

@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 import sql
 from expectations.run import Failure, Finding, run_suite
@@ -88,10 +87,30 @@ def check(job: Job, suites: Sequence[str] = SUITES, *, reuse: bool = False) -> S
             return _report(job, known, policies)
         parameters = {"benchmark": benchmark.name, "revision": data.revision}
         findings = run_suite(expectations, lambda table: reader.frame(sql.read(f"checks/{table}"), parameters))
-    now = datetime.now(UTC)
+    common = {**key, "run_id": job.run_id, "created_at": datetime.now(UTC)}
+    # One row for each task and check, with everything that was found.
+    refused: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for each in findings:
+        if each.expectation.suite == "ingest" and policies[each.expectation.check] != "warn":
+            for row in each.failures:
+                refused[row.task_id, each.expectation.check].append(f"{each.expectation.meaning}: {row.note}")
+    refusals = [
+        common | {
+            "task_id": task_id, "check_name": check_name, "severity": policies[check_name],
+            "detail": one_line("; ".join(dict.fromkeys(details)), most_chars=2000),
+        }
+        for (task_id, check_name), details in refused.items()
+    ]  # fmt: skip
     # The rows of `checks` say which refusals count, so they come last.
-    warehouse.write("refusals", _refusal_rows(job, key, findings, policies, now))
-    warehouse.write("checks", [_check_row(job, key, finding, policies, now) for finding in findings])
+    warehouse.write("refusals", refusals)
+    warehouse.write("checks", [
+        common | {
+            "suite": of.suite, "check_name": of.check, "expectation": of.text, "table_name": of.table,
+            "severity": policies[of.check], "success": each.success, "n_evaluated": each.n_evaluated,
+            "n_failed": len(each.failures), "failing_keys": [row.key for row in each.failures],
+        }
+        for each in findings for of in [each.expectation]
+    ])  # fmt: skip
     warehouse.publish()
     return _report(job, findings, policies)
 
@@ -122,52 +141,18 @@ def _known_findings(
     owners = reader.select("criteria", "task_id, criterion_id", **key)
     task_of = {f"{row['task_id']}/{row['criterion_id']}": row["task_id"] for row in owners}
     return [
-        Finding(
-            each,
-            row["n_evaluated"],
-            tuple(Failure(failing, task_of.get(failing, failing)) for failing in row["failing_keys"]),
-        )
+        Finding(each, row["n_evaluated"], tuple(Failure(key, task_of.get(key, key)) for key in row["failing_keys"]))
         for each, row in zip(expectations, wanted, strict=True)
         if row is not None
     ]
 
 
-def _check_row(job: Job, key: dict[str, str], finding: Finding, policies: Policies, now: datetime) -> dict[str, Any]:
-    expectation = finding.expectation
-    return key | {
-        "run_id": job.run_id, "suite": expectation.suite, "check_name": expectation.check,
-        "expectation": expectation.text, "table_name": expectation.table, "severity": policies[expectation.check],
-        "success": finding.success, "n_evaluated": finding.n_evaluated, "n_failed": len(finding.failures),
-        "failing_keys": [failure.key for failure in finding.failures], "created_at": now,
-    }  # fmt: skip
-
-
-def _refusal_rows(
-    job: Job, key: dict[str, str], findings: list[Finding], policies: Policies, now: datetime
-) -> list[dict[str, Any]]:
-    """One row for each task and check, with everything that was found."""
-    found: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for finding in findings:
-        expectation = finding.expectation
-        if expectation.suite == "ingest" and policies[expectation.check] != "warn":
-            for failure in finding.failures:
-                found[failure.task_id, expectation.check].append(f"{expectation.meaning}: {failure.note}")
-    return [
-        key | {
-            "run_id": job.run_id, "task_id": task_id, "check_name": check_name, "severity": policies[check_name],
-            "detail": one_line("; ".join(dict.fromkeys(details)), most_chars=2000), "created_at": now,
-        }
-        for (task_id, check_name), details in found.items()
-    ]  # fmt: skip
-
-
 def _report(job: Job, findings: list[Finding], policies: Policies) -> StageReport:
     report = StageReport("check", rows=len(findings))
     failed = [finding for finding in findings if not finding.success]
-    refused: set[str] = set()
-    accepted = set(job.settings.quality.accepted)
+    refused, accepted = set[str](), set(job.settings.quality.accepted)
     n_tasks = next((each.n_evaluated for each in findings if each.expectation.table == "rubrics"), 0)
-    fatal: list[str] = []
+    fatal = ""
     for finding in failed:
         name, n_failed = finding.expectation.check, len(finding.failures)
         policy, is_of_tasks = policies[name], finding.expectation.suite == "ingest"
@@ -182,17 +167,15 @@ def _report(job: Job, findings: list[Finding], policies: Policies) -> StageRepor
         if policy == "quarantine":
             refused |= keys
         elif policy == "fail":
-            fatal.append(f"{line}; correct the data, or set quality.{name} to another policy")
+            fatal = fatal or f"{line}; correct the data, or set quality.{name} to another policy"
     if fatal:
-        raise PipelineError(fatal[0])
+        raise PipelineError(fatal)
     report.is_below_bar = bool(refused - accepted)
     if report.is_below_bar:
         report.warnings.append(
             "if these tasks are known, `prbench check --accept` prints the lines of the configuration that accept them"
         )
     known = f", {len(refused & accepted)} of them accepted" if refused & accepted else ""
-    report.notes.append(
-        f"{counted(len(findings), 'expectation')}, {len(failed)} failed, "
-        f"{counted(len(refused), 'task')} in quarantine{known}"
-    )
+    counts = f"{counted(len(findings), 'expectation')}, {len(failed)} failed"
+    report.notes.append(f"{counts}, {counted(len(refused), 'task')} in quarantine{known}")
     return report

@@ -1,7 +1,7 @@
 """Models, judges and cascades as the configuration gives them: where they are, what is sent, what they cost."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal, Self
 from urllib.parse import parse_qsl, urlsplit
 
@@ -25,21 +25,31 @@ _SCHEME = re.compile(r"(?:Bearer|Basic)\s", re.IGNORECASE)
 """How the value of a header begins that is a secret, whatever its name."""
 
 
-def refuse_secrets_in(address: str, name: str) -> None:
-    """Raise ValueError if an address holds a secret itself; `name` is the setting's."""
+def secrets_in(address: str, name: str) -> Iterator[str]:
+    """What is wrong with an address that holds a secret itself; `name` is the setting's."""
     parts = urlsplit(address)
     if "@" in parts.netloc:
         # HTTP clients refuse it beside the key that is sent in a header.
-        raise ValueError(f"`{name}` holds a user or password; send it as a header with ${{NAME}} for its value")
+        yield f"`{name}` holds a user or password; send it as a header with ${{NAME}} for its value"
     for key, value in parse_qsl(parts.query):
         if is_secret_name(key) and not REFERENCE.fullmatch(value):
-            raise ValueError(f"`{name}`: `{key}` is a secret; write ${{NAME}} and put it in the environment")
+            yield f"`{name}`: `{key}` is a secret; write ${{NAME}} and put it in the environment"
 
 
 class Strict(BaseModel):
     """A part of the configuration: unknown keys are refused, nothing is changed later."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    def problems(self) -> Iterator[str]:
+        """What makes these settings impossible, beside the types of each."""
+        yield from ()
+
+    @model_validator(mode="after")
+    def _is_possible(self) -> Self:
+        for problem in self.problems():
+            raise ValueError(problem)
+        return self
 
 
 class Price(Strict):
@@ -85,37 +95,31 @@ class Endpoint(Strict):
             return {**data, "label": data["name"]}
         return data
 
-    @model_validator(mode="after")
-    def _holds_no_secret(self) -> Self:
-        for kind in ("params", "fallback"):
-            if (path := literal_secret(getattr(self, kind, {}), kind)) is not None:
-                name = path.rpartition(".")[2]
-                raise ValueError(f"`{name}` is a secret ({path}); put it in the environment and write ${{NAME}} here")
-        for name, value in self.headers.items():
-            if (is_secret_name(name) or _SCHEME.match(value)) and not is_reference(value):
-                raise ValueError(
-                    f"header `{name}` is a secret (headers.{name}); put it in the environment and write ${{NAME}} here"
-                )
-        refuse_secrets_in(self.api_base or "", "api_base")
-        return self
-
-    @model_validator(mode="after")
-    def _can_be_sent(self) -> Self:
+    def problems(self) -> Iterator[str]:
+        """A secret in what is stored, or what cannot be sent."""
+        paths = [literal_secret(getattr(self, kind, {}), kind) for kind in ("params", "fallback")]
+        named = {name for name, value in self.headers.items() if is_secret_name(name) or _SCHEME.match(value)}
+        paths += [f"headers.{name}" for name in sorted(named) if not is_reference(self.headers[name])]
+        for path in filter(None, paths):
+            name = (
+                f"header `{path.partition('.')[2]}`" if path.startswith("headers.") else f"`{path.rpartition('.')[2]}`"
+            )
+            yield f"{name} is a secret ({path}); put it in the environment and write ${{NAME}} here"
+        yield from secrets_in(self.api_base or "", "api_base")
         if self.name.startswith("aiohttp_openai/"):
             # Its client neither refuses redirects nor bounds what it reads.
-            raise ValueError("names that begin with aiohttp_openai/ are not supported; use openai/ or hosted_vllm/")
-        if reserved := sorted(_RESERVED & {*self.params, *getattr(self, "fallback", {})}):
-            raise ValueError(f"`{reserved[0]}` cannot be given as a parameter; the pipeline sets it itself")
+            yield "names that begin with aiohttp_openai/ are not supported; use openai/ or hosted_vllm/"
+        for name in sorted(_RESERVED & {*self.params, *getattr(self, "fallback", {})}):
+            yield f"`{name}` cannot be given as a parameter; the pipeline sets it itself"
         if self.code_interpreter and self.api != "responses":
-            raise ValueError("`code_interpreter` needs `api: responses`")
-        if self.api == "responses" and self.stream:
-            raise ValueError("`stream` is for `api: chat`")
-        if self.api == "responses" and (self.seed is not None or self.thinking_budget_tokens is not None):
-            raise ValueError("`seed` and `thinking_budget_tokens` are not parameters of the responses API")
+            yield "`code_interpreter` needs `api: responses`"
+        if self.api == "responses" and (
+            self.stream or self.seed is not None or self.thinking_budget_tokens is not None
+        ):
+            yield "`stream`, `seed` and `thinking_budget_tokens` are for `api: chat`"
         if self.name.startswith("hosted_vllm/") and self.thinking_budget_tokens is not None:
             # LiteLLM makes an effort of it, so different budgets would send the same request.
-            raise ValueError("`thinking_budget_tokens` is not sent to hosted_vllm/ models; give `reasoning_effort`")
-        return self
+            yield "`thinking_budget_tokens` is not sent to hosted_vllm/ models; give `reasoning_effort`"
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -149,12 +153,11 @@ class Model(Endpoint):
             return {"name": data.get("label"), **data}
         return data
 
-    @model_validator(mode="after")
-    def _has_no_settings_of_calls(self) -> Self:
-        plain = Model.model_construct(name=self.label, label=self.label, source=self.source)
-        if self.is_imported and self != plain:
-            raise ValueError("a model with `source: imported` is never called, so it has a `label` and nothing else")
-        return self
+    def problems(self) -> Iterator[str]:
+        """As for any model, and settings of calls where none are made."""
+        yield from super().problems()
+        if self.is_imported and self != Model.model_construct(name=self.label, label=self.label, source=self.source):
+            yield "a model with `source: imported` is never called, so it has a `label` and nothing else"
 
     @property
     def is_imported(self) -> bool:
@@ -177,31 +180,27 @@ class Analyst(Endpoint):
     structured_output: bool | None = None
     timeout_s: Annotated[float, Field(gt=0)] = 600.0
 
-    @model_validator(mode="after")
-    def _can_be_batched(self) -> Self:
+    def problems(self) -> Iterator[str]:
+        """As for any model, and batches where there are none."""
+        yield from super().problems()
         if self.mode == "batch" and (not self.name.startswith(BATCH_PREFIXES) or self.api != "chat"):
-            raise ValueError(f"`mode: batch` is for chat names that begin with {' or '.join(BATCH_PREFIXES)}")
+            yield f"`mode: batch` is for chat names that begin with {' or '.join(BATCH_PREFIXES)}"
         if self.allow_live and self.mode != "batch":
-            raise ValueError("`allow_live` belongs to `mode: batch`")
-        return self
+            yield "`allow_live` belongs to `mode: batch`"
 
 
-def _as_list(given: Any) -> Any:
-    return [given] if isinstance(given, dict) else given
-
-
-Analysts = Annotated[tuple[Analyst, ...], BeforeValidator(_as_list)]
+Analysts = Annotated[tuple[Analyst, ...], BeforeValidator(lambda given: [given] if isinstance(given, dict) else given)]
 """One analyst, or a list of them."""
 
 
 class Embedding(Analyst):
     """A model that makes vectors of phrases."""
 
-    @model_validator(mode="after")
-    def _is_plain(self) -> Self:
+    def problems(self) -> Iterator[str]:
+        """As for any model, and settings of conversations."""
+        yield from super().problems()
         if self.api != "chat" or self.stream or self.mode != "live" or self.trials != 1:
-            raise ValueError("`api`, `stream`, `mode` and `trials` are not settings of an embedding model")
-        return self
+            yield "`api`, `stream`, `mode` and `trials` are not settings of an embedding model"
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -219,17 +218,12 @@ class Capabilities(Strict):
     model: Analyst | None = None
     embedding: Embedding | None = None
 
-    @model_validator(mode="after")
-    def _has_phrases(self) -> Self:
+    def problems(self) -> Iterator[str]:
+        """No phrases, or several of a criterion."""
         if self.embedding is not None and self.model is None:
-            raise ValueError("`embedding` needs `model`, which writes the phrases")
+            yield "`embedding` needs `model`, which writes the phrases"
         if self.model is not None and self.model.trials != 1:
-            raise ValueError("`model.trials` must be 1: each criterion has one phrase")
-        return self
-
-
-_UNRESOLVED = "cascade"
-"""Stands for the name of a cascade until its judges are known."""
+            yield "`model.trials` must be 1: each criterion has one phrase"
 
 
 class Escalation(Strict):
@@ -240,11 +234,10 @@ class Escalation(Strict):
     categories: tuple[Annotated[str, Field(min_length=1)], ...] = ()
     confidence_below: Annotated[float, Field(gt=0, le=1)] | None = None
 
-    @model_validator(mode="after")
-    def _has_a_condition(self) -> Self:
+    def problems(self) -> Iterator[str]:
+        """No condition."""
         if self.rule.n_conditions == 0:
-            raise ValueError(f"is empty; give at least one of {', '.join(type(self).model_fields)}")
-        return self
+            yield f"is empty; give at least one of {', '.join(type(self).model_fields)}"
 
     @property
     def rule(self) -> When:
@@ -298,15 +291,14 @@ class Judge(Analyst):
             raise ValueError("a cascade needs a `label`")
         if others := sorted((set(data) & set(cls.model_fields)) - {"label", "cascade"}):
             raise ValueError(f"`{others[0]}` is a setting of the judges of a cascade, not of the cascade")
-        return {"name": _UNRESOLVED, **data}
+        # Stands for the name of a cascade until its judges are known.
+        return {"name": "cascade", **data}
 
-    @model_validator(mode="after")
-    def _can_say_how_sure_it_is(self) -> Self:
-        if self.logprobs and self.api != "chat":
-            raise ValueError("`logprobs` is for `api: chat`")
-        if self.logprobs and self.mode == "batch":
-            raise ValueError("`logprobs` is for `mode: live`")
-        return self
+    def problems(self) -> Iterator[str]:
+        """As for any model, and a confidence that its calls do not give."""
+        yield from super().problems()
+        if self.logprobs and (self.api != "chat" or self.mode == "batch"):
+            yield "`logprobs` is for `api: chat` and `mode: live`"
 
 
 Cascade.model_rebuild()
@@ -320,27 +312,23 @@ def deciding(judges: Sequence[Judge]) -> tuple[Judge, ...]:
     """
     by_label = {judge.label: judge for judge in judges}
     cascades = {place: judge.cascade for place, judge in enumerate(judges) if judge.cascade is not None}
-    problems = [
-        f"judges[{place}].cascade.{problem}"
-        for place, cascade in cascades.items()
-        for problem in _problems(cascade, by_label)
-    ]
+    problems = [f"judges[{n}].cascade.{each}" for n, of in cascades.items() for each in _problems(of, by_label)]
     if problems:
         raise ValueError("; ".join(problems))
     named = {label for each in cascades.values() for label in (each.first, each.then) if isinstance(label, str)}
     labels = [judge.label for judge in judges]
     if twice := sorted({label for label in named if labels.count(label) > 1}):
         raise ValueError(f"label {twice[0]!r} is used twice; give each judge its own `label`")
-    return tuple(_ready(judge, by_label) for judge in judges if judge.label not in named)
-
-
-def _ready(judge: Judge, by_label: Mapping[str, Judge]) -> Judge:
-    """A judge; a cascade with its judges in it, and with the settings of the second one."""
-    if judge.cascade is None:
-        return judge
-    first, then = (_member(each, by_label) for each in (judge.cascade.first, judge.cascade.then))
-    cascade = judge.cascade.model_copy(update={"first": first, "then": then})
-    return then.model_copy(update={"label": judge.label, "trials": 1, "cascade": cascade})
+    found = []
+    for judge in judges:
+        if judge.cascade is not None:
+            # A cascade has its judges in it, and the settings of the second one.
+            first, then = (_member(each, by_label) for each in (judge.cascade.first, judge.cascade.then))
+            cascade = judge.cascade.model_copy(update={"first": first, "then": then})
+            found.append(then.model_copy(update={"label": judge.label, "trials": 1, "cascade": cascade}))
+        elif judge.label not in named:
+            found.append(judge)
+    return tuple(found)
 
 
 def _member(given: str | Judge, by_label: Mapping[str, Judge]) -> Judge:
@@ -355,31 +343,19 @@ def _problems(cascade: Cascade, by_label: Mapping[str, Judge]) -> list[str]:
             return [f"{key}: there is no judge {given!r}; there are {', '.join(plain) or 'none'}"]
         if _member(given, by_label).cascade is not None:
             return [f"{key}: {_member(given, by_label).label!r} is a cascade itself; name a plain judge"]
-    first, then = _member(cascade.first, by_label), _member(cascade.then, by_label)
+    first, then, when = _member(cascade.first, by_label), _member(cascade.then, by_label), cascade.when
     if first.label == then.label:
         return ["then: is the judge that is asked first; name another one"]
-    return [*_unlike(first, then), *_unasked(cascade.when, first)]
-
-
-def _unlike(first: Judge, then: Judge) -> list[str]:
-    """What sets two judges too far apart for one verdict to stand for the other, or keeps them from being asked."""
-    found = [
-        f"{key}: {judge.label!r} has `mode: batch`, which a cascade cannot wait for"
-        for key, judge in (("first", first), ("then", then))
-        if judge.mode == "batch"
-    ]
-    if first.rubric != then.rubric:
-        found.append(f"then: judges `rubric: {then.rubric}`, and {first.label!r} {first.rubric}; give both the same")
-    if first.grading and then.grading and first.grading != then.grading:
-        found.append(f"then: has `grading: {then.grading}`, and {first.label!r} {first.grading}; give both the same")
-    return found
-
-
-def _unasked(when: Escalation, first: Judge) -> list[str]:
-    """Conditions on what the first judge is not asked for."""
-    found = []
-    if when.disagreement and first.trials < 2:
-        found.append(f"when.disagreement: {first.label!r} is asked once; give it `trials: 2`")
-    if when.confidence_below is not None and not first.logprobs:
-        found.append(f"when.confidence_below: {first.label!r} does not say how sure it is; give it `logprobs: true`")
-    return found
+    name = repr(first.label)
+    rules = (
+        (first.mode == "batch", f"first: {name} has `mode: batch`, which a cascade cannot wait for"),
+        (then.mode == "batch", f"then: {then.label!r} has `mode: batch`, which a cascade cannot wait for"),
+        (first.rubric != then.rubric,
+         f"then: judges `rubric: {then.rubric}`, and {name} {first.rubric}; give both the same"),
+        (first.grading and then.grading and first.grading != then.grading,
+         f"then: has `grading: {then.grading}`, and {name} {first.grading}; give both the same"),
+        (when.disagreement and first.trials < 2, f"when.disagreement: {name} is asked once; give it `trials: 2`"),
+        (when.confidence_below is not None and not first.logprobs,
+         f"when.confidence_below: {name} does not say how sure it is; give it `logprobs: true`"),
+    )  # fmt: skip
+    return [problem for is_wrong, problem in rules if is_wrong]

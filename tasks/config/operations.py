@@ -1,15 +1,16 @@
 """What nights, alerts, the report and housekeeping are configured with."""
 
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
-from pydantic import Field, PlainSerializer, field_validator, model_validator
+from pydantic import Field, PlainSerializer
 
-from tasks.config.models import Size, Strict, refuse_secrets_in
+from tasks.config.models import Size, Strict, secrets_in
 from tasks.rules.text.secrecy import REFERENCE
 
 Share = Annotated[float, Field(gt=0, le=1)]
@@ -28,27 +29,18 @@ class Nightly(Strict):
     overlap: Literal["skip", "queue"] = "skip"
     stop_at: Clock | None = None
 
-    @field_validator("cron")
-    @classmethod
-    def _is_cron(cls, cron: str) -> str:
+    def problems(self) -> Iterator[str]:
+        """No cron line, or no time zone."""
         try:
-            next(CronSim(cron, datetime.now(UTC)))
-        except (CronSimError, StopIteration) as error:
-            raise ValueError(
-                f"{cron!r} is not a cron line (minute hour day month weekday): {error or 'never'}"
-            ) from error
-        if len(cron.split()) != 5:
-            raise ValueError(f"{cron!r} does not have the five fields minute hour day month weekday")
-        return cron
-
-    @field_validator("timezone")
-    @classmethod
-    def _is_known(cls, timezone: str) -> str:
+            is_cron = bool(next(CronSim(self.cron, datetime.now(UTC)))) and len(self.cron.split()) == 5
+        except (CronSimError, StopIteration):
+            is_cron = False
+        if not is_cron:
+            yield f"`cron`: {self.cron!r} is not a cron line (minute hour day month weekday)"
         try:
-            ZoneInfo(timezone)
-        except (KeyError, ValueError, OSError) as error:
-            raise ValueError(f"{timezone!r} is not a time zone; use one such as Europe/Berlin") from error
-        return timezone
+            ZoneInfo(self.timezone)
+        except (KeyError, ValueError, OSError):
+            yield f"`timezone`: {self.timezone!r} is not a time zone; use one such as Europe/Berlin"
 
 
 class Drift(Strict):
@@ -77,27 +69,23 @@ class Email(Strict):
     user: str | None = None
     password: str | None = None
 
-    @model_validator(mode="after")
-    def _holds_no_secret(self) -> Self:
+    def problems(self) -> Iterator[str]:
+        """A password that is stored, alone, or open to all."""
         if self.password is not None and not REFERENCE.fullmatch(self.password):
-            raise ValueError("`password` is a secret; put it in the environment and write ${NAME} here")
+            yield "`password` is a secret; put it in the environment and write ${NAME} here"
         if (self.user is None) != (self.password is None):
-            raise ValueError("`user` and `password` belong together")
+            yield "`user` and `password` belong together"
         if self.user is not None and self.security == "none":
-            raise ValueError("a password is not sent over a line that is not encrypted; set `security`")
-        return self
+            yield "a password is not sent over a line that is not encrypted; set `security`"
 
 
 _SECRET_PLACES = ("hooks.slack.com/", "discord.com/api/webhooks/", "discordapp.com/api/webhooks/", ".office.com/")
 """Services whose addresses are secrets."""
 
 
-_HOST = re.compile(r"(https?://)(?:[^/?#]*@)?([\w.:\[\]${}-]*)")
-
-
 def _without_secrets(address: str) -> str:
     """An address as it is stored: a mere reference as it stands, else its host alone."""
-    host = _HOST.match(address)
+    host = re.compile(r"(https?://)(?:[^/?#]*@)?([\w.:\[\]${}-]*)").match(address)
     if REFERENCE.fullmatch(address):
         return address
     # An `@` behind the host is the end of a password with a `/` in it.
@@ -122,20 +110,17 @@ class Receiver(Strict):
     email: Email | None = None
     apprise: Address | None = None
 
-    @model_validator(mode="after")
-    def _is_one(self) -> Self:
+    def problems(self) -> Iterator[str]:
+        """Not one receiver, or an address that is a secret."""
         given = [name for name in _KINDS if getattr(self, name) is not None]
         if len(given) != 1:
-            raise ValueError(f"is one of {', '.join(_KINDS)}, not {' and '.join(given) or 'none'}")
-        refuse_secrets_in(self.webhook or "", "webhook")
+            yield f"is one of {', '.join(_KINDS)}, not {' and '.join(given) or 'none'}"
+        yield from secrets_in(self.webhook or "", "webhook")
         address = self.slack or self.webhook or ""
         is_secret = self.slack is not None or any(place in address for place in _SECRET_PLACES)
-        if is_secret and not REFERENCE.search(address):
-            advice = "the address is a secret; put it in the environment and write ${NAME} here"
-            raise ValueError(f"`{given[0]}`: {advice}")
-        if self.apprise is not None and not REFERENCE.fullmatch(self.apprise):
-            raise ValueError("`apprise`: the URL is a secret; put it in the environment and write ${NAME} here")
-        return self
+        is_literal = is_secret and not REFERENCE.search(address)
+        if is_literal or (self.apprise is not None and not REFERENCE.fullmatch(self.apprise)):
+            yield f"`{given[0]}`: the address is a secret; put it in the environment and write ${{NAME}} here"
 
     @property
     def kind(self) -> str:
@@ -157,10 +142,9 @@ class Alerts(Strict):
     attempts: Size = 4
     timeout_s: Annotated[float, Field(gt=0)] = 10.0
 
-    @model_validator(mode="after")
-    def _holds_no_secret(self) -> Self:
-        refuse_secrets_in(self.ping or "", "ping")
-        return self
+    def problems(self) -> Iterator[str]:
+        """A secret in an address."""
+        yield from secrets_in(self.ping or "", "ping")
 
 
 class Report(Strict):

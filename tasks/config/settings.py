@@ -4,9 +4,10 @@ Unknown keys, wrong types and impossible values are refused. Secrets are no part
 under LiteLLM's own names.
 """
 
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from tasks.config.models import Analyst, Analysts, Capabilities, Judge, Model, Size, Strict, deciding
 from tasks.config.operations import Alerts, Drift, Nightly, Report, Retention, Share
@@ -22,11 +23,8 @@ def _with_names(given: Any) -> Any:
     Raises:
         ValueError: YAML read a key as something else.
     """
-    strange = [key for key in given if not isinstance(key, str)] if isinstance(given, dict) else []
-    if strange:
-        raise ValueError(
-            f"the name {strange[0]!r} is not a text; put it in quotes (YAML reads on, off, yes and no as true or false)"
-        )
+    if strange := [key for key in given if not isinstance(key, str)] if isinstance(given, dict) else []:
+        raise ValueError(f"the name {strange[0]!r} is not a text; put it in quotes (YAML reads on, off, yes and no so)")
     return given
 
 
@@ -99,19 +97,17 @@ class Dataset(Strict):
     prompts: str | None = None
     splits: tuple[str, ...] = ()
 
-    @model_validator(mode="after")
-    def _is_pinned(self) -> Self:
+    def problems(self) -> Iterator[str]:
+        """What is missing or does not belong to the source."""
         if self.source == "hub" and not (self.revision and (self.splits or self.files)):
-            raise ValueError("source hub needs `revision` (a commit) and `splits` (or `files`)")
-        if self.source != "hub" and self.files:
-            raise ValueError("`files` belongs to source hub; elsewhere each file of a folder is a split")
+            yield "source hub needs `revision` (a commit) and `splits` (or `files`)"
+        for name in ("files", "revision"):
+            if self.source != "hub" and getattr(self, name):
+                yield f"`{name}` belongs to source hub; of files each is a split, and their revision is their content"
         if self.files and (strange := set(self.splits) - set(self.files)):
-            raise ValueError(f"`splits` names {min(strange)!r}, for which `files` has no file")
-        if self.source != "hub" and self.revision:
-            raise ValueError("`revision` belongs to source hub; a file's revision is its content")
+            yield f"`splits` names {min(strange)!r}, for which `files` has no file"
         if self.source in {"hub", "sample"} and self.prompts:
-            raise ValueError("`prompts` belongs to files; the rows of the hub and of the sample have theirs")
-        return self
+            yield "`prompts` belongs to files; the rows of the hub and of the sample have theirs"
 
 
 class Rates(Strict):
@@ -159,20 +155,17 @@ class Calls(Strict):
     address: Annotated[str, Field(pattern=r"auto|local|ray://.+")] = "auto"
     senders: Size | Literal["auto"] = "auto"
 
-    @model_validator(mode="after")
-    def _belong_to_ray(self) -> Self:
+    def problems(self) -> Iterator[str]:
+        """Settings of Ray without it."""
         for name in ("address", "senders"):
             if self.where == "here" and getattr(self, name) != "auto":
-                raise ValueError(f"`{name}` belongs to `where: ray`")
-        return self
+                yield f"`{name}` belongs to `where: ray`"
 
 
-class Quality(BaseModel):
+class Quality(Strict):
     """Policies by check name, beside the task ids whose quarantine is known."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    policies: dict[str, Policy] = {}
+    policies: dict[str, Policy] = Field(default_factory=dict)
     accepted: tuple[str, ...] = ()
 
     @model_validator(mode="before")
@@ -202,9 +195,7 @@ class HardSubset(Strict):
     min_coverage: Annotated[float, Field(gt=0, le=1)] | None = None
 
 
-def _as_written(value: object) -> object:
-    """Take the word `off`, which YAML reads as false."""
-    return "off" if value is False else value
+_Judges = Annotated[tuple[Judge, ...], AfterValidator(deciding)]
 
 
 class Settings(Strict):
@@ -225,7 +216,7 @@ class Settings(Strict):
     warehouse: str | None = Field(default=None, min_length=1)
     dataset: Dataset
     models: tuple[Model, ...] = ()
-    judges: tuple[Judge, ...] = ()
+    judges: _Judges = ()
     rubric_writer: Model | None = None
     annotator: Analysts = ()
     reviewer: Analysts = ()
@@ -244,7 +235,10 @@ class Settings(Strict):
     alerts: Alerts = Alerts()
     report: Report = Report()
     retention: Retention = Retention()
-    prefect: Annotated[Literal["auto", "off"], BeforeValidator(_as_written), Field(exclude=True)] = "auto"
+    # YAML reads the word `off` as false.
+    prefect: Annotated[
+        Literal["auto", "off"], BeforeValidator(lambda value: "off" if value is False else value), Field(exclude=True)
+    ] = "auto"
 
     @property
     def called_judges(self) -> tuple[Judge, ...]:
@@ -255,23 +249,14 @@ class Settings(Strict):
     @property
     def capability_model(self) -> tuple[Analyst, ...]:
         """The model that describes capabilities, if there is one."""
-        model = self.capabilities.model
-        return () if model is None else (model,)
+        return () if self.capabilities.model is None else (self.capabilities.model,)
 
     @property
     def capability_embedding(self) -> tuple[Analyst, ...]:
         """The model that makes vectors of phrases, if there is one."""
-        embedding = self.capabilities.embedding
-        return () if embedding is None else (embedding,)
+        return () if self.capabilities.embedding is None else (self.capabilities.embedding,)
 
-    @field_validator("judges")
-    @classmethod
-    def _cascades_hold_their_judges(cls, judges: tuple[Judge, ...]) -> tuple[Judge, ...]:
-        return deciding(judges)
-
-    @field_validator("rubric_writer")
-    @classmethod
-    def _is_not_evaluated(cls, writer: Model | None) -> Model | None:
-        if writer is not None and writer.system_prompt is not None:
-            raise ValueError("`system_prompt` is for models that are evaluated")
-        return writer
+    def problems(self) -> Iterator[str]:
+        """A prompt for a model that is not evaluated."""
+        if self.rubric_writer is not None and self.rubric_writer.system_prompt is not None:
+            yield "rubric_writer: `system_prompt` is for models that are evaluated"

@@ -88,9 +88,6 @@ def guard_log_records() -> None:
     rewrite_log_records("is_visible", visible)
 
 
-_LINE_EVERY_S = 20.0
-
-
 @dataclass
 class Tally:
     """How far the work of a stage on one model has come."""
@@ -108,52 +105,42 @@ class Tally:
         return f"{self.what} {self.label}".rstrip()
 
 
-class _Lines:
-    """Shown where nobody watches: a line now and then, and one at the end."""
-
-    def show(self, tally: Tally) -> None:
-        if tally.done >= tally.total or time.monotonic() - tally.said_at_s > _LINE_EVERY_S:
-            tally.said_at_s = time.monotonic()
-            notice(
-                f"{tally.name}: {tally.done} of {tally.total}" + (f", {tally.failed} failed" if tally.failed else "")
-            )
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
-class _Bars:
-    """Shown on a terminal: a bar each."""
+class _Screen:
+    """Shows tallies: on a terminal a bar each; where nobody watches a line now and then, and one at the end."""
 
     def __init__(self) -> None:
-        from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-        from tasks.console.printing import VisibleConsole
-
-        columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn())
-        console = VisibleConsole(stderr=True)
-        self._bars = Progress(*columns, TextColumn("{task.fields[failures]}"), console=console)
-        self._numbers: dict[str, Any] = {}
-        self._bars.start()
         self._ending = ExitStack()
-        self._ending.callback(self._bars.stop)
-        # What is printed meanwhile goes through Rich, which would obey it.
-        self._ending.enter_context(shown_visibly())
+        self._bars: Any = None
+        self._numbers: dict[str, Any] = {}
+        if sys.stderr.isatty():
+            from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+            from tasks.console.printing import VisibleConsole
+
+            columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn())
+            failures = TextColumn("{task.fields[failures]}")
+            self._bars = self._ending.enter_context(Progress(*columns, failures, console=VisibleConsole(stderr=True)))
+            # What is printed meanwhile goes through Rich, which would obey it.
+            self._ending.enter_context(shown_visibly())
 
     def show(self, tally: Tally) -> None:
-        from rich.markup import escape
-
-        if tally.name not in self._numbers:
-            self._numbers[tally.name] = self._bars.add_task(escape(visible(tally.name)), total=tally.total, failures="")
         failures = f"{tally.failed} failed" if tally.failed else ""
-        self._bars.update(self._numbers[tally.name], completed=tally.done, failures=failures)
+        if self._bars is not None:
+            from rich.markup import escape
+
+            if (name := tally.name) not in self._numbers:
+                self._numbers[name] = self._bars.add_task(escape(visible(name)), total=tally.total, failures="")
+            self._bars.update(self._numbers[name], completed=tally.done, failures=failures)
+        elif tally.done >= tally.total or time.monotonic() - tally.said_at_s > 20:
+            tally.said_at_s = time.monotonic()
+            notice(", ".join(filter(None, (f"{tally.name}: {tally.done} of {tally.total}", failures))))
 
     def close(self) -> None:
         self._ending.close()
 
 
 _tallies: dict[tuple[str, str], Tally] = {}
-_screens: list[_Lines | _Bars] = []
+_screens: list[_Screen] = []
 """The one screen that all work shares while any is shown: a terminal has room for one set of bars."""
 _shown: set[tuple[str, str]] = set()
 
@@ -175,7 +162,7 @@ def progress(what: str, totals: Mapping[str, int], *, is_quiet: bool = False) ->
     _tallies.update(tallies)
     if not is_quiet and tallies:
         if not _screens:
-            _screens.append(_Bars() if sys.stderr.isatty() else _Lines())
+            _screens.append(_Screen())
         _shown.update(tallies)
         for tally in tallies.values():
             _screens[0].show(tally)

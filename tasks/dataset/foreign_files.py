@@ -22,7 +22,6 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 MOST_BYTES = 2 * 2**30
 """What is held in memory of one file, or of the results in one folder."""
-_CHUNK = 2**16
 _MOST_PER_BYTE, _MOST_BESIDE, _MOST_MEMBERS = 200, 20_000_000, 100_000
 """What an archive or a Parquet file may unpack to: real ones unpack to 5 to 30 times their size, small ones to more."""
 
@@ -91,7 +90,7 @@ def member_chunks(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator
     if member.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
         raise zipfile.BadZipFile(f"{member.filename} is compressed in a way that is not read")
     with archive.open(member) as opened:
-        while chunk := opened.read(_CHUNK):
+        while chunk := opened.read(2**16):
             yield chunk
 
 
@@ -106,20 +105,21 @@ def open_inside(folder: Path, name: PurePath | str) -> BufferedReader:
         OSError: it is not there, or cannot be read.
     """
     shown = folder / name
-    *way, last = _way(folder, shown)
+    try:
+        *way, last = shown.resolve().relative_to(folder.resolve()).parts
+    except (ValueError, OSError, RuntimeError) as error:  # elsewhere, the folder itself, or a circle of links
+        raise NotInside(f"{shown}: leads out of {folder}; put the file itself there") from error
     with ExitStack() as stack:
+        at: int | None = None
         try:
-            at = _opened(stack, folder.resolve(), None)
-            for part in way:
-                at = _opened(stack, part, at)
+            for part in (str(folder.resolve()), *way):
+                at = os.open(part, _FOLDER, dir_fd=at)
+                stack.callback(os.close, at)
             if not stat.S_ISREG(os.stat(last, dir_fd=at, follow_symlinks=False).st_mode):
                 raise NotInside(f"{shown}: is not a regular file; put one there")
             file = os.fdopen(os.open(last, _FILE, dir_fd=at), "rb")
         except OSError as error:
             raise OSError(error.errno, error.strerror, str(shown)) from error
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise NotInside(f"{shown}: is no longer a regular file; import again")
     return file
 
 
@@ -130,35 +130,15 @@ def files_inside(folder: Path) -> list[Path]:
         NotInside: one of them is a link that leads out of it or to a folder, or no regular file.
         OSError: a folder cannot be read.
     """
-    return sorted(_files(folder))
 
+    def stop(error: OSError) -> None:
+        raise error
 
-def _files(folder: Path) -> Iterator[Path]:
-    for root, folders, names in os.walk(folder, onerror=_raise):
-        for each in (Path(root, name) for name in folders):
-            if each.is_symlink():
-                raise NotInside(f"{each}: is a link to a folder; put the folder itself there, or remove the link")
-        for each in (Path(root, name) for name in names):
-            open_inside(folder, each.relative_to(folder)).close()
-            yield each
-
-
-def _way(folder: Path, path: Path) -> tuple[str, ...]:
-    """The names from a folder to the file that a path stands for, links resolved."""
-    try:
-        way = path.resolve().relative_to(folder.resolve()).parts
-    except (ValueError, OSError, RuntimeError) as error:  # of the last two a circle of links
-        raise NotInside(f"{path}: leads out of {folder}; put the file itself there") from error
-    if not way:
-        raise NotInside(f"{path}: is a folder; name a file in it")
-    return way
-
-
-def _opened(stack: ExitStack, name: Path | str, at: int | None) -> int:
-    opened = os.open(name, _FOLDER, dir_fd=at)
-    stack.callback(os.close, opened)
-    return opened
-
-
-def _raise(error: OSError) -> None:
-    raise error
+    found = []
+    for root, folders, names in os.walk(folder, onerror=stop):
+        if link := next((Path(root, name) for name in folders if Path(root, name).is_symlink()), None):
+            raise NotInside(f"{link}: is a link to a folder; put the folder itself there, or remove the link")
+        for name in names:
+            open_inside(folder, Path(root, name).relative_to(folder)).close()
+            found.append(Path(root, name))
+    return sorted(found)

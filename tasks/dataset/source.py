@@ -1,20 +1,161 @@
-"""Where rows come from: the hub, files of the hub's shape, or the sample that ships."""
+"""Where the rows of a data set come from: the hub, Parquet and JSON Lines files, or the sample that ships.
+
+Prompts may come in a file of their own.
+"""
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from io import TextIOWrapper
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from tasks.benchmarks import folder_of, load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import DataRevision, Job
 from tasks.config.settings import Dataset
-from tasks.dataset.foreign_files import open_regular
-from tasks.dataset.rows import PROMPTS, SUFFIXES, Row, SourceError, kind_of, read_prompts, read_rows, with_prompts
-from tasks.rules.errors import UsageError, from_home
+from tasks.dataset.foreign_files import MOST_BYTES, TooLarge, open_regular, refuse_bomb
+from tasks.rules.errors import PipelineError, UsageError, from_home
 from tasks.rules.identity import digest
+from tasks.rules.text.json_text import KeyTwice, read_json
 from warehouse import sample_path
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Row = Mapping[str, Any]
+SUFFIXES = {".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+
+
+class SourceError(PipelineError):
+    """A data set cannot be read; the message names the file and the line where there is one."""
+
+
+def read_rows(path: Path) -> Iterator[Row]:
+    """The rows of a Parquet or JSON Lines file."""
+    if kind_of(path) == "parquet":
+        yield from _read_parquet(path)
+        return
+    with TextIOWrapper(open_regular(path), encoding="utf-8-sig") as file:
+        try:
+            yield from json_rows(path, file)
+        except UnicodeDecodeError as error:
+            raise SourceError(f"{path}: not UTF-8 text ({error.reason}); save it as UTF-8") from error
+
+
+def kind_of(path: Path) -> str:
+    """`parquet` or `jsonl`, by the name of a file.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    kind = SUFFIXES.get(path.suffix)
+    if kind is None:
+        raise UsageError(f"{path}: a data set is a .parquet or .jsonl file")
+    return kind
+
+
+def parquet_batches(
+    path: Path, n_rows: int, columns: Sequence[str] | None = None, most_bytes: float = float("inf")
+) -> Iterator["pa.RecordBatch"]:
+    """The rows of a Parquet file, so many at a time; all of them have at most so many bytes.
+
+    Raises:
+        TooLarge: they have more, or the file unpacks to far more than its size.
+        ArrowException: it is damaged.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with open_regular(path) as opened, pq.ParquetFile(opened) as file:
+        groups = [file.metadata.row_group(n).total_byte_size for n in range(file.metadata.num_row_groups)]
+        refuse_bomb(path, path.stat().st_size, groups)
+        for batch in file.iter_batches(n_rows, columns=columns):
+            # What a row takes beside its values.
+            most_bytes -= 64 * batch.num_rows + sum(
+                (column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column).nbytes
+                for column in batch.columns
+            )
+            if most_bytes < 0:
+                raise TooLarge(f"{path}: it would unpack to more than {MOST_BYTES / 1e9:.1f} GB; split it")
+            yield batch
+
+
+def _read_parquet(path: Path) -> Iterator[Row]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with open_regular(path) as file:
+            names = pq.read_schema(file).names
+        if twice := next((name for name, n in Counter(names).items() if n > 1), None):
+            raise SourceError(f"{path}: has the column {twice!r} twice; keep one of the two")
+        # Few, since a text that is stored once may stand in every row.
+        for batch in parquet_batches(path, 256, most_bytes=MOST_BYTES):
+            yield from batch.to_pylist()
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise SourceError(f"{path}: cannot be read as Parquet ({reason}); fetch it again") from error
+
+
+def json_rows(where: object, lines: Iterable[str]) -> Iterator[Row]:
+    """The objects of JSON Lines.
+
+    Raises:
+        SourceError: a line is no JSON object.
+    """
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            try:
+                row = read_json(line)
+            except KeyTwice as error:
+                raise SourceError(f"{where}:{number}: {error} in the row; keep one of the two") from error
+            except (ValueError, RecursionError) as error:
+                raise SourceError(
+                    f"{where}:{number}: not a JSON object ({error}); correct or remove the line"
+                ) from error
+            if not isinstance(row, dict):
+                found = type(row).__name__
+                raise SourceError(f"{where}:{number}: not a JSON object but {found}; correct or remove the line")
+            yield row
+
+
+PROMPTS = ".tsv"
+
+
+def read_prompts(path: Path) -> dict[str, str]:
+    """The prompts of a file with a line for each: the task's id, a tab, the prompt as it stands (no quoting).
+
+    Raises:
+        SourceError: a line has no tab, or an id appears twice.
+    """
+    prompts: dict[str, str] = {}
+    try:
+        # Only line feeds end a line: a prompt may hold other characters that Python takes for line ends.
+        with TextIOWrapper(open_regular(path), encoding="utf-8-sig") as file:
+            lines = file.read().split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{path}: cannot be read ({error}); give a UTF-8 file of `id<TAB>prompt` lines") from error
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        task_id, tab, prompt = line.rstrip("\r").partition("\t")
+        if not tab:
+            raise SourceError(f"{path}:{number}: no tab between the id and the prompt; correct the line")
+        if task_id in prompts:
+            raise SourceError(f"{path}:{number}: id {task_id!r} appears twice; keep one of the lines")
+        prompts[task_id] = prompt
+    return prompts
+
+
+def with_prompts(rows: Iterable[Row], prompts: Mapping[str, str], id_columns: Iterable[str]) -> Iterator[Row]:
+    """Rows with the prompt that belongs to their id; a row that has one keeps it, one without stays without."""
+    for row in rows:
+        found = next((prompts[row[name]] for name in id_columns if row.get(name) in prompts), None)
+        yield row if found is None or row.get("prompt") else {**row, "prompt": found}
+
 
 _REVISION_HEX = 40
 
@@ -83,8 +224,19 @@ def open_source(dataset: Dataset, benchmark: Benchmark) -> Source:
 def _located(dataset: Dataset, benchmark: Benchmark) -> Source:
     """The source that a configuration names, with every split that it has; of the hub, those that are configured."""
     if dataset.source == "hub":
-        return _on_hub(dataset, dataset.id or benchmark.default_dataset_id)
-    path = _path(dataset, benchmark)
+        from tasks.dataset.hub import resolve_revision
+
+        assert dataset.revision is not None
+        name = dataset.id or benchmark.default_dataset_id
+        commit = resolve_revision(name, dataset.revision)
+        for file in dataset.files.values():
+            kind_of(Path(file))
+        # Some of its files are a data set of their own, as other files may have other rubrics.
+        revision = digest(commit, *sorted(dataset.files.values())) if dataset.files else commit
+        return Source(name, revision, dataset.splits or tuple(dataset.files), commit=commit, hub_files=dataset.files)
+    path = sample_of(benchmark.name) if dataset.source == "sample" else from_home(dataset.source, "dataset.source")
+    if path is None:
+        raise UsageError(f"dataset.source: there is no sample of {benchmark.name}; name a file, a folder or `hub`")
     try:
         files = {"sample": path} if dataset.source == "sample" else _files_by_split(path, dataset.splits)
         prompts = _prompts(dataset, path)
@@ -94,28 +246,6 @@ def _located(dataset: Dataset, benchmark: Benchmark) -> Source:
         where, why = error.filename or path, error.strerror or error
         raise SourceError(f"dataset.source: {where}: {why}; check the path and its permissions") from error
     return Source(str(path), revision, tuple(files), files, prompts=prompts, id_columns=benchmark.id_columns)
-
-
-def _path(dataset: Dataset, benchmark: Benchmark) -> Path:
-    """The file or folder of a data set that is not on the hub."""
-    if dataset.source != "sample":
-        return from_home(dataset.source, "dataset.source")
-    path = sample_of(benchmark.name)
-    if path is None:
-        raise UsageError(f"dataset.source: there is no sample of {benchmark.name}; name a file, a folder or `hub`")
-    return path
-
-
-def _on_hub(dataset: Dataset, name: str) -> Source:
-    """A data set of the hub. Some of its files are a data set of their own, as other files may have other rubrics."""
-    from tasks.dataset.hub import resolve_revision
-
-    assert dataset.revision is not None
-    commit = resolve_revision(name, dataset.revision)
-    for file in dataset.files.values():
-        kind_of(Path(file))
-    revision = digest(commit, *sorted(dataset.files.values())) if dataset.files else commit
-    return Source(name, revision, dataset.splits or tuple(dataset.files), commit=commit, hub_files=dataset.files)
 
 
 def sample_of(benchmark: str) -> Path | None:
@@ -128,11 +258,9 @@ def _files_by_split(path: Path, splits: tuple[str, ...]) -> dict[str, Path]:
     if path.is_dir():
         found = [file for file in sorted(path.iterdir()) if file.suffix in SUFFIXES]
         files = {file.stem: file for file in found}
-        if not files:
-            raise UsageError(f"dataset.source: {path} holds no .parquet or .jsonl file")
-        if len(files) < len(found):
-            raise UsageError(f"dataset.source: {path} has two files for one split; keep one of them")
-        _refuse_irregular(found)
+        if not files or len(files) < len(found):
+            has = "two files for one split; keep one of them" if files else "no .parquet or .jsonl file"
+            raise UsageError(f"dataset.source: {path} has {has}")
         return files
     if not path.is_file():
         raise UsageError(f"dataset.source: {path} is not a file; give a .parquet or .jsonl file, `hub` or `sample`")
@@ -145,23 +273,13 @@ def _prompts(dataset: Dataset, path: Path) -> Path | None:
     """The file of prompts that is configured, or the one in the data set's folder."""
     if dataset.prompts is not None:
         prompts = from_home(dataset.prompts, "dataset.prompts")
-        if prompts.is_file():
-            return prompts
-        raise UsageError(
-            f"dataset.prompts: {prompts} is not a file; give one with a line `id<TAB>prompt` for each task"
-        )
+        if not prompts.is_file():
+            raise UsageError(f"dataset.prompts: {prompts} is not a file; give one of lines `id<TAB>prompt`")
+        return prompts
     found = sorted(path.glob(f"*{PROMPTS}")) if path.is_dir() else []
     if len(found) > 1:
         raise UsageError(f"dataset.source: {path} holds {len(found)} {PROMPTS} files; name one as `dataset.prompts`")
-    _refuse_irregular(found)
     return found[0] if found else None
-
-
-def _refuse_irregular(found: Sequence[Path]) -> None:
-    """Refuse what was found in a folder and is not a file: reading a pipe would wait for somebody at its other end."""
-    wrong = next((path for path in found if not path.is_file()), None)
-    if wrong is not None:
-        raise UsageError(f"dataset.source: {wrong} is not a file, or a broken link; remove it from the folder")
 
 
 def _content_revision(files: Mapping[str, Path]) -> str:

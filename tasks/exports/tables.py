@@ -18,7 +18,7 @@ import sql
 from tasks.bundles import bundle as bundles
 from tasks.bundles.stores import Folder, Store, kept_as, work_folder
 from tasks.config.job import Job
-from tasks.dataset.rows import parquet_batches
+from tasks.dataset.source import parquet_batches
 from tasks.rules.errors import PipelineError, UsageError, disk_errors
 from tasks.rules.text.numbers import counted
 from tasks.run.writing import StageReport

@@ -2,6 +2,7 @@
 
 import csv
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from tasks.benchmarks.base import Benchmark, RowError
 from tasks.benchmarks.rows import as_text, as_whole_number
 from tasks.config.job import Job
 from tasks.dataset.foreign_files import open_regular
-from tasks.dataset.rows import read_rows
+from tasks.dataset.source import read_rows
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.characters import is_blank
 from tasks.rules.text.json_text import read_json
@@ -29,8 +30,7 @@ Offered = TypeVar("Offered")
 Found = TypeVar("Found")
 _SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".parquet")
 BATCH_HEX = 16
-_LONGEST_FIELD = 2**31 - 1
-_MOST_TRIALS, _MOST_DIGITS, _MOST_SHOWN = 10_000, 20, 80
+_MOST_TRIALS, _DIGITS = 10_000, re.compile("[0-9]{1,19}")
 
 
 class ImportRefused(PipelineError):
@@ -118,8 +118,8 @@ def given_rows(file: Path, **defaults: str | None) -> Iterator[tuple[str, Given]
         where = f"{file}: row {number}"
         if not isinstance(row, Mapping):
             raise ImportRefused(f"{where}: not an object but {type(row).__name__}")
-        lacking = {name for name, value in defaults.items() if value is not None and is_blank(as_text(row.get(name)))}
-        yield where, {**row, **{name: defaults[name] for name in lacking}} if lacking else row
+        filled = {name for name, value in defaults.items() if value is not None and is_blank(as_text(row.get(name)))}
+        yield where, {**row, **{name: defaults[name] for name in filled}}
 
 
 def in_known_shape(benchmark: Benchmark, rows: Iterable[tuple[str, Given]]) -> Iterator[tuple[str, Given]]:
@@ -158,7 +158,7 @@ def _csv_rows(file: Path) -> Iterator[dict[str, str]]:
     Not read by Polars (2.1), which fills short rows and finds no row where lines end in a carriage return, nor by
     PyArrow (26), which joins lines where a quote is closed too late. Neither reports it.
     """
-    csv.field_size_limit(_LONGEST_FIELD)  # a response is one cell
+    csv.field_size_limit(2**31 - 1)  # a response is one cell
     try:
         with TextIOWrapper(open_regular(file), encoding="utf-8-sig", newline="") as lines:
             first = next(csv.reader(lines), [])
@@ -205,12 +205,9 @@ def number_of(where: str, row: Given, name: str, first: int = 1) -> int:
     given, last = row.get(name), first + _MOST_TRIALS - 1
     if given is None or given == "":
         return 1
-    is_digits = isinstance(given, str) and given.isascii() and given.isdecimal() and len(given) < _MOST_DIGITS
-    number = int(given) if is_digits else as_whole_number(given)
+    number = int(given) if isinstance(given, str) and _DIGITS.fullmatch(given) else as_whole_number(given)
     if number is None or not first <= number <= last:
-        raise ImportRefused(
-            f"{where}: `{name}` is {repr(given)[:_MOST_SHOWN]}; it is a whole number from {first} to {last}"
-        )
+        raise ImportRefused(f"{where}: `{name}` is {repr(given)[:80]}; it is a whole number from {first} to {last}")
     return number - first + 1
 
 
@@ -295,25 +292,19 @@ def store(
     warehouse.publish()
     n_new = sum(map(len, tables.values()))
     brought = " and ".join(f"{len(rows)} {called or table_name}" for table_name, rows in tables.items())
-    note = (
-        f"{batch_in(warehouse, batch)} restored"
-        if was_retracted
-        else (f"{brought} imported, {n_given - n_new} already present")
-    )
-    warnings = list(_unjudged(job, tables.get("responses", ())))
-    return StageReport("import", rows=n_new, notes=[f"{note} (batch {batch})"], warnings=warnings)
-
-
-def _unjudged(job: Job, responses: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """How responses come to be judged whose model the configuration does not name, though it names others."""
+    note = f"{brought} imported, {n_given - n_new} already present"
+    if was_retracted:
+        note = f"{batch_in(warehouse, batch)} restored"
+    report = StageReport("import", rows=n_new, notes=[f"{note} (batch {batch})"])
     configured = {model.label for model in job.settings.models}
-    labels = list(dict.fromkeys(row["model"] for row in responses if row["model"] not in configured))
+    labels = list(dict.fromkeys(row["model"] for row in tables.get("responses", ()) if row["model"] not in configured))
     if configured and labels:
         listed = ", ".join(f"{{label: {label}, source: imported}}" for label in labels)
-        yield (
+        report.warnings.append(
             f"{', '.join(labels)}: not among the configured models, so no run judges these responses; to have them "
             f"judged, add {listed} to `models`, or run with {' '.join(f'--model {label}' for label in labels)}"
         )
+    return report
 
 
 class Batch(NamedTuple):
@@ -370,8 +361,7 @@ def retract(job: Job, batch: str) -> StageReport:
     if not n_rows:
         with warehouse.reader() as reader:
             known = [row["import_batch"] for row in reader.rows(sql.read("queries/imports/batches"))]
-        said = f"known batches: {some(known)}" if known else "nothing was imported"
-        raise UsageError(f"--retract {batch}: no such batch; {said} (column import_batch)")
+        raise UsageError(f"--retract {batch}: no such batch; imported are {some(known) or 'none'} (see import_batch)")
     warehouse.write("retractions", [retraction_row(job, batch, is_retracted=True)])
     warehouse.publish()
     note = f"{before} retracted (batch {batch}); import the same file again to restore them"

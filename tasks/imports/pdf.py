@@ -22,27 +22,7 @@ Word = dict[str, Any]
 """A word as pdfplumber gives it: `text`, its box `x0`, `x1`, `top`, `bottom` in points, `upright`; and `uri`."""
 _Item = TypeVar("_Item")
 
-_MOST_EDGES = 3_000
-"""Of a page with more lines than this no tables are looked for: it is a drawing, and looking would take minutes."""
-_SPACE_RATIO = 0.15
-"""The gap between letters, in their size, from which on they are of two words; text that is set tightly has no more."""
-_MOST_UNREADABLE = 0.1
-_UNKNOWN = re.compile(r"\(cid:(\d+)\)")
-_BULLET_CODE = "127"
-"""What unused codes stand for in the encodings of PDF."""
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _BULLET = re.compile(r"^[•◦▪▫‣●○■□∙·\uf0b7\uf0a7]\s*(?=\S)")
-_LEAST_HEADING = 1.15
-"""How much larger than the body's a heading's letters are."""
-_LONGEST_HEADING = 200
-_PARAGRAPH_GAP = 0.6
-"""The space between two lines, in heights of a line, from which on they are two paragraphs."""
-_SHARED = 0.3
-"""How much of the height of two words of one line is at the same height."""
-_TIGHT = 0.15
-"""The space between two words, in heights of a word, up to which a raised one belongs to the one before it."""
-_WIDE = 1.5
-"""The space between two words, in heights of a word, from which on they are in two columns: a tab stands for it."""
 
 
 class Line(NamedTuple):
@@ -76,7 +56,7 @@ def to_markdown(file: Path) -> Converted:
             page.close()  # frees the page's letters
     text = markdown_of([line for lines in pages for line in lines])
     n_unreadable = text.count("\ufffd")
-    if n_unreadable > _MOST_UNREADABLE * sum(not char.isspace() for char in text):
+    if n_unreadable > 0.1 * sum(not char.isspace() for char in text):
         raise DocumentRefused("its fonts do not say which letters they show; print it to PDF from its source again")
     return Converted(text, len(pages), pages.count([]), n_unreadable)
 
@@ -96,12 +76,14 @@ def _refuse_damaged(pdf: PDF) -> None:
 
 def _lines(page: Page) -> Iterator[Line]:
     """The lines and tables of a page; a table stands where its first word is drawn."""
-    drawn = page.extract_words(use_text_flow=True, x_tolerance_ratio=_SPACE_RATIO)
+    # From this gap between letters on, in their size, they are of two words; text that is set tightly has no more.
+    drawn = page.extract_words(use_text_flow=True, x_tolerance_ratio=0.15)
     words = [{**word, "text": text} for word in drawn if (text := _cleaned(word["text"]))]
     links: dict[tuple[float, ...] | None, Any] = {
         (link["x0"], link["top"], link["x1"], link["bottom"]): link.get("uri") for link in page.hyperlinks
     }
-    tables = [] if len(page.edges) > _MOST_EDGES else [table for table in page.find_tables() if _holds(table, words)]
+    # A page with more lines is a drawing, in which looking for tables would take minutes.
+    tables = [] if len(page.edges) > 3_000 else [table for table in page.find_tables() if _holds(table, words)]
     for word in words:
         word["uri"] = links.get(_place(word, filter(None, links)))
         word["table"] = _place(word, [table.bbox for table in tables])
@@ -138,8 +120,9 @@ def _place(word: Word, boxes: Iterable[tuple[float, ...]]) -> tuple[float, ...] 
 
 def _cleaned(text: str) -> str:
     """A word with what is no character left out, and U+FFFD for what cannot be read."""
-    text = _UNKNOWN.sub(lambda match: "•" if match[1] == _BULLET_CODE else "\ufffd", text)
-    return _CONTROL.sub("", storable(text))
+    # 127: what unused codes stand for in the encodings of PDF.
+    text = re.sub(r"\(cid:(\d+)\)", lambda match: "•" if match[1] == "127" else "\ufffd", text)
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "", storable(text))
 
 
 def lines_of(words: Iterable[Word], page: int) -> Iterator[Line]:
@@ -162,7 +145,8 @@ def markdown_of(lines: Sequence[Line]) -> str:
     letters: Counter[int] = Counter()
     for line in lines:
         letters[round(line.size)] += 0 if line.is_table else len(line.text)
-    least = letters.most_common(1)[0][0] * _LEAST_HEADING if letters else 0
+    # A heading's letters are so much larger than the body's.
+    least = letters.most_common(1)[0][0] * 1.15 if letters else 0
     paragraphs = list(_runs(lines, _goes_on))
     large = {round(each[0].size) for each in paragraphs if _may_be_heading(each, least)}
     levels = {size: min(level, 6) for level, size in enumerate(sorted(large, reverse=True), start=1)}
@@ -190,7 +174,8 @@ def _is_beside(line: list[Word], word: Word) -> bool:
     """Whether a word is on a line: a part of the lower one's height is beside the other, as of raised letters too."""
     last = max(line, key=_height)
     shared = min(last["bottom"], word["bottom"]) - max(last["top"], word["top"])
-    return bool(word["upright"] and last["upright"] and shared >= _SHARED * min(_height(last), _height(word)))
+    # So much of the lower one's height is beside the other.
+    return bool(word["upright"] and last["upright"] and shared >= 0.3 * min(_height(last), _height(word)))
 
 
 def _height(word: Word) -> float:
@@ -203,7 +188,8 @@ def _joined(words: Sequence[Word]) -> str:
     for before, word in pairwise(words):
         gap = (word["x0"] - before["x1"]) / _height(word) if _height(word) else 0.0
         is_raised = abs(before["bottom"] - word["bottom"]) > 1 or abs(before["top"] - word["top"]) > 1
-        text += "" if is_raised and abs(gap) < _TIGHT else "\t" if gap > _WIDE else " "
+        # By the space between, in heights of a word, a raised one belongs to the one before, or is in a new column.
+        text += "" if is_raised and abs(gap) < 0.15 else "\t" if gap > 1.5 else " "
         text += word["text"]
     return text
 
@@ -211,7 +197,7 @@ def _joined(words: Sequence[Word]) -> str:
 def _may_be_heading(paragraph: Sequence[Line], least: float) -> bool:
     text = "".join(line.text for line in paragraph)
     first = paragraph[0]
-    return not first.is_table and first.size >= least and len(text) <= _LONGEST_HEADING and any(map(str.isalpha, text))
+    return not first.is_table and first.size >= least and len(text) <= 200 and any(map(str.isalpha, text))
 
 
 def _goes_on(paragraph: list[Line], line: Line) -> bool:
@@ -222,4 +208,5 @@ def _goes_on(paragraph: list[Line], line: Line) -> bool:
     gap = line.top - before.bottom
     if before.page != line.page or gap < -line.size:  # the next page, or the next column
         return line.text[:1].islower()
-    return gap < _PARAGRAPH_GAP * line.size
+    # From this space between two lines on, in heights of a line, they are two paragraphs.
+    return gap < 0.6 * line.size

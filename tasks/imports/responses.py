@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
@@ -14,7 +14,7 @@ from tasks.config.job import Job
 from tasks.dataset.foreign_files import NotInside, files_inside, open_inside
 from tasks.imports import files
 from tasks.imports.documents import SUFFIXES, Converted, convert, converters
-from tasks.imports.files import Given, ImportRefused, NotHere
+from tasks.imports.files import Given, ImportRefused, NotHere, Row
 from tasks.llm.replies import EMPTY, OK
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import IMPORTED, response_id
@@ -24,9 +24,6 @@ from tasks.run.writing import NO_CALL, StageReport
 from warehouse import Warehouse
 
 FIELDS = ("task", "model", "trial", "vintage")
-_FIELD = re.compile(r"\{([^{}]*)\}")
-_BY_MODEL, _OF_ONE_MODEL = "{model}/{task}", "{task}"
-Row = dict[str, Any]
 
 
 class Pattern(NamedTuple):
@@ -40,8 +37,7 @@ class Pattern(NamedTuple):
 
         Several ways are possible where the text between two fields also occurs in one of them.
         """
-        found = _readings(self.parts, path.with_suffix("").as_posix(), {})
-        return [dict(reading) for reading in dict.fromkeys(tuple(reading.items()) for reading in found)]
+        return list(_readings(self.parts, path.with_suffix("").as_posix(), {}))
 
 
 def pattern_of(text: str | None, model: str | None) -> Pattern:
@@ -50,23 +46,19 @@ def pattern_of(text: str | None, model: str | None) -> Pattern:
     Raises:
         UsageError: it lacks the task or the model, or is ambiguous.
     """
-    text = text or (_BY_MODEL if model is None else _OF_ONE_MODEL)
-    parts = tuple(_FIELD.split(text))
+    text = text or ("{model}/{task}" if model is None else "{task}")
+    parts = tuple(re.split(r"\{([^{}]*)\}", text))
     literals, names = parts[::2], parts[1::2]
     unknown = [name for name in names if name not in FIELDS]
-    problem = None
-    if unknown == ["ext"] or literals[-1].lower().endswith(SUFFIXES):
-        problem = "leave the ending of the files out; all kinds of documents are taken"
-    elif unknown or any("{" in literal or "}" in literal for literal in literals):
-        problem = f"fields are {', '.join(f'{{{name}}}' for name in FIELDS)}"
-    elif "task" not in names:
-        problem = "lacks {task}"
-    elif model is None and "model" not in names:
-        problem = "lacks {model}; add it, or name the model of all files with --as LABEL"
-    elif not all(literals[1:-1]):
-        problem = "needs text between two fields"
-    if problem:
-        raise UsageError(f"--pattern {text}: {problem}")
+    for is_wrong, problem in (
+        (unknown == ["ext"] or literals[-1].lower().endswith(SUFFIXES), "leave the ending of the files out"),
+        (unknown or any(set("{}") & set(literal) for literal in literals), f"fields are {{{'}, {'.join(FIELDS)}}}"),
+        ("task" not in names, "lacks {task}"),
+        (model is None and "model" not in names, "lacks {model}; add it, or name the model with --as LABEL"),
+        (not all(literals[1:-1]), "needs text between two fields"),
+    ):
+        if is_wrong:
+            raise UsageError(f"--pattern {text}: {problem}")
     return Pattern(text, parts)
 
 
@@ -146,31 +138,20 @@ def _document(source: Path, where: str, row: Given) -> Path | None:
         raise ImportRefused(f"{where}: `file` {name} is not a document; documents end in {', '.join(SUFFIXES)}")
     try:
         open_inside(source.parent, name).close()
-    except FileNotFoundError as error:
-        raise ImportRefused(
-            f"{where}: there is no file {document}; paths in `file` start in the folder of {source.name}"
-        ) from error
-    except NotInside as error:
-        raise ImportRefused(f"{where}: `file` {error}") from error
+    except (FileNotFoundError, NotInside) as error:
+        raise ImportRefused(f"{where}: `file`: {error}; paths start in the folder of {source.name}") from error
     return document
 
 
 def _of_folder(folder: Path, pattern: Pattern, model: str | None, *, skip_other: bool, tasks: Collection[str]) -> Offer:
-    rows: list[Offered] = []
-    others: list[Path] = []
-    for file in files_inside(folder):
-        row = _named(folder, file, pattern, tasks)
-        if row is None:
-            others.append(file)
-        else:
-            rows.append(Offered(str(file), row if model is None else {"model": model} | row, file))
-    if others and not skip_other:
+    named = {file: _named(folder, file, pattern, tasks) for file in files_inside(folder)}
+    rows = [Offered(str(file), {"model": model, **row}, file) for file, row in named.items() if row is not None]
+    others = [str(file) for file, row in named.items() if row is None]
+    if not rows or (others and not skip_other):
         raise ImportRefused(
-            f"{some(map(str, others), 1)}: not a document ({', '.join(SUFFIXES)}) named like {pattern.text}; give "
+            f"{some(others, 1) or folder}: not a document ({', '.join(SUFFIXES)}) named like {pattern.text}; give "
             "--pattern, list the files in a table with a column `file`, or skip other files with --skip-other"
         )
-    if not rows:
-        raise ImportRefused(f"{folder}: contains no document ({', '.join(SUFFIXES)}) named like {pattern.text}")
     documents = _documents(rows)
     names = (part for file in documents for part in (file.relative_to(folder).as_posix(), _hash_of(folder, file)))
     return Offer(rows, folder, _batch([pattern.text, *names]), len(others))
@@ -231,8 +212,12 @@ def import_responses(
     new = [(o, cell) for o, cell in given if o.document is None or cell["response_id"] not in same]
     texts = convert(_documents([offered for offered, _ in new]), offer.folder, is_quiet=job.is_quiet)
     cells = files.Cells("responses", stored, offer.batch)
-    for offered, cell in new:
-        cells.put(offered.where, cell | _answer(offered, texts) | {"import_batch": offer.batch})
+    for (where, row, document), cell in new:
+        text, cause = as_text(row.get("response")), None
+        if document is not None:
+            text, cause = texts[document].text, f"{document.name} holds no text: it is empty, or pictures only"
+        said = answered(None if text is None or shows_nothing(text) else text, EMPTY, cause)
+        cells.put(where, cell | said | {"import_batch": offer.batch})
     n_given = len({cell["response_id"] for _, cell in given})
     report = files.store(job, offer.batch, {"responses": cells.new.values()}, n_given)
     report.notes += _notes(texts, offer.n_left_out, len(offer.rows) - len(given))
@@ -263,13 +248,6 @@ def response_cell(
         "trial": trial, "vintage": vintage, "source": "imported", "finish_reason": None, "degraded": False,
         "reasoning_tokens": None, "run_id": job.run_id, "created_at": datetime.now(UTC),
     }  # fmt: skip
-
-
-def _answer(offered: Offered, texts: Mapping[Path, Converted]) -> Row:
-    document = offered.document
-    text = as_text(offered.row["response"]) if document is None else texts[document].text
-    cause = None if document is None else f"{document.name} holds no text: it is empty, or pictures only"
-    return answered(None if text is None or shows_nothing(text) else text, EMPTY, cause)
 
 
 def answered(text: str | None, failure: str, cause: str | None) -> Row:

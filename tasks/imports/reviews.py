@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tasks.benchmarks.rows import as_text
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL
 from tasks.imports import files
-from tasks.imports.files import Given, ImportRefused
+from tasks.imports.files import Given, ImportRefused, Row
 from tasks.imports.verdicts import Criteria, Wording
 from tasks.rules.identity import review_id
 from tasks.rules.text.cells import as_before, readings, shows
@@ -19,8 +19,6 @@ from warehouse import Warehouse
 
 _DECISIONS = {"agree": 1.0, "disagree": 0.0}
 _WORDS = {value: word for word, value in _DECISIONS.items()}
-_SHORT = 12
-Row = dict[str, Any]
 
 
 def import_reviews(
@@ -93,7 +91,23 @@ def _read(known: _Known, batch: str, file: Path, reviewer: str | None, *, skip_u
 
 
 def _review_row(known: _Known, batch: str, where: str, given: Given, wording: Wording) -> Row:
-    _refuse_other_wording(where, given, wording)
+    if wording.rubric != ORIGINAL:
+        raise ImportRefused(f"{where}: {wording.criterion_id} is a rewritten criterion; reviews are of original ones")
+    place = f"criterion {wording.criterion_id} of task {wording.task_id}"
+    # They were changed in the sheet, or in the data set.
+    hash_given, title = (as_text(given.get("criterion_hash")) or "").strip(), as_text(given.get("title")) or ""
+    is_other = hash_given and wording.content_hash not in readings(hash_given)
+    if is_other or not (is_blank(title) or shows(title, wording.title)):
+        raise ImportRefused(
+            f"{where}: {place} has other words in the data set than in the sheet; export a new sheet, and enter "
+            "proposals as `better_wording`"
+        )
+    sample = (as_text(given.get("sample")) or "").strip() or None
+    if sample and (sample, wording.task_id, wording.criterion_id) not in known.sampled:
+        raise ImportRefused(
+            f"{where}: {place} is not in sample {sample[:40]!r}; leave the columns `sample`, `task` and `criterion` "
+            "as they were written"
+        )
     said = (as_text(given.get("decision")) or "").strip()
     value = _DECISIONS.get(said.lower())
     if value is None:
@@ -106,7 +120,7 @@ def _review_row(known: _Known, batch: str, where: str, given: Given, wording: Wo
         **known.common,
         "review_id": review_id(key, wording.task_id, wording.criterion_id, wording.content_hash, reviewer),
         "task_id": wording.task_id, "criterion_id": wording.criterion_id, "criterion_hash": wording.content_hash,
-        "reviewer": reviewer, "sample_id": _sample(where, given, wording, known.sampled), "import_batch": batch,
+        "reviewer": reviewer, "sample_id": sample, "import_batch": batch,
         "value": value, "explanation": reason, "better_wording": _entered(given, "better_wording"),
         "created_at": datetime.now(UTC),
     }  # fmt: skip
@@ -115,30 +129,3 @@ def _review_row(known: _Known, batch: str, where: str, given: Given, wording: Wo
 def _entered(given: Given, name: str) -> str | None:
     text = as_text(given.get(name))
     return None if text is None or is_blank(text) else storable(as_before(text).strip())
-
-
-def _sample(where: str, given: Given, wording: Wording, sampled: set[tuple[str, ...]]) -> str | None:
-    """The sample that a row is of, if it names one."""
-    sample = (as_text(given.get("sample")) or "").strip()
-    if not sample or (sample, wording.task_id, wording.criterion_id) in sampled:
-        return sample or None
-    if all(sample != sample_id for sample_id, *_ in sampled):
-        raise ImportRefused(f"{where}: no sample {sample[:40]!r} in this warehouse; leave `sample` as it was written")
-    raise ImportRefused(
-        f"{where}: criterion {wording.criterion_id} of task {wording.task_id} is not in sample {sample[:_SHORT]}; "
-        "leave the columns `sample`, `task` and `criterion` as they were written"
-    )
-
-
-def _refuse_other_wording(where: str, given: Given, wording: Wording) -> None:
-    """Refuse a review of other words than the criterion has: they were changed in the sheet, or in the data set."""
-    if wording.rubric != ORIGINAL:
-        raise ImportRefused(f"{where}: {wording.criterion_id} is a rewritten criterion; reviews are of original ones")
-    criterion_hash = (as_text(given.get("criterion_hash")) or "").strip()
-    title = as_text(given.get("title"))
-    is_other = criterion_hash and not any(text == wording.content_hash for text in readings(criterion_hash))
-    if is_other or not (is_blank(title) or shows(title or "", wording.title)):
-        raise ImportRefused(
-            f"{where}: criterion {wording.criterion_id} of task {wording.task_id} has other words in the data set than "
-            "in the sheet; export a new sheet, and enter proposals as `better_wording`"
-        )

@@ -3,6 +3,7 @@
 And the criteria and the stored answers that imported verdicts are about.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,12 +19,11 @@ from tasks.benchmarks.rows import as_number, as_text
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL
 from tasks.imports import files
-from tasks.imports.files import Given, ImportRefused, NotHere
+from tasks.imports.files import Given, ImportRefused, NotHere, Row
 from tasks.llm.replies import OK
 from tasks.rules.identity import IMPORTED, digest, verdict_id
 from tasks.rules.text.cells import readings, shows
 from tasks.rules.text.characters import is_blank
-from tasks.rules.text.numbers import some
 from tasks.rules.verdict import BINARY, GRADINGS, VALUES, WORDS, status_of
 from tasks.run.writing import NO_CALL, StageReport
 from warehouse import Reader, Warehouse
@@ -54,19 +54,15 @@ class Criteria:
         self._revision = job.data.revision
         self._by_id: dict[tuple[str, str], Wording] = {}
         self._by_title: dict[tuple[str, str], list[Wording]] = defaultdict(list)
-        self._in_order: dict[str, list[Wording]] = defaultdict(list)
+        self.in_order: dict[str, list[Wording]] = defaultdict(list)  # a task's rubric in its own words
         for row in reader.rows(sql.read("queries/imports/criteria_to_judge"), files.key_of(job)):
             wording = Wording(**row)
             self._by_id[wording.task_id, wording.criterion_id] = wording
             if wording.rubric == ORIGINAL:
                 self._by_title[wording.task_id, wording.title.strip()].append(wording)
-                self._in_order[wording.task_id].append(wording)
+                self.in_order[wording.task_id].append(wording)
         self._tasks = {task_id for task_id, _ in self._by_id}
         files.refuse_not_ingested(job, self._tasks)
-
-    def in_order(self, task_id: str) -> Sequence[Wording]:
-        """A task's rubric in its own words, in its order."""
-        return self._in_order[task_id]
 
     def alike(self, task_id: str, text: str) -> Sequence[Wording]:
         """Those of a task's criteria that say exactly this, in their order."""
@@ -90,30 +86,22 @@ class Criteria:
         for reading in readings(named):
             if (task_id, reading) in self._by_id:
                 return self._by_id[task_id, reading]
-        found = _meant(where, given, next(filter(None, (self.alike(task_id, r) for r in readings(named))), ()))
+        found = next(filter(None, (self.alike(task_id, reading) for reading in readings(named))), ())
+        if len(found) > 1:
+            of_category = [w for w in found if w.category and w.category in (given.get("category"), given.get("axis"))]
+            if len(of_category) == 1:
+                return of_category[0]
+            if given.get("occurrence") in {None, ""}:
+                raise ImportRefused(
+                    f"{where}: task {task_id} has the criterion {named[:80]!r} twice; give its id, its `category` or "
+                    "its `occurrence`"
+                )
+            # It counts all with these words, and distinguishes them where a category is none of theirs.
+            occurrence = files.number_of(where, given, "occurrence")
+            found = found[occurrence - 1 : occurrence]
         if not found:
             raise NotHere(f"{where}: task {task_id} has no criterion {named[:80]!r}")
-        if len(found) > 1:
-            raise ImportRefused(
-                f"{where}: task {task_id} has the criterion {named[:80]!r} twice; give its id, "
-                "its `category` or its `occurrence`"
-            )
         return found[0]
-
-
-def _meant(where: str, given: Given, alike: Sequence[Wording]) -> Sequence[Wording]:
-    """Those of criteria with the same words that a row can mean."""
-    category = next((text for name in ("category", "axis") if (text := as_text(given.get(name)))), None)
-    if len(alike) < 2:
-        return alike
-    of_category = [wording for wording in alike if wording.category == category] if not is_blank(category) else []
-    if len(of_category) == 1:
-        return of_category
-    if given.get("occurrence") in {None, ""}:
-        return of_category or alike
-    # It counts all with these words, and distinguishes them where a category is none of theirs.
-    occurrence = files.number_of(where, given, "occurrence")
-    return alike[occurrence - 1 : occurrence]
 
 
 class Answers:
@@ -143,7 +131,10 @@ class Answers:
                 found = found or self._by_place.get((task_id, label, trial, vintage), [])
         place = f"{model} to task {task_id}, trial {trial}, in vintage {cell or self._job.vintage_named(model)}"
         if not found:
-            raise ImportRefused(f"{where}: no usable response of {place}; {self._advice(task_id, model, trial, cell)}")
+            raise ImportRefused(
+                f"{where}: no usable response of {place}; import it first (`prbench import responses`), or name its "
+                "vintage (`--vintage`, or a column `vintage`)"
+            )
         if len(found) > 1:
             raise ImportRefused(
                 f"{where}: {len(found)} responses of {place}; import responses under a label of their own"
@@ -157,25 +148,8 @@ class Answers:
             )
         return found[0]
 
-    def _advice(self, task_id: str, model: str, trial: int, cell: str | None) -> str:
-        """What to do about an answer that is not there: name the vintages, the last ones, in which there is one."""
-        place: dict[str, Any] = {**files.key_of(self._job), "task_id": task_id, "model": list(readings(model))}
-        with Warehouse(self._job.warehouse).reader() as reader:
-            rows = reader.select(
-                "responses", "vintage", order="created_at desc, vintage desc", trial=trial, status=OK, **place
-            )
-        if not rows:
-            return "import the response first (`prbench import responses`)"
-        vintages = [row["vintage"] for row in rows]
-        option = f"`--vintage {vintages[0]}` or a column `vintage`" if cell is None else "the column `vintage`"
-        return f"there is one in {some(vintages)}: name it with {option}"
 
-
-Row = dict[str, Any]
-_NAMED_CHARS = 60
 _STATUS = {value: status for status, value in VALUES.items()}
-_YES_OR_NO = ("true", "false", "yes", "no")
-"""What is said where there are two answers and no third."""
 SHEET_COLUMN = "how_to_fill_in"
 """The column by which a sheet for human graders, or for reviewers of criteria, is known."""
 _WORDS = {
@@ -219,7 +193,14 @@ def import_verdicts(
             rows[identity := made["verdict_id"]] = cells.put(where, made)
             if is_random_sample or SHEET_COLUMN in row:
                 of_sheet.add(identity)
-        people = _people_in_drawn_rows(job, reader, batch, rows.values())
+        # Who decided only what one sheet drew filled it in, unless known as a judge.
+        named = {"benchmark": job.settings.benchmark, "batch": batch}
+        judges = {row["judge"] for row in reader.rows(sql.read("queries/imports/judges"), named)}
+        judges |= {judge.label for judge in job.settings.judges}
+        of_judge: dict[str, list[Row]] = defaultdict(list)
+        for row in rows.values():
+            of_judge[row["judge"]].append(row)
+        people = {judge for judge, own in of_judge.items() if judge not in judges and _are_of_a_sheet(reader, own)}
         of_people = [row for i, row in rows.items() if i in of_sheet or row["judge"] in people]
         labels = _label_tables(job, reader, file, batch, of_people, is_random_sample=is_random_sample)
     for row in of_people:
@@ -241,7 +222,8 @@ def _verdict_row(
     if not judge and SHEET_COLUMN in given and _stated(given):
         # Two graders would be taken for one.
         raise ImportRefused(f"{where}: `judge` is empty; enter the grader's name, or give it with --by NAME")
-    is_yes_or_no = (as_text(given.get("criteria_met")) or "").strip().lower() in _YES_OR_NO
+    # What is said where there are two answers and no third.
+    is_yes_or_no = (as_text(given.get("criteria_met")) or "").strip().lower() in {"true", "false", "yes", "no"}
     grading = as_text(given.get("grading")) or (BINARY if is_yes_or_no else benchmark.grading)
     if grading not in GRADINGS:
         raise ImportRefused(f"{where}: `grading` is {grading!r}; it is {' or '.join(GRADINGS)}")
@@ -249,8 +231,16 @@ def _verdict_row(
     confidence = as_number(stated)
     if stated is not None and stated != "" and (confidence is None or not 0.0 <= confidence <= 1.0):
         raise ImportRefused(f"{where}: `confidence` is {stated!r}; it is a number from 0 to 1")
-    criterion = shorten(as_text(given.get("criterion")) or "", _NAMED_CHARS, placeholder=" …")
-    value = _value(f"{where}, {response['model']} on {criterion!r}", given, grading)
+    stated = _stated(given)
+    values = {as_value(raw) for raw in stated}
+    value = values.pop() if len(values) == 1 else None
+    if value is None or (value == 0.5 and grading == BINARY):
+        criterion = shorten(as_text(given.get("criterion")) or "", 60, placeholder=" …")
+        said = " and ".join(map(repr, stated)) or "missing (--skip-empty leaves such rows out)"
+        allowed = "true or false, yes or no, or 1 or 0" if grading == BINARY else f"0, 0.5 or 1, or {', '.join(WORDS)}"
+        raise ImportRefused(
+            f"{where}, {response['model']} on {criterion!r}: the decision is {said}; a {grading} verdict is {allowed}"
+        )
     return verdict_cell(job, response, wording, judge or IMPORTED, judge_trial, grading) | {
         "import_batch": batch, "status": _STATUS[value], "value": value,
         "explanation": as_text(given.get("explanation")), "confidence": confidence,
@@ -275,43 +265,21 @@ def verdict_cell(job: Job, response: Row, wording: Wording, judge: str, judge_tr
     }  # fmt: skip
 
 
-def _value(where: str, given: Given, grading: str) -> float:
-    """The decision of a row: true or false, or 0, 0.5 or 1 as a number or in words."""
-    stated = _stated(given)
-    values = {_as_value(raw) for raw in stated}
-    value = values.pop() if len(values) == 1 else None
-    if value is None or (value == 0.5 and grading == BINARY):
-        said = " and ".join(map(repr, stated)) or "missing (--skip-empty leaves such rows out)"
-        allowed = "true or false, yes or no, or 1 or 0" if grading == BINARY else f"0, 0.5 or 1, or {', '.join(WORDS)}"
-        raise ImportRefused(f"{where}: the decision is {said}; a {grading} verdict is {allowed}")
-    return value
-
-
 def _stated(given: Given) -> list[Any]:
     """What a row says about the decision; nothing where its cells are empty."""
     cells = [given.get(name) for name in ("criteria_met", "value", "verdict")]
     return [cell for cell in cells if cell is not None and not (isinstance(cell, str) and is_blank(cell))]
 
 
-def _as_value(raw: Any) -> float | None:
+def as_value(raw: Any, words: Mapping[str, float] = _WORDS) -> float | None:
+    """A decision as 1, 0.5 or 0, which some words stand for; None for what is none."""
     if isinstance(raw, bool):
         return float(raw)
     if isinstance(raw, str):
         status = status_of(raw)
-        return _WORDS.get(raw.strip().lower()) if status is None else VALUES[status]
+        return words.get(re.sub("[ _-]+", " ", raw.strip().lower())) if status is None else VALUES[status]
     value = as_number(raw)
     return value if value in _STATUS else None
-
-
-def _people_in_drawn_rows(job: Job, reader: Reader, batch: str, rows: Iterable[Row]) -> set[str]:
-    """Who decided only what one sheet drew: people who filled it in, unless known as a judge."""
-    query = sql.read("queries/imports/judges")
-    judges = {row["judge"] for row in reader.rows(query, {"benchmark": job.settings.benchmark, "batch": batch})}
-    judges |= {judge.label for judge in job.settings.judges}
-    of_judge: dict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        of_judge[row["judge"]].append(row)
-    return {judge for judge, own in of_judge.items() if judge not in judges and _are_of_a_sheet(reader, own)}
 
 
 def _are_of_a_sheet(reader: Reader, rows: Sequence[Row]) -> bool:

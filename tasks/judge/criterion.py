@@ -32,8 +32,6 @@ from tasks.run.writing import PartWriter, StageReport, usage_columns
 from warehouse import Warehouse
 
 Evidence = tuple[str, ...]
-NO_CASCADE: Mapping[str, Any] = {"decided_by": None, "escalated_because": None}
-"""The columns that only a cascade fills, as other judges leave them."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ class Judged:
     searches: list[tuple[Chunk, Reply, Evidence | None]] = field(default_factory=list)
     reply: Reply | None = None
     verdict: Verdict | None = None
-    decision: Mapping[str, Any] = field(default_factory=lambda: NO_CASCADE)
+    decision: Mapping[str, Any] = field(default_factory=dict)
 
 
 def verdict_question(judging: Judging) -> Question[Verdict]:
@@ -102,6 +100,13 @@ class CriterionJudge:
     owner: Judging
     fit: ContextFit | None = None
     vintage: str = BASE_VINTAGE
+
+    @classmethod
+    async def of(cls, gateway: Gateway, judging: Judging, owner: Judging, vintage: str = BASE_VINTAGE) -> Self:
+        """Return a judge of the configuration, with what fits into its context."""
+        target = judge_target(judging.judge)
+        fit = await asyncio.to_thread(context_fit_of, judging, target)
+        return cls(gateway, target, judging, owner, fit, vintage)
 
     def call(self, question: Question[object], prompt: str, cell: str, priority: tuple[int, ...] = ()) -> Call:
         """The call that asks the judge."""
@@ -148,15 +153,6 @@ class CriterionJudge:
         judged = [Judged(row, verdict_id_of(self.owner, row, self.vintage)) for row in criteria]
         of_response = ResponseJudge(self, self.fit, messages, criteria[0].text, priority, done)
         await of_response.judge(judged)
-
-
-async def criterion_judge(
-    gateway: Gateway, judging: Judging, owner: Judging, vintage: str = BASE_VINTAGE
-) -> CriterionJudge:
-    """Return a judge of the configuration, with what fits into its context."""
-    target = judge_target(judging.judge)
-    fit = await asyncio.to_thread(context_fit_of, judging, target)
-    return CriterionJudge(gateway, target, judging, owner, fit, vintage)
 
 
 _NOT_CALLED = "not called"
@@ -409,5 +405,5 @@ def verdict_columns(
         "verdict_id": identity, "status": verdict.status if verdict else reply.status,
         "value": verdict.value if verdict else None, "explanation": verdict.explanation if verdict else None,
         "confidence": confidence_of(reply.logprobs, judging.grading) if verdict and reply.logprobs else None,
-        **NO_CASCADE, "run_id": job.run_id, "created_at": datetime.now(UTC),
+        "decided_by": None, "escalated_because": None, "run_id": job.run_id, "created_at": datetime.now(UTC),
     }  # fmt: skip

@@ -3,16 +3,10 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 
+import sql
 from tasks.config.job import Job
 from tasks.judge.cascade import CascadeJudge
-from tasks.judge.criterion import (
-    CriterionJudge,
-    CriterionToJudge,
-    VerdictRows,
-    by_response,
-    criterion_judge,
-    writing_verdicts,
-)
+from tasks.judge.criterion import CriterionJudge, CriterionToJudge, VerdictRows, by_response, writing_verdicts
 from tasks.llm.calls.gateway import Gateway
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.run import missing_work
@@ -39,7 +33,9 @@ def criteria_to_judge(
     """The wanted tasks, the criteria of some responses without a verdict, and the conversations of their tasks."""
     with Warehouse(job.warehouse).reader() as reader:
         wanted = missing_work.wanted_tasks(job, reader)
-        rows = missing_work.missing_criteria(reader, judging, response_ids, retry_failed=retry_failed)
+        # Responses in the order given, criteria in the rubric's.
+        values = {**missing_work.undecided(judging, retry_failed), "responses": list(response_ids)}
+        rows = reader.rows(sql.read("queries/run/missing_verdicts"), values)
         conversations = missing_work.conversations_of(reader, wanted, (row["task_id"] for row in rows))
         return wanted, [CriterionToJudge.of(row) for row in rows], conversations
 
@@ -73,10 +69,10 @@ async def judge_criteria(
     judging, cascade = rows.judging, rows.judging.cascade
     judge: CriterionJudge | CascadeJudge
     if cascade is None:
-        judge = await criterion_judge(gateway, judging, judging, vintage)
+        judge = await CriterionJudge.of(gateway, judging, judging, vintage)
     else:
-        first = [await criterion_judge(gateway, each, judging, vintage) for each in cascade.first]
-        judge = CascadeJudge(first, await criterion_judge(gateway, cascade.then, judging, vintage), cascade.when)
+        first = [await CriterionJudge.of(gateway, each, judging, vintage) for each in cascade.first]
+        judge = CascadeJudge(first, await CriterionJudge.of(gateway, cascade.then, judging, vintage), cascade.when)
     async with asyncio.TaskGroup() as group:
         for number, of_response in enumerate(by_response(criteria)):
             messages = conversations[of_response[0].task_id].messages
@@ -93,7 +89,7 @@ async def judge_by_provider_batches(
     others, which no batch can hold; `judge_responses` makes them where the judge allows live calls.
     """
     context = run_context_of(job)
-    judge = await criterion_judge(context.gateway("judge", judging.judge.label), judging, judging)
+    judge = await CriterionJudge.of(context.gateway("judge", judging.judge.label), judging, judging)
     _, missing, conversations = criteria_to_judge(job, judging, response_ids, retry_failed=retry_failed)
     is_held_back = context.is_held_back("judge", judging.judge.label)
     calls = [] if is_held_back else list(judge.whole_calls(missing, conversations))

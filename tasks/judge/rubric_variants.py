@@ -13,9 +13,9 @@ from tasks.llm.replies import OK
 from tasks.llm.request import Call
 from tasks.prompts import load_template
 from tasks.rules.conversation import prompt_on
-from tasks.rules.identity import criterion_hash, template_hash
+from tasks.rules.identity import criterion_hash, digest, template_hash
 from tasks.rules.text.characters import one_line
-from tasks.rules.variants import AUGMENTED, EXAMPLES_REMOVED, read_augmented, variant_id, without_examples
+from tasks.rules.variants import AUGMENTED, EXAMPLES_REMOVED, read_augmented, without_examples
 from tasks.rules.verdict import PARSE_ERROR, VerdictError
 from tasks.run import missing_work
 from tasks.run.judgings import target_of
@@ -106,7 +106,7 @@ def _row(
     by_rule = {"model": None, "model_config_hash": None, "template_hash": None}
     return {
         **wanted.key, **by_rule, **made, "task_id": criterion["task_id"], "rubric": rubric,
-        "criterion_id": None if title is None else variant_id(rubric, criterion["criterion_id"], title),
+        "criterion_id": None if title is None else digest("variant", rubric, criterion["criterion_id"], title)[:16],
         "original_id": criterion["criterion_id"], "original_hash": criterion["criterion_hash"], "title": title,
         "content_hash": None if title is None else criterion_hash(title), "status": status, "run_id": job.run_id,
         "created_at": datetime.now(UTC),

@@ -20,17 +20,10 @@ from tasks.check import check
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL, Analyst, Model
 from tasks.ingest import ingest
-from tasks.judge.context_fit import ContextFit, context_fit_of
+from tasks.judge.context_fit import context_fit_of
 from tasks.llm.request import Target, most_answer_tokens, prices_of
-from tasks.plan.estimate import (
-    COUNTED_PROMPTS,
-    Planned,
-    counted_per_call,
-    counted_per_prompt,
-    measured_per_call,
-    planned_calls,
-    summed,
-)
+from tasks.plan import estimate
+from tasks.plan.estimate import Planned
 from tasks.prompts import FOLDER, load_template
 from tasks.rules.cascades.rules import reasons_to_escalate
 from tasks.rules.conversation import missing_places
@@ -107,8 +100,13 @@ def plan_with_cells(job: Job) -> list[tuple[Planned, Cells]]:
             if not model.is_imported:
                 planned = _samples(reader, model, cells, conversations)
                 rows.append((planned, [(model.label, task_id, 1) for task_id, _ in cells]))
-        if AUGMENTED in missing_work.wanted_rubrics(job):
-            rows.append((_rewording(job, wanted, reader), ()))
+        writer = job.settings.rubric_writer
+        if writer is not None and AUGMENTED in missing_work.wanted_rubrics(job):
+            target = target_of(writer)
+            n_missing = len(missing_work.unworded_criteria(wanted, reader, AUGMENTED))
+            identity = {"model": writer.label, "model_config_hash": target.config_hash}
+            measured = estimate.measured_per_call(reader, "criterion_variants", **identity)
+            rows.append((estimate.planned_calls("derive", writer.label, n_missing, measured, prices_of(target)), ()))
         judges = [
             _verdicts(wanted, reader, asked, missing, conversations, label, tasks)
             for judging in judgings(job, wanted.benchmark)
@@ -134,7 +132,7 @@ def _by_judge_and_model(planned: Sequence[tuple[Planned, Cells]]) -> list[tuple[
     for of_row in rows.values():
         trials = [each for each, _ in of_row]
         # What is said of a judge's calls is that of a trial that has some.
-        row = summed(max(trials, key=lambda trial: trial.calls), trials)
+        row = estimate.summed(max(trials, key=lambda trial: trial.calls), trials)
         found.append((row, [cell for _, cells in of_row for cell in cells]))
     return found
 
@@ -160,9 +158,11 @@ def _asked(reader: Reader, analysis: Analysis, analyst: Analyst, items: Sequence
     target, by = target_of(analyst), analysis.by
     prices = prices_of(target, of_batch=analyst.mode == "batch")
     identity = {by: analyst.label, f"{by}_config_hash": target.config_hash}
-    prompts = [item.prompt for item in items[:: max(1, len(items) // COUNTED_PROMPTS)]]
-    per_call = counted_per_call(measured_per_call(reader, analysis.table, **identity), target, prompts)
-    planned = planned_calls(analysis.stage, analyst.label, len(items), per_call, prices, _most_answer(target))
+    prompts = [item.prompt for item in items[:: max(1, len(items) // estimate.COUNTED_PROMPTS)]]
+    per_call = estimate.counted_per_call(
+        estimate.measured_per_call(reader, analysis.table, **identity), target, prompts
+    )
+    planned = estimate.planned_calls(analysis.stage, analyst.label, len(items), per_call, prices, _most_answer(target))
     return replace(planned, note=planned.note or note)
 
 
@@ -170,12 +170,12 @@ def _samples(
     reader: Reader, model: Model, cells: Sequence[tuple[str, int]], conversations: Mapping[str, Conversation]
 ) -> Planned:
     target = target_of(model)
-    measured = measured_per_call(reader, "responses", model=model.label, model_config_hash=target.config_hash)
+    measured = estimate.measured_per_call(reader, "responses", model=model.label, model_config_hash=target.config_hash)
     texts = [
         "\n".join(text for _, text in missing_work.messages_to(model, conversations[task_id])) for task_id, _ in cells
     ]
-    per_call = counted_per_call(measured, target, texts)
-    return planned_calls("sample", model.label, len(cells), per_call, prices_of(target), _most_answer(target))
+    per_call = estimate.counted_per_call(measured, target, texts)
+    return estimate.planned_calls("sample", model.label, len(cells), per_call, prices_of(target), _most_answer(target))
 
 
 def _verdicts(
@@ -189,28 +189,28 @@ def _verdicts(
     to_come_calls = sum(sizes[task_id] for task_id in to_come)
     target = judge_target(judging.judge)
     prices = prices_of(target, of_batch=judging.judge.mode == "batch")
-    per_call = measured_per_call(reader, _JUDGE_CALLS, **_identity(judging))
+    per_call = estimate.measured_per_call(reader, _JUDGE_CALLS, **_identity(judging))
     fit = context_fit_of(judging, target)
-    n_prompts, prompts = {each.response_id: 1 for each in missing}, []
+    n_prompts, prompts = {each.response_id: 1 for each in missing}, list[str]()
     has_texts = fit is not None or per_call.prompt is None
     columns = f"response_id, task_id{', text' if has_texts else ''}"
-    answers = {
-        row["response_id"]: row
-        for row in reader.select(
-            "responses", columns, order="response_id", response_id=[each.response_id for each in missing]
-        )
-    }
+    rows = reader.select("responses", columns, order="response_id", response_id=[each.response_id for each in missing])
+    answers = {row["response_id"]: row for row in rows}
     for each in missing if has_texts else ():
         answer = answers[each.response_id]
-        of_answer = _prompts(judging, fit, conversations[answer["task_id"]], answer["text"])
+        conversation, text = conversations[answer["task_id"]], answer["text"]
+        # One prompt for each criterion, or one for each part of the answer and the last.
+        around = _prompt_around(judging, conversation)
+        chunks = [] if fit is None else fit.usual_chunks(conversation.messages, text)
+        of_answer = [around + chunk for chunk in chunks] + [around] if len(chunks) > 1 else [around + text]
         n_prompts[each.response_id] = len(of_answer)
         prompts += of_answer
-    per_call = counted_per_call(per_call, target, prompts)
+    per_call = estimate.counted_per_call(per_call, target, prompts)
     if per_call.prompt is None and to_come:
-        around = [_prompt_around(judging, conversations[task_id]) for task_id in to_come]
-        per_call = replace(per_call, base_prompt=counted_per_prompt(target, around))
+        without_text = [_prompt_around(judging, conversations[task_id]) for task_id in to_come]
+        per_call = replace(per_call, base_prompt=estimate.counted_per_prompt(target, without_text))
     n_calls = asked.calls({each.response_id: each.n_criteria for each in missing}, n_prompts, to_come_calls)
-    planned = planned_calls("judge", judging.judge.label, n_calls, per_call, prices, _most_answer(target))
+    planned = estimate.planned_calls("judge", judging.judge.label, n_calls, per_call, prices, _most_answer(target))
     unknown = []
     # An answer that is too long for a judge takes a call for each part, and one.
     if fit is not None and planned.calls and fit.prompt_tokens is None:
@@ -225,24 +225,6 @@ def _verdicts(
     cells = [(model, answers[each.response_id]["task_id"], each.n_criteria) for each in missing]
     cells += [(model, task_id, sizes[task_id]) for task_id in to_come]
     return replace(planned, note=note, judged_before=before, asked_for=asked.note, model=model), cells
-
-
-def _rewording(job: Job, wanted: WantedTasks, reader: Reader) -> Planned:
-    """The calls that put criteria in other words."""
-    writer = job.settings.rubric_writer
-    assert writer is not None
-    target = target_of(writer)
-    n_missing = len(missing_work.unworded_criteria(wanted, reader, AUGMENTED))
-    identity = {"model": writer.label, "model_config_hash": target.config_hash}
-    measured = measured_per_call(reader, "criterion_variants", **identity)
-    return planned_calls("derive", writer.label, n_missing, measured, prices_of(target))
-
-
-def _prompts(judging: Judging, fit: ContextFit | None, conversation: Conversation, text: str) -> list[str]:
-    """What goes out about an answer for each criterion: one prompt, or one for each part of it and the last."""
-    around = _prompt_around(judging, conversation)
-    chunks = [] if fit is None else fit.usual_chunks(conversation.messages, text)
-    return [around + chunk for chunk in chunks] + [around] if len(chunks) > 1 else [around + text]
 
 
 def _prompt_around(judging: Judging, conversation: Conversation) -> str:
@@ -267,8 +249,8 @@ def _control(job: Job, wanted: WantedTasks, reader: Reader, judging: Judging, as
     (done,) = reader.select("control_verdicts", "count(value) as n", judge_vintage=job.night, **key)
     calls = round(max(0, (members["n"] or job.settings.drift.verdicts) - done["n"]) * asked.times)
     judge = asked.judging.judge
-    measured = measured_per_call(reader, _JUDGE_CALLS, **_identity(asked.judging))
-    planned = planned_calls("drift", judge.label, calls, measured, prices_of(judge_target(judge)))
+    measured = estimate.measured_per_call(reader, _JUDGE_CALLS, **_identity(asked.judging))
+    planned = estimate.planned_calls("drift", judge.label, calls, measured, prices_of(judge_target(judge)))
     return replace(planned, asked_for=asked.note)
 
 
@@ -314,12 +296,9 @@ def _share(reader: Reader, wanted: WantedTasks, judging: Judging, cascade: Casca
     }  # fmt: skip
     rows = reader.rows(sql.read("queries/plan/first_verdicts"), given)
     if rows:
-        n_escalated = sum(
-            bool(reasons_to_escalate(cascade.when, row["first_values"], row["weight"], row["category"],
-                                     row["confidence"]))
-            for row in rows
-        )  # fmt: skip
-        return n_escalated / len(rows), f"as its rule says of stored verdicts of {first.judge.label}"
+        names = ("first_values", "weight", "category", "confidence")
+        escalated = [bool(reasons_to_escalate(cascade.when, *(row[name] for name in names))) for row in rows]
+        return sum(escalated) / len(rows), f"as its rule says of stored verdicts of {first.judge.label}"
     return 1.0, "assumed, since nothing is stored that would say how many"
 
 
@@ -337,12 +316,9 @@ def former_template_notices(job: Job) -> list[str]:
     """A line for each judge whose verdicts are made again because its template is another one."""
     with Warehouse(job.warehouse).reader() as reader:
         wanted = missing_work.wanted_tasks(job, reader)
-        notices = {
-            judging.judge.label: judged_before(reader, wanted, judging)
-            for judging in judgings(job, wanted.benchmark)
-            if judging.judge_trial == 1
-        }
-    return [f"{label}: {line}" for label, line in notices.items() if line]
+        of_first_trials = [each for each in judgings(job, wanted.benchmark) if each.judge_trial == 1]
+        lines = [(judging.judge.label, judged_before(reader, wanted, judging)) for judging in of_first_trials]
+    return [f"{label}: {line}" for label, line in lines if line]
 
 
 def _names(benchmark: Benchmark) -> dict[str, str]:

@@ -41,15 +41,10 @@ class Needed:
         """The calls of the cells that are needed, in each random order."""
         found = np.zeros(self.n_orders)
         for label, task_id, n_calls in cells:
-            found += n_calls * self._is_needed(label, task_id)
+            placed = [(places[task_id], n) for places, n in self.of_model.get(label, ()) if task_id in places]
+            # A task that is in no comparison of a model, or a model that is in none, is evaluated in full.
+            found += n_calls * (np.max([place < n for place, n in placed], axis=0) if placed else 1.0)
         return found
-
-    def _is_needed(self, label: str, task_id: str) -> Floats:
-        """A task that is in no comparison of a model, or a model that is in none, is evaluated in full."""
-        placed = [(places[task_id], n_tasks) for places, n_tasks in self.of_model.get(label, ()) if task_id in places]
-        if not placed:
-            return np.ones(self.n_orders)
-        return np.asarray(np.max([place < n_tasks for place, n_tasks in placed], axis=0), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -116,15 +111,14 @@ def _history(found: StoppingPlan, wanted: WantedTasks, reader: Reader) -> list[d
     values: dict[str, dict[str, list[float]]] = {}
     for row in reader.rows(sql.read("queries/plan/history_values"), given):
         values.setdefault(row["model"], {}).setdefault(row["task_id"], []).append(row["value"])
-    return [_differences(each, values) for each in found.comparisons]
-
-
-def _differences(comparison: Comparison, values: dict[str, dict[str, list[float]]]) -> dict[str, float]:
-    first = values.get(comparison.first.model, {})
-    if comparison.second.vintage == EARLIER:
-        return {task: of_task[-1] - of_task[-2] for task, of_task in first.items() if len(of_task) > 1}
-    second = values.get(comparison.second.model, {})
-    return {task: first[task][-1] - second[task][-1] for task in first.keys() & second.keys()}
+    differences: list[dict[str, float]] = []
+    for each in found.comparisons:
+        first, second = (values.get(side.model, {}) for side in (each.first, each.second))
+        if each.second.vintage == EARLIER:
+            differences.append({task: own[-1] - own[-2] for task, own in first.items() if len(own) > 1})
+        else:
+            differences.append({task: first[task][-1] - second[task][-1] for task in first.keys() & second.keys()})
+    return differences
 
 
 def _simulated(
@@ -146,25 +140,18 @@ def _simulated(
             # What is evaluated so far is known.
             done = comparison.order[: each.n_tasks]
             of_pool[: len(done)] = np.array([differences.get(task, np.nan) for task in done])[:, None]
-            tasks, is_settled = _until_settled(each, of_pool)
-            settled = float(is_settled.mean())
+            # After how many tasks each order is settled; looks that were taken decided nothing.
+            is_open = np.ones(ORDERS, dtype=np.bool_)
+            for end in comparison.rule.ends[each.block :]:
+                now = is_open & comparison.rule.are_settled(of_pool[:end])
+                tasks[now] = end
+                is_open &= ~now
+            settled = float(1.0 - is_open.mean())
         needed.add(comparison, tasks)
         other = comparison.second.model if comparison.second.vintage != EARLIER else EARLIER
         n_history = len(differences) if settled is not None else 0
         found.append(ExpectedComparison(comparison.first.model, other, n_history, n_planned, _expected(tasks), settled))
     return needed, found
-
-
-def _until_settled(progress: Progress, differences: Floats) -> tuple[Floats, np.ndarray]:
-    """After how many tasks each order is settled, and whether it is at all; looks that were taken decided nothing."""
-    rule = progress.comparison.rule
-    tasks = np.full(differences.shape[1], float(rule.n_planned))
-    is_open = np.ones(len(tasks), dtype=np.bool_)
-    for end in rule.ends[progress.block :]:
-        now = is_open & rule.are_settled(differences[:end])
-        tasks[now] = end
-        is_open &= ~now
-    return tasks, ~is_open
 
 
 def _calls(planned: Planned, cells: Cells, needed: Needed) -> ExpectedCalls:

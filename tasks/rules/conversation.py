@@ -11,7 +11,7 @@ cache); the criterion, which comes last, has a marker of its own, `<<criterion_m
 
 import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from tasks.rules.identity import digest
 from tasks.rules.records import Turn
@@ -29,12 +29,6 @@ _CLOSED = re.compile(rf"</({_TAGS})>", re.IGNORECASE | re.ASCII)
 _BREAKS = re.compile(r"(?:\r?\n){3,}")
 
 
-def with_references(prompt: str, reference_texts: Sequence[str]) -> str:
-    """Put a turn's reference texts, numbered from 0, in front of its prompt."""
-    references = "".join(f"Reference Text {i}:\n{text}\n\n" for i, text in enumerate(reference_texts))
-    return references + prompt
-
-
 def turn_pattern(conversation: Sequence[Turn], turns: int | None) -> str:
     """The shape of a conversation, one letter a slot (see `records.Task`); slots after the last used one are left out.
 
@@ -50,7 +44,7 @@ def turn_pattern(conversation: Sequence[Turn], turns: int | None) -> str:
 
 
 def build_messages(conversation: Sequence[Turn]) -> tuple[Message, ...]:
-    """The conversation as sent: each user turn with its references in front, each assistant turn where there is one.
+    """The conversation as sent: each user turn behind its numbered references, each assistant turn where there is one.
 
     No system prompt is added; one that is configured for a model is sent by the sample stage. Blank slots are passed
     over; whether the turns are whole is judged on the `turn_pattern`, not here.
@@ -58,15 +52,11 @@ def build_messages(conversation: Sequence[Turn]) -> tuple[Message, ...]:
     messages: list[Message] = []
     for turn in conversation:
         if turn.prompt is not None and not is_blank(turn.prompt):
-            messages.append(("user", with_references(turn.prompt, turn.reference_texts)))
+            references = [f"Reference Text {i}:\n{text}\n\n" for i, text in enumerate(turn.reference_texts)]
+            messages.append(("user", "".join(references) + turn.prompt))
         if turn.response is not None and not is_blank(turn.response):
             messages.append(("assistant", turn.response))
     return tuple(messages)
-
-
-def said(messages: Iterable[Message]) -> str:
-    """Messages as `role: content` lines."""
-    return "\n\n".join(f"{role}: {content}" for role, content in messages)
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
@@ -154,7 +144,8 @@ def prompt_on(
     `last` names the last turn, where that is more than its role.
     """
     texts = [*(content for _, content in turns), *(more or {}).values()]
-    values = {PLACES[0]: said(turns), PLACES[1]: criterion, **(more or {})}
+    said = "\n\n".join(f"{role}: {content}" for role, content in turns)
+    values = {PLACES[0]: said, PLACES[1]: criterion, **(more or {})}
     marker = ""
     if is_marked(template):
         marker = marker_of(texts, texts)

@@ -93,16 +93,8 @@ def inclusion_probabilities(
 
     Returns:
         Shape (n_tasks,), from 0 to 1; they sum to `size`.
-
-    Raises:
-        ValueError: the size does not fit, a model has no trial, or the tasks do not share their trials.
     """
-    n_tasks = len(values)
-    if not 1 <= size <= n_tasks:
-        raise ValueError(f"{size} of {n_tasks} tasks cannot be selected")
-    is_made = ~np.isnan(values[0])
-    if not is_made.any(axis=1).all() or (np.isnan(values) == is_made).any():
-        raise ValueError("every model needs a trial, and every task the same trials")
+    n_tasks, is_made = len(values), ~np.isnan(values[0])
     # Columns are a model's trials, model by model; the means of all tasks are one product with a panel's weights.
     columns = (values[:, is_made] + _TIE * np.arange(n_tasks)[:, None]).T
     generator = np.random.default_rng(seed)

@@ -274,8 +274,10 @@ def unbiased_means(differences: Floats, figures: Floats, strata: Floats, rule: R
     generator = np.random.default_rng(SEED)
     sums, found = np.zeros(figures.shape[1]), 0
     for _ in range(_MOST_TRIES):
-        drawn = _orders(strata, orders, generator)
-        possible = _possible(differences, drawn, rule, looks)[: orders - found]
+        possible = _orders(strata, orders, generator)
+        for end in looks:  # those remain in which no earlier look would have settled the comparison
+            possible = possible[~rule.are_settled(differences[possible[:, :end]].T)]
+        possible = possible[: orders - found]
         if len(possible):
             sums += _means(figures[possible[:, :first]]).sum(axis=0)
             found += len(possible)
@@ -298,10 +300,3 @@ def _orders(strata: Floats, n_orders: int, generator: np.random.Generator) -> np
         places = np.flatnonzero(strata == stratum)
         found[:, places] = places[np.argsort(generator.random((n_orders, len(places))), axis=1)]
     return found
-
-
-def _possible(differences: Floats, drawn: np.ndarray, rule: Rule, looks: list[int]) -> np.ndarray:
-    """The orders in which no earlier look would have settled the comparison."""
-    for end in looks:
-        drawn = drawn[~rule.are_settled(differences[drawn[:, :end]].T)]
-    return drawn

@@ -2,7 +2,6 @@
 
 import re
 
-from tasks.rules.identity import digest
 from tasks.rules.text.characters import is_blank
 from tasks.rules.verdict import VerdictError, json_object
 
@@ -13,11 +12,6 @@ _PUNCTUATION = (".", ";", ",")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _MOST_GROWTH = 8
 """A rewritten criterion that is so many times as long is an essay, and no criterion."""
-
-
-def variant_id(rubric: str, original_id: str, title: str) -> str:
-    """Identity of a derived criterion: which wording, of which criterion, and what it says."""
-    return digest("variant", rubric, original_id, title)[:16]
 
 
 def without_examples(title: str) -> str:
@@ -33,17 +27,12 @@ def without_examples(title: str) -> str:
         end = _closing(title, match.start())
         if end is not None:
             kept += title[position : match.start()].rstrip()
-            position = _behind(kept, title, end)
+            # Go on at punctuation at once, and behind it where the text ended with some already.
+            place = end + len(title[end:]) - len(title[end:].lstrip(" "))
+            is_punctuation = title[place : place + 1] in _PUNCTUATION
+            position = place + kept.endswith(_PUNCTUATION) if is_punctuation else end
     without = re.sub(r"[ \t]{2,}", " ", kept + title[position:]).strip()
     return title.strip() if is_blank(without.strip(".,;: ")) else without
-
-
-def _behind(kept: str, title: str, end: int) -> int:
-    """Where to go on behind examples: at punctuation at once, and behind it where the text ended with some already."""
-    place = end + len(title[end:]) - len(title[end:].lstrip(" "))
-    if title[place : place + 1] not in _PUNCTUATION:
-        return end
-    return place + 1 if kept.endswith(_PUNCTUATION) else place
 
 
 def _closing(text: str, start: int) -> int | None:

@@ -86,30 +86,23 @@ def parse_verdict(reply: str, grading: str = BINARY, *, omits_think_tag: bool = 
     Raises:
         VerdictError: for anything else.
     """
-    answer = json_object(reply, omits_think_tag=omits_think_tag)
-    _refuse_second(answer, _DECISIONS[grading][0])
-    status = (_ternary if grading == TERNARY else _binary)(answer)
+    answer = json_object(reply, omits_think_tag=omits_think_tag, decision=_DECISIONS[grading][0])
+    if grading == TERNARY:
+        word = answer.get("verdict")
+        if not isinstance(word, str):
+            raise VerdictError(f"verdict is {_kind(answer, 'verdict')}, not one of the three words")
+        status = status_of(word)
+        if status is None:
+            raise VerdictError(f"verdict is none of {', '.join(WORDS)}")
+    else:
+        met = answer.get("criteria_met")
+        if not isinstance(met, bool):
+            raise VerdictError(f"criteria_met is {_kind(answer, 'criteria_met')}, not true or false")
+        status = MET if met else UNMET
     explanation = answer.get("explanation", "")
     if not isinstance(explanation, str):
         raise VerdictError(f"explanation is {_kind(answer, 'explanation')}, not a text")
     return Verdict(status, VALUES[status], storable(explanation))
-
-
-def _binary(answer: dict[str, Any]) -> str:
-    met = answer.get("criteria_met")
-    if not isinstance(met, bool):
-        raise VerdictError(f"criteria_met is {_kind(answer, 'criteria_met')}, not true or false")
-    return MET if met else UNMET
-
-
-def _ternary(answer: dict[str, Any]) -> str:
-    word = answer.get("verdict")
-    if not isinstance(word, str):
-        raise VerdictError(f"verdict is {_kind(answer, 'verdict')}, not one of the three words")
-    status = status_of(word)
-    if status is None:
-        raise VerdictError(f"verdict is none of {', '.join(WORDS)}")
-    return status
 
 
 def status_of(word: str) -> str | None:
@@ -117,12 +110,27 @@ def status_of(word: str) -> str | None:
     return WORDS.get(_BETWEEN_WORDS.sub(" ", word.strip().lower()))
 
 
-def json_object(reply: str, *, omits_think_tag: bool = False) -> dict[str, Any]:
+def _no_constant(name: str) -> float:
+    raise VerdictError(f"{name} is not JSON")
+
+
+def json_object(reply: str, *, omits_think_tag: bool = False, decision: str | None = None) -> dict[str, Any]:
     """The one JSON object that a reply is, bare or in one Markdown fence, a block of thinking before it left out.
 
     Raises:
-        VerdictError: it is anything else, or a key appears twice.
+        VerdictError: it is anything else, a key appears twice, or the key of the decision in more than one object:
+            which one counts is not clear.
     """
+    n_decisions = 0
+
+    def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal n_decisions
+        result = dict(pairs)
+        n_decisions += decision in result
+        if len(result) != len(pairs):
+            raise VerdictError("a key appears twice in the JSON object")
+        return result
+
     # JSON is no thinking, and a text in it may name a tag.
     is_bare = reply.lstrip(_SPACE).startswith(("{", "`"))
     try:
@@ -132,43 +140,17 @@ def json_object(reply: str, *, omits_think_tag: bool = False) -> dict[str, Any]:
     fenced = _FENCED.match(text)
     try:
         answer = json.loads(
-            fenced.group(1) if fenced else text, object_pairs_hook=_unique_keys, parse_constant=_no_constant
+            fenced.group(1) if fenced else text, object_pairs_hook=unique_keys, parse_constant=_no_constant
         )
-    except json.JSONDecodeError as error:
-        raise VerdictError(f"not one JSON object: {error.msg} at character {error.pos}") from error
     except VerdictError:
         raise
-    except ValueError as error:
-        raise VerdictError("not one JSON object: a number has thousands of digits") from error
-    except RecursionError as error:
-        raise VerdictError("not one JSON object: nested too deeply") from error
+    except (ValueError, RecursionError) as error:  # with another ValueError for a number of thousands of digits
+        raise VerdictError(f"not one JSON object: {error}") from error
     if not isinstance(answer, dict):
         raise VerdictError(f"not a JSON object but {type(answer).__name__}")
+    if n_decisions > 1:
+        raise VerdictError(f"{decision} appears in more than one place")
     return answer
-
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        raise VerdictError("a key appears twice in the JSON object")
-    return result
-
-
-def _refuse_second(answer: dict[str, Any], key: str) -> None:
-    """Refuse an object that holds a decision inside of another value too: which one counts is not clear."""
-    inner: list[Any] = list(answer.values())
-    while inner:
-        value = inner.pop()
-        if isinstance(value, dict):
-            if key in value:
-                raise VerdictError(f"{key} appears in more than one place")
-            inner += value.values()
-        elif isinstance(value, list):
-            inner += value
-
-
-def _no_constant(name: str) -> float:
-    raise VerdictError(f"{name} is not JSON")
 
 
 def _kind(answer: dict[str, Any], key: str) -> str:

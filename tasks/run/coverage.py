@@ -145,12 +145,8 @@ class _Matrix:
         is_any_trial, there = self._only_stored and job.named_trials is None, Counter[tuple[str, int, str]]()
         for row in responses:
             counted, trial = self._models.get(row["model"]), row["trial"]
-            is_of_model = counted is not None and counted.vintage == row["vintage"]
-            if (
-                is_of_model
-                and (self._only_stored or row["source"] == IMPORTED)
-                and (is_any_trial or trial in job.trials)
-            ):
+            is_wanted = (self._only_stored or row["source"] == IMPORTED) and (is_any_trial or trial in job.trials)
+            if is_wanted and counted is not None and counted.vintage == row["vintage"]:
                 there[row["model"], trial, "n"] += row["n"]
                 there[row["model"], trial, "n_criteria"] += row["n_criteria"]
         for label, trial in sorted({(label, trial) for label, trial, _ in there}):

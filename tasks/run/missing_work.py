@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import sql
@@ -123,7 +124,7 @@ def missing_verdicts(
     named, hashes = job.named_models, model_hashes(job)
     values = {
         **wanted.key,
-        **_undecided(judging, retry_failed),
+        **undecided(judging, retry_failed),
         "tasks": list(wanted.task_ids),
         "trials": list(job.trials),
         "configured": [
@@ -139,15 +140,7 @@ def missing_verdicts(
     return [MissingVerdicts(**row) for row in reader.rows(sql.read("queries/run/answers_missing_verdicts"), values)]
 
 
-def missing_criteria(
-    reader: Reader, judging: Judging, response_ids: Sequence[str], *, retry_failed: bool
-) -> list[dict[str, Any]]:
-    """The criteria to judge of some responses, one row each: responses in the order given, criteria in the rubric's."""
-    values = {**_undecided(judging, retry_failed), "responses": list(response_ids)}
-    return reader.rows(sql.read("queries/run/missing_verdicts"), values)
-
-
-def _undecided(judging: Judging, retry_failed: bool) -> dict[str, Any]:
+def undecided(judging: Judging, retry_failed: bool) -> dict[str, Any]:
     """The parameters that say what counts as not decided by a judging."""
     return {
         **judging.columns, "rubric": judging.judge.rubric, "again": list(PASSING), "retry_failed": retry_failed,
@@ -298,19 +291,25 @@ def stopping_plan(
     key = {"benchmark": benchmark.name, "dataset_revision": revision}
     score = benchmark.primary_score.score_name
     fields = fields_of(key, task_ids, reader)
+    models = job.compared_models or job.settings.models
+    sides = {model.label: Compared(model.label, model_hash(model), job.vintage_of(model)) for model in models}
     if stopping.pairs == EARLIER_NIGHTS:
         given = key | judged[0].columns | {"score": score}
-        pairs = _with_earlier_nights(job, fields, given, reader)
+        # None outside a night.
+        nightly = [sides[model.label] for model in models if job.night and model.resample == "nightly"]
+        pairs = _with_earlier_nights(nightly, fields, f"{stopping.seed} {job.night}", given, reader)
     else:
-        pairs = _pairs(job, tuple(task_order(fields, str(stopping.seed))))
+        order = tuple(task_order(fields, str(stopping.seed)))
+        chosen = list(combinations(sides, 2)) if isinstance(stopping.pairs, str) else list(stopping.pairs)
+        pairs = [(sides[a], sides[b], order) for a, b in chosen if {a, b} <= sides.keys()]
     alpha = alpha_of_each(stopping.alpha, len(pairs))
     asked: Asked = "dropped" if stopping.pairs == EARLIER_NIGHTS else "different"
     comparisons = tuple(
         Comparison(a, b, Rule(asked, alpha, stopping.least_difference, block_ends(len(order), stopping.block)), order)
         for a, b, order in pairs
     )
-    sides = [[vars(each.first), vars(each.second), each.order] for each in comparisons]
-    facts = [METHOD, key, judged[0].columns, score, stopping.model_dump(mode="json"), job.trials, sides]
+    compared = [[vars(each.first), vars(each.second), each.order] for each in comparisons]
+    facts = [METHOD, key, judged[0].columns, score, stopping.model_dump(mode="json"), job.trials, compared]
     return StoppingPlan(judged[0], score, comparisons, json.dumps(facts, sort_keys=True))
 
 
@@ -333,33 +332,18 @@ def fields_of(key: Mapping[str, str], task_ids: Sequence[str], reader: Reader) -
 _Pair = tuple[Compared, Compared, tuple[str, ...]]
 
 
-def _pairs(job: Job, order: tuple[str, ...]) -> list[_Pair]:
-    assert job.settings.stopping is not None
-    models, pairs = _models(job), job.settings.stopping.pairs
-    labels = list(models)
-    if isinstance(pairs, str):
-        chosen = [(a, b) for place, a in enumerate(labels) for b in labels[place + 1 :]]
-    else:
-        chosen = [(a, b) for a, b in pairs if {a, b} <= set(labels)]
-    return [(_side(job, models[a]), _side(job, models[b]), order) for a, b in chosen]
-
-
-def _with_earlier_nights(job: Job, fields: Mapping[str, str], given: Mapping[str, Any], reader: Reader) -> list[_Pair]:
-    """Each nightly model beside its own earlier values, on the tasks that have one; none outside a night."""
-    assert job.settings.stopping is not None
-    if job.night is None:
-        return []
+def _with_earlier_nights(
+    nightly: Sequence[Compared], fields: Mapping[str, str], seed: str, given: Mapping[str, Any], reader: Reader
+) -> list[_Pair]:
+    """Each nightly model beside its own earlier values, on the tasks that have one."""
     found: list[_Pair] = []
-    for model in _models(job).values():
-        if model.resample != "nightly":
-            continue
-        tonight = _side(job, model)
+    for tonight in nightly:
         values = earlier_values(reader, given, tonight)
         have_one = {task_id: field for task_id, field in fields.items() if task_id in values}
         if have_one:
             # Each night draws an order of its own, so that over the nights all tasks are evaluated again.
-            order = task_order(have_one, f"{job.settings.stopping.seed} {job.night}")
-            found.append((tonight, Compared(tonight.model, tonight.config_hash, EARLIER), tuple(order)))
+            order = tuple(task_order(have_one, seed))
+            found.append((tonight, Compared(tonight.model, tonight.config_hash, EARLIER), order))
     return found
 
 
@@ -371,11 +355,3 @@ def earlier_values(reader: Reader, given: Mapping[str, Any], tonight: Compared) 
     side = {"model": tonight.model, "model_config_hash": tonight.config_hash, "night": tonight.vintage}
     rows = reader.rows(sql.read("queries/stopping/earlier_values"), {**given, **side})
     return {row["task_id"]: row["value"] for row in rows}
-
-
-def _models(job: Job) -> dict[str, Model]:
-    return {model.label: model for model in job.compared_models or job.settings.models}
-
-
-def _side(job: Job, model: Model) -> Compared:
-    return Compared(model.label, model_hash(model), job.vintage_of(model))

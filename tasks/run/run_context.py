@@ -110,10 +110,6 @@ def _called(job: Job, asked: Collection[Callee], roles: Collection[str], *, retr
     ]
 
 
-_EVERY_S = 5.0
-_FOLDER = "living"
-
-
 @asynccontextmanager
 async def states_written(job: Job, pool: SenderPool) -> AsyncIterator[None]:
     """Write the file now and then, while the block runs."""
@@ -125,7 +121,7 @@ async def states_written(job: Job, pool: SenderPool) -> AsyncIterator[None]:
             content = json.dumps([asdict(state) for state in pool.states]).encode()
             await asyncio.to_thread(write_atomically, file, content)
             with suppress(TimeoutError):
-                await asyncio.wait_for(is_over.wait(), _EVERY_S)
+                await asyncio.wait_for(is_over.wait(), 5.0)
 
     writing = asyncio.create_task(write())
     try:
@@ -152,7 +148,7 @@ def sender_states(warehouse: Warehouse) -> list[dict[str, Any]]:
 
 
 def _file(folder: Path, run_id: str) -> Path:
-    return folder / _FOLDER / f"{quote(run_id, safe='')}.senders.json"
+    return folder / "living" / f"{quote(run_id, safe='')}.senders.json"
 
 
 LEDGER = "ledger"
@@ -174,10 +170,8 @@ class RunContext:
             if room < wanted:
                 notice(f"limits.concurrency: {room} instead of {wanted}, since `ulimit -n` is {n_files}")
         sample, judge = self.own_limiters = [
-            Limiter(
-                int(min(room, rates.concurrency or 1)), self.budget, rates.rpm, rates.tpm, limits.outage_s, stop_at_s
-            )
-            for rates in rates_of.values()
+            Limiter(int(min(room, of.concurrency or 1)), self.budget, of.rpm, of.tpm, limits.outage_s, stop_at_s)
+            for of in rates_of.values()
         ]
         self.limiters = {stage: sample if stage == "sample" else judge for stage in STAGES}
         losses = Warehouse(job.warehouse).losses()
@@ -294,7 +288,14 @@ async def open_run_context(
         yield run_context_of(job)
         return
     await asyncio.to_thread(refuse_unready, job, roles, retry_failed=retry_failed)
-    context = _open[job.run_id] = await _opened(job)
+    # The loop goes on while the ledger is checked, or another process at work on it is waited for.
+    opening = asyncio.create_task(asyncio.to_thread(RunContext, job))
+    try:
+        context = _open[job.run_id] = await asyncio.shield(opening)
+    except asyncio.CancelledError:
+        # A thread cannot be cancelled, and what it opens must be closed.
+        await (await opening).close()
+        raise
     try:
         if context.senders is not None and await asyncio.to_thread(has_calls, job, roles, retry_failed=retry_failed):
             context.senders.start()  # while the work is planned
@@ -304,17 +305,6 @@ async def open_run_context(
         del _open[job.run_id]
         _used[job.run_id] = sum((limiter.totals for limiter in context.own_limiters), used_by(job))
         await context.close()
-
-
-async def _opened(job: Job) -> RunContext:
-    """A new context; the loop goes on while its ledger is checked, or another process at work on it is waited for."""
-    opening = asyncio.create_task(asyncio.to_thread(RunContext, job))
-    try:
-        return await asyncio.shield(opening)
-    except asyncio.CancelledError:
-        # A thread cannot be cancelled, and what it opens must be closed.
-        await (await opening).close()
-        raise
 
 
 def refuse_unready(job: Job, roles: Collection[str] = CALLED_ROLES, *, retry_failed: bool = False) -> None:

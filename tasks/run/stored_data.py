@@ -129,9 +129,13 @@ def _refuse_unknown(job: Job, reader: Reader, named: Mapping[str, Sequence[str]]
         known = [each.label for each in configured.get(option, ())]
         if set(names) - set(known):
             known += _names(reader, option, key)
-        for name in names:
-            if name not in known:
-                raise UsageError(f"--{option} {name}: not found; {_near(name, known)}")
+        _refuse_others(option, names, known)
+
+
+def _refuse_others(option: str, names: Sequence[str], known: Sequence[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise UsageError(f"--{option} {name}: not found; {_near(name, known)}")
 
 
 _STORED = {
@@ -161,8 +165,6 @@ def refuse_unknown_graders(job: Job, **named: Sequence[str]) -> None:
     """
     with Warehouse(job.warehouse).reader() as reader:
         graders = reader.select("graders", "distinct grader", benchmark=job.settings.benchmark)
-    known = [row["grader"] for row in graders]
-    for option, names in named.items():
-        for name in names:
-            if known and name not in known:
-                raise UsageError(f"--{option} {name}: not found; known: {', '.join(map(str, known))}")
+    if graders:
+        for option, names in named.items():
+            _refuse_others(option, names, [row["grader"] for row in graders])

@@ -44,7 +44,7 @@ _COLUMNS = (
 )  # fmt: skip
 _MANY_ROWS = 20
 _KEPT_S = 60.0
-"""What a day of keeping raw replies is here."""
+"""How long raw replies are kept here."""
 
 
 @dataclass(frozen=True)
@@ -106,11 +106,12 @@ def configured(folder: Path, api_base: str, size: Size) -> Job:
         {"name": f"hosted_vllm/model-{i}", "label": f"model-{i}", "resample": "never" if i else "nightly", **at}
         for i in range(size.models)
     ]
-    return job_on(
+    job = job_on(
         write_jsonl(folder / "tasks.jsonl", rows), folder / "warehouse", models=models,
         judges=[{"name": "hosted_vllm/judge", "label": "judge", **at}], drift={"verdicts": 50},
-        retention={"replies_days": 1},
     )  # fmt: skip
+    kept = job.settings.retention.model_copy(update={"replies_days": _KEPT_S / 86_400})  # no setting of a user
+    return job.model_copy(update={"settings": job.settings.model_copy(update={"retention": kept})})
 
 
 @contextmanager
@@ -125,7 +126,6 @@ def _without_prefect_and_soon(many_parts: int) -> Iterator[None]:
     with (
         patch.object(nightly, "execute_flow", run),
         patch.object(upkeep, "_MANY_PARTS", many_parts),
-        patch.object(upkeep, "_DAY_S", _KEPT_S),
         patch.object(Warehouse, "compact", partialmethod(Warehouse.compact, grace_s=0.0)),
     ):
         yield

@@ -54,12 +54,6 @@ def test_the_rows_that_fail_are_named_and_all_rows_are_counted(
     assert (len(frame), False) == (finding.n_evaluated, finding.success)
 
 
-def test_an_expectation_that_every_row_meets_has_no_failures() -> None:
-    finding = found(rows(a=[1, 2]), "ExpectColumnValuesToNotBeNull", column="a")
-
-    assert (True, 2, ()) == (finding.success, finding.n_evaluated, finding.failures)
-
-
 def test_a_failure_has_the_task_and_the_note_of_its_row() -> None:
     frame = rows(task_id=["t1", "t2"], note=["good", "bad $note {x}"], a=[1.0, None])
     finding = found(frame, "ExpectColumnValuesToNotBeNull", column="a")

@@ -32,12 +32,10 @@ def main() -> int:
     parser.add_argument("--draw", action="store_true", help="draw a new set")
     parser.add_argument("--keep", action="store_true", help="keep the set and what this run found")
     parser.add_argument("--only", default="", metavar="PATH", help="only mutants of files whose path begins so")
-    parser.add_argument("--living", action="store_true", help="only mutants that lived when the set was kept")
     options = parser.parse_args()
     kept = {} if options.draw else {Mutant(**each["mutant"]): each["outcome"] for each in json.loads(KEPT.read_text())}
     mutants = drawn() if options.draw else list(kept)
     chosen = [each for each in mutants if each.file.startswith(options.only)]
-    chosen = [each for each in chosen if not options.living or kept[each] != _KILLED]
     outcomes = _run(chosen)
     for (part, outcome), n in sorted(Counter((each.part, outcomes[each]) for each in chosen).items()):
         print(part, outcome, n)

@@ -16,9 +16,7 @@ TESTS = {
     "tests/tasks/rules/statistics/test_labels.py",
     "tasks/rules/statistics/control.py": "tests/tasks/rules/statistics/test_control.py",
     "tasks/rules/statistics/debiased.py": "tests/tasks/rules/statistics/test_debiased.py",
-    "tasks/rules/statistics/sampling.py": "tests/tasks/rules/statistics/test_sampling.py "
-    "tests/tasks/rules/statistics/test_drawing.py",
-    "tasks/rules/statistics/votes.py": "tests/tasks/rules/statistics/test_votes.py",
+    "tasks/rules/statistics/sampling.py": "tests/tasks/rules/statistics/test_sampling.py",
     "tasks/rules/statistics/weaknesses.py": "tests/tasks/rules/statistics/test_weaknesses.py",
     "tasks/rules/stopping.py": "tests/tasks/rules/stopping",
     "tasks/rules/cascades/": "tests/tasks/rules/cascades",
@@ -29,8 +27,7 @@ TESTS = {
     "tasks/rules/conversation.py": "tests/tasks/rules/test_conversation.py tests/tasks/rules/test_quoting.py "
     "tests/tasks/rules/test_evidence.py",
     "tasks/rules/evidence.py": "tests/tasks/rules/test_evidence.py",
-    "tasks/rules/hardness.py": "tests/tasks/rules/test_hardness.py tests/tasks/rules/test_stability.py "
-    "tests/tasks/hard_subset",
+    "tasks/rules/hardness.py": "tests/tasks/rules/test_hardness.py tests/tasks/hard_subset",
     "tasks/rules/variants.py": "tests/tasks/rules/test_variants.py",
     "tasks/llm/limiter.py": "tests/tasks/llm/limits",
     "tasks/llm/endpoint_health.py": "tests/tasks/llm/limits tests/tasks/llm/test_outcomes.py",

@@ -15,16 +15,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, as_whole_number
+from tasks.dataset.source import json_rows
 from tasks.imports.files import ImportRefused, number_of
 from tasks.imports.results import records
 from tasks.imports.results.inspect_log import is_inspect, read_inspect
-from tasks.imports.results.records import MIN_NORMALIZED, PRIMARY, Answer, Decision, Grading, Log, Source, rows_of
+from tasks.imports.results.records import MIN_NORMALIZED, PRIMARY, Answer, Decision, Grading, Log, Source
 from tasks.llm.replies import PROVIDER_ERROR
 from tasks.rules.errors import UsageError
 from tasks.rules.verdict import PARSE_ERROR
 
 _MOST_OF_TASK = 1000
 """Each is compared with those before it."""
+Row = Mapping[str, Any]
 
 
 def told_apart(answers: Iterable[tuple[str, Answer]]) -> list[Answer]:
@@ -40,9 +42,8 @@ def told_apart(answers: Iterable[tuple[str, Answer]]) -> list[Answer]:
         known = by_task[run, answer.model, answer.task_id, tuple(answer.messages or ())]
         if len(known) == _MOST_OF_TASK:
             raise ImportRefused(f"{answer.where}: more than {_MOST_OF_TASK:,} responses to one task; split the folder")
-        placed = _placed(answer, known)
-        known.append(placed)
-        found.append(placed)
+        known.append(_placed(answer, known))
+        found.append(known[-1])
     return found
 
 
@@ -51,29 +52,21 @@ def _placed(answer: Answer, known: Sequence[Answer]) -> Answer:
     if not elsewhere:
         return answer
     taken = {each.trial for each in known if each.group == answer.group}
-    same = [
-        each.trial
-        for each in elsewhere
-        if (each.text, each.status) == (answer.text, answer.status) and each.trial not in taken
-    ]
+    said = answer.text, answer.status
+    same = [each.trial for each in elsewhere if (each.text, each.status) == said and each.trial not in taken]
     if not same:
         return replace(answer, trial=1 + max(each.trial or 0 for each in known))
     trial = answer.trial if answer.trial in same else same[0]
-    before = [grading for each in known if each.trial == trial for grading in each.gradings]
-    gradings: list[Grading] = []
+    gradings = [grading for each in known if each.trial == trial for grading in each.gradings]
+    n_before = len(gradings)
     for grading in answer.gradings:
-        gradings.append(_judged(grading, [*before, *gradings]))
-    return replace(answer, trial=trial, gradings=gradings)
-
-
-def _judged(grading: Grading, before: Sequence[Grading]) -> Grading:
-    """A grading with its number among those of the same judge, which may have decided the same before."""
-    of_judge = [each for each in before if each.judge == grading.judge]
-    numbers = {each.judge_trial for each in of_judge}
-    same = [each.judge_trial for each in of_judge if _decided(each) == _decided(grading)]
-    if grading.judge_trial not in numbers or grading.judge_trial in same:
-        return grading
-    return replace(grading, judge_trial=same[0] if same else 1 + max(numbers))
+        # The same judge may have decided the same before.
+        decided = {each.judge_trial: _decided(each) for each in gradings if each.judge == grading.judge}
+        again = [number for number, decisions in decided.items() if decisions == _decided(grading)]
+        if grading.judge_trial in decided and grading.judge_trial not in again:
+            grading = replace(grading, judge_trial=again[0] if again else 1 + max(decided))  # noqa: PLW2901
+        gradings.append(grading)
+    return replace(answer, trial=trial, gradings=gradings[n_before:])
 
 
 def _decided(grading: Grading) -> tuple[Hashable, ...]:
@@ -82,13 +75,6 @@ def _decided(grading: Grading) -> tuple[Hashable, ...]:
 
 _SCORES = {"clipped_score": PRIMARY, "overall_score": PRIMARY, "normalized_score": MIN_NORMALIZED}
 _PLACE = "rubric_"
-_FOLDERS = ("predictions", "reviews")
-Row = Mapping[str, Any]
-
-
-def is_evalscope(source: Source) -> bool:
-    """Whether a folder holds predictions or reviews by model."""
-    return any(_place(name) for name in source.files)
 
 
 def read_evalscope(source: Source) -> Log:
@@ -101,23 +87,29 @@ def read_evalscope(source: Source) -> Log:
     for name, content in source.files.items():
         if place := _place(name):
             run, folder, model, part = place
-            for row in rows_of(f"{source.path / name}", content):
+            for row in json_rows(source.path / name, content.decode("utf-8-sig").split("\n")):
                 rows[run, model, part, as_whole_number(row.get("index")) or 0][folder] = row
     answers = told_apart(
         (run, _answer(f"{source.path / run}: {model}, {part}, index {index}", model, part, of.get("predictions", {}),
                       of.get("reviews", {})))
         for (run, model, part, index), of in sorted(rows.items(), key=lambda item: item[0])
     )  # fmt: skip
+    # Where one model has a task and another has not, its prediction failed and left no row.
+    tasks: dict[str | None, set[str]] = defaultdict(set)
+    for answer in answers:
+        tasks[answer.model].add(answer.task_id or "")
+    every = set().union(*tasks.values())
+    notes = [f"{m} has no prediction on {', '.join(sorted(every - of))}" for m, of in tasks.items() if every - of]
     reviewed = {model for (_, model, _, _), of in rows.items() if "reviews" in of}
     unreviewed = sorted({model for _, model, _, _ in rows} - reviewed)
-    notes = [f"{model} has predictions and no reviews, so no verdict" for model in unreviewed]
-    return Log("EvalScope", answers, [*_missing(answers), *notes])
+    notes += [f"{model} has predictions and no reviews, so no verdict" for model in unreviewed]
+    return Log("EvalScope", answers, notes)
 
 
 def _place(name: str) -> tuple[str, str, str, str] | None:
     """Run, folder, model and part (data set and subset) of a file; the run is the folders above."""
     *above, folder, model, file = ["", "", *name.split("/")]
-    if folder not in _FOLDERS or not file.endswith(".jsonl"):
+    if folder not in ("predictions", "reviews") or not file.endswith(".jsonl"):
         return None
     return "/".join(filter(None, above)), folder, model, file.removesuffix(".jsonl")
 
@@ -133,17 +125,14 @@ def _answer(where: str, model: str, part: str, prediction: Row, review: Row) -> 
     text = as_text(judged) or records.text_of(output)
     status, error = records.finished(output, text)
     gradings, together = _gradings(where, score, as_list(metadata.get("rubrics")))
+    # The last user turn is the end of what was sent.
+    n_asked = max((place for place, (role, _) in enumerate(messages, start=1) if role == "user"), default=0)
     return Answer(
         where, as_text(prediction.get("model")) or model, as_text(metadata.get("task") or metadata.get("prompt_id")),
         text, status=status, error=error, trial=number_of(where, scored, "generation_index", first=0),
-        messages=[message for message in messages if message[0] != "tool"][: _asked(messages)], group=part,
+        messages=[message for message in messages if message[0] != "tool"][:n_asked], group=part,
         usage=records.usage_of(output), gradings=gradings, scores_together=together,
     )  # fmt: skip
-
-
-def _asked(messages: Sequence[tuple[str, str]]) -> int:
-    """How many messages were sent: the last user turn is the end of them."""
-    return max((place for place, (role, _) in enumerate(messages, start=1) if role == "user"), default=0)
 
 
 def _gradings(where: str, score: Row, rubric: Sequence[Any]) -> tuple[Sequence[Grading], Mapping[str, float]]:
@@ -184,65 +173,37 @@ def _decision(attempt: Row, place: int, item: Row) -> Decision:
     )  # fmt: skip
 
 
-def _missing(answers: Sequence[Answer]) -> list[str]:
-    """Tasks that one model has here and another has not: their predictions failed and left no row."""
-    tasks: dict[str | None, set[str]] = defaultdict(set)
-    for answer in answers:
-        tasks[answer.model].add(answer.task_id or "")
-    every = set().union(*tasks.values())
-    lacking = {model: sorted(every - found) for model, found in tasks.items() if every - found}
-    return [f"{model} has no prediction on {', '.join(missing)}" for model, missing in lacking.items()]
-
-
-_NOT_SAMPLED = {"N/A": PROVIDER_ERROR}
-_TRUE_FALSE = {"true": 1.0, "false": 0.0}
-_TRIAL = re.compile(r"_trial_(\d+)_")
-_KINDS = {"clipped": PRIMARY, "normalized": MIN_NORMALIZED}
-
-
-def is_published(source: Source) -> bool:
-    """Whether a file is a result of the published harness (github.com/scaleapi/PRBench), all models of a trial."""
-    return {"outputs", "config", "points_clipped"} <= source.document.keys()
-
-
 def read_published(source: Source) -> Log:
-    """The answers and grades of all models.
+    """The answers and grades of all models of a trial (github.com/scaleapi/PRBench).
 
     The harness stores a failed judge call as `false` and an answer that could not be sampled as `N/A`.
 
     Raises:
         ImportRefused: a part of it is missing or has another form.
     """
-    document = source.document
-    outputs = as_mapping(document["outputs"])
-    answers = [
-        each for model in outputs for each in _of_model(source.path, document, model, as_mapping(outputs[model]))
-    ]
-    has_search = as_mapping(document["config"]).get("web_search")
-    notes = ["the models had web search; --as gives them labels of their own"] if has_search else []
-    return Log("published PRBench harness", answers, notes)
-
-
-def _of_model(path: Path, document: Mapping[str, Any], model: str, outputs: Mapping[str, Any]) -> Iterator[Answer]:
+    path, document = source.path, source.document
     config = as_mapping(document["config"])
-    # Its points stand in the order of its outputs; a task that the data set has twice is one output.
-    scores = {
-        name: points
-        for kind, name in _KINDS.items()
-        if len(points := as_list(as_mapping(document.get(f"points_{kind}")).get(model))) == len(outputs)
-    }
-    named = _TRIAL.search(path.name) if config.get("trial_number") is None else None
+    named = re.search(r"_trial_(\d+)_", path.name) if config.get("trial_number") is None else None
     trial = number_of(str(path), {"trial_number": named[1]} if named else config, "trial_number", first=0)
-    for place, (task, output) in enumerate(outputs.items()):
-        where = f"{path}: {model}, task {task}"
-        given = as_mapping(output)
-        own = {name: value for name, of in scores.items() if (value := as_number(of[place])) is not None}
-        yield Answer(
-            where, model, as_text(given.get("id")) or task, None, trial=trial,
-            transcript=as_text(given.get("convo")) or "", failure_texts=_NOT_SAMPLED,
-            gradings=(Grading(as_text(config.get("judge_model_name")), _grades(where, given), own_scores=own,
-                              may_hide_failures=True),),
-        )  # fmt: skip
+    answers = []
+    for model, outputs in as_mapping(document["outputs"]).items():
+        # Its points stand in the order of its outputs; a task that the data set has twice is one output.
+        points = {
+            name: of
+            for kind, name in (("clipped", PRIMARY), ("normalized", MIN_NORMALIZED))
+            if len(of := as_list(as_mapping(document.get(f"points_{kind}")).get(model))) == len(as_mapping(outputs))
+        }
+        for place, (task, output) in enumerate(as_mapping(outputs).items()):
+            where, given = f"{path}: {model}, task {task}", as_mapping(output)
+            own = {name: value for name, of in points.items() if (value := as_number(of[place])) is not None}
+            judge = as_text(config.get("judge_model_name"))
+            answers.append(Answer(
+                where, model, as_text(given.get("id")) or task, None, trial=trial,
+                transcript=as_text(given.get("convo")) or "", failure_texts={"N/A": PROVIDER_ERROR},
+                gradings=(Grading(judge, _grades(where, given), own_scores=own, may_hide_failures=True),),
+            ))  # fmt: skip
+    notes = ["the models had web search; --as gives them labels of their own"] if config.get("web_search") else []
+    return Log("published PRBench harness", answers, notes)
 
 
 def _grades(where: str, output: Mapping[str, Any]) -> Sequence[Decision]:
@@ -252,7 +213,7 @@ def _grades(where: str, output: Mapping[str, Any]) -> Sequence[Decision]:
         raise ImportRefused(f"{where}: has {len(texts)} rubric_texts, {len(grades)} grades and {len(weights)} weights")
     found = []
     for text, grade, weight in zip(texts, grades, weights, strict=True):
-        value = _TRUE_FALSE.get(str(grade).strip().lower())
+        value = {"true": 1.0, "false": 0.0}.get(str(grade).strip().lower())
         if value is None:
             raise ImportRefused(f"{where}: a grade is {grade!r}; it is true or false")
         found.append(Decision(as_text(text), value, weight=as_number(weight)))
@@ -260,12 +221,13 @@ def _grades(where: str, output: Mapping[str, Any]) -> Sequence[Decision]:
 
 
 _UNANSWERED = {"No response (bad request).": PROVIDER_ERROR}
+_USAGE = {"prompt_tokens": "input_tokens", "cached_tokens": "input_cached_tokens", "completion_tokens": "output_tokens",
+          "reasoning_tokens": "output_reasoning_tokens"}  # fmt: skip
 _SECTION = "<h3>Prompt conversation</h3>"
 _ANSWER, _RESULTS, _GRADES = "<h3>Sampled message</h3>", "<h3>Results</h3>", "<p>Rubrics with grades: "
 _MESSAGE, _ROLE = '<div class="message ', '<div class="role">'
 _NUMBER = r"(-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)"
 _SCORE = re.compile(rf"<p>Score: {_NUMBER}</p>")
-_MARKS = {"True": 1.0, "False": 0.0}
 
 
 def is_simple(source: Source) -> bool:
@@ -299,10 +261,6 @@ def _of_example(where: str, example: Mapping[str, Any]) -> Answer:
     said = example.get("completion")
     text = records.messages_of(said)[-1][1] if as_list(said) else as_text(said)
     usage = as_mapping(example.get("usage"))
-    columns = {
-        "prompt_tokens": "input_tokens", "cached_tokens": "input_cached_tokens", "completion_tokens": "output_tokens",
-        "reasoning_tokens": "output_reasoning_tokens",
-    }  # fmt: skip
     decisions = [
         Decision(as_text(item.get("criterion")), records.decided(item.get("criteria_met")),
                  explanation=as_text(item.get("explanation")), weight=as_number(item.get("points")))
@@ -311,7 +269,7 @@ def _of_example(where: str, example: Mapping[str, Any]) -> Answer:
     return Answer(
         where, None, as_text(example.get("prompt_id")), text, failure_texts=_UNANSWERED,
         messages=records.messages_of(example.get("prompt")) or None,
-        usage={column: as_whole_number(usage.get(name)) for column, name in columns.items()},
+        usage={column: as_whole_number(usage.get(name)) for column, name in _USAGE.items()},
         gradings=(_grading(decisions, as_number(example.get("score"))),),
     )  # fmt: skip
 
@@ -326,7 +284,7 @@ def _of_report(path: Path, text: str) -> Iterator[Answer]:
         said, _, results = rest.partition(_RESULTS)
         found, score = next(_messages(said), None), _SCORE.search(results)
         grades = results.partition(_GRADES)[2].rpartition("</p>")[0].replace("<br>", "\n").strip("\n")
-        decisions = records.marked(grades, _MARKS, "\n\tExplanation: ")
+        decisions = records.marked(grades, {"True": 1.0, "False": 0.0}, "\n\tExplanation: ")
         yield Answer(
             f"{path}: example {number}", None, None, found[1] if found else None, messages=list(_messages(asked)),
             failure_texts=_UNANSWERED, gradings=(_grading(decisions, float(score[1]) if score else None),),
@@ -347,14 +305,6 @@ def _grading(decisions: Sequence[Decision], score: float | None) -> Grading:
     return Grading(None, decisions, may_hide_failures=False, own_scores=own)
 
 
-_GUESSED = "None"
-
-
-def is_m42(source: Source) -> bool:
-    """Whether a file holds rows of m42's code (`judge_responses.jsonl`), and its generations."""
-    return bool(source.rows) and {"prompt_id", "prompt", "prompt_response", "rubrics"} <= source.rows[0].keys()
-
-
 def read_m42(source: Source) -> Log:
     """Its rows, of one model and one judge, which the files do not name.
 
@@ -369,8 +319,24 @@ def read_m42(source: Source) -> Log:
 
 
 def _of_row(where: str, row: Mapping[str, Any]) -> Answer:
+    rubric, stated = as_list(row.get("rubrics")), row.get("responses")
+    try:
+        graded = as_list(ast.literal_eval(stated)) if isinstance(stated, str) else as_list(stated)
+    except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
+        raise ImportRefused(f"{where}: `responses` cannot be read; correct the row") from error
+    if graded and len(graded) != len(rubric):
+        raise ImportRefused(f"{where}: has {len(graded)} `responses` on {len(rubric)} `rubrics`; correct the row")
+    decisions = []
+    for item, each in zip(map(as_mapping, rubric), map(as_mapping, graded), strict=False):
+        reply = as_mapping(each.get("response_dict"))
+        explanation = as_text(reply.get("explanation"))
+        is_guess = explanation == "None"
+        decisions.append(Decision(
+            as_text(item.get("criterion")), None if is_guess else records.decided(reply.get("criteria_met")),
+            explanation=None if is_guess else explanation, weight=as_number(item.get("points")),
+            error="the harness guessed from a reply that it could not read" if is_guess else None,
+        ))  # fmt: skip
     said = records.messages_of(row.get("prompt_response"))
-    decisions = _decisions(where, as_list(row.get("rubrics")), row.get("responses"))
     return Answer(
         where, None, as_text(row.get("prompt_id")), said[-1][1] if said else None,
         messages=records.messages_of(row.get("prompt")),
@@ -378,27 +344,8 @@ def _of_row(where: str, row: Mapping[str, Any]) -> Answer:
     )  # fmt: skip
 
 
-def _decisions(where: str, rubric: Sequence[Any], stated: Any) -> Sequence[Decision]:
-    try:
-        graded = as_list(ast.literal_eval(stated)) if isinstance(stated, str) else as_list(stated)
-    except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
-        raise ImportRefused(f"{where}: `responses` cannot be read; correct the row") from error
-    if graded and len(graded) != len(rubric):
-        raise ImportRefused(f"{where}: has {len(graded)} `responses` on {len(rubric)} `rubrics`; correct the row")
-    found = []
-    for item, each in zip(map(as_mapping, rubric), map(as_mapping, graded), strict=False):
-        said = as_mapping(each.get("response_dict"))
-        explanation = as_text(said.get("explanation"))
-        is_guess = explanation == _GUESSED
-        found.append(Decision(
-            as_text(item.get("criterion")), None if is_guess else records.decided(said.get("criteria_met")),
-            explanation=None if is_guess else explanation, weight=as_number(item.get("points")),
-            error="the harness guessed from a reply that it could not read" if is_guess else None,
-        ))  # fmt: skip
-    return found
-
-
 AUTO = "auto"
+_M42 = {"prompt_id", "prompt", "prompt_response", "rubrics"}
 
 
 class Format(NamedTuple):
@@ -410,12 +357,17 @@ class Format(NamedTuple):
 
 
 FORMATS: Mapping[str, Format] = {
-    "prbench": Format("a result of the published PRBench harness", is_published, read_published),
+    "prbench": Format(
+        "a result of the published PRBench harness",
+        lambda source: {"outputs", "config", "points_clipped"} <= source.document.keys(),
+        read_published,
+    ),
     "inspect": Format("a log of Inspect AI", is_inspect, read_inspect),
-    "evalscope": Format("an output folder of EvalScope", is_evalscope, read_evalscope),
+    "evalscope": Format("an output folder of EvalScope", lambda source: any(map(_place, source.files)), read_evalscope),
     "simple-evals": Format("a result of simple-evals", is_simple, read_simple),
-    "m42": Format("a result file of m42's code", is_m42, read_m42),
-}
+    "m42": Format("a result file of m42's code", lambda source: any(row.keys() >= _M42 for row in source.rows[:1]),
+                  read_m42),
+}  # fmt: skip
 """The name of a format -> how it is read; the first that recognises a file is its own."""
 
 
@@ -425,12 +377,11 @@ def format_of(source: Source, name: str = AUTO) -> Format:
     Raises:
         UsageError: no format recognises it, or the named one does not, or it is damaged.
     """
-    tried = FORMATS if name == AUTO else {name: FORMATS[name]}
-    found = next((each for each in tried.values() if each.is_of(source)), None)
-    if found is None and source.damage is not None:
+    tried = list(FORMATS.values()) if name == AUTO else [FORMATS[name]]
+    if found := next((each for each in tried if each.is_of(source)), None):
+        return found
+    if source.damage is not None:
         raise UsageError(f"{source.path}: is damaged or cut off ({source.damage}); copy it again")
-    if found is None:
-        known = ", ".join(each.title for each in tried.values())
-        advice = "tables are read by `prbench import responses` and `import verdicts`"
-        raise UsageError(f"{source.path}: is not {known if len(tried) == 1 else f'one of: {known}'}; {advice}")
-    return found
+    known = ("one of: " if len(tried) > 1 else "") + ", ".join(each.title for each in tried)
+    advice = "tables are read by `prbench import responses` and `import verdicts`"
+    raise UsageError(f"{source.path}: is not {known}; {advice}")

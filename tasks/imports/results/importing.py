@@ -4,7 +4,7 @@ Which task an answer is to, and which criterion a decision is on, is found by co
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import dropwhile, groupby
@@ -12,29 +12,26 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
+from tasks.assemble import conversations_of_turns
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.benchmarks.rows import as_text
 from tasks.config.job import Job
-from tasks.imports.files import Cells, ImportRefused, NotHere, key_of, store, stored_cells
+from tasks.imports.files import Cells, ImportRefused, NotHere, Row, key_of, store, stored_cells
 from tasks.imports.responses import answered, response_cell
 from tasks.imports.results.formats import AUTO, format_of
 from tasks.imports.results.records import Answer, Decision, Grading, Log, Source
 from tasks.imports.verdicts import Criteria, Wording, verdict_cell
 from tasks.llm.replies import EMPTY, PROVIDER_ERROR
-from tasks.rules.conversation import Message, build_messages
+from tasks.rules.conversation import Message
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import IMPORTED, conversation_id, criterion_hash
-from tasks.rules.records import Turn
 from tasks.rules.text.characters import is_blank, one_line, shows_nothing
-from tasks.rules.text.numbers import some
+from tasks.rules.text.numbers import counted, some
 from tasks.rules.verdict import BINARY, TERNARY, VALUES
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
-Row = dict[str, Any]
-_ANSWERS = "assistant: "
-_MODEL, _JUDGE = "{model}", "{judge}"
 _STATUS = {value: status for status, value in VALUES.items()}
 _TABLES = {"responses": "text", "verdicts": "value"}
 """What a log is made into -> the column that is NULL for a failure."""
@@ -42,7 +39,6 @@ _STYLES = (
     "read are a list of objects with criterion and decision, a mapping of criterion to decision, a list `grades` in "
     "the order of the rubric, and marks in an explanation"
 )
-_EXACT = 1e-9
 
 
 class Scored(NamedTuple):
@@ -72,17 +68,6 @@ class Made:
         given = (each for answer in self.log.answers for grading in answer.gradings for each in grading.decisions)
         return TERNARY if any(each.value == VALUES["partial"] for each in given) else BINARY
 
-    def refuse_unfit(self, path: Path, *, skip_unknown: bool) -> None:
-        """Refuse a log of which something does not fit, unless that is to be left out.
-
-        Raises:
-            ImportRefused: something does not.
-        """
-        if self.unfit and not skip_unknown:
-            raise ImportRefused(f"{some(self.unfit, 1)} (--skip-unknown skips such rows)")
-        if not self.cells["responses"].given:
-            raise ImportRefused(f"{path}: has no answer on this data set; check --benchmark and what is ingested")
-
 
 def import_results(
     job: Job, files: Sequence[Path], *, format_name: str = AUTO, model: str | None = None, judge: str | None = None,
@@ -108,11 +93,18 @@ def import_results(
             log = format_of(source, format_name).read(source)
         except ValueError as error:
             raise ImportRefused(f"{source.path}: cannot be read ({one_line(str(error))}); correct it") from error
-        refuse_labels(source.path, log, model, judge)
+        models = labels_of(source.path, {answer.model for answer in log.answers}, model, "--as")
+        judges = {each.judge for answer in log.answers for each in answer.gradings if each.decisions}
+        labels = models, labels_of(source.path, judges, judge, "--by")
         batch = source.batch_with(model, judge)
         made = Made(batch, log, {table: Cells(table, rows, batch, gives_way=True) for table, rows in known.items()})
-        made_of(job, key, made, tasks, criteria, model=model, judge=judge)
-        made.refuse_unfit(source.path, skip_unknown=skip_unknown)
+        _add_rows(job, key, made, tasks, criteria, labels)
+        if made.unfit and not skip_unknown:
+            raise ImportRefused(f"{some(made.unfit, 1)} (--skip-unknown skips such rows)")
+        if not made.cells["responses"].given:
+            raise ImportRefused(
+                f"{source.path}: has no answer on this data set; check --benchmark and what is ingested"
+            )
         logs.append(made)
     reports = [_stored(job, made) for made in logs]
     # What was brought in is one line; what one should know about it, and each mean, are others.
@@ -128,8 +120,7 @@ def _stored(job: Job, made: Made) -> StageReport:
     report = store(job, made.batch, tables, sum(len(cells.given) for cells in made.cells.values()))
     report.notes[0] = f"{report.notes[0]}, from {made.log.title}"
     for table, column in _TABLES.items():
-        failed = Counter(row["status"] for row in tables[table] if row[column] is None)
-        if failed:
+        if failed := Counter(row["status"] for row in tables[table] if row[column] is None):
             report.notes.append(f"failed {table}: {', '.join(f'{n} {status}' for status, n in sorted(failed.items()))}")
     return report
 
@@ -147,12 +138,10 @@ def _notes(job: Job, benchmark: Benchmark, made: Made) -> Iterator[str]:
          "decisions left out, since the call is known to have failed and they may hide that"),
         (found["on no response"], "grades of failed responses left out"),
         (found["other weight"], "weights in the log differ from those of this revision"),
+        (found["no criteria"], f"answers have scores but no criteria that can be read; {_STYLES}"),
     ):  # fmt: skip
         if n:
             yield f"{n} {said}"
-    if n_bare := found["no criteria"]:
-        said = "answer has a score" if n_bare == 1 else "answers have scores"
-        yield f"{n_bare} {said} but no criteria that can be read; {_STYLES}"
     yield from made.log.notes
     if made.unfit:
         yield f"{len(made.unfit)} rows skipped: {some(made.unfit, 3, '; ')}"
@@ -163,10 +152,9 @@ class Pair(NamedTuple):
     """A score of a response there and here; None where it is not scored."""
 
     task_id: str
-    trial: int
     theirs: float | None
     ours: float | None
-    why: str
+    difference: str | None
 
 
 def _comparison(job: Job, benchmark: Benchmark, made: Made) -> Iterator[str]:
@@ -179,26 +167,20 @@ def _comparison(job: Job, benchmark: Benchmark, made: Made) -> Iterator[str]:
         rows = reader.select("scores", "response_id, judge, judge_trial, score_name, value", **place)
     ours = {(r["response_id"], r["judge"], r["judge_trial"], r["score_name"]): r["value"] for r in rows}
     by_owner: dict[str, list[Sequence[Scored]]] = defaultdict(list)
-    for judge, unit in _units(made):
-        by_owner[f"{unit[0].response['model']}{judge}"].append(unit)
+    # One score there is of a grading, or of all gradings of an answer; answers with several name the judge.
+    by_answer = [list(of) for _, of in groupby(made.scored, key=lambda each: id(each.answer))]
+    has_several = any(len(of) > 1 for of in by_answer)
+    for gradings in by_answer:
+        is_together = bool(gradings[0].answer.scores_together)
+        for unit in [gradings] if is_together else [[each] for each in gradings]:
+            again = f", judged {unit[0].grading.judge_trial}" if unit[0].grading.judge_trial > 1 else ""
+            judged = f" by {unit[0].judge}{again}" if has_several and not is_together else ""
+            by_owner[f"{unit[0].response['model']}{judged}"].append(unit)
     for owner, units in by_owner.items():
         for score in benchmark.scores:
             pairs = [_pair(unit, score.score_name, ours) for unit in units]
             if any(pair.theirs is not None for pair in pairs):
                 yield f"{owner}: mean {score.score_name} {_outcome(pairs, is_clipped=score.clips_mean)}"
-
-
-def _units(made: Made) -> Iterator[tuple[str, Sequence[Scored]]]:
-    """What has one score there, and the judge if answers have several: a grading, or all gradings of an answer."""
-    by_answer = [list(of) for _, of in groupby(made.scored, key=lambda each: id(each.answer))]
-    has_several = any(len(of) > 1 for of in by_answer)
-    for gradings in by_answer:
-        if gradings[0].answer.scores_together:
-            yield "", gradings
-            continue
-        for each in gradings:
-            again = f", judged {each.grading.judge_trial}" if each.grading.judge_trial > 1 else ""
-            yield f" by {each.judge}{again}" if has_several else "", [each]
 
 
 def _pair(unit: Sequence[Scored], name: str, scores: Mapping[tuple[str, str, int, str], float | None]) -> Pair:
@@ -217,18 +199,19 @@ def _pair(unit: Sequence[Scored], name: str, scores: Mapping[tuple[str, str, int
         why = ": not all criteria are decided here"
     elif theirs is not None and theirs == 0 > ours:
         why = ": clipped for each response there"
-    return Pair(response["task_id"], response["trial"], theirs, ours, why)
+    is_same = theirs is ours if theirs is None or ours is None else abs(theirs - ours) <= 1e-9
+    said = f"{response['task_id']} trial {response['trial']} ({_number(theirs)} and {_number(ours)}{why})"
+    return Pair(response["task_id"], theirs, ours, None if is_same else said)
 
 
 def _outcome(pairs: Sequence[Pair], *, is_clipped: bool) -> str:
     theirs, ours = _by_task((p.task_id, p.theirs) for p in pairs), _by_task((p.task_id, p.ours) for p in pairs)
     mean = fmean(ours) if ours else None
-    differing = [pair for pair in pairs if not _is_near(pair.theirs, pair.ours)]
-    outcome = f"equal on {len(ours)} {'task' if len(ours) == 1 else 'tasks'}"
-    if differing:
+    outcome = f"equal on {counted(len(ours), 'task')}"
+    if differing := [pair.difference for pair in pairs if pair.difference]:
         # The paper clips the mean; where a log's scores are ours, it is compared with what it was before.
         mean = max(mean, 0.0) if is_clipped and mean is not None else mean
-        outcome = f"differs on {some((_difference(pair, pairs) for pair in differing), 5)}"
+        outcome = f"differs on {some(differing, 5)}"
     return f"{_number(fmean(theirs))} in the log, {_number(mean)} here: {outcome}"
 
 
@@ -238,27 +221,8 @@ def _by_task(scores: Iterable[tuple[str, float | None]]) -> list[float]:
     return [fmean(score for _, score in of) for _, of in groupby(known, key=lambda score: score[0])]
 
 
-def _is_near(theirs: float | None, ours: float | None) -> bool:
-    return theirs is ours if theirs is None or ours is None else abs(theirs - ours) <= _EXACT
-
-
-def _difference(pair: Pair, pairs: Sequence[Pair]) -> str:
-    has_trials = any(other.task_id == pair.task_id and other.trial != pair.trial for other in pairs)
-    trial = f" trial {pair.trial}" if has_trials else ""
-    return f"{pair.task_id}{trial} ({_number(pair.theirs)} and {_number(pair.ours)}{pair.why})"
-
-
 def _number(value: float | None) -> str:
     return "no score" if value is None else f"{value:.4f}"
-
-
-class Known(NamedTuple):
-    """A task of the data set with its conversation."""
-
-    task_id: str
-    conversation: str
-    messages: Sequence[Message]
-    has_references: bool
 
 
 class Tasks:
@@ -267,28 +231,27 @@ class Tasks:
     def __init__(self, reader: Reader, key: dict[str, str]) -> None:
         """Read them; `key` is the data set's."""
         self._revision = key["dataset_revision"]
-        self._by_id: dict[str, Known] = {}
-        self._by_conversation: dict[str, list[Known]] = defaultdict(list)
         columns = "task_id, prompt, reference_texts, response"
         rows = reader.select("conversation_turns", columns, order="task_id, position", **key)
-        for task_id, of_task in groupby(rows, key=lambda row: row["task_id"]):
-            turns = [Turn(row["prompt"], tuple(row["reference_texts"]), row["response"]) for row in of_task]
-            messages = build_messages(turns)
-            known = Known(task_id, conversation_id(messages), messages, any(turn.reference_texts for turn in turns))
-            self._by_id[task_id] = known
-            self._by_conversation[known.conversation].append(known)
+        self.conversations = conversations_of_turns(rows)
+        self._with_references = {row["task_id"] for row in rows if row["reference_texts"]}
+        self._by_conversation: dict[str, list[str]] = defaultdict(list)
+        for task_id, conversation in self.conversations.items():
+            self._by_conversation[conversation.conversation_id].append(task_id)
 
-    def of(self, answer: Answer) -> tuple[Known, str | None]:
-        """The task that an answer is to, with the answer's text.
+    def of(self, answer: Answer) -> tuple[str, str | None]:
+        """The id of the task that an answer is to, with the answer's text.
 
         Raises:
             NotHere: there is none, or it is another conversation than the one that was asked.
         """
-        named, text, is_other = self._by_id.get(answer.task_id or ""), answer.text, False
-        if answer.transcript is not None:
-            text = None if named is None else after(named.messages, answer.transcript)
+        named, text, is_other = answer.task_id, answer.text, False
+        if named not in self.conversations:
+            named = None
+        if named is not None and answer.transcript is not None:
+            text = after(self.conversations[named].messages, answer.transcript)
             is_other = text is None
-        elif answer.messages is not None:
+        elif answer.transcript is None and answer.messages is not None:
             # Harnesses add a system prompt in front.
             asked = tuple(dropwhile(lambda message: message[0] == "system", answer.messages))
             found = self._by_conversation.get(conversation_id(asked), [])
@@ -297,15 +260,15 @@ class Tasks:
             said = f"task {answer.task_id!r}" if answer.task_id else "a task with this conversation"
             raise NotHere(f"{answer.where}: {said} is not in revision {self._revision[:12]}")
         if is_other:
-            why = " (here it has reference texts, which some harnesses leave out)" if named.has_references else ""
-            said = "has another conversation in this data set than in the log"
-            raise NotHere(f"{answer.where}: task {named.task_id} {said}{why}")
+            why = " (here it has reference texts, which some harnesses leave out)"
+            said = f"has another conversation in this data set than in the log{why * (named in self._with_references)}"
+            raise NotHere(f"{answer.where}: task {named} {said}")
         return named, text
 
 
 def after(messages: Sequence[Message], transcript: str) -> str | None:
     """What follows a conversation in a text of `role: content` turns, which ends without white space."""
-    asked = "".join(f"{role}: {content}\n" for role, content in messages) + _ANSWERS
+    asked = "".join(f"{role}: {content}\n" for role, content in messages) + "assistant: "
     if transcript == asked.rstrip():
         return ""
     return transcript[len(asked) :] if transcript.startswith(asked) else None
@@ -320,11 +283,15 @@ def matched(
         named = list(dict.fromkeys(name for name in (decision.criterion, decision.text) if name))
         seen.update(named)
         try:
-            found = (
-                _of_equal(criteria, where, task_id, decision, decisions)
-                or _named(criteria, where, task_id, decision, [(name, seen[name]) for name in named])
-                or _at(criteria.in_order(task_id), where, decision, decisions)
+            found = _of_equal(criteria, where, task_id, decision, decisions) or _named(
+                criteria, where, task_id, decision, [(name, seen[name]) for name in named]
             )
+            if found is None:
+                rubric = criteria.in_order[task_id]
+                if len(rubric) != len(decisions) or decision.position is None:
+                    n_grades = f"the log has {len(decisions)} grades"
+                    raise NotHere(f"{where}: {n_grades}, and the rubric {len(rubric)} criteria")  # noqa: TRY301
+                found = rubric[decision.position]
         except NotHere as error:
             if not decision.is_guess:
                 yield error
@@ -370,57 +337,42 @@ def _named(
     return None
 
 
-def _at(rubric: Sequence[Wording], where: str, decision: Decision, decisions: Sequence[Decision]) -> Wording:
-    """The criterion in a place of the rubric, where the log has as many decisions as that has criteria."""
-    if len(rubric) != len(decisions) or decision.position is None:
-        raise NotHere(f"{where}: the log has {len(decisions)} grades, and the rubric {len(rubric)} criteria")
-    return rubric[decision.position]
-
-
-def refuse_labels(path: Path, log: Log, model: str | None, judge: str | None) -> None:
-    """Refuse labels that cannot be; `{model}` and `{judge}` in them stand for the log's.
+def labels_of(path: Path, names: Set[str | None], given: str | None, option: str) -> Mapping[str | None, str]:
+    """The label of each model (`--as`) or judge (`--by`) of a log, in which `{model}` or `{judge}` stands for its name.
 
     Raises:
-        UsageError: a label is blank, the log names no model and none is given, or one is given for several.
+        UsageError: a label is blank, no model has a name or label, or one label is given for several.
     """
-    models = {answer.model for answer in log.answers}
-    judges = {each.judge for answer in log.answers for each in answer.gradings if each.decisions}
-    for given, place, named, option in ((model, _MODEL, models, "--as"), (judge, _JUDGE, judges, "--by")):
-        if given is not None and is_blank(given):
-            raise UsageError(f"{option} {given!r}: a label says something; write a name")
-        if given is not None and place not in given and len(named) > 1:
-            listed = ", ".join(sorted(map(str, named)))
-            raise UsageError(f"{option} {given}: {path} has {listed}; write {place} where its name belongs")
-    if any(map(is_blank, models)) and (model is None or _MODEL in model):
-        raise UsageError(f"{path}: names no model; give its label with --as LABEL")
-    if any(map(is_blank, judges)) and judge is not None and _JUDGE in judge:
-        raise UsageError(f"{path}: names no judge; give a label without {_JUDGE} with --by")
+    what = {"--as": "model", "--by": "judge"}[option]
+    place = f"{{{what}}}"
+    if given is not None and is_blank(given):
+        raise UsageError(f"{option} {given!r}: a label says something; write a name")
+    if any(map(is_blank, names)) and (what == "model" if given is None else place in given):
+        raise UsageError(f"{path}: names no {what}; give its label with {option} LABEL, without {place} in it")
+    if given is not None and place not in given and len(names) > 1:
+        listed = ", ".join(sorted(map(str, names)))
+        raise UsageError(f"{option} {given}: {path} has {listed}; write {place} where its name belongs")
+    return {name: name or "" if given is None else given.replace(place, name or "") for name in names}
 
 
-def _label(given: str | None, place: str, named: str | None) -> str:
-    """The label of a model or a judge, or an empty one."""
-    label = named or "" if given is None else given.replace(place, named or "")
-    return "" if is_blank(label) else label
-
-
-def made_of(
-    job: Job, key: dict[str, str], made: Made, tasks: Tasks, criteria: Criteria, *, model: str | None, judge: str | None
-) -> None:
-    """Make the rows of a log; `model` and `judge` are labels instead of those in it."""
+def _add_rows(
+    job: Job, key: dict[str, str], made: Made, tasks: Tasks, criteria: Criteria,
+    labels: tuple[Mapping[str | None, str], ...],
+) -> None:  # fmt: skip
+    """Make the rows of a log, whose models and judges have these labels."""
+    models, judges = labels
     for answer in made.log.answers:
         try:
-            known, text = tasks.of(answer)
+            task_id, text = tasks.of(answer)
         except NotHere as error:
             made.unfit.append(str(error))
             continue
-        label = _label(model, _MODEL, answer.model)
-        cell = response_cell(job, key, known.task_id, known.conversation, label, answer.trial or 1, job.vintage)
+        label, conversation = models[answer.model], tasks.conversations[task_id].conversation_id
+        cell = response_cell(job, key, task_id, conversation, label, answer.trial or 1, job.vintage)
         response = cell | _present(answer.usage, cell) | _said(answer, text) | {"import_batch": made.batch}
         made.cells["responses"].put(answer.where, response)
         is_read = [
-            _add_grading(
-                made, job, answer, grading, response, _label(judge, _JUDGE, grading.judge) or IMPORTED, criteria
-            )
+            _add_grading(made, job, answer, grading, response, judges.get(grading.judge) or IMPORTED, criteria)
             for grading in answer.gradings
         ]
         made.n_found["no criteria"] += bool(is_read) and not any(is_read) and response["text"] is not None

@@ -9,7 +9,7 @@ from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text
 from tasks.imports.files import ImportRefused, number_of
 from tasks.imports.results import records
 from tasks.imports.results.records import Answer, Archive, Decision, Grading, Log, Source
-from tasks.llm.replies import CONTEXT_LENGTH, PROVIDER_ERROR, TIMEOUT
+from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, PROVIDER_ERROR, TIMEOUT
 from tasks.rules.text.characters import is_blank, one_line
 from tasks.rules.verdict import PARSE_ERROR
 
@@ -18,25 +18,20 @@ _NAMES = ("criterion_id", "id", *_TEXTS)
 _DECISIONS = ("criteria_met", "met", "is_met", "satisfied", "passed", "value", "verdict", "grade", "status", "score")
 _DECIDED_BY = {*_DECISIONS, "error"}
 _EXPLANATIONS = ("explanation", "reason", "rationale")
-_WEIGHTS = ("weight", "points")
-_FAILURES = {PARSE_ERROR, PROVIDER_ERROR, TIMEOUT, CONTEXT_LENGTH, records.REFUSED, records.TRUNCATED}
+_FAILURES = records.FAILURES - {EMPTY} | {PARSE_ERROR}
 _OPEN = {"not_judged", "no_response"}
 """What is no decision yet, in the logs that `prbench export inspect` writes."""
 _DONE = {"ok", "success", "completed", "complete", "done", "scored", "graded", "judged"}
 """What a status may say beside a decision."""
 _HIDES = "may_hide_failures"
-_MOST_SAID = 80
-_MARKS = {"✓": 1.0, "✗": 0.0}
 _UNREADABLE = ("Invalid grading response format", "Could not parse grading response", "Failed to parse judge response")
-_UNEXPLAINED = "No explanation provided"
-_HIDING = "detailed_results"
-"""Where a scorer of inspect_evals (see the README) keeps criteria: there a call without a decision is unmet."""
 _BY_CRITERION = ("criteria", "verdicts", "decisions", "grades", "results", "met", "criteria_met")
 """Of several mappings of booleans, the one that these name has the decisions."""
+Row = Mapping[str, Any]
 Found = tuple[list[Decision], bool | None]
 
 
-def decisions_of(score: Mapping[str, Any], sample: Mapping[str, Any]) -> Found | None:
+def decisions_of(score: Row, sample: Row) -> Found | None:
     """The decisions in a score, and whether the scorer may hide failures (None: unknown); None if it stores none.
 
     They stand in a list of objects in its metadata, in a list `grades` in the order of the rubric, in the explanation
@@ -45,18 +40,28 @@ def decisions_of(score: Mapping[str, Any], sample: Mapping[str, Any]) -> Found |
     metadata = as_mapping(score.get("metadata"))
     for name, stated in metadata.items():
         if items := _items(stated):
-            may_hide = True if name == _HIDING else _may_hide(items)
+            # Where a scorer of inspect_evals (see the README) keeps criteria, a call without a decision is unmet.
+            may_hide = True if name == "detailed_results" else _may_hide(items)
             return [_decision(item) for item in items if item.get("status") not in _OPEN], may_hide
-    grades = metadata.get("grades")
+    grades, weights = metadata.get("grades"), as_list(metadata.get("weights"))
     if isinstance(grades, list) and grades:
-        return _by_place(metadata, grades, sample), True
-    if found := records.marked(as_text(score.get("explanation")) or "", _MARKS, "\n  ", _UNREADABLE):
+        # In the order of the rubric, whose texts stand in the sample's metadata if anywhere.
+        rubric = [as_mapping(item) for item in as_list(as_mapping(sample.get("metadata")).get("rubrics"))]
+        names = [records.first_text(item, _NAMES) for item in rubric]
+        return [
+            Decision(
+                names[place] if len(names) == len(grades) else None, records.decided(grade), place,
+                weight=as_number(weights[place]) if len(weights) == len(grades) else None,
+            )
+            for place, grade in enumerate(grades)
+        ], True  # fmt: skip
+    if found := records.marked(as_text(score.get("explanation")) or "", {"✓": 1.0, "✗": 0.0}, "\n  ", _UNREADABLE):
         return found, True
     items = [{"criterion_id": name, **item} for name, item in _by_criterion(score, metadata).items()]
     return ([replace(_decision(item), is_guess=True) for item in items], _may_hide(items)) if items else None
 
 
-def _by_criterion(score: Mapping[str, Any], metadata: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+def _by_criterion(score: Row, metadata: Row) -> Mapping[str, Row]:
     """What may be decisions by the id or text of a criterion, each as an object."""
     value = as_mapping(score.get("value"))
     if value and all(records.decided(each) is not None for each in value.values()):
@@ -68,21 +73,21 @@ def _by_criterion(score: Mapping[str, Any], metadata: Mapping[str, Any]) -> Mapp
     return named[0] if len(named) == 1 else _flags({k: v for k, v in metadata.items() if isinstance(v, bool)})
 
 
-def _flags(stated: Any) -> Mapping[str, Mapping[str, Any]]:
+def _flags(stated: Any) -> Mapping[str, Row]:
     """A mapping of decisions that are no numbers, since weights are numbers too; None is a decision that is lacking."""
     flags = {name: {"met": each} for name, each in as_mapping(stated).items()}
     known = [each["met"] for each in flags.values() if each["met"] is not None]
     return flags if known and all(isinstance(e, bool | str) and records.decided(e) is not None for e in known) else {}
 
 
-def _items(stated: Any) -> Sequence[Mapping[str, Any]]:
+def _items(stated: Any) -> Sequence[Row]:
     """A list of objects that each name a criterion; some have a decision, and the others say why not, if anything."""
     items = [as_mapping(item) for item in as_list(stated)]
     is_list = all(any(name in item for name in _NAMES) for item in items)
     return items if is_list and any(name in item for item in items for name in _DECISIONS) else []
 
 
-def _may_hide(items: Sequence[Mapping[str, Any]]) -> bool | None:
+def _may_hide(items: Sequence[Row]) -> bool | None:
     """Whether a failed call may stand as a decision: known where the log has one that does, or that fails openly.
 
     The logs that `prbench export inspect` writes say it of every decision.
@@ -95,7 +100,7 @@ def _may_hide(items: Sequence[Mapping[str, Any]]) -> bool | None:
     return False if any(fails) else None
 
 
-def _stated(item: Mapping[str, Any]) -> Any:
+def _stated(item: Row) -> Any:
     """What stands under the first key of a decision; a status may only say that there is one."""
     names = (name for name in _DECISIONS if name in item)
     return next((item[name] for name in names if name != "status" or not _is_done(item[name])), None)
@@ -105,13 +110,13 @@ def _is_done(status: Any) -> bool:
     return isinstance(status, str) and status.strip().lower() in _DONE
 
 
-def _is_unreadable(item: Mapping[str, Any]) -> bool:
-    explanation = as_text(records.first_of(item, _EXPLANATIONS)) or ""
-    is_unexplained = explanation == _UNEXPLAINED and records.decided(_stated(item)) == 0.0
+def _is_unreadable(item: Row) -> bool:
+    explanation = records.first_text(item, _EXPLANATIONS) or ""
+    is_unexplained = explanation == "No explanation provided" and records.decided(_stated(item)) == 0.0
     return is_unexplained or explanation.startswith(_UNREADABLE)
 
 
-def _failure(item: Mapping[str, Any]) -> tuple[str, str] | None:
+def _failure(item: Row) -> tuple[str, str] | None:
     """The failure that an item states, with its cause: an error, or a status that is no decision."""
     status, error = as_text(item.get("status")), as_text(item.get("error"))
     is_other = not (is_blank(status) or _is_done(status) or records.decided(item.get("status")) is not None)
@@ -121,35 +126,22 @@ def _failure(item: Mapping[str, Any]) -> tuple[str, str] | None:
     return status if status in _FAILURES else records.call_failure(cause) or PARSE_ERROR, cause
 
 
-def _decision(item: Mapping[str, Any]) -> Decision:
+def _decision(item: Row) -> Decision:
     # What is asked may be an object of its own.
     asked = next((inner for name in _NAMES if (inner := as_mapping(item.get(name)))), item)
-    stated, explanation = _stated(item), as_text(records.first_of(item, _EXPLANATIONS))
-    value, failure = records.decided(stated), _failure(item)
+    stated, explanation = _stated(item), records.first_text(item, _EXPLANATIONS)
+    value, failure, stated_of = records.decided(stated), _failure(item), {**asked, **item}
     if failure is None and _is_unreadable(item):
         failure, explanation = (records.call_failure(explanation) or PARSE_ERROR, explanation or ""), None
     if failure is None and value is None:
-        cause = f"the log has {one_line(str(stated))[:_MOST_SAID]!r}, which is neither met, partly met nor unmet"
+        cause = f"the log has {one_line(str(stated))[:80]!r}, which is neither met, partly met nor unmet"
         failure = PARSE_ERROR, "the log has no decision" if stated is None else cause
     return Decision(
         records.first_text(asked, _NAMES), value if failure is None else None, explanation=explanation,
         status=failure[0] if failure else PARSE_ERROR, error=failure[1] if failure else None,
-        weight=as_number(records.first_of({**asked, **item}, _WEIGHTS)), text=records.first_text(asked, _TEXTS),
+        weight=as_number(stated_of.get("weight", stated_of.get("points"))), text=records.first_text(asked, _TEXTS),
         usage={_HIDES: item[_HIDES]} if isinstance(item.get(_HIDES), bool) else {},
     )  # fmt: skip
-
-
-def _by_place(metadata: Mapping[str, Any], grades: Sequence[Any], sample: Mapping[str, Any]) -> list[Decision]:
-    """Grades in the order of the rubric, whose texts stand in the sample's metadata if anywhere."""
-    weights = as_list(metadata.get("weights"))
-    rubric = [as_mapping(item) for item in as_list(as_mapping(sample.get("metadata")).get("rubrics"))]
-    return [
-        Decision(
-            as_text(records.first_of(rubric[place], _NAMES)) if len(rubric) == len(grades) else None,
-            records.decided(grade), place, weight=as_number(weights[place]) if len(weights) == len(grades) else None,
-        )
-        for place, grade in enumerate(grades)
-    ]  # fmt: skip
 
 
 _HEADER, _START, _SAMPLES = "header.json", "_journal/start.json", "samples/"
@@ -158,8 +150,7 @@ _TASK_NAMES = ("task_id", "task", "prompt_id", "sample_id")
 _JUDGE_ROLES = ("judge", "grader", "scorer")
 _JUDGE_OPTIONS = ("judge", "judge_model", "grader_model", "grader", "scorer_model", "model")
 _LIMITS = {"token": records.TRUNCATED, "context": CONTEXT_LENGTH, "time": TIMEOUT, "working": TIMEOUT}
-_OURS, _SCORE = (records.PRIMARY, records.MIN_NORMALIZED), "_score"
-Made = Mapping[str, Any]
+_OURS = (records.PRIMARY, records.MIN_NORMALIZED)
 
 
 def is_inspect(source: Source) -> bool:
@@ -192,14 +183,17 @@ def read_inspect(source: Source) -> Log:
     return Log("Inspect AI", answers, notes)
 
 
-def _answer(where: str, spec: Made, sample: Made) -> Answer:
+def _answer(where: str, spec: Row, sample: Row) -> Answer:
     attached = as_mapping(sample.get("attachments"))
     output = as_mapping(sample.get("output"))
     text = _with_attached(records.text_of(output), attached)
     # The cause of a sample's error stands behind the request that failed.
     error = as_text(as_mapping(sample.get("error")).get("message"))
     error = error and re.split(r"\n\n|\\n\\n", error.strip())[-1]
-    status, cause = _limited(sample) or records.finished(output, text, error)
+    status, cause = records.finished(output, text, error)
+    if (kind := as_text((limit := as_mapping(sample.get("limit"))).get("type"))) is not None:
+        reason = as_text(limit.get("reason")) or f"limit of {limit.get('limit')}"
+        status, cause = _LIMITS.get(kind, PROVIDER_ERROR), one_line(f"stopped at the {kind} limit: {reason}")
     said = records.messages_of(sample.get("input"))
     asked = [(role, _with_attached(content, attached) or "") for role, content in said]
     names = {**as_mapping(sample.get("metadata")), "sample_id": sample.get("id")}
@@ -210,23 +204,14 @@ def _answer(where: str, spec: Made, sample: Made) -> Answer:
     )  # fmt: skip
 
 
-def _limited(sample: Made) -> tuple[str, str] | None:
-    """The failure of a sample that was stopped at a limit, with the log's words on it."""
-    limit = as_mapping(sample.get("limit"))
-    if (kind := as_text(limit.get("type"))) is None:
-        return None
-    said = as_text(limit.get("reason")) or f"limit of {limit.get('limit')}"
-    return _LIMITS.get(kind, PROVIDER_ERROR), one_line(f"stopped at the {kind} limit: {said}")
-
-
-def _with_attached(text: str | None, attached: Made) -> str | None:
+def _with_attached(text: str | None, attached: Row) -> str | None:
     """A text, from the attachments where it was moved there."""
     if text is None or not text.startswith(_ATTACHED):
         return text
     return as_text(attached.get(text.removeprefix(_ATTACHED))) or text
 
 
-def _gradings(spec: Made, sample: Made) -> Iterator[Grading]:
+def _gradings(spec: Row, sample: Row) -> Iterator[Grading]:
     """The scores that store criteria, each as the decisions of a judge; one without decisions if none does."""
     scores = {name: as_mapping(score) for name, score in as_mapping(sample.get("scores")).items()}
     by_scorer = {name: decisions_of(score, sample) for name, score in scores.items()}
@@ -239,21 +224,18 @@ def _gradings(spec: Made, sample: Made) -> Iterator[Grading]:
         is_only = len(found) == 1 or certain == {name}
         label = judge if is_only else f"{judge} ({name})" if judge else name
         stated = {records.PRIMARY: value} | {other: scores[other].get("value") for other in _OURS if other in scores}
-        stated |= _scores_in(as_mapping(value))
+        # Of a value of several those with our names count, or the only one that is called a score.
+        inner = as_mapping(value)
+        called = [each for known, each in inner.items() if known.endswith("_score")]
+        ours = {known: inner[known] for known in _OURS if known in inner}
+        stated |= ours or ({records.PRIMARY: called[0]} if len(called) == 1 else {})
         own = {known: number for known, each in stated.items() if (number := as_number(each)) is not None}
         yield Grading(label, decisions, may_hide_failures=may_hide, own_scores=own)
     if scores and not found:
         yield Grading(None, ())
 
 
-def _scores_in(value: Made) -> Made:
-    """The scores in a value of several: those with our names, or the only one that is called a score."""
-    named = [name for name in value if name.endswith(_SCORE)]
-    ours = {name: value[name] for name in _OURS if name in value}
-    return ours or ({records.PRIMARY: value[named[0]]} if len(named) == 1 else {})
-
-
-def _judge_of(spec: Made, sample: Made, scorer: str) -> str | None:
+def _judge_of(spec: Row, sample: Row, scorer: str) -> str | None:
     """The judge's model: named by the log's metadata, by a role, by an option of the scorer, or the only other one."""
     roles = as_mapping(spec.get("model_roles"))
     stated = {role: as_mapping(roles.get(role)).get("model") for role in _JUDGE_ROLES}

@@ -2,10 +2,13 @@
 
 import hashlib
 import re
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +16,14 @@ import pyarrow as pa
 
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, as_whole_number
 from tasks.dataset import foreign_files
+from tasks.dataset.source import SourceError, json_rows
 from tasks.imports.files import BATCH_HEX, ImportRefused
+from tasks.imports.verdicts import as_value
 from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, PROVIDER_ERROR, TIMEOUT, failure_of_status
 from tasks.rules.conversation import Message
 from tasks.rules.text.characters import is_blank, one_line
 from tasks.rules.text.json_text import read_json
-from tasks.rules.verdict import PARSE_ERROR, VALUES, status_of
+from tasks.rules.verdict import PARSE_ERROR, VALUES
 
 PRIMARY = "score"
 """The score that benchmarks of this kind rank by: points over positive points."""
@@ -118,7 +123,6 @@ _NO_REPLY = re.compile(
     r"connection|overloaded|unavailable|rate[ _-]?limit|quota|too many requests|bad ?gateway|(?:server|api)[ _]?error",
     re.IGNORECASE,
 )
-_BETWEEN_WORDS = re.compile(r"[ _-]+")
 _WORDS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "c": 1.0, "i": 0.0, "p": 0.5, "correct": 1.0,
           "incorrect": 0.0, "pass": 1.0, "fail": 0.0, "✓": 1.0, "✗": 0.0,
           "not met": 0.0, "partially met": 0.5, "partly met": 0.5, **VALUES}  # fmt: skip
@@ -187,20 +191,7 @@ def usage_of(output: Mapping[str, Any], *, prompt_lacks_cached: bool = False) ->
     }  # fmt: skip
 
 
-def decided(raw: Any) -> float | None:
-    """A decision as 1, 0.5 or 0; None for what is none."""
-    if isinstance(raw, bool):
-        return float(raw)
-    if isinstance(raw, str):
-        status = status_of(raw)
-        return _WORDS.get(_BETWEEN_WORDS.sub(" ", raw.strip().lower())) if status is None else VALUES[status]
-    value = as_number(raw)
-    return value if value in VALUES.values() else None
-
-
-def first_of(item: Mapping[str, Any], names: Sequence[str]) -> Any:
-    """The first of some keys that a mapping has a value for."""
-    return next((item[name] for name in names if item.get(name) is not None), None)
+decided = partial(as_value, words=_WORDS)
 
 
 def marked(text: str, marks: Mapping[str, float], before_reason: str, unreadable: Sequence[str] = ()) -> list[Decision]:
@@ -232,10 +223,6 @@ def first_text(item: Mapping[str, Any], names: Sequence[str]) -> str | None:
 
 _RESULTS = {"predictions", "reviews", "reports"}
 """The folders in which a harness keeps results."""
-_ZIP = b"PK\x03\x04"
-_ZSTD = 93
-"""The method of a zip file's member (APPNOTE 4.4.5) that Python reads from 3.14 on."""
-_LOCAL_HEADER, _NAME_LENGTH, _EXTRA_LENGTH = 30, slice(26, 28), slice(28, 30)
 
 
 class Source:
@@ -254,9 +241,13 @@ class Source:
         """Read a path that exists."""
         self.path = path
         self.files = _results_in(path) if path.is_dir() else {}
-        self.content = b"" if path.is_dir() else _content_of(path)
-        self.is_zip = self.content.startswith(_ZIP)
-        self.text = "" if self.is_zip else _text_of(self.content)
+        self.content, self.text = b"", ""
+        if not path.is_dir():
+            with foreign_files.open_regular(path) as file:
+                self.content = file.read()
+        self.is_zip = self.content.startswith(b"PK\x03\x04")
+        with suppress(UnicodeDecodeError):
+            self.text = "" if self.is_zip else self.content.decode("utf-8-sig")
         self.document: Mapping[str, Any] = {}
         self.rows: Sequence[Mapping[str, Any]] = []
         self.damage: str | None = None
@@ -266,8 +257,8 @@ class Source:
                 self.rows = [self.document]
             except (ValueError, RecursionError) as error:
                 try:
-                    self.rows = rows_of(path.name, self.content)
-                except ImportRefused:
+                    self.rows = list(json_rows(path.name, self.text.split("\n")))
+                except SourceError:
                     self.damage = one_line(str(error))
 
     def batch_with(self, *options: str | None) -> str:
@@ -278,11 +269,6 @@ class Source:
         if any(option is not None for option in options):
             found.update(repr(options).encode())
         return found.hexdigest()[:BATCH_HEX]
-
-
-def _content_of(path: Path) -> bytes:
-    with foreign_files.open_regular(path) as file:
-        return file.read()
 
 
 def _results_in(folder: Path) -> Mapping[str, bytes]:
@@ -296,32 +282,6 @@ def _results_in(folder: Path) -> Mapping[str, bytes]:
             if n_bytes > foreign_files.MOST_BYTES:
                 most_gb = foreign_files.MOST_BYTES / 1e9
                 raise foreign_files.TooLarge(f"{folder}: holds more than {most_gb:.1f} GB of results; split it")
-    return found
-
-
-def _text_of(content: bytes) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return ""
-
-
-def rows_of(where: str, content: bytes) -> list[Mapping[str, Any]]:
-    """The objects of JSON Lines.
-
-    Raises:
-        ImportRefused: a line is no JSON object.
-    """
-    found = []
-    for number, line in enumerate(content.decode("utf-8-sig", errors="replace").split("\n"), start=1):
-        if line.strip():
-            try:
-                row = read_json(line)
-            except (ValueError, RecursionError) as error:
-                raise ImportRefused(f"{where}:{number}: not JSON ({error}); correct the line") from error
-            if not isinstance(row, Mapping):
-                raise ImportRefused(f"{where}:{number}: not an object; correct the line")
-            found.append(row)
     return found
 
 
@@ -343,11 +303,7 @@ class Archive:
         foreign_files.refuse_bomb(path, len(content), (member.file_size for member in self._opened.infolist()))
         # A member that was written again stands at the end.
         self._members = {member.filename: member for member in self._opened.infolist()}
-
-    @property
-    def names(self) -> list[str]:
-        """The names of the members, in their order."""
-        return list(self._members)
+        self.names = list(self._members)
 
     def json(self, name: str) -> Any:
         """A member as JSON.
@@ -363,11 +319,11 @@ class Archive:
     def _bytes(self, member: zipfile.ZipInfo) -> bytes:
         if member.file_size > foreign_files.MOST_BYTES:
             raise ValueError("it is too large")
-        if member.compress_type != _ZSTD:
+        # The method of a zip file's member (APPNOTE 4.4.5) that Python reads from 3.14 on.
+        if member.compress_type != 93:
             return b"".join(foreign_files.member_chunks(self._opened, member))
-        start = member.header_offset + _LOCAL_HEADER
-        header = self._content[member.header_offset : start]
-        start += int.from_bytes(header[_NAME_LENGTH], "little") + int.from_bytes(header[_EXTRA_LENGTH], "little")
+        start = member.header_offset + 30  # a local header, whose last fields are the lengths of name and extra
+        start += sum(struct.unpack("<HH", self._content[start - 4 : start]))
         packed = pa.BufferReader(self._content[start : start + member.compress_size])
         with pa.input_stream(packed, compression="zstd") as opened:
             content: bytes = opened.read(member.file_size + 1)

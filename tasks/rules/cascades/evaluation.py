@@ -14,18 +14,9 @@ from scipy.special import betaincinv
 
 from tasks.rules.cascades.rules import Candidate, Flags, Floats, PairedVerdicts, Places, escalations
 from tasks.rules.identity import digest
+from tasks.rules.statistics import intervals
 from tasks.rules.statistics.agreement import agreement_intervals, kappa, macro_f1, raw_agreement
-from tasks.rules.statistics.intervals import (
-    FEW_OTHERS,
-    FEWEST_OTHERS,
-    SMALL,
-    Draws,
-    draws,
-    known,
-    mean_intervals,
-    quotient,
-    ratio_intervals,
-)
+from tasks.rules.statistics.intervals import Draws, known
 
 
 class Estimate(NamedTuple):
@@ -70,7 +61,7 @@ class Ranking:
     @property
     def is_small(self) -> bool:
         """Whether it rests on too few tasks for its intervals to be relied on."""
-        return self.n_tasks < SMALL
+        return self.n_tasks < intervals.SMALL
 
 
 def _ranking(paired: PairedVerdicts, values: Floats, drawn: Draws, here: Places) -> Ranking:
@@ -89,15 +80,24 @@ def _ranking(paired: PairedVerdicts, values: Floats, drawn: Draws, here: Places)
         return Ranking()
     scores = _means_by_task(paired, values, here)
     counts = weights @ known
-    drawn_scores, strong_drawn = (quotient(weights @ np.where(known, each, 0.0), counts) for each in (scores, strong))
+    drawn_scores, strong_drawn = (
+        intervals.quotient(weights @ np.where(known, each, 0.0), counts) for each in (scores, strong)
+    )
     tau = kendall_tau(_mean(scores), _mean(strong))
     taus = kendall_tau(drawn_scores, strong_drawn)
     taus = taus[~np.isnan(taus)]
     has_ends = len(taus) > 0 and not np.isnan(tau)
     ends = np.quantile(taus, _TAILS, method="nearest") if has_ends else (np.nan, np.nan)
     n_responses = int((~np.isnan(paired.scores(values))).sum())
-    change = _change(paired, scores - strong, drawn)
-    return Ranking(estimate(tau, ends), *change, n_responses, int(known.any(axis=1).sum()))
+    changes = scores - strong
+    means = _mean(changes)
+    change = UNKNOWN
+    changed: str | None = None
+    if not np.isnan(means).all():
+        most = int(np.nanargmax(np.abs(means)))
+        change = estimate(means[most], intervals.mean_intervals(changes[:, most : most + 1], drawn=drawn)[0])
+        changed = paired.models[most]
+    return Ranking(estimate(tau, ends), change, changed, n_responses, int(known.any(axis=1).sum()))
 
 
 def kendall_tau(one: Floats, other: Floats) -> Floats:
@@ -114,7 +114,7 @@ def kendall_tau(one: Floats, other: Floats) -> Floats:
     both = ~np.isnan(signs_one) & ~np.isnan(signs_other)
     signs_one, signs_other = np.where(both, signs_one, 0.0), np.where(both, signs_other, 0.0)
     scale = np.sqrt((signs_one**2).sum(axis=-1) * (signs_other**2).sum(axis=-1))
-    return quotient((signs_one * signs_other).sum(axis=-1), scale)
+    return intervals.quotient((signs_one * signs_other).sum(axis=-1), scale)
 
 
 def _signs(differences: Floats) -> Floats:
@@ -129,21 +129,12 @@ def _means_by_task(paired: PairedVerdicts, values: Floats, here: Places) -> Floa
     size = len(paired.tasks) * len(paired.models)
     sums = np.bincount(cell[complete], scores[complete], minlength=size).astype(np.float64)
     counts = np.bincount(cell[complete], minlength=size).astype(np.float64)
-    return quotient(sums, counts).reshape(len(paired.tasks), len(paired.models))[here]
+    return intervals.quotient(sums, counts).reshape(len(paired.tasks), len(paired.models))[here]
 
 
 def _mean(by_task: Floats) -> Floats:
     known = ~np.isnan(by_task)
-    return quotient(np.where(known, by_task, 0.0).sum(axis=0), known.sum(axis=0).astype(np.float64))
-
-
-def _change(paired: PairedVerdicts, changes: Floats, drawn: Draws) -> tuple[Estimate, str | None]:
-    """The largest change in a model's mean score, with its sign, and the model."""
-    means = _mean(changes)
-    if np.isnan(means).all():
-        return Estimate(), None
-    most = int(np.nanargmax(np.abs(means)))
-    return estimate(means[most], mean_intervals(changes[:, most : most + 1], drawn=drawn)[0]), paired.models[most]
+    return intervals.quotient(np.where(known, by_task, 0.0).sum(axis=0), known.sum(axis=0).astype(np.float64))
 
 
 _SEED = 20251114
@@ -194,7 +185,7 @@ class Figures:
     @property
     def is_small(self) -> bool:
         """Whether the figures rest on too few tasks, or on too few that differ, for their intervals to be relied on."""
-        return self.n_tasks < SMALL or self.differing < FEW_OTHERS
+        return self.n_tasks < intervals.SMALL or self.differing < intervals.FEW_OTHERS
 
 
 def figures_of(paired: PairedVerdicts, tried: Sequence[Candidate], costs: Costs, resamples: int) -> list[Figures]:
@@ -208,12 +199,12 @@ def figures_of(paired: PairedVerdicts, tried: Sequence[Candidate], costs: Costs,
         return [_nothing(each) for each in tried]
     replays = [_replayed(each, paired) for each in tried]
     place = np.searchsorted(here, paired.task)
-    drawn = draws(len(here), resamples, _SEED)
+    drawn = intervals.draws(len(here), resamples, _SEED)
     counts, sums = (
         np.stack([np.bincount(place, each, minlength=len(here)) for each in which], axis=1).astype(np.float64)
         for which in ([each.counted for each in replays], [each.counted & each.escalated for each in replays])
     )
-    shares = ratio_intervals(sums, counts, drawn=drawn)
+    shares = intervals.ratio_intervals(sums, counts, drawn=drawn)
     tables = np.stack([_tables(place, len(here), each, paired.strong) for each in replays], axis=1)
     differing = (np.trace(tables, axis1=2, axis2=3) < counts).sum(axis=0)
     agreed = _agreement(tables, tried, differing, drawn)
@@ -225,7 +216,9 @@ def figures_of(paired: PairedVerdicts, tried: Sequence[Candidate], costs: Costs,
             continue
         share = estimate(sums[:, i].sum() / n, shares[i])
         calls = 1_000 * float(share.value or 0.0), 1_000.0 * _n_cheap(candidate)
-        cost = _cost(candidate, share, costs)
+        n_cheap, cost = _n_cheap(candidate), UNKNOWN
+        if costs.strong_usd is not None and not (n_cheap and costs.cheap_usd is None):
+            cost = share.times(1_000 * costs.strong_usd, 1_000 * n_cheap * (costs.cheap_usd or 0.0))
         values = np.where(replay.counted, replay.values, np.nan)
         ranked = _ranking(paired, values, drawn[:_RANKING_RESAMPLES], here)
         found.append(Figures(n, n_tasks, int(differing[i]), share, *calls, cost, *agreed[i], ranked))
@@ -272,7 +265,7 @@ def _agreement(
     """
     pooled = tables.sum(axis=0)
     alike = np.trace(tables, axis1=2, axis2=3)
-    ends = [ratio_intervals(alike, tables.sum(axis=(2, 3)), drawn=drawn)]
+    ends = [intervals.ratio_intervals(alike, tables.sum(axis=(2, 3)), drawn=drawn)]
     ends += agreement_intervals(tables, kappa, _verdicts_f1, drawn=drawn)
     measures = (raw_agreement, kappa, _verdicts_f1)
     n_tasks = (tables.sum(axis=(2, 3)) > 0).sum(axis=0)
@@ -282,10 +275,12 @@ def _agreement(
     for candidate, n_differing, n, (agreed, *others) in each_rule:
         if candidate.when is None:
             found.append((Estimate(1.0, 1.0, 1.0), *others))
-        elif n_differing < FEWEST_OTHERS:
+        elif n_differing < intervals.FEWEST_OTHERS:
             # So few tasks say nothing of their spread. The low end is then that of a world in which a task that differs
             # differs in all its criteria.
-            found.append((agreed._replace(low=1.0 - _highest_share(int(n_differing), int(n)), high=1.0), *others))
+            # The exact interval of a share (Clopper and Pearson, 1934).
+            low = 0.0 if n_differing >= n else 1.0 - float(betaincinv(n_differing + 1, n - n_differing, 0.975))
+            found.append((agreed._replace(low=low, high=1.0), *others))
         else:
             found.append((agreed, *others))
     return found
@@ -312,21 +307,8 @@ def _n_cheap(candidate: Candidate) -> int:
     return 0 if candidate.when is None else candidate.when.n_repetitions(2)
 
 
-def _cost(candidate: Candidate, share: Estimate, costs: Costs) -> Estimate:
-    """USD of 1,000 verdicts."""
-    n_cheap = _n_cheap(candidate)
-    if costs.strong_usd is None or (n_cheap and costs.cheap_usd is None):
-        return Estimate()
-    return share.times(1_000 * costs.strong_usd, 1_000 * n_cheap * (costs.cheap_usd or 0.0))
-
-
 def _nothing(candidate: Candidate) -> Figures:
     return Figures(0, 0, 0, UNKNOWN, None, 1_000.0 * _n_cheap(candidate), *(UNKNOWN,) * 4, Ranking())
-
-
-def _highest_share(n_yes: int, n: int) -> float:
-    """The high end of the exact 95 % interval of a share (Clopper and Pearson, 1934)."""
-    return 1.0 if n_yes >= n else float(betaincinv(n_yes + 1, n - n_yes, 0.975))
 
 
 @dataclass(frozen=True)
@@ -366,7 +348,7 @@ class Bound:
             return True
         figures = evaluation.chosen_on
         low = figures.measured(self.measure).low
-        is_known = self.measure != "kappa" or figures.differing >= FEWEST_OTHERS
+        is_known = self.measure != "kappa" or figures.differing >= intervals.FEWEST_OTHERS
         return is_known and low is not None and low >= self.least
 
 

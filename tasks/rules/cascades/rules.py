@@ -5,7 +5,7 @@ evaluation tries.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -179,10 +179,15 @@ def candidates(paired: PairedVerdicts, *, has_repetitions: bool) -> list[Candida
     Weights and confidences are those at which something changes; sets of categories grow by the category in which the
     cheap judge errs most often next. Call it with the tasks on which rules are chosen.
     """
-    weights = _weights(paired)
+    distinct = np.unique(np.abs(paired.facts.weights))[:-1]  # without sign; some criteria are above, some are not
+    if len(distinct) > _MOST_WEIGHTS:
+        distinct = distinct[np.unique(np.linspace(0, len(distinct) - 1, _MOST_WEIGHTS).round().astype(int))]
+    weights = [float(weight) for weight in distinct]
     sets = _category_sets(paired)
     single = [(name,) for name in sorted(set(paired.facts.categories.tolist()))] if len(sets) else []
-    confidences = [level for level in CONFIDENCES if _separates(paired, level)]
+    known = paired.facts.confidence[~np.isnan(paired.facts.confidence)]
+    # Levels that some are below and some are not.
+    confidences = [level for level in CONFIDENCES if 0 < (known < level).sum() < len(known)]
     found = [Candidate("cheap alone", When()), Candidate("strong alone", None)]
     found += [_named(When(weight_above=weight)) for weight in weights]
     found += [_named(When(categories=names)) for names in dict.fromkeys([*single, *sets])]
@@ -203,28 +208,14 @@ def is_repeated(n_repeated: int, n_criteria: int) -> bool:
 
 
 def _named(when: When) -> Candidate:
-    return Candidate(" or ".join(_conditions(when)), when)
-
-
-def _conditions(when: When) -> Iterator[str]:
-    if when.disagreement:
-        yield "disagreement"
-    if when.weight_above is not None:
-        yield f"weight above {when.weight_above:g}"
-    if len(when.categories) == 1:
-        yield f"category {when.categories[0]}"
-    elif when.categories:
-        yield f"{len(when.categories)} categories ({', '.join(when.categories)})"
-    if when.confidence_below is not None:
-        yield f"confidence below {when.confidence_below:g}"
-
-
-def _weights(paired: PairedVerdicts) -> list[float]:
-    """The weights, without sign, that some criteria are above and some are not."""
-    distinct = np.unique(np.abs(paired.facts.weights))[:-1]
-    if len(distinct) > _MOST_WEIGHTS:
-        distinct = distinct[np.unique(np.linspace(0, len(distinct) - 1, _MOST_WEIGHTS).round().astype(int))]
-    return [float(weight) for weight in distinct]
+    n_categories, listed = len(when.categories), ", ".join(when.categories)
+    conditions = (
+        "disagreement" if when.disagreement else "",
+        "" if when.weight_above is None else f"weight above {when.weight_above:g}",
+        f"{n_categories} categories ({listed})" if n_categories > 1 else listed and f"category {listed}",
+        "" if when.confidence_below is None else f"confidence below {when.confidence_below:g}",
+    )
+    return Candidate(" or ".join(filter(None, conditions)), when)
 
 
 def _category_sets(paired: PairedVerdicts) -> list[tuple[str, ...]]:
@@ -236,8 +227,3 @@ def _category_sets(paired: PairedVerdicts) -> list[tuple[str, ...]]:
     shares = errs / np.maximum(1, np.bincount(places, decided, minlength=len(names)))
     order = np.argsort(-shares, kind="stable")
     return [tuple(sorted(names[order[:size]].tolist())) for size in range(1, len(names))]
-
-
-def _separates(paired: PairedVerdicts, level: float) -> bool:
-    below = paired.facts.confidence < level
-    return bool(below.any()) and not bool((below | np.isnan(paired.facts.confidence)).all())

@@ -7,18 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from tasks.rules.statistics.intervals import (
-    FEWEST_OTHERS,
-    RESAMPLES,
-    SEED,
-    TOUCHES,
-    Floats,
-    draws,
-    few_to_rest_on,
-    n_differing,
-    student_quantile,
-    studentised,
-)
+from tasks.rules.statistics import intervals
+from tasks.rules.statistics.intervals import Floats, n_differing
 
 ALPHA = 0.05
 """The largest p-value, corrected where there are several, that is significant: then a 95 % interval leaves 0 out."""
@@ -53,7 +43,12 @@ class PairedDifference:
 
 
 def paired_difference(
-    first: Floats, second: Floats, *, level: float = 0.95, resamples: int = RESAMPLES, seed: int = SEED
+    first: Floats,
+    second: Floats,
+    *,
+    level: float = 0.95,
+    resamples: int = intervals.RESAMPLES,
+    seed: int = intervals.SEED,
 ) -> PairedDifference:
     """The mean over tasks of second minus first, with what can be said about it.
 
@@ -66,14 +61,16 @@ def paired_difference(
     differences = task_differences(first, second)
     n, differing = len(differences), int(n_differing(differences[:, None])[0])
     mean = math.fsum(differences) / n if n else None
-    if mean is None or differing < FEWEST_OTHERS:
+    if mean is None or differing < intervals.FEWEST_OTHERS:
         return PairedDifference(n, mean, None, None, _sign_test(differences), None, differing)
     # What is drawn depends neither on the order of the tasks nor on which side comes first.
     turn = -1.0 if mean < 0 else 1.0
     values = np.sort(turn * differences)[:, None]
-    made = studentised(values, np.ones_like(values), np.array([differing]), draws(n, resamples, seed))
+    made = intervals.studentised(
+        values, np.ones_like(values), np.array([differing]), intervals.draws(n, resamples, seed)
+    )
     low, high = (float(end[0]) for end in made.ends(level))
-    low = 0.0 if 0.0 < low <= TOUCHES * abs(mean) else low
+    low = 0.0 if 0.0 < low <= intervals.TOUCHES * abs(mean) else low
     return PairedDifference(
         n_tasks=n,
         difference=mean,
@@ -82,7 +79,7 @@ def paired_difference(
         p_value=max(float(made.p_values()[0]), 1.0 / (1 + resamples)),
         smallest_detectable=smallest_detectable(values[:, 0], 1.0 - level),
         n_differing=differing,
-        is_small=bool(few_to_rest_on(values)[0]),
+        is_small=bool(intervals.few_to_rest_on(values)[0]),
     )
 
 
@@ -97,7 +94,7 @@ def task_differences(first: Floats, second: Floats) -> Floats:
 def _sign_test(differences: Floats) -> float | None:
     """The two-sided p-value of so many signs alike; None where too few tasks differ to show anything."""
     n, up = int((differences != 0).sum()), int((differences > 0).sum())
-    if n <= FEWEST_OTHERS:
+    if n <= intervals.FEWEST_OTHERS:
         return None
     # As fractions of whole numbers, since 2**n has no float for many tasks.
     return min(1.0, float(Fraction(2 * sum(math.comb(n, k) for k in range(min(up, n - up) + 1)), 2**n)))
@@ -110,10 +107,10 @@ def smallest_detectable(differences: Floats, alpha: float) -> float | None:
     of freedom of the tasks that differ. None where too few do.
     """
     differing = int(n_differing(differences[:, None])[0])
-    if differing < FEWEST_OTHERS:
+    if differing < intervals.FEWEST_OTHERS:
         return None
     degrees = np.asarray(differing - 1.0)
-    quantiles = student_quantile(1.0 - alpha / 2.0, degrees) + student_quantile(POWER, degrees)
+    quantiles = intervals.student_quantile(1.0 - alpha / 2.0, degrees) + intervals.student_quantile(POWER, degrees)
     return float(quantiles) * float(differences.std(ddof=1)) / math.sqrt(len(differences))
 
 

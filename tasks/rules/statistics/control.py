@@ -15,7 +15,7 @@ METHOD = "beta-binomial-1"
 FALSE_ALARMS = 0.00135
 """The chance that a stable judge falls below its limit in a night."""
 _PRIOR = 0.5
-LIMIT, BAR, BOTH = "limit", "bar", "limit and bar"
+LIMIT, BAR = "limit", "bar"
 
 
 @dataclass(frozen=True)
@@ -101,22 +101,17 @@ def limits(nights: Iterable[Night]) -> list[Limits]:
             if night.n_decided:
                 least = least_agreeing(n_pooled, n_pooled_agreeing, night.n_decided)
                 lower_limit = least / night.n_decided
-        cause = _cause(night, lower_limit)
+        below = [
+            name
+            for name, bound in ((LIMIT, lower_limit), (BAR, night.bar))
+            if bound is not None and night.agreement is not None and night.agreement < bound
+        ]
+        cause = " and ".join(below) or None
         found.append(Limits(night.label, centre, lower_limit, cause))
         if cause is None:
             n_pooled += night.n_decided
             n_pooled_agreeing += night.n_agreeing
     return found
-
-
-def _cause(night: Night, lower_limit: float | None) -> str | None:
-    if night.agreement is None:
-        return None
-    is_below_limit = lower_limit is not None and night.agreement < lower_limit
-    is_below_bar = night.bar is not None and night.agreement < night.bar
-    if is_below_limit and is_below_bar:
-        return BOTH
-    return LIMIT if is_below_limit else BAR if is_below_bar else None
 
 
 def least_agreeing(n_pooled: int, n_pooled_agreeing: int, n: int) -> int:

@@ -18,16 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.rules.statistics.intervals import (
-    FEWEST_OTHERS,
-    WIDEST,
-    Floats,
-    draws,
-    n_differing,
-    sorted_quantile_pairs,
-    student_quantile,
-    studentised,
-)
+from tasks.rules.statistics import intervals
+from tasks.rules.statistics.intervals import Floats
 
 METHOD = "debiased-2"
 """The name of the method, stored beside figures; the number grows when the method changes."""
@@ -197,7 +189,7 @@ def _estimate(
 ) -> Estimate:
     """An estimate from the variance of the sum of values; the interval reaches at least some standard errors."""
     error = math.sqrt(variance) / len(values)
-    student = float(student_quantile((1.0 + level) / 2.0, np.asarray(degrees)))
+    student = float(intervals.student_quantile((1.0 + level) / 2.0, np.asarray(degrees)))
     mean = math.fsum(values) / len(values)
     down, up = (error * max(student, each) for each in least)
     return Estimate(mean, mean - down, mean + up, error)
@@ -209,12 +201,12 @@ def _reach(spread: Floats, level: float) -> tuple[float, float]:
     Nothing where too few tasks differ; at most `WIDEST` times as far as by Student's t, as in `studentised`.
     """
     values, n = spread[:, None], len(spread)
-    differing = n_differing(values)
-    if differing[0] < FEWEST_OTHERS:
+    differing = intervals.n_differing(values)
+    if differing[0] < intervals.FEWEST_OTHERS:
         return 0.0, 0.0
-    made = studentised(values, np.ones_like(values), differing, draws(n, _RESAMPLES))
-    below, above = sorted_quantile_pairs(made.steps, np.array([(1.0 - level) / 2.0]))[0].tolist()
-    widest = WIDEST * float(student_quantile((1.0 + level) / 2.0, np.asarray(n - 1.0)))
+    made = intervals.studentised(values, np.ones_like(values), differing, intervals.draws(n, _RESAMPLES))
+    below, above = intervals.sorted_quantile_pairs(made.steps, np.array([(1.0 - level) / 2.0]))[0].tolist()
+    widest = intervals.WIDEST * float(intervals.student_quantile((1.0 + level) / 2.0, np.asarray(n - 1.0)))
     # Steps are in standard errors with the number of tasks as the divisor, which are a little smaller.
     down, up = (math.sqrt((n - 1.0) / n) * each for each in (above, -below))
     return min(down, widest), min(up, widest)

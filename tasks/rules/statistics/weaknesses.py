@@ -21,15 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.rules.identity import digest
+from tasks.rules.statistics import intervals
 from tasks.rules.statistics.comparison import ALPHA, PairedDifference, holm, is_significant, paired_difference
-from tasks.rules.statistics.intervals import (
-    FEWEST_OTHERS,
-    Floats,
-    n_differing,
-    normal_below,
-    quotient,
-    student_two_sided,
-)
+from tasks.rules.statistics.intervals import Floats
 
 METHOD = "split-sample-1"
 """The name of the method, stored beside weaknesses; the number grows when the method changes."""
@@ -87,7 +81,7 @@ class TaskSums:
         Returns:
             Shape (n_tasks, n_sets).
         """
-        return quotient(self.right @ leaves, self.decided @ leaves)
+        return intervals.quotient(self.right @ leaves, self.decided @ leaves)
 
     def chance_variance(self, leaves: Floats) -> Floats:
         """The variance that a task value would have if rightness were dealt out to the task's criteria by chance.
@@ -163,7 +157,7 @@ class Contrast:
         moved = np.where(both, second - first, 0.0).sum(axis=0)
         each = self.model.chance_variance(inside) + self.model.chance_variance(outside)
         deviation = np.sqrt(np.where(both, each, 0.0).sum(axis=0))
-        return normal_below(np.divide(moved, deviation, out=np.zeros(moved.shape), where=deviation > 0))
+        return intervals.normal_below(np.divide(moved, deviation, out=np.zeros(moved.shape), where=deviation > 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,13 +265,11 @@ def _tested(contrast: Contrast, inside: Floats, outside: Floats, alpha: float) -
         corrected = least[place]
         if place not in tested and corrected is not None:
             is_possible = corrected <= _CLOSE_TO_ALPHA * alpha
-            tested[place] = _below(*sides[place]) if is_possible else Below(_untested(*sides[place][:2]), bound)
+            there = (second - first)[:, place]
+            there = there[~np.isnan(there)]
+            untested = PairedDifference(len(there), float(there.mean()), None, None, None, None)
+            tested[place] = _below(*sides[place]) if is_possible else Below(untested, bound)
     return [tested[place] for place in range(len(bounds))]
-
-
-def _untested(first: Floats, second: Floats) -> PairedDifference:
-    there = (second - first)[~np.isnan(second - first)]
-    return PairedDifference(len(there), float(there.mean()), None, None, None, None)
 
 
 def _below(first: Floats, second: Floats, by_chance: float) -> Below:
@@ -296,15 +288,15 @@ def _least_p_values(differences: Floats) -> Floats:
         NaN where too few tasks differ for the t-test.
     """
     counts = (~np.isnan(differences)).sum(axis=0).astype(np.float64)
-    differing = n_differing(differences)
+    differing = intervals.n_differing(differences)
     p_values: Floats = np.full(len(counts), np.nan)
-    enough = differing >= FEWEST_OTHERS
+    enough = differing >= intervals.FEWEST_OTHERS
     if enough.any():
         chosen, n = differences[:, enough], counts[enough]
         errors = np.nanstd(chosen, axis=0, ddof=1) / np.sqrt(n)
         steps = np.asarray(np.nanmean(chosen, axis=0) / errors, dtype=np.float64)
         degrees = np.asarray(differing[enough] - 1.0, dtype=np.float64)
-        two_sided = student_two_sided(np.asarray(np.abs(steps), dtype=np.float64), degrees)
+        two_sided = intervals.student_two_sided(np.asarray(np.abs(steps), dtype=np.float64), degrees)
         p_values[enough] = np.where(steps < 0, two_sided / 2.0, 1.0 - two_sided / 2.0)
     return p_values
 

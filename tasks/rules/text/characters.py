@@ -1,5 +1,6 @@
 """Small rules about text, and what people may see of it."""
 
+import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterable
@@ -79,29 +80,24 @@ def visible(text: str) -> str:
 
     Ends of lines and tabs stay, and what was made visible once stays as it is.
     """
-    return _replaced(text, _number)
+
+    def shown(character: str) -> str:
+        number = ord(character)
+        if number < 0x100:
+            return f"\\x{number:02x}"
+        return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+
+    return _replaced(text, shown)
 
 
 def visible_json(text: str) -> str:
     """The same for JSON, which stays the JSON of the same value."""
-    return _replaced(text, lambda found: "".join(f"\\u{unit:04x}" for unit in _utf_16(found)))
+    return _replaced(text, lambda one: json.dumps(one)[1:-1])
 
 
 def _replaced(text: str, shown: Callable[[str], str]) -> str:
     # Looking for any of them first is ten times as fast as looking at what they stand between.
     return _SUSPECT.sub(lambda one: shown(one[0]) if _SHOWN.match(text, one.start()) else one[0], text)
-
-
-def _number(character: str) -> str:
-    number = ord(character)
-    if number < 0x100:
-        return f"\\x{number:02x}"
-    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
-
-
-def _utf_16(character: str) -> list[int]:
-    units = character.encode("utf-16-be", "surrogatepass")
-    return [int.from_bytes(units[at : at + 2]) for at in range(0, len(units), 2)]
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -1,26 +1,26 @@
 """Reading JSON that somebody hands in: an object in which a key appears twice does not say what is meant."""
 
 import json
-from json import decoder, scanner
 from typing import Any
 
 _DEEPEST = 200
 """No data and no settings are nested so deeply, and whatever walks through them later bears several times as much."""
+_SHOWN_CHARS = 60
 
 
 class KeyTwice(ValueError):
-    """An object has a key twice; where in the text the object begins is known once it was looked for."""
+    """An object, of which `begin` is shown, has a key twice."""
 
-    def __init__(self, key: str) -> None:
+    def __init__(self, key: str, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(f"key {key!r} appears twice")
-        self.at: int | None = None
+        self.begin = json.dumps(dict(pairs))[:_SHOWN_CHARS]
 
 
 def read_json(text: str | bytes) -> Any:
     """The value of a JSON text.
 
     Raises:
-        KeyTwice: an object has a key twice; in a text of several lines the message names the object's.
+        KeyTwice: an object has a key twice; of a text of several lines a ValueError that shows the object.
         ValueError: it is no JSON.
         RecursionError: it is nested too deeply.
     """
@@ -29,10 +29,9 @@ def read_json(text: str | bytes) -> Any:
     try:
         value = json.loads(text, object_pairs_hook=_each_once)
     except KeyTwice as error:
-        at = _place(text)
-        if at is None or "\n" not in text.strip():
+        if "\n" not in text.strip():
             raise
-        raise ValueError(f"{error} in the object that begins in line {text.count(chr(10), 0, at) + 1}") from error
+        raise ValueError(f"{error} in the object that begins with {error.begin}") from error
     if text.count("[") + text.count("{") > _DEEPEST:
         refuse_deep(value)
     return value
@@ -58,33 +57,6 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise KeyTwice(key)
+            raise KeyTwice(key, pairs)
         found[key] = value
     return found
-
-
-class _Locating(json.JSONDecoder):
-    """A slower decoder, which knows where the object stands that it refuses."""
-
-    def __init__(self) -> None:
-        super().__init__(object_pairs_hook=_each_once)
-        self.parse_object = self._object
-        self.scan_once = scanner.py_make_scanner(self)  # type: ignore[attr-defined]
-
-    def _object(self, text_and_end: tuple[str, int], *others: Any) -> Any:
-        try:
-            return decoder.JSONObject(text_and_end, *others)  # type: ignore[attr-defined]
-        except KeyTwice as error:
-            if error.at is None:
-                error.at = text_and_end[1] - 1
-            raise
-
-
-def _place(text: str) -> int | None:
-    try:
-        _Locating().decode(text)
-    except KeyTwice as error:
-        return error.at
-    except RecursionError:  # the slower decoder bears less
-        return None
-    return None

@@ -64,7 +64,7 @@ def test_a_benchmark_that_is_mistyped_is_the_mistake_that_is_told(tmp_path: Path
         ("limits: {rpm: -1}", "limits.rpm: "),
         ("limits: {judge: {rps: 1}}", "limits.judge.rps: there is no such key"),
         (MODEL % ", code_interpreter: true", "models[0]: `code_interpreter` needs `api: responses`"),
-        (MODEL % ", api: responses, stream: true", "models[0]: `stream` is for `api: chat`"),
+        (MODEL % ", api: responses, stream: true", "models[0]: `stream`, `seed` and `thinking_budget"),
         (MODEL % ", params: {n: 2}", "models[0]: `n` cannot be given as a parameter"),
         (MODEL % ", fallback: {num_retries: 2}", "models[0]: `num_retries` cannot be given as a parameter"),
         (MODEL % ", headers: {Authorization: Bearer x}", "models[0]: header `Authorization` is a secret"),

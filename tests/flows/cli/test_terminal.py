@@ -17,8 +17,7 @@ import pytest
 
 from flows.cli.main import main
 from flows.cli.output import show, show_table
-from tasks.alerts.findings import Alert
-from tasks.alerts.message import Message, Night
+from tasks.alerts.findings import Alert, Message, Night
 from tasks.console import Tally, advance, guard_log_records, notice, progress, shown_visibly
 from tasks.rules.text.characters import visible
 from tests.flows.conftest import PRBENCH, Run

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 import trustme
 
-from tasks.alerts.findings import Alert
-from tasks.alerts.message import Night
+from tasks.alerts.findings import Alert, Night
 from tasks.config.operations import Alerts
 from tests.tasks.alerts.servers import Hook, serving_hook
 

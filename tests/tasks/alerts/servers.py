@@ -5,13 +5,13 @@ import json
 import socket
 import ssl
 import threading
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import BaseRequestHandler, ThreadingTCPServer
 from typing import Any
 
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
@@ -21,12 +21,11 @@ USER, PASSWORD = "a-user", "a-password-of-the-mail-server"
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer of the HTTP server, given after a delay."""
+    """An answer of the HTTP server."""
 
     status: int = 200
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)
-    delay_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,6 @@ class Call:
     path: str
     headers: Mapping[str, str]
     body: bytes
-    at_s: float
 
     @property
     def json(self) -> Any:
@@ -53,15 +51,12 @@ class Hook:
         self.calls: list[Call] = []
         self.meeting: threading.Barrier | None = None
         """Where requests wait until enough of them have come."""
-        self.ended = threading.Event()
 
     def answer(self, call: Call) -> Reply:
         self.calls.append(call)
         if self.meeting is not None:
             self.meeting.wait(timeout=30)
-        reply = self.plan.pop(0) if self.plan else Reply()
-        self.ended.wait(reply.delay_s)
-        return reply
+        return self.plan.pop(0) if self.plan else Reply()
 
 
 @contextmanager
@@ -69,34 +64,27 @@ def serving_hook(tls: ssl.SSLContext | None = None) -> Iterator[Hook]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            reply = hook.answer(Call(self.command, self.path, dict(self.headers), body, time.monotonic()))
-            try:
-                self.send_response(reply.status)
-                for name, value in {"Content-Length": str(len(reply.body)), **reply.headers}.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(reply.body)
-            except OSError:
-                self.close_connection = True  # the client had waited long enough
+            reply = hook.answer(Call(self.command, self.path, dict(self.headers), body))
+            self.send_response(reply.status)
+            for name, value in {"Content-Length": str(len(reply.body)), **reply.headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(reply.body)
 
         do_GET = do_POST  # noqa: N815 - the name that http.server calls
 
         def log_message(self, *_: Any) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    hook = Hook(server.server_port, "https" if tls else "http")
-    if tls:
-        server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
-        yield hook
-    finally:
-        hook.ended.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        hook = Hook(server.server_port, "https" if tls else "http")
+        if tls:
+            server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        try:
+            yield hook
+        finally:
+            server.shutdown()
 
 
 @dataclass
@@ -167,42 +155,19 @@ def serving_mail(
 
 
 @contextmanager
-def dripping(first: bytes, every_s: float = 0.05) -> Iterator[int]:
+def dripping(first: bytes) -> Iterator[int]:
     """A server that sends the beginning of an answer and then a byte now and then, for ever; yields its port."""
+
+    class Handler(BaseRequestHandler):
+        def handle(self) -> None:
+            with suppress(OSError):
+                self.request.sendall(first)
+                while not ended.wait(0.05):
+                    self.request.sendall(b"x")
+
     ended = threading.Event()
-    listening = socket.create_server(("127.0.0.1", 0))
-
-    def drip(connection: socket.socket) -> None:
-        with connection:
-            try:
-                connection.sendall(first)
-                while not ended.wait(every_s):
-                    connection.sendall(b"x")
-            except OSError:
-                return
-
-    def accept() -> None:
-        while True:
-            try:
-                connection, _ = listening.accept()
-            except OSError:
-                return
-            threading.Thread(target=drip, args=(connection,), daemon=True).start()
-
-    thread = threading.Thread(target=accept, daemon=True)
-    thread.start()
-    try:
-        yield listening.getsockname()[1]
-    finally:
+    with ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        yield server.server_address[1]
         ended.set()
-        listening.shutdown(socket.SHUT_RDWR)
-        listening.close()
-        thread.join()
-
-
-def closed_port() -> int:
-    """A port on which nobody listens."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
+        server.shutdown()

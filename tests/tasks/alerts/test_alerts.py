@@ -3,6 +3,7 @@
 import html
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tasks.alerts.findings import Alert, alerts_of_reports, drifts, drops, failure, skipped
-from tasks.alerts.message import Message, Night, escaped
-from tasks.alerts.sending import Delivery
-from tasks.alerts.stored import delivered, store
+from tasks.alerts.findings import Alert, Message, Night, alerts_of_reports, drifts, drops, escaped, failure, skipped
+from tasks.alerts.sending import Delivery, delivered, store
 from tasks.rules.statistics.control import Drifted
 from tasks.run.writing import StageReport
 from tests.kit import job_on, rows_in
@@ -30,10 +29,6 @@ FELL = {
 
 def comparison(**changes: Any) -> dict[str, Any]:
     return {**FELL, **changes}
-
-
-def alerted(comparisons: list[dict[str, Any]], least_drop: float = 0.01, alpha: float = 0.05) -> list[str]:
-    return [alert.subject for alert in drops(comparisons, least_drop=least_drop, alpha=alpha)]
 
 
 def stepped_down(p_values: list[float | None], alpha: float) -> set[int]:
@@ -73,40 +68,19 @@ def test_the_alerts_are_the_falls_that_are_large_enough_among_those_that_the_ste
         if place in rejected and difference < 0 and -difference >= least_drop
     ]
 
-    assert expected == alerted(comparisons, least_drop, alpha)
-
-
-def test_a_fall_that_counts_alone_may_not_count_among_many() -> None:
-    fell = comparison(p_value=0.02)
-    others = [comparison(model=f"other-{i}", difference=0.001, p_value=0.5) for i in range(2)]
-
-    assert ["a-model"] == alerted([fell])
-    assert [] == alerted([fell, *others])
+    assert expected == [alert.subject for alert in drops(comparisons, least_drop=least_drop, alpha=alpha)]
 
 
 def test_a_drop_is_described_with_its_numbers_and_kept_with_all_its_figures() -> None:
-    [alert] = drops([comparison()], least_drop=0.01, alpha=0.05)
+    found = [comparison(), comparison(judge="another-judge", n_tasks=280, p_value=0.00001)]
+    alert, other = drops(found, least_drop=0.01, alpha=0.05, drifted_judges={"another-judge"})
 
     assert alert.line == (
         "a-model fell by 0.043 on finance (score, judged by a-judge): 0.469 in 2026-11-22, 0.512 in 2026-11-21; "
         "95 % interval -0.062 to -0.024, corrected p 0.0002, 300 tasks"
     )
+    assert "corrected p below 0.0001, 280 of 300 tasks; another-judge drifted the same night" in other.line
     assert {**FELL, "p_adjusted": 0.0002, "judge_drifted": False} == alert.facts
-
-
-def test_a_drop_on_part_of_the_tasks_says_on_how_many() -> None:
-    [alert] = drops([comparison(n_tasks=280, p_value=0.00001)], least_drop=0.01, alpha=0.05)
-
-    assert alert.line.endswith("corrected p below 0.0001, 280 of 300 tasks")
-
-
-def test_where_the_judge_drifted_the_drop_is_sent_and_says_that_it_may_be_the_judges() -> None:
-    found = [comparison(), comparison(judge="another-judge")]
-
-    alerts = drops(found, least_drop=0.01, alpha=0.05, drifted_judges={"a-judge"})
-
-    assert [True, False] == [alert.facts["judge_drifted"] for alert in alerts]
-    assert [1, 0] == [alert.line.count("a-judge drifted the same night") for alert in alerts]
 
 
 def test_a_judge_that_drifted_is_described_with_its_limits_and_its_leaning() -> None:
@@ -123,10 +97,6 @@ def test_a_judge_that_drifted_is_described_with_its_limits_and_its_leaning() -> 
         "98.0%, limit 95.3%); criteria met: 53.5%, at first 50.0% (+3.5 points); the judge may be the cause of this "
         "night's changes"
     )
-
-
-def test_a_night_in_which_all_was_well_has_no_alert() -> None:
-    assert [] == alerts_of_reports([StageReport("ingest"), StageReport("judge", rows=9), StageReport("coverage")])
 
 
 def test_what_is_below_its_bar_is_one_alert_a_stage_with_all_of_it_in_the_facts() -> None:
@@ -169,13 +139,6 @@ def test_a_run_that_ended_early_is_one_alert_however_many_stages_that_cost(flag:
     assert {"sample": 3, "judge": 70} == alert.facts["skipped"]
 
 
-def test_a_night_that_failed_and_one_that_was_skipped_are_two_kinds() -> None:
-    found = [failure("out of disk"), skipped("another night is at work")]
-
-    assert Counter(["failure", "skipped"]) == Counter(alert.kind for alert in found)
-    assert ["out of disk", "another night is at work"] == [alert.line for alert in found]
-
-
 def test_an_alert_holds_one_line_and_plain_values_and_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AN_API_KEY", "sk-very-secret")
 
@@ -183,8 +146,7 @@ def test_an_alert_holds_one_line_and_plain_values_and_no_secret(monkeypatch: pyt
         "failure", "a\nmodel", "refused\r\nsk-very-secret \ud83d", {"cause": ["sk-very-secret"], "mean": float("nan")}
     )
 
-    assert "a model" == alert.subject
-    assert "refused [redacted] \ufffd" == alert.line
+    assert ("a model", "refused [redacted] \ufffd") == (alert.subject, alert.line)
     assert {"cause": ["[redacted]"], "mean": None} == alert.facts
 
 
@@ -192,31 +154,19 @@ def test_a_control_set_that_could_not_be_judged_is_an_alert_unless_the_night_was
     failed = StageReport("drift", failures=Counter({"provider_error": 15}), skipped=5)
     (alert,) = alerts_of_reports([failed])
     assert (alert.kind, alert.subject) == ("coverage", "")
-    assert "15 provider_error; 5 skipped; drift of a judge may be missed" in alert.line
+    assert "15 provider_error, 5 skipped; drift of a judge may be missed" in alert.line
 
     cut_short = StageReport("drift", skipped=5, is_at_stop_time=True)
     assert ["stop_time"] == [each.kind for each in alerts_of_reports([cut_short])]
-    assert [] == alerts_of_reports([StageReport("drift", rows=20)])
+    assert [] == alerts_of_reports([StageReport("drift", rows=20), StageReport("judge"), StageReport("coverage")])
 
 
-def test_the_title_says_which_night_and_how_many_alerts_of_which_kinds() -> None:
-    message = Message.about(NIGHT, [DROP, DRIFT, DROP])
+def test_a_run_that_is_no_night_is_named_by_its_id_with_its_report_where_that_is_served(tmp_path: Path) -> None:
+    job = job_on("sample", tmp_path, run_id="run-7", report={"url": "https://evals.example.org/"})
+    message = Message.about(Night.of(job), [failure("out of disk"), skipped("another night is at work")])
 
-    assert "prbench, night 2026-11-22: judge drift (1), score drop (2)" == message.title
-
-
-def test_a_run_that_is_no_night_is_named_by_its_id(tmp_path: object) -> None:
-    night = Night.of(job_on("sample", tmp_path, run_id="run-7"))  # type: ignore[arg-type]
-
-    assert "prbench, run run-7: failure (1)" == Message.about(night, [failure("out of disk")]).title
-
-
-def test_a_report_that_is_served_is_named(tmp_path: object) -> None:
-    job = job_on("sample", tmp_path, run_id="run-7", report={"url": "https://evals.example.org/"})  # type: ignore[arg-type]
-
-    body = Message.about(Night.of(job), [failure("out of disk")]).body
-
-    assert body.endswith(", report https://evals.example.org/prbench/index.html; all are in the table `alerts`")
+    assert "prbench, run run-7: failure (1), skipped (1)" == message.title
+    assert ", report https://evals.example.org/prbench/index.html; all are in the table" in message.body
 
 
 def test_what_ended_the_night_is_told_before_what_it_found() -> None:
@@ -231,8 +181,6 @@ def test_what_a_model_is_called_makes_no_link_and_no_mention_in_a_chat() -> None
 
     shown = Message.about(NIGHT, [Alert("score_drop", hostile, f"{hostile} fell")]).as_chat
 
-    assert "<" not in shown
-    assert ">" not in shown
     assert "&lt;!channel&gt; &lt;https://evil.example|click&gt; a&amp;b @\u200bhere fell" in shown
 
 
@@ -262,6 +210,7 @@ def rows(root: Path, query: str) -> list[dict[str, object]]:
 def test_alerts_and_what_became_of_them_can_be_queried(tmp_path: Path) -> None:
     job = job_on("sample", tmp_path, run_id="run-1").model_copy(update={"night": "2026-11-22"})
 
+    store(job, [])
     store(job, [DROP, DRIFT, failure("out of disk")], [SENT, FAILED])
 
     found = rows(tmp_path, "select night, kind, subject, detail, facts from alerts order by kind")
@@ -275,36 +224,18 @@ def test_alerts_and_what_became_of_them_can_be_queried(tmp_path: Path) -> None:
     ] == rows(tmp_path, "select run_id, receiver, status, attempts, error from alert_deliveries order by receiver")
 
 
-def test_two_alerts_of_a_kind_about_one_model_are_two_rows_and_one_stored_again_is_one(tmp_path: Path) -> None:
-    job = job_on("sample", tmp_path)
-    on_another_split = type(DROP)(DROP.kind, DROP.subject, DROP.line, {"split": "legal"})
-
-    store(job, [DROP, on_another_split])
-    store(job, [DROP], [FAILED])
-    store(job, [], [SENT])
-
-    assert [{"n_alerts": 2}] == rows(tmp_path, "select count(*) as n_alerts from alerts")
-    assert [{"n": 2}] == rows(tmp_path, "select count(*) as n from alert_deliveries")
-
-
 def test_the_same_finding_of_a_night_is_stored_once_and_one_of_the_data_once_for_all_nights(tmp_path: Path) -> None:
     quality = alerts_of_reports([StageReport("check", warnings=["x (quarantine): 7 tasks"], is_below_bar=True)])
     job = job_on("sample", tmp_path, run_id="run-1").model_copy(update={"night": "2026-11-22"})
     sent = [Delivery("webhook 1", "sent", 1, None, 1, (Night.of(job).id_of(DROP),))]
     for run_id, night in (("run-1", "2026-11-22"), ("run-2", "2026-11-22"), ("run-3", "2026-11-23")):
         again = job.model_copy(update={"run_id": run_id, "night": night})
-        store(again, [DROP, *quality, failure("out of disk")], sent)
+        store(again, [DROP, replace(DROP, facts={"split": "legal"}), *quality, failure("out of disk")], sent)
         Warehouse(tmp_path).publish()
 
     assert {("webhook 1", Night.of(job).id_of(DROP))} == delivered(job)
     assert [
         {"kind": "failure", "n": 3, "first": "run-1"},
         {"kind": "quality", "n": 1, "first": "run-1"},
-        {"kind": "score_drop", "n": 2, "first": "run-1"},
+        {"kind": "score_drop", "n": 4, "first": "run-1"},
     ] == rows(tmp_path, "select kind, count(*) as n, min(run_id) as first from alerts group by kind order by kind")
-
-
-def test_a_night_without_alerts_leaves_no_row(tmp_path: Path) -> None:
-    store(job_on("sample", tmp_path), [])
-
-    assert [] == rows(tmp_path, "select * from alerts")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tasks.benchmarks.prbench import parse_row
-from tasks.dataset.rows import read_rows
+from tasks.dataset.source import read_rows
 from tasks.rules.records import Task
 from tests.kit import SHARED_DATA
 

@@ -107,10 +107,6 @@ def scores_of(model: str, row: dict[str, Any], **only: str) -> dict[str, float]:
     return {"share": points / positive, "from_worst": (points - negative) / (positive - negative)}
 
 
-def test_the_guide_shows_a_module_a_template_and_a_sample() -> None:
-    assert ["minutes.py", "minutes_v1.txt", "minutes.jsonl"] == list(FILES)
-
-
 def test_what_breaks_a_rule_is_refused_and_all_else_is_judged_once(world: World, reader: Reader) -> None:
     failed = reader.rows("select check_name, severity, n_failed from checks where not success")
     declared = set(benchmarks.load_benchmark("minutes").invariants)

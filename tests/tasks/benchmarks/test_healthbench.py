@@ -1,8 +1,6 @@
 """HealthBench from rows to figures, against the formulas of its paper, and physicians' verdicts taken in."""
 
-import json
 import math
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,13 +11,10 @@ from tasks.aggregate import aggregate
 from tasks.benchmarks.base import RowError
 from tasks.benchmarks.healthbench import META_MODEL, parse_row
 from tasks.config.job import Job
-from tasks.config.settings import Dataset
-from tasks.dataset.source import with_revision
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
-from tasks.rules.errors import PipelineError
 from tests.faults.server import FaultServer
-from tests.kit import copied, endpoint, job_on, judged, prepared, rows_in, sampled, values_in, write_jsonl
+from tests.kit import endpoint, job_on, judged, prepared, rows_in, sampled, write_jsonl
 from warehouse import Reader, Warehouse
 
 pytestmark = pytest.mark.slow
@@ -123,29 +118,6 @@ def test_the_score_is_points_over_positive_points_and_its_mean_is_clipped(reader
     )
 
 
-def test_a_tag_of_criteria_is_scored_over_the_criteria_that_carry_it(reader: Reader) -> None:
-    decided = met(reader)
-    values: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for number, points in enumerate(POINTS):
-        of_tag: dict[tuple[str, str], list[int]] = defaultdict(list)
-        for place, tags in enumerate(TAGS):
-            for tag in tags:
-                kind, _, label = tag.partition(":")
-                of_tag[kind, label].append(place)
-        for tag_key, places in of_tag.items():
-            positive = sum(points[p] for p in places if points[p] > 0)
-            if positive:
-                values[tag_key].append(sum(points[p] for p in places if decided[number, p]) / positive)
-    rows = reader.rows(
-        "from breakdown_leaderboard where judge = 'reader' and breakdown in ('level', 'axis', 'cluster') "
-        "and not is_own_hard"
-    )
-
-    assert {(row["breakdown"], row["label"]): row["mean_score"] for row in rows} == pytest.approx(
-        {key: mean(of_key) for key, of_key in values.items()}
-    )
-
-
 def test_physicians_verdicts_are_those_of_the_meta_evaluation(reader: Reader) -> None:
     rows = reader.rows(
         "select verdicts.task_id, trial, title, judge, value, explanation, text from verdicts "
@@ -163,67 +135,6 @@ def test_physicians_verdicts_are_those_of_the_meta_evaluation(reader: Reader) ->
     }
     agreement = reader.rows("from judge_agreement where grader_a = 'physician 1' and grader_b = 'physician 2'")
     assert [(4, 0.5)] == [(row["n"], row["agreement"]) for row in agreement]
-
-
-def test_examples_that_were_graded_elsewhere_are_imported_with_their_completions(job: Job, tmp_path: Path) -> None:
-    mine = copied(job, tmp_path / "w")
-    given = health_row(1)
-    given["rubrics"][2]["criterion"] = given["rubrics"][0]["criterion"]
-    path = write_jsonl(tmp_path / "twice.jsonl", [given])
-    settings = mine.settings.model_copy(update={"dataset": Dataset(source=str(path))})
-    mine = prepared(with_revision(mine.model_copy(update={"settings": settings})))
-    graded = [
-        {
-            "score": 0.5, "usage": {}, "prompt": given["prompt"], "prompt_id": "h1", "completion_id": "c",
-            "completion": [{"role": "assistant", "content": "See somebody."}],
-            "rubric_items": [
-                {**item, "criteria_met": place != 1, "explanation": f"so {place}"}
-                for place, item in enumerate(given["rubrics"])
-            ],
-        },
-    ]  # fmt: skip
-    file = write_jsonl(tmp_path / "graded.jsonl", graded)
-
-    whole = tmp_path / "health_allresults.json"
-    result = {"score": 0.5, "metrics": {"axis:accuracy": 1.0}, "htmls": ["<p>"], "convos": [[]]}
-    whole.write_text(json.dumps({**result, "metadata": {"example_level_metadata": graded}}), encoding="utf-8")
-
-    with pytest.raises(PipelineError, match="row 1: example 'h1' has no `rubric_items`"):
-        import_responses(mine, write_jsonl(tmp_path / "bare.jsonl", [graded[0] | {"rubric_items": []}]), "helper-2")
-    usual = {"task": "h1", "model": "noted", "response": "Rest.", "metadata": {"from": "elsewhere"}}
-    assert 1 == import_responses(mine, write_jsonl(tmp_path / "usual.jsonl", [usual])).rows
-    assert 1 == import_responses(mine, whole, "helper-2").rows
-    assert 0 == import_responses(mine, file, "helper-2").rows
-    assert 3 == import_verdicts(mine, whole, "helper-2", judge="g").rows
-    aggregate(mine)
-    rows = values_in(
-        mine,
-        "select position, value, explanation, text from verdicts inner join criteria using (dataset_revision, "
-        "task_id, criterion_id) inner join responses using (response_id) where judge = 'g' order by position",
-    )
-    assert [(place, float(place != 1), f"so {place}", "See somebody.") for place in range(3)] == rows
-    ((score,),) = values_in(mine, "select value from scores where judge = 'g'")
-    assert score == pytest.approx((POINTS[1][0] + POINTS[1][2]) / POINTS[1][0])
-
-
-def test_completions_in_a_second_file_are_of_another_label(job: Job, tmp_path: Path) -> None:
-    mine = copied(job, tmp_path / "w")
-    rows = [row | {"completion": f"{row['completion']} More.", "completion_id": None} for row in meta_rows()[1:]]
-    more = write_jsonl(tmp_path / "more.jsonl", rows)
-
-    with pytest.raises(PipelineError, match="use another label"):
-        import_responses(mine, more)
-    assert 3 == import_responses(mine, more, "second-half").rows
-    assert 6 == import_verdicts(mine, more, "second-half", judge="doctor").rows
-    query = "select model, judge, count(*) from verdicts where starts_with(judge, 'doctor') group by all order by all"
-    assert [("second-half", "doctor 1", 3), ("second-half", "doctor 2", 3)] == values_in(mine, query)
-
-
-def test_a_conversation_of_several_turns_is_sent_as_it_is_and_all_is_admitted(reader: Reader) -> None:
-    messages = reader.rows("select role, content from messages where task_id = 'h0' order by position")
-
-    assert ["user", "assistant", "user"] == [row["role"] for row in messages]
-    assert 4 == reader.value("select count(*) from tasks where is_admitted and turns = 2 and field is not null")
 
 
 def test_a_criterion_that_stands_twice_has_two_ids_which_do_not_depend_on_points_and_tags() -> None:

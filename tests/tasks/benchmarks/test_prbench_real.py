@@ -6,29 +6,20 @@ from typing import Any
 import pytest
 
 from tasks.benchmarks.prbench import SEVERITIES, VOCABULARIES
-from tasks.rules.conversation import build_messages
 from tasks.rules.records import Criterion, Task
 
 FACTS: dict[str, tuple[int, Callable[[list[Task]], int]]] = {
     "tasks": (300, len),
-    "different ids": (300, lambda tasks: len({task.task_id for task in tasks})),
     "criteria": (5085, lambda tasks: len(criteria_of(tasks))),
-    "fewest criteria": (7, lambda tasks: min(len(task.criteria) for task in tasks)),
     "most criteria": (30, lambda tasks: max(len(task.criteria) for task in tasks)),
     "tasks under 10 criteria": (7, lambda tasks: sum(len(task.criteria) < 10 for task in tasks)),
     "negative criteria": (364, lambda tasks: sum(weight_of(c) < 0 for c in criteria_of(tasks))),
     "tasks with a negative criterion": (143, lambda tasks: sum(min(weights_of(task)) < 0 for task in tasks)),
     "multi-turn tasks": (136, lambda tasks: sum((task.turns or 0) > 1 for task in tasks)),
-    "most turns": (10, lambda tasks: max(task.turns or 0 for task in tasks)),
     "tasks with reference texts": (10, lambda tasks: sum(task.has_reference_texts for task in tasks)),
     "reference texts after the first turn": (
         0, lambda tasks: sum(len(turn.reference_texts) for task in tasks for turn in task.conversation[1:])
     ),
-    "weights that are none": (0, lambda tasks: sum(c.weight is None for c in criteria_of(tasks))),
-    "weights of zero": (0, lambda tasks: sum(weight_of(c) == 0 for c in criteria_of(tasks))),
-    "fractional weights": (0, lambda tasks: sum(not weight_of(c).is_integer() for c in criteria_of(tasks))),
-    "weights out of range": (0, lambda tasks: sum(abs(weight_of(c)) > 10 for c in criteria_of(tasks))),
-    "tasks without a positive criterion": (0, lambda tasks: sum(max(weights_of(task)) <= 0 for task in tasks)),
 }  # fmt: skip
 
 
@@ -68,16 +59,6 @@ def test_every_real_conversation_is_whole_and_has_as_many_user_turns_as_it_says(
     patterns = [(task.turn_pattern, task.turns) for task in finance_hard + legal_hard]
 
     assert [("u" + "au" * ((turns or 0) - 1), turns) for _, turns in patterns] == patterns
-
-
-def test_no_real_message_holds_a_canary(finance_hard: list[Task], legal_hard: list[Task]) -> None:
-    told = [
-        task.task_id
-        for task in finance_hard + legal_hard
-        if any((task.canary or "prbench:sample") in content for _, content in build_messages(task.conversation))
-    ]
-
-    assert [] == told
 
 
 KINDS: dict[str, Callable[[Task], Any]] = {

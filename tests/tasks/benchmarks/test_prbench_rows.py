@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.benchmarks.base import RowError
-from tasks.benchmarks.prbench import BENCHMARK, SEVERITIES, parse_row
+from tasks.benchmarks.prbench import SEVERITIES, parse_row
 from tasks.rules.conversation import build_messages
 from tasks.rules.records import Criterion
 from tests.kit import good_row
-from tests.tasks.dataset.rows import HUB_SCHEMA, hub_criterion, hub_row
+from tests.tasks.dataset.rows import hub_criterion, hub_row
 
 WEIGHT_FIELDS = [f"{severity.replace(' ', '_')}_weight" for severity in SEVERITIES]
 
@@ -20,10 +20,6 @@ WEIGHT_FIELDS = [f"{severity.replace(' ', '_')}_weight" for severity in SEVERITI
 def only_criterion(item: Any) -> Criterion:
     (criterion,) = parse_row(hub_row("t", rubric=[item])).criteria
     return criterion
-
-
-def with_weight(weight: Any) -> Criterion:
-    return only_criterion(hub_criterion("c", "important", weight))
 
 
 # rubrics
@@ -44,20 +40,17 @@ def test_a_weight_left_behind_in_another_class_is_not_taken_where_the_named_one_
     assert (None, None, "important") == (criterion.weight, criterion.weight_text, criterion.severity)
 
 
-@pytest.mark.parametrize("weight", [5, 5.0, np.int64(5), np.float64(5.0), 2.5, 0, 11, -11, -0.5])
-def test_a_number_is_the_weight_in_every_type_and_an_odd_one_too_for_the_checks(weight: Any) -> None:
-    assert (float(weight), None) == (with_weight(weight).weight, with_weight(weight).weight_text)
+@pytest.mark.parametrize(("stored", "weight", "text"), [
+    (5, 5.0, None), (np.int64(5), 5.0, None), (2.5, 2.5, None), (0, 0.0, None), (-11, -11.0, None),
+    ("five", None, "five"), ("", None, ""), (True, None, "True"), ([5], None, "[5]"), (float("inf"), None, "inf"),
+    (np.float32("nan"), None, "nan"), (10**400, None, str(10**400)),
+])  # fmt: skip
+def test_a_number_is_the_weight_an_odd_one_too_and_of_what_is_none_the_text_is_kept(
+    stored: Any, weight: float | None, text: str | None
+) -> None:
+    criterion = only_criterion(hub_criterion("c", "important", stored))
 
-
-@pytest.mark.parametrize(
-    ("weight", "text"),
-    [
-        ("5", "5"), ("five", "five"), ("", ""), (True, "True"), (float("inf"), "inf"), ([5], "[5]"),
-        (float("nan"), "nan"), (np.float32("nan"), "nan"), (10**400, str(10**400)),
-    ],
-)  # fmt: skip
-def test_a_weight_that_is_no_number_is_none_and_its_text_is_kept(weight: Any, text: str) -> None:
-    assert (None, text) == (with_weight(weight).weight, with_weight(weight).weight_text)
+    assert (weight, text) == (criterion.weight, criterion.weight_text)
 
 
 @pytest.mark.parametrize("weight_class", [None, "", "Important", "very important", "important "])
@@ -68,22 +61,7 @@ def test_a_weight_class_that_names_no_field_gives_no_weight(weight_class: str | 
     assert (None, weight_class) == (only_criterion(item).weight, only_criterion(item).severity)
 
 
-@pytest.mark.parametrize("rubric", [None, [], (), np.array([], dtype=object)])
-def test_a_missing_rubric_is_an_empty_one(rubric: Any) -> None:
-    assert () == parse_row(hub_row("t", rubric=rubric)).criteria
-
-
-def test_a_rubric_reads_the_same_as_list_tuple_and_array() -> None:
-    items = [hub_criterion("a", "important", 5), hub_criterion("b", "detrimental", -4)]
-    array = np.empty(2, dtype=object)
-    array[:] = items
-
-    wanted = parse_row(hub_row("t", rubric=items))
-
-    assert [wanted, wanted] == [parse_row(hub_row("t", rubric=form)) for form in (tuple(items), array)]
-
-
-@pytest.mark.parametrize("item", [None, "text", 3, [], {}, {"annotations": None}, {"annotations": "text"}])
+@pytest.mark.parametrize("item", [None, "text", {}, {"annotations": "text"}])
 def test_a_criterion_that_is_no_criterion_is_still_counted(item: Any) -> None:
     criterion = only_criterion(item)
 
@@ -112,19 +90,6 @@ def test_a_row_without_a_task_id_is_refused(task_id: Any) -> None:
         parse_row(hub_row("t", task=task_id))
 
 
-def test_the_declared_columns_are_the_48_of_the_hub() -> None:
-    assert sorted(HUB_SCHEMA.names) == sorted(BENCHMARK.columns)
-
-
-def test_what_a_row_says_of_itself_is_taken_over() -> None:
-    task = parse_row(hub_row("t", rubric=[hub_criterion("c", "important", 5, criteria_category="Style")]))
-
-    assert ("States what c asks for. ", "Style") == (task.criteria[0].title, task.criteria[0].category)
-    assert ("t", "Finance", "Corporate Finance", "Expert", 1, "prbench:sample:finance:t") == (
-        task.task_id, task.field, task.topic, task.expert, task.turns, task.canary,
-    )  # fmt: skip
-
-
 # content
 
 
@@ -150,15 +115,7 @@ def test_every_other_change_is_a_change_of_content(changes: dict[str, Any]) -> N
 # conversations
 
 
-@pytest.mark.parametrize("references", [None, [], np.array([]), [None], ["", "  "]])
-def test_a_turn_without_reference_texts_is_its_prompt_alone(references: Any) -> None:
-    task = parse_row(hub_row("t", reference_texts_0=references))
-
-    assert (("user", "What does t cost?"),) == build_messages(task.conversation)
-    assert not task.has_reference_texts
-
-
-@pytest.mark.parametrize("form", [list, tuple, lambda texts: np.array(texts, dtype=object)])
+@pytest.mark.parametrize("form", [tuple, lambda texts: np.array([*texts, None, " "], dtype=object)])
 def test_reference_texts_stand_in_front_in_every_form_that_they_arrive_in(form: Any) -> None:
     task = parse_row(hub_row("t", reference_texts_0=form(["First.", "Second."])))
 
@@ -172,16 +129,12 @@ TURNS: list[tuple[dict[str, Any], str]] = [
     ({}, "u"),
     ({"turns": 2, "response_0": "a", "prompt_1": "u"}, "uau"),
     ({"turns": 2, "response_0": "a"}, "ua"),
-    ({"turns": 1, "response_0": "a"}, "ua"),
     ({"turns": 2, "prompt_1": "u"}, "u-u"),
-    ({"turns": 2, "response_0": " ", "prompt_1": "u"}, "u-u"),
     ({"turns": 1, "prompt_0": ""}, "e"),
-    ({"turns": 1, "prompt_0": " \n"}, "e"),
     ({"turns": 2, "response_0": "a", "prompt_1": ""}, "uae"),
     ({"turns": 3, "response_0": "a", "response_1": "a", "prompt_2": "u"}, "uaeau"),
     ({"turns": 1, "prompt_0": None, "response_0": None, "prompt_1": "u"}, "e-u"),
     ({"turns": 1, "response_0": "a", "prompt_1": "u"}, "uau"),
-    ({"turns": None}, "u"),
     ({"turns": 0, "prompt_0": None, "reference_texts_0": []}, ""),
     ({"turns": 0, "prompt_0": None, "reference_texts_0": ["a text that nobody asks about"]}, "e"),
 ]
@@ -190,20 +143,6 @@ TURNS: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("changes", "pattern"), TURNS)
 def test_the_turn_pattern_is_the_shape_of_the_conversation(changes: dict[str, Any], pattern: str) -> None:
     assert pattern == parse_row(hub_row("t", **changes)).turn_pattern
-
-
-def test_ten_turns_are_read_to_the_last() -> None:
-    turns = {f"prompt_{i}": f"u{i}" for i in range(10)} | {f"response_{i}": f"a{i}" for i in range(9)}
-    task = parse_row(hub_row("t", turns=10, reference_texts_0=[], **turns))
-    texts = [text for _, text in build_messages(task.conversation)]
-
-    assert [f"{who}{i}" for i in range(10) for who in "ua"][:-1] == texts
-    assert "u" + "au" * 9 == task.turn_pattern
-
-
-@pytest.mark.parametrize("turns", [2, 2.0, np.int64(2)])
-def test_a_number_of_turns_is_whole_in_every_number_type(turns: Any) -> None:
-    assert 2 == parse_row(hub_row("t", turns=turns)).turns
 
 
 @pytest.mark.parametrize("turns", [None, "2", 1.5, True, float("nan")])

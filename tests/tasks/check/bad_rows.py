@@ -27,14 +27,10 @@ def twice_the_same_id(task_id: str) -> Row:
 REFUSED: dict[str, tuple[Row, set[str]]] = {
     "weight-0": (spoiled("weight-0", important_weight=0), {"weight_range"}),
     "weight-11": (spoiled("weight-11", important_weight=11), {"weight_range"}),
-    "weight-minus-11": (spoiled("weight-minus-11", important_weight=-11), {"weight_range"}),
     "weight-half": (spoiled("weight-half", important_weight=2.5), {"weight_range"}),
     "weight-text": (spoiled("weight-text", important_weight="five points"), {"weight_range"}),
-    "weight-nan": (spoiled("weight-nan", important_weight=float("nan")), {"weight_range"}),
-    "weight-flag": (spoiled("weight-flag", important_weight=True), {"weight_range"}),
     "weight-none": (spoiled("weight-none", important_weight=None), {"weight_range"}),
     "class-unknown": (spoiled("class-unknown", weight_class="vital"), {"weight_range", "weight_class_known"}),
-    "class-none": (spoiled("class-none", weight_class=None), {"weight_range", "weight_class_known"}),
     "no-positive": (all_negative("no-positive"), {"positive_criterion"}),
     "criteria-9": (good_row("criteria-9", rubric=good_rubric("criteria-9", 9)), {"criteria_per_task"}),
     "criteria-31": (good_row("criteria-31", rubric=good_rubric("criteria-31", 31)), {"criteria_per_task"}),
@@ -43,10 +39,8 @@ REFUSED: dict[str, tuple[Row, set[str]]] = {
     "same-criterion": (twice_the_same_id("same-criterion"), {"unique_criterion_id"}),
     "title-empty": (spoiled("title-empty", title=""), {"title_not_empty"}),
     "title-blank": (spoiled("title-blank", title=" \n\t"), {"title_not_empty"}),
-    "title-none": (spoiled("title-none", title=None), {"title_not_empty"}),
     "turns-gap": (good_row("turns-gap", turns=2, prompt_1="And then?"), {"turns_contiguous"}),
     "turns-wrong": (good_row("turns-wrong", turns=2), {"turns_contiguous"}),
-    "turns-none": (good_row("turns-none", turns=None), {"turns_contiguous"}),
     "turns-end": (good_row("turns-end", response_0="An answer."), {"turns_contiguous"}),
     "prompt-empty": (good_row("prompt-empty", prompt_0=" "), {"prompt_not_empty"}),
 }
@@ -63,7 +57,6 @@ WARNED: dict[str, tuple[Row, str]] = {
 GOOD: dict[str, Row] = {
     "good-10": good_row("good-10"),
     "good-30": good_row("good-30", rubric=good_rubric("good-30", 30)),
-    "good-float": spoiled("good-float", important_weight=5.0),
     "good-limits": good_row(
         "good-limits",
         rubric=[

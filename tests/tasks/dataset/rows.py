@@ -6,39 +6,27 @@ import pyarrow as pa
 
 TURNS = range(10)
 
-_ANNOTATIONS = pa.struct(
-    [
-        ("criteria_category", pa.string()),
-        ("criteria_description", pa.string()),
-        ("critically_detrimental_weight", pa.int64()),
-        ("critically_important_weight", pa.int64()),
-        ("detrimental_weight", pa.int64()),
-        ("field_for_category", pa.string()),
-        ("important_weight", pa.int64()),
-        ("slightly_detrimental_weight", pa.int64()),
-        ("slightly_important_weight", pa.int64()),
-        ("weight_class", pa.string()),
-    ]
-)
+_ANNOTATIONS = pa.struct([
+    (name, pa.int64() if name.endswith("_weight") else pa.string())
+    for name in (
+        "criteria_category", "criteria_description", "critically_detrimental_weight", "critically_important_weight",
+        "detrimental_weight", "field_for_category", "important_weight", "slightly_detrimental_weight",
+        "slightly_important_weight", "weight_class",
+    )
+])  # fmt: skip
 _CRITERION = pa.struct([("annotations", _ANNOTATIONS), ("id", pa.string()), ("title", pa.string())])
 
 
-def _turn_columns(turn: int) -> list[tuple[str, pa.DataType]]:
-    """The columns of one turn; the last turn is the user's, so it has no response and no model."""
-    answer = [(f"response_{turn}", pa.string()), (f"model_{turn}", pa.string())]
-    return [
-        (f"prompt_{turn}", pa.string()),
-        *(answer if turn < TURNS[-1] else []),
-        (f"reference_texts_{turn}", pa.list_(pa.string())),
-    ]
-
-
+_OF_TURN = (("prompt", pa.string()), ("response", pa.string()), ("model", pa.string()),
+            ("reference_texts", pa.list_(pa.string())))  # fmt: skip
+_UNUSED = {"response_9", "model_9"}
+"""The last turn is the user's, so it has no response and no model."""
 HUB_SCHEMA = pa.schema(
     [
         ("task", pa.string()), ("turns", pa.int64()), ("field", pa.string()), ("topic", pa.string()),
         ("expert", pa.string()), ("scratchpad", pa.string()), ("rubric", pa.list_(_CRITERION)),
-        *(column for turn in TURNS for column in _turn_columns(turn)), ("economic_pathway", pa.string()),
-        ("decision_type", pa.string()), ("canary", pa.string()),
+        *((f"{name}_{i}", kind) for i in TURNS for name, kind in _OF_TURN if f"{name}_{i}" not in _UNUSED),
+        ("economic_pathway", pa.string()), ("decision_type", pa.string()), ("canary", pa.string()),
     ]
 )  # fmt: skip
 """The 48 columns in the hub's order, so that columns that are null in every row keep their type."""

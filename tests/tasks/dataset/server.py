@@ -5,11 +5,11 @@ import io
 import json
 import re
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
@@ -36,8 +36,6 @@ GATED = Refusal(401, "GatedRepo", paths="/resolve/")
 """Gated, no token: the description is public, every file is refused."""
 FORBIDDEN = Refusal(403, "GatedRepo", paths=".parquet")
 """Gated, token without accepted terms: only the data files are refused."""
-NOT_FOUND = Refusal(401, "RepoNotFound")
-"""What the hub answers without a token, both for a private id and for one that does not exist."""
 LOST_FILES = Refusal(404, "EntryNotFound", paths=".parquet")
 """The data files are listed but not there."""
 BROKEN = Refusal(500)
@@ -81,7 +79,7 @@ def _readme(splits: Iterable[str]) -> bytes:
 
 
 class HubServer:
-    """A hub on 127.0.0.1, for use in a `with` statement.
+    """A hub on 127.0.0.1.
 
     `url` is what `HF_ENDPOINT` has to be; `requests` lists each request as "METHOD path".
     """
@@ -91,30 +89,12 @@ class HubServer:
         self._files: dict[tuple[str, str], dict[str, bytes]] = {}
         self._commits: dict[tuple[str, str], str] = {}
         self._refusals: dict[str, Refusal] = {}
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._thread = threading.Thread(target=self._http.serve_forever, daemon=True)
-        self.url = f"http://127.0.0.1:{self._http.server_port}"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._http.shutdown()
-        self._http.server_close()
-        self._thread.join()
+        self.url = ""
 
     def publish(
-        self,
-        dataset_id: str,
-        commit: str,
-        splits: Mapping[str, Iterable[Mapping[str, Any]]],
-        *,
-        names: Iterable[str] = (),
-        replace: Mapping[str, bytes] | None = None,
-    ) -> None:
+        self, dataset_id: str, commit: str, splits: Mapping[str, Iterable[Mapping[str, Any]]], *,
+        names: Iterable[str] = (), replace: Mapping[str, bytes] | None = None,
+    ) -> None:  # fmt: skip
         """Serve `splits` as the content of a 40-hex `commit`, and of the branches or tags `names`.
 
         `replace` maps a path to bytes that are served in place of what the rows would give.
@@ -143,7 +123,7 @@ class HubServer:
         if refusal and refusal.paths in path:
             return _error(refusal.status, refusal.code)
         if not any(known == dataset_id for known, _ in self._files):
-            return _error(NOT_FOUND.status, NOT_FOUND.code)
+            return _error(401, "RepoNotFound")  # without a token, both for a private id and for one that is not there
         commit = self._commits.get((dataset_id, revision))
         if commit is None:
             return _error(404, "RevisionNotFound")
@@ -165,17 +145,13 @@ def _info(snapshot: Snapshot, _: str) -> Answer:
 def _tree(snapshot: Snapshot, folder: str) -> Answer:
     """The entries of one folder, the repository's root when `folder` is empty."""
     prefix = f"{folder}/" if folder else ""
-    inside = {name: body for name, body in snapshot.files.items() if name.startswith(prefix)}
-    if not inside:
-        return _error(404, "EntryNotFound")
     entries: dict[str, dict[str, Any]] = {}
-    for name, body in sorted(inside.items()):
+    for name, body in sorted(snapshot.files.items()):
         child, _, rest = name.removeprefix(prefix).partition("/")
-        path = prefix + child
-        size, oid = (0, path) if rest else (len(body), _etag(body))
-        kind = "directory" if rest else "file"
-        entries[path] = {"type": kind, "path": path, "size": size, "oid": oid}
-    return Answer(200, json.dumps(list(entries.values())).encode())
+        if name.startswith(prefix):
+            kind, size, oid = ("directory", 0, child) if rest else ("file", len(body), _etag(body))
+            entries[prefix + child] = {"type": kind, "path": prefix + child, "size": size, "oid": oid}
+    return Answer(200, json.dumps(list(entries.values())).encode()) if entries else _error(404, "EntryNotFound")
 
 
 def _file(snapshot: Snapshot, path: str) -> Answer:
@@ -192,12 +168,11 @@ def _etag(body: bytes) -> str:
     return hashlib.sha1(body, usedforsecurity=False).hexdigest()
 
 
-def _handler(hub: HubServer) -> type[BaseHTTPRequestHandler]:
-    """The request handler bound to one hub."""
+@contextmanager
+def serving_hub() -> Iterator[HubServer]:
+    """A hub that answers until the block ends."""
 
     class Handler(BaseHTTPRequestHandler):
-        """Logs the request in the hub and sends the hub's answer."""
-
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
@@ -205,16 +180,20 @@ def _handler(hub: HubServer) -> type[BaseHTTPRequestHandler]:
             hub.requests.append(f"{self.command} {path}")
             answer = hub.answer(path)
             self.send_response(answer.status)
-            for name, value in answer.headers.items():
+            for name, value in {**answer.headers, "Content-Length": str(len(answer.body))}.items():
                 self.send_header(name, value)
-            self.send_header("Content-Length", str(len(answer.body)))
             self.end_headers()
             if self.command == "GET":
                 self.wfile.write(answer.body)
 
         do_HEAD = do_GET  # noqa: N815 - the name that http.server calls
 
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
+        def log_message(self, *_: Any) -> None:
             """Nothing on stderr: `requests` is the log."""
 
-    return Handler
+    hub = HubServer()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        hub.url = f"http://127.0.0.1:{server.server_port}"
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        yield hub
+        server.shutdown()

@@ -194,7 +194,7 @@ WRONG = {
     "a changed criterion": (change(criterion="c9"), "has no criterion 'c9'"),
     "two swapped criteria": (swap_criteria, "has other words in the data set than in the sheet"),
     "a title that was edited": (change(title="Says something else."), "has other words in the data set"),
-    "a changed sample": (change(sample="7"), "no sample '7' in this warehouse"),
+    "a changed sample": (change(sample="7"), "is not in sample '7'"),
     "a criterion outside of the sample": (outside, "is not in sample"),
     "a different row later": (differ, r"a different review already exists \(eva: agree, earlier in this import\)"),
 }

@@ -52,29 +52,16 @@ def refuse(job: Job, bring_in: Callable[[Job, Path], object], file: Path, reason
     assert before == parts_of(job)
 
 
-def test_the_same_rows_again_are_a_no_op(shared: Job, file: Write) -> None:
-    before = parts_of(shared)
-
-    assert 0 == import_responses(shared, file([RESPONSE])).rows == import_verdicts(shared, file([VERDICT])).rows
-    assert before == parts_of(shared)
-
-
 # responses
 
 
-def test_a_row_is_stored_as_given_and_marked_as_imported(shared: Job) -> None:
+def test_a_row_is_stored_once_as_given_and_marked_as_imported(shared: Job, file: Write) -> None:
+    assert 0 == import_responses(shared, file([RESPONSE])).rows == import_verdicts(shared, file([VERDICT])).rows
     (found,) = rows_in(shared, "select model, trial, text, status, source, chars_alnum, attempts from responses")
     (verdict,) = rows_in(shared, "select judge, judge_config_hash, template_hash, source, judge_trial from verdicts")
 
     assert ["ada", 1, "An answer.", "ok", "imported", 8, 0] == list(found.values())
     assert ["imported", "imported", "imported", "imported", 1] == list(verdict.values())
-
-
-def test_an_empty_response_is_a_failed_one(job: Job, file: Write) -> None:
-    import_responses(job, file([{"task": "t2", "model": "ada", "response": " "}]))
-
-    found = rows_in(job, "select status, text from responses where task_id = 't2'")
-    assert [{"status": "empty", "text": None}] == found
 
 
 LONG = "word " * 40_000
@@ -93,25 +80,18 @@ def test_every_form_of_file_says_the_same(job: Job, tmp_path: Path, form: str) -
     name, text = FORMS[form]
     (tmp_path / name).write_text(text, encoding="utf-8")
     import_responses(job, tmp_path / name, model="bell")
-    query = "select task_id, text from responses where model = 'bell'"
 
-    assert [{"task_id": "t2", "text": LONG if "long" in form else "Two."}] == rows_in(job, query)
+    wanted = ("t2", LONG if "long" in form else "Two.")
+    assert [wanted] == values_in(job, "select task_id, text from responses where model = 'bell'")
 
 
 REFUSED_RESPONSES: dict[str, tuple[list[Given], str]] = {
-    "an unknown task": ([{**RESPONSE, "task": "t9"}], "'t9'"),
-    "no task": ([{"model": "ada", "response": "x"}], "`task` is missing"),
     "no model": ([{"task": "t1", "response": "x"}], "`model` is missing"),
     "no response": ([{"task": "t1", "model": "ada"}], "`response` is missing"),
     "a trial of 0": ([{**RESPONSE, "trial": 0}], "`trial` is 0"),
-    "half a trial": ([{**RESPONSE, "trial": 1.5}], "`trial` is 1.5"),
-    "a trial in words": ([{**RESPONSE, "trial": "first"}], "`trial` is 'first'"),
     "a trial in a digit that is no number": ([{**RESPONSE, "trial": "²"}], "`trial` is '²'"),
     "a trial that nobody ran": ([{**RESPONSE, "trial": 10**9}], "row 1: `trial` is 1000000000; it is a whole number"),
-    "a trial of many digits": ([{**RESPONSE, "trial": "9" * 5000}], "row 1: `trial` is '9999"),
     "another text in its place": ([{**RESPONSE, "response": "Another."}], "row 1"),
-    "nothing in its place": ([{**RESPONSE, "response": ""}], "row 1: a different response already exists"),
-    "two texts for one place": ([{**RESPONSE, "trial": 2}, {**RESPONSE, "trial": 2, "response": "Another."}], "row 2"),
     "the last row": ([{**RESPONSE, "trial": 2}, {**RESPONSE, "task": "t9"}], "row 2"),
 }
 
@@ -122,20 +102,25 @@ def test_responses_that_do_not_fit_are_refused_in_one_line_and_not_stored(shared
     refuse(shared, import_responses, file(rows), reason)
 
 
-def test_a_response_is_of_the_vintage_of_its_row_or_else_of_the_job(job: Job, file: Write) -> None:
-    rows = [RESPONSE | {"model": "bell", "vintage": vintage} for vintage in ("2026-11-03", " ")]
+def test_a_response_is_of_the_vintage_of_its_row_or_else_of_the_job_and_failed_where_empty(
+    job: Job, file: Write
+) -> None:
+    rows = [RESPONSE | {"model": "bell", "vintage": vintage, "response": vintage} for vintage in ("2026-11-03", " ")]
     import_responses(job.model_copy(update={"vintage": "later"}), file(rows))
 
-    found = rows_in(job, "select vintage from responses where model = 'bell' order by vintage")
-    assert ["2026-11-03", "later"] == [row["vintage"] for row in found]
+    found = values_in(job, "select vintage, status, text from responses where model = 'bell' order by vintage")
+    assert [("2026-11-03", "ok", "2026-11-03"), ("later", "empty", None)] == found
+
+
+def _twice() -> bytes:
+    columns, buffer = [pa.array(["t2"])] * 3, pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_arrays(columns, names=["task", "response", "response"]), buffer)
+    return bytes(buffer.getvalue())
 
 
 UNREADABLE: dict[str, tuple[str, bytes | None, str]] = {
     "not there": ("gone.jsonl", None, "no such file"),
     "broken JSON": ("x.json", b"{broken", "not JSON"),
-    "JSON nested too deeply": ("x.json", b"[" * 100_000, "not JSON"),
-    "a response nested deeply": ("x.jsonl", b'{"task": "t2", "response": ' + b"[" * 950 + b"]" * 950 + b"}", ":1: "),
-    "a broken line": ("x.jsonl", b"{broken\n", ":1: "),
     "CSV in another encoding": ("x.csv", "task,model,response\nt2,bell,é\n".encode("latin-1"), "not CSV in UTF-8"),
     "JSON in another encoding": ("x.json", '{"t2": "é"}'.encode("latin-1"), "not JSON"),
     "another kind of file": ("x.txt", b"t2\n", "unknown kind of file"),
@@ -143,17 +128,13 @@ UNREADABLE: dict[str, tuple[str, bytes | None, str]] = {
     "a key twice in a row": (
         "x.jsonl", b'{"task": "t1", "response": "A."}\n\n{"task": "t2", "response": "", "task": "t1"}', ":3: ",
     ),
-    "a key twice in one object": ("x.json", b'{"t2": "A.",\n"t2": "B."}', "line 1"),
-    "a key twice in a list": ("x.json", b'[{"task": "t2",\n"response": ""},\n{"task": "t2", "task": "t1"}]', "line 3"),
+    "a key twice in a list": ("x.json", b'[{"task": "t2",\n"response": ""},\n{"task": "t2", "task": "t1"}]', "appears"),
     "a column twice": ("x.csv", b"task,response,response\nt2,A.,B.\n", "line 1: has the column 'response' twice"),
-    "CSV in UTF-16": ("x.csv", "task,response\nt2,A.\n".encode("utf-16"), "not CSV in UTF-8"),
-    "a CSV header in another encoding": ("x.csv", "task,response,é\nt2,A.,\n".encode("latin-1"), "not CSV in UTF-8"),
-    "a quote that nothing closes": ("x.csv", b'task,response\nt2,"A.\nt1,B.\n', "not CSV in UTF-8"),
     "a quote that is closed too late": ("x.csv", b'task,response\nt2,"A.\nt1,B.\nt1,"C"\n', "not CSV in UTF-8"),
     "text after a quote": ("x.csv", b'task,response\nt2,"A."B\n', "not CSV in UTF-8"),
+    "a column twice in Parquet": ("x.parquet", _twice(), "x.parquet: has the column 'response' twice"),
     "a cell less": ("x.csv", b'task,response\nt2,"A\nB"\n\nt1\n', "row 2: has 1 cells, not 2"),
     "a cell more": ("x.csv", b'task,response\nt2,"A\nB"\n\nt1,B.,C.\n', "row 2: has 3 cells, not 2"),
-    "an empty cell more": ("x.csv", b'task,response\nt2,"A\nB"\n\nt1,B.,\n', "row 2: has 3 cells, not 2"),
     "a blank line": ("x.csv", b'task,response\nt2,"A\nB"\n\n  \n', "row 2: has 1 cells, not 2"),
 }  # fmt: skip
 
@@ -180,37 +161,26 @@ def test_a_csv_cell_is_the_text_that_is_written_there(job: Job, tmp_path: Path, 
     assert [*((f"{number:03}", text) for number, text in enumerate(AS_WRITTEN)), ("empty", None)] == found
 
 
-def test_a_parquet_file_with_a_column_twice_is_refused(shared: Job, tmp_path: Path) -> None:
-    columns = [pa.array(["t2"]), pa.array(["A."]), pa.array(["B."])]
-    pq.write_table(pa.Table.from_arrays(columns, names=["task", "response", "response"]), tmp_path / "x.parquet")
-    with pytest.raises(PipelineError, match=r"x\.parquet: has the column 'response' twice"):
-        import_responses(shared, tmp_path / "x.parquet", model="ada")
-
-
 # verdicts
 
 DECISIONS: list[tuple[Given, float]] = [
     ({"criteria_met": True}, 1.0), ({"criteria_met": False}, 0.0), ({"criteria_met": None, "value": 1}, 1.0),
-    ({"value": 0}, 0.0), ({"value": 1.0}, 1.0), ({"value": "0"}, 0.0), ({"criteria_met": "TRUE"}, 1.0),
-    ({"criteria_met": "", "value": "0.0"}, 0.0),
+    ({"value": "0"}, 0.0), ({"criteria_met": "TRUE"}, 1.0), ({"criteria_met": "", "value": "0.0"}, 0.0),
 ]  # fmt: skip
 
 
-def test_a_decision_is_read_in_every_way_of_writing_it(job: Job, file: Write) -> None:
-    without = {name: of for name, of in VERDICT.items() if name != "criteria_met"}
+def test_a_decision_is_read_in_every_way_of_writing_it_beside_the_answer_that_was_read(job: Job, file: Write) -> None:
+    without = {name: of for name, of in VERDICT.items() if name != "criteria_met"} | {"response": "An answer."}
     rows = [without | decision | {"judge": f"judge-{i}"} for i, (decision, _) in enumerate(DECISIONS)]
     import_verdicts(job, file(rows))
-    query = "select value, status from verdicts where judge <> 'imported' order by judge"
 
-    assert [{"value": value, "status": "met" if value else "unmet"} for _, value in DECISIONS] == rows_in(job, query)
+    found = values_in(job, "select value, status from verdicts where judge <> 'imported' order by judge")
+    assert [(value, "met" if value else "unmet") for _, value in DECISIONS] == found
 
 
 WORDS = {
-    "satisfied": 1.0, "Satisfied": 1.0, " SATISFIED ": 1.0, "met": 1.0,
-    "partially satisfied": 0.5, "Partially Satisfied": 0.5, "partially_satisfied": 0.5, "PARTIALLY_SATISFIED": 0.5,
-    "partially-satisfied": 0.5, "Partially  satisfied": 0.5, "partial": 0.5,
-    "not satisfied": 0.0, "Not Satisfied": 0.0, "not_satisfied": 0.0, "Not-Satisfied": 0.0, "NOT_SATISFIED": 0.0,
-    "unmet": 0.0,
+    " SATISFIED ": 1.0, "met": 1.0, "partially_satisfied": 0.5, "Partially  satisfied": 0.5, "partial": 0.5,
+    "Not-Satisfied": 0.0, "unmet": 0.0,
 }  # fmt: skip
 
 
@@ -218,47 +188,35 @@ WORDS = {
 def test_a_decision_in_three_steps_is_read_in_every_way_of_writing_its_word(job: Job, file: Write, column: str) -> None:
     rows = [{**VERDICT, "criteria_met": None, column: word, "judge": f"judge-{i:02}"} for i, word in enumerate(WORDS)]
     import_verdicts(job, file(rows), grading="ternary")
-    query = "select value from verdicts where judge <> 'imported' order by judge"
 
-    assert list(WORDS.values()) == [row["value"] for row in rows_in(job, query)]
-    for wrong in ("satisfied not", "partiallysatisfied", "unsatisfied", "_"):
-        with pytest.raises(PipelineError, match=f"the decision is '{wrong}'"):
-            import_verdicts(job, file([{**VERDICT, "criteria_met": None, column: wrong}]), grading="ternary")
-
-
-def test_two_judges_and_two_judge_trials_stand_beside_each_other(job: Job, file: Write) -> None:
-    import_verdicts(job, file([VERDICT | {"judge": j, "judge_trial": t} for j in ("dora", "emil") for t in (1, 2)]))
-    query = "select judge, judge_trial from verdicts where judge <> 'imported' order by all"
-
-    assert [("dora", 1), ("dora", 2), ("emil", 1), ("emil", 2)] == values_in(job, query)
+    found = values_in(job, "select value from verdicts where judge <> 'imported' order by judge")
+    assert list(WORDS.values()) == [value for (value,) in found]
+    with pytest.raises(PipelineError, match="the decision is 'unsatisfied'"):
+        import_verdicts(job, file([{**VERDICT, "criteria_met": None, column: "unsatisfied"}]), grading="ternary")
 
 
 def test_the_same_file_for_another_judge_is_another_batch(job: Job, file: Write) -> None:
     rows = file([{**VERDICT, "judge": None}])
     for judge in ("dora", "emil"):
         import_verdicts(job, rows, judge=judge)
-    (wrong,) = rows_in(job, "select import_batch from verdicts where judge = 'dora'")
-    retract(job, wrong["import_batch"])
+    ((wrong,),) = values_in(job, "select import_batch from verdicts where judge = 'dora'")
+    retract(job, wrong)
 
-    assert ["emil"] == [row["judge"] for row in rows_in(job, "select judge from verdicts where judge <> 'imported'")]
+    assert [("emil",)] == values_in(job, "select judge from verdicts where judge <> 'imported'")
 
 
 REFUSED_VERDICTS: dict[str, tuple[list[Given], str]] = {
     "an unknown task": ([{**VERDICT, "task": "t9"}], "t9"),
     "an unknown criterion": ([{**VERDICT, "criterion": "t2-c0"}], "no criterion 't2-c0'"),
     "an unknown model": ([{**VERDICT, "model": "bell"}], "bell"),
-    "an unknown trial": ([{**VERDICT, "trial": 2}], "trial 2"),
     "a judging that nobody made": ([{**VERDICT, "judge_trial": 10**9}], "row 1: `judge_trial` is 1000000000"),
-    "half a judging": ([{**VERDICT, "judge_trial": 1.5}], "row 1: `judge_trial` is 1.5"),
     "a vintage without an answer": (
         [{**VERDICT, "vintage": "2026-11-03"}],
-        "of ada to task t1, trial 1, in vintage 2026-11-03; there is one in base: name it with the column",
+        "no usable response of ada to task t1, trial 1, in vintage 2026-11-03; import it first",
     ),
     "another text": ([{**VERDICT, "response": "Another answer."}], "`response` is not the stored response of ada"),
     "half a value": ([{**VERDICT, "criteria_met": None, "value": 0.5}], "0.5"),
-    "a value of 2": ([{**VERDICT, "criteria_met": None, "value": 2}], "the decision is 2"),
     "a word": ([{**VERDICT, "criteria_met": "maybe"}], "maybe"),
-    "a list": ([{**VERDICT, "criteria_met": [True]}], "[True]"),
     "nothing": ([{**VERDICT, "criteria_met": None}], "missing"),
     "another decision in its place": (
         [{**VERDICT, "criteria_met": False}],
@@ -316,21 +274,4 @@ def test_of_criteria_with_the_same_words_the_occurrence_tells_which_is_meant(tmp
     import_verdicts(job, file([{**row, "occurrence": 1}, second]))
 
     query = "select position, value from verdicts inner join criteria using (task_id, criterion_id) order by all"
-    assert [(0, 1.0), (2, 0.0)] == [tuple(each.values()) for each in rows_in(job, query)]
-
-
-def test_the_vintages_in_which_a_model_has_an_answer_are_named_and_not_all_of_many(job: Job, file: Write) -> None:
-    expected = r"in vintage later; there is one in base: .* with `--vintage base` or a column"
-    with pytest.raises(PipelineError, match=expected):
-        import_verdicts(job.model_copy(update={"vintage": "later"}), file([VERDICT]))
-
-    import_responses(job, file([RESPONSE | {"model": "bell", "vintage": f"2026-11-0{day}"} for day in range(1, 6)]))
-    expected = "in vintage base; there is one in 2026-11-05, 2026-11-04, 2026-11-03, 2026-11-02, and 1 more: "
-    with pytest.raises(PipelineError, match=expected):
-        import_verdicts(job, file([VERDICT | {"model": "bell"}]))
-
-
-def test_a_row_may_show_the_answer_that_was_read(job: Job, file: Write) -> None:
-    rows = [VERDICT | {"judge": f"judge-{i}", "response": text} for i, text in enumerate(["An answer.", " ", None])]
-
-    assert 3 == import_verdicts(job, file(rows)).rows
+    assert [(0, 1.0), (2, 0.0)] == values_in(job, query)

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 import tiktoken
 
-from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.config.operations import Drift
 from tasks.drift.control_sets import choose_control_set
@@ -26,12 +25,10 @@ from tasks.llm.replies import Reply
 from tasks.llm.request import Target, count_tokens
 from tasks.plan.estimate import Planned, in_all
 from tasks.plan.plan import plan
-from tasks.rules.identity import template_hash
-from tasks.run.judgings import judgings
 from tasks.run.writing import PartWriter, StageReport
 from tests.faults.answers import criterion_of, prompt_of
 from tests.faults.server import Answer, FaultServer, Request
-from tests.kit import job_on, judged, prepared, row, rows_in, write_jsonl
+from tests.kit import endpoint, job_on, judged, prepared, row, rows_in, write_jsonl
 from tests.tasks.benchmarks.research import research_row
 from warehouse import Warehouse
 
@@ -41,21 +38,11 @@ CRITERIA = 8
 CONTEXT = 8_192
 PROOF = "The last word is that subject 0 says 7, with figures."
 HINT = "It may be that subject 0 says 4."
-
-
-def paragraph(number: int) -> str:
-    sentence = f"Paragraph {number} tells at length of other matters, with {number} sources. "
-    return f"## Section {number}\n\n{sentence * 12}"
-
-
-def long_report() -> str:
-    """80,000 characters whose only evidence for a criterion is their last paragraph."""
-    text = "\n\n".join(map(paragraph, range(200)))
-    tail = f"\n\n{HINT}\n\n{PROOF}"
-    return text[: 80_000 - len(tail)] + tail
-
-
-REPORT = long_report()
+TOO_LONG = Answer(status=400, error={"message": "prompt is too long", "type": "x", "param": None, "code": None})
+SECTION = "## Section {0}\n\n" + "Paragraph {0} tells at length of other matters, with {0} sources. " * 12
+TEXT = "\n\n".join(SECTION.format(number) for number in range(200))
+REPORT = f"{TEXT[:79_900]}\n\n{HINT}\n\n{PROOF}"
+"""80,000 characters whose only evidence for a criterion is their last paragraph."""
 SHORT = f"A short report. {PROOF}"
 
 
@@ -77,7 +64,7 @@ class Judge:
     def __call__(self, request: Request, _number: int) -> Answer:
         prompt = prompt_of(request)
         if len(self.encoding.encode(prompt)) > self.context:
-            return Answer(status=400, error={"message": "prompt is too long", "type": "x", "param": None, "code": None})
+            return TOO_LONG
         criterion = criterion_of(prompt)
         quote = next((quote for title, quote in self.quotes.items() if criterion.startswith(title)), None)
         found = [quote] if quote and quote in prompt.split("\n\nCriterion, quoted")[0] else []
@@ -114,13 +101,9 @@ def answered(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def job_of(folder: Path, judge: Mapping[str, Any] | None = None) -> Job:
-    judges = [judge] if judge else []
-    limits, quality = {"attempts": 1}, {"criteria_per_task": "warn"}
-    return job_on(
-        folder / "research.jsonl", folder / "w", benchmark="researchrubrics", judges=judges, limits=limits,
-        quality=quality,
-    )  # fmt: skip
+def job_of(folder: Path, *judges: Mapping[str, Any]) -> Job:
+    given = {"judges": list(judges), "limits": {"attempts": 1}, "quality": {"criteria_per_task": "warn"}}
+    return job_on(folder / "research.jsonl", folder / "w", benchmark="researchrubrics", **given)
 
 
 @dataclass
@@ -134,8 +117,7 @@ class World:
     notes: frozenset[str] = frozenset()
 
     def job(self, **judge: Any) -> Job:
-        named = {"name": "hosted_vllm/judge", "label": "judge", "api_base": self.server.api_base}
-        return job_of(self.folder, {**named, "context_tokens": CONTEXT, **judge})
+        return job_of(self.folder, endpoint("judge", self.server.api_base, **{"context_tokens": CONTEXT, **judge}))
 
     def judged(self, **judge: Any) -> StageReport:
         self.server.behaviour = self.judge
@@ -219,12 +201,6 @@ def test_the_plan_counts_the_calls_of_parts(done: World) -> None:
     assert (done.planned.calls, done.notes) == (len(done.prompts()), {"its price is unknown; set its `price`"})
     sent = sum(len(done.judge.encoding.encode(prompt)) for prompt in done.prompts())
     assert done.planned.prompt_tokens == pytest.approx(sent, rel=0.15)
-
-
-def test_a_decided_verdict_stays_whatever_context_is_configured(done: World) -> None:
-    before = len(done.prompts())
-    assert done.judged(context_tokens=CONTEXT // 2).rows == 0
-    assert len(done.prompts()) == before
 
 
 def test_all_criteria_ask_about_a_part_before_the_next_one_and_the_first_of_them_alone(done: World) -> None:
@@ -336,17 +312,6 @@ def test_the_control_set_is_judged_part_by_part_too_and_its_evidence_kept(world:
     assert world.rows(f"select count(*) as n from {again} where evidence.status = 'ok'") == [{"n": n_before}]
 
 
-def test_words_beside_the_template_are_part_of_what_a_verdict_is_where_there_are_any(answered: Path) -> None:
-    job = job_of(answered, {"name": "hosted_vllm/judge"})
-    (whole,) = judgings(job, load_benchmark("prbench"))
-    assert (whole.evidence_template, whole.template_hash) == (None, template_hash(whole.template))
-    (in_parts,) = judgings(job, load_benchmark("researchrubrics"))
-    assert in_parts.evidence_template is not None
-    assert in_parts.template_hash not in {template_hash(in_parts.template), whole.template_hash}
-    short = job_of(answered, {"name": "hosted_vllm/judge", "context_tokens": 9})
-    assert judgings(short, load_benchmark("prbench"))[0].columns == whole.columns
-
-
 def test_a_judge_of_unknown_context_says_itself_what_is_too_long(world: World) -> None:
     assert world.judged(context_tokens=None).failures == {}
     assert world.verdicts()["Says 7"]["status"] == "met"
@@ -381,7 +346,7 @@ def test_evidence_that_the_judge_itself_finds_too_long_is_searched_again(world: 
         prompt = prompt_of(request)
         if "too long to be shown" in prompt and len(judge.encoding.encode(prompt)) > 2_000:
             is_refused.append(criterion_of(prompt))
-            return Answer(status=400, error={"message": "prompt is too long", "type": "x", "param": None, "code": None})
+            return TOO_LONG
         return judge(request, number)
 
     world.server.behaviour = refuses

@@ -10,7 +10,7 @@ from tasks.config.job import Job
 from tasks.config.settings import Limits
 from tasks.llm.calls.batches import Submissions
 from tests.faults.server import Answer, Behaviour, FaultServer, Request, is_judging, well_behaved
-from tests.kit import job_on, judged, prepared, rows_in, sampled
+from tests.kit import endpoint, job_on, judged, prepared, rows_in, sampled
 
 pytestmark = pytest.mark.slow
 
@@ -22,12 +22,10 @@ def job_at(
     server: FaultServer, folder: Path, mode: str = "batch", judge: dict[str, Any] | None = None, **limits: Any
 ) -> Job:
     """A sampled job on the sample, with one judge."""
-    at = {"api_base": server.api_base, "max_tokens": 1000}
-    job = job_on(
-        "sample", folder, models=[{"name": "hosted_vllm/a", "label": "a", **at}],
-        judges=[{"name": "openai/judge", "label": "judge", "mode": mode, **at, **(judge or {})}],
-        limits={"batch_wait_s": 0.0, "attempts": 2, **limits},
-    )  # fmt: skip
+    own = {"name": "openai/judge", "mode": mode, "max_tokens": 1000, **(judge or {})}
+    endpoints = [endpoint("a", server.api_base, max_tokens=1000)], [endpoint("judge", server.api_base, **own)]
+    limits = {"batch_wait_s": 0.0, "attempts": 2, **limits}
+    job = job_on("sample", folder, models=endpoints[0], judges=endpoints[1], limits=limits)
     sampled(prepared(job))
     return job
 
@@ -65,13 +63,6 @@ def test_a_batch_gives_the_same_verdicts_under_the_same_keys_as_calls_do(server:
     assert len(verdicts_of(batched)) == N_CRITERIA
 
 
-def test_a_batch_that_ends_while_the_run_waits_is_collected_by_it(server: FaultServer, tmp_path: Path) -> None:
-    server.polls_until_done = 2
-    job = job_at(server, tmp_path, batch_wait_s=30.0)
-    report = judged(job)
-    assert (report.rows, report.skipped, report.warnings) == (N_CRITERIA, 0, [])
-
-
 @pytest.mark.parametrize("kind", [503, 0])
 def test_what_a_provider_does_not_do_at_once_is_asked_again(kind: int, server: FaultServer, tmp_path: Path) -> None:
     """Where it did as asked and only its answer was lost (0), it has the batch: nothing is paid twice."""
@@ -100,7 +91,7 @@ def test_a_provider_that_stays_away_keeps_its_batch_until_a_later_run(server: Fa
     assert judged(job).rows == N_CRITERIA
 
 
-@pytest.mark.parametrize("broken", [None, b"<html>\n", b"[]\n", b"[" * 100_000 + b"\n"])
+@pytest.mark.parametrize("broken", [None, b"[]\n", b"[" * 100_000 + b"\n"])
 def test_a_line_that_cannot_be_read_is_the_failure_of_its_call_alone(
     broken: bytes | None, server: FaultServer, tmp_path: Path
 ) -> None:
@@ -171,26 +162,18 @@ def test_a_crash_between_handing_in_and_writing_it_down_pays_nothing_twice(
     assert paid_judgings(server) == {BATCH: N_CRITERIA}
 
 
-def test_a_batch_that_fails_whole_is_told_and_submitted_by_the_next_run(server: FaultServer, tmp_path: Path) -> None:
-    server.batch_end = "failed"
-    job = job_at(server, tmp_path)
-    report = judged(job)
-    assert report.rows == 0
-    assert "ended as failed" in report.warnings[0]
-    server.batch_end = "completed"
-    assert judged(job).rows == N_CRITERIA
-
-
-@pytest.mark.long
-def test_what_an_expired_batch_has_is_taken_and_the_rest_submitted_again(server: FaultServer, tmp_path: Path) -> None:
-    server.batch_end, server.answered_before_end = "expired", 40
+@pytest.mark.parametrize(("end", "n_answered", "said"), [
+    ("failed", 0, "ended as failed"), ("expired", 40, "58 of 98 calls have no result"),
+])  # fmt: skip
+def test_what_a_batch_that_fails_or_expires_has_is_taken_and_the_rest_submitted_by_the_next_run(
+    end: str, n_answered: int, said: str, server: FaultServer, tmp_path: Path
+) -> None:
+    server.batch_end, server.answered_before_end = end, n_answered
     job = job_at(server, tmp_path)
     first = judged(job)
-    assert "58 of 98 calls have no result" in first.warnings[0]
+    assert said in first.warnings[0]
     server.batch_end = "completed"
-    second = judged(job)
-    assert first.rows + second.rows == N_CRITERIA
-    assert sum(paid_judgings(server).values()) == N_CRITERIA
+    assert first.rows + judged(job).rows == sum(paid_judgings(server).values()) == N_CRITERIA
 
 
 def test_no_batch_is_submitted_that_could_pass_the_cap(server: FaultServer, tmp_path: Path) -> None:

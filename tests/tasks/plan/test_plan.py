@@ -16,13 +16,6 @@ from tests.kit import job_on
 PRICES = Prices(1.0, 0.5, 10.0)
 
 
-def test_measured_lengths_have_one_cost_and_nothing_assumed() -> None:
-    planned = planned_calls("sample", "a-model", 1_000, PerCall(100, 0, 10, "measured"), PRICES)
-
-    assert planned.cost_usd == planned.cost_usd_low == planned.cost_usd_high == pytest.approx(0.1 + 0.1)
-    assert (planned.basis, planned.assumed) == ("measured", "")
-
-
 def test_responses_that_were_never_measured_cost_from_the_shortest_to_the_longest_that_is_assumed() -> None:
     planned = planned_calls("sample", "a-model", 1_000, PerCall(100, basis=COUNTED), PRICES, most_answer=2_000)
 
@@ -51,9 +44,12 @@ def test_without_a_price_there_is_no_range_and_the_sum_has_none_either() -> None
     assert in_all([known, known]).cost_usd_high == pytest.approx(2 * (known.cost_usd_high or 0))
 
 
-def test_what_is_free_costs_nothing_at_any_length() -> None:
+def test_what_is_free_costs_nothing_at_any_length_and_measured_lengths_have_one_cost() -> None:
     planned = planned_calls("judge", "a-judge", 10, PerCall(base_prompt=700), Prices(0.0, 0.0, 0.0, "embedded"))
     assert (planned.cost_usd, planned.cost_usd_high, planned.assumed) == (0.0, 0.0, "")
+    measured = planned_calls("sample", "a-model", 1_000, PerCall(100, 0, 10, "measured"), PRICES)
+    assert measured.cost_usd == measured.cost_usd_low == measured.cost_usd_high == pytest.approx(0.1 + 0.1)
+    assert (measured.basis, measured.assumed) == ("measured", "")
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.rules.conversation import PLACES, build_messages, fill, final_text, missing_places, said
+from tasks.rules.conversation import PLACES, build_messages, fill, final_text, missing_places
 from tasks.rules.records import Turn
 
 CONVERSATION, ITEM = PLACES
@@ -29,10 +29,6 @@ def test_a_conversation_is_user_and_assistant_in_turn_without_a_system_prompt() 
 @pytest.mark.parametrize("nothing", [None, "", " \n\t"])
 def test_a_blank_slot_makes_no_message(nothing: str | None) -> None:
     assert (("user", "a"), ("user", "b")) == build_messages([turn("a", nothing), turn("b"), turn(nothing)])
-
-
-def test_messages_are_lines_with_their_role() -> None:
-    assert "user: a\n\nassistant: b" == said([("user", "a"), ("assistant", "b")])
 
 
 # templates
@@ -90,6 +86,12 @@ ANSWERS = {
     "a comparison": ("a < think > b", "a < think > b"),
     "a tag in letters that look alike": ("<thin\u212a>x</thin\u212a>y", "<thin\u212a>x</thin\u212a>y"),
     "letters that grow when made small": ("<think>\u0130\u0130</THINK>The answer.", "The answer."),
+    "nothing that a reader sees": ("<think>x</think>\u200b\u00ad\u3164\x00\u202e", ""),
+    "its opening tag omitted": ("omitted: first this</think>The answer.", "The answer."),
+    "another tag omitted": ("omitted: first this</reasoning>\nThe answer.", "The answer."),
+    "an opening tag after all": ("<think>omitted: first </reason> this</think>The answer.", "The answer."),
+    "a second closing tag": ("omitted: first</think>Write </think>.", "Write </think>."),
+    "nothing but thinking, its tag omitted": ("omitted: first this</think>", ""),
 }
 
 
@@ -97,33 +99,8 @@ ANSWERS = {
 def test_the_final_text_is_what_was_said_and_not_what_was_thought(case: str) -> None:
     text, wanted = ANSWERS[case]
 
-    assert wanted == final_text(text)
-
-
-OMITTED = {
-    "its opening tag omitted": ("first this</think>The answer.", "The answer."),
-    "another tag": ("first this</reasoning>\nThe answer.", "The answer."),
-    "an opening tag after all": ("<think>first </reason> this</think>The answer.", "The answer."),
-    "a second closing tag": ("first</think>Write </think>.", "Write </think>."),
-    "no thinking": ("The answer.", "The answer."),
-    "nothing but thinking": ("first this</think>", ""),
-}
-
-
-@pytest.mark.parametrize("case", OMITTED)
-def test_where_the_server_omits_the_opening_tag_all_up_to_the_closing_one_is_thinking(case: str) -> None:
-    text, wanted = OMITTED[case]
-
-    assert wanted == final_text(text, omits_think_tag=True)
-
-
-@pytest.mark.parametrize(
-    "answer", ["\u200b", "\ufeff", "\u00ad\u2060", "\u3164 \uffa0", "\u2800\n", "\x00", "\u202e\U000e0041"]
-)
-def test_an_answer_in_which_a_reader_sees_nothing_is_empty(answer: str) -> None:
-    assert "" == final_text(answer)
-    assert "" == final_text(f"<think>x</think>{answer}")
-    assert f"{answer}.".strip() == final_text(f"{answer}.")
+    # Of a server that omits the opening tag, all up to the closing one is thinking.
+    assert wanted == final_text(text, omits_think_tag="omitted: " in text)
 
 
 @given(

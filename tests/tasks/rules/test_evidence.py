@@ -4,15 +4,14 @@ Cutting a text: the chunks are the text, each fits, and borders are kept as far 
 """
 
 import time
+from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.prompts import load_evidence_template
-from tasks.rules.evidence import NoRoom, cut, evidence_format, evidence_prompt, parse_evidence, shown
+from tasks.rules.evidence import NoRoom, cut, parse_evidence, shown
 from tasks.rules.verdict import VerdictError
 
 GOOD = {
@@ -41,40 +40,11 @@ def test_anything_else_is_no_evidence_and_not_the_absence_of_it(reply: str) -> N
         parse_evidence(reply)
 
 
-def test_the_shape_has_room_for_whole_quotes_where_it_is_bounded_at_all() -> None:
-    def statements(*, is_bounded: bool) -> dict[str, Any]:
-        shape: dict[str, Any] = evidence_format(is_bounded=is_bounded)["json_schema"]["schema"]
-        found: dict[str, Any] = shape["properties"]["evidence"]
-        return found
-
-    assert {"type": "array", "items": {"type": "string"}} == statements(is_bounded=False)
-    bounded = statements(is_bounded=True)
-    assert (bounded["items"]["maxLength"], bounded["maxItems"]) >= (1_000, 50)
-
-
-def test_a_chunk_stands_whole_between_the_request_and_the_criterion_and_fills_no_place() -> None:
-    template = load_evidence_template("evidence_v1", "")
-    chunk = 'He wrote "<<rubric_item>>" and <<conversation>>.\n'
-    prompt = evidence_prompt(
-        template, [("user", "Why?")], "Says why.", text=chunk, number=2, n_chunks=3, round_=1
-    )  # fmt: skip
-
-    assert prompt.index("user: Why?") < prompt.index("Part 2 of 3 of the report") < prompt.index(chunk)
-    assert prompt.index(chunk) < prompt.index("Says why.")
-    assert prompt.count("Says why.") == 1
-
-
 def test_what_is_shown_names_every_chunk_and_holds_every_quote() -> None:
     text = shown([("first",), (), ("second", "third\nline")], 3, 1)
 
     assert "All 3 parts" in text
     assert text.endswith("Part 1 of 3:\n- first\n\nPart 2 of 3: nothing found\n\nPart 3 of 3:\n- second\n- third\nline")
-
-
-def test_notes_on_notes_still_say_how_many_chunks_the_report_has() -> None:
-    text = shown([("a",), ("b",)], 7, 2)
-    assert "All 7 parts" in text
-    assert "Notes 2 of 2:\n- b" in text
 
 
 LETTERS = st.text(alphabet=st.sampled_from("ab.!? \n\t\r|`#-\u00e9\u6771\u3002\U0001f600"), max_size=400)
@@ -89,20 +59,13 @@ def more_together(text: str) -> int:
     return len(text) ** 2 // 10 + 1
 
 
-@given(LETTERS, st.integers(4, 200))
-def test_the_chunks_are_the_text_and_each_fits(text: str, most: int) -> None:
-    chunks = cut(text, most, n_bytes)
+@pytest.mark.parametrize("size_of", [n_bytes, more_together])
+@given(text=LETTERS, most=st.integers(4, 200))
+def test_the_chunks_are_the_text_and_each_fits(size_of: Callable[[str], int], text: str, most: int) -> None:
+    chunks = cut(text, most, size_of)
 
     assert text == "".join(chunks)
-    assert all(0 < n_bytes(chunk) <= most for chunk in chunks)
-
-
-@given(LETTERS, st.integers(1, 200))
-def test_so_they_are_where_a_whole_is_larger_than_its_pieces(text: str, most: int) -> None:
-    chunks = cut(text, most, more_together)
-
-    assert text == "".join(chunks)
-    assert all(more_together(chunk) <= most for chunk in chunks)
+    assert all(0 < size_of(chunk) <= most for chunk in chunks)
 
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=30), st.integers(40, 100))
@@ -122,14 +85,11 @@ def test_paragraphs_that_fit_stay_whole_and_no_two_chunks_could_be_one(lengths: 
     ("aaa bbb ccc", 8, ["aaa bbb ", "ccc"]),
     ("abcdefgh", 3, ["ab", "cd", "ef", "gh"]),
     ("short", 9, ["short"]),
+    ("a\n\n    b", 6, ["a\n\n", "    b"]),
     ("", 9, []),
 ])  # fmt: skip
 def test_borders_are_those_of_paragraphs_then_sentences_then_words(text: str, most: int, expected: list[str]) -> None:
     assert expected == cut(text, most, len)
-
-
-def test_a_line_of_code_keeps_its_indentation() -> None:
-    assert ["a\n\n", "    b"] == cut("a\n\n    b", 6, len)
 
 
 def test_where_no_character_fits_there_is_no_room() -> None:

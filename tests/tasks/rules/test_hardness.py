@@ -1,14 +1,16 @@
-"""Selecting the hard subset."""
+"""Selecting the hard subset, and how much it depends on its panel, against every panel written out."""
 
 import random
 from fractions import Fraction
 
+import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.rules.hardness import HardSubsetError, Selected, select_hardest, wanted_size
+from tasks.rules import hardness
 from tests.kit import one_line
+from tests.tasks.rules.panels_oracle import probabilities
 
 SCORES = st.dictionaries(
     st.text("abc", min_size=1, max_size=4),
@@ -21,16 +23,18 @@ SCORES = st.dictionaries(
 def test_the_tasks_with_the_lowest_mean_are_selected_hardest_first() -> None:
     scores = {"easy": [0.9, 1.0], "hard": [-0.5, 0.0], "mild": [0.5, 0.0]}
 
-    assert [Selected("hard", 1, -0.25), Selected("mild", 2, 0.25)] == select_hardest(scores, 2)
+    assert [hardness.Selected("hard", 1, -0.25), hardness.Selected("mild", 2, 0.25)] == hardness.select_hardest(
+        scores, 2
+    )
 
 
 def test_a_tie_in_exact_figures_is_a_tie_in_every_order_of_the_models() -> None:
     # Added from left to right, the first is 0.6000000000000001 and the second 0.6.
     scores = {"b": [0.1, 0.2, 0.3], "a": [0.3, 0.2, 0.1]}
 
-    assert ["a", "b"] == [selected.task_id for selected in select_hardest(scores, 2)]
+    assert ["a", "b"] == [selected.task_id for selected in hardness.select_hardest(scores, 2)]
     # A mean over trials already has its own rounding.
-    assert ["a", "b"] == [selected.task_id for selected in select_hardest({"b": [0.3], "a": [0.1 + 0.2]}, 2)]
+    assert ["a", "b"] == [selected.task_id for selected in hardness.select_hardest({"b": [0.3], "a": [0.1 + 0.2]}, 2)]
 
 
 @given(SCORES, st.permutations(range(3)), st.randoms())
@@ -41,13 +45,13 @@ def test_neither_the_order_of_models_nor_that_of_tasks_matters(
     dice.shuffle(names)
     permuted = {task: [scores[task][i] for i in order] for task in names}
 
-    assert select_hardest(scores, len(scores)) == select_hardest(permuted, len(scores))
+    assert hardness.select_hardest(scores, len(scores)) == hardness.select_hardest(permuted, len(scores))
 
 
 @given(SCORES, st.data())
 def test_no_task_that_is_left_out_is_harder_than_one_in(scores: dict[str, list[float]], data: st.DataObject) -> None:
     size = data.draw(st.integers(1, len(scores)))
-    selected = select_hardest(scores, size)
+    selected = hardness.select_hardest(scores, size)
     # Means of fractions of the very same floats, so that only true ties are ties.
     means = {task: sum(map(Fraction, values)) for task, values in scores.items()}
     left_out = scores.keys() - {each.task_id for each in selected}
@@ -64,16 +68,95 @@ SIZES = [
 
 @pytest.mark.parametrize(("n_tasks", "share", "size"), SIZES)
 def test_a_share_is_rounded_down(n_tasks: int, share: float, size: int) -> None:
-    assert size == wanted_size(n_tasks, share, "Finance")
+    assert size == hardness.wanted_size(n_tasks, share, "Finance")
 
 
 def test_a_field_without_a_number_is_refused() -> None:
-    assert 300 == wanted_size(7, {"Finance": 300}, "Finance")
-    with pytest.raises(HardSubsetError, match="Legal"):
-        wanted_size(500, {"Finance": 300}, "Legal")
+    assert 300 == hardness.wanted_size(7, {"Finance": 300}, "Finance")
+    with pytest.raises(hardness.HardSubsetError, match="Legal"):
+        hardness.wanted_size(500, {"Finance": 300}, "Legal")
 
 
 @pytest.mark.parametrize(("scores", "size"), [({}, 1), ({"a": [0.1]}, 2), ({"a": [0.1]}, 0), ({"a": [0.1]}, -1)])
 def test_a_size_that_cannot_be_had_is_refused_in_one_line(scores: dict[str, list[float]], size: int) -> None:
-    with pytest.raises(HardSubsetError, match=one_line()):
-        select_hardest(scores, size)
+    with pytest.raises(hardness.HardSubsetError, match=one_line()):
+        hardness.select_hardest(scores, size)
+
+
+FEW = 300
+"""Resamples enough for a law that holds for every number of them."""
+NOISE = 0.03
+"""Six standard errors of a share over 10,000 resamples, at most."""
+
+
+@st.composite
+def worlds(draw: st.DrawFn, max_tasks: int = 5, max_trials: int = 2) -> list[list[list[int]]]:
+    """Few tasks by two or three models with one or two trials each; whole scores, so that there are ties."""
+    n_trials = draw(st.lists(st.integers(1, max_trials), min_size=2, max_size=3).filter(lambda n: sum(n) <= 5))
+    task = st.tuples(*(st.lists(st.integers(-2, 6), min_size=n, max_size=n) for n in n_trials)).map(list)
+    return draw(st.lists(task, min_size=1, max_size=max_tasks))
+
+
+def padded(world: list[list[list[int]]]) -> np.ndarray:
+    most = max(len(trials) for trials in world[0])
+    return np.array([[trials + [np.nan] * (most - len(trials)) for trials in of_task] for of_task in world], float)
+
+
+def size_for(world: list[list[list[int]]], data: st.DataObject) -> int:
+    return data.draw(st.integers(1, len(world)))
+
+
+def test_the_written_out_probabilities_are_those_of_a_panel_that_can_be_counted_by_hand() -> None:
+    # Of the four draws of two models, both are the first, both the second, or one of each (a tie of all three).
+    assert [Fraction(3, 4), Fraction(0), Fraction(1, 4)] == probabilities([[[0], [2]], [[1], [1]], [[2], [0]]], 1)
+
+
+@given(worlds(), st.data())
+@settings(max_examples=40)
+def test_the_probabilities_are_those_of_all_panels_written_out(
+    world: list[list[list[int]]], data: st.DataObject
+) -> None:
+    size = size_for(world, data)
+
+    wanted = [float(each) for each in probabilities(world, size)]
+    assert pytest.approx(wanted, abs=NOISE) == hardness.inclusion_probabilities(padded(world), size)
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=8), st.integers(1, 4), st.integers(1, 3), st.data())
+def test_models_that_all_say_the_same_leave_no_doubt_and_ties_go_by_order(
+    scores: list[int], n_models: int, n_trials: int, data: st.DataObject
+) -> None:
+    size = data.draw(st.integers(1, len(scores)))
+    # Thirds are no binary fractions: their means differ by rounding, and must be ties all the same.
+    values = np.broadcast_to(np.array(scores)[:, None, None] / 3.0, (len(scores), n_models, n_trials))
+    hardest = sorted(range(len(scores)), key=lambda task: (scores[task], task))[:size]
+
+    found = hardness.inclusion_probabilities(values, size, resamples=FEW)
+    assert [float(task in hardest) for task in range(len(scores))] == list(found)
+
+
+def test_one_model_with_several_trials_is_resampled_over_its_trials() -> None:
+    world = [[[0, 4, 1]], [[2, 2, 2]]]
+
+    wanted = [float(each) for each in probabilities(world, 1)]
+    assert 0.0 < wanted[0] < 1.0
+    assert pytest.approx(wanted, abs=NOISE) == hardness.inclusion_probabilities(padded(world), 1)
+    # A panel of one answer has nothing to draw.
+    assert [0.0, 1.0, 0.0] == list(hardness.inclusion_probabilities(np.array([[[0.5]], [[0.1]], [[0.5]]]), 1))
+
+
+def test_without_a_model_the_others_select() -> None:
+    scores = {"a": (0.0, 0.9, 0.9), "b": (0.9, 0.0, 0.9), "c": (0.8, 0.8, 0.0)}
+
+    # Sums of the other two: 1.8, 0.9, 0.8; then 0.9, 1.8, 0.8; then 0.9, 0.9, 1.6.
+    assert [{"c"}, {"c"}, {"a"}] == hardness.leave_one_out(scores, 1)
+
+
+OVERLAPS = [
+    ("", "", 1.0), ("ab", "ab", 1.0), ("ab", "cd", 0.0), ("abc", "bcd", 0.5), ("ab", "", 0.0), ("a", "abcd", 0.25),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("one", "other", "overlap"), OVERLAPS)
+def test_the_overlap_is_what_both_have_by_what_either_has(one: str, other: str, overlap: float) -> None:
+    assert [overlap, overlap] == [hardness.jaccard(set(one), set(other)), hardness.jaccard(set(other), set(one))]

@@ -144,19 +144,6 @@ def test_a_template_of_ones_own_without_markers_is_filled_as_it_was() -> None:
     assert "C:\nuser: a\n\nassistant: b\nI: c <<part>>" == judge_prompt(template, [("user", "a")], "b", "c")
 
 
-def test_a_template_of_ones_own_may_have_the_markers() -> None:
-    filled = judge_prompt("<<marker>>\n<<conversation>>\n<<criterion_marker>>\n<<rubric_item>>", [], "b", "c")
-    marker, *conversation, own, criterion = filled.split("\n")
-
-    assert conversation == [
-        f"[{marker} message 1 of 1: assistant, the final message]",
-        "b",
-        f"[{marker} end of the conversation]",
-    ]
-    assert (len(own), criterion) == (16, "c")
-    assert own != marker
-
-
 def test_a_request_is_quoted_in_the_template_that_words_criteria_anew() -> None:
     prompt = prompt_on(load_template("augmented_v2", ""), MESSAGES, TITLE)
 

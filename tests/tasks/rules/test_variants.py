@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.rules.variants import read_augmented, variant_id, without_examples
+from tasks.rules.variants import read_augmented, without_examples
 from tasks.rules.verdict import VerdictError
 
 PLAIN = "Names three rivers of the basin."
@@ -41,18 +41,6 @@ def test_taking_out_examples_only_ever_removes_and_a_second_time_changes_nothing
     letters = iter(title)
     assert all(letter in letters for letter in once)
     assert once == without_examples(once) or "(" in once
-
-
-def test_a_derived_criterion_has_an_id_of_its_own() -> None:
-    ids = {
-        variant_id("examples_removed", "c1", PLAIN),
-        variant_id("augmented", "c1", PLAIN),
-        variant_id("augmented", "c2", PLAIN),
-        variant_id("augmented", "c1", PLAIN + "!"),
-    }
-
-    assert 4 == len(ids)
-    assert "c1" not in ids
 
 
 def test_a_criterion_in_more_words_is_taken() -> None:

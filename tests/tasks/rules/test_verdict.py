@@ -1,6 +1,7 @@
 """Reading a judge's reply: exactly one clear answer, or an error; never a guess."""
 
 import json
+import math
 import re
 from typing import Any
 
@@ -8,31 +9,26 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from tasks.rules.verdict import TERNARY, Verdict, VerdictError, parse_verdict, reply_format, status_of
+from tasks.rules.verdict import (
+    BINARY,
+    TERNARY,
+    Verdict,
+    VerdictError,
+    confidence_of,
+    parse_verdict,
+    reply_format,
+    status_of,
+)
 
 MET = Verdict("met", 1.0, "")
 UNMET = Verdict("unmet", 0.0, "")
 
 GOOD: dict[str, tuple[str, Verdict]] = {
-    "met": ('{"criteria_met": true}', MET),
-    "unmet": ('{"criteria_met": false}', UNMET),
-    "explained": ('{"explanation": "why", "criteria_met": true}', Verdict("met", 1.0, "why")),
-    "the answer first": ('{"criteria_met": false, "explanation": "why"}', Verdict("unmet", 0.0, "why")),
-    "words of the other answer in the explanation": (
-        '{"criteria_met": true, "explanation": "... no false claims"}', Verdict("met", 1.0, "... no false claims"),
-    ),
     "an object as text in the explanation": (
         r'{"explanation": "says {\"criteria_met\": true}", "criteria_met": false}',
         Verdict("unmet", 0.0, 'says {"criteria_met": true}'),
     ),
-    "white space": (' \n\t{ "criteria_met" :\ntrue }\r\n', MET),
-    "a fence": ('```\n{"criteria_met": true}\n```', MET),
-    "a fence with its language": ('```json\n{"criteria_met": true}\n```', MET),
-    "a fence with its language in capitals": ('```JSON\r\n{"criteria_met": true}\r\n```', MET),
     "a fence in white space": ('\n```json \n{"criteria_met": true}\n```\n', MET),
-    "a fence in the explanation": (
-        '```json\n{"criteria_met": true, "explanation": "```x```"}\n```', Verdict("met", 1.0, "```x```"),
-    ),
     "thinking in front": ('<think>{"criteria_met": false}</think>{"criteria_met": true}', MET),
     "thinking in front of a fence": ('<think>so</think>\n\n```json\n{"criteria_met": true}\n```', MET),
     "thinking in front in white space": (' \n<Think>so</THINK>\n{"criteria_met": true}', MET),
@@ -50,33 +46,22 @@ def test_a_clear_reply_is_read(case: str) -> None:
 
 BAD = {
     "nothing": "",
-    "white space": " \n",
     "prose": "The criterion is met.",
-    "yes": '{"criteria_met": "yes"}',
-    "true of another language": '{"criteria_met": True}',
     "one with a point": '{"criteria_met": 1.0}',
-    "null": '{"criteria_met": null}',
     "an object in its place": '{"criteria_met": {"value": true}}',
     "another name": '{"criteria_Met": true}',
     "one level down": '{"verdict": {"criteria_met": true}}',
     "a list": '[{"criteria_met": true}]',
-    "a text": '"criteria_met: true"',
     "two objects": '{"criteria_met": true}{"criteria_met": false}',
     "two fences": '```json\n{"criteria_met": true}\n```\n```json\n{"criteria_met": true}\n```',
     "cut off": '{"explanation": "It is true that',
-    "a fence that does not end": '```json\n{"criteria_met": true}',
     "the key twice": '{"criteria_met": true, "criteria_met": false}',
-    "the explanation twice": '{"criteria_met": true, "explanation": "a", "explanation": "b"}',
     "a key twice further in": '{"criteria_met": true, "x": {"a": 1, "a": 2}}',
     "text in front": 'Here it is: {"criteria_met": true}',
-    "text in front of a fence": 'Here it is:\n```json\n{"criteria_met": true}\n```',
     "text in a fence": '```json\nHere: {"criteria_met": true}\n```',
-    "a comma too many": '{"criteria_met": true,}',
     "a line break inside a text": '{"criteria_met": true, "explanation": "a\nb"}',
     "NaN": '{"criteria_met": NaN}',
-    "Infinity beside it": '{"criteria_met": true, "confidence": -Infinity}',
     "an explanation that is a list": '{"criteria_met": true, "explanation": ["a"]}',
-    "an explanation that is a number": '{"criteria_met": true, "explanation": 3}',
     "nested deep": '{"criteria_met": true, "x": ' + "[" * 100_000 + "]" * 100_000 + "}",
     "a number of five thousand digits": '{"criteria_met": true, "x": ' + "1" * 5_000 + "}",
     "a byte order mark": '\ufeff{"criteria_met": true}',
@@ -133,9 +118,9 @@ DOCUMENTS = st.recursive(
 REPLIES = st.text(max_size=80) | st.lists(st.sampled_from(PIECES)).map("".join) | DOCUMENTS.map(json.dumps)
 
 
-def outcome(reply: str) -> Any:
+def outcome(reply: str, grading: str = BINARY) -> Any:
     try:
-        return parse_verdict(reply)
+        return parse_verdict(reply, grading)
     except VerdictError as error:
         return error
 
@@ -202,22 +187,16 @@ def test_an_explanation_that_names_a_tag_is_read_as_it_is_when_thinking_stands_i
     assert Verdict("met", 1.0, explanation) == parse_verdict(reply)
 
 
-@pytest.mark.parametrize(("escaped", "wanted"), [(r"cut \ude00", "cut \ufffd"), (r"\ud83d\ude00", "😀")])
-def test_an_explanation_can_be_stored_whatever_it_is_escaped_from(escaped: str, wanted: str) -> None:
-    assert wanted == parse_verdict(f'{{"criteria_met": true, "explanation": "{escaped}"}}').explanation
-
-
 def test_the_format_that_is_asked_for_takes_exactly_the_two_keys() -> None:
     schema = reply_format(None)["json_schema"]["schema"]
 
     assert ["criteria_met", "explanation"] == sorted(schema["properties"]) == sorted(schema["required"])
     assert schema["additionalProperties"] is False
     assert {"type": "boolean"} == schema["properties"]["criteria_met"]
-
-
-@pytest.mark.parametrize(("bound", "wanted"), [(None, {"type": "string"}), (80, {"type": "string", "maxLength": 80})])
-def test_the_explanation_is_bounded_where_a_bound_is_given(bound: int | None, wanted: dict[str, Any]) -> None:
-    assert wanted == reply_format(bound)["json_schema"]["schema"]["properties"]["explanation"]
+    bounded = reply_format(80)["json_schema"]["schema"]["properties"]
+    assert [schema["properties"]["explanation"], bounded["explanation"]] == [
+        {"type": "string"}, {"type": "string", "maxLength": 80},
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -225,23 +204,35 @@ def test_the_explanation_is_bounded_where_a_bound_is_given(bound: int | None, wa
     [
         ("satisfied", "met"), (" Satisfied\n", "met"), ("partially_satisfied", "partial"),
         ("PARTIALLY-SATISFIED", "partial"), ("Partially  Satisfied", "partial"), ("not_satisfied", "unmet"),
-        ("Not Satisfied", "unmet"), ("not-satisfied", "unmet"),
+        ("Not Satisfied", "unmet"), ("not-satisfied", "unmet"), ("", None), ("_", None), ("notsatisfied", None),
+        ("satisfied_not", None), ("satisfied, partially satisfied", None), ("satisfied.", None),
+        ("not\u00a0satisfied", None), ("sat\u0131sfied", None),
     ],
 )  # fmt: skip
-def test_a_word_is_read_however_its_parts_are_joined(word: str, status: str) -> None:
+def test_a_word_is_read_however_its_parts_are_joined_and_another_is_no_verdict(word: str, status: str | None) -> None:
     assert status_of(word) == status
-    read = parse_verdict(json.dumps({"verdict": word}), TERNARY)
-    assert (read.status, read.value) == (status, {"met": 1.0, "partial": 0.5, "unmet": 0.0}[status])
+    read = outcome(json.dumps({"verdict": word}), TERNARY)
+    if status is None:
+        assert isinstance(read, VerdictError)
+    else:
+        assert (read.status, read.value) == (status, {"met": 1.0, "partial": 0.5, "unmet": 0.0}[status])
 
 
-@pytest.mark.parametrize(
-    "word",
-    [
-        "", "_", "notsatisfied", "not", "satisfied_not", "satisfied, partially satisfied", "satisfied.",
-        "not\u00a0satisfied", "sat\u0131sfied",
-    ],
-)  # fmt: skip
-def test_another_word_is_no_verdict(word: str) -> None:
-    assert status_of(word) is None
-    with pytest.raises(VerdictError):
-        parse_verdict(json.dumps({"verdict": word}), TERNARY)
+@pytest.mark.parametrize(("parts", "grading", "wanted"), [
+    ([('{"', 1.0), ("criteria", 1.0), ('_met":', 0.9), (" true", 0.8), ("}", 0.7)], "binary", 0.8),
+    ([('{"explanation": "\\"criteria_met\\": false", "criteria_met":', 0.5), ("tr", 0.5), ("ue", 0.5), ("}", 1.0)],
+     "binary", 0.25),
+    ([('{"verdict": "', 0.9), ("partially", 0.6), (" satisfied", 0.5), ('"}', 0.9)], "ternary", 0.3),
+    ([('{"criteria_met": ', 1.0), ("false", 0.1), (' } again: {"criteria_met": ', 1.0), ("true", 0.7), ("}", 1.0)],
+     "binary", 0.7),
+    ([("I cannot say.", 0.9)], "binary", None),
+    ([('{"verdict": "satisfied"}', 0.9)], "binary", None),
+    ([], "binary", None),
+    ([('{"criteria_met": ', 1.0), ("true", 0.0), ("}", 1.0)], "binary", None),
+    ([('{"criteria_met": ', 1.0), ("true", 1.5), ("}", 1.0)], "binary", None),
+])  # fmt: skip
+def test_confidence_is_the_probability_of_the_tokens_of_the_decision(
+    parts: list[tuple[str, float]], grading: str, wanted: float | None
+) -> None:
+    tokens = [(text, math.log(probability) if probability else -math.inf) for text, probability in parts]
+    assert (None if wanted is None else pytest.approx(wanted)) == confidence_of(tokens, grading)

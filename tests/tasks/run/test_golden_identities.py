@@ -37,49 +37,19 @@ COLUMNS = {
 }
 FROZEN = {
     "prbench": {
-        "task_rows.task_id": "8 e9ee173fc0b0ae3e",
-        "task_rows.content_hash": "8 a92f13fabd4ea27b",
-        "criteria.criterion_id": "98 0600e24c49509589",
-        "criteria.content_hash": "98 e2964b20810f4910",
-        "responses.response_id": "12 23836f51e9369d36",
-        "responses.conversation_id": "12 2160f79cc585ca96",
-        "responses.model_config_hash": "12 659450b0f7514f96",
-        "verdicts.verdict_id": "444 8d6fd42fa5def5ba",
-        "verdicts.criterion_hash": "444 564c1a73e592c851",
-        "verdicts.judge_config_hash": "444 f4052ff5d3e0083d",
-        "verdicts.template_hash": "444 2a69a2e23bfcc613",
-        "call_key": "234 817d4490b5d0b657",
+        "task_rows": "8 b0a8504eb131bf9a", "criteria": "98 2761f3ed99832978", "responses": "12 2f8f30671ff9c8e0",
+        "verdicts": "444 a41e9032cead2c22", "calls": "234 817d4490b5d0b657",
     },
     "researchrubrics": {
-        "task_rows.task_id": "2 bc26a30bf1fced4b",
-        "task_rows.content_hash": "2 6e238f5f747312ec",
-        "criteria.criterion_id": "40 6ae66692bbf33af4",
-        "criteria.content_hash": "40 5a48690bae60d8e2",
-        "responses.response_id": "8 7d29c9401ee91656",
-        "responses.conversation_id": "8 99b04bfd97b4283d",
-        "responses.model_config_hash": "8 1c35c39af05714be",
-        "verdicts.verdict_id": "480 71f6f5582db24959",
-        "verdicts.criterion_hash": "480 51fa1b0a9176aaff",
-        "verdicts.judge_config_hash": "480 32047668576aa9f5",
-        "verdicts.template_hash": "480 6d3122cffcf13fc2",
-        "call_key": "248 55bb7db689e58025",
+        "task_rows": "2 8503b8bbdc13f1b4", "criteria": "40 4bf1f0ac37155fa4", "responses": "8 843396ee15699e05",
+        "verdicts": "480 a94610b7a06cf709", "calls": "248 55bb7db689e58025",
     },
     "healthbench": {
-        "task_rows.task_id": "3 956f4c4e9293d677",
-        "task_rows.content_hash": "3 ee15e04fc8014603",
-        "criteria.criterion_id": "19 9a72cb2f2b385262",
-        "criteria.content_hash": "19 0c4d13b278a0c683",
-        "responses.response_id": "12 d479b2db4896cd84",
-        "responses.conversation_id": "12 fee20e1b0ac78c31",
-        "responses.model_config_hash": "12 659450b0f7514f96",
-        "verdicts.verdict_id": "228 e217d59a745fbb1d",
-        "verdicts.criterion_hash": "228 c67b62c76a290efd",
-        "verdicts.judge_config_hash": "228 c10466c333f9f8e9",
-        "verdicts.template_hash": "228 41317e121c21bb78",
-        "call_key": "126 d538c81c788a7256",
+        "task_rows": "3 a33a5e2cdedc7b59", "criteria": "19 b248e4183bc88efa", "responses": "12 6caab4ff9d0a6e39",
+        "verdicts": "228 7f5fea1a4af660af", "calls": "126 d538c81c788a7256",
     },
-}
-"""Benchmark -> table and column -> how many values, and a digest of all of them."""
+}  # fmt: skip
+"""Benchmark -> table -> how many rows, and a digest of all their identities."""
 
 
 def digest_of(values: Iterable[Any]) -> str:
@@ -102,11 +72,10 @@ def test_a_run_has_the_frozen_identities(benchmark: str, tmp_path: Path, monkeyp
         judged(job)
     with Warehouse(job.warehouse).reader() as reader:
         found = {
-            f"{table}.{column}": digest_of(row[column] for row in reader.rows(f"from {table}"))
+            table: digest_of(tuple(row[column] for column in columns) for row in reader.rows(f"from {table}"))
             for table, columns in COLUMNS.items()
-            for column in columns
         }
     ledger = Ledger(job.warehouse / "ledger")
-    found["call_key"] = digest_of(key for (key,) in ledger.rows("select call_key from calls"))
+    found["calls"] = digest_of(key for (key,) in ledger.rows("select call_key from calls"))
     ledger.close()
     assert found == FROZEN[benchmark]

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from tasks.config.job import Job
+from tasks.imports.responses import import_responses
+from tasks.plan.plan import plan
 from tasks.rules.errors import UsageError
 from tasks.run.coverage import coverage
 from tests.faults.answers import Answer, Request, is_judging, well_behaved
 from tests.faults.server import FaultServer
-from tests.kit import good_row, job_on, judged, prepared, sampled, write_jsonl
+from tests.kit import endpoint, good_row, job_on, judged, prepared, sampled, write_jsonl
 from tests.tasks.dataset.rows import hub_criterion
 from warehouse import Warehouse
 
@@ -65,7 +67,7 @@ class World:
         }
 
     def model(self, label: str, **settings: Any) -> dict[str, Any]:
-        return {"name": f"hosted_vllm/{label}", "label": label, "api_base": self.server.api_base, **settings}
+        return endpoint(label, self.server.api_base, **settings)
 
     judge = model
 
@@ -99,10 +101,6 @@ def world(begun: World, tmp_path: Path) -> Iterator[World]:
     shutil.copytree(begun.folder / "w", tmp_path / "w")
     yield World(begun.server, tmp_path)
     begun.server.behaviour = new_each_time
-
-
-def test_what_is_there_is_not_called_for_again(world: World) -> None:
-    assert world.does() == (0, 0)
 
 
 def another_template(world: World) -> None:
@@ -184,8 +182,6 @@ def test_a_task_that_is_not_there_is_refused_by_name(world: World) -> None:
 
 
 def test_an_imported_answer_fills_its_cell_in_the_pinned_sampling_and_in_no_night(world: World, tmp_path: Path) -> None:
-    from tasks.imports.responses import import_responses
-
     given = tmp_path / "given.json"
     given.write_text(json.dumps({"finance-0": "An answer that was made elsewhere."}))
     world.settings["models"] = [world.model("fresh", resample="nightly")]
@@ -195,12 +191,10 @@ def test_an_imported_answer_fills_its_cell_in_the_pinned_sampling_and_in_no_nigh
 
 
 IMPORTED = {
-    "not listed": ([], None, None),
-    "named": ([], ("elsewhere",), {"elsewhere": CRITERIA}),
-    "listed": ([{"label": "elsewhere", "source": "imported"}], None, {"elsewhere": CRITERIA, "pinned": 0}),
-    "listed but not there": ([{"label": "elsewere", "source": "imported"}], None, None),
-    "listed alone": (None, None, {"elsewhere": CRITERIA}),
-    "no model is": (None, None, {"elsewhere": CRITERIA, "pinned": 0}),
+    "named": ([], ("elsewhere",), CRITERIA),
+    "listed": ([{"label": "elsewhere", "source": "imported"}], None, CRITERIA),
+    "listed but not there": ([{"label": "elsewere", "source": "imported"}], None, 0),
+    "no model is": (None, None, CRITERIA),
 }
 
 
@@ -208,33 +202,19 @@ IMPORTED = {
 def test_imported_responses_are_judged_where_they_are_listed_or_named_or_no_model_is_configured(
     case: str, world: World, tmp_path: Path
 ) -> None:
-    from tasks.imports.responses import import_responses
-    from tasks.plan.plan import plan
-
-    given = tmp_path / "given.jsonl"
     rows = [{"task": "finance-0", "response": "One made elsewhere.", "trial": trial} for trial in (1, 2)]
-    given.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    listed, named, judged_calls = IMPORTED[case]
-    (line,) = import_responses(world.job(), given, "elsewhere").warnings
-    assert line == (
-        "elsewhere: not among the configured models, so no run judges these responses; to have them judged, add "
-        "{label: elsewhere, source: imported} to `models`, or run with --model elsewhere"
-    )
+    listed, named, n_judged = IMPORTED[case]
+    (line,) = import_responses(world.job(), write_jsonl(tmp_path / "given.jsonl", rows), "elsewhere").warnings
+    assert line.startswith("elsewhere: not among the configured models, so no run judges these responses; to have")
     world.settings["models"] = [*world.settings["models"], *listed] if listed is not None else []
-    if case == "listed alone":
-        world.settings["models"] = [{"label": "elsewhere", "source": "imported"}]
     narrowed = {"named_models": named} if named else {}
     job = world.job(**narrowed)
     if named:
         job = job.model_copy(update={"settings": job.settings.model_copy(update={"models": ()})})
 
-    calls = {each.model: each.calls for each in plan(job) if each.role == "judge"}
-    assert sum(calls.values()) == (judged_calls or {}).get("elsewhere", 0)
-    if judged_calls:
-        assert calls.items() >= judged_calls.items() - {("pinned", 0)}
-    assert world.does(**narrowed) == (0, (judged_calls or {}).get("elsewhere", 0))
+    assert sum(each.calls for each in plan(job) if each.role == "judge") == n_judged
+    assert world.does(**narrowed) == (0, n_judged)
     cells = [each for each in coverage(job) if each.model.startswith("else")]
-    assert {each.trial for each in cells} == ({1} if judged_calls or listed else set())
+    assert {each.trial for each in cells} == {1}
     assert all(each.done == each.due for each in cells)
-    wanted = {each.wanted for each in cells}
-    assert wanted == ({TASKS, VERDICTS} if cells else set())
+    assert {each.wanted for each in cells} == {TASKS, VERDICTS}

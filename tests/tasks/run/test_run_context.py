@@ -20,7 +20,7 @@ from tasks.rules.errors import UsageError
 from tasks.run.judgings import target_of
 from tasks.run.run_context import CALLED_ROLES, open_run_context, refuse_unready
 from tasks.run.stages import STAGES
-from tests.kit import admitted, criterion, job_on, response, row
+from tests.kit import admitted, criterion, job_on, response, row, written
 from warehouse import Warehouse, take_notices
 
 PROJECT = Path(__file__).parents[3]
@@ -34,11 +34,13 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
     return job_on("sample", tmp_path, models=[endpoint | {"label": "mini"}], judges=[endpoint | {"label": "judge"}])
 
 
-def test_a_missing_key_is_named_before_anything_starts(job: Job) -> None:
+def test_a_missing_key_is_named_before_anything_starts(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError) as refused:
         refuse_unready(job)
     assert str(refused.value) == "model mini: OPENAI_API_KEY is not set; export the key of the provider"
     assert not Warehouse(job.warehouse).database.exists()
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key")
+    assert refuse_unready(job) is None
 
 
 def test_only_the_key_of_what_is_called_is_needed(job: Job) -> None:
@@ -47,19 +49,6 @@ def test_only_the_key_of_what_is_called_is_needed(job: Job) -> None:
     own = {"models": (job.settings.models[0].model_copy(update={"name": "hosted_vllm/own"}),)}
     local = job.model_copy(update={"settings": job.settings.model_copy(update=own)})
     assert refuse_unready(local, ("model",)) is None
-
-
-def test_a_key_that_is_set_is_enough(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "a-key")
-    assert refuse_unready(job) is None
-
-
-def test_where_nothing_is_left_to_call_no_key_is_needed(job: Job) -> None:
-    # The only task of the split is not admitted.
-    member = row("split_members", dataset_revision=job.data.revision, split="sample", task_id="t0", position=0)
-    Warehouse(job.warehouse).write("split_members", [member])
-    Warehouse(job.warehouse).publish()
-    assert refuse_unready(job) is None
 
 
 @pytest.mark.parametrize("own", [{"api_base": "http://localhost:1/v1"}, {"headers": {"X-Team": "evals"}}])
@@ -75,15 +64,8 @@ def test_an_endpoint_of_ones_own_needs_no_key_of_the_provider_unless_its_client_
 
 def split_of(job: Job, *task_ids: str) -> None:
     """Have the sample's split hold these tasks, admitted, with a criterion each."""
-    tables: dict[str, list[dict[str, Any]]] = admitted(task_ids, "sample") | {
-        "criteria": [criterion(task_id, 0, 5) for task_id in task_ids]
-    }
-    for table, rows in tables.items():
-        of_data = [
-            each | {"dataset_revision": job.data.revision} if "dataset_revision" in each else each for each in rows
-        ]
-        Warehouse(job.warehouse).write(table, of_data)
-    Warehouse(job.warehouse).publish()
+    tables = admitted(task_ids, "sample") | {"criteria": [criterion(task_id, 0, 5) for task_id in task_ids]}
+    written(job.warehouse, tables, job.data.revision).publish()
 
 
 def judged_by(rubric: str, folder: Path, **settings: Any) -> Job:
@@ -105,20 +87,13 @@ def test_a_writer_of_rubrics_needs_its_key_if_a_judge_asks(tmp_path: Path, monke
 
 def test_a_failure_that_is_not_retried_needs_a_key_only_when_it_is_to_be_retried(job: Job) -> None:
     split_of(job, "t0")
+    assert refuse_unready(job, STAGES["judge"].calls) is None  # nothing is stored that could be judged
     model = job.settings.models[0]
     failed = response("t0", model.label, status="refused", model_config_hash=target_of(model).config_hash)
-    Warehouse(job.warehouse).write("responses", [failed | {"dataset_revision": job.data.revision}])
-    Warehouse(job.warehouse).publish()
+    written(job.warehouse, {"responses": [failed]}, job.data.revision).publish()
     assert refuse_unready(job) is None
     with pytest.raises(UsageError, match="model mini: OPENAI_API_KEY is not set"):
         refuse_unready(job, retry_failed=True)
-
-
-def test_judging_what_is_stored_needs_no_key_of_a_model_that_still_has_to_respond(job: Job) -> None:
-    split_of(job, "t0")
-    assert refuse_unready(job, STAGES["judge"].calls) is None
-    with pytest.raises(UsageError, match="model mini: "):
-        refuse_unready(job)
 
 
 def test_a_damaged_database_is_rebuilt_before_it_is_asked_what_is_to_be_called(job: Job) -> None:
@@ -128,11 +103,7 @@ def test_a_damaged_database_is_rebuilt_before_it_is_asked_what_is_to_be_called(j
     with pytest.raises(UsageError, match="OPENAI_API_KEY is not set"):
         refuse_unready(job)
     assert not Warehouse(job.warehouse).damage()
-    assert [str(database)] == [line.partition(": ")[0] for line in noticed(job)]
-
-
-def noticed(job: Job) -> list[str]:
-    return [notice.line for notice in take_notices(job.warehouse)]
+    assert [str(database)] == [notice.line.partition(": ")[0] for notice in take_notices(job.warehouse)]
 
 
 def test_a_database_that_another_version_published_is_renewed_by_the_run_and_not_asked_before(
@@ -191,8 +162,8 @@ def test_senders_start_while_work_is_planned_and_not_where_nothing_is_left_to_ca
 
     asyncio.run(plan())
     assert started == [True]
-    member = row("split_members", dataset_revision=job.data.revision, split="sample", task_id="t0", position=0)
-    Warehouse(job.warehouse).write("split_members", [member])
-    Warehouse(job.warehouse).publish()
+    # The only task of the split is not admitted.
+    member = row("split_members", split="sample", task_id="t0", position=0)
+    written(job.warehouse, {"split_members": [member]}, job.data.revision).publish()
     asyncio.run(plan())
     assert started == [True]

@@ -1,7 +1,6 @@
 """A model's own system prompt: sent first, part of what a response is, and nothing that a judge reads."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,35 +11,26 @@ from tasks.plan.plan import plan
 from tasks.rules.errors import UsageError
 from tasks.run.judgings import target_of
 from tests.faults.server import FaultServer
-from tests.kit import job_on, judged, prepared, sampled
+from tests.kit import endpoint, job_on, judged, prepared, sampled
 from warehouse import Warehouse
 
 PROMPT = "Answer in one short sentence, and say 'indigo' first."
 
 
-def models(server: FaultServer, **prompted: Any) -> list[dict[str, Any]]:
-    at = {"api_base": server.api_base, "name": "hosted_vllm/candidate"}
-    return [{**at, "label": "plain"}, {**at, "label": "prompted", **prompted}]
-
-
-def settings(server: FaultServer, **prompted: Any) -> dict[str, Any]:
-    judge = {"name": "hosted_vllm/judge", "api_base": server.api_base, "label": "judge"}
-    return {"models": models(server, **prompted), "judges": [judge]}
-
-
 def test_it_is_part_of_the_identity_only_where_it_is_set() -> None:
-    plain = Model(name="openai/x")
-    assert "system_prompt" not in target_of(plain).identity
-    hashes = {target_of(Model(name="openai/x", system_prompt=prompt)).config_hash for prompt in (None, "a", "b")}
-    assert len(hashes) == 3
-    assert target_of(plain).config_hash in hashes
+    plain, *others = (target_of(Model(name="openai/x", system_prompt=prompt)) for prompt in (None, "a", "b"))
+    assert "system_prompt" not in plain.identity
+    assert len({each.config_hash for each in (plain, *others)}) == 3
 
 
 @pytest.mark.slow
 def test_the_model_gets_it_before_the_conversation_and_the_judge_never(tmp_path: Path) -> None:
     with FaultServer() as server:
-        job = job_on("sample", tmp_path, **settings(server, system_prompt=PROMPT))
+        plain = endpoint("plain", server.api_base, name="hosted_vllm/candidate")
+        models = [plain, {**plain, "label": "prompted", "system_prompt": PROMPT}]
+        job = job_on("sample", tmp_path, models=models, judges=[endpoint("judge", server.api_base)])
         job = prepared(job.model_copy(update={"limit": 2}))
+        planned = {each.label: each for each in plan(job)}
         sampled(job)
         judged(job)
         asked = list(server.book)
@@ -48,9 +38,11 @@ def test_the_model_gets_it_before_the_conversation_and_the_judge_never(tmp_path:
     to_judges = [body["messages"] for body in asked if body["model"] == "judge"]
 
     prompted = [messages for messages in to_models if messages[0] == {"role": "system", "content": PROMPT}]
-    plain = [messages for messages in to_models if messages[0]["role"] != "system"]
-    assert (len(prompted), len(plain)) == (2, 2)
-    assert sorted(map(str, plain)) == sorted(str(messages[1:]) for messages in prompted)
+    others = [messages for messages in to_models if messages[0]["role"] != "system"]
+    assert (len(prompted), len(others)) == (2, 2)
+    assert sorted(map(str, others)) == sorted(str(messages[1:]) for messages in prompted)
+    more = planned["prompted"].prompt_tokens - planned["plain"].prompt_tokens
+    assert 2 * 5 < more < 2 * 25  # the plan counts it
     assert to_judges
     assert not any("indigo" in str(messages) for messages in to_judges)
     with Warehouse(job.warehouse).reader() as reader:
@@ -58,30 +50,6 @@ def test_the_model_gets_it_before_the_conversation_and_the_judge_never(tmp_path:
         assert reader.value("select count(*) from messages where content like '%indigo%'") == 0
     assert [row["conversation_id"] for row in rows[:2]] == [row["conversation_id"] for row in rows[2:]]
     assert len({row["model_config_hash"] for row in rows}) == 2
-
-
-@pytest.mark.slow
-def test_another_prompt_samples_again_and_the_same_makes_no_call(tmp_path: Path) -> None:
-    with FaultServer() as server:
-        job = job_on("sample", tmp_path, **settings(server, system_prompt=PROMPT))
-        job = prepared(job.model_copy(update={"limit": 2}))
-        sampled(job)
-        n_calls = len(server.book)
-        sampled(job)
-        assert len(server.book) == n_calls
-        changed = job_on("sample", tmp_path, **settings(server, system_prompt="Take your time.")).settings
-        sampled(job.model_copy(update={"settings": changed}))
-        assert len(server.book) == n_calls + 2
-
-
-@pytest.mark.slow
-def test_a_plan_counts_it(tmp_path: Path) -> None:
-    with FaultServer() as server:
-        job = job_on("sample", tmp_path, **settings(server, system_prompt="word " * 300))
-        planned = {each.label: each for each in plan(prepared(job.model_copy(update={"limit": 2})))}
-
-    more = planned["prompted"].prompt_tokens - planned["plain"].prompt_tokens
-    assert 2 * 250 < more < 2 * 350
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from flows.nightly import comparisons
 from tasks.aggregate import aggregate
-from tasks.alerts import stored
+from tasks.alerts import sending
 from tasks.alerts.findings import Alert, drops
 from tasks.analyses.annotate import measure_annotations
 from tasks.analyses.node_scores import measure
@@ -162,4 +162,4 @@ def _alert(job: Job, night: str, label: str) -> None:
     judges = drifted(of_night)
     found = [Alert("judge_drift", each.judge, each.line) for each in judges]
     found += drops(comparisons(of_night), least_drop=0.01, alpha=0.05, drifted_judges=[each.judge for each in judges])
-    stored.store(of_night, found)
+    sending.store(of_night, found)

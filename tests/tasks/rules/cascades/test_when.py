@@ -3,11 +3,10 @@
 import math
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.rules.cascades.rules import Facts, When, confidence_of, escalations, reasons_to_escalate
+from tasks.rules.cascades.rules import Facts, When, escalations, reasons_to_escalate
 
 Case = tuple[list[float | None], int, str, float | None]
 VALUES = st.sampled_from([None, 0.0, 0.5, 1.0])
@@ -54,29 +53,3 @@ def test_many_criteria_are_decided_as_each_alone(when: When, criteria: list[Case
 def test_repetitions_are_asked_only_where_they_are_compared() -> None:
     assert 3 == When(disagreement=True).n_repetitions(3)
     assert 1 == When(weight_above=7).n_repetitions(3)
-
-
-def tokens(*parts: tuple[str, float]) -> list[tuple[str, float]]:
-    return [(text, math.log(probability)) for text, probability in parts]
-
-
-@pytest.mark.parametrize(("parts", "grading", "wanted"), [
-    ([('{"', 1.0), ("criteria", 1.0), ('_met":', 0.9), (" true", 0.8), ("}", 0.7)], "binary", 0.8),
-    ([('{"explanation": "\\"criteria_met\\": false", "criteria_met":', 0.5), ("tr", 0.5), ("ue", 0.5), ("}", 1.0)],
-     "binary", 0.25),
-    ([('{"verdict": "', 0.9), ("partially", 0.6), (" satisfied", 0.5), ('"}', 0.9)], "ternary", 0.3),
-    ([('{"criteria_met": ', 1.0), ("false", 0.1), (' } again: {"criteria_met": ', 1.0), ("true", 0.7), ("}", 1.0)],
-     "binary", 0.7),
-    ([("I cannot say.", 0.9)], "binary", None),
-    ([('{"verdict": "satisfied"}', 0.9)], "binary", None),
-    ([], "binary", None),
-])  # fmt: skip
-def test_confidence_is_the_probability_of_the_tokens_of_the_decision(
-    parts: list[tuple[str, float]], grading: str, wanted: float | None
-) -> None:
-    assert (None if wanted is None else pytest.approx(wanted)) == confidence_of(tokens(*parts), grading)
-
-
-def test_a_log_probability_that_is_none_gives_no_confidence() -> None:
-    assert confidence_of([('{"criteria_met": ', 0.0), ("true", 0.5), ("}", 0.0)], "binary") is None
-    assert confidence_of([('{"criteria_met": ', 0.0), ("true", -math.inf), ("}", 0.0)], "binary") is None

@@ -1,4 +1,4 @@
-"""Agreement between graders, against scikit-learn and against pairs written out.
+"""Agreement between graders, against scikit-learn and against pairs written out; effective votes of graders.
 
 What a check predicts: figures of a table of four, against scikit-learn and plain counts.
 """
@@ -6,6 +6,7 @@ What a check predicts: figures of a table of four, against scikit-learn and plai
 import itertools
 import math
 import random
+import statistics
 from collections.abc import Sequence
 from statistics import NormalDist
 
@@ -16,21 +17,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from sklearn.metrics import cohen_kappa_score, f1_score
 
-from tasks.rules.statistics.agreement import (
-    agreement_intervals,
-    check_auc,
-    failing_rate,
-    kappa,
-    krippendorff_alpha,
-    macro_f1,
-    odds_ratio,
-    passing_rate,
-    rate_difference,
-    raw_agreement,
-)
+from tasks.rules.statistics import agreement
 from tasks.rules.statistics.intervals import draws
 
-MEASURES = [kappa, macro_f1, raw_agreement]
+MEASURES = [agreement.kappa, agreement.macro_f1, agreement.raw_agreement]
 LABELLED = st.integers(2, 4).flatmap(
     lambda k: st.tuples(
         st.just(k), st.lists(st.tuples(st.integers(0, k - 1), st.integers(0, k - 1)), min_size=1, max_size=60)
@@ -90,13 +80,15 @@ def test_agreement_is_that_of_scikit_learn(labelled: tuple[int, list[tuple[int, 
     table = table_of(pairs, k)
     one_label = len({*first, *second}) == 1
 
-    assert np.mean(np.array(first) == second) == pytest.approx(raw_agreement(table))
-    assert f1_score(first, second, average="macro") == pytest.approx(macro_f1(table))
-    assert f1_score(second, first, average="macro") == pytest.approx(macro_f1(table))
-    assert (np.nan if one_label else cohen_kappa_score(first, second)) == pytest.approx(kappa(table), nan_ok=True)
+    assert np.mean(np.array(first) == second) == pytest.approx(agreement.raw_agreement(table))
+    assert f1_score(first, second, average="macro") == pytest.approx(agreement.macro_f1(table))
+    assert f1_score(second, first, average="macro") == pytest.approx(agreement.macro_f1(table))
+    assert (np.nan if one_label else cohen_kappa_score(first, second)) == pytest.approx(
+        agreement.kappa(table), nan_ok=True
+    )
 
 
-@pytest.mark.parametrize("measure", [*MEASURES, krippendorff_alpha])
+@pytest.mark.parametrize("measure", [*MEASURES, agreement.krippendorff_alpha])
 def test_nothing_to_agree_on_has_no_agreement(measure) -> None:
     assert np.isnan(measure(np.zeros((2, 2))))
     assert (0,) == measure(np.zeros((0, 2, 2))).shape
@@ -104,14 +96,14 @@ def test_nothing_to_agree_on_has_no_agreement(measure) -> None:
 
 @given(TABLES)
 def test_leading_axes_are_figures_of_their_own(tables: np.ndarray) -> None:
-    for measure in (*MEASURES, krippendorff_alpha):
+    for measure in (*MEASURES, agreement.krippendorff_alpha):
         one_by_one = [float(measure(table)) for table in tables]
         assert one_by_one == pytest.approx(measure(tables), nan_ok=True)
         assert measure(tables.reshape(2, 2, 3, 3)).ravel() == pytest.approx(one_by_one, nan_ok=True)
 
 
 def test_alpha_of_the_textbook_is_found() -> None:
-    assert krippendorff_alpha(coincidences_of(TEXTBOOK, 6)) == pytest.approx(0.743, abs=5e-4)
+    assert agreement.krippendorff_alpha(coincidences_of(TEXTBOOK, 6)) == pytest.approx(0.743, abs=5e-4)
 
 
 @given(st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=4), min_size=1, max_size=12))
@@ -119,7 +111,7 @@ def test_alpha_is_one_minus_observed_by_expected_disagreement(units: list[list[i
     several = {value for unit in units if len(unit) > 1 for value in unit}
     expected = alpha_by_pairs(units) if len(several) > 1 else np.nan
 
-    assert krippendorff_alpha(coincidences_of(units, 3)) == pytest.approx(expected, nan_ok=True)
+    assert agreement.krippendorff_alpha(coincidences_of(units, 3)) == pytest.approx(expected, nan_ok=True)
 
 
 @pytest.mark.parametrize(("n_tasks", "student"), [(8, 2.3646), (30, 2.0452)])
@@ -127,60 +119,94 @@ def test_an_interval_of_agreement_is_what_drawing_whole_tasks_gives(n_tasks: int
     # `student` is the 97.5 % quantile of Student's t with one degree of freedom fewer than tasks.
     tables = task_tables(n_tasks)
     dice = random.Random(2)
-    found = sorted(float(kappa(sum(dice.choices(list(tables[:, 0]), k=n_tasks)))) for _ in range(8_000))
+    found = sorted(float(agreement.kappa(sum(dice.choices(list(tables[:, 0]), k=n_tasks)))) for _ in range(8_000))
     tail = NormalDist().cdf(-((n_tasks / (n_tasks - 1)) ** 0.5) * student)
     low, high = found[int(tail * 8_000)], found[int((1 - tail) * 8_000)]
 
-    assert agreement_intervals(tables, kappa)[0][0] == pytest.approx((low, high), abs=0.06 * (high - low))
+    assert agreement.agreement_intervals(tables, agreement.kappa)[0][0] == pytest.approx(
+        (low, high), abs=0.06 * (high - low)
+    )
 
 
 def test_agreement_has_the_same_interval_alone_and_among_many() -> None:
     tables, drawn = task_tables(20, 230), draws(20, FEW)
-    among = agreement_intervals(tables, kappa, drawn=drawn)[0]
+    among = agreement.agreement_intervals(tables, agreement.kappa, drawn=drawn)[0]
 
-    assert agreement_intervals(tables[:, [205]], kappa, drawn=drawn)[0] == pytest.approx(among[[205]], abs=1e-9)
-    assert (agreement_intervals(tables, kappa, resamples=FEW)[0] == among).all()
+    assert agreement.agreement_intervals(tables[:, [205]], agreement.kappa, drawn=drawn)[0] == pytest.approx(
+        among[[205]], abs=1e-9
+    )
+    assert (agreement.agreement_intervals(tables, agreement.kappa, resamples=FEW)[0] == among).all()
 
 
-def test_a_resample_without_agreement_to_speak_of_is_left_out() -> None:
+def test_a_resample_without_agreement_is_left_out_and_a_single_task_has_no_interval() -> None:
     tables = np.zeros((6, 1, 2, 2))
     tables[:3, 0] = [[3, 1], [1, 3]]
-    low, high = agreement_intervals(tables, kappa, resamples=FEW)[0][0]
+    low, high = agreement.agreement_intervals(tables, agreement.kappa, resamples=FEW)[0][0]
 
     assert (low, high) == pytest.approx((0.5, 0.5))
-
-
-def test_agreement_on_fewer_than_two_tasks_has_no_interval() -> None:
-    tables = np.zeros((5, 2, 2, 2))
-    tables[0, 0] = [[3, 1], [1, 3]]
-
-    assert np.isnan(agreement_intervals(tables, kappa, resamples=FEW)[0]).all()
-    assert np.isnan(agreement_intervals(tables[:0], kappa, resamples=FEW)[0]).all()
+    tables[1:] = 0
+    for too_few in (tables, tables[:0]):
+        assert np.isnan(agreement.agreement_intervals(too_few, agreement.kappa, resamples=FEW)[0]).all()
 
 
 CELL = st.integers(1, 30)
 
 
 @given(CELL, CELL, CELL, CELL)
-def test_the_auc_is_the_chance_that_a_pair_is_put_in_order(a: int, b: int, c: int, d: int) -> None:
+def test_the_auc_is_the_chance_that_a_pair_is_put_in_order_and_rates_are_those_of_plain_counts(
+    a: int, b: int, c: int, d: int
+) -> None:
     table = np.array([[a, b], [c, d]])
     fails_of_cases, fails_of_others = [1] * a + [0] * c, [1] * b + [0] * d
     pairs = [(x > y) + (x == y) / 2 for x in fails_of_cases for y in fails_of_others]
 
-    assert check_auc(table) == pytest.approx(sum(pairs) / len(pairs))
-
-
-@given(CELL, CELL, CELL, CELL)
-def test_rates_and_odds_are_those_of_plain_counts(a: int, b: int, c: int, d: int) -> None:
-    table = np.array([[[a, b], [c, d]]])
-
-    assert failing_rate(table)[0] == pytest.approx(a / (a + b))
-    assert passing_rate(table)[0] == pytest.approx(c / (c + d))
-    assert rate_difference(table)[0] == pytest.approx(a / (a + b) - c / (c + d))
-    assert odds_ratio(table)[0] == pytest.approx((a / b) / (c / d))
+    assert agreement.check_auc(table) == pytest.approx(sum(pairs) / len(pairs))
+    assert agreement.failing_rate(table) == pytest.approx(a / (a + b))
+    assert agreement.passing_rate(table) == pytest.approx(c / (c + d))
+    assert agreement.rate_difference(table) == pytest.approx(a / (a + b) - c / (c + d))
+    assert agreement.odds_ratio(table) == pytest.approx((a / b) / (c / d))
 
 
 def test_what_is_divided_by_nothing_is_not_defined() -> None:
-    assert math.isnan(failing_rate(np.array([[0, 0], [1, 2]])))
-    assert math.isnan(odds_ratio(np.array([[2, 0], [1, 2]])))
-    assert math.isnan(check_auc(np.array([[0, 3], [0, 2]])))
+    assert math.isnan(agreement.failing_rate(np.array([[0, 0], [1, 2]])))
+    assert math.isnan(agreement.odds_ratio(np.array([[2, 0], [1, 2]])))
+    assert math.isnan(agreement.check_auc(np.array([[0, 3], [0, 2]])))
+
+
+ERRORS = st.integers(2, 5).flatmap(
+    lambda k: st.lists(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=k, max_size=k), min_size=2, max_size=30)
+)
+"""Cases, each with the errors of all voters."""
+
+
+def moments_of(errors: np.ndarray) -> np.ndarray:
+    """The sums of each pair of voters, from errors of shape (n_cases, n_voters)."""
+    return np.array([
+        [len(errors), a.sum(), b.sum(), (a * a).sum(), (b * b).sum(), (a * b).sum()]
+        for a, b in itertools.combinations(errors.T, 2)
+    ])  # fmt: skip
+
+
+def votes_of(errors: np.ndarray) -> float:
+    return float(agreement.effective_votes(moments_of(errors), n_voters=errors.shape[1]))
+
+
+def votes_by_hand(errors: list[list[float]]) -> float | None:
+    voters = list(zip(*errors, strict=True))
+    found = [
+        statistics.correlation(a, b)
+        for a, b in itertools.combinations(voters, 2)
+        if len(set(a)) > 1 and len(set(b)) > 1
+    ]
+    if not found:
+        return None
+    rho = min(1.0, max(0.0, statistics.fmean(found)))
+    return len(voters) / (1 + (len(voters) - 1) * rho)
+
+
+@given(ERRORS)
+def test_votes_are_kishs_with_the_mean_correlation_of_all_pairs_that_have_one(errors: list[list[float]]) -> None:
+    expected, found = votes_by_hand(errors), votes_of(np.array(errors))
+
+    assert math.isnan(found) if expected is None else found == pytest.approx(expected)
+    assert expected is None or 1.0 <= found <= len(errors[0]) + 1e-9

@@ -6,30 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from tasks.rules.statistics import weaknesses
 from tasks.rules.statistics.comparison import holm, paired_difference
-from tasks.rules.statistics.weaknesses import (
-    ALPHA,
-    Contrast,
-    candidates,
-    confirmed,
-    handled_rightly,
-    is_for_finding,
-    leaves_under,
-    task_sums,
-)
-from tests.benchmarks.weakness_evidence import (
-    NULLS,
-    PLANTINGS,
-    contrasts,
-    f1,
-    flat,
-    marked,
-    null_shares,
-    planted_scores,
-    rubrics,
-    verdicts,
-    weaknesses,
-)
+from tests.benchmarks import weakness_evidence
 
 PARENTS = (-1, 0, 0, 1, 1, 1)
 """A root with nodes 1 and 2; node 1 is divided into 3, 4 and 5. The leaves are 2, 3, 4, 5."""
@@ -42,30 +21,24 @@ CRITERIA = st.lists(
 )  # fmt: skip
 
 
-def world(lowered: dict[int, float], n_tasks: int = 120, seed: int = 3) -> Contrast:
+def world(lowered: dict[int, float], n_tasks: int = 120, seed: int = 3) -> weaknesses.Contrast:
     """Three criteria a leaf and task; the chance of being handled rightly is 0.7, less what a leaf is lowered by."""
     dice = np.random.default_rng(seed)
     tasks, leaves = (each.ravel() for each in np.meshgrid(np.arange(n_tasks), np.repeat(np.arange(4), 3)))
     chance = 0.7 - np.array([lowered.get(leaf, 0.0) for leaf in range(4)])[leaves]
     right = (dice.random(len(tasks)) < chance).astype(float)
-    return Contrast(task_sums(right, np.ones(len(tasks)), tasks, leaves, (n_tasks, 4)))
+    return weaknesses.Contrast(weaknesses.task_sums(right, np.ones(len(tasks)), tasks, leaves, (n_tasks, 4)))
 
 
-def nodes(contrast: Contrast) -> list[int]:
-    return [each.node for each in candidates(contrast, PARENTS)]
-
-
-def test_which_leaves_lie_under_which_nodes_follows_from_the_parents() -> None:
-    expected = [[1, 0, 1, 0, 0, 0], [1, 1, 0, 1, 0, 0], [1, 1, 0, 0, 1, 0], [1, 1, 0, 0, 0, 1]]
-
-    assert expected == leaves_under(PARENTS).tolist()
+def nodes(contrast: weaknesses.Contrast) -> list[int]:
+    return [each.node for each in weaknesses.candidates(contrast, PARENTS)]
 
 
 @given(CRITERIA)
 def test_a_task_value_is_the_min_normalised_score_of_the_decided_criteria(criteria: list[tuple]) -> None:
     tasks, leaves, weights, values = (np.array(each) for each in zip(*criteria, strict=True))
-    sums = task_sums(handled_rightly(values, weights), weights, tasks, leaves, (6, 4))
-    found = sums.shares(leaves_under(PARENTS))
+    sums = weaknesses.task_sums(weaknesses.handled_rightly(values, weights), weights, tasks, leaves, (6, 4))
+    found = sums.shares(weaknesses.leaves_under(PARENTS))
     under = {0: {0, 1, 2, 3}, 1: {1, 2, 3}, 2: {0}, 3: {1}, 4: {2}, 5: {3}}
     for task in range(6):
         for node, within in under.items():
@@ -76,24 +49,15 @@ def test_a_task_value_is_the_min_normalised_score_of_the_decided_criteria(criter
             assert expected == pytest.approx(found[task, node], nan_ok=True)
 
 
-def test_a_contrast_with_its_other_criteria_leaves_the_node_out() -> None:
-    right = np.array([0.0, 1.0, 1.0, 0.0])
-    sums = task_sums(right, np.array([1.0, 1.0, 1.0, 2.0]), np.zeros(4, int), np.arange(4), (1, 4))
-    under = leaves_under(PARENTS)[:, [1]]
-    beside, own = Contrast(sums).sides(under, 1 - under)
-
-    assert (0.0, 0.5) == (float(beside[0, 0]), float(own[0, 0]))
-
-
 def test_the_test_is_that_of_a_paired_difference_on_one_side_corrected_over_the_tree() -> None:
     contrast = world({0: 0.3})
-    under = leaves_under(PARENTS)
+    under = weaknesses.leaves_under(PARENTS)
     first, second = contrast.sides(under[:, 1:], 1 - under[:, 1:])
     measured = [paired_difference(first[:, place], second[:, place]) for place in range(5)]
     one_sided = [m.p_value / 2 if m.difference < 0 else 1 - m.p_value / 2 for m in measured]
     by_chance = contrast.chance_p_values(under[:, 1:], 1 - under[:, 1:])
     expected = holm(np.maximum(one_sided, by_chance).tolist())
-    found = candidates(contrast, PARENTS)
+    found = weaknesses.candidates(contrast, PARENTS)
 
     assert [2] == [each.node for each in found]
     assert expected[1] == pytest.approx(found[0].p_found)
@@ -107,7 +71,7 @@ def test_the_variance_by_chance_is_that_of_dealing_verdicts_out_to_the_criteria_
     dealt = [dice.permutation(right) for _ in range(40_000)]
     differences = [np.average(r[inside], weights=weights[inside]) - np.average(r[~inside], weights=weights[~inside])
                    for r in dealt]  # fmt: skip
-    sums = task_sums(right, weights, np.zeros(7, int), leaves, (1, 4))
+    sums = weaknesses.task_sums(right, weights, np.zeros(7, int), leaves, (1, 4))
     sides = np.array([[1.0, 0], [1, 0], [0, 1], [0, 1]])
 
     assert np.var(differences) == pytest.approx(float(sums.chance_variance(sides).sum()), rel=0.03)
@@ -120,7 +84,7 @@ def test_a_node_without_any_success_is_not_found_where_hardly_anything_succeeds(
     tasks, leaves = np.repeat(np.arange(n_tasks), 10), np.tile([2, *[0] * 9], n_tasks)
     right = np.zeros(len(tasks))
     right[[1, 12, 33, 54, 75, 96]] = 1.0
-    contrast = Contrast(task_sums(right, np.ones(len(tasks)), tasks, leaves, (n_tasks, 4)))
+    contrast = weaknesses.Contrast(weaknesses.task_sums(right, np.ones(len(tasks)), tasks, leaves, (n_tasks, 4)))
 
     assert [] == nodes(contrast)
 
@@ -142,48 +106,39 @@ def test_a_node_that_is_always_worse_by_the_same_is_found_by_its_signs() -> None
     n_tasks = 30
     tasks, leaves = np.repeat(np.arange(n_tasks), 4), np.tile(np.arange(4), n_tasks)
     right = (leaves != 0).astype(float)
-    contrast = Contrast(task_sums(right, np.ones(len(tasks)), tasks, leaves, (n_tasks, 4)))
+    contrast = weaknesses.Contrast(weaknesses.task_sums(right, np.ones(len(tasks)), tasks, leaves, (n_tasks, 4)))
 
     assert [2] == nodes(contrast)
 
 
-def test_undecided_criteria_are_no_failures() -> None:
-    contrast = world({})
-    dice = np.random.default_rng(9)
-    tasks, leaves = (each.ravel() for each in np.meshgrid(np.arange(120), np.repeat(np.arange(4), 3)))
-    right = (dice.random(len(tasks)) < 0.7).astype(float)
-    right[(leaves == 0) & (dice.random(len(tasks)) < 0.6)] = np.nan
-    undecided = Contrast(task_sums(right, np.ones(len(tasks)), tasks, leaves, (120, 4)))
-
-    assert [] == nodes(contrast) == nodes(undecided)
-
-
 def test_candidates_are_confirmed_on_other_tasks_and_corrected_for_their_number() -> None:
     true, chance = world({0: 0.4}, seed=1), world({}, seed=2)
-    found = candidates(world({0: 0.4}, seed=4), PARENTS)
-    first, second = confirmed([(true, PARENTS, found), (chance, PARENTS, found)])
+    found = weaknesses.candidates(world({0: 0.4}, seed=4), PARENTS)
+    first, second = weaknesses.confirmed([(true, PARENTS, found), (chance, PARENTS, found)])
 
     assert [(True, False)] == [(a.is_confirmed, b.is_confirmed) for a, b in zip(first, second, strict=True)]
-    alone = confirmed([(true, PARENTS, found)])[0][0]
+    alone = weaknesses.confirmed([(true, PARENTS, found)])[0][0]
     assert first[0].p_confirmed == pytest.approx(2 * alone.p_confirmed)
 
 
 def test_tasks_keep_their_half_and_both_halves_have_about_as_many() -> None:
-    halves = [is_for_finding(f"task {number}") for number in range(2000)]
+    halves = [weaknesses.is_for_finding(f"task {number}") for number in range(2000)]
 
     assert 0.001 < stats.binomtest(sum(halves), len(halves)).pvalue
-    assert halves[:50] == [is_for_finding(f"task {number}") for number in range(50)]
+    assert halves[:50] == [weaknesses.is_for_finding(f"task {number}") for number in range(50)]
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10**6))
 def test_the_order_of_criteria_changes_nothing(seed: int) -> None:
-    made = rubrics(1, 60)
-    right = handled_rightly(verdicts(1, made, made.topics == 3, 3.0, 2), made.weights)
+    made = weakness_evidence.rubrics(1, 60)
+    right = weaknesses.handled_rightly(weakness_evidence.verdicts(1, made, made.topics == 3, 3.0, 2), made.weights)
     order = np.random.default_rng(seed).permutation(len(made.tasks))
-    tree, other = flat(made.topics), flat(made.topics[order])
-    first = weaknesses(tree, contrasts(tree, made.tasks, made.weights, right))
-    second = weaknesses(other, contrasts(other, made.tasks[order], made.weights[order], right[:, order]))
+    tree, other = weakness_evidence.flat(made.topics), weakness_evidence.flat(made.topics[order])
+    first = weakness_evidence.weaknesses(tree, weakness_evidence.contrasts(tree, made.tasks, made.weights, right))
+    second = weakness_evidence.weaknesses(
+        other, weakness_evidence.contrasts(other, made.tasks[order], made.weights[order], right[:, order])
+    )
 
     assert [[(e.candidate.node, pytest.approx(e.p_confirmed)) for e in some] for some in first] == [
         [(e.candidate.node, e.p_confirmed) for e in some] for some in second
@@ -191,32 +146,24 @@ def test_the_order_of_criteria_changes_nothing(seed: int) -> None:
 
 
 def test_a_planted_topic_is_marked_and_little_else() -> None:
-    made = rubrics(0, 300)
+    made = weakness_evidence.rubrics(0, 300)
     topic = int(np.bincount(made.topics).argmax())
     lowered = made.topics == topic
-    tree = flat(made.topics)
-    right = handled_rightly(verdicts(0, made, lowered, 3.0), made.weights)
-    found = weaknesses(tree, contrasts(tree, made.tasks, made.weights, right))
+    tree = weakness_evidence.flat(made.topics)
+    right = weaknesses.handled_rightly(weakness_evidence.verdicts(0, made, lowered, 3.0), made.weights)
+    found = weakness_evidence.weaknesses(tree, weakness_evidence.contrasts(tree, made.tasks, made.weights, right))
 
-    assert f1(lowered, marked(tree, found)) > 0.9
-
-
-@pytest.mark.slow
-def test_planted_weaknesses_are_found_better_than_by_category_or_in_random_trees() -> None:
-    scores = [planted_scores(PLANTINGS["one topic, 500 tasks"], seed) for seed in range(6)]
-    means = {name: np.mean([each[name] for each in scores]) for name in scores[0]}
-
-    assert means["tree"] > 0.6
-    assert means["tree"] > means["category"] + 0.3
-    assert means["tree"] > means["random tree"] + 0.3
+    assert weakness_evidence.f1(lowered, weakness_evidence.marked(tree, found)) > 0.9
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NULLS)
+@pytest.mark.parametrize("name", weakness_evidence.NULLS)
 def test_nothing_is_confirmed_where_nothing_is_planted(name: str) -> None:
     seeds = range(100)
-    _, both, few, everything = (share * len(seeds) / 100 for share in null_shares(NULLS[name], seeds))
+    _, both, few, everything = (
+        share * len(seeds) / 100 for share in weakness_evidence.null_shares(weakness_evidence.NULLS[name], seeds)
+    )
 
     for count in (both, few, everything):
         # Fails for one in a thousand methods that hold 5 %.
-        assert stats.binom.sf(round(count) - 1, len(seeds), ALPHA) > 0.001
+        assert stats.binom.sf(round(count) - 1, len(seeds), weaknesses.ALPHA) > 0.001

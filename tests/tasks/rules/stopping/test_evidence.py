@@ -3,51 +3,42 @@
 import numpy as np
 import pytest
 
-from tests.benchmarks.stopping_evidence import (
-    BORDER,
-    MIXTURES,
-    WORLDS,
-    bias,
-    false_share,
-    models_beside_each_other,
-    real_scores,
-    rule,
-    savings,
-    until_settled,
-)
-from tests.kit import SHARED_DATA
+from tests.benchmarks import stopping_evidence
 
-REAL = SHARED_DATA / "prbench"
 MOST = 0.05 + 3 * (0.05 * 0.95 / 1_000) ** 0.5
 """5 %, and three standard errors of a share of 1,000 families."""
 
 
-@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("world", stopping_evidence.WORLDS)
 def test_equal_models_are_called_different_in_at_most_5_percent_of_runs(world: str) -> None:
-    assert false_share(WORLDS[world], 80, 1, 1_000, seed=1)[0] <= MOST
+    assert stopping_evidence.false_share(stopping_evidence.WORLDS[world], 80, 1, 1_000, seed=1)[0] <= MOST
 
 
-@pytest.mark.parametrize("world", MIXTURES)
+@pytest.mark.parametrize("world", stopping_evidence.MIXTURES)
 @pytest.mark.parametrize("block", [5, 20])
 def test_rare_large_differences_that_come_late_make_no_more_false_decisions(world: str, block: int) -> None:
-    assert false_share(MIXTURES[world], 100, 1, 1_000, seed=6, block=block)[0] <= MOST
+    assert (
+        stopping_evidence.false_share(stopping_evidence.MIXTURES[world], 100, 1, 1_000, seed=6, block=block)[0] <= MOST
+    )
 
 
-@pytest.mark.parametrize("world", BORDER)
+@pytest.mark.parametrize("world", stopping_evidence.BORDER)
 def test_models_that_just_differ_by_more_are_called_equal_in_at_most_5_percent_of_runs(world: str) -> None:
-    assert false_share(BORDER[world], 80, 1, 1_000, seed=2)[1] <= MOST
+    assert stopping_evidence.false_share(stopping_evidence.BORDER[world], 80, 1, 1_000, seed=2)[1] <= MOST
 
 
 def test_all_pairs_of_models_together_are_wrong_in_at_most_5_percent_of_runs() -> None:
-    assert models_beside_each_other(5, 80, 300, seed=3) <= 0.05 + 3 * (0.05 * 0.95 / 300) ** 0.5
+    assert stopping_evidence.models_beside_each_other(5, 80, 300, seed=3) <= 0.05 + 3 * (0.05 * 0.95 / 300) ** 0.5
 
 
 def test_a_clear_difference_saves_half_of_the_tasks_and_no_difference_saves_little() -> None:
     dice = np.random.default_rng(4)
-    tasks, differs, _ = until_settled(dice.normal(0.1, 0.15, (100, 300)), rule(100))
+    tasks, differs, _ = stopping_evidence.until_settled(dice.normal(0.1, 0.15, (100, 300)), stopping_evidence.rule(100))
     assert differs.mean() > 0.97
     assert np.median(tasks) <= 50
-    tasks, differs, equals = until_settled(dice.normal(0.0, 0.15, (100, 300)), rule(100))
+    tasks, differs, equals = stopping_evidence.until_settled(
+        dice.normal(0.0, 0.15, (100, 300)), stopping_evidence.rule(100)
+    )
     assert differs.mean() <= 0.1
     assert np.median(tasks) == 100
     assert equals.mean() == 0
@@ -55,7 +46,7 @@ def test_a_clear_difference_saves_half_of_the_tasks_and_no_difference_saves_litt
 
 @pytest.mark.slow
 def test_the_plain_difference_after_stopping_is_too_large_and_the_unbiased_one_is_not() -> None:
-    found = bias(0.06, 100, 500, seed=5)
+    found = stopping_evidence.bias(0.06, 100, 500, seed=5)
     mean, error = found["difference"]
     assert mean > 4 * error
     assert mean > 0.005
@@ -63,13 +54,3 @@ def test_the_plain_difference_after_stopping_is_too_large_and_the_unbiased_one_i
     assert abs(mean) < 3 * error
     mean, error = found["unbiased score"]
     assert abs(mean) < 3 * error
-
-
-@pytest.mark.skipif(not REAL.is_dir(), reason="real data are not beside the checkout")
-def test_real_differences_are_settled_early_and_in_no_order_is_what_hardly_differs() -> None:
-    found = {name: each for name, *each in savings(real_scores(REAL), 200, seed=7, block=20)}
-    for _, _, _, median, _, differs in ((name, *each) for name, each in found.items() if abs(each[0]) > 0.05):
-        assert median <= 60
-        assert differs > 0.97
-    (_, _, median, _, differs) = next(each for each in found.values() if abs(each[0]) < 0.01)
-    assert (median, differs) == (100, 0)

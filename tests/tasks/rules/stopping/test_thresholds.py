@@ -1,9 +1,12 @@
-"""Thresholds against simulated sums, and intervals at every look against the truth."""
+"""Thresholds against simulated sums, intervals at every look against the truth, and the order of tasks."""
 
+from collections import Counter
 from statistics import NormalDist
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tasks.rules.stopping import (
     DIFFERENT,
@@ -18,6 +21,7 @@ from tasks.rules.stopping import (
     crossing_chance,
     mixture,
     sequence_ends,
+    task_order,
     thresholds,
 )
 
@@ -114,6 +118,30 @@ def test_an_interval_decides_what_it_excludes() -> None:
     assert [drop.decide(*each) for each in ends] == [DROPPED, OPEN, NOT_DROPPED, NOT_DROPPED]
 
 
+STRATA = {f"t{i}": "Finance" if i % 4 else "Legal" for i in range(100)}
+
+
+def test_the_order_depends_on_the_seed_and_the_tasks_and_not_on_the_order_given() -> None:
+    backwards = dict(reversed(STRATA.items()))
+    assert task_order(STRATA, "1") == task_order(backwards, "1") != task_order(STRATA, "2")
+    assert sorted(task_order(STRATA, "1")) == sorted(STRATA)
+
+
+@given(st.lists(st.sampled_from("abc"), min_size=1, max_size=80), st.integers(0, 5))
+def test_every_beginning_holds_its_share_of_each_stratum(fields: list[str], seed: int) -> None:
+    strata = {f"t{i}": field for i, field in enumerate(fields)}
+    sizes, order = Counter(fields), task_order(strata, str(seed))
+    for n in range(1, len(order) + 1):
+        seen = Counter(strata[task] for task in order[:n])
+        assert all(abs(seen[field] - n * size / len(order)) <= len(sizes) for field, size in sizes.items())
+
+
+def test_the_last_block_holds_the_rest() -> None:
+    assert block_ends(50, 20) == [20, 40, 50]
+    assert block_ends(40, 20) == [20, 40]
+    assert block_ends(7, 20) == [7]
+    assert block_ends(0, 20) == []
+
+
 def test_alpha_is_divided_among_all_comparisons() -> None:
-    assert alpha_of_each(0.05, 10) == pytest.approx(0.005)
-    assert alpha_of_each(0.05, 0) == 0.05
+    assert (alpha_of_each(0.05, 10), alpha_of_each(0.05, 0)) == (pytest.approx(0.005), 0.05)

@@ -52,23 +52,15 @@ def test_a_line_that_is_cut_says_so() -> None:
     assert "a b…" == one_line("a \n b\tc d", 4)
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n\t\r", "\u00a0", "\u2003\u3000", "\x0b\x0c"])
-def test_white_space_says_nothing_and_shows_nothing(text: str) -> None:
-    assert is_blank(None)
-    assert is_blank(text)
-    assert shows_nothing(text)
-
-
-@pytest.mark.parametrize("text", ["\u200b", "\ufeff\u200d", "\u00ad", "\u115f\u3164", "\u2800", "\x1b\x00", "\ufe0f"])
-def test_characters_without_a_picture_say_something_and_show_nothing(text: str) -> None:
-    assert not is_blank(text)
-    assert shows_nothing(text)
-
-
-@pytest.mark.parametrize("text", ["0", ".", " a ", "\u200ba", "\ufffd", "\u0301", "\U0001f600", "\u3000x"])
-def test_any_other_character_says_and_shows_something(text: str) -> None:
-    assert not is_blank(text)
-    assert not shows_nothing(text)
+@pytest.mark.parametrize(("texts", "says", "shows"), [
+    (("", " ", "\n\t\r", "\u00a0", "\u2003\u3000", "\x0b\x0c"), False, False),
+    (("\u200b", "\ufeff\u200d", "\u00ad", "\u115f\u3164", "\u2800", "\x1b\x00", "\ufe0f"), True, False),
+    (("0", ".", " a ", "\u200ba", "\ufffd", "\u0301", "\U0001f600", "\u3000x"), True, True),
+])  # fmt: skip
+def test_white_space_says_nothing_and_characters_without_a_picture_show_nothing(
+    texts: tuple[str, ...], says: bool, shows: bool
+) -> None:
+    assert [(not is_blank(text), not shows_nothing(text)) for text in texts] == [(says, shows)] * len(texts)
 
 
 ESCAPE = re.compile(r"\\x[0-9a-f]{2}|\\u[0-9a-f]{4}|\\U[0-9a-f]{8}")
