@@ -29,9 +29,10 @@ from tasks.config.settings import Settings
 from tasks.console import guard_log_records, notice
 from tasks.dataset.source import with_revision
 from tasks.llm.environment import guard_logs
+from tasks.llm.ledger.files import was_damaged_since
 from tasks.llm.litellm_setup import collect_seldom
 from tasks.maintain.upkeep import store_spend, total_cost_usd
-from tasks.run.run_context import refuse_uninstalled, refuse_unready, used_by
+from tasks.run.run_context import LEDGER, refuse_uninstalled, refuse_unready, used_by
 from tasks.run.writing import StageReport
 from warehouse import TABLES, Warehouse, lines_on, take_notices
 
@@ -201,7 +202,7 @@ def mark_killed(job: Job) -> list[dict[str, Any]]:
         store_spend(job)
     killed = [
         {name: row[name] for name in TABLES["runs"].columns}
-        | {"outcome": outcomes.KILLED, "cost_usd": total_cost_usd(job, row["run_id"])}
+        | {"outcome": outcomes.KILLED, "cost_usd": _cost_usd_of_killed(job, row)}
         for row in unfinished
         if not warehouse.is_living(row["run_id"])
     ]
@@ -212,6 +213,13 @@ def mark_killed(job: Job) -> list[dict[str, Any]]:
         when = f"{row['started_at']:%Y-%m-%d %H:%M}"
         notice(f"run {row['run_id']} of {when} UTC was killed; this run does what is missing")
     return killed
+
+
+def _cost_usd_of_killed(job: Job, row: Mapping[str, Any]) -> float | None:
+    """Return what a killed run cost; None where all it is known by may be lost with a damaged ledger."""
+    cost_usd = total_cost_usd(job, row["run_id"])
+    is_lost = not cost_usd and was_damaged_since(job.warehouse / LEDGER, row["started_at"].timestamp())
+    return None if is_lost else cost_usd
 
 
 def _unfinished(job: Job, **of: Any) -> list[dict[str, Any]]:

@@ -126,5 +126,5 @@ def test_a_damaged_ledger_lets_every_run_begin(folder: Path, job: Job, capsys: p
     called(folder, "killed", PAID)
     with (folder / "ledger" / "calls.sqlite").open("r+b") as file:
         file.write(b"no database")
-    assert [row["run_id"] for row in mark_killed(job)] == ["killed"]
+    assert [(row["run_id"], row["cost_usd"]) for row in mark_killed(job)] == [("killed", None)]
     assert "is damaged" in capsys.readouterr().err
