@@ -7,9 +7,8 @@ from collections.abc import Callable
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
 
-from flows.batches import ITEMS_A_BATCH, in_batches, log_stage, run_batches
 from flows.recorded import batch, call, may_pass, reported, run_name
-from flows.stages import aggregate_flow
+from flows.stages import ITEMS_A_BATCH, aggregate_flow, in_batches, log_stage, run_batches
 from tasks.analyses.annotate import ANNOTATION
 from tasks.analyses.node_scores import measure
 from tasks.analyses.phrases import EMBEDDINGS, NAMES, PHRASES, ROUNDS, refuse_unready

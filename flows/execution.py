@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
 from types import FrameType
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import sql
 from flows.run import outcomes
@@ -29,9 +29,10 @@ from tasks.config.settings import Settings
 from tasks.console import guard_log_records, notice
 from tasks.dataset.source import with_revision
 from tasks.llm.environment import guard_logs
+from tasks.llm.ledger.files import was_damaged_since
 from tasks.llm.litellm_setup import collect_seldom
 from tasks.maintain.upkeep import store_spend, total_cost_usd
-from tasks.run.run_context import refuse_uninstalled, refuse_unready, used_by
+from tasks.run.run_context import LEDGER, refuse_uninstalled, refuse_unready, used_by
 from tasks.run.writing import StageReport
 from warehouse import TABLES, Warehouse, lines_on, take_notices
 
@@ -56,11 +57,6 @@ class Execution:
         return self.outcome == outcomes.INTERRUPTED
 
     @property
-    def was_skipped(self) -> bool:
-        """Whether it was skipped because another one was in progress."""
-        return self.outcome == outcomes.SKIPPED
-
-    @property
     def has_nothing(self) -> bool:
         """Whether it failed because no call succeeded, so that a leaderboard would show nothing new."""
         return self.outcome == outcomes.FAILED and outcomes.no_call_succeeded(self.reports)
@@ -81,52 +77,45 @@ class Execution:
 
 
 def execute(job: Job, work: Callable[[], Sequence[StageReport]], *, replace_lost: bool = False) -> Execution:
-    """Do work on a warehouse, and record it in `runs`.
+    """Do work on a warehouse, with a row in `runs` from its beginning, which says at the end what came of it.
 
     What is stored is verified first. Work that was finished before an error or an interruption is stored and published.
     With `replace_lost`, calls whose rows were lost by damage are made again.
     """
     warehouse, execution, started_at = Warehouse(job.warehouse), Execution(job), datetime.now(UTC)
+
+    def record(outcome: str) -> None:
+        ended_at = None
+        if outcome != outcomes.RUNNING:
+            execution.outcome = outcome
+            store_spend(job)
+            ended_at = datetime.now(UTC)
+        warehouse.write("runs", [run_row(job, execution.reports, started_at, ended_at, outcome)])
+        warehouse.publish()
+
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with warehouse.writing(notice), warehouse.living(job.run_id):
             warehouse.verify()
             if replace_lost:
                 warehouse.accept_losses()
-            _execute(execution, work, started_at)
+            try:
+                record(outcomes.RUNNING)
+                mark_killed(job)
+                execution.reports = [*work(), *damage_reports(job)]
+                execution.outcome = outcomes.outcome_of(execution.reports)
+            except BaseException as error:
+                was_stopped = isinstance(error, (KeyboardInterrupt, asyncio.CancelledError))
+                with suppress(Exception):  # what ended the run, such as a full disk, is what people have to know
+                    record(outcomes.INTERRUPTED if was_stopped else outcomes.FAILED)
+                raise
+            record(execution.outcome)
     except (KeyboardInterrupt, asyncio.CancelledError):
         execution.outcome = outcomes.INTERRUPTED
         notice("interrupted: finished work is kept; run the same command again to continue")
     finally:
         signal.signal(signal.SIGTERM, before)
     return execution
-
-
-def _execute(execution: Execution, work: Callable[[], Sequence[StageReport]], started_at: datetime) -> None:
-    """Do the work, with a row in `runs` from its beginning, which says at the end what came of it."""
-    job = execution.job
-    try:
-        _record(execution, started_at, outcomes.RUNNING)
-        mark_killed(job)
-        execution.reports = [*work(), *damage_reports(job)]
-        execution.outcome = outcomes.outcome_of(execution.reports)
-    except BaseException as error:
-        was_stopped = isinstance(error, (KeyboardInterrupt, asyncio.CancelledError))
-        execution.outcome = outcomes.INTERRUPTED if was_stopped else outcomes.FAILED
-        with suppress(Exception):  # what ended the run, such as a full disk, is what people have to know
-            _record(execution, started_at, execution.outcome)
-        raise
-    _record(execution, started_at, execution.outcome)
-
-
-def _record(execution: Execution, started_at: datetime, outcome: str) -> None:
-    job, warehouse = execution.job, Warehouse(execution.job.warehouse)
-    ended_at = None
-    if outcome != outcomes.RUNNING:
-        store_spend(job)
-        ended_at = datetime.now(UTC)
-    warehouse.write("runs", [run_row(job, execution.reports, started_at, ended_at, outcome)])
-    warehouse.publish()
 
 
 def damage_reports(job: Job) -> list[StageReport]:
@@ -213,7 +202,7 @@ def mark_killed(job: Job) -> list[dict[str, Any]]:
         store_spend(job)
     killed = [
         {name: row[name] for name in TABLES["runs"].columns}
-        | {"outcome": outcomes.KILLED, "cost_usd": total_cost_usd(job, row["run_id"])}
+        | {"outcome": outcomes.KILLED, "cost_usd": _cost_usd_of_killed(job, row)}
         for row in unfinished
         if not warehouse.is_living(row["run_id"])
     ]
@@ -224,6 +213,13 @@ def mark_killed(job: Job) -> list[dict[str, Any]]:
         when = f"{row['started_at']:%Y-%m-%d %H:%M}"
         notice(f"run {row['run_id']} of {when} UTC was killed; this run does what is missing")
     return killed
+
+
+def _cost_usd_of_killed(job: Job, row: Mapping[str, Any]) -> float | None:
+    """Return what a killed run cost; None where all it is known by may be lost with a damaged ledger."""
+    cost_usd = total_cost_usd(job, row["run_id"])
+    is_lost = not cost_usd and was_damaged_since(job.warehouse / LEDGER, row["started_at"].timestamp())
+    return None if is_lost else cost_usd
 
 
 def _unfinished(job: Job, **of: Any) -> list[dict[str, Any]]:
@@ -247,20 +243,31 @@ def is_in_progress(job: Job) -> bool:
 def run_row(
     job: Job, reports: Sequence[StageReport], started_at: datetime, ended_at: datetime | None, outcome: str
 ) -> dict[str, Any]:
-    """The current row of a run."""
-    used = used_by(job)
+    """The current row of a run: what it made by the reports of its stages, or by the tables if it was cut short."""
+    used, runtime = used_by(job), sys.modules.get("prefect.runtime")
+    deployed = runtime.flow_run.name if runtime is not None and runtime.flow_run.id is not None else None
     named = {name: getattr(job, name) for name in SELECTION}
     # What the run narrowed beside the configuration is under a key of its own.
     narrowed = {name: value for name, value in named.items() if value != Job.model_fields[name].default}
     config = job.settings.model_dump(mode="json") | ({"selection": narrowed} if narrowed else {})
+    made = {
+        column: sum(report.rows for report in reports if report.stage == stage)
+        for column, stage in (("responses_made", "sample"), ("verdicts_made", "judge"))
+    }
+    if outcome in {outcomes.INTERRUPTED, outcomes.FAILED} or outcomes.any_failed(reports):
+        Warehouse(job.warehouse).publish()
+        with Warehouse(job.warehouse).reader() as reader:
+            made = reader.rows(sql.read("queries/run/rows_of_run"), {"run_id": job.run_id})[0]
     return {
-        "run_id": job.run_id, "command": _command(), "night": job.night, "outcome": outcome,
+        "run_id": job.run_id, "night": job.night, "outcome": outcome,
+        "command": f"prbench serve: {deployed}" if deployed else " ".join(["prbench", *sys.argv[1:]]),
         "config": json.dumps(config, sort_keys=True), "git_commit": _git_commit(), "started_at": started_at,
         # The clock may have been set back meanwhile.
         "ended_at": ended_at and max(ended_at, started_at),
         "calls": used.calls, "prompt_tokens": used.prompt_tokens, "completion_tokens": used.completion_tokens,
         "cached_tokens": used.cached_tokens if used.cached_share is not None else None,
-        "cached_share": used.cached_share, **_made(job, reports, outcome),
+        "cached_share": used.cached_share, **made,
+        "cost_usd": 0.0 if outcome == outcomes.RUNNING else total_cost_usd(job, job.run_id),
     }  # fmt: skip
 
 
@@ -286,41 +293,17 @@ def job_of_run(job: Job, row: Mapping[str, Any]) -> Job:
     return with_revision(of_run)
 
 
-def _made(job: Job, reports: Sequence[StageReport], outcome: str) -> dict[str, Any]:
-    """How many rows a run made and what it cost: by the reports of its stages, or by the tables if it was cut short."""
-    if outcome == outcomes.RUNNING:
-        return {"responses_made": 0, "verdicts_made": 0, "cost_usd": 0.0}
-    made = {
-        column: sum(report.rows for report in reports if report.stage == stage)
-        for column, stage in (("responses_made", "sample"), ("verdicts_made", "judge"))
-    }
-    if outcome in {outcomes.INTERRUPTED, outcomes.FAILED} or outcomes.any_failed(reports):
-        Warehouse(job.warehouse).publish()
-        with Warehouse(job.warehouse).reader() as reader:
-            made = reader.rows(sql.read("queries/run/rows_of_run"), {"run_id": job.run_id})[0]
-    return {**made, "cost_usd": total_cost_usd(job, job.run_id)}
-
-
-def _command() -> str:
-    """What started the run: the command, or the run of a deployment."""
-    runtime = sys.modules.get("prefect.runtime")
-    if runtime is not None and runtime.flow_run.id is not None:
-        return f"prbench serve: {runtime.flow_run.name}"
-    return " ".join(["prbench", *sys.argv[1:]])
-
-
 def _git_commit() -> str | None:
     """The commit of the checkout that holds this code; None outside a checkout, or without git."""
-    folder = Path(__file__).parent
-    try:
-        command = ["git", "-C", str(folder), "rev-parse", "HEAD", "--show-prefix"]
-        answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=5)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    commit, _, prefix = answer.stdout.strip().partition("\n")
+    checkout = Path(__file__).parents[1]
     # An installed package may be somewhere inside the checkout of another project, whose commit says nothing of it.
-    is_ours = answer.returncode == 0 and prefix == f"{folder.name}/"
-    return commit if is_ours else None
+    if not (checkout / ".git").exists():
+        return None
+    command = ["git", "-C", str(checkout), "rev-parse", "HEAD"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=5).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return None
 
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -332,56 +315,45 @@ Result = TypeVar("Result")
 def run_interruptibly(work: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
     """Run a coroutine to its end; SIGINT, SIGTERM or SIGHUP cancels it, and a second signal does not wait for it.
 
-    A signal that is ignored (`nohup`) stays ignored.
+    An event loop in a thread of its own runs it: a signal handler that raises, as Python's and Prefect's do in the main
+    thread, would raise wherever the loop happens to be, where an exception can get lost or end up in a group. A signal
+    that is ignored (`nohup`) stays ignored.
 
     Raises:
         asyncio.CancelledError: it was cancelled.
         KeyboardInterrupt: a second signal came before it had ended.
     """
-    running = _Running(work)
+    begun: Future[Callable[[], object]] = Future()
+    ended: Future[Result] = Future()
+    context = contextvars.copy_context()  # of this thread: it holds the flow run that this may be a part of
+    stopped_s: float | None = None
+
+    async def watched() -> Result:
+        task = asyncio.current_task()
+        assert task is not None
+        begun.set_result(partial(asyncio.get_running_loop().call_soon_threadsafe, task.cancel))
+        return await work()
+
+    def run() -> None:
+        try:
+            ended.set_result(context.run(asyncio.run, watched()))
+        except BaseException as error:  # noqa: BLE001 - it is raised again where it is waited for
+            ended.set_exception(error)
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        nonlocal stopped_s
+        if stopped_s is None:
+            stopped_s = time.monotonic()
+            cancel()
+        elif time.monotonic() - stopped_s > _ECHO_S:
+            raise KeyboardInterrupt
+
+    threading.Thread(target=run, name="flow", daemon=True).start()
+    cancel = begun.result()
     heeded = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, running.stop) for number in heeded}
+    before = {number: signal.signal(number, stop) for number in heeded}
     try:
-        return running.outcome.result()
+        return ended.result()
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-class _Running(Generic[Result]):
-    """A coroutine that is run by an event loop in a thread of its own.
-
-    A signal handler that raises, as Python's and Prefect's do in the main thread, would raise wherever the loop happens
-    to be, where an exception can get lost or end up in a group.
-    """
-
-    def __init__(self, work: Callable[[], Coroutine[Any, Any, Result]]) -> None:
-        self.outcome: Future[Result] = Future()
-        self._work = work
-        # Of this thread: it holds the flow run that this may be a part of.
-        self._context = contextvars.copy_context()
-        self._is_ready = threading.Event()
-        self._stopped_s: float | None = None
-        threading.Thread(target=self._run, name="flow", daemon=True).start()
-        self._is_ready.wait()
-
-    def stop(self, _number: int, _frame: FrameType | None) -> None:
-        """Handle a signal: cancel the coroutine, or, the second time, raise."""
-        if self._stopped_s is None:
-            self._stopped_s = time.monotonic()
-            self._loop.call_soon_threadsafe(self._task.cancel)
-        elif time.monotonic() - self._stopped_s > _ECHO_S:
-            raise KeyboardInterrupt
-
-    def _run(self) -> None:
-        try:
-            self.outcome.set_result(self._context.run(asyncio.run, self._watched()))
-        except BaseException as error:  # noqa: BLE001 - it is raised again where it is waited for
-            self.outcome.set_exception(error)
-
-    async def _watched(self) -> Result:
-        task = asyncio.current_task()
-        assert task is not None
-        self._loop, self._task = asyncio.get_running_loop(), task
-        self._is_ready.set()
-        return await self._work()

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import sql
 from flows.execution import Execution, execute_flow, is_in_progress, mark_killed
-from flows.run.nightly_schedule import begin_of, night_of, stop_time
+from flows.run.config import begin_of, night_of, stop_time
 from flows.run.outcomes import BELOW_BAR, DONE, SKIPPED, STOPPED_AT_BUDGET, STOPPED_AT_TIME, any_failed, explained
 from flows.stopping import last_looks
 from tasks.alerts.findings import Alert, Night, alerts_of_reports, drifts, drops, failure, settled_drops, skipped
@@ -227,12 +227,13 @@ def _of_judging(job: Job, reader: Reader, row: Mapping[str, Any]) -> list[dict[s
     return [each for each in found if all(each[f"second_{name}"] == row[name] for name in _JUDGING)]
 
 
+_FACTS = (
+    "split", "score", "first_vintage", "second_vintage", "first_mean", "second_mean", "difference", "ci_low", "ci_high",
+    "p_value", "n_tasks",
+)  # fmt: skip
+
+
 def _comparison(found: Mapping[str, Any]) -> dict[str, Any]:
     """What alerts hold of a difference."""
-    return {name: found[f"second_{name}"] for name in ("model", "judge", "judge_trial")} | {
-        "split": found["split"], "score": found["score"], "first_vintage": found["first_vintage"],
-        "second_vintage": found["second_vintage"], "first_mean": found["first_mean"],
-        "second_mean": found["second_mean"], "difference": found["difference"], "ci_low": found["ci_low"],
-        "ci_high": found["ci_high"], "p_value": found["p_value"], "n_tasks": found["n_tasks"],
-        "n_wanted": found["n_tasks_wanted"],
-    }  # fmt: skip
+    judged = {name: found[f"second_{name}"] for name in ("model", "judge", "judge_trial")}
+    return judged | {name: found[name] for name in _FACTS} | {"n_wanted": found["n_tasks_wanted"]}

@@ -5,9 +5,9 @@ import asyncio
 from prefect import flow
 
 from flows import stages
-from flows.batches import log_stage
 from flows.recorded import call, is_recorded, reported, run_name, show_results
 from flows.run.outcomes import explained
+from flows.stages import log_stage
 from flows.stopping import evaluate_in_blocks
 from flows.work import coverage_report
 from tasks.config.job import Job
@@ -58,7 +58,9 @@ async def judge(job: Job, retry_failed: bool = False) -> list[StageReport]:
 async def backfill(job: Job, retry_failed: bool = False) -> list[StageReport]:
     """Fill in what is missing, all models at the same time: one that fails does not stop the others."""
     reports = [await call(stages.ingest_flow, job), await call(stages.assemble_flow, job)]
-    labels = await asyncio.to_thread(_to_fill, job)
+    with Warehouse(job.warehouse).reader() as reader:
+        imported = imported_models(job, wanted_tasks(job, reader), reader)
+    labels = dict.fromkeys([*(model.label for model in job.settings.models), *imported])
     async with open_run_context(job, retry_failed=retry_failed):
         reports += await _derived(job, retry_failed)
         blocks, is_complete = await _in_blocks(job, retry_failed)
@@ -67,13 +69,6 @@ async def backfill(job: Job, retry_failed: bool = False) -> list[StageReport]:
             filled = await asyncio.gather(*(_filled(job, label, retry_failed) for label in labels))
             reports += [report for of_model in filled for report in of_model]
         return [*reports, *await _concluded(job, reports)]
-
-
-def _to_fill(job: Job) -> list[str]:
-    """The models to fill in, configured ones and those of imported answers."""
-    with Warehouse(job.warehouse).reader() as reader:
-        imported = imported_models(job, wanted_tasks(job, reader), reader)
-    return list(dict.fromkeys([*(model.label for model in job.settings.models), *imported]))
 
 
 @flow(name="fill", flow_run_name=run_name, validate_parameters=False)
@@ -120,8 +115,8 @@ async def _in_blocks(job: Job, retry_failed: bool) -> tuple[list[StageReport], b
     if job.settings.stopping is None:
         return [], True
     done = await evaluate_in_blocks(job, lambda narrowed: _asked(narrowed, retry_failed), retry_failed=retry_failed)
-    await log_stage(job, done.reports[-1])
-    return done.reports, done.is_complete
+    await log_stage(job, done[0][-1])
+    return done
 
 
 async def _derived(job: Job, retry_failed: bool) -> list[StageReport]:

@@ -30,7 +30,7 @@ from prefect.runtime import flow_run
 from prefect.states import Crashed
 
 import sql
-from flows.run.outcomes import BELOW_BAR, DONE, ENDINGS, INTERRUPTED, KILLED, RUNNING, is_crash, outcome_of
+from flows.run.outcomes import BELOW_BAR, DONE, ENDINGS, INTERRUPTED, KILLED, RUNNING, outcome_of
 from tasks.config.job import Job
 from tasks.console import Tally, notice
 from tasks.figures.leaderboard import Choice, leaderboard
@@ -44,6 +44,7 @@ from warehouse import Warehouse, WarehouseError
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 Work = Callable[Arguments, Coroutine[Any, Any, Result]]
+Recordable = Flow[Arguments, Coroutine[Any, Any, Result]] | Task[Arguments, Coroutine[Any, Any, Result]]
 Batch = Callable[[], Awaitable[StageReport]]
 """A call of a task that is made when its turn comes."""
 
@@ -67,10 +68,7 @@ def is_recorded() -> bool:
     return FlowRunContext.get() is not None and not UNRECORDED.is_set()
 
 
-async def call(
-    work: "Flow[Arguments, Coroutine[Any, Any, Result]] | Task[Arguments, Coroutine[Any, Any, Result]]",
-    *args: Arguments.args, **kwargs: Arguments.kwargs,
-) -> Result:  # fmt: skip
+async def call(work: Recordable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
     """Call a flow or a task within a run: recorded where the run is, else as the function that it is.
 
     Raises:
@@ -81,10 +79,7 @@ async def call(
     return await work.fn(*args, **kwargs)
 
 
-async def recorded(
-    work: "Flow[Arguments, Coroutine[Any, Any, Result]] | Task[Arguments, Coroutine[Any, Any, Result]]",
-    *args: Arguments.args, **kwargs: Arguments.kwargs,
-) -> Result:  # fmt: skip
+async def recorded(work: Recordable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
     """Have Prefect run and record a flow or a task; where it cannot, nothing more of the run is recorded."""
     found: list[Result] = []
     token = _came_to.set(found)
@@ -103,10 +98,7 @@ async def recorded(
     return await (work.fn(*args, **kwargs) if state is None else state.aresult())
 
 
-def batch(
-    work: "Task[Arguments, Coroutine[Any, Any, StageReport]]", name: str,
-    *args: Arguments.args, **kwargs: Arguments.kwargs,
-) -> Batch:  # fmt: skip
+def batch(work: Task[Arguments, Any], name: str, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Batch:
     """A batch for later, which has this name in Prefect's UI."""
     return partial(call, work.with_options(task_run_name=name), *args, **kwargs)
 
@@ -138,19 +130,14 @@ def reported(work: Work[Arguments, Result]) -> Work[Arguments, Result]:
             return cast(Result, state_of(INTERRUPTED, STOPPED))
         if found is not None:
             found.append(result)
-        job = cast(Job, (context.parameters or {})["job"])
+        reports: list[StageReport] = result if isinstance(result, list) else [cast(Any, result)]
+        outcome = outcome_of(reports)
         is_part = context.flow_run is not None and context.flow_run.parent_task_run_id is not None
-        return cast(Result, _ended(job, result, is_part))
+        if outcome == DONE and not is_part and Warehouse((context.parameters or {})["job"].warehouse).is_damaged():
+            outcome = BELOW_BAR
+        return cast(Result, state_of(outcome, message_of(reports, outcome), result))
 
     return run
-
-
-def _ended(job: Job, found: Any, is_part: bool) -> State[Any]:
-    reports: list[StageReport] = found if isinstance(found, list) else [found]
-    outcome = outcome_of(reports)
-    if outcome == DONE and not is_part and Warehouse(job.warehouse).is_damaged():
-        outcome = BELOW_BAR
-    return state_of(outcome, message_of(reports, outcome), found)
 
 
 def state_of(outcome: str, message: str, data: Any = None) -> State[Any]:
@@ -170,25 +157,28 @@ def message_of(reports: Sequence[StageReport], outcome: str, first: Sequence[str
 
 
 def may_pass(_task: object, _run: object, state: State[Any]) -> bool:
-    """Whether running a failed batch again may help: calls that it made are in the ledger and not made again."""
-    return is_crash(state.data)
+    """Whether running a failed batch again may help: calls that it made are in the ledger and not made again.
+
+    A call that failed is a row, and retried by the gateway or the next run.
+    """
+    return not isinstance(state.data, PipelineError | WarehouseError)
 
 
 # The run as a whole
 
 
-async def run_recorded(
-    flow: "Flow[Arguments, Coroutine[Any, Any, Result]]", *args: Arguments.args, **kwargs: Arguments.kwargs
-) -> Result:
+async def run_recorded(flow: Recordable[..., Result], job: Job, **options: Any) -> Result:
     """Run a flow on a job as a run of its own, under tags by which it is found, which can be cancelled in the UI."""
-    job = cast(Job, args[0])
     here = asyncio.current_task()
     assert here is not None
     logging.raiseExceptions = False  # Prefect would print every log line that it cannot send
-    with tags(*tags_of(job), job.run_id):
+    labels = (model.label for model in job.settings.models)
+    where, when = warehouse_name(job.warehouse), job.night or job.vintage
+    found = dict.fromkeys([where, job.settings.benchmark, when, *job.settings.dataset.splits, *labels])
+    with tags(*list(found)[:_MOST_TAGS], job.run_id):
         watching = asyncio.create_task(_watch(job, here))
         try:
-            return await recorded(flow, *args, **kwargs)
+            return await recorded(flow, job, **options)
         finally:
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
@@ -202,7 +192,17 @@ async def _watch(job: Job, work: "asyncio.Task[Any]") -> None:
             if context is not None and context.flow_run is not None:
                 # The run of a deployment, in which this is one, is found by the tag of the run, too.
                 await client.update_flow_run(context.flow_run.id, tags={*context.flow_run.tags, job.run_id})
-            await _close_ended(client, job)
+            shown = await _runs(client, {"any_": [warehouse_name(job.warehouse)]}, _IN_PROGRESS)
+            names = sorted({tag for run in shown for tag in run.tags} - {job.run_id})
+            ended = dict[str, str]()
+            if names:
+                with Warehouse(job.warehouse).reader() as reader:
+                    found = reader.select("runs", "run_id, outcome", run_id=names)
+                ended = {row["run_id"]: row["outcome"] for row in found if row["outcome"] != RUNNING}
+            for run in shown:  # still, although they ended: they were killed, or Prefect's server was lost
+                for outcome in [ended[tag] for tag in run.tags if tag in ended]:
+                    why = _KILLED if outcome == KILLED else f"Ended unrecorded: {outcome}."
+                    await client.set_flow_run_state(run.id, state_of(outcome, why), force=True)
             while not UNRECORDED.is_set():
                 await asyncio.sleep(_LOOK_EVERY_S)
                 if await _runs(client, {"all_": [job.run_id]}, _CANCELLED):
@@ -217,56 +217,23 @@ async def _runs(client: PrefectClient, of_tags: dict[str, Any], state: dict[str,
     return await client.read_flow_runs(flow_run_filter=wanted)
 
 
-async def _close_ended(client: PrefectClient, job: Job) -> None:
-    """Show how runs of this warehouse ended that Prefect still shows as running: they were killed, or it was lost."""
-    shown = await _runs(client, {"any_": [warehouse_name(job.warehouse)]}, _IN_PROGRESS)
-    names = sorted({tag for run in shown for tag in run.tags} - {job.run_id})
-    if not names:
-        return
-    with Warehouse(job.warehouse).reader() as reader:
-        ended = {row["run_id"]: row["outcome"] for row in reader.select("runs", "run_id, outcome", run_id=names)}
-    for run in shown:
-        outcome = next((ended[tag] for tag in run.tags if tag in ended), RUNNING)
-        if outcome != RUNNING:
-            state = state_of(outcome, _KILLED if outcome == KILLED else f"Ended unrecorded: {outcome}.")
-            await client.set_flow_run_state(run.id, state, force=True)
-
-
 # Names
 
 
 def run_name() -> str:
     """The name of the flow run that begins: the flow, where, the night or vintage, the models."""
-    return f"{flow_run.flow_name} {about(flow_run.parameters['job'])}".strip()
-
-
-def about(job: Job) -> str:
-    """A job in a few words."""
+    job: Job = flow_run.parameters["job"]
     labels = list(job.named_models or [model.label for model in job.settings.models])
     more = f" +{len(labels) - _NAMED}" if len(labels) > _NAMED else ""
     when = job.night or (job.vintage if job.vintage != BASE_VINTAGE else "")
-    parts = (warehouse_name(job.warehouse), job.settings.benchmark, when, ", ".join(labels[:_NAMED]) + more)
-    return " ".join(part for part in parts if part)
-
-
-def tags_of(job: Job) -> list[str]:
-    """What the runs of a job are found by: warehouse, benchmark, night or vintage, splits, models."""
-    where, when = warehouse_name(job.warehouse), job.night or job.vintage
-    labels = (model.label for model in job.settings.models)
-    found = [where, job.settings.benchmark, when, *job.settings.dataset.splits, *labels]
-    return list(dict.fromkeys(found))[:_MOST_TAGS]
+    where = (flow_run.flow_name, warehouse_name(job.warehouse), job.settings.benchmark)
+    return " ".join(part for part in (*where, when, ", ".join(labels[:_NAMED]) + more) if part)
 
 
 def warehouse_name(folder: Path) -> str:
     """The name of a warehouse: of its folder, or of the one that the default folder `warehouse/data` is in."""
     parts = folder.parts[:-2] if folder.parts[-2:] == ("warehouse", "data") else folder.parts
     return parts[-1].strip("/") or "root"
-
-
-def artifact_key(job: Job, what: str) -> str:
-    """The key of an artifact, under which Prefect keeps all that was ever shown of it: one for each warehouse."""
-    readable = re.sub(r"[^a-z0-9]+", "-", f"{warehouse_name(job.warehouse)}-{job.settings.benchmark}-{what}".lower())
-    return f"{readable.strip('-')}-{hashlib.sha256(str(job.warehouse).encode()).hexdigest()[:6]}"
 
 
 # What the UI shows of a run beside its states
@@ -285,10 +252,13 @@ async def _show(
 ) -> UUID | None:
     """Show an artifact, in the place of one that is `known`, and return its id.
 
-    Without `what` it has no key, and stands on the page of its run alone. That it fails changes nothing about the run.
+    Under its key, one for each warehouse, Prefect keeps all that was ever shown of it. Without `what` it has none, and
+    stands on the page of its run alone. That it fails changes nothing about the run.
     """
     try:
-        artifact = kind(key=artifact_key(job, what) if what else None, description=description, **content)
+        name, place = warehouse_name(job.warehouse), hashlib.sha256(str(job.warehouse).encode()).hexdigest()[:6]
+        readable = re.sub(r"[^a-z0-9]+", "-", f"{name}-{job.settings.benchmark}-{what}".lower()).strip("-")
+        artifact = kind(key=f"{readable}-{place}" if what else None, description=description, **content)
         if known is None:
             return (await artifact.acreate()).id
         async with get_client() as client:
@@ -334,12 +304,11 @@ async def show_results(job: Job) -> None:
         ("cost", f"What the calls of run {job.run_id} cost", cost),
     ):
         if rows:
-            table = [{name: _cell(value) for name, value in row.items()} for row in rows]
+            table = [
+                {name: round(v, 4) if isinstance(v, float) else "" if v is None else v for name, v in row.items()}
+                for row in rows
+            ]
             await _show(job, what, TableArtifact, description, table=table)
-
-
-def _cell(value: Any) -> Any:
-    return "" if value is None else round(value, 4) if isinstance(value, float) else value
 
 
 @asynccontextmanager

@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from tasks.config.job import Job
@@ -21,32 +20,27 @@ Evaluate = Callable[[Job], Awaitable[list[StageReport]]]
 """Samples and judges what is missing of a job."""
 
 
-@dataclass
-class InBlocks:
-    """What evaluating in blocks came to; `is_complete` is false where the budget, the time or an outage ended it."""
+async def evaluate_in_blocks(job: Job, evaluate: Evaluate, *, retry_failed: bool) -> tuple[list[StageReport], bool]:
+    """Evaluate block by block until every comparison of a job with `stopping` is settled.
 
-    reports: list[StageReport] = field(default_factory=list)
-    is_complete: bool = True
-
-
-async def evaluate_in_blocks(job: Job, evaluate: Evaluate, *, retry_failed: bool) -> InBlocks:
-    """Evaluate block by block until every comparison of a job with `stopping` is settled."""
-    started_s = time.monotonic()
-    done, passed = InBlocks(), dict[tuple[str, ...], int]()
+    Returns:
+        The reports, and whether it is complete: neither the budget, the time nor an outage ended it.
+    """
+    started_s, is_complete = time.monotonic(), True
+    reports, passed = list[StageReport](), dict[tuple[str, ...], int]()
     n_looks = n_blocks = 0
     while (block := await asyncio.to_thread(_next, job, passed)) is not None:
         for narrowed in block.jobs(job):
             if await asyncio.to_thread(_has_calls, narrowed, retry_failed):
-                done.reports += await evaluate(narrowed)
-        if any(each.is_at_budget or each.is_at_stop_time or each.skipped for each in done.reports):
-            done.is_complete = False
+                reports += await evaluate(narrowed)
+        is_complete = not any(each.is_at_budget or each.is_at_stop_time or each.skipped for each in reports)
+        if not is_complete:
             break
         n_looks += await asyncio.to_thread(_look, job, block, passed)
         n_blocks += 1
     report = await asyncio.to_thread(_concluded, job, n_looks, n_blocks)
     report.seconds = time.monotonic() - started_s
-    done.reports.append(report)
-    return done
+    return [*reports, report], is_complete
 
 
 def has_open_block(job: Job) -> bool:

@@ -6,12 +6,11 @@ import importlib.util
 import os
 import shutil
 import socket
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
@@ -20,7 +19,7 @@ import duckdb
 from cronsim import CronSim
 
 from flows.run.validation import ConfigurationError
-from flows.server.prefect_check import check_server
+from flows.server.project_server import check_server
 from tasks.config.job import Job
 from tasks.config.models import Endpoint
 from tasks.config.operations import Receiver
@@ -34,6 +33,7 @@ from tasks.rules.text.numbers import counted
 from tasks.rules.text.secrecy import is_reference
 from tasks.run.judgings import target_of
 from tasks.run.run_context import LEDGER, callees, unbounded
+from tasks.run.stages import ANALYST_ROLES
 from warehouse import Warehouse, WarehouseError, WarehouseOutdated, lines_on, refuse_other_version
 
 _CONNECT_S = 3.0
@@ -49,30 +49,6 @@ class Finding:
     is_damage: bool = False
 
 
-def host_and_port(address: str) -> tuple[str, int]:
-    """The host and port of a configured address; references to the environment are filled in.
-
-    Raises:
-        UsageError: a variable is not set, or the port is no port.
-    """
-    parts = urlsplit(filled_in(address))
-    try:
-        return parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
-    except ValueError as error:
-        raise UsageError(f"the address has no valid port ({error}); correct it in the configuration") from error
-
-
-def answers(subject: str, host: str, port: int) -> Finding:
-    """Whether something listens there."""
-    try:
-        with socket.create_connection((host, port), timeout=_CONNECT_S):
-            return Finding(subject, True, f"{host}:{port} answers")
-    except (OSError, UnicodeError) as error:
-        why = getattr(error, "strerror", None) or error
-        advice = "start the server or correct the address"
-        return Finding(subject, False, f"{host}:{port} cannot be reached ({why}); {advice}")
-
-
 def examine(job: Job, *, may_call: bool = False) -> list[Finding]:
     """Check the configuration, the data set, the models, Prefect's server, the warehouse and the versions.
 
@@ -80,20 +56,9 @@ def examine(job: Job, *, may_call: bool = False) -> list[Finding]:
     """
     settings = job.settings
     numbers = f"{counted(len(settings.models), 'model')}, {counted(len(settings.judges), 'judge')}"
-    return [
-        # Whatever is wrong in it is refused before.
-        Finding("configuration", True, f"{settings.benchmark}, {numbers}, trials {settings.trials}"),
-        *_of_job(job, may_call=may_call),
-        Finding("Prefect server", *check_server()),
-        *check_versions(),
-    ]
-
-
-def _of_job(job: Job, *, may_call: bool) -> list[Finding]:
-    return [
-        *check_data_set(job), *check_models(job, may_call=may_call), *check_caps(job, may_call=may_call),
-        *check_conditions(job), *check_senders(job), *check_nights(job), *check_warehouse(job),
-    ]  # fmt: skip
+    # Whatever is wrong in it is refused before.
+    configuration = Finding("configuration", True, f"{settings.benchmark}, {numbers}, trials {settings.trials}")
+    return [configuration, *_of_job(job, may_call=may_call), *_of_machine()]
 
 
 def examine_broken(error: ConfigurationError) -> list[Finding]:
@@ -103,14 +68,37 @@ def examine_broken(error: ConfigurationError) -> list[Finding]:
     return [
         *(Finding(f"configuration {error.where}", False, problem) for problem in error.problems),
         *(each for each in rest if each.detail not in error.problems),
-        Finding("Prefect server", *check_server()),
-        *check_versions(),
+        *_of_machine(),
     ]
+
+
+def _of_job(job: Job, *, may_call: bool) -> Iterator[Finding]:
+    try:
+        data = job.data
+        kind = f" ({job.settings.dataset.source})" if job.settings.dataset.source in {"hub", "sample"} else ""
+        splits = f"splits {', '.join(data.splits)}"
+        yield Finding("data set", True, f"{data.name}{kind}, revision {data.revision[:12]}, {splits}")
+    except PipelineError as error:
+        yield Finding("data set", False, str(error).removeprefix("dataset.source: "))
+    yield from check_models(job, may_call=may_call)
+    # Where no model is called and no cap configured, LiteLLM's table of prices is not loaded.
+    has_cap = job.settings.limits.max_usd is not None or job.settings.limits.max_tokens is not None
+    if lines := list(unbounded(job)) if has_cap or may_call else []:
+        yield Finding("caps", False if has_cap else None, "; ".join(lines))
+    yield from check_conditions(job)
+    yield from check_senders(job)
+    yield from check_nights(job)
+    yield from check_warehouse(job)
+
+
+def _of_machine() -> list[Finding]:
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in _PACKAGES)
+    return [Finding("Prefect server", *check_server()), Finding("versions", True, versions)]
 
 
 def check_conditions(job: Job) -> Iterator[Finding]:
     """Whether each label of a condition is configured, or the model of a stored response."""
-    conditions, wrong = job.settings.conditions, []
+    conditions, problems = job.settings.conditions, list[str]()
     configured = {model.label for model in job.settings.models}
     others = {label for labels in conditions.values() for label in labels.values()} - configured
     if others and not Warehouse(job.warehouse).database.exists():
@@ -122,28 +110,14 @@ def check_conditions(job: Job) -> Iterator[Finding]:
         from tasks.compare.conditions import unknown_labels
 
         with Warehouse(job.warehouse).reader() as reader:
-            wrong = unknown_labels(reader, job)
-        yield from (Finding("conditions", False, problem) for problem in wrong)
-    if conditions and not wrong:
-        listed = "; ".join(f"{name}: {', '.join(labels)}" for name, labels in conditions.items())
-        yield Finding("conditions", True, listed)
+            problems = unknown_labels(reader, job)
+    listed = "; ".join(f"{name}: {', '.join(labels)}" for name, labels in conditions.items())
+    for detail in problems or ([listed] if conditions else []):
+        yield Finding("conditions", not problems, detail)
 
 
 _ON_AWS = {"bedrock", "sagemaker", "sagemaker_chat"}
 """Providers that LiteLLM calls with boto3, which is not installed with it."""
-
-
-def check_data_set(job: Job) -> Iterator[Finding]:
-    """Whether the data set's files are there; a commit of the hub is not asked for."""
-    dataset = job.settings.dataset
-    try:
-        data = job.data
-    except PipelineError as error:
-        yield Finding("data set", False, str(error).removeprefix("dataset.source: "))
-        return
-    splits = f"splits {', '.join(data.splits)}"
-    kind = f" ({dataset.source})" if dataset.source in {"hub", "sample"} else ""
-    yield Finding("data set", True, f"{data.name}{kind}, revision {data.revision[:12]}, {splits}")
 
 
 def check_models(job: Job, *, may_call: bool) -> Iterator[Finding]:
@@ -153,17 +127,18 @@ def check_models(job: Job, *, may_call: bool) -> Iterator[Finding]:
         *(("model", model) for model in settings.models if not model.is_imported),
         *(("judge", judge) for judge in settings.called_judges),
         *([] if settings.rubric_writer is None else [("rubric writer", settings.rubric_writer)]),
-        *(("annotator", annotator) for annotator in settings.annotator),
-        *(("reviewer", reviewer) for reviewer in settings.reviewer),
-        *(("capabilities model", model) for model in settings.capability_model),
-        *(("embedding model", model) for model in settings.capability_embedding),
+        *((role.replace("_", " "), each) for role in ANALYST_ROLES for each in getattr(settings, role)),
     ]
     if not settings.models:
         yield Finding("models", True, "none is configured, so nothing is sampled; imported responses are judged")
     if not settings.judges:
         yield Finding("judges", True, "none is configured, so nothing is judged; imported verdicts count")
     yield from _imported(job)
-    yield from _literal_headers(endpoint for _, endpoint in used_as)
+    for label, headers in {endpoint.label: endpoint.headers for _, endpoint in used_as}.items():
+        # They are stored, and not treated as secrets.
+        if literal := sorted(name for name, value in headers.items() if not is_reference(value)):
+            detail = f"literal values: {', '.join(literal)}; write ${{NAME}} for a secret"
+            yield Finding(f"headers of {label}", None, detail)
     routes: dict[str, tuple[Endpoint, Finding]] = {}
     for role, endpoint in used_as:
         route = str((endpoint.name, endpoint.api_base, endpoint.headers))
@@ -184,46 +159,25 @@ def _called(job: Job, models: Sequence[tuple[Endpoint, Finding]]) -> Iterator[Fi
     targets = [target_of(endpoint) for endpoint in called]
     probed = iter(asyncio.run(probe(targets, ledger if ledger.is_dir() and not is_elsewhere else None, job.run_id)))
     for endpoint, found in models:
-        if endpoint in called:
-            is_ok, said = next(probed)
-            known = "" if key_state(target_of(endpoint)) in said else f"{found.detail}; "
-            found = Finding(found.subject, is_ok, known + said)  # noqa: PLW2901
-        yield found
-
-
-def check_caps(job: Job, *, may_call: bool) -> Iterator[Finding]:
-    """Whether a cap on cost and tokens could be kept; that is a problem only where one is configured.
-
-    Where no model is called either, LiteLLM's table is not loaded for it.
-    """
-    has_cap = job.settings.limits.max_usd is not None or job.settings.limits.max_tokens is not None
-    lines = list(unbounded(job)) if has_cap or may_call else []
-    if lines:
-        yield Finding("caps", False if has_cap else None, "; ".join(lines))
+        if endpoint not in called:
+            yield found
+            continue
+        is_ok, said = next(probed)
+        known = "" if key_state(target_of(endpoint)) in said else f"{found.detail}; "
+        yield Finding(found.subject, is_ok, known + said)
 
 
 def _imported(job: Job) -> Iterator[Finding]:
     """Whether something was imported for each model that is configured as imported."""
     labels = [model.label for model in job.settings.models if model.is_imported]
-    warehouse = Warehouse(job.warehouse)
-    counts = {}
+    warehouse, counts = Warehouse(job.warehouse), Counter[str]()
     if labels and warehouse.database.exists():
         query = "select model, count(*) as n from responses where source = 'imported' group by model"
         with suppress(WarehouseError), warehouse.reader() as reader:
-            counts = {row["model"]: row["n"] for row in reader.rows(query)}
+            counts.update({row["model"]: row["n"] for row in reader.rows(query)})
     for label in labels:
-        n = counts.get(label, 0)
-        detail = f"{n} imported responses" if n else "nothing is imported under this label; import its responses"
+        detail = f"{n} imported responses" if (n := counts[label]) else "nothing is imported under this label yet"
         yield Finding(f"model {label}", bool(n) or None, detail)
-
-
-def _literal_headers(endpoints: Iterable[Endpoint]) -> Iterator[Finding]:
-    """Headers whose value is written in the configuration, by name: they are stored and not treated as secrets."""
-    for label, headers in {endpoint.label: endpoint.headers for endpoint in endpoints}.items():
-        literal = sorted(name for name, value in headers.items() if not is_reference(value))
-        if literal:
-            names = ", ".join(literal)
-            yield Finding(f"headers of {label}", None, f"literal values: {names}; write ${{NAME}} for a secret")
 
 
 def _found(check: Callable[[str, Any], Finding], subject: str, checked: Any) -> Finding:
@@ -245,10 +199,34 @@ def _model(subject: str, endpoint: Endpoint) -> Finding:
     for value in endpoint.headers.values():
         filled_in(value)
     filled_in_secrets(endpoint.parameters)
-    if not endpoint.api_base:
-        return Finding(subject, True, key_state(target))
-    reached = answers(subject, *host_and_port(endpoint.api_base))
-    return replace(reached, detail=f"{reached.detail}; {key_state(target)}") if reached.is_ok else reached
+    reached = _address(subject, endpoint.api_base) if endpoint.api_base else Finding(subject, True, "")
+    detail = "; ".join(filter(None, [reached.detail, key_state(target) if reached.is_ok else ""]))
+    return replace(reached, detail=detail)
+
+
+def _address(subject: str, address: str) -> Finding:
+    """Whether something listens at an address, of which only the host is named: what follows it may be a secret.
+
+    Raises:
+        UsageError: a variable is not set, or the port is no port.
+    """
+    parts = urlsplit(filled_in(address))
+    if not parts.hostname:
+        return Finding(subject, False, "the address has no host; write it with https://")
+    try:
+        return _reached(subject, parts.hostname, parts.port or (443 if parts.scheme == "https" else 80))
+    except ValueError as error:
+        raise UsageError(f"the address has no valid port ({error}); correct it in the configuration") from error
+
+
+def _reached(subject: str, host: str, port: int) -> Finding:
+    try:
+        with socket.create_connection((host, port), timeout=_CONNECT_S):
+            return Finding(subject, True, f"{host}:{port} answers")
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or error
+        advice = "start the server or correct the address"
+        return Finding(subject, False, f"{host}:{port} cannot be reached ({why}); {advice}")
 
 
 def check_nights(job: Job) -> Iterator[Finding]:
@@ -256,8 +234,7 @@ def check_nights(job: Job) -> Iterator[Finding]:
     nightly, alerts = job.settings.nightly, job.settings.alerts
     begins = next(CronSim(nightly.cron, datetime.now(ZoneInfo(nightly.timezone))))
     stops = f", stops at {nightly.stop_at}" if nightly.stop_at else ""
-    zone = "" if begins.tzname() == nightly.timezone else f" ({nightly.timezone})"
-    yield Finding("nights", True, f"next {begins:%Y-%m-%d %H:%M %Z}{zone}{stops} with `prbench serve`")
+    yield Finding("nights", True, f"next {begins:%Y-%m-%d %H:%M} {nightly.timezone}{stops} with `prbench serve`")
     for number, receiver in enumerate(alerts.to, start=1):
         yield _found(_receiver, f"alerts to {receiver.kind} {number}", receiver)
     if alerts.ping is not None:
@@ -269,18 +246,10 @@ def _receiver(subject: str, receiver: Receiver) -> Finding:
     for value in (receiver.apprise,) if mail is None else (mail.user, mail.password):
         filled_in(value or "")
     if mail is not None:
-        return answers(subject, mail.host, mail.port)
+        return _reached(subject, mail.host, mail.port)
     if address := receiver.webhook or receiver.slack:
         return _address(subject, address)
     return Finding(subject, None, f"{receiver.apprise}, an Apprise URL")
-
-
-def _address(subject: str, address: str) -> Finding:
-    host, port = host_and_port(address)
-    if not host:
-        return Finding(subject, False, "the address has no host; write it with https://")
-    # Of an address only the host is named: what follows it may be a secret.
-    return answers(subject, host, port)
 
 
 def check_senders(job: Job) -> Iterator[Finding]:
@@ -307,15 +276,13 @@ _LOW_DISK_BYTES = 2**30
 def check_warehouse(job: Job) -> Iterator[Finding]:
     """Whether the warehouse can be written to, and everything in it is whole."""
     warehouse = Warehouse(job.warehouse)
-    subject = f"warehouse {warehouse.root}"
-    folder = f"{warehouse.root} ({job.warehouse_source})"
+    folder, subject = f"{warehouse.root} ({job.warehouse_source})", f"warehouse {warehouse.root}"
     existing = next(folder for folder in (warehouse.root, *warehouse.root.parents) if folder.exists())
-    if obstacle := _obstacle(warehouse.root, existing):
-        yield Finding("data folder", False, f"{folder}: {obstacle}; choose another --warehouse")
-        if existing != warehouse.root:
-            return
-    else:
-        yield Finding("data folder", True, folder)
+    can_write = os.access(existing, os.W_OK)
+    obstacle = f": {existing} cannot be written to; choose another --warehouse"
+    yield Finding("data folder", can_write, folder if can_write else folder + obstacle)
+    if not can_write and existing != warehouse.root:
+        return
     free = shutil.disk_usage(existing).free
     yield Finding("disk", free >= _LOW_DISK_BYTES, f"{free / 2**30:.0f} GiB free")
     if host := warehouse.elsewhere():
@@ -325,26 +292,19 @@ def check_warehouse(job: Job) -> Iterator[Finding]:
     except WarehouseError as error:
         yield Finding(subject, False, str(error))
         return
-    damage = list(_damage(warehouse))
-    yield from damage
+    # Every part and every block of the database is read.
+    damage, losses = warehouse.damage(), warehouse.losses()
+    yield from (Finding("stored data", False, line, is_damage=True) for line in damage)
+    if damage:
+        mended = "`prbench aggregate` sets damaged files aside and restores what it can, without a model call"
+        yield Finding("stored data", None, mended)
+    yield from (Finding("stored data", False, loss.line, is_damage=True) for loss in losses)
+    if losses:
+        yield Finding("stored data", None, lines_on(losses)[-1])
     if warehouse.database.exists():
-        yield from _database(warehouse, subject, is_damaged=bool(damage))
-    elif not damage:
+        yield from _database(warehouse, subject, is_damaged=bool(damage or losses))
+    elif not damage and not losses:
         yield Finding(subject, True, "empty; `prbench run` fills it")
-
-
-def _obstacle(folder: Path, existing: Path) -> str:
-    """Why a folder cannot be written to, or cannot be made in the nearest one that exists; empty: nothing."""
-    if not os.access(existing, os.W_OK):
-        return f"{existing} cannot be written to"
-    if folder == existing:
-        return ""
-    try:
-        # Permissions do not tell of file systems that let nobody make a folder, such as /proc.
-        with tempfile.TemporaryDirectory(dir=existing):
-            return ""
-    except OSError as error:
-        return f"no folder can be made in {existing} ({error.strerror})"
 
 
 def _database(warehouse: Warehouse, subject: str, *, is_damaged: bool) -> Iterator[Finding]:
@@ -353,32 +313,9 @@ def _database(warehouse: Warehouse, subject: str, *, is_damaged: bool) -> Iterat
         with warehouse.reader() as reader:
             counts = ", ".join(f"{reader.value(f'select count(*) from {t}')} {t}" for t in ("tasks", "verdicts"))
         waiting = warehouse.n_unpublished()
-    except WarehouseOutdated as error:
-        yield Finding(subject, False, str(error))
-        return
     except (WarehouseError, duckdb.Error) as error:
-        if not is_damaged:
+        if not is_damaged or isinstance(error, WarehouseOutdated):
             yield Finding(subject, False, " ".join(str(error).split()))
         return
     unpublished = f", {waiting} parts not published yet (the next run publishes them)" if waiting else ""
     yield Finding(subject, True, counts + unpublished)
-
-
-def _damage(warehouse: Warehouse) -> Iterator[Finding]:
-    """What is damaged, missing or lost of the stored data; every part and every block of the database is read."""
-    found = warehouse.damage()
-    for line in found:
-        yield Finding("stored data", False, line, is_damage=True)
-    if found:
-        mended = "`prbench aggregate` sets damaged files aside and restores what it can, without a model call"
-        yield Finding("stored data", None, mended)
-    for loss in warehouse.losses():
-        yield Finding("stored data", False, loss.line, is_damage=True)
-    if warehouse.losses():
-        yield Finding("stored data", None, lines_on(warehouse.losses())[-1])
-
-
-def check_versions() -> Iterator[Finding]:
-    """The installed versions."""
-    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in _PACKAGES)
-    yield Finding("versions", True, versions)

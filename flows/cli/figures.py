@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from flows.cli.options import Context, command
+from flows.cli.options import SHOWS, Context, command
 from flows.cli.output import ENDINGS, FORMATS, show, show_json, show_nothing, show_table
+from tasks.rules.errors import UsageError
 
 if TYPE_CHECKING:
+    from tasks.benchmarks.base import Benchmark
     from tasks.config.job import Job
     from tasks.figures.columns import Column, Rows
     from tasks.figures.figure import Figure
     from tasks.figures.scope import Scope
+    from tasks.rules.records import ScoreDefinition, Table
+
 
 After = Callable[[Mapping[str, Any]], Sequence[str]]
 
@@ -57,16 +61,18 @@ def show_parts(
             for key, each in figures.items()
         }
     said = [*after(found)] if after else []
-    empty = nothing or next(iter(figures.values())).empty
-    present(context, figures, found, said, is_all=bool(given.get("is_all")), nothing=lambda: show_nothing(job, empty))
+    if not context.as_json and not any(found.values()):
+        show_nothing(job, nothing or next(iter(figures.values())).empty)
+        figures = {}
+    present(context, figures, found, said, is_all=bool(given.get("is_all")))
     return 0
 
 
 def present(
     context: Context, figures: "Mapping[str, Figure]", found: "Mapping[str, Rows]", said: Sequence[str] = (), *,
-    is_all: bool = False, nothing: Callable[[], None] | None = None,
+    is_all: bool = False,
 ) -> None:  # fmt: skip
-    """Show figures with their rows: as JSON, as tables, or that there is nothing.
+    """Show figures with their rows, as JSON or as tables.
 
     Args:
         context: of the command.
@@ -74,26 +80,22 @@ def present(
         found: the rows.
         said: sentences below all of them.
         is_all: whether tables have all rows, and not only those that are usually listed.
-        nothing: says that there are no rows at all; None: each figure says that itself.
     """
     if context.as_json:
         of_figures = [note for key, each in figures.items() for note in each.notes_on(found[key])]
         show_json(found[""] if "" in found else {**found, "notes": list(dict.fromkeys([*of_figures, *said]))})
-    elif nothing is None or any(found.values()):
-        shown = set[str]()
-        for key, figure in figures.items():
-            rows = found[key]
-            if not rows and not figure.is_optional:
-                click.echo(f"{figure.title}: {figure.empty}")
-            show_columns(figure.columns, figure.listed(rows) if figure.listed and not is_all else rows, figure.title)
-            for note in (note for note in dict.fromkeys(figure.notes_on(rows)) if note not in shown):
-                click.echo(note)
-                shown.add(note)
-    else:
-        nothing()
-    if not context.as_json:
-        for note in said:
+        return
+    shown = set[str]()
+    for key, figure in figures.items():
+        rows = found[key]
+        if not rows and not figure.is_optional:
+            click.echo(f"{figure.title}: {figure.empty}")
+        show_columns(figure.columns, figure.listed(rows) if figure.listed and not is_all else rows, figure.title)
+        for note in (note for note in dict.fromkeys(figure.notes_on(rows)) if note not in shown):
             click.echo(note)
+            shown.add(note)
+    for note in said:
+        click.echo(note)
 
 
 def show_columns(columns: "Sequence[Column]", rows: "Rows", title: str | None = None) -> None:
@@ -162,7 +164,6 @@ def figure(
     from tasks.figures.leaderboard import Choice, chosen
     from tasks.figures.scope import open_scope
     from tasks.figures.shown import figure_of, parsed
-    from tasks.rules.errors import UsageError
     from warehouse import Warehouse
 
     shows, job = figure_of(name), context.stored_job()
@@ -215,3 +216,185 @@ def _write(context: Context, job: "Job", shows: "Figure", rows: "Rows", file_for
         show(table_.headings, table_.cells, file_format, output)
     else:
         show(list(rows[0]), [list(row.values()) for row in rows], file_format, output)
+
+
+@command(place=(), output=SHOWS)
+@click.argument("name", required=False)
+def benchmarks(context: Context, name: str | None) -> int:
+    """List the benchmarks.
+
+    With a NAME, show what that benchmark declares: checks, gradings, scores, weight classes and breakdowns.
+
+    A benchmark is one Python module; tasks/benchmarks/README.md describes how to write one. The environment variable
+    PRBENCH_BENCHMARKS lists folders with more benchmarks, as absolute paths.
+
+    Examples:
+      prbench benchmarks
+      prbench benchmarks prbench --json
+      prbench run --benchmark NAME
+      PRBENCH_BENCHMARKS=$PWD/mine prbench benchmarks    include your own
+    """
+    from tasks.benchmarks import load_benchmark
+    from tasks.figures.shown.operations import BENCHMARKS, declared
+
+    if name is None:
+        present(context, {"": BENCHMARKS}, {"": declared(None, {})})
+        return 0
+    details = _declared(benchmark := load_benchmark(name))
+    if context.as_json:
+        show_json(details)
+        return 0
+    click.echo(f"{benchmark.title}\n")
+    for key, value in details.items():
+        heading = key.replace("_", " ")
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            show_table(list(value[0]), [list(row.values()) for row in value], title=heading)
+        elif value not in (None, []):
+            click.echo(f"{heading}: {', '.join(value) if isinstance(value, list) else value}")
+    return 0
+
+
+def _declared(benchmark: "Benchmark") -> dict[str, Any]:
+    """Everything that a benchmark declares, for people and machines alike."""
+    from tasks.benchmarks import folder_of
+    from tasks.check import default_policy, expectations_of
+    from tasks.dataset.source import sample_of
+
+    sample = sample_of(benchmark.name)
+    module = folder_of(benchmark.name) / f"{benchmark.name}.py"
+    return {
+        "benchmark": benchmark.name, "module": str(module), "hub": benchmark.default_dataset_id,
+        "licence": benchmark.licence, "sample": None if sample is None else str(sample),
+        "columns": list(benchmark.columns),
+        "checks": [
+            {"check": each.check, "policy": default_policy(each), "meaning": each.meaning}
+            for each in expectations_of(benchmark) if each.check in benchmark.invariants
+        ],
+        "gradings": [
+            {"grading": grading, "default": grading == benchmark.grading, "template": Path(template).name}
+            for grading, template in benchmark.gradings.items()
+        ],
+        "scores": [
+            {"score": score.score_name, "ranks": score.is_primary, "formula": _formula(score)}
+            for score in benchmark.scores
+        ],
+        "weight_classes": [
+            {"class": name, "lowest": low, "highest": high} for name, (low, high) in benchmark.severities.items()
+        ],
+        "breakdowns": [{"breakdown": kind, "title": title} for kind, title in benchmark.own_breakdowns.items()],
+        # Without a field, labels are for every one.
+        "labels": [
+            {"field": field or None, "kind": kind, "labels": sorted(labels)}
+            for field, kinds in benchmark.vocabularies.items() for kind, labels in kinds.items()
+        ],
+        "hard_splits": [{"field": field, "split": split} for field, split in benchmark.hard_splits.items()],
+    }  # fmt: skip
+
+
+def _formula(score: "ScoreDefinition") -> str:
+    """The formula of a score, with the meaning of its words."""
+    from tasks.figures.figure import formula
+
+    words = "points = sum of weight x verdict, positive = sum of positive weights, negative = sum of negative weights"
+    used = [meaning for meaning in words.split(", ") if meaning.partition(" ")[0] in formula(score)]
+    clipped = "; a model's mean is at least 0" if score.clips_mean else ""
+    return f"{formula(score)} with {', '.join(used)}{clipped}"
+
+
+_CANNOT_BE_COMBINED = (
+    ("--by", "--risk"), ("--by", "--selection"), ("--risk", "--selection"), ("--hard", "--selection"),
+    ("--score", "--risk"), ("--output", "--json"), ("--debiased", "--risk"), ("--debiased", "--selection"),
+    ("--debiased", "--output"),
+)  # fmt: skip
+
+
+@command("split", "model", "judge", "vintage-shown", "hard", "score", output=SHOWS)
+@click.option("--by", metavar="BREAKDOWN",
+              help="Break scores down by category, severity, turns, reference_texts, subset, topic, expert, "
+              "decision_type, economic_pathway, or a breakdown that only this benchmark has (see `prbench benchmarks "
+              "NAME`). A task with several labels counts for each.")  # fmt: skip
+@click.option("--risk", "is_severity", is_flag=True, help="Show critical criteria met and mistakes made, not scores.")
+@click.option("--selection", metavar="ID",
+              help="Show only the tasks of one stored hard subset, by split, without ranks. ID: its id, a prefix of "
+              "it, or `latest`.")  # fmt: skip
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Write a file for spreadsheets instead, .csv or .xlsx, with a line that explains each column: in "
+              "Excel on a second sheet, beside a CSV file in FILE-columns.csv.")  # fmt: skip
+@click.option("--debiased", "is_debiased", is_flag=True,
+              help="Show each score beside what people's labels on a part of the verdicts make of it.")  # fmt: skip
+def leaderboard(
+    context: Context, is_hard: bool, score: str | None, by: str | None, is_severity: bool, selection: str | None,
+    output: Path | None, is_debiased: bool,
+) -> int:  # fmt: skip
+    """Rank the models.
+
+    Each score comes with its interval, its coverage, and its possible range: the lowest and the highest value that it
+    could have once no verdict is missing.
+
+    With --debiased, labels from sheets of `prbench export labelling --for` (or imported with --random-sample) correct
+    the judge's scores. Beside the debiased score are the judge's own and what the labels alone give.
+
+    Examples:
+      prbench leaderboard --by category --json
+      prbench leaderboard --by topic --hard
+      prbench leaderboard --benchmark NAME --by BREAKDOWN
+      prbench leaderboard --risk
+      prbench leaderboard --selection latest
+      prbench leaderboard -o board.xlsx     with a sheet of explanations
+      prbench leaderboard --debiased      scores that people's labels correct
+    """
+    from tasks.figures.leaderboard import Choice
+    from tasks.figures.leaderboard import leaderboard as ranked
+
+    given = {
+        "--by": by, "--risk": is_severity, "--selection": selection, "--hard": is_hard, "--score": score,
+        "--output": output, "--json": context.as_json, "--debiased": is_debiased,
+    }  # fmt: skip
+    for first, second in _CANNOT_BE_COMBINED:
+        if given[first] and given[second]:
+            raise UsageError(f"{first} and {second} cannot be combined; leave one out")
+    if is_debiased:
+        if by not in {None, "category"}:
+            raise UsageError(f"--by {by}: --debiased knows --by category only")
+        return show_parts(
+            context, context.stored_job(), {"": "debiased_categories" if by else "debiased_scores"}, {},
+            vintage=context.arguments.vintage, score=score, is_hard=is_hard,
+        )  # fmt: skip
+    if output is not None:
+        from tasks.exports.board_files import refuse_other_suffix, write_board
+
+        refuse_other_suffix(output)
+    choice = Choice(context.arguments.vintage, score, by, is_hard, is_severity, selection)
+    job = context.stored_job()
+    table = ranked(job, choice)
+    if output is not None:
+        click.echo(write_board(job, table, output, by).line)
+    elif context.as_json:
+        show_json(table.records)
+    else:
+        show_leaderboard(job, table)
+    return 0
+
+
+def leaderboard_of(job: "Job", vintage: str | None) -> "Table":
+    """Return the leaderboard of a job on its splits."""
+    from tasks.figures.leaderboard import Choice
+    from tasks.figures.leaderboard import leaderboard as ranked
+
+    return ranked(job, Choice(vintage))
+
+
+def show_leaderboard(job: "Job", table: "Table") -> None:
+    """Show a leaderboard to people."""
+    if not table.rows:
+        show_nothing(job, "No model has a verdict in this selection yet.")
+        return
+    from tasks.figures.columns import small_notes
+    from tasks.figures.shown.categories import CRITICAL
+    from tasks.figures.shown.overview import LEADERBOARD
+    from tasks.report.rendering.notices import terminal_notes
+
+    columns = (CRITICAL if "mistake_share" in table.columns else LEADERBOARD).columns
+    show_columns(columns, table.records)
+    for line in [*terminal_notes(job, table.records), *small_notes(columns, table.records)]:
+        click.echo(line)

@@ -10,20 +10,28 @@ from collections.abc import Sequence
 
 import click
 
-from flows.cli.analyse import annotate, capabilities, review
-from flows.cli.benchmarks import benchmarks
-from flows.cli.export import export
-from flows.cli.figures import figure, figures
-from flows.cli.help import Group
-from flows.cli.imports import import_
-from flows.cli.keep import backup, certify, compact, publish, remove, restore, verify
-from flows.cli.leaderboard import leaderboard
-from flows.cli.operate import check, doctor, report, serve
-from flows.cli.plan import plan
-from flows.cli.run import aggregate, assemble, backfill, derive, ingest, judge, nightly, run, sample, select_hard
+from flows.cli.exchange import export, import_
+from flows.cli.figures import benchmarks, figure, figures, leaderboard
+from flows.cli.operate import backup, certify, check, compact, doctor, publish, remove, report, restore, serve, verify
+from flows.cli.options import Group
+from flows.cli.plan import plan, status
+from flows.cli.run import (
+    aggregate,
+    annotate,
+    assemble,
+    backfill,
+    capabilities,
+    derive,
+    ingest,
+    judge,
+    nightly,
+    review,
+    run,
+    sample,
+    select_hard,
+)
 from flows.cli.shown import cascade, conditions, criteria, diff, judges, lengths, reviews, weaknesses
 from flows.cli.sql import sql
-from flows.cli.status import status
 from flows.run.outcomes import explained
 from tasks.console import shown_visibly
 
@@ -73,18 +81,18 @@ def entry() -> None:
         most = _MOST_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_OPEN_FILES)
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
     ending: list[int] = []
+
     # Registered first, so called last, after all other clean-up: Python would go on to tear down modules that
     # Prefect's threads still use, and DuckDB's binding prints pages about that.
-    atexit.register(lambda: _end_process(ending))
+    @atexit.register
+    def end() -> None:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        if ending:
+            os._exit(ending[0])
+
     ending.append(main(sys.argv[1:]))
     sys.exit(ending[0])
-
-
-def _end_process(ending: list[int]) -> None:
-    sys.stdout.flush()
-    sys.stderr.flush()
-    if ending:
-        os._exit(ending[0])
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -112,7 +120,9 @@ def _outcome(given: list[str]) -> tuple[int, str]:
         click.echo(error.format_message(), err=True)
         return 2, ""
     except click.ClickException as error:
-        return 2, _usage_line(error)
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context is not None else "prbench"
+        return 2, f"{' '.join(error.format_message().split()).removesuffix('.')} (see `{command} --help`)"
     except (KeyboardInterrupt, click.Abort):
         return 130, "interrupted"
     except Exception as error:  # noqa: BLE001 - the outermost place: what is left is shown in one line, in full with -v
@@ -121,10 +131,3 @@ def _outcome(given: list[str]) -> tuple[int, str]:
 
             click.echo(redacted(traceback.format_exc()), err=True)
         return explained(error)
-
-
-def _usage_line(error: click.ClickException) -> str:
-    """Wrong usage in one line, with the help page to read."""
-    context = getattr(error, "ctx", None)
-    command = context.command_path if context is not None else "prbench"
-    return f"{' '.join(error.format_message().split()).removesuffix('.')} (see `{command} --help`)"

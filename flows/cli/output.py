@@ -1,5 +1,7 @@
 """Rows and results for people and machines: tables on standard output, other formats also to a file."""
 
+import csv
+import io
 import json
 import math
 import sys
@@ -10,14 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from flows.cli.options import Context
+from flows.run.outcomes import BELOW_BAR
 from tasks.console import exact
 from tasks.rules.text.characters import visible, visible_json
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rich.table import Table
 
+    from flows.execution import Execution
     from tasks.config.job import Job
     from tasks.console.printing import VisibleConsole
+    from tasks.run.writing import StageReport
+
 
 Rows = Sequence[Sequence[Any]]
 ENDINGS = {
@@ -40,8 +49,13 @@ def show(columns: Sequence[str], rows: Rows, file_format: str, output: Path | No
         values = ([None if isinstance(v, float) and not math.isfinite(v) else v for v in row] for row in rows)
         records = [dict(zip(columns, row, strict=True)) for row in values]
         text = _json(records) if file_format == "json" else "".join(_json(each, indent=None) for each in records)
+    elif file_format == "csv":
+        file = io.StringIO()
+        csv.writer(file, lineterminator="\n").writerows([columns, *rows])
+        text = file.getvalue()
     else:
-        text = (_csv if file_format == "csv" else _markdown)(columns, rows)
+        lines = [list(map(visible, columns)), ["---"] * len(columns), *(list(map(cell_text, row)) for row in rows)]
+        text = "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n" for cells in lines)
     if output is None:
         _put(text, is_json=is_json)
     else:
@@ -69,28 +83,6 @@ def _put(text: str, *, is_json: bool) -> None:
         sys.stdout.write((visible_json if is_json else visible)(text))
     else:
         exact(sys.stdout).write(text)
-
-
-def _csv(columns: Sequence[str], rows: Rows) -> str:
-    import csv
-    import io
-
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    return text.getvalue()
-
-
-def _markdown(columns: Sequence[str], rows: Rows) -> str:
-    def line(cells: Sequence[str]) -> str:
-        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
-
-    return (
-        line([visible(column) for column in columns])
-        + line(["---"] * len(columns))
-        + "".join(line([cell_text(value) for value in row]) for row in rows)
-    )
 
 
 _WITHOUT_LIMIT = 10**6
@@ -179,3 +171,87 @@ def cell_text(value: Any) -> str:
     if isinstance(value, list | tuple):
         value = ", ".join(map(str, value))
     return visible(str(value).replace("\r\n", " ").replace("\n", " "))
+
+
+def run_flow(context: Context, name: str) -> "Execution":
+    """Run a flow with the options of the command."""
+    from flows.execution import execute_flow
+    from flows.work import FLOWS
+
+    refuse_early(context, must_be_stored=not FLOWS[name].loads)
+    return execute_flow(context.job, name, is_verbose=context.is_verbose, **context.repairs)
+
+
+def refuse_early(context: Context, *, must_be_stored: bool = False) -> None:
+    """Refuse what cannot succeed before a warehouse is made for it.
+
+    Raises:
+        UsageError: the data set is not there, or has no split that is named.
+        PipelineError: nothing was ever stored where something must be.
+    """
+    from tasks.dataset.source import source_of
+    from tasks.rules.errors import PipelineError
+    from warehouse import nothing_in, refuse_other_version
+
+    job = context.job
+    if context.arguments.splits:
+        source_of(job)
+    if refuse_other_version(job.warehouse) is not None:
+        return
+    if must_be_stored:
+        raise PipelineError(nothing_in(job.warehouse, "stored"))
+    _ = job.data  # looked up now, which says if it is not there
+
+
+def explain_exit(execution: "Execution") -> None:
+    """Say why the exit code is 3, since everything was done; or 1, where no call succeeded."""
+    import sql
+    from warehouse import Warehouse
+
+    if execution.outcome == BELOW_BAR and not execution.job.is_quiet:
+        below = [report for report in execution.reports if report.is_below_bar]
+        stages = ", ".join(dict.fromkeys(report.stage for report in below))
+        why = "quality or coverage below the configured minimum, or damaged data"
+        seen = "; see the warnings above" if any(report.warnings for report in below) else ""
+        click.echo(f"exit code 3 ({why}): {stages}{seen}", err=True)
+    if execution.has_nothing:
+        if stopped := dict.fromkeys(line for report in execution.reports for line in report.stopped):
+            cause = "; ".join(stopped) if execution.job.is_quiet else "the models were stopped, see above"
+        else:
+            with Warehouse(execution.job.warehouse).reader() as reader:
+                query = sql.read("queries/look/errors_of_run")
+                cause = reader.rows(query, {"run_id": execution.job.run_id})[0]["error"]
+        advice = "correct that and run it again; `prbench doctor` tests each model"
+        click.echo(f"exit code 1 (no call succeeded): {cause}; {advice}", err=True)
+
+
+def finish(context: Context, execution: "Execution", **more: Any) -> int:
+    """Show the result, in JSON with more beside it, and return the exit code."""
+    explain_exit(execution)
+    if context.as_json:
+        show_json(execution.as_json | more)
+    elif not context.arguments.is_quiet:
+        for report in execution.reports:
+            if report.stage in {"import", "export"}:
+                click.echo(report.line)
+                for warning in report.warnings:
+                    click.echo(warning, err=True)
+    return execution.exit_code
+
+
+def write(context: Context, job: "Job", work: "Callable[[], list[StageReport]]") -> int:
+    """Do work that writes to the warehouse as a run of its own, and show its result."""
+    from flows.execution import execute
+
+    return finish(context, execute(job, work))
+
+
+def report_done(context: Context, report: "StageReport") -> int:
+    """Show what work outside a run did: it has no row in `runs`."""
+    if context.as_json:
+        show_json(vars(report))
+    elif not context.arguments.is_quiet:
+        click.echo(report.line)
+    for warning in report.warnings:
+        click.echo(warning, err=True)
+    return 0

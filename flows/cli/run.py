@@ -1,15 +1,20 @@
 """The commands that run the full pipeline, as a night or for some models too, or a single stage."""
 
 import os
+from typing import TYPE_CHECKING
 
 import click
 
-from flows.cli.flow_runner import explain_exit, finish, refuse_early, run_flow
-from flows.cli.leaderboard import leaderboard_of, show_leaderboard
+from flows.cli.figures import leaderboard_of, show_leaderboard
 from flows.cli.options import CALLS, EVALUATED, RUNS, Context, command
-from flows.cli.output import show_json
+from flows.cli.output import finish, refuse_early, run_flow
 from flows.cli.plan import show_plan
 from flows.run.arguments import Arguments
+from flows.run.outcomes import INTERRUPTED, SKIPPED
+
+if TYPE_CHECKING:
+    from flows.execution import Execution
+
 
 _NEXT = (
     "prbench leaderboard --by category{option}",
@@ -33,20 +38,23 @@ def run(context: Context) -> int:
       prbench run --json -q
     """
     execution = run_flow(context, "evaluate")
-    if execution.was_interrupted or (execution.has_nothing and not context.as_json):
-        return finish(context, execution)
-    if context.as_json:
-        explain_exit(execution)
+    if context.as_json and not execution.was_interrupted:
         board = leaderboard_of(execution.job, context.arguments.vintage)
-        show_json(execution.as_json | {"leaderboard": board.records})
-        return execution.exit_code
+        return finish(context, execution, leaderboard=board.records)
+    if _show_board(context, execution):
+        click.echo(f"\nDatabase: {execution.database}")
+        if any(each.stage == "report" and not each.has_failed for each in execution.reports):
+            click.echo(f"Report: {execution.job.report_index}")
+        click.echo("Next:\n  " + _next(context.arguments))
+    return finish(context, execution)
+
+
+def _show_board(context: Context, execution: "Execution") -> bool:
+    """Show people the leaderboard after a run that may have changed it, and return whether it has."""
+    if context.as_json or execution.outcome in {SKIPPED, INTERRUPTED} or execution.has_nothing:
+        return False
     show_leaderboard(execution.job, leaderboard_of(execution.job, context.arguments.vintage))
-    click.echo(f"\nDatabase: {execution.database}")
-    if any(each.stage == "report" and not each.has_failed for each in execution.reports):
-        click.echo(f"Report: {execution.job.report_index}")
-    click.echo("Next:\n  " + _next(context.arguments))
-    explain_exit(execution)
-    return execution.exit_code
+    return True
 
 
 def _next(given: Arguments) -> str:
@@ -87,8 +95,7 @@ def nightly(context: Context) -> int:
         alert_refused(context.job, error)
         raise
     execution = run_night(context.job, is_verbose=context.is_verbose, **context.repairs)
-    if not (context.as_json or execution.was_skipped or execution.was_interrupted or execution.has_nothing):
-        show_leaderboard(execution.job, leaderboard_of(execution.job, context.arguments.vintage))
+    _show_board(context, execution)
     return finish(context, execution)
 
 
@@ -108,20 +115,12 @@ def backfill(context: Context, dry_run: bool) -> int:
     if dry_run:
         return show_plan(context, context.job)
     execution = run_flow(context, "backfill")
-    if not (context.as_json or execution.was_interrupted or execution.has_nothing):
-        show_leaderboard(execution.job, leaderboard_of(execution.job, context.arguments.vintage))
+    _show_board(context, execution)
     return finish(context, execution)
 
 
 def _stage(context: Context, name: str) -> int:
     return finish(context, run_flow(context, name))
-
-
-def _calling_stage(context: Context, name: str) -> int:
-    from flows.run.validation import refuse_unknown_names
-
-    refuse_unknown_names(context.job)
-    return _stage(context, name)
 
 
 @command("split", output=RUNS)
@@ -156,7 +155,7 @@ def sample(context: Context) -> int:
       prbench sample --model gpt-5-high
       prbench sample --limit 20 --max-usd 5
     """
-    return _calling_stage(context, "sample")
+    return _stage(context, "sample")
 
 
 @command("split", "judge", "limit", *CALLS, output=RUNS)
@@ -169,7 +168,7 @@ def derive(context: Context) -> int:
     Examples:
       prbench derive --limit 5
     """
-    return _calling_stage(context, "derive")
+    return _stage(context, "derive")
 
 
 @command(*EVALUATED, *CALLS, output=RUNS)
@@ -180,28 +179,23 @@ def judge(context: Context) -> int:
       prbench judge --judge o4-mini --limit 50
       prbench judge --night 2026-11-22 --retry-failed
     """
-    return _calling_stage(context, "judge")
-
-
-def _take_over(context: click.Context, parameter: click.Parameter, must_take_over: bool) -> None:
-    from warehouse.owner import Owner
-
-    if must_take_over:
-        Owner.take_over_after_s = 0.0
+    return _stage(context, "judge")
 
 
 @command(output=RUNS)
-@click.option(
-    "--take-over", is_flag=True, expose_value=False, callback=_take_over,
-    help="Take the place of another machine that wrote this warehouse and has stopped, without watching it first.",
-)  # fmt: skip
-def aggregate(context: Context) -> int:
+@click.option("--take-over", is_flag=True, help="Take the place of another machine that wrote this warehouse and has "
+              "stopped, without watching it first.")  # fmt: skip
+def aggregate(context: Context, take_over: bool) -> int:
     """Recompute scores, intervals and leaderboards.
 
     Examples:
       prbench aggregate
       prbench aggregate --take-over
     """
+    if take_over:
+        from warehouse.owner import Owner
+
+        Owner.take_over_after_s = 0.0
     return _stage(context, "aggregate")
 
 
@@ -220,3 +214,65 @@ def select_hard(context: Context) -> int:
     if len(context.arguments.judges) > 1:
         raise click.UsageError("--judge: one judge selects the hard subset; give --judge once")
     return _stage(context, "select_hard")
+
+
+@command("split", "limit", *CALLS, output=RUNS)
+@click.argument("vocabularies", nargs=-1, metavar="[VOCABULARY]...")
+def annotate(context: Context) -> int:
+    """Label tasks with a model, such as by decision type.
+
+    The models are those of `annotator:` in the configuration, the vocabularies those that the benchmark declares
+    (`prbench benchmarks NAME`); all of them by default. Labels that are stored already are not asked for again. Where
+    the data set has no label of a kind, breakdowns and the report use those of the annotators and say so. How far
+    annotators agree with the data set's labels and with each other is in the table `annotation_agreement`.
+
+    Examples:
+      prbench annotate
+      prbench annotate jurisdiction --limit 20
+      prbench annotate decision_type economic_pathway --max-usd 5
+      prbench sql 'from annotation_agreement'
+    """
+    from tasks.analyses.annotate import refuse_unready
+
+    refuse_unready(context.job)
+    return _stage(context, "annotate")
+
+
+@command("split", "limit", *CALLS, output=RUNS)
+def capabilities(context: Context) -> int:
+    """Group criteria by capability, and find where models are weak.
+
+    The `capabilities: model:` of the configuration writes a phrase for the capability that each criterion needs. The
+    phrases of a field are put into a tree, by `capabilities: embedding:` or else by their words, and the model writes a
+    name for each node. Then scores and weaknesses of all models are computed from stored verdicts. Only what is missing
+    is done. `prbench weaknesses` and the report show the result.
+
+    Examples:
+      prbench capabilities --max-usd 5
+      prbench capabilities --split finance
+      prbench weaknesses MODEL                             shows the result
+      prbench sql 'from capability_scores'
+    """
+    from tasks.analyses.phrases import refuse_unready
+
+    refuse_unready(context.job)
+    return _stage(context, "capabilities")
+
+
+@command("split", "limit", *CALLS, output=RUNS)
+def review(context: Context) -> int:
+    """Have models check how criteria are written.
+
+    The models are those of `reviewer:` in the configuration. Each says of every criterion whether it is atomic,
+    objective, self-contained, consistent with the rest of its rubric, and not given away by the request, with a reason.
+    Reviews that are stored already are not asked for again. `prbench reviews` shows them.
+
+    Examples:
+      prbench review --limit 20 --max-usd 2
+      prbench review --split finance_hard
+      prbench reviews                        what reviewers say
+    """
+    from tasks.analyses.review import refuse_unready
+
+    refuse_unready(context.job)
+    return _stage(context, "review")

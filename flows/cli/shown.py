@@ -15,6 +15,7 @@ from click.core import ParameterSource
 
 from flows.cli.figures import show_parts
 from flows.cli.options import SHOWS, Context, command
+from tasks.rules.errors import UsageError
 
 if TYPE_CHECKING:
     from tasks.config.job import Job
@@ -193,7 +194,6 @@ def weaknesses(context: Context, model: str, than: str | None, **_: Any) -> Aske
       prbench weaknesses gpt-5-high --than claude-opus
       prbench weaknesses gpt-5-high --judge o4-mini --json
     """
-    from tasks.rules.errors import UsageError
     from warehouse import Warehouse
 
     job = context.stored_job(checked=("judge",))
@@ -286,24 +286,16 @@ def diff(context: Context, names: tuple[str, ...], of: str | None, is_debiased: 
     given = {"--of": of not in {None, "model"}, "--flips": are_flips_given, "--model": context.arguments.models}
     if option := next((option for option, is_given in given.items() if is_given), None):
         raise click.UsageError(f"{option} does not apply to --debiased, which compares models; leave it out")
-    return Asked(context.stored_job(checked=("split", "judge")), {"": "debiased_differences"}, {
-        "first": names[0], "others": list(names[1:]),
-    }, check=lambda scope: refuse_other_models(scope, names))  # fmt: skip
 
+    def check(scope: "Scope") -> None:
+        stored = scope.reader.select("responses", "distinct model", benchmark=scope.benchmark.name)
+        known = [row["model"] for row in stored]
+        if unknown := [name for name in names if name not in known]:
+            said = f"--debiased compares models; no such model; known: {', '.join(known) or 'none'}"
+            raise UsageError(f"{unknown[0]}: {said}")
 
-def refuse_other_models(scope: "Scope", names: tuple[str, ...]) -> None:
-    """Refuse names that are no models.
-
-    Raises:
-        UsageError: there is one.
-    """
-    from tasks.rules.errors import UsageError
-
-    stored = scope.reader.select("responses", "distinct model", benchmark=scope.benchmark.name)
-    known = [row["model"] for row in stored]
-    if unknown := [name for name in names if name not in known]:
-        said = f"--debiased compares models; no such model; known: {', '.join(known) or 'none'}"
-        raise UsageError(f"{unknown[0]}: {said}")
+    job, chosen = context.stored_job(checked=("split", "judge")), {"first": names[0], "others": list(names[1:])}
+    return Asked(job, {"": "debiased_differences"}, chosen, check=check)
 
 
 @shows({"rules": "cascade"}, "split", nothing="No rule was evaluated.")

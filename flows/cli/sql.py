@@ -3,10 +3,9 @@
 import difflib
 import re
 import shlex
-import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import chain, count
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from flows.cli.options import SHOWS, WAREHOUSE, Context, command
-from flows.cli.output import FORMATS, show, show_json
+from flows.cli.output import ENDINGS, FORMATS, show, show_json
 from tasks.console import exact
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.records import Table
@@ -23,14 +22,12 @@ from tasks.rules.records import Table
 if TYPE_CHECKING:
     import duckdb
 
-    from tasks.figures.figure import Figure
 
 _FILE = click.Path(path_type=Path)
 # An option whose value may be left out; given alone it is the empty text.
 _MAY_BE_BARE: dict[str, Any] = {"is_flag": False, "flag_value": ""}
 
 
-_ENDINGS = {".csv": "csv", ".json": "json", ".jsonl": "jsonl", ".parquet": "parquet"}
 _WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 
 
@@ -75,12 +72,12 @@ def sql(
     if shown == "" and not cookbook:
         raise click.UsageError("--show prints SQL; name whose with --show NAME or --cookbook NAME")
     chosen = _format(context, file_format, output)
-    if describe is not None:
+    if shown is not None:
+        _show(context, shown or cookbook or "", chosen, output)
+    elif describe is not None:
         _describe(_database(context), describe, chosen, output)
-    elif shown:
-        _show(context, shown, chosen, output)
     elif cookbook is not None:
-        _cookbook(context, cookbook, chosen, output, is_shown=shown is not None)
+        _cookbook(context, cookbook, chosen, output)
     elif query is None and file is None and sys.stdin.isatty():
         _say_where(_database(context), chosen, output)
     else:
@@ -94,7 +91,7 @@ def _format(context: Context, file_format: str | None, output: Path | None) -> s
         raise click.UsageError(f"-o {output}: a query is not written as a workbook; name a .csv file")
     if context.as_json and file_format not in {None, "json"}:
         raise click.UsageError(f"--json and --format {file_format} contradict each other; give one")
-    return file_format or ("json" if context.as_json else _ENDINGS.get(ending, "table"))
+    return file_format or ("json" if context.as_json else ENDINGS.get(ending, "table"))
 
 
 def _given(query: str | None, file: Path | None) -> str:
@@ -117,19 +114,25 @@ def _answer(database: Path, query: str, file_format: str, output: Path | None) -
 
 
 def _describe(database: Path, name: str, file_format: str, output: Path | None) -> None:
-    from sql import template
+    from sql import read, template
     from warehouse import quoted
 
     if not name:
-        _answer(database, tables_query(), file_format, output)
+        rows = (f"({quoted(name)}, {quoted(origin)}, {place})" for place, (name, origin) in enumerate(listed_names()))
+        _answer(database, template("queries/look/tables", origins=", ".join(rows)), file_format, output)
         return
-    table, meaning = _described(database, name)
+    # A name is found whatever its case, as in SQL.
+    found = {row[0].lower(): row for row in run_sql(database, read("queries/look/tables_and_views")).rows}
+    if name.lower() not in found:
+        listed = [listed for listed, _ in listed_names() if listed in found]
+        raise UsageError(f"there is no table or view {name}; {nearest(name, listed, also=found)}")
+    table, _, meaning = found[name.lower()]
     if file_format == "table" and output is None:
-        click.echo(f"{table}: {meaning}")
+        click.echo(f"{table}: {meaning or ''}")
     _answer(database, template("queries/look/columns", table=quoted(table)), file_format, output)
 
 
-def _cookbook(context: Context, name: str, file_format: str, output: Path | None, *, is_shown: bool) -> None:
+def _cookbook(context: Context, name: str, file_format: str, output: Path | None) -> None:
     from sql.cookbook import recipes
 
     known = {recipe.name: recipe for recipe in recipes()}
@@ -140,33 +143,28 @@ def _cookbook(context: Context, name: str, file_format: str, output: Path | None
         return
     if name not in known:
         raise click.UsageError(f"there is no recipe {name}; {nearest(name, known)}")
-    recipe = known[name]
-    text = f"-- {recipe.question}\n{recipe.query};\n"
-    if not is_shown:
-        if file_format == "table" and output is None:
-            click.echo(recipe.question)
-        _answer(_database(context), recipe.query, file_format, output)
-    elif output is not None:
-        output.write_text(text, encoding="utf-8")
-    elif file_format == "json":
-        show_json({"name": recipe.name, "question": recipe.question, "query": recipe.query})
-    else:
-        click.echo(text, nl=False)
+    if file_format == "table" and output is None:
+        click.echo(known[name].question)
+    _answer(_database(context), known[name].query, file_format, output)
 
 
 def _show(context: Context, name: str, file_format: str, output: Path | None) -> None:
+    """Show the SQL of a name, without running it."""
     from sql import named
     from sql.cookbook import recipes
+    from tasks.figures.scope import open_scope
     from tasks.figures.shown import FIGURES
-    from warehouse import WarehouseError
+    from warehouse import Warehouse, WarehouseError
 
     if file_format not in {"table", "json"}:
         raise click.UsageError(f"--format {file_format}: SQL is text; leave the option out")
-    found = named(name) | {f"recipe {each.name}": each.query for each in recipes() if each.name == name}
+    found = named(name) | {f"recipe {name}: {each.question}": each.query for each in recipes() if each.name == name}
     figure = FIGURES.get(name)
     if figure and not figure.compute:
         try:
-            found[f"figure {name}"] = _query_of_figure(context, figure)
+            job = context.stored_job()
+            with Warehouse(job.warehouse).reader() as reader:
+                found[f"figure {name}"] = open_scope(job, reader).query_of(figure)
         except (PipelineError, WarehouseError):
             # Without data a figure has no text; what else has the name, has.
             if not found:
@@ -181,15 +179,6 @@ def _show(context: Context, name: str, file_format: str, output: Path | None) ->
         show_json([{"name": what, "query": query} for what, query in found.items()])
     else:
         click.echo(text, nl=False)
-
-
-def _query_of_figure(context: Context, figure: "Figure") -> str:
-    from tasks.figures.scope import open_scope
-    from warehouse import Warehouse
-
-    job = context.stored_job()
-    with Warehouse(job.warehouse).reader() as reader:
-        return open_scope(job, reader).query_of(figure)
 
 
 def _say_where(database: Path, file_format: str, output: Path | None) -> None:
@@ -217,22 +206,6 @@ def _database(context: Context) -> Path:
 _FIRST = ("leaderboard", "scores", "verdict_details", "tasks", "responses", "run_costs")
 
 
-def _described(database: Path, name: str) -> tuple[str, str]:
-    """The name of a published table or view, found whatever its case as in SQL, and what one row of it is.
-
-    Raises:
-        UsageError: there is no such table; the message names the nearest ones.
-    """
-    from sql import read
-
-    found = {row[0].lower(): row for row in run_sql(database, read("queries/look/tables_and_views")).rows}
-    if name.lower() not in found:
-        listed = [listed for listed, _ in listed_names() if listed in found]
-        raise UsageError(f"there is no table or view {name}; {nearest(name, listed, also=found)}")
-    table, _, meaning = found[name.lower()]
-    return table, meaning or ""
-
-
 def listed_names() -> list[tuple[str, str]]:
     """Return what a list of tables shows in its order, and whether it is a `mart` or `stored`.
 
@@ -245,16 +218,6 @@ def listed_names() -> list[tuple[str, str]]:
     named = [(name, "mart") for name in sorted(marts)] + [(name, "stored") for name in sorted(TABLES)]
     first = {name: place for place, name in enumerate(_FIRST)}
     return sorted(named, key=lambda each: (first.get(each[0], len(first)), each[0].endswith("measures")))
-
-
-def tables_query() -> str:
-    """The query for the list of tables, in the order of `listed_names`."""
-    from sql import template
-    from warehouse import quoted
-
-    listed = enumerate(listed_names())
-    rows = ", ".join(f"({quoted(name)}, {quoted(origin)}, {place})" for place, (name, origin) in listed)
-    return template("queries/look/tables", origins=rows)
 
 
 def nearest(name: str, listed: Iterable[str], *, also: Iterable[str] = ()) -> str:
@@ -270,26 +233,16 @@ def run_sql(database: Path, query: str) -> Table:
     Raises:
         PipelineError: DuckDB refuses the query; the message is its own.
     """
-    with _opened(database, query) as connection:
-        rows = _interruptible(connection, lambda: connection.execute(query).fetchall())
+    with _opened(database, query) as connection, ThreadPoolExecutor(1) as pool:
+        # DuckDB does not look for Ctrl-C while it computes rows, so it does so in a thread.
+        work = pool.submit(lambda: connection.execute(query).fetchall())
+        try:
+            rows = work.result()
+        except KeyboardInterrupt:
+            connection.interrupt()
+            raise
         columns = _unique([column[0] for column in connection.description or []])
         return Table(columns, rows if columns else [])
-
-
-def _interruptible(connection: "duckdb.DuckDBPyConnection", work: Callable[[], list[Any]]) -> list[Any]:
-    """What `work` returns. DuckDB does not look for Ctrl-C while it computes rows, so it does so in a thread."""
-    with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(work)
-        try:
-            return future.result()
-        except KeyboardInterrupt:
-            # A second one would come between the thread and its end.
-            before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-            # Again and again, since an interruption before the query has begun is lost.
-            while wait([future], timeout=0.1).not_done:
-                connection.interrupt()
-            signal.signal(signal.SIGINT, before)
-            raise
 
 
 def write_parquet(database: Path, query: str, output: Path | BinaryIO) -> None:

@@ -1,24 +1,26 @@
 """The job of a run: the configuration file, narrowed by what the command line asks for, and the folder of its data."""
 
 import os
+import re
 import uuid
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import yaml
+from cronsim import CronSim
 
 from flows.run.arguments import Arguments
-from flows.run.nightly_schedule import refuse_no_night, stop_time
 from flows.run.validation import ConfigurationError, impossible, sound_settings
 from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.config.job import Job
+from tasks.config.operations import Nightly
 from tasks.config.settings import Settings
 from tasks.dataset.source import with_revision
 from tasks.rules.errors import UsageError, from_home
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.text.characters import did_you_mean
-from tasks.rules.text.json_text import refuse_deep
 from warehouse import other_content
 
 
@@ -95,22 +97,19 @@ def _narrowed(document: dict[str, Any], arguments: Arguments) -> dict[str, Any]:
 def _refuse_other_split(document: dict[str, Any], splits: tuple[str, ...]) -> None:
     """Refuse to give a file's only split another name: `--split` chooses, and does not name."""
     dataset = document.get("dataset")
-    if not splits or not isinstance(dataset, dict):
-        return
-    source = dataset.get("source")
-    if not isinstance(source, str) or source in {"hub", "sample"}:
+    source = dataset.get("source") if isinstance(dataset, dict) else None
+    if not splits or not isinstance(dataset, dict) or not isinstance(source, str) or source in {"hub", "sample"}:
         return
     path = from_home(source, "dataset.source")
     known = dataset.get("splits") or [path.stem]
-    if path.is_file() and isinstance(known, list) and set(splits) - set(known):
-        raise UsageError(f"--split {min(set(splits) - set(known))}: not found; known: {', '.join(map(str, known))}")
+    if path.is_file() and isinstance(known, list) and (unknown := set(splits) - set(known)):
+        raise UsageError(f"--split {min(unknown)}: not found; known: {', '.join(map(str, known))}")
 
 
 # The configuration file, and which benchmark it says what of
 
 _OWN = "benchmarks"
 """The key of settings that benchmarks have of their own."""
-_MOST_SETTINGS = 100_000
 _DEFAULT = Path("prbench.yaml")
 _BUILT_IN = Path(__file__).with_name("built_in.yaml")
 
@@ -129,17 +128,14 @@ def read_document(path: Path | None) -> tuple[dict[str, Any], str]:
         UsageError: it is missing, or no YAML that can be settings.
     """
     try:
-        document = yaml.load((path or _BUILT_IN).read_text(encoding="utf-8"), Loader=_UniqueKeys)
-        # References may make a short text large, or lead in a circle.
-        refuse_deep(document, _MOST_SETTINGS)
+        with (path or _BUILT_IN).open(encoding="utf-8") as file:
+            document = yaml.load(file, Loader=_UniqueKeys)
     except FileNotFoundError as error:
         raise UsageError(f"{path}: no such file; copy prbench.example.yaml, or leave --config out") from error
     except RecursionError as error:
-        raise UsageError(
-            f"{path}: is nested too deeply, or too large, to be settings; see prbench.example.yaml"
-        ) from error
+        raise UsageError(f"{path}: is nested too deeply to be settings; see prbench.example.yaml") from error
     except yaml.YAMLError as error:
-        raise UsageError(f"{path}: not valid YAML: {yaml_problem(error)}") from error
+        raise UsageError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: cannot be read as text ({getattr(error, 'strerror', None) or error})") from error
     if not isinstance(document, dict):
@@ -213,15 +209,6 @@ def _own_settings(document: dict[str, Any], common: dict[str, Any], where: str) 
     return own
 
 
-def yaml_problem(error: yaml.YAMLError) -> str:
-    """Return where the problem is and what it is, in one line."""
-    if not isinstance(error, yaml.MarkedYAMLError):
-        return " ".join(str(error).split())
-    mark = error.problem_mark or error.context_mark
-    place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-    return place + " ".join((error.problem or error.context or "").split())
-
-
 # The folder of the data
 
 VARIABLE = "PRBENCH_WAREHOUSE"
@@ -259,3 +246,66 @@ def warehouse_folder(option: Path | None, configured: str | None, config_file: P
             "--warehouse"
         )
     return folder, source
+
+
+_CLOCK = re.compile(r"(\d{1,2}):(\d{2})")
+STOP_TIME = r"^(\d{1,2}:\d{2}|\d{4}-?[0-9W].+)$"
+"""What every text that `stop_time` takes looks like, by which forms refuse others at once."""
+
+
+NIGHT = r"^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2})?$"
+"""What the label of a night looks like: a day, with a time where the schedule names several on a day."""
+
+
+def refuse_no_night(label: str) -> None:
+    """Refuse what is no label of a night.
+
+    Raises:
+        UsageError: it is none.
+    """
+    try:
+        datetime.fromisoformat(label if re.search(NIGHT, label) else "")
+    except ValueError as error:
+        raise UsageError(f"--night {label}: is not a date; write 2026-11-22") from error
+
+
+def night_of(nightly: Nightly, now: datetime) -> str:
+    """The label of the night that belongs to a moment: that of the last time at or before it that the schedule named.
+
+    It is the day in the schedule's time zone, so a night that is started again after midnight is still the same; with
+    the time of day where a schedule names several on that day.
+    """
+    begun = begin_of(nightly, now)
+    midnight = datetime.combine(begun.date(), time(), tzinfo=begun.tzinfo)
+    first = next(CronSim(nightly.cron, midnight - timedelta(minutes=1)))
+    second = next(CronSim(nightly.cron, first))
+    return f"{begun:%Y-%m-%d}" if second.date() != begun.date() else f"{begun:%Y-%m-%dT%H:%M}"
+
+
+def begin_of(nightly: Nightly, now: datetime) -> datetime:
+    """The last time at or before a moment that the schedule names, in its time zone."""
+    local = now.astimezone(ZoneInfo(nightly.timezone))
+    # The search leaves out the minute that it begins with.
+    after = local.replace(second=0, microsecond=0) + timedelta(minutes=1)
+    begun: datetime = next(CronSim(nightly.cron, after, reverse=True))
+    return begun
+
+
+def stop_time(text: str, now: datetime) -> datetime:
+    """The moment that `06:30` (the next time that it is so late, in the zone of `now`) or a date with time means.
+
+    Raises:
+        UsageError: it is neither, or it has passed.
+    """
+    clock = _CLOCK.fullmatch(text)
+    try:
+        if clock:
+            at = datetime.combine(now.date(), time(int(clock[1]), int(clock[2])), tzinfo=now.tzinfo)
+            return at if at > now else datetime.combine(now.date() + timedelta(days=1), at.time(), tzinfo=now.tzinfo)
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(f"--stop-at {text}: is not a time; write 06:30, or 2026-11-22T06:30") from error
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=now.tzinfo)
+    if moment <= now:
+        raise UsageError(f"--stop-at {text}: has passed")
+    return moment

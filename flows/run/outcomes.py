@@ -3,7 +3,6 @@
 The command imports this before anything else, so it imports nothing large.
 """
 
-import errno
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -77,9 +76,18 @@ _OUT_OF_FILES = "too many files are open: raise the limit of `ulimit -n`, or low
 
 def explained(error: BaseException) -> tuple[int, str]:
     """The exit code of an error, and one line that says what is wrong, where, and what to do."""
+    from tasks.llm.environment import safe
+    from tasks.rules.errors import PipelineError
+    from warehouse import WarehouseError, refusal_of_disk
+
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    code, line = _explained(error)
+    code, line = 1, f"unexpected {type(error).__name__}: {safe(str(error))} (run it with -v to see where)"
+    if isinstance(error, OSError) and error.filename is not None:
+        why = refusal_of_disk(error, Path(error.filename))
+        line = f"{error.filename}: {why or f'{error.strerror}; check the path and its permissions'}"
+    elif isinstance(error, PipelineError | WarehouseError):
+        code, line = getattr(error, "exit_code", 1), str(error)
     return code, f"{line}; {_OUT_OF_FILES}" if _is_out_of_files(error) else line
 
 
@@ -87,30 +95,4 @@ def _is_out_of_files(error: BaseException | None) -> bool:
     """Whether an error goes back to one of opening a file; DuckDB has only a text for it."""
     if error is None:
         return False
-    is_one = isinstance(error, OSError) and error.errno in {errno.EMFILE, errno.ENFILE}
-    return is_one or "Too many open files" in str(error) or _is_out_of_files(error.__cause__ or error.__context__)
-
-
-def _explained(error: BaseException) -> tuple[int, str]:
-    from tasks.llm.environment import safe
-    from tasks.rules.errors import PipelineError
-    from warehouse import WarehouseError, refusal_of_disk
-
-    if isinstance(error, OSError) and error.filename is not None:
-        if refusal := refusal_of_disk(error, Path(error.filename)):
-            return 1, f"{error.filename}: {refusal}"
-        return 1, f"{error.filename}: {error.strerror}; check the path and its permissions"
-    if isinstance(error, PipelineError | WarehouseError):
-        return getattr(error, "exit_code", 1), str(error)
-    return 1, f"unexpected {type(error).__name__}: {safe(str(error))} (run it with -v to see where)"
-
-
-def is_crash(error: object) -> bool:
-    """Whether a batch failed in a way that running it again may help against.
-
-    A call that failed is a row, and retried by the gateway or the next run.
-    """
-    from tasks.rules.errors import PipelineError
-    from warehouse import WarehouseError
-
-    return not isinstance(error, PipelineError | WarehouseError)
+    return "Too many open files" in str(error) or _is_out_of_files(error.__cause__ or error.__context__)

@@ -1,11 +1,10 @@
 """What is wrong with settings, in one line with the paths of the keys, and with names that narrow them."""
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, get_args
+from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from tasks.benchmarks import load_benchmark
@@ -22,8 +21,6 @@ from tasks.run.judgings import refuse_unlike_gradings, template_of
 from warehouse import Warehouse
 
 _UNKNOWN_KEY = "extra_forbidden"
-_OR_INSTANCE = re.compile(r" or (?:an )?instance of \w+")
-"""What pydantic says to programmers: a mapping in a file is never an instance."""
 _PYDANTIC_WORDS = ("constrained-", "dict[", "tuple[", "literal[")
 """How pydantic names the branches of a union, which no user wrote."""
 
@@ -95,7 +92,10 @@ def _unstoppable(settings: Settings) -> list[str]:
 
 def _without(document: dict[str, Any], found: Sequence[ErrorDetails]) -> dict[str, Any]:
     """A document without broken elements of lists, unknown keys, and other keys of the first level that are broken."""
-    broken = {_broken(problem["loc"], problem["type"] == _UNKNOWN_KEY) for problem in found}
+    broken = set[tuple[int | str, ...]]()
+    for location, is_unknown in ((problem["loc"], problem["type"] == _UNKNOWN_KEY) for problem in found):
+        is_element = len(location) > 1 and isinstance(location[1], int)
+        broken.add(location[: 2 if is_unknown or is_element else 1])
     # The data set is the only key that has to be there.
     sound: dict[str, Any] = {"dataset": {"source": "sample"}}
     for key, value in document.items():
@@ -109,37 +109,16 @@ def _without(document: dict[str, Any], found: Sequence[ErrorDetails]) -> dict[st
     return sound
 
 
-def _broken(location: Sequence[int | str], is_unknown: bool) -> tuple[int | str, ...]:
-    is_element = len(location) > 1 and isinstance(location[1], int)
-    return tuple(location[: 2 if is_unknown or is_element else 1])
-
-
 def _in_words(key: str, problem: ErrorDetails) -> str:
     reason = {_UNKNOWN_KEY: "there is no such key", "missing": "is missing"}.get(problem["type"], problem["msg"])
     reason = reason.replace("valid tuple", "list").replace("valid dictionary", "mapping").removeprefix("Value error, ")
-    reason = _OR_INSTANCE.sub("", reason.replace("Input should be", "must be"))
+    reason = reason.replace("Input should be", "must be")
     if problem["type"] == _UNKNOWN_KEY:
-        *parents, last = problem["loc"]
-        reason += did_you_mean(str(last), _known_keys(parents))
+        schema = Settings.model_json_schema()
+        known = {key for model in (schema, *schema["$defs"].values()) for key in model.get("properties", ())}
+        reason += did_you_mean(str(problem["loc"][-1]), sorted(known))
     # A problem between elements of a list names their keys itself.
     return reason if not key or reason.startswith(f"{key}[") else f"{key}: {reason}"
-
-
-def _known_keys(location: Sequence[int | str]) -> Iterable[str]:
-    """The keys that there are at a place in the settings."""
-    model: type[BaseModel] = Settings
-    for part in location:
-        if isinstance(part, str) and part in model.model_fields:
-            model = next(_models_in(model.model_fields[part].annotation), model)
-    return model.model_fields
-
-
-def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
-    """The settings that a type is made of: `Model` of `tuple[Model, ...]` and of `Model | None`."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for part in get_args(annotation):
-        yield from _models_in(part)
 
 
 def _path(location: Sequence[int | str]) -> str:
@@ -182,17 +161,6 @@ def _refuse_unknown_fields(job: Job, benchmark: Benchmark) -> None:
 # Names that are given for a run, and that it cannot work on
 
 
-def refuse_unknown_names(job: Job) -> None:
-    """Refuse a named model, judge or vintage that no calls can be made for.
-
-    Raises:
-        UsageError: there is one.
-    """
-    refuse_every_vintage(job)
-    refuse_unknown_models(job)
-    refuse_unknown_judges(job)
-
-
 def refuse_every_vintage(job: Job) -> None:
     """Refuse all vintages at once: only leaderboards and reports show them.
 
@@ -203,33 +171,26 @@ def refuse_every_vintage(job: Job) -> None:
         raise UsageError(f"--vintage {EVERY}: works only for leaderboards and reports; name one vintage")
 
 
-def refuse_unknown_judges(job: Job) -> None:
-    """Refuse a named judge that is not configured.
+def refuse_unknown_names(job: Job) -> None:
+    """Refuse a named model, judge or vintage that no calls can be made for.
 
     Raises:
-        UsageError: there is one.
+        UsageError: all vintages, a model that is neither configured nor has imported answers, or a judge that is not.
     """
-    for unknown in sorted(set(job.named_judges or ()) - {judge.label for judge in job.settings.judges}):
-        cascades = [
-            judge.label
-            for judge in job.settings.judges
-            if judge.cascade and unknown in {member.label for member in judge.cascade.members}
-        ]
-        why = f"judges only within a cascade; name {' or '.join(cascades)}" if cascades else "is not configured"
-        raise UsageError(f"--judge {unknown}: {why}")
-
-
-def refuse_unknown_models(job: Job) -> None:
-    """Refuse a named model that is neither configured nor has imported answers.
-
-    Raises:
-        UsageError: there is one.
-    """
+    refuse_every_vintage(job)
     unknown = set(job.named_models or ()) - {model.label for model in job.settings.models}
     warehouse = Warehouse(job.warehouse)
     if unknown and warehouse.database.exists():
         warehouse.renew_if_damaged()
         with warehouse.reader() as reader:
             unknown -= {row["model"] for row in reader.select("responses", "distinct model", source=IMPORTED)}
-    for label in sorted(unknown):
-        raise UsageError(f"--model {label}: is neither configured nor the model of an imported response")
+    if unknown:
+        raise UsageError(f"--model {min(unknown)}: is neither configured nor the model of an imported response")
+    for label in sorted(set(job.named_judges or ()) - {judge.label for judge in job.settings.judges}):
+        cascades = [
+            judge.label
+            for judge in job.settings.judges
+            if judge.cascade and label in {member.label for member in judge.cascade.members}
+        ]
+        why = f"judges only within a cascade; name {' or '.join(cascades)}" if cascades else "is not configured"
+        raise UsageError(f"--judge {label}: {why}")

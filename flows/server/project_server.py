@@ -16,8 +16,10 @@ import socket
 import subprocess
 import sys
 import time
+import tomllib
 import urllib.error
 import urllib.request
+from base64 import b64encode
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -55,7 +57,7 @@ class Server:
     @property
     def place(self) -> str:
         """Host and port, without a password."""
-        return place_of(self.url)
+        return urlsplit(self.url).netloc.rpartition("@")[2]
 
     def use(self) -> None:
         """Have Prefect, here and in the processes that are started from now on, talk to this server."""
@@ -109,7 +111,7 @@ def server_of(job: Job) -> Server | None:
 def named_server() -> str | None:
     """The API of the server that the environment or a profile of Prefect's names."""
     url = os.environ.get("PREFECT_API_URL")
-    if url is None and may_name_a_server():  # importing Prefect takes 2 s
+    if url is None and settings_files():  # importing Prefect takes 2 s
         from prefect.settings import get_current_settings
 
         url = get_current_settings().api.url
@@ -144,32 +146,38 @@ def own_server(job: Job, port: int = 0) -> Server:
                     raise NoServerError(f"{folder / ADDRESS} does not say where it is") from None
                 time.sleep(_LOOK_EVERY_S)  # it is just being started
                 continue
-            _refuse_elsewhere(folder)
+            _address(folder, is_locked=False)
             return _started(job, folder, running, port)
 
 
 def _running(folder: Path) -> Server | None:
-    address = _read_address(folder)
+    address = _address(folder, is_locked=True)
     if not address:
         return None
-    if address["machine"] != this_machine().kernel:
-        raise NoServerError(f"that of this data folder runs on {address['host']}")
     with _secret_file(folder) as file:
-        url, secret = address["url"], _read(file)
+        url, secret = address["url"], os.pread(file.fileno(), 1024, 0).decode()
     if not secret:
         raise NoServerError(f"{secret_path(folder)} is gone; it is made again two minutes after the last run")
     _own_urls.add(url)
     return Server(url, secret, secret_path(folder))
 
 
-def _refuse_elsewhere(folder: Path) -> None:
-    """Refuse to start a second server on the database of one on another machine, where locks do not reach."""
-    address = _read_address(folder)
-    if address and address["machine"] != this_machine().kernel:
+def _address(folder: Path, *, is_locked: bool) -> dict[str, str]:
+    """Return where the server of a folder is; nothing where the file is missing or being written.
+
+    Raises:
+        NoServerError: it is on another machine, where locks may not reach, and showed lately that it lives.
+    """
+    try:
+        found: dict[str, str] = json.loads((folder / ADDRESS).read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return {}
+    if found["machine"] != this_machine().kernel:
         os.utime(folder / "server.lock")  # by the clock of the file system
         age_s = (folder / "server.lock").stat().st_mtime - (folder / ADDRESS).stat().st_mtime
-        if age_s < FRESH_S:
-            raise NoServerError(f"that of this data folder runs on {address['host']}")
+        if is_locked or age_s < FRESH_S:
+            raise NoServerError(f"that of this data folder runs on {found['host']}")
+    return found
 
 
 def _started(job: Job, folder: Path, running: BinaryIO, port: int) -> Server:
@@ -181,42 +189,31 @@ def _started(job: Job, folder: Path, running: BinaryIO, port: int) -> Server:
             "yours runs there"
         ) from error
     with listening, _secret_file(folder) as file:
-        secret = _read(file) or _made(file)
+        if not (secret := os.pread(file.fileno(), 1024, 0).decode()):
+            secret = f"prbench:{secrets.token_urlsafe(32)}"
+            os.pwrite(file.fileno(), secret.encode(), 0)
+            os.fsync(file.fileno())
         url = f"http://{HOST}:{listening.getsockname()[1]}/api"
         given = (listening.fileno(), file.fileno(), running.fileno())
         # -P: a folder in which the command happens to run is not looked at for modules.
         command = [sys.executable, "-P", "-m", "flows.server.server_process", *map(str, given), str(folder)]
         about = {"url": url, "machine": this_machine().kernel, "host": this_machine().host}
         (folder / ADDRESS).write_text(json.dumps(about), encoding="utf-8")
+        kept = {}
+        if days := job.settings.retention.prefect_days:
+            kept = {
+                "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs",
+                "PREFECT_SERVER_SERVICES_DB_VACUUM_RETENTION_PERIOD": f"P{days}D",
+                "PREFECT_SERVER_EVENTS_RETENTION_PERIOD": f"P{min(days, 7)}D",
+            }
         subprocess.Popen(
-            [*command, str(UNUSED_S)], env=os.environ | _retention(job), pass_fds=given, stdin=subprocess.DEVNULL,
+            [*command, str(UNUSED_S)], env=os.environ | kept, pass_fds=given, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             # In a session of its own: Ctrl-C in a terminal must not end it before those who talk to it.
             start_new_session=True,
         )  # fmt: skip
     _own_urls.add(url)
     return Server(url, secret, secret_path(folder))
-
-
-def _retention(job: Job) -> dict[str, str]:
-    """How long the server keeps finished runs."""
-    days = job.settings.retention.prefect_days
-    if days is None:
-        return {}
-    return {
-        "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs",
-        "PREFECT_SERVER_SERVICES_DB_VACUUM_RETENTION_PERIOD": f"P{days}D",
-        "PREFECT_SERVER_EVENTS_RETENTION_PERIOD": f"P{min(days, 7)}D",
-    }
-
-
-def _read_address(folder: Path) -> dict[str, str]:
-    """Return where the server of a folder is; nothing where the file is missing or damaged."""
-    try:
-        found = json.loads((folder / ADDRESS).read_text(encoding="utf-8"))
-        return {name: str(found[name]) for name in ("url", "machine", "host")}
-    except (FileNotFoundError, ValueError, TypeError, KeyError):
-        return {}
 
 
 def secret_path(folder: Path) -> Path:
@@ -241,46 +238,61 @@ def _secret_file(folder: Path) -> BinaryIO:
     return file
 
 
-def _read(file: BinaryIO) -> str:
-    return os.pread(file.fileno(), 1024, 0).decode()
-
-
-def _made(file: BinaryIO) -> str:
-    secret = f"prbench:{secrets.token_urlsafe(32)}"
-    os.pwrite(file.fileno(), secret.encode(), 0)
-    os.fsync(file.fileno())
-    return secret
-
-
-def place_of(url: str) -> str:
-    """Return host and port of an address, without a password."""
-    return urlsplit(url).netloc.rpartition("@")[2]
-
-
-# The files that Prefect reads settings from, found without importing Prefect, which takes 2 s
-
-_SIGNS = {Path("prefect.toml"): ("api", "profiles_path", "home"), Path("pyproject.toml"): ("[tool.prefect",)}
-"""What a file mentions that names a server, or names the file of profiles or its folder: a profile may name one."""
-_OF_VARIABLES = ("prefect_api_url", "prefect_profiles_path")
-"""The same in a file that sets variables; another `..._API_KEY` is no sign."""
-
-
 def settings_files() -> list[Path]:
-    """The files that are there and from which Prefect reads settings in this folder."""
-    return [path for path in _possible_files() if path.is_file() and (path.name != "pyproject.toml" or _has_sign(path))]
-
-
-def may_name_a_server() -> bool:
-    """Whether one of the files could name a server."""
-    return any(map(_has_sign, settings_files()))
-
-
-def _possible_files() -> list[Path]:
+    """The files that may name a server: those from which Prefect reads settings here, and which have some of it."""
     home = Path(os.environ.get("PREFECT_HOME") or "~/.prefect").expanduser()
-    profiles = Path(os.environ.get("PREFECT_PROFILES_PATH") or home / "profiles.toml")
-    return [profiles, Path(".env"), *_SIGNS]
+    own = [Path(os.environ.get("PREFECT_PROFILES_PATH") or home / "profiles.toml"), Path("prefect.toml")]
+    shared = [path for path in (Path(".env"), Path("pyproject.toml")) if path.is_file()]
+    texts = {path: path.read_text(encoding="utf-8", errors="replace").lower() for path in shared}
+    named = [path for path, text in texts.items() if "[tool.prefect" in text or "prefect_" in text]
+    return [path for path in own if path.is_file()] + named
 
 
-def _has_sign(path: Path) -> bool:
-    text = path.read_text(encoding="utf-8", errors="replace").lower()
-    return any(sign in text for sign in _SIGNS.get(path, _OF_VARIABLES))
+_OPEN = (
+    "{where} asks for no secret: anyone who reaches it, even a web page, can make it run commands; start it with "
+    "PREFECT_SERVER_API_AUTH_STRING, and set PREFECT_API_AUTH_STRING here"
+)
+
+
+def check_server() -> tuple[bool | None, str]:
+    """Whether the configured server is well guarded and reachable (None: unknown), and what to say about it.
+
+    Whoever may talk to one can have it run commands.
+    """
+    own = "PREFECT_API_URL is not set; a server of this data folder, which asks for a secret, records runs"
+    files = settings_files()
+    if not files and not os.environ.get("PREFECT_API_URL"):
+        return True, own  # without importing Prefect, which takes 2 s
+    try:
+        from prefect.settings import Settings
+
+        for path in files:  # Prefect's own error about a profile comes too early to be told
+            tomllib.loads(path.read_text(encoding="utf-8") if path.suffix == ".toml" else "")
+        api = Settings().api
+    except Exception as error:  # noqa: BLE001 - whatever a file says
+        where = " or ".join(map(str, files))
+        return False, f"Prefect cannot read its settings ({type(error).__name__}); correct {where}"
+    if not api.url:
+        return True, own
+    secret = f"Bearer {api.key.get_secret_value()}" if api.key else ""
+    if api.auth_string:
+        secret = f"Basic {b64encode(api.auth_string.get_secret_value().encode()).decode()}"
+    return _guarded(f"{api.url.rstrip('/')}/admin/version", {"Authorization": secret} if secret else {})
+
+
+def _guarded(url: str, secret: dict[str, str]) -> tuple[bool | None, str]:
+    import httpx
+
+    where = Server(url).place
+    try:
+        with httpx.Client(timeout=10) as client:
+            anybody, with_secret = (client.get(url, headers=each).status_code for each in ({}, secret))
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        return False, f"{where} cannot be reached ({type(error).__name__}); start it, or correct PREFECT_API_URL"
+    if anybody == httpx.codes.OK:
+        return False, _OPEN.format(where=where)
+    if anybody not in {401, 403}:
+        return None, f"{where} answers {anybody}; PREFECT_API_URL may not lead to a Prefect server"
+    if with_secret in {401, 403}:
+        return False, f"{where} asks for a secret, and PREFECT_API_AUTH_STRING is a different one; set it"
+    return True, f"{where} asks for a secret"

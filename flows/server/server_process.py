@@ -87,7 +87,19 @@ def main() -> None:
     listening, secret = socket.socket(fileno=int(sys.argv[1])), os.pread(int(sys.argv[2]), 1024, 0).decode()
     folder, unused_s = Path(sys.argv[4]), float(sys.argv[5])
     threading.Thread(target=_end_when_unused, args=(folder, unused_s), daemon=True).start()
-    _prepare(secret, listening.getsockname()[1], folder)
+    os.environ |= {
+        "PREFECT_SERVER_API_AUTH_STRING": secret,
+        "PREFECT_SERVER_API_CSRF_PROTECTION_ENABLED": "true",
+        "PREFECT_SERVER_API_CORS_ALLOWED_ORIGINS": f"http://{HOST}:{listening.getsockname()[1]}",
+    }
+    home = Path(os.environ.get("PREFECT_HOME") or "~/.prefect").expanduser()
+    settings = _SETTINGS | {
+        "PREFECT_SERVER_DATABASE_CONNECTION_URL": f"sqlite+aiosqlite:///{folder / 'prefect.db'}",
+        # Prefect copies its pages before it serves them, which it would do inside its installed package.
+        "PREFECT_UI_STATIC_DIRECTORY": str(home / "prbench" / "ui"),
+    }
+    for name, value in settings.items():
+        os.environ.setdefault(name, value)
     # Prefect reads its settings when it is imported.
     import uvicorn
     from prefect.server.api.server import create_app
@@ -102,22 +114,6 @@ def main() -> None:
         timeout_graceful_shutdown=5,
     )
     uvicorn.Server(config).run(sockets=[listening])
-
-
-def _prepare(secret: str, port: int, folder: Path) -> None:
-    os.environ |= {
-        "PREFECT_SERVER_API_AUTH_STRING": secret,
-        "PREFECT_SERVER_API_CSRF_PROTECTION_ENABLED": "true",
-        "PREFECT_SERVER_API_CORS_ALLOWED_ORIGINS": f"http://{HOST}:{port}",
-    }
-    home = Path(os.environ.get("PREFECT_HOME") or "~/.prefect").expanduser()
-    settings = _SETTINGS | {
-        "PREFECT_SERVER_DATABASE_CONNECTION_URL": f"sqlite+aiosqlite:///{folder / 'prefect.db'}",
-        # Prefect copies its pages before it serves them, which it would do inside its installed package.
-        "PREFECT_UI_STATIC_DIRECTORY": str(home / "prbench" / "ui"),
-    }
-    for name, value in settings.items():
-        os.environ.setdefault(name, value)
 
 
 def _end_when_unused(folder: Path, unused_s: float) -> None:

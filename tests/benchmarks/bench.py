@@ -30,7 +30,7 @@ T = TypeVar("T")
 CRITERIA = 17
 """Criteria of a task, as many as the benchmark has on average."""
 VERDICTS_A_BATCH, BATCHES_IN_HAND = 1_000, 4
-"""As in `flows/batches.py`."""
+"""As in `flows/stages.py`."""
 NO_CALLS = "1 sender without calls"
 SENDERS = {"1 sender": 1, "2 senders": 2, "4 senders": 4, NO_CALLS: 1}
 """Clients that are the stage with so many senders of Ray on this machine."""

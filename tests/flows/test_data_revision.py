@@ -8,13 +8,11 @@ from time import sleep
 
 import pytest
 
-from flows.cli.options import Context
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
-from tasks.compare.pairs import question_of
 from tasks.config.job import DataRevision, Job
 from tasks.ingest import ingest
-from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.errors import UsageError
 from tests.flows.conftest import Run
 from tests.kit import good_row, write_jsonl
 
@@ -72,33 +70,6 @@ def test_a_command_without_need_of_data_runs_without(tmp_path: Path, monkeypatch
     assert run.err == ""
 
 
-@pytest.mark.parametrize(
-    ("dataset", "said"),
-    [
-        ("{source: nowhere.jsonl}", "dataset.source: nowhere.jsonl is not a file"),
-        ("{source: ~nobody-at-all/x.jsonl}", "dataset.source: ~nobody-at-all/x.jsonl: there is no such user"),
-        ("{source: FILE, prompts: ~nobody-at-all/x}", "dataset.prompts: ~nobody-at-all/x: there is no such user"),
-    ],
-)
-def test_a_missing_data_set_is_told_where_it_is_needed(tmp_path: Path, file: Path, dataset: str, said: str) -> None:
-    job = job_of(tmp_path, dataset.replace("FILE", str(file)))
-    with pytest.raises(UsageError) as refused:
-        print(job.data)
-    assert str(refused.value).startswith(said)
-    with pytest.raises(UsageError) as refused:
-        ingest(job)
-    assert str(refused.value).startswith(said)
-
-
-def test_a_file_that_cannot_be_read_is_named_whatever_the_system_says_about_it(tmp_path: Path) -> None:
-    file = tmp_path / "tasks.jsonl"
-    file.symlink_to("/proc/self/mem")  # reading it fails without a word about which file it was
-    job = job_of(tmp_path, f"{{source: {file}}}")
-    with pytest.raises(PipelineError) as told:
-        print(job.data)
-    assert str(told.value) == f"dataset.source: {file}: Input/output error; check the path and its permissions"
-
-
 def test_a_split_that_the_folder_lacks_is_missed_by_ingest_and_by_nobody_who_reads(tmp_path: Path) -> None:
     folder = tmp_path / "tasks"
     folder.mkdir()
@@ -107,19 +78,3 @@ def test_a_split_that_the_folder_lacks_is_missed_by_ingest_and_by_nobody_who_rea
     assert lacking.data.revision == whole.data.revision
     with pytest.raises(UsageError, match=f"dataset.splits: {folder} has no split 'legal'; it has finance"):
         ingest(lacking)
-
-
-def test_a_comparison_is_about_the_revision_that_was_ingested(tmp_path: Path, file: Path) -> None:
-    prompts = tmp_path / "prompts.tsv"
-    prompts.write_text("a\tWhat is due?\n", encoding="utf-8")
-    job = job_of(tmp_path, f"{{source: {file}, prompts: {prompts}, splits: [finance]}}")
-    question = question_of(job, ["x", "y"], None, score=None, is_hard=False, vintage=None)
-    assert question.revision == job.data.revision
-
-
-def test_a_command_that_asks_several_questions_asks_them_all_about_one_revision(tmp_path: Path, file: Path) -> None:
-    job_of(tmp_path, f"{{source: {file}}}")
-    context = Context(Arguments(config=tmp_path / "night.yaml"), as_json=False, is_verbose=False)
-    at_first_use = context.job.data.revision
-    write_jsonl(file, [good_row("b")])
-    assert context.job.data.revision == at_first_use

@@ -5,34 +5,19 @@ import os
 import subprocess
 import sys
 import sysconfig
-import tomllib
 import venv
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.metadata import distribution, distributions
 from pathlib import Path
 
 import pytest
 import yaml
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
 
 from tests.faults.server import FaultServer
 from tests.flows.conftest import PROJECT
 
 pytestmark = pytest.mark.slow
-MOST_BYTES = 1_200_000_000
-"""What the libraries of a run may take on the disk, the embedded model included."""
-STATED = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))
-EXCLUDED = [each for each in STATED["tool"]["uv"]["exclude-dependencies"] if isinstance(each, str)]
-"""Packages that nothing gets."""
-EXCLUDED_OF = {
-    each["package"]["name"]: each["dependencies"]
-    for each in STATED["tool"]["uv"]["exclude-dependencies"]
-    if not isinstance(each, str)
-}
-"""Package -> what it alone does not get."""
 PACKAGES = ("flows", "tasks", "sql", "expectations", "warehouse")
 
 
@@ -108,52 +93,3 @@ def test_an_installed_package_runs_from_an_empty_folder_stores_data_there_and_no
     assert installed.digests() == before
     counted = installed.run(tmp_path, "sql", "select count(*) as n, count(git_commit) as n_commits from runs", "--json")
     assert yaml.safe_load(counted.stdout) == [{"n": 1, "n_commits": 0}]
-
-
-def test_without_the_embedded_model_a_run_says_what_to_install_before_anything_starts(
-    installed: Installation, tmp_path: Path
-) -> None:
-    hiding, folder = tmp_path / "hiding", tmp_path / "empty"
-    hiding.mkdir()
-    folder.mkdir()
-    (hiding / "sitecustomize.py").write_text("import sys; sys.modules['xllamacpp'] = None")
-
-    done = installed.run(folder, "run", PYTHONPATH=str(hiding), PYTHONPROFILEIMPORTTIME="1")
-
-    lines = done.stderr.splitlines()
-    imported = {line.rpartition("|")[2].strip() for line in lines if line.startswith("import time:")}
-    (said,) = [line for line in lines if not line.startswith("import time:")]
-    assert done.returncode == 2
-    assert said.startswith("prbench: embedded/smollm2-135m-instruct: not installed; run `uv sync --group embedded`")
-    assert imported & {"prefect", "litellm", "great_expectations", "datasets"} == set()
-    assert list(folder.iterdir()) == []
-
-
-def test_excluded_packages_are_not_installed_so_all_tests_run_without_them() -> None:
-    assert {canonicalize_name(each.name) for each in distributions()} & set(EXCLUDED) == set()
-
-
-def test_the_libraries_of_a_run_stay_small_enough_to_install_in_a_minute() -> None:
-    needed = [*STATED["project"]["dependencies"], *STATED["dependency-groups"]["embedded"]]
-    sizes = _sizes(needed)
-    largest = sorted(sizes.items(), key=lambda item: -item[1])[:12]
-    assert sum(sizes.values()) < MOST_BYTES, f"{sum(sizes.values()) / 1e6:.0f} MB in {len(sizes)}: {largest}"
-
-
-def _sizes(stated: Iterable[str]) -> dict[str, int]:
-    """The bytes of each package that requirements lead to, as it is installed here."""
-    sizes, waiting, seen = dict[str, int](), [Requirement(each) for each in stated], set[tuple[str, str]]()
-    while waiting:
-        wanted = waiting.pop()
-        name = canonicalize_name(wanted.name)
-        for extra in ("", *wanted.extras):
-            if name in EXCLUDED or (name, extra) in seen:
-                continue
-            seen.add((name, extra))
-            found = distribution(name)
-            files = (Path(found.locate_file(file)) for file in found.files or [])
-            sizes[name] = sum(file.stat().st_size for file in files if file.is_file())
-            asked = map(Requirement, found.requires or [])
-            required = [each for each in asked if each.name not in EXCLUDED_OF.get(name, ())]
-            waiting += [each for each in required if each.marker is None or each.marker.evaluate({"extra": extra})]
-    return sizes

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
+from tests.faults.server import Answer, FaultServer, Request, well_behaved
 from tests.flows.conftest import Command
 from tests.flows.test_pipeline import N_CRITERIA, N_TASKS, settings
 
@@ -97,23 +97,3 @@ def test_a_model_with_a_wrong_key_is_stopped_at_once_and_the_others_go_on(comman
     assert shown["beta", "judge"]["done"] == N_CRITERIA
     assert 1 <= shown["alpha", "(responses)"]["failed"] <= 2
     assert "provider_error" in shown["alpha", "(responses)"]["causes"]
-
-
-@pytest.mark.long
-def test_a_change_of_what_answers_is_told_and_stands_on_the_rows(command: Command) -> None:
-    def changes(request: Request, number: int) -> Answer:
-        answer = well_behaved(request, number)
-        is_late = is_judging(request) and sum(map(ord, request["messages"][0]["content"])) % 3 == 0
-        return Answer(answer.text, model="judge-2", fingerprint="fp-2") if is_late else answer
-
-    with FaultServer(changes) as server:
-        command.configure(**settings(server, trials=1))
-        done = command("run", "--warehouse", "data")
-    assert "what answered changed within the run: " in done.stderr
-    assert "judge-2 (fp-2)" in done.stderr
-    rows = command.sql("select served_model, served_fingerprint, count(*) as n from verdicts group by all order by n")
-    assert {(row["served_model"], row["served_fingerprint"]) for row in rows} == {
-        ("judge-2", "fp-2"), ("judge-2026-11-01", None),
-    }  # fmt: skip
-    share = command.sql("select cached_share, cached_tokens, prompt_tokens from runs")[0]
-    assert share["cached_share"] == pytest.approx(share["cached_tokens"] / share["prompt_tokens"])

@@ -11,7 +11,6 @@ import pytest
 
 from tests.faults.server import Answer, FaultServer, well_behaved
 from tests.flows.conftest import PROJECT, Command, until
-from tests.tasks.alerts.servers import serving_hook
 from warehouse.owner import Machine, Owner
 
 pytestmark = pytest.mark.slow
@@ -68,18 +67,6 @@ def test_a_run_is_refused_while_another_machine_writes_and_takes_over_where_that
     assert not (data / "machine.lock").exists()
 
 
-def test_status_shows_another_machine_and_reads_what_it_published(command: Command) -> None:
-    command.configure(dataset={"source": "sample"}, models=[], judges=[])
-    command("run", "--warehouse", "data")
-    node7 = Owner(command.folder / "data", NODE7)
-    node7.begin()
-
-    assert "Writes here: node7, or did so until it failed" in command("status", "--warehouse", "data").stdout
-    assert command.json("status", "--runs", "--warehouse", "data")["runs"][0]["outcome"] == "done"
-    assert command.sql("select count(*) as n from tasks") == [{"n": 8}]
-    node7.end()
-
-
 def test_a_run_that_another_machine_took_over_ends_in_one_line_and_writes_nothing(command: Command) -> None:
     data = command.folder / "data"
     with FaultServer(lambda request, number: Answer(well_behaved(request, number).text, delay_s=0.3)) as server:
@@ -109,62 +96,3 @@ def files(data: Path) -> dict[str, int]:
     """The stored parts, the published database and the ledger, each as it was last changed."""
     stored = [*data.rglob("*.parquet"), *data.glob("*.duckdb"), *data.rglob("*.sqlite*")]
     return {str(path): path.stat().st_mtime_ns for path in stored if not path.name.endswith("-shm")}
-
-
-WRITES = (
-    "run", "ingest", "aggregate", "check", "compact", "backup saved", "report", "nightly", "backfill",
-    "run --replace-lost", "import responses answers.csv", "remove response some-id --reason wrong",
-)  # fmt: skip
-READS = (
-    "leaderboard", "status", "status --spend --runs --disk", "plan", "sql --file query.sql", "doctor", "export shared",
-    "check --list",
-)  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Command:
-    """A folder with a warehouse for several machines."""
-    command = Command(tmp_path_factory.mktemp("shared"))
-    command.configure(dataset={"source": "sample"}, models=[], judges=[], warehouse="data")
-    command("run")
-    (command.folder / "query.sql").write_text("select count(*) from tasks", encoding="utf-8")
-    (command.folder / "answers.csv").write_text("task,model,response\nsample-fin-1,m,yes\n", encoding="utf-8")
-    return command
-
-
-@pytest.fixture
-def elsewhere(shared: Command, monkeypatch: pytest.MonkeyPatch) -> Iterator[Command]:
-    """The same while node7 writes, which it shows whenever somebody waits to see it."""
-    node7 = Owner(shared.folder / "data", NODE7)
-    node7.begin()
-    monkeypatch.setattr(Owner, "sleep", lambda *_: node7.why_lost(must_write=True))
-    yield shared
-    assert node7.why_lost() is None
-    node7.end()
-
-
-@pytest.mark.parametrize("line", [*WRITES[:4], *(pytest.param(line, marks=pytest.mark.long) for line in WRITES[4:])])
-def test_commands_that_write_are_refused_while_another_machine_does(line: str, elsewhere: Command) -> None:
-    refused = elsewhere(*line.split(), code=1).stderr.splitlines()[-1]
-    assert refused.startswith("prbench: ")
-    assert "node7 writes this warehouse, and only one machine can at a time" in refused
-
-
-@pytest.mark.parametrize("line", [*READS[:3], *(pytest.param(line, marks=pytest.mark.long) for line in READS[3:])])
-def test_commands_that_read_are_neither_refused_nor_waiting(line: str, elsewhere: Command) -> None:
-    assert "waiting" not in elsewhere(*line.split()).stderr
-
-
-def test_a_night_that_is_refused_sends_an_alert_and_stores_nothing(elsewhere: Command) -> None:
-    before = files(elsewhere.folder / "data")
-    with serving_hook() as told:
-        elsewhere.configure(
-            dataset={"source": "sample"}, models=[], judges=[], warehouse="data",
-            alerts={"to": [{"webhook": told.address}]},
-        )  # fmt: skip
-        said = elsewhere("nightly", "--night", "2026-11-22", code=1).stderr
-    (alert,) = told.calls[0].json["alerts"]
-    assert "the night of 2026-11-22 failed" in alert["line"]
-    assert "node7 writes this warehouse" in alert["line"]
-    assert "alerts are not stored" in said
-    assert files(elsewhere.folder / "data") == before

@@ -11,6 +11,7 @@ import yaml
 from flows.cli.main import cli
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
+from tests.faults.server import FaultServer
 from tests.flows.conftest import PROJECT, Command
 
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
@@ -97,3 +98,34 @@ def test_the_pictures_of_the_report_are_there_and_small() -> None:
     assert len(re.findall("<img", README)) == 2
     assert max(pictures.values()) < 100_000
     assert sum(pictures.values()) < 400_000
+
+
+OPERATIONS = (PROJECT / "flows" / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```console\n(.*?)```", OPERATIONS, re.DOTALL)
+LINES = [line.removeprefix("$ ") for block in BLOCKS for line in block.splitlines()]
+
+
+def settings_of(server: FaultServer) -> dict[str, object]:
+    at = {"api_base": server.api_base, "timeout_s": 20}
+    return {
+        "dataset": {"source": "sample"},
+        "models": [
+            {"name": "hosted_vllm/pinned", "label": "pinned", **at},
+            {"name": "hosted_vllm/fresh", "label": "fresh", "resample": "nightly", **at},
+        ],
+        "judges": [{"name": "hosted_vllm/judge", "label": "judge", **at}],
+        "drift": {"verdicts": 10},
+    }
+
+
+@pytest.mark.slow
+def test_every_command_of_the_guide_works_as_it_stands(command: Command, provider: FaultServer) -> None:
+    assert len(LINES) > 20
+    command.configure(**settings_of(provider))
+    for line in (line for line in LINES if "prefect deployment run" not in line):  # `server/test_serve.py` has that
+        arguments = shlex.split(line, comments=True)
+        assert arguments[:3] == ["uv", "run", "prbench"], line
+        own = [] if "--warehouse" in arguments else ["--warehouse", "data"]
+        command(*arguments[3:], *own)
+    assert (command.folder / "restored" / "prbench.duckdb").exists()
+    assert (command.folder / "shared" / "manifest.json").exists()

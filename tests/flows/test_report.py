@@ -12,11 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from flows.report import link_to
 from tasks.aggregate import aggregate
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
-from tasks.report.build import Written
 from tests.flows.conftest import PROJECT, Command
 from tests.flows.prefect_server import browser
 from tests.kit import job_on, prepared
@@ -60,13 +58,6 @@ def test_a_run_ends_with_the_report_of_all_there_is_and_prefect_links_to_it(fill
     assert links_of(prefect_api, done["run_id"]) == [index.resolve().as_uri()]
 
 
-def test_people_are_led_to_the_configured_address(tmp_path: Path) -> None:
-    served = "https://evals.example.org/reports"
-    job = job_on("sample", tmp_path, report={"url": served})
-
-    assert link_to(job, Written(tmp_path / "report/prbench/index.html", 0)) == f"{served}/prbench/index.html"
-
-
 @pytest.mark.usefixtures("prefect_api")
 def test_a_report_that_cannot_be_written_fails_the_run_and_takes_nothing_from_it(filled: Command) -> None:
     taken = filled.folder / "pages"
@@ -81,17 +72,6 @@ def test_a_report_that_cannot_be_written_fails_the_run_and_takes_nothing_from_it
     ]
     assert [path.name for path in taken.iterdir()] == ["thesis.tex"]
     assert filled.sql("select count(*) as n from leaderboard where is_primary")[0]["n"] == 2
-
-
-def test_the_command_writes_what_is_asked_for_where_it_is_asked_for(filled: Command) -> None:
-    done = filled.json("report", "--model", "brief", "--out", str(filled.folder / "out"), "--warehouse", "data")
-
-    own = filled.folder / "out/prbench"
-    text = (own / "index.html").read_text(encoding="utf-8")
-    assert done["index"] == str(own / "index.html")
-    assert "brief" in text
-    assert "thorough" not in text
-    assert done["bytes"] == sum(path.stat().st_size for path in own.rglob("*") if path.is_file())
 
 
 @contextmanager

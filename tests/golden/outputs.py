@@ -20,13 +20,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import duckdb
 import yaml
 
-from flows.cli.main import main
+from flows.cli.main import cli, main
 from flows.report import write_report
 from tasks.config.job import Job
 from tests.faults.server import FaultServer
+from tests.flows.cli.test_options import commands as commands_of
 from tests.flows.stopping.stopping_world import BLOCK, Script, settings, write_tasks
 from tests.tasks.report.made_up.contenders import CONTENDERS, JUDGES, NIGHTS, PEOPLE
 from tests.tasks.report.made_up.research import research_job
@@ -78,9 +80,17 @@ COMMANDS = {
         "diff nobody else", "leaderboard --by nothing", "leaderboard --model nobody", "sql 'drop table tasks'",
         "sql 'select'", "weaknesses nobody", "cascade a b", "diff", "nonsense", "plan --limit 0", "criteria nonsense",
         "verify missing.zip", "import results missing.json", "restore missing", "sample --model nobody",
-        "remove response nobody", "import verdicts missing.jsonl",
+        "remove response nobody", "import verdicts missing.jsonl", "leaderboard --trials 2", "compact --model m",
+        "leaderboard --split nope", "leaderboard --vintage nope", "status --model nope", "status --judge nope",
+        "export labelling sheet.csv --model nope", "status --spend --model m", "status --disk --limit 3",
+        "status --since 7d", "status --runs --since yesterday", "status --spend --since -1d",
+        "select-hard --judge a --judge b", "import --retract b responses a.jsonl", "sql 'select 1' --describe",
+        "sql 'select 1' --cookbook ranking", "sql --show", "sql --cookbook rankin", "sql --show leaderbord",
+        "sql --show people_agreement", "sql --describe runs --format xml", "remove", "benchmarks prbench",
         # These write, so they come last.
         "export tables set --table leaderboard", "export inspect logs", "export review review.csv -n 5",
+        f"export inspect some --model {_MODELS[0]} --judge {JUDGES[0]} --split finance",
+        "export datasets data --table verdict_details", "verify set", "export tables set", "verify set --digest 0",
         "export labelling sheet.csv -n 30 --for leaderboard", "aggregate", "select-hard", "check --accept",
     ),
     "research": (
@@ -94,7 +104,25 @@ COMMANDS = {
         "sql 'select * exclude (looked_at) from stopped_comparisons order by all'",
     ),
 }  # fmt: skip
-"""What is typed in the folder of each warehouse."""
+"""What is typed in the folder of each warehouse, with `--json`."""
+
+SHOWN = {
+    "world": (
+        "leaderboard", "leaderboard --risk", "leaderboard --debiased", f"leaderboard --judge {PEOPLE}",
+        *(f"leaderboard --by {by}" for by in ("category", "severity", "subset", "jurisdiction")),
+        f"diff {_MODELS[0]} {_MODELS[1]}", f"diff {_MODELS[0]} {_MODELS[1]} {_MODELS[2]} --flips 3",
+        f"diff {_MODELS[0]} {_MODELS[1]} --debiased", f"diff {JUDGES[0]} {PEOPLE}", "conditions", "judges",
+        "judges --by category", f"judges --people {PEOPLE}", "criteria suspect -n 3", "lengths", "reviews",
+        f"weaknesses {_MODELS[0]}", f"cascade {JUDGES[1]} {JUDGES[0]} --all",
+        f"cascade {JUDGES[1]} {JUDGES[0]} --bound agreement=0.8", "plan", "plan --stopping", "check --list",
+        "benchmarks", "benchmarks prbench", "figures", "figure judge_leniency --format markdown",
+        "figure critical --format csv", "leaderboard --by topic -o board.csv", "sql --describe runs",
+        "sql --cookbook ranking", "sql --show score_history", "sql --cookbook failed-calls --show",
+    ),
+    "research": (),
+    "stopped": ("leaderboard", "diff good bad"),
+}  # fmt: skip
+"""What is typed there as people type it, for the tables and sentences that they read."""
 
 
 Outputs = dict[str, list[str]]
@@ -107,12 +135,17 @@ def collect(folder: Path) -> Outputs:
     for name, job in build(folder).items():
         outputs |= {f"{name}/tables/{table}": lines for table, lines in relations(job)}
         outputs |= {f"{name}/figures/{figure}": lines for figure, lines in figures(folder / name / "site")}
+        outputs |= {f"{name}/shown/{command}": said(folder / name, command, "") for command in SHOWN[name]}
         outputs |= {f"{name}/commands/{command}": said(folder / name, command) for command in COMMANDS[name]}
     run_until_settled(folder / "stopped")
-    for command in COMMANDS["stopped"]:
-        # The provider has another port each time, and so everything that is named by a hash of it has another name.
-        lines = said(folder / "stopped", command)
-        outputs[f"stopped/commands/{command}"] = [re.sub(r"\b[0-9a-f]{16,}\b", "HASH", line) for line in lines]
+    for kind, commands, form in (("commands", COMMANDS, "--json"), ("shown", SHOWN, "")):
+        for command in commands["stopped"]:
+            # The provider has another port each time, and so everything that is named by a hash of it has another name.
+            lines = said(folder / "stopped", command, form)
+            outputs[f"stopped/{kind}/{command}"] = [re.sub(r"\b[0-9a-f]{16,}\b", "HASH", line) for line in lines]
+    for name, command in (("", cli), *commands_of(cli)):
+        with click.Context(command, info_name=f"prbench {name}".strip(), terminal_width=108) as context:
+            outputs[f"help/pages/{name}"] = command.get_help(context).splitlines()
     return outputs
 
 
@@ -200,17 +233,18 @@ def as_lines(columns: list[str], rows: list[Any]) -> list[str]:
     return [_line([columns[place] for place in kept]), *lines]
 
 
-def said(folder: Path, command: str) -> list[str]:
+def said(folder: Path, command: str, form: str = "--json") -> list[str]:
     """Return what a command prints in a folder, as JSON where it can, with its exit code in the first line."""
     arguments = shlex.split(command)
     out, err = io.StringIO(), io.StringIO()
     with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main([*arguments, "--json"])
+        code = main([*arguments, *form.split()])
     text = out.getvalue()
     with contextlib.suppress(json.JSONDecodeError):
         text = json.dumps(_rounded(json.loads(text)), indent=1, ensure_ascii=False)
     errors = err.getvalue() if code == 2 else ""
     text = f"exit code {code}\n{text}\n{errors}".replace(str(folder.resolve()), "FOLDER").rstrip()
+    text = text.replace(str(KEPT.parents[1]), "PROJECT")
     return _TIMES.sub("TIME", text).splitlines()
 
 

@@ -46,6 +46,11 @@ def readable_path(folder: Path) -> Path | None:
     return next((path for path in (_repaired(ledger), ledger) if path.exists()), None)
 
 
+def was_damaged_since(folder: Path, since_s: float) -> bool:
+    """Return whether a damaged ledger was set aside after a moment (seconds since 1970), and may have lost calls."""
+    return any(path.stat().st_ctime >= since_s for path in folder.glob("damaged-*"))
+
+
 def beside(path: Path, part: str) -> Path:
     """A file's companion, such as its log (`-wal`)."""
     return path.with_name(path.name + part)

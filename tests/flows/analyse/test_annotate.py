@@ -83,16 +83,6 @@ def test_each_task_is_labelled_once_by_each_vocabulary_and_a_finished_analysis_m
     assert len(provider.book) == 9 * N_TASKS
 
 
-def test_only_named_vocabularies_and_the_first_tasks_are_labelled(command: Command, provider: FaultServer) -> None:
-    ready(command, provider)
-    command("annotate", "jurisdiction", "--limit", "3")
-
-    assert {"jurisdiction"} == {kind_of(prompt_of(each)) for each in provider.book}
-    assert 3 == len(provider.book)
-    said = command("annotate", "jurisdictions", code=2).stderr
-    assert "jurisdictions: prbench has no such vocabulary (did you mean `jurisdiction`?)" in said
-
-
 def test_a_reply_without_labels_is_asked_for_once_more_then_a_failed_row_that_the_next_run_tries_again(
     command: Command, provider: FaultServer
 ) -> None:
@@ -131,80 +121,10 @@ def test_the_data_set_s_labels_stay_and_missing_ones_are_used(command: Command, 
     ]
 
 
-def test_the_labels_count_that_an_annotator_gave_as_it_is_configured(command: Command, provider: FaultServer) -> None:
-    def counted() -> int:
-        (row,) = command.sql("select count(distinct task_id)::int as n from intermediate.annotator_labels")
-        n: int = row["n"]
-        return n
-
-    ready(command, provider)
-    command("annotate", "jurisdiction")
-    ready(command, provider, {**annotator(provider), "name": "hosted_vllm/other"})
-    command("annotate", "jurisdiction", "--limit", "1")
-    assert 1 == counted()
-
-    ready(command, provider)
-    n_before = len(provider.book)
-    command("annotate", "jurisdiction")
-    assert (N_TASKS, n_before) == (counted(), len(provider.book))
-
-
-def test_a_label_that_nobody_uses_any_more_leaves_its_comparison(command: Command, provider: FaultServer) -> None:
-    ready(command, provider, annotator(provider), annotator(provider, "bob"))
-    command("annotate", "jurisdiction")
-    provider.behaviour = lambda request, number: Answer('{"primary": "FR", "secondary": []}')
-    others = [{**annotator(provider, label), "name": f"hosted_vllm/new-{label}"} for label in ("ann", "bob")]
-    ready(command, provider, *others)
-    command("annotate", "jurisdiction")
-    rows = command.sql("select label, basis, n_both::int as n, f1 from annotation_agreement")
-
-    assert 1 == len({row["basis"] for row in rows})
-    assert {"FR": (N_TASKS, 1.0)} == {
-        row["label"]: (row["n"], row["f1"]) for row in rows if not row["label"].startswith("(")
-    }
-
-
 def test_an_annotator_named_like_the_data_set_s_own_labels_is_refused(command: Command, provider: FaultServer) -> None:
     ready(command, provider, annotator(provider, "released"))
 
     assert "the label 'released' stands for the data set's own labels" in command("annotate", code=2).stderr
-
-
-def test_a_leaderboard_by_annotated_labels_says_so(command: Command, provider: FaultServer) -> None:
-    ready(command, provider)
-    samples = load_samples()
-    command("import", "responses", samples["answers"])
-    command("import", "verdicts", samples["labels"])
-    command("annotate", "jurisdiction")
-    rows = command.json("leaderboard", "--by", "jurisdiction", "--judge", "reader")
-
-    assert rows
-    assert {row["n_tasks_annotated"] - row["n_tasks_wanted"] for row in rows} == {0}
-    said = command("leaderboard", "--by", "jurisdiction", "--judge", "reader").stdout
-    assert "All labels come from a model (`prbench annotate`)" in said
-    assert "come from a model" not in command("leaderboard", "--by", "topic", "--judge", "reader").stdout
-
-
-def load_samples() -> dict[str, str]:
-    from warehouse import sample_path
-
-    folder = sample_path("prbench").parent
-    return {"answers": str(folder / "answers.jsonl"), "labels": str(folder / "labels.csv")}
-
-
-def test_the_plan_counts_the_calls_and_their_cost_before_any_is_made(command: Command, provider: FaultServer) -> None:
-    price = {"input_usd_per_mtok": 2.0, "output_usd_per_mtok": 8.0}
-    ready(command, provider, annotator(provider, price=price))
-    (planned,) = command.json("plan")["analyses"]
-
-    assert (planned["role"], planned["label"], planned["calls"]) == ("annotate", "ann", 3 * N_TASKS)
-    assert 0 < planned["cost_usd_low"] < planned["cost_usd_high"]
-    assert planned["prompt_tokens"] > 3 * N_TASKS * 100
-    assert [] == provider.book
-
-    command("annotate")
-    (planned,) = command.json("plan")["analyses"]
-    assert (planned["calls"], planned["cost_usd"]) == (0, 0)
 
 
 def test_a_budget_stops_the_calls_and_the_next_run_continues(command: Command, provider: FaultServer) -> None:
@@ -217,15 +137,6 @@ def test_a_budget_stops_the_calls_and_the_next_run_continues(command: Command, p
     command("annotate")
     assert 3 * N_TASKS == len(provider.book)
     assert len({prompt_of(each) for each in provider.book}) == len(provider.book)
-
-
-def test_an_annotator_s_calls_are_made_in_batches_where_so_configured(command: Command, provider: FaultServer) -> None:
-    ready(command, provider, annotator(provider, mode="batch"))
-    command("annotate", "decision_type")
-
-    assert [{"status": "ok", "n": N_TASKS}] == command.sql(
-        "select status, count(*)::int as n from task_annotations group by all"
-    )
 
 
 @pytest.mark.skipif(not REAL.is_file(), reason="real data are not beside the checkout")

@@ -43,10 +43,6 @@ def phrases_in(prompt: str) -> list[str]:
     return re.findall(r"phrase \d+ of \d+\]\n(.*)\n", prompt)
 
 
-def taken_in(prompt: str) -> list[str]:
-    return re.findall(r" name \d+ of \d+\]\n(.*)\n", prompt)
-
-
 @pytest.fixture
 def provider() -> Iterator[FaultServer]:
     with FaultServer(describing) as server:
@@ -166,26 +162,6 @@ def test_scores_are_those_of_plain_loops_and_the_planted_weakness_alone_is_confi
     assert "no such model; with scores in capabilities: even, weak" in command("weaknesses", "none", code=2).stderr
 
 
-def test_new_verdicts_are_measured_without_a_call(
-    command: Command, provider: FaultServer, planted: list[dict[str, Any]]
-) -> None:
-    command("capabilities")
-    n_calls = len(provider.book)
-    third = [{**each, "model": "third"} for each in planted if each["model"] == "weak"]
-    answers = [{"task": f"t{number:02}", "model": "third", "response": "third says"} for number in range(N_TASKS)]
-    write_jsonl(command.folder / "third_answers.jsonl", answers)
-    write_jsonl(command.folder / "third.jsonl", third)
-    command("import", "responses", "third_answers.jsonl")
-    command("import", "verdicts", "third.jsonl")
-    command("capabilities")
-
-    assert n_calls == len(provider.book)
-    assert len(command.json("weaknesses", "weak")["weaknesses"]) == len(
-        command.json("weaknesses", "third")["weaknesses"]
-    )
-    assert [{"n": 3}] == command.sql("select count(distinct model)::int as n from capability_scores")
-
-
 def test_vectors_of_phrases_come_from_the_embedding_model_once(command: Command, provider: FaultServer) -> None:
     embedding = {"name": "hosted_vllm/embedder", "label": "e", "api_base": provider.api_base}
     command.configure(
@@ -221,52 +197,6 @@ def whole_criterion(request: Request, number: int) -> Answer:
     return Answer(json.dumps({"capability": criterion_of(prompt_of(request))}))
 
 
-def test_a_name_that_another_node_has_is_asked_for_again_with_those_that_are_taken(
-    command: Command, provider: FaultServer, planted: list[dict[str, Any]]
-) -> None:
-    def alike(request: Request, number: int) -> Answer:
-        if not is_naming(request):
-            return describing(request, number)
-        taken = taken_in(prompt_of(request))
-        # The model insists on two names, whatever it is told.
-        return Answer(json.dumps({"name": "Rules" if not taken else "rules of Tax"}))
-
-    provider.behaviour = alike
-    command("capabilities")
-    names = [row["name"] for row in command.sql("select name from capability_nodes where level > 0")]
-    rounds = command.sql(
-        "select attempt::int as attempt, count(*)::int as n from capability_names group by 1 order by 1"
-    )
-
-    n_nodes = len(names)
-    assert [(1, n_nodes), (2, n_nodes - 1), (3, n_nodes - 2)] == [(row["attempt"], row["n"]) for row in rounds]
-    assert n_nodes == len({name.casefold() for name in names})
-    assert {"Rules", "rules of Tax"} < set(names)
-    assert all(name.startswith("rules of Tax") for name in names if name != "Rules")
-
-
-def test_a_node_that_gets_no_name_has_none_and_is_asked_about_again_by_the_next_run(
-    command: Command, provider: FaultServer, planted: list[dict[str, Any]]
-) -> None:
-    def nameless(request: Request, number: int) -> Answer:
-        if is_naming(request) and number % 2 == 0 and "depreciation" in phrases_in(prompt_of(request))[0]:
-            return Answer("I cannot.")
-        return Answer("no") if is_naming(request) and number else describing(request, number)
-
-    provider.behaviour = nameless
-    command("capabilities", code=3)
-    failed = command.sql("select name_id from capability_names where status = 'parse_error'")
-    unnamed = command.sql("select name from capability_nodes where name is null")
-    asked = Counter(prompt_of(each) for each in provider.book if is_naming(each))
-    assert len(failed) >= len(unnamed) > 0
-    # A request and one reminder, in one round.
-    assert 2 >= max(asked.values())
-
-    provider.behaviour = describing
-    command("capabilities")
-    assert [] == command.sql("select name from capability_nodes where name is null")
-
-
 def test_a_criterion_that_cannot_be_described_is_a_failed_row_and_no_part_of_the_tree(
     command: Command, provider: FaultServer, planted: list[dict[str, Any]]
 ) -> None:
@@ -287,32 +217,3 @@ def test_a_criterion_that_cannot_be_described_is_a_failed_row_and_no_part_of_the
     command("capabilities")
     (root,) = command.sql("select n_criteria::int as n from capability_nodes where level = 0")
     assert N_TASKS * N_CRITERIA == root["n"]
-
-
-def test_calls_that_are_not_made_at_the_budget_leave_no_tree(
-    command: Command, provider: FaultServer, planted: list[dict[str, Any]]
-) -> None:
-    price = {"input_usd_per_mtok": 1.0, "output_usd_per_mtok": 1.0}
-    settings = described_by(provider)
-    settings["model"] |= {"price": price, "max_tokens": 100}
-    command.configure(
-        dataset={"source": "finance.jsonl"}, warehouse="data", models=[], judges=[],
-        quality={"criteria_per_task": "warn"}, capabilities=settings,
-    )  # fmt: skip
-    command("capabilities", "--max-usd", "0.05", code=4)
-
-    assert 0 < len(provider.book) < N_TASKS * N_CRITERIA
-    assert not any(is_naming(each) for each in provider.book)
-    assert [] == command.sql("from capability_nodes")
-
-
-def test_the_plan_counts_phrases_and_says_what_follows_from_them(
-    command: Command, provider: FaultServer, planted: list[dict[str, Any]]
-) -> None:
-    phrases, names = command.json("plan")["analyses"]
-    assert [N_TASKS * N_CRITERIA, 0] == [phrases["calls"], names["calls"]]
-    assert names["note"].startswith("names of nodes of a tree that is not made yet")
-    assert [] == provider.book
-    command("capabilities")
-    phrases, names = command.json("plan")["analyses"]
-    assert [(0, ""), (0, "")] == [(each["calls"], each["note"]) for each in (phrases, names)]

@@ -105,19 +105,3 @@ def test_without_a_model_an_analysis_says_what_to_configure(command: Command, na
     error = command(name, code=2).stderr
     assert said in error
     assert error.startswith("prbench: ")
-
-
-def test_reviews_in_a_lost_file_come_back_from_the_ledger_without_a_call(
-    command: Command, provider: FaultServer, tmp_path: Path
-) -> None:
-    n_criteria = ready(command, reviewer=reviewer(provider))
-    command("review")
-    before = command.sql("select review_id, findings from model_reviews order by all")
-    (part,) = (tmp_path / "data" / "parts").rglob("model_reviews/**/*.parquet")
-    part.unlink()
-    command("review", code=3)
-    command("review")
-
-    assert len(before) == n_criteria
-    assert command.sql("select review_id, findings from model_reviews order by all") == before
-    assert len(provider.book) == n_criteria

@@ -1,18 +1,12 @@
 """Several benchmarks: listed, chosen by `--benchmark`, and beside each other in one warehouse without touching."""
 
-import csv
-import io
 import json
 from collections.abc import Iterator
-from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from flows.cli.main import main
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from tasks.aggregate import aggregate
@@ -20,7 +14,8 @@ from tasks.benchmarks import OWN_FOLDERS, benchmark_names, load_benchmark
 from tasks.config.job import Job
 from tasks.dataset.source import source_of
 from tasks.rules.errors import UsageError
-from tests.kit import one_line
+from tests.flows.conftest import Command
+from tests.kit import configure, one_line
 from tests.tasks.aggregate.test_cookbook import small_world
 from warehouse import Warehouse
 
@@ -41,44 +36,25 @@ COMMANDS = (
 Answers = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class World:
-    """PRBench in a warehouse, and then its twin beside it; `before` is what commands said while PRBench was alone."""
-
-    folder: Path
-    before: Answers
-
-    def run(self, *arguments: str, code: int = 0) -> str:
-        """What a command said: its result, or why there is none."""
-        stdout, stderr = io.StringIO(), io.StringIO()
-        where = ["--config", str(self.folder / "prbench.yaml"), "--warehouse", str(self.folder / "warehouse")]
-        with redirect_stdout(stdout), redirect_stderr(stderr):
-            returned = main([*arguments, *([] if arguments[0] == "benchmarks" else where)])
-        assert (returned, stderr.getvalue() if code == 0 else "") == (code, "")
-        return stderr.getvalue() if code else stdout.getvalue()
-
-    def answers(self) -> Answers:
-        return {" ".join(each): json.loads(self.run(*each, "--json"), parse_float=_rounded) for each in COMMANDS}
-
-    def fill(self, name: str) -> Job:
-        """Put made-up results of a benchmark in the warehouse."""
-        job = load_job(
-            Arguments(config=self.folder / "prbench.yaml", benchmark=name, warehouse=self.folder / "warehouse")
-        )
-        revision = job.data.revision
-        for table_name, rows in small_world(seed=len(name)).items():
-            Warehouse(job.warehouse).write(table_name, [_of(name, revision, row) for row in rows])
-        return job
+def fill(folder: Path, name: str) -> Job:
+    """Put made-up results of a benchmark in the warehouse of a folder."""
+    job = load_job(Arguments(config=folder / "prbench.yaml", benchmark=name, warehouse=folder / "warehouse"))
+    revision = job.data.revision
+    for table_name, rows in small_world(seed=len(name)).items():
+        Warehouse(job.warehouse).write(table_name, [_of(name, revision, row) for row in rows])
+    return job
 
 
-def _rounded(number: str) -> float:
-    # The last digits of a sum depend on the order of its rows.
-    return round(float(number), 9)
+def answers(folder: Path) -> Answers:
+    """What commands say there; the last digits of a sum depend on the order of its rows."""
+    command = Command(folder)
+    said = {" ".join(each): command(*each, "--json", "--warehouse", "warehouse").stdout for each in COMMANDS}
+    return {name: json.loads(text, parse_float=lambda number: round(float(number), 9)) for name, text in said.items()}
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """Two benchmarks whose tasks, criteria, models and judges have the same names.
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Answers]]:
+    """Two benchmarks whose tasks, criteria, models and judges have the same names, and what commands said of the first.
 
     The twin's `a-judge` reads another template, and its judges decide otherwise.
     """
@@ -90,20 +66,13 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         source.parent.mkdir()
         source.write_text(json.dumps({"of": name}) + "\n", encoding="utf-8")
     own = {"twin": {"dataset": {"source": str(sources["twin"])}, "coverage": {"min": 0.5}}}
-    settings = {"dataset": {"source": str(sources["prbench"])}, "benchmarks": own}
-    (folder / "prbench.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
+    configure(folder, dataset={"source": str(sources["prbench"])}, benchmarks=own)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(OWN_FOLDERS, str(folder / "mine"))
-        alone = World(folder, {})
-        aggregate(alone.fill("prbench"))
-        both = World(folder, alone.answers())
-        Warehouse(both.fill("twin").warehouse).publish()
-        yield both
-
-
-@pytest.fixture(scope="module")
-def now(world: World) -> Answers:
-    return world.answers()
+        aggregate(fill(folder, "prbench"))
+        before = answers(folder)
+        Warehouse(fill(folder, "twin").warehouse).publish()
+        yield folder, before
 
 
 def _of(name: str, revision: str, row: dict[str, Any]) -> dict[str, Any]:
@@ -115,98 +84,21 @@ def _of(name: str, revision: str, row: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", map(" ".join, COMMANDS))
-def test_a_benchmark_is_shown_as_if_no_other_one_were_there(world: World, now: Answers, command: str) -> None:
-    assert world.before[command]
-    assert world.before[command] == now[command]
+def test_a_benchmark_is_shown_as_if_no_other_one_were_there(world: tuple[Path, Answers]) -> None:
+    folder, before = world
+    now = answers(folder)
+    assert all(before.values())
+    assert [name for name in before if before[name] != now[name]] == []
 
 
 @pytest.mark.slow
-def test_the_same_names_mean_another_benchmarks_where_it_is_asked_for(world: World) -> None:
-    def graders(*arguments: str) -> set[str]:
-        pairs = json.loads(world.run("judges", *arguments, "--json"))["pairs"]
-        return {pair[side] for pair in pairs for side in ("grader_a", "grader_b")}
-
-    boards = [json.loads(world.run("leaderboard", *asked, "--json")) for asked in ([], ["--benchmark", "twin"])]
-
-    assert {"a-judge", "b-judge", "expert", "majority"} == graders() == graders("--benchmark", "twin")
-    assert {row["model"] for row in boards[0]} == {row["model"] for row in boards[1]}
-    assert {row["mean_score"] for row in boards[0]} != {row["mean_score"] for row in boards[1]}
-
-
-@pytest.mark.slow
-def test_people_are_asked_about_the_benchmark_that_is_named(world: World, tmp_path: Path) -> None:
-    world.run("export", "labelling", str(tmp_path / "sheet.csv"), "-n", "10000", "--benchmark", "twin")
-    with (tmp_path / "sheet.csv").open(encoding="utf-8-sig", newline="") as lines:
-        sheet = list(csv.DictReader(lines))
-    rows = [(row["task"], row["model"], row["trial"], row["criterion"]) for row in sheet]
-
-    assert len(rows) == len(set(rows)) == len(small_world(seed=4)["responses"]) * 5
-    # It is graded in three steps, so the decision is in words.
-    assert {""} == {row["verdict"] for row in sheet}
-    assert "criteria_met" not in sheet[0]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (
-            ["leaderboard", "--by", "mood"],
-            "--by mood: no such breakdown; prbench has category, topic, expert, turns, decision_type, ",
-        ),
-        (["leaderboard", "--benchmark", "twin", "--by", "axis"], "reference_texts, subset, mood"),
-        (["leaderboard", "--benchmark", "nope"], "there is no 'nope'; known: healthbench, "),
-        (["leaderboard", "--benchmark", "healthbench"], "name one of healthbench there under benchmarks.healthbench."),
-        (["benchmarks", "nope"], "there is no 'nope'; known: healthbench, prbench, researchrubrics, twin"),
-    ],
-)
-def test_what_a_benchmark_does_not_have_is_told_in_one_line(world: World, arguments: list[str], said: str) -> None:
-    error = world.run(*arguments, code=2)
-
-    assert said in error
-    assert len(error.strip().splitlines()) == 1
-
-
-@pytest.mark.slow
-def test_one_benchmark_is_shown_whole(world: World) -> None:
-    found = json.loads(world.run("benchmarks", "prbench", "--json"))
-    formulas = {each["score"]: each["formula"] for each in found["scores"]}
-
-    assert formulas["score"].startswith("points / positive with points = sum of weight x verdict, positive = sum ")
-    assert formulas["min_normalized"].startswith("(points − negative) / (positive − negative) with points")
-    shown = world.run("benchmarks", "prbench")
-    for part in ("binary_v2", "critically detrimental", "legal_hard", "Compliance Efficiency", "criteria_per_task"):
-        assert part in shown
-
-
-@pytest.mark.slow
-def test_what_a_benchmark_has_of_its_own_stands_before_what_all_have(world: World) -> None:
-    jobs = {name: load_job(Arguments(config=world.folder / "prbench.yaml", benchmark=name)) for name in (None, "twin")}
+def test_what_a_benchmark_has_of_its_own_stands_before_what_all_have(world: tuple[Path, Answers]) -> None:
+    folder, _ = world
+    jobs = {name: load_job(Arguments(config=folder / "prbench.yaml", benchmark=name)) for name in (None, "twin")}
 
     assert ("prbench", 0.99) == (jobs[None].settings.benchmark, jobs[None].settings.coverage.min)
     assert ("twin", 0.5) == (jobs["twin"].settings.benchmark, jobs["twin"].settings.coverage.min)
-    assert str(world.folder / "twin" / "finance.jsonl") == jobs["twin"].settings.dataset.source
-
-
-@pytest.mark.parametrize(
-    ("own", "said"),
-    [
-        ({"nope": {}}, "benchmarks.nope: there is no such benchmark; known: healthbench, prbench"),
-        ({"healthbench": {"benchmark": "prbench"}}, "benchmarks.healthbench.benchmark: there is no such key"),
-        ({"healthbench": {"trials": 0}}, "benchmarks.healthbench: trials: "),
-        ({"healthbench": 3}, "benchmarks: must map each benchmark to its settings"),
-        ([], None),
-    ],
-)
-def test_a_mistake_in_what_another_benchmark_has_is_found_at_once(tmp_path: Path, own: Any, said: str | None) -> None:
-    (tmp_path / "x.yaml").write_text(yaml.safe_dump({"dataset": {"source": "sample"}, "benchmarks": own}))
-    if said is None:
-        assert load_job(Arguments(config=tmp_path / "x.yaml")).settings.benchmark == "prbench"
-        return
-    with pytest.raises(UsageError) as refused:
-        load_job(Arguments(config=tmp_path / "x.yaml"))
-    assert f"x.yaml: {said}" in str(refused.value)
+    assert str(folder / "twin" / "finance.jsonl") == jobs["twin"].settings.dataset.source
 
 
 def test_the_sample_is_that_of_the_benchmark_that_is_asked_for(tmp_path: Path) -> None:

@@ -1,12 +1,10 @@
 """`prbench leaderboard`, `judges`, `criteria` and `lengths`: what people and machines see of one small world."""
 
-from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from tasks.report.rendering.notices import terminal_notes
 from tasks.rules.text.numbers import number
 from tests import kit
 from tests.flows.conftest import Run, asking
@@ -56,25 +54,6 @@ def uneven(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return stored(tmp_path_factory.mktemp("uneven"), rows)
 
 
-def test_a_figure_below_the_bar_and_a_small_one_are_marked_and_explained(asked: Run) -> None:
-    shown = asked("leaderboard", "--judge", "expert")
-
-    below = [row["model"] for row in asked.json("leaderboard", "--judge", "expert") if row["is_below_bar"]]
-    assert below == ["dirac"]  # two of its verdicts failed
-    assert "Below the coverage bar of 99%, so based on only part of the split: dirac" in shown
-    assert "* Few tasks: fewer than 50, or fewer than 10 that differ; the interval may be too narrow." in shown
-
-
-def test_a_note_names_a_few_models_and_counts_the_others(tmp_path: Path) -> None:
-    rows = [
-        {"judge": "j", "judging": "j", "model": f"m{number}", "is_judged": False, "is_small": False}
-        for number in range(9)
-    ]
-    assert terminal_notes(kit.job_on("sample", tmp_path), rows) == [
-        "Not judged on a split by this judge: m0, m1, m2, m3, and 5 more"
-    ]
-
-
 def test_what_clipping_hides_who_has_no_verdict_and_which_ranks_are_possible_is_shown(
     uneven: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -119,26 +98,6 @@ def test_who_has_no_rank_and_who_stands_below_a_lower_score_is_said_with_the_tas
     assert "No rank: begun on finance (4 tasks). Ranked is who has a score on at least half as many tasks" in shown
 
 
-def test_where_too_few_tasks_differ_the_leaderboard_has_no_interval_and_says_so(asked: Run) -> None:
-    shown = asked("leaderboard", "--by", "severity")
-    rows = asked.json("leaderboard", "--by", "severity")
-
-    assert any(row["n_tasks"] > 1 and row["ci_low"] is None for row in rows)
-    assert "No interval: fewer than 5 tasks differ from the most common value." in shown
-    assert "Some intervals are missing" not in shown
-
-
-def test_a_line_separates_what_is_ranked_under_different_judges(asked: Run) -> None:
-    under_all = asked("leaderboard").splitlines()
-    under_one = asked("leaderboard", "--judge", "a-judge").splitlines()
-
-    separators = [place for place, line in enumerate(under_all) if line.startswith("├")]
-    judges = [line.split("│")[1].strip() for line in under_all if line.startswith("│")]
-    assert sum(judge != following for judge, following in pairwise(judges)) == len(set(judges)) - 1 == 2
-    assert len(separators) == 2
-    assert not any(line.startswith("├") for line in under_one)
-
-
 @pytest.mark.parametrize("arguments", [
     ["leaderboard"], ["leaderboard", "--hard"], ["leaderboard", "--by", "topic"], ["leaderboard", "--risk"],
     ["leaderboard", "--selection", "latest"], ["lengths"], ["criteria", "never-met", "-n", "500"], ["status"],
@@ -151,21 +110,6 @@ def test_people_who_label_are_a_judge_only_where_they_are_named(
 
     assert "expert" not in judges
     assert "expert" in named
-
-
-def test_sets_of_graders_show_the_votes_that_they_are_worth_and_what_these_are_held_against(
-    asked: Run, labelled: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (alone,) = asked.json("judges")["sets"]
-    said = asked("judges")
-    against_people = asking(labelled, capsys)
-    (held,) = against_people.json("judges")["sets"]
-
-    assert (alone["n_voters"], held["n_voters"]) == (3, 2)
-    assert f"{alone['effective_votes']:.2f}" in said
-    assert alone["effective_votes_note"] in said
-    assert held["effective_votes_note"] is None
-    assert alone["effective_votes_note"] not in against_people("judges")
 
 
 def test_a_figure_is_what_the_command_shows_in_any_format(asked: Run, run: Run, tmp_path: Path) -> None:

@@ -44,11 +44,3 @@ def test_a_figure_that_differs_is_shown_with_both_values_and_the_exit_code_is_1(
     found = json.loads(run.out)
     assert (False, 1, None) == (found["is_confirmed"], len(found["differences"]), found["texts"])
     assert {"rows": 4, "figures": 164, "differing": 1} == found["leaderboards"]["leaderboard"]
-
-
-def test_a_damaged_certificate_is_one_line(
-    certificate: Path, tmp_path: Path, run: Run  # noqa: F811
-) -> None:  # fmt: skip
-    (copy := tmp_path / "copy.zip").write_bytes(certificate.read_bytes()[:-1] + b"x")
-
-    assert run.refusal("verify", copy, code=1).startswith(f"prbench: {copy}: is damaged or no certificate")

@@ -85,32 +85,3 @@ def test_where_too_few_tasks_differ_that_is_said_and_neither_interval_nor_test_i
     for found in asked.json("diff", "good", "odd", "twin")["comparisons"]:
         nothing = ("ci_low", "ci_high", "p_value", "p_adjusted", "smallest_detectable", "is_significant")
         assert {name: found[name] for name in nothing} == dict.fromkeys(nothing)
-
-
-def test_of_many_comparisons_all_are_in_the_table_and_the_first_is_taken_apart(asked: Run) -> None:
-    said = asked("diff", "good", "risky", "mixed", "fallen", "--flips", "3")
-    assert "Corrected p" in said
-    assert "corrected for 3 comparisons" in said
-    flips = said.partition("Flipped criteria")[2]
-    assert flips.count("│ good  │ risky") == 3
-    assert "│ mixed" not in flips
-    assert "Only of the first; --json shows the other 2 comparisons too." in said
-    found = asked.json("diff", "good", "risky", "mixed", "fallen", "--flips", "3")
-    assert {row["second"] for row in found["flips"]} == {"risky", "mixed", "fallen"}
-    assert asked.json("figure", "diff_flips", *(f"names={name}" for name in ("good", "risky")), "n_flips=3") == [
-        row for row in found["flips"] if row["second"] == "risky"
-    ]
-
-
-@pytest.mark.parametrize(("arguments", "said"), [
-    (["good", "lonely"], "nothing to compare: finance: no task is complete for both good and lonely"),
-    (["good", "risky", "--hard"], "no hard subset is selected yet"),
-])  # fmt: skip
-def test_what_cannot_be_compared_is_told_in_one_line(asked: Run, arguments: list[str], said: str) -> None:
-    asked("diff", *arguments, code=1)
-    (line,) = [line for line in asked.err.splitlines() if line.startswith("prbench: ")]
-    assert said in line
-
-
-def test_an_empty_warehouse_is_told_in_one_line(tmp_path: Path, run: Run) -> None:
-    assert "nothing is published here yet" in run("diff", "a", "b", "--warehouse", str(tmp_path), code=1)

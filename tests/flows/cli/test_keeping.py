@@ -1,7 +1,6 @@
 """The commands that keep a warehouse, and what `status` and `doctor` say of one, as a person types them."""
 
 import asyncio
-import json
 import socket
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 
 from flows.cli.doctor_checks import examine
-from flows.cli.flow_runner import explain_exit
+from flows.cli.output import explain_exit
 from flows.execution import Execution
 from tasks.config.job import Job
 from tasks.llm.ledger.entries import Entry
@@ -74,13 +73,6 @@ def test_spend_is_summed_by_day_and_model_over_what_the_ledger_and_the_tables_kn
     assert [("2026-11-22", "m", 1, None, 1), ("2026-11-20", "m", 4, 2.5, 0)] == found
 
 
-def test_since_narrows_spend_to_days(folder: Path, job: Job) -> None:
-    record(folder, "a", "r", NOW - timedelta(days=3))
-    record(folder, "b", "r", NOW)
-
-    assert ["2026-11-22"] == [r["day"] for r in spent(job, NOW - timedelta(days=1))]
-
-
 @pytest.mark.parametrize(("since", "n_days"), [("2d", 1), ("48h", 1), ("7d", 2), ("2026-11-01T06:30+02:00", 2)])
 def test_a_moment_is_named_as_a_span_or_a_date(folder: Path, asked: Run, since: str, n_days: int) -> None:
     write(folder, runs=[row("runs", run_id="r")])
@@ -88,11 +80,6 @@ def test_a_moment_is_named_as_a_span_or_a_date(folder: Path, asked: Run, since: 
     record(folder, "a", "r", today - timedelta(days=4))
     record(folder, "b", "r", today)
     assert n_days == len(asked.json("status", "--spend", "--since", since)["spend"])
-
-
-@pytest.mark.parametrize("text", ["yesterday", "7", "0d", "-1d", "2026-13-01", ""])
-def test_what_is_no_moment_is_refused(text: str, asked: Run) -> None:
-    assert "give 7d, 24h, or a date" in asked("status", "--runs", "--since", text, code=2)
 
 
 # runs
@@ -119,25 +106,6 @@ def test_a_run_that_goes_on_is_told_from_a_killed_one_and_both_from_one_that_end
 # as commands
 
 
-def test_status_shows_what_is_asked_for_as_tables_and_as_json(folder: Path, asked: Run) -> None:
-    write(folder, runs=[row("runs", run_id="a-run", command="prbench run", outcome="done", started_at=at(1))])
-    record(folder, "a", "a-run", NOW)
-    text = asked("status", "--spend", "--runs", "--disk")
-    document = asked.json("status", "--spend", "--runs", "--disk")
-
-    assert "prbench run" in text
-    assert "2026-11-22" in text
-    assert {"spend", "runs", "disk", "notes"} == document.keys()
-    assert "2026-01-01 00:00:01+00:00" == document["runs"][0]["started_at"]
-    whole = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    assert {"database", "ledger", "table runs"} <= {used["what"] for used in document["disk"]}
-    assert whole == pytest.approx(sum(used["n_bytes"] for used in document["disk"]), rel=0.2)
-
-
-def test_since_without_what_it_narrows_is_refused(asked: Run) -> None:
-    assert "--since is for --spend and --runs" in asked("status", "--since", "7d", code=2)
-
-
 def test_a_run_with_exit_code_3_says_which_stages_caused_it(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
     loud = job.model_copy(update={"is_quiet": False})
     reports = [
@@ -155,49 +123,11 @@ def test_a_run_with_exit_code_3_says_which_stages_caused_it(job: Job, capsys: py
     assert capsys.readouterr().err == ""
 
 
-def test_the_result_for_machines_counts_failures_by_status(job: Job) -> None:
-    report = StageReport("judge")
-    report.count("parse_error", 0.1, is_failure=True)
-
-    (stage,) = json.loads(json.dumps(Execution(job, reports=[report]).as_json))["stages"]
-    figures = (stage["stage"], stage["rows"], stage["failures"], stage["cost_usd"])
-    assert figures == ("judge", 1, {"parse_error": 1}, 0.1)
-
-
-def test_export_takes_a_folder_where_a_command_could_stand(folder: Path, tmp_path: Path, asked: Run) -> None:
-    write(folder, responses=[response("t1")])
-    text = asked("export", tmp_path / "all")
-    asked("export", "--table", "responses", tmp_path / "one")
-    why = asked("export", tmp_path / "one", code=2)
-
-    assert "1 row of 1 table" in text
-    assert (tmp_path / "all" / "manifest.json").exists()
-    assert ["manifest.json", "responses.parquet"] == sorted(path.name for path in (tmp_path / "one").iterdir())
-    assert "is not an empty folder" in why
-
-
 # doctor
 
 
 def findings(folder: Path, **settings: Any) -> dict[str, tuple[bool | None, str]]:
     return {found.subject: (found.is_ok, found.detail) for found in examine(job_on("sample", folder, **settings))}
-
-
-def test_doctor_names_a_receiver_whose_secret_is_not_set(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("SLACK_URL", "TELEGRAM"):
-        monkeypatch.delenv(name, raising=False)
-    mail = {"to": ["a@example.org"], "sender": "b@example.org", "host": "localhost", "user": "b", "password": "${MAIL}"}
-    receivers = [{"slack": "${SLACK_URL}"}, {"email": mail}, {"apprise": "${TELEGRAM}"}]
-    found = findings(folder, alerts={"to": receivers, "ping": "http://${PING}/x"})
-
-    names = {
-        "alerts to slack 1": "SLACK_URL", "alerts to email 2": "MAIL", "alerts to apprise 3": "TELEGRAM",
-        "ping after nights": "PING",
-    }  # fmt: skip
-    for subject, name in names.items():
-        is_ok, detail = found[subject]
-        assert is_ok is False
-        assert f"{name} is not set" in detail
 
 
 def test_doctor_looks_whether_receivers_can_be_reached_and_names_no_more_than_their_host(
@@ -249,18 +179,6 @@ def test_doctor_calls_each_model_once_and_says_whether_its_key_is_taken(
         assert detail in found[subject].detail
     spent_by = {row["purpose"]: row["called_model"] for row in spend_in(folder / "ledger")}
     assert spent_by == {"judge": "m"} | ({"doctor": "hosted_vllm/judge"} if case == "served" else {})
-
-
-@pytest.mark.slow
-def test_doctor_fails_where_a_key_is_refused_and_calls_nothing_when_told_so(tmp_path: Path, run: Run) -> None:
-    with FaultServer(lambda _request, _number: failed(401, "no")) as server:
-        model = f"{{name: hosted_vllm/m, api_base: '{server.api_base}'}}"
-        (tmp_path / "n.yaml").write_text(f"dataset: {{source: sample}}\nmodels: [{model}]\n", encoding="utf-8")
-        run("doctor", "--no-call", "--config", str(tmp_path / "n.yaml"))
-        assert server.entries == []
-        run("doctor", "--config", str(tmp_path / "n.yaml"), code=1)
-    assert "calling 1 model, 1 call of 1 token" in run.err
-    assert not (tmp_path / "warehouse").exists()
 
 
 def test_doctor_names_a_newer_warehouse_and_an_outdated_database(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,6 @@ from sql.cookbook import recipes
 from tests.flows.conftest import PRBENCH, PROJECT, Run
 from tests.kit import row
 from warehouse import Warehouse
-from warehouse.columns import COLUMNS
 from warehouse.tables import TABLES
 
 
@@ -171,59 +170,15 @@ def test_every_mart_and_stored_table_is_listed_with_what_a_row_is_and_no_helper(
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["runs", "RUNS"])
-def test_a_table_is_described_by_its_columns_in_their_order(name: str, asked: Run) -> None:
-    described = asked.json("sql", "--describe", name)
-    assert [column["column"] for column in described] == list(TABLES["runs"].columns)
-    assert [column["meaning"] for column in described] == [COLUMNS[column][1] for column in TABLES["runs"].columns]
-    assert {column["column"]: column["type"] for column in described}["started_at"] == "TIMESTAMP WITH TIME ZONE"
-
-
 def test_users_see_no_intermediate_relation(asked: Run) -> None:
     shown = {row["name"] for row in asked.json("sql", "show tables")}
     assert shown - {"published_parts", "published_from"} == sql.schema()["marts"].keys() | TABLES.keys()
     assert "there is no table or view model_runs" in asked("sql", "--describe", "model_runs", code=2)
 
 
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        ("leaderbord", "did you mean leaderboard"), ("published_part", "did you mean published_parts"),
-        ("zzzz", "known: leaderboard, scores, "), ("x' or 'a' = 'a", "known: "),
-    ],
-)  # fmt: skip
-def test_an_unknown_table_is_refused_in_one_line_with_what_there_is(name: str, told: str, asked: Run) -> None:
-    said = asked.refusal("sql", "--describe", name)
-    assert name in said
-    assert told in said
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["select 1", "--describe"], ["--describe", "runs", "select 1"], ["-f", "query.sql", "--describe"],
-        ["select 1", "-f", "query.sql"], ["--describe", "--cookbook"], ["--cookbook", "ranking", "select 1"],
-        ["--show"], ["--cookbook", "--show"], ["--cookbook", "rankin"], ["--describe", "--json", "--format", "csv"],
-    ],
-)  # fmt: skip
-def test_two_questions_at_once_are_refused_in_one_line(arguments: list[str], asked: Run) -> None:
-    asked.refusal("sql", *arguments)
-
-
-def test_where_nothing_is_published_it_says_so(tmp_path: Path, run: Run) -> None:
-    assert "nothing is published here yet" in run("sql", "--describe", "--warehouse", str(tmp_path), code=1)
-
-
 @pytest.mark.parametrize("name", [recipe.name for recipe in recipes()])
 def test_every_recipe_runs_where_there_is_nothing_yet(empty: Path, name: str, run: Run) -> None:
     assert isinstance(run.json("sql", "--cookbook", name, "--warehouse", str(empty)), list)
-
-
-def test_what_show_prints_is_the_recipe_and_can_be_asked(asked: Run, tmp_path: Path) -> None:
-    shown = asked("sql", "--cookbook", "failed-calls", "--show")
-    assert shown.startswith("-- Which calls failed, and why?\nwith calls as")
-    (tmp_path / "mine.sql").write_text(shown, encoding="utf-8")
-    assert len(asked.json("sql", "-f", str(tmp_path / "mine.sql"))) == 1
 
 
 @pytest.mark.parametrize(
@@ -233,16 +188,11 @@ def test_what_show_prints_is_the_recipe_and_can_be_asked(asked: Run, tmp_path: P
         ("mean_scores", "-- table intermediate.mean_scores\n-- One row: a model's mean of a score"),
         ("run/missing_verdicts", "-- query queries/run/missing_verdicts\n-- The criteria of some answers"),
         ("total_cost", "with spend as (\n    -- One row: what the calls of a run came to on a day"),
-        ("failed-calls", "-- recipe failed-calls\nwith calls as"),
+        ("failed-calls", "-- recipe failed-calls: Which calls failed, and why?\nwith calls as"),
     ],
 )  # fmt: skip
 def test_show_prints_the_text_that_runs_for_a_model_a_query_and_a_recipe(asked: Run, name: str, shown: str) -> None:
     assert shown in asked("sql", "--show", name)
-
-
-def test_show_refuses_a_name_that_nothing_has_and_a_figure_that_is_no_sql(asked: Run) -> None:
-    assert "nothing is named leaderbord" in asked.refusal("sql", "--show", "leaderbord")
-    assert "the figure people_agreement is computed in Python" in asked.refusal("sql", "--show", "people_agreement")
 
 
 def test_a_table_too_wide_for_the_terminal_is_shown_row_by_row(

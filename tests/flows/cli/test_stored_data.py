@@ -111,45 +111,6 @@ def test_a_sample_that_was_only_loaded_does_not_hide_the_only_revision_with_resp
     assert "another-revi" not in run.err
 
 
-REFUSED = [
-    *((["leaderboard"], option) for option in ("split", "model", "judge", "vintage")),
-    *((["status"], option) for option in ("split", "model", "judge")),
-    (["judges"], "judge"),
-    (["criteria", "always-met"], "vintage"),
-    (["lengths"], "model"),
-    (["export", "labelling", "sheet.csv"], "model"),
-]
-
-
-@pytest.mark.parametrize(("command", "option"), REFUSED)
-def test_a_name_that_nothing_has_is_refused_with_those_that_are_known(
-    world: Path, elsewhere: Path, run: Run, command: list[str], option: str
-) -> None:
-    where = ["--warehouse", str(world / "data"), "--config", str(world / "prbench.yaml")]
-    known = {"split": "finance_hard", "model": "a-model", "judge": "reader", "vintage": "base"}[option]
-    said = run(*command, f"--{option}", "nope", *where, code=2)
-    assert said == f"prbench: --{option} nope: not found; known: {known}\n"
-
-
-def test_status_and_leaderboard_mean_the_same_by_coverage(world: Path, run: Run) -> None:
-    where = ["--warehouse", world / "data", "--config", world / "prbench.yaml"]
-    cells = {cell["judge"]: cell for cell in run.json("status", *where)}
-    (ranked,) = run.json("leaderboard", *where)
-
-    assert cells["reader"]["share"] == ranked["coverage"] == 0.25
-    assert (cells["reader"]["wanted"], cells["reader"]["missing"]) == (8, 6)
-    assert (cells["(responses)"]["wanted"], cells["(responses)"]["share"]) == (4, 0.25)
-
-
-def test_the_whole_of_a_hard_split_is_not_called_full(world: Path, run: Run) -> None:
-    by_subset = ["leaderboard", "--by", "subset", "--warehouse", str(world / "data")]
-    where = ["--config", str(world / "prbench.yaml")]
-    assert {row["label"] for row in run.json(*by_subset, *where)} == {"official hard"}
-    shown = run(*by_subset, *where)
-    assert "official hard: all tasks of a split that the data set itself calls hard" in shown
-    assert "No hard subset of your own is selected yet; `prbench select-hard` does it." in shown
-
-
 def nights(folder: Path, revision: str, night: str) -> None:
     """A model's response of a night, beside those of the base vintage."""
     of_night = response("t0", "nightly-model", model_config_hash=IMPORTED) | {
@@ -176,15 +137,3 @@ def test_status_says_so_where_a_night_is_one_of_other_data(tmp_path: Path, elsew
     run("status", "--vintage", "bass", "--warehouse", tmp_path / "data")
     unknown = f"--vintage bass: prbench {revision[:12]} has no responses of this vintage; did you mean base?"
     assert run.err.splitlines() == [unknown]
-
-
-def test_status_on_other_data_than_the_configured_counts_the_night_that_is_stored_of_it(
-    tmp_path: Path, elsewhere: Path, run: Run
-) -> None:
-    fill(tmp_path, "another-revision")
-    nights(tmp_path, "another-revision", "2026-11-22")
-    Warehouse(tmp_path / "data").publish()
-    cells = run.json("status", "--night", "2026-11-22", "--warehouse", tmp_path / "data")
-    counted = {(cell["model"], cell["vintage"]): cell["done"] for cell in cells if "(" in cell["judge"]}
-    assert counted == {("a-model", "base"): 1, ("nightly-model", "2026-11-22"): 1}
-    assert "no response of it" not in run.err

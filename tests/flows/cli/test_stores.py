@@ -22,7 +22,6 @@ from warehouse import Warehouse
 pytestmark = pytest.mark.slow
 GUIDE = (PROJECT / "flows" / "cli" / "README.md").read_text(encoding="utf-8")
 SAMPLES = PROJECT / "warehouse" / "samples"
-SNIPPETS = ("duckdb.connect(", "dataset(", "scan_parquet(")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -91,14 +90,6 @@ def test_an_export_in_a_bucket_is_imported_into_another_warehouse(data: Path, tm
     assert said == "prbench: s3://results/shared: is not empty; name a new prefix\n"
 
 
-def test_a_bucket_that_is_not_there_is_one_line(data: Path, run: Run) -> None:
-    said = run("publish", "s3://nosuch-bucket/x", "-q", "--warehouse", data, code=1)
-
-    assert said.startswith("prbench: s3://nosuch-bucket/x/publications/")
-    assert "bucket does not exist" in said
-    assert 1 == said.count("\n")
-
-
 @pytest.mark.parametrize("n_files", [1, 20])
 def test_a_publication_that_is_killed_during_its_upload_leaves_nothing_that_a_reader_sees(
     n_files: int, data: Path, run: Run
@@ -123,12 +114,6 @@ def test_a_publication_that_is_killed_during_its_upload_leaves_nothing_that_a_re
     assert all(f"/{latest}/" not in name for name in killed)
     assert f"{target}/{latest}/manifest.json" in uploaded()
     assert [] == list(data.glob(".publication*"))
-
-
-def test_the_guide_shows_how_each_library_reads() -> None:
-    python = "".join(re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL))
-
-    assert all(each in python for each in SNIPPETS)
 
 
 def test_what_was_published_is_read_as_the_guide_says(

@@ -86,12 +86,6 @@ def test_what_a_query_finds_is_text_on_a_real_terminal(folder: Path, file_format
         assert (found[0] if file_format == "json" else found) == {"command": EVIL}
 
 
-def test_an_error_is_text_on_a_real_terminal(folder: Path) -> None:
-    shown = on_terminal("sql", f'select "{EVIL}" from runs', "--warehouse", str(folder))
-    assert "prbench: SQL" in shown
-    assert commands_in(shown) == []
-
-
 @pytest.mark.slow
 def test_an_encoding_that_knows_ascii_alone_is_no_way_round(folder: Path) -> None:
     query = "select error('x\x1b[2Jy')"
@@ -126,14 +120,6 @@ def test_tables_and_markdown_are_for_people_in_a_pipe_too(capsys: pytest.Capture
     assert shown.count(r"col\x1b[2J") == 2
     assert r"About \x1b[2J" in shown
     assert "a b" in shown
-
-
-def test_names_of_columns_are_no_markup(capsys: pytest.CaptureFixture[str]) -> None:
-    show_table(["[/b]", "[red]x"], [[1, 2]], title="[/i]")
-    shown = capsys.readouterr().out
-    assert "[/b]" in shown
-    assert "[red]x" in shown
-    assert "[/i]" in shown
 
 
 def test_what_any_command_prints_goes_through_the_guard(capsys: pytest.CaptureFixture[str]) -> None:

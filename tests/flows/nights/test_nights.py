@@ -80,17 +80,6 @@ def test_nights_without_a_change_alarm_nobody(nights: Nights) -> None:
     assert [night.messages for night in (nights.first, nights.again, nights.second)] == [[], [], []]
 
 
-def test_the_leaderboard_ranks_the_latest_vintages_together_and_shows_all_when_asked(nights: Nights) -> None:
-    def shown(*options: str) -> list[tuple[str, str, int]]:
-        rows = nights.world.command.json("leaderboard", "--warehouse", "data", *options)
-        return [(row["model_label"], row["vintage"], row["rank"]) for row in rows]
-
-    assert shown() == [("pinned", "base", 1), ("fresh", "2026-11-04", 2)]
-    assert shown("--vintage", "2026-11-02") == [("fresh", "2026-11-02", 1)]
-    every = {(model, vintage) for model, vintage, _ in shown("--vintage", "all")}
-    assert every == {("pinned", "base"), *(("fresh", f"2026-11-0{day}") for day in range(1, 5))}
-
-
 def test_a_regression_is_found_and_sent_with_the_right_numbers(nights: Nights) -> None:
     before, after = nights.second.values("fresh"), nights.regressed.values("fresh")
     differences = [after[task] - before[task] for task in before]
@@ -118,26 +107,6 @@ def test_a_finished_night_that_is_started_again_sends_only_what_was_not_delivere
     assert (nights.regressed_again.messages, nights.regressed_again.n_pings) == ([], 1)
     assert "alert: fresh fell by" in nights.regressed_again.said.stderr
     assert alerts == [{"n": 1}]
-
-
-def test_the_result_for_machines_holds_the_alerts(nights: Nights) -> None:
-    result = json.loads(nights.regressed.said.stdout)
-    assert (result["night"], result["outcome"]) == ("2026-11-03", "done")
-    assert result["alerts"] == list(nights.regressed.alerts.values())
-
-
-def test_vintages_are_compared_and_the_history_has_the_change(nights: Nights) -> None:
-    before, after = nights.second.values("fresh"), nights.regressed.values("fresh")
-    change = pytest.approx(float(sum(after[task] - before[task] for task in before) / N_TASKS))
-    (compared,) = nights.world.command.json("diff", "2026-11-02", "2026-11-03", "--warehouse", "data")["comparisons"]
-    history = nights.world.command.sql(
-        "select vintage, previous_vintage, change from score_history where model = 'fresh' and is_primary order by 1"
-    )
-
-    assert compared["difference"] == change
-    assert [row["vintage"] for row in history] == [f"2026-11-0{day}" for day in range(1, 5)]
-    assert [row["previous_vintage"] for row in history] == [None, *(row["vintage"] for row in history[:-1])]
-    assert [row["change"] for row in history[:3]] == [None, 0, change]
 
 
 def test_a_judge_that_drifts_is_told_apart_and_the_drop_of_its_night_says_so(nights: Nights) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from flows.cli.doctor_checks import examine
-from flows.server.prefect_check import check_server
+from flows.server.project_server import check_server
 from tests.kit import job_on
 
 pytestmark = pytest.mark.slow

@@ -18,13 +18,12 @@ import httpx
 import pytest
 
 from flows import deployments
-from flows import serving as serving_module
-from flows.server.project_server import FOLDER, _retention
+from flows.server.project_server import FOLDER
 from tests.faults.server import FaultServer, is_judging
 from tests.flows.conftest import PRBENCH, Command, until
 from tests.flows.nights.night_world import N_CRITERIA, N_TASKS, NightWorld, Weather, night_world
 from tests.flows.prefect_server import browser, take_database
-from tests.kit import job_on, shared_folder
+from tests.kit import shared_folder
 
 pytestmark = pytest.mark.slow
 _ENDED = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}
@@ -71,11 +70,6 @@ class Api:
 
     def resume(self, name: str) -> None:
         self.post(f"/deployments/{self.deployment(name)['id']}/resume_deployment")
-
-    def logs_of(self, run_id: str) -> list[str]:
-        """What a run has logged, warnings and errors."""
-        wanted = {"flow_run_id": {"any_": [run_id]}, "level": {"ge_": 30}}
-        return [each["message"] for each in self.post("/logs/filter", logs=wanted)]
 
     def run(self, run_id: str) -> Any:
         return self.get(f"/flow_runs/{run_id}")
@@ -187,13 +181,6 @@ def test_parameters_that_cannot_be_are_refused_in_one_line_before_a_run_begins(a
         assert "\n" not in said
     impossible = api.trigger("nightly", night="2026-13-40")
     assert api.ended(impossible)["state"]["message"].endswith("night 2026-13-40: is not a date; write 2026-11-22")
-
-
-def test_deployments_store_absolute_paths_that_their_runs_find_from_any_folder(api: Api, world: NightWorld) -> None:
-    folder = world.command.folder
-    for name in DEPLOYMENTS:
-        parameters = api.deployment(name)["parameters"]
-        assert (parameters["config"], parameters["warehouse"]) == (str(folder / "prbench.yaml"), str(folder / "data"))
 
 
 def test_a_second_serve_of_the_same_deployments_is_refused(served: Served, world: NightWorld) -> None:
@@ -331,19 +318,6 @@ def under_way(api: Api, world: NightWorld, deployment: str, **parameters: Any) -
     return run_id
 
 
-def test_a_server_of_its_own_takes_the_configured_retention(tmp_path: Path) -> None:
-    # The server itself is not started here: that takes half a minute.
-    given = _retention(job_on("sample", tmp_path, retention={"prefect_days": 3}))
-    read = (
-        "from prefect.settings import get_current_settings as current; s = current().server; "
-        "print(s.services.db_vacuum.retention_period.days, s.events.retention_period.days)"
-    )
-    shown = subprocess.run(
-        [sys.executable, "-c", read], env=os.environ | given, capture_output=True, text=True, check=False
-    )
-    assert shown.stdout.split() == ["3", "3"], shown.stderr
-
-
 @pytest.mark.usefixtures("prefect_api")
 def test_runs_in_progress_go_on_when_what_starts_them_has_lost_its_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -353,7 +327,7 @@ def test_runs_in_progress_go_on_when_what_starts_them_has_lost_its_server(
     time.sleep(1)
 
     async def lose() -> None:
-        async with serving_module._Runner(pause_on_shutdown=False):
+        async with deployments._Runner(pause_on_shutdown=False):
             raise RuntimeError("Service exceeded error threshold.")
 
     with pytest.raises((RuntimeError, ExceptionGroup)):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.faults.server import Entry, FaultServer
-from tests.flows.conftest import Command, Done
+from tests.flows.conftest import Command
 from tests.flows.stopping.stopping_world import (
     BLOCK,
     N_CRITERIA,
@@ -35,16 +35,12 @@ Rows = list[dict[str, Any]]
 class Stopped:
     """A run of three models that stops, the same again, and the rest filled in."""
 
-    command: Command
-    said: Done
     first: list[Entry]
     again: list[Entry]
     looks: Rows
     board: Rows
     status: Rows
     notes: str
-    diff: str
-    half_board: Rows
     filled: list[Entry]
     filled_board: Rows
 
@@ -55,24 +51,17 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stopped]:
     with FaultServer(Script()) as server:
         data = write_tasks(command.folder / "tasks.jsonl")
         command.configure(**settings(server, data, stopping=STOPPING))
-        said = command("run", "--warehouse", "data")
+        command("run", "--warehouse", "data")
         first = list(server.entries)
         command("run", "--warehouse", "data")
         again = server.entries[len(first) :]
         looks, board = command.sql(_LOOKS), command.sql(_BOARD)
         status = command.json("status", "--warehouse", "data")
         notes = command("leaderboard", "--warehouse", "data").stdout
-        diff = command("diff", "good", "bad", "--warehouse", "data").stdout
         command.configure(**settings(server, data))
-        command("run", "--warehouse", "data", "--limit", str(N_TASKS * 3 // 4))
-        command("aggregate", "--warehouse", "data")
-        half_board = command.sql(_BOARD)
         command("run", "--warehouse", "data")
         filled = server.entries[len(first) + len(again) :]
-        board_of_all = command.sql(_BOARD)
-        yield Stopped(
-            command, said, first, again, looks, board, status, notes, diff, half_board, filled, board_of_all
-        )  # fmt: skip
+        yield Stopped(first, again, looks, board, status, notes, filled, command.sql(_BOARD))
 
 
 def test_a_model_that_is_clearly_worse_is_not_evaluated_further_and_the_others_are(stopped: Stopped) -> None:
@@ -84,13 +73,6 @@ def test_a_model_that_is_clearly_worse_is_not_evaluated_further_and_the_others_a
         ("twin", "bad"): "different",
     }
     assert all(row["sequence_low"] > 0 for row in last.values() if row["decision"] == "different")
-
-
-def test_no_comparison_is_looked_at_after_it_is_settled(stopped: Stopped) -> None:
-    for pair in {(row["model"], row["compared_model"]) for row in stopped.looks}:
-        of_pair = [row for row in stopped.looks if (row["model"], row["compared_model"]) == pair]
-        assert [row["block"] for row in of_pair] == list(range(1, len(of_pair) + 1))
-        assert {row["decision"] for row in of_pair[:-1]} <= {"open"}
 
 
 def test_a_finished_run_makes_no_call_and_skipped_work_is_not_missing(stopped: Stopped) -> None:
@@ -114,39 +96,6 @@ def test_a_board_marks_what_rests_on_a_random_part_with_an_interval_that_allows_
     assert abs(bad["unbiased_mean_score"] - full["mean_score"]) < 0.1
     assert "On a random part of the tasks" in stopped.notes
     assert "below the coverage bar" not in stopped.notes
-
-
-def test_a_difference_says_which_side_was_stopped(stopped: Stopped) -> None:
-    assert "Evaluated only until all comparisons were settled: bad." in stopped.diff
-
-
-def test_a_board_has_no_interval_while_a_part_of_the_rest_is_filled_in(stopped: Stopped) -> None:
-    half = {row["model"]: row for row in stopped.half_board if row["is_primary"]}["bad"]
-    n_left = N_TASKS - half["n_tasks"]
-    assert BLOCK < half["n_tasks"] < N_TASKS
-    assert (half["n_tasks_skipped"], half["ci_low"], half["ci_high"]) == (n_left, None, None)
-
-
-def test_another_configuration_of_the_same_label_keeps_its_interval_and_is_not_marked(tmp_path: Path) -> None:
-    command = Command(tmp_path)
-    with FaultServer(Script()) as server:
-        given = settings(server, write_tasks(command.folder / "tasks.jsonl"))
-        of_old = [{**model, "max_tokens": 90} for model in given["models"]]
-        command.configure(**{**given, "models": of_old})
-        command("run", "--warehouse", "data", "--limit", str(BLOCK))
-        command("aggregate", "--warehouse", "data")
-        query = _BOARD.replace("order", "where is_primary and model = 'bad' order")
-        (old,) = command.sql(query)
-        command.configure(**given, stopping=STOPPING)
-        command("run", "--warehouse", "data")
-        command("aggregate", "--warehouse", "data")
-        rows = {row["model_config_hash"]: row for row in command.sql(query)}
-        again = rows.pop(old["model_config_hash"])
-        assert old["ci_low"] is not None
-        assert [again[name] for name in ("ci_low", "ci_high", "n_tasks_skipped")] == [
-            old["ci_low"], old["ci_high"], None,
-        ]  # fmt: skip
-        assert [row["n_tasks_skipped"] for row in rows.values()] == [N_TASKS - BLOCK]
 
 
 def test_without_the_key_the_rest_is_filled_in_and_counts_as_if_nothing_had_stopped(stopped: Stopped) -> None:
@@ -193,21 +142,6 @@ def test_a_budget_that_ends_a_block_leaves_comparisons_open_for_the_next_run(sto
         assert command.sql(_LOOKS) == stopped.looks
         assert n_before < len(server.entries)
         assert sampled(server.entries) == sampled(stopped.first)
-
-
-def test_a_backfill_evaluates_a_new_model_until_it_is_settled_against_those_that_are_there(
-    stopped: Stopped, tmp_path: Path
-) -> None:
-    command = Command(tmp_path)
-    with FaultServer(Script()) as server:
-        command.configure(**settings(server, write_tasks(command.folder / "tasks.jsonl"), stopping=STOPPING))
-        # What the other two need against the model that is not there yet is all.
-        command("run", "--warehouse", "data", "--model", "good", "--model", "twin")
-        assert sampled(server.entries) == {"good": N_TASKS, "twin": N_TASKS}
-        assert {row["compared_model"] for row in command.sql(_LOOKS)} == {"twin"}
-        command("backfill", "--warehouse", "data", "--model", "bad")
-        assert sampled(server.entries) == sampled(stopped.first)
-        assert command.sql(_LOOKS) == stopped.looks
 
 
 def test_a_night_asks_whether_a_model_has_dropped_and_stops_when_it_knows(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from flows.run.validation import refuse_unknown_judges, sound_settings
+from flows.run.validation import refuse_unknown_names, sound_settings
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.config.settings import Settings
@@ -44,7 +44,7 @@ def test_judges_that_a_cascade_names_are_asked_by_it_alone() -> None:
 def test_a_named_judge_that_judges_only_within_a_cascade_is_refused_with_the_name_of_the_cascade() -> None:
     job = job_of(CHEAP, STRONG, cascade()).model_copy(update={"named_judges": ("cheap",)})
     with pytest.raises(UsageError, match=r"^--judge cheap: judges only within a cascade; name careful$"):
-        refuse_unknown_judges(job)
+        refuse_unknown_names(job)
 
 
 def test_settings_survive_being_written_down_and_read_again() -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.cli.imports import RESULT_FORMATS
+from flows.cli.exchange import RESULT_FORMATS
 from tasks.config.job import Job
 from tasks.exports.inspect_logs import export_inspect
 from tasks.imports.results.formats import FORMATS
