@@ -17,7 +17,7 @@ class Expectation:
 
     Attributes:
         suite: one of `SUITES`.
-        table: the rows that are looked at, a query below `sql/checks/`.
+        table: the rows that are looked at, a query in `sql/checks.sql`.
         check: the name in the configuration's `quality`; several expectations may share it.
         meaning: what is expected, in words.
         kind: the class in `great_expectations.expectations`.
