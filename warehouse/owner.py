@@ -37,14 +37,17 @@ class Machine(NamedTuple):
 
 @cache
 def this_machine() -> Machine:
-    """The machine that this process is on; without a boot id (macOS), it is known by its network card and name."""
+    """Return the machine that this process is on.
+
+    Without a boot id (macOS), it is known by its network card and name.
+    """
     boot, host = Path("/proc/sys/kernel/random/boot_id"), socket.gethostname()
     kernel = boot.read_text(encoding="utf-8").strip() if boot.exists() else f"{uuid.getnode():x} {host}"
     return Machine(kernel, host, time.time() - _elapsed_s())
 
 
 def _elapsed_s() -> float:
-    """A clock that only runs forward, in seconds, also while the machine sleeps (where the system has such a clock)."""
+    """Return a monotonic clock in seconds that counts sleep too, where the system has one."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
@@ -152,7 +155,7 @@ class Owner:
                 self._path.unlink()
 
     def elsewhere(self) -> str | None:
-        """The other machine that writes, or did so until it failed; None where there is none."""
+        """Return the other machine that writes, or did so until it failed; None where there is none."""
         found = self._read()
         return None if found is None or found.get("kernel") == self._machine.kernel else str(found["host"])
 
@@ -223,7 +226,10 @@ def refuse_if_lost(path: Path) -> None:
 
 
 def why_lost(path: Path) -> str | None:
-    """Why nothing more may be written below this path, in one line: another machine took over; None where it may."""
+    """Return why nothing more may be written below this path, in one line: another machine took over.
+
+    None where it may.
+    """
     place = _place(path)
     kept = [owner for root, owner in list(_kept.items()) if place == root or root in place.parents]
     return next((why for owner in kept if (why := owner.why_lost())), None)
@@ -231,5 +237,5 @@ def why_lost(path: Path) -> str | None:
 
 @lru_cache(256)
 def _place(path: Path) -> Path:
-    """A folder under the one name that all its names lead to; it is asked for with every call that is made."""
+    """Return a folder under the one name that all its names lead to; it is asked for with every call that is made."""
     return path.resolve()

@@ -44,7 +44,7 @@ _WHAT_TO_DO = (
 
 
 def lines_on(losses: Sequence[Loss]) -> list[str]:
-    """What is lost and what to do, in words."""
+    """Return what is lost and what to do, in words."""
     return [*(loss.line for loss in losses[:_MOST_NAMED]), _WHAT_TO_DO] if losses else []
 
 
@@ -65,7 +65,7 @@ def aside(root: Path, path: Path, sub: str = "") -> str:
 
 
 def listing_of(store: PartStore, database: Path) -> Listing | None:
-    """Which parts should be there: by their list, or by the last database where that is missing or damaged."""
+    """Return which parts should be there: by their list, or by the last database where that is missing or damaged."""
     try:
         listing = read_list(store.root)
     except Unsound as error:
@@ -77,7 +77,7 @@ def listing_of(store: PartStore, database: Path) -> Listing | None:
 
 
 def _listed_by(database: Path) -> Listing | None:
-    """The parts that a database holds; None where it cannot say."""
+    """Return the parts that a database holds; None where it cannot say."""
     try:
         with Reader(database) as reader:
             return Listing(frozenset((row["table_name"], row["part"]) for row in reader.rows(f"from {PARTS}")), {})
@@ -86,14 +86,14 @@ def _listed_by(database: Path) -> Listing | None:
 
 
 def gone_from(standing: Standing, listing: Listing | None) -> Names:
-    """The listed parts that neither stand nor were merged into one that stands."""
+    """Return the listed parts that neither stand nor were merged into one that stands."""
     listed = {(table, name) for table, name in listing.parts if table in standing} if listing else set()
     replaced = {(table, name) for table, parts in standing.items() for part in parts for name in part.replaces}
     return listed - names_in(standing) - replaced
 
 
 def manifest_of_files(folder: Path) -> Manifest:
-    """A manifest by which all merged parts stand that are there.
+    """Return a manifest by which all merged parts stand that are there.
 
     Replaced ones among them, and parts that were merged, then stand beside them, which changes nothing that is read.
     """
@@ -168,7 +168,7 @@ def restore_rows(store: PartStore, database: Path, standing: Standing, gone: Nam
 def _lost_rows(
     connection: duckdb.DuckDBPyConnection, table: Table, left: list[Path]
 ) -> Iterator[tuple[pa.Table, bool]]:
-    """The rows that a table of the last database has and the parts `left` do not come to, and whether decided."""
+    """Yield the rows that a table of the last database has and the parts `left` do not come to, and whether decided."""
     # Other code may have built the database, before a column was added.
     known = {name for name, *_ in connection.execute(f"describe last.{table.name}").fetchall()}
     own = [f'"{column}"' for column in table.columns]
@@ -187,7 +187,7 @@ def _lost_rows(
 
 
 def damage_of(store: PartStore, database: Path) -> list[str]:
-    """What is damaged or missing, in words; nothing is changed."""
+    """Return what is damaged or missing, in words; nothing is changed."""
     found, listing, standing, version = [], None, {}, store.root.parent / FILE
     if store.root.is_dir() and version_in(version) is None:
         found.append(f"{version}: is damaged or missing")

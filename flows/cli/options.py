@@ -174,7 +174,7 @@ class Context:
         return load_job(self.arguments)
 
     def stored_job(self, *, checked: Sequence[str] = ("split", "model", "judge", "vintage")) -> "Job":
-        """The job of a command that only reads, on what is stored (see `tasks.run.stored_data.on_stored_data`).
+        """Return the job of a command that only reads, on what is stored (see `tasks.run.stored_data.on_stored_data`).
 
         `checked` are the options whose names must be known.
         """

@@ -221,14 +221,14 @@ def listed_names() -> list[tuple[str, str]]:
 
 
 def nearest(name: str, listed: Iterable[str], *, also: Iterable[str] = ()) -> str:
-    """A hint for an unknown name: the nearest of all names, else those of a list."""
+    """Return a hint for an unknown name: the nearest of all names, else those of a list."""
     listed = list(listed)
     found = difflib.get_close_matches(name.lower(), list(dict.fromkeys([*listed, *also])))
     return f"did you mean {' or '.join(found)}?" if found else f"known: {', '.join(listed)}"
 
 
 def run_sql(database: Path, query: str) -> Table:
-    """The result of a query on the published database, which it can neither change nor leave.
+    """Return the result of a query on the published database, which it can neither change nor leave.
 
     Raises:
         PipelineError: DuckDB refuses the query; the message is its own.

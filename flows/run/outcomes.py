@@ -43,12 +43,12 @@ ENDINGS = {
 
 
 def any_failed(reports: Iterable["StageReport"]) -> bool:
-    """Whether something went wrong in a stage."""
+    """Return whether something went wrong in a stage."""
     return any(report.has_failed for report in reports)
 
 
 def no_call_succeeded(reports: Iterable["StageReport"]) -> bool:
-    """Whether calls were made and none was answered."""
+    """Return whether calls were made and none was answered."""
     from tasks.llm.replies import PROVIDER_ERROR, REDIRECTED, TIMEOUT
     from tasks.run.stages import STAGES
 
@@ -58,7 +58,10 @@ def no_call_succeeded(reports: Iterable["StageReport"]) -> bool:
 
 
 def outcome_of(reports: Sequence["StageReport"]) -> str:
-    """The outcome that stages amount to; of several that apply, the first as the exit codes are ordered (4, 1, 3)."""
+    """Return the outcome that stages amount to.
+
+    Of several that apply, the first as the exit codes are ordered (4, 1, 3).
+    """
     if any(report.is_at_budget for report in reports):
         return STOPPED_AT_BUDGET
     if any(report.is_at_stop_time for report in reports):
@@ -75,7 +78,7 @@ _OUT_OF_FILES = "too many files are open: raise the limit of `ulimit -n`, or low
 
 
 def explained(error: BaseException) -> tuple[int, str]:
-    """The exit code of an error, and one line that says what is wrong, where, and what to do."""
+    """Return the exit code of an error, and one line that says what is wrong, where, and what to do."""
     from tasks.llm.environment import safe
     from tasks.rules.errors import PipelineError
     from warehouse import WarehouseError, refusal_of_disk
@@ -92,7 +95,7 @@ def explained(error: BaseException) -> tuple[int, str]:
 
 
 def _is_out_of_files(error: BaseException | None) -> bool:
-    """Whether an error goes back to one of opening a file; DuckDB has only a text for it."""
+    """Return whether an error goes back to one of opening a file; DuckDB has only a text for it."""
     if error is None:
         return False
     return "Too many open files" in str(error) or _is_out_of_files(error.__cause__ or error.__context__)

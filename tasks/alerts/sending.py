@@ -148,7 +148,7 @@ def _outcome(send: Send) -> Exception | None:
 
 
 def _unless_sending(text: str) -> str:
-    """A log line, unless a library writes it while something is sent: it may contain the address.
+    """Return a log line, unless a library writes it while something is sent: it may contain the address.
 
     Apprise catches errors and logs them, so this is where they are seen.
     """
@@ -182,7 +182,10 @@ def _of_error(error: BaseException) -> NotDelivered:
 
 
 def _sends(to: Receiver, message: Message, timeout_s: float) -> list[Send]:
-    """What sends a message to a receiver; mail goes to each address by itself, so that only failed ones are retried."""
+    """Return what sends a message to a receiver.
+
+    Mail goes to each address by itself, so that only failed ones are retried.
+    """
     if to.email is not None:
         return [partial(_send, partial(_mail, to.email, address), message, timeout_s) for address in to.email.to]
     if to.apprise is not None:

@@ -62,7 +62,7 @@ class Vocabulary:
     is_listed: bool = True
 
     def labels_of(self, task_field: str | None) -> Mapping[str, str]:
-        """The labels for tasks of a field; empty where it has none."""
+        """Return the labels for tasks of a field; empty where it has none."""
         return self.labels.get(task_field or ANY_FIELD, self.labels.get(ANY_FIELD, {}))
 
 
@@ -146,7 +146,7 @@ class Benchmark:
             raise ValueError(f"`breakdowns`: every benchmark has {taken.pop()}; give the kind another name")
 
     def missing_columns(self, present: set[str]) -> list[str]:
-        """The declared columns that a data set lacks, in their declared order."""
+        """Return the declared columns that a data set lacks, in their declared order."""
         return [column for column in self.columns if column not in present]
 
     @property
@@ -157,7 +157,7 @@ class Benchmark:
 
     @property
     def grading(self) -> str:
-        """How verdicts are graded where nothing else is asked for."""
+        """Return how verdicts are graded where nothing else is asked for."""
         return next(iter(self.gradings))
 
     @property

@@ -166,7 +166,7 @@ class Given(NamedTuple):
 
 
 def given_texts(path: Path, benchmark: str, revision: str) -> Iterator[Given]:
-    """The texts in a data-set file or folder, a file of responses, a folder of `prbench export`, or a warehouse.
+    """Return the texts in a data-set file or folder, a file of responses, a folder of `prbench export`, or a warehouse.
 
     Raises:
         UsageError: there is nothing of that name, or it is none of these.
@@ -222,7 +222,7 @@ def _of_responses(path: Path, benchmark: Benchmark) -> Iterator[Given]:
 
 
 def _hash(text: str | None) -> str | None:
-    """A response's hash; one that shows nothing is a failed response, which has no text."""
+    """Return a response's hash; one that shows nothing is a failed response, which has no text."""
     return None if text is None or shows_nothing(text) else hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -94,7 +94,7 @@ def _by_key(path: Path) -> dict[tuple[Any, ...], Row]:
 
 
 def is_same(column: str, stated: Any, made: Any) -> bool:
-    """Whether a figure is the same but for the last digits of a mean."""
+    """Return whether a figure is the same but for the last digits of a mean."""
     if type(stated) is float and type(made) is float:
         # Sums depend on the order of adding; resamples, of which ends are made, are computed in single precision.
         close = 1e-6 if column.endswith(("ci_low", "ci_high")) else 1e-9
@@ -159,7 +159,7 @@ class Verification:
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether all figures and ids are the same, and all given texts are those of the certificate."""
+        """True if all figures and ids are the same, and all given texts are those of the certificate."""
         return not (self.differences or self.ids.differing or (self.texts and self.texts.differing))
 
 

@@ -61,7 +61,7 @@ class Answer:
 
 
 def compare(reader: Reader, question: Question) -> Answer:
-    """The differences that a question asks for.
+    """Return the differences that a question asks for.
 
     Raises:
         UsageError: the names or options do not say what to compare.
@@ -105,7 +105,7 @@ def compare(reader: Reader, question: Question) -> Answer:
 
 
 def _on_random_parts(reader: Reader, found: Iterable[Pair]) -> list[str]:
-    """Which sides rest on a random part of the tasks that was chosen by what it showed."""
+    """Return which sides rest on a random part of the tasks that was chosen by what it showed."""
     names = {side.model_run.model_run_id: side.model_run.model for pair in found for side in (pair.first, pair.second)}
     rows = reader.rows(sql.read("queries/stopping/stopped_model_runs"), {"model_runs": sorted(names)})
     stopped = sorted({names[row["model_run_id"]] for row in rows})
@@ -118,7 +118,7 @@ def _on_random_parts(reader: Reader, found: Iterable[Pair]) -> list[str]:
 
 
 def short(kind: Kind, side: Side) -> str:
-    """The name of a side; a hash by its beginning."""
+    """Return the name of a side; a hash by its beginning."""
     return side.name[:12] if kind in {"template", "revision"} else side.name
 
 

@@ -55,11 +55,14 @@ class Job(Strict):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, _: CoreSchema, __: GetJsonSchemaHandler) -> dict[str, Any]:
-        """A job is never made from JSON, and Prefect wants a schema for each flow that takes one: a second in all."""
+        """Return a job is never made from JSON, and Prefect wants a schema for each flow that takes one.
+
+        A second in all.
+        """
         return {"type": "object"}
 
     def looking_up(self, find: Callable[[], DataRevision]) -> Self:
-        """A copy that finds the revision of its data set by a function."""
+        """Return a copy that finds the revision of its data set by a function."""
         found, one_at_a_time = cache(find), Lock()
 
         def looked_up() -> DataRevision:
@@ -83,7 +86,7 @@ class Job(Strict):
 
     @property
     def report_folder(self) -> Path:
-        """Where the reports are, each in a folder of its benchmark's name."""
+        """Return where the reports are, each in a folder of its benchmark's name."""
         return self.settings.report.folder or self.warehouse / "report"
 
     @property
@@ -98,11 +101,14 @@ class Job(Strict):
         return None if url is None else f"{url.rstrip('/')}/{self.settings.benchmark}/index.html"
 
     def vintage_of(self, model: Model) -> str:
-        """Which sampling of a model the run is about."""
+        """Return which sampling of a model the run is about."""
         return self.night if self.night is not None and model.resample == "nightly" else self.vintage
 
     def vintage_named(self, label: str) -> str:
-        """Which sampling of the model with a label the run is about; one that is not configured is of `vintage`."""
+        """Return which sampling of the model with a label the run is about.
+
+        One that is not configured is of `vintage`.
+        """
         return next((self.vintage_of(model) for model in self.settings.models if model.label == label), self.vintage)
 
     @property

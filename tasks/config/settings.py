@@ -18,7 +18,7 @@ _Name = Annotated[str, Field(min_length=1)]
 
 
 def _with_names(given: Any) -> Any:
-    """A mapping whose keys are texts.
+    """Return a mapping whose keys are texts.
 
     Raises:
         ValueError: YAML read a key as something else.
@@ -98,7 +98,7 @@ class Dataset(Strict):
     splits: tuple[str, ...] = ()
 
     def problems(self) -> Iterator[str]:
-        """What is missing or does not belong to the source."""
+        """Yield what is missing or does not belong to the source."""
         if self.source == "hub" and not (self.revision and (self.splits or self.files)):
             yield "source hub needs `revision` (a commit) and `splits` (or `files`)"
         for name in ("files", "revision"):
@@ -139,7 +139,7 @@ class Limits(Strict):
     batch_wait_s: Annotated[float, Field(ge=0)] = 3600.0
 
     def rates(self, role: str) -> Rates:
-        """The limits of a role, `sample` or `judge`."""
+        """Return the limits of a role, `sample` or `judge`."""
         own = self.judge if role == "judge" else Rates()
         return Rates(concurrency=own.concurrency or self.concurrency, rpm=own.rpm or self.rpm, tpm=own.tpm or self.tpm)
 
@@ -257,6 +257,6 @@ class Settings(Strict):
         return () if self.capabilities.embedding is None else (self.capabilities.embedding,)
 
     def problems(self) -> Iterator[str]:
-        """A prompt for a model that is not evaluated."""
+        """Yield a prompt for a model that is not evaluated."""
         if self.rubric_writer is not None and self.rubric_writer.system_prompt is not None:
             yield "rubric_writer: `system_prompt` is for models that are evaluated"

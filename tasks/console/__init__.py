@@ -79,7 +79,10 @@ def shown_visibly() -> Iterator[None]:
 
 
 def exact(stream: TextIO) -> TextIO:
-    """The stream itself: for what machines read, and for what draws on the terminal and makes its texts visible."""
+    """Return the stream itself.
+
+    For what machines read, and for what draws on the terminal and makes its texts visible.
+    """
     return stream.exact if isinstance(stream, Shown) else stream
 
 

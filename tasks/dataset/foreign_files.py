@@ -56,7 +56,7 @@ def open_regular(path: Path) -> BufferedReader:
 
 
 def bounded(file: BufferedReader, shown: PurePath | str) -> BufferedReader:
-    """A file that was opened, if all of it may be held in memory; otherwise it is closed.
+    """Return a file that was opened, if all of it may be held in memory; otherwise it is closed.
 
     Raises:
         TooLarge: it has more than `MOST_BYTES`.
@@ -124,7 +124,7 @@ def open_inside(folder: Path, name: PurePath | str) -> BufferedReader:
 
 
 def files_inside(folder: Path) -> list[Path]:
-    """All files of a folder and of those in it, in the order of their names.
+    """Return all files of a folder and of those in it, in the order of their names.
 
     Raises:
         NotInside: one of them is a link that leads out of it or to a folder, or no regular file.

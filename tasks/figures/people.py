@@ -18,7 +18,9 @@ _LABELS = 3
 
 
 def against_people(counts: Sequence[Row]) -> list[Row]:
-    """One row a grader and label: measures of all its decisions beside people's, so that who decided more counts more.
+    """Return one row a grader and label.
+
+    Measures of all its decisions beside people's, so that who decided more counts more.
 
     Args:
         counts: what graders and people decided on the same criteria (`sql/figures/people.sql`).
@@ -55,7 +57,7 @@ def _figures(counts: Sequence[Row]) -> Row:
 
 
 def _tables(counts: Sequence[Row], *names: str) -> NDArray[np.float64]:
-    """How often which decisions meet, a table for each task, or each pair: shape (n, labels, labels)."""
+    """Return how often which decisions meet, a table for each task, or each pair: shape (n, labels, labels)."""
     keys = [tuple(row[name] for name in names) for row in counts]
     places = {key: place for place, key in enumerate(sorted(set(keys)))}
     tables = np.zeros((len(places), _LABELS, _LABELS))
@@ -65,6 +67,6 @@ def _tables(counts: Sequence[Row], *names: str) -> NDArray[np.float64]:
 
 
 def _mean(values: NDArray[np.float64]) -> float | None:
-    """The mean of those that are defined."""
+    """Return the mean of those that are defined."""
     defined = values[~np.isnan(values)]
     return float(defined.mean()) if len(defined) else None

@@ -70,7 +70,7 @@ class Budget:
 
     @property
     def line(self) -> str:
-        """How it stands, for people, and what the first call could have used that the cap left no room for."""
+        """Return how it stands, for people, and what the first call could have used that the cap left no room for."""
         used, most = [], []
         if self._max_usd is not None:
             used.append(f"{self.used_usd:.4f} of {self._max_usd:g} USD")
@@ -84,7 +84,7 @@ class Budget:
         return f"{' and '.join(used)} used{refused}"
 
     def _fits(self, most: Usage, reserved_usd: float, reserved_tokens: int) -> bool:
-        """Whether the caps hold if as much as possible is used; what may be any amount passes every cap."""
+        """Return whether the caps hold if as much as possible is used; what may be any amount passes every cap."""
         usd = self._max_usd, self.used_usd + reserved_usd, most.usd
         tokens = self._max_tokens, self.used_tokens + reserved_tokens, most.tokens
         return all(cap is None or (more is not None and used + more <= cap) for cap, used, more in (usd, tokens))
@@ -129,7 +129,7 @@ class TokenBucket:
         self._level, self._at_s = self._most, now_s
 
     def wait_s(self, now_s: float) -> float:
-        """How long until something may be taken."""
+        """Return how long until something may be taken."""
         if self._rate is None:
             return 0.0
         self._refill(now_s)
@@ -175,18 +175,18 @@ class Outcome:
 
     @property
     def is_not_made(self) -> bool:
-        """Whether there was no call after all."""
+        """True if there was no call after all."""
         return self.reply is None and not self.is_lost
 
     @property
     def is_free(self) -> bool:
-        """Whether nothing was used: it was not made, or the server said no before it worked on it."""
+        """True if nothing was used: it was not made, or the server said no before it worked on it."""
         failure = None if self.reply is None else self.reply.failure
         return self.is_not_made if failure is None else failure.is_unpaid
 
     @property
     def used(self) -> Usage:
-        """What the call used; None where nobody knows."""
+        """Return what the call used; None where nobody knows."""
         if self.is_free:
             return NOTHING
         if self.reply is None:
@@ -315,7 +315,7 @@ class Limiter:
 
     @property
     def is_time_up(self) -> bool:
-        """Whether the stop time has come."""
+        """True if the stop time has come."""
         return self.stop_at_s is not None and time.time() >= self.stop_at_s
 
     def _refuse_all(self) -> None:
@@ -364,7 +364,7 @@ class Limiter:
         return True
 
     def _next_endpoint(self) -> EndpointHealth | None:
-        """The endpoint whose turn it is; None while none may be called."""
+        """Return the endpoint whose turn it is; None while none may be called."""
         with_waiting = [endpoint for endpoint in self.endpoints.values() if endpoint.waiting]
         if stopped := next((endpoint for endpoint in with_waiting if endpoint.stopped is not None), None):
             return stopped

@@ -62,7 +62,7 @@ def store_spend(job: Job) -> int:
 
 
 def spend_of_all(job: Job) -> list[Row]:
-    """The spend of all runs, also of those that go on: what the ledger knows, and beside it what is published.
+    """Return the spend of all runs, also of those that go on: what the ledger knows, and beside it what is published.
 
     Raises:
         PipelineError: the ledger cannot be read.
@@ -78,7 +78,7 @@ def _published(warehouse: Warehouse) -> dict[_Key, Row]:
 
 
 def _known_by_ledger(job: Job, published: Mapping[_Key, Row]) -> dict[_Key, Row]:
-    """The rows of the ledger. Where it knows less than is published, that one stands.
+    """Return the rows of the ledger. Where it knows less than is published, that one stands.
 
     Where another machine writes, its ledger is left alone: two machines that open one SQLite file damage it.
     """
@@ -96,7 +96,9 @@ MOST_RUNS = 20
 
 
 def spent(job: Job, since: datetime | None = None) -> list[Row]:
-    """The spend of each day (UTC) and model that was called, latest day first: all attempts, discarded ones included.
+    """Return the spend of each day (UTC) and model that was called, latest day first.
+
+    All attempts, discarded ones included.
 
     The ledger is asked, so what goes on now is in it; where it knows less than is published, because a file of it is
     gone or the rows came from another warehouse, what is published counts. `since` takes whole days.
@@ -109,7 +111,7 @@ def spent(job: Job, since: datetime | None = None) -> list[Row]:
 
 
 def run_cost(job: Job, run_id: str) -> list[Row]:
-    """What a run's calls cost until now, by what they were made for and the model that was called.
+    """Return what a run's calls cost until now, by what they were made for and the model that was called.
 
     Raises:
         PipelineError: a file of the ledger cannot be read.
@@ -118,7 +120,7 @@ def run_cost(job: Job, run_id: str) -> list[Row]:
 
 
 def total_cost_usd(job: Job, run_id: str) -> float | None:
-    """What a run's calls cost in all until now (US dollars), as far as it is known; None where nothing of it is.
+    """Return what a run's calls cost in all until now (US dollars), as far as it is known; None where nothing of it is.
 
     Raises:
         PipelineError: a file of the ledger cannot be read.
@@ -129,7 +131,7 @@ def total_cost_usd(job: Job, run_id: str) -> float | None:
 
 
 def latest_runs(job: Job, since: datetime | None = None) -> list[Row]:
-    """The latest runs, or all since a moment; one whose process is no more is `killed`.
+    """Return the latest runs, or all since a moment; one whose process is no more is `killed`.
 
     Raises:
         WarehouseError: nothing is published.
@@ -144,7 +146,7 @@ def latest_runs(job: Job, since: datetime | None = None) -> list[Row]:
 
 
 def _asked(job: Job, question: str, given: Mapping[str, Any]) -> list[Row]:
-    """The rows of a question about `run_costs`, which stands on what the ledger knows now."""
+    """Return the rows of a question about `run_costs`, which stands on what the ledger knows now."""
     spend = [{name: row[name] for name in SPEND_COLUMNS} for row in spend_of_all(job)]
     warehouse = Warehouse(job.warehouse)
     if spend and not warehouse.database.exists():
@@ -179,7 +181,7 @@ class Choice:
 
 
 def chosen(job: Job, choice: Choice) -> list[Row]:
-    """The stored responses that are meant, the longest first; no text is read.
+    """Return the stored responses that are meant, the longest first; no text is read.
 
     Raises:
         UsageError: nothing says which, or a response that is named is not here.
@@ -290,7 +292,7 @@ def _mb(*n_bytes: int) -> str:
 
 
 def disk_use(job: Job) -> list[Row]:
-    """The files and bytes of a warehouse: each table, the ledger, the database, and everything else.
+    """Return the files and bytes of a warehouse: each table, the ledger, the database, and everything else.
 
     Parts that compaction has put others in the place of are left over until they are deleted.
     """

@@ -38,7 +38,7 @@ class Needed:
             self.of_model.setdefault(label, []).append((places, n_tasks))
 
     def calls(self, cells: Cells) -> Floats:
-        """The calls of the cells that are needed, in each random order."""
+        """Return the calls of the cells that are needed, in each random order."""
         found = np.zeros(self.n_orders)
         for label, task_id, n_calls in cells:
             placed = [(places[task_id], n) for places, n in self.of_model.get(label, ()) if task_id in places]
@@ -82,7 +82,7 @@ class ExpectedCalls:
 
 
 def plan_stopping(job: Job) -> tuple[list[ExpectedComparison], list[ExpectedCalls]]:
-    """What each comparison would take, and the calls that this leaves.
+    """Return what each comparison would take, and the calls that this leaves.
 
     Raises:
         UsageError: the configuration has no `stopping`.
@@ -124,7 +124,10 @@ def _history(found: StoppingPlan, wanted: WantedTasks, reader: Reader) -> list[d
 def _simulated(
     progress: Sequence[Progress], history: Sequence[dict[str, float]]
 ) -> tuple[Needed, list[ExpectedComparison]]:
-    """What each comparison needs in each random order, and what it takes; one that is settled takes no more tasks."""
+    """Return what each comparison needs in each random order, and what it takes.
+
+    One that is settled takes no more tasks.
+    """
     generator = np.random.default_rng(_SEED)
     pool = sorted({task for of_pair in history for task in of_pair})
     longest = max((each.comparison.rule.n_planned for each in progress), default=0)
@@ -155,7 +158,7 @@ def _simulated(
 
 
 def _calls(planned: Planned, cells: Cells, needed: Needed) -> ExpectedCalls:
-    """The calls of a row of the plan that are needed; all, where it is neither a model's nor a judge's."""
+    """Return the calls of a row of the plan that are needed; all, where it is neither a model's nor a judge's."""
     missing = sum(n_calls for _, _, n_calls in cells)
     # A judge may be asked more or less than once about a criterion: long answers, cascades.
     share = needed.calls(cells) / missing if missing else np.ones(ORDERS)

@@ -60,7 +60,7 @@ async def ask(gateway: Gateway, call: Call, question: Question[Found]) -> tuple[
 
 
 def _read(reply: Reply, question: Question[Found]) -> tuple[Reply, Found | None]:
-    """A reply and what it says, or the reply with the reason why it cannot be read and nothing."""
+    """Return a reply and what it says, or the reply with the reason why it cannot be read and nothing."""
     if reply.status not in {OK, EMPTY}:
         return reply, None
     try:
@@ -139,7 +139,7 @@ class Analysis:
         return found
 
     def missing(self, job: Job, reader: Reader, *, retry_failed: bool = False) -> dict[str, list[Item]]:
-        """The items of each analyst, by label, that have no row, or a failed one that is to be tried again."""
+        """Return the items of each analyst, by label, that have no row, or a failed one that is to be tried again."""
         wanted = wanted_tasks(job, reader)
         settled = {
             row[self.key]
@@ -152,11 +152,11 @@ class Analysis:
         }
 
     def lacks_items(self, job: Job, reader: Reader, *, retry_failed: bool = False) -> bool:
-        """Whether an analyst is to be asked about anything."""
+        """Return whether an analyst is to be asked about anything."""
         return any(self.missing(job, reader, retry_failed=retry_failed).values())
 
     def changed_analysts(self, job: Job, reader: Reader) -> list[dict[str, Any]]:
-        """The rows of `analysts` for those that are configured otherwise than when they were last asked."""
+        """Return the rows of `analysts` for those that are configured otherwise than when they were last asked."""
         key = {"benchmark": job.settings.benchmark, "purpose": self.stage}
         query = "select analyst, analyst_config_hash from analysts where benchmark = ? and purpose = ?"
         stored = {row["analyst"]: row["analyst_config_hash"] for row in reader.rows(query, list(key.values()))}

@@ -15,7 +15,7 @@ _PART_AGE_S = 60.0
 
 
 def usage_columns(reply: Reply) -> dict[str, Any]:
-    """The columns of a row that the call itself fills."""
+    """Return the columns of a row that the call itself fills."""
     own = (
         "served_model", "served_fingerprint", "prompt_tokens", "cached_tokens", "completion_tokens", "cost_usd",
         "latency_s", "attempts", "error",

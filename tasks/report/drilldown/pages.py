@@ -174,7 +174,10 @@ def _scores(subjects: Subjects, task_ids: Sequence[str]) -> dict[str, dict[str, 
 
 
 def _marks(subjects: Subjects, tasks: Tasks, entries: Sequence[Row]) -> dict[str, dict[str, dict[str, str]]]:
-    """What became of every criterion of some entries' answers: entry -> judging -> trial -> a letter for each."""
+    """Return what became of every criterion of some entries' answers.
+
+    Entry -> judging -> trial -> a letter for each.
+    """
     some = Subjects(subjects.scope, tuple(entries), subjects.judgings)
     rubrics = {task_id: [row["position"] for row in task["criteria"]] for task_id, task in tasks.items()}
     found: dict[tuple[str, str, int], dict[str, str]] = defaultdict(dict)

@@ -13,34 +13,42 @@ _MARK = "'"
 
 
 def defused(text: str) -> str:
-    """A text as it can stand in a cell: with an apostrophe in front where it would be a formula or a date."""
+    """Return a text as it can stand in a cell: with an apostrophe in front where it would be a formula or a date."""
     return _MARK + text if _FORMULA.match(text) else text
 
 
 def may_run(text: str) -> bool:
-    """Whether a spreadsheet may take a text for a formula; of what it only rewrites, such as dates, this is false."""
+    """Return whether a spreadsheet may take a text for a formula.
+
+    Of what it only rewrites, such as dates, this is false.
+    """
     return _RUN.match(text) is not None
 
 
 def not_run(text: str) -> str:
-    """A text as it can stand in a file that is not read back: with an apostrophe in front where it might be run."""
+    """Return a text as it can stand in a file that is not read back.
+
+    With an apostrophe in front where it might be run.
+    """
     return _MARK + text if may_run(text) else text
 
 
 def as_before(cell: str) -> str:
-    """The text that was defused: `as_before(defused(text)) == text` for every text."""
+    """Return the text that was defused: `as_before(defused(text)) == text` for every text."""
     return cell[1:] if cell.startswith(_MARK) and _FORMULA.match(cell[1:]) else cell
 
 
 def readings(cell: str) -> Iterator[str]:
-    """What a cell can stand for: its text, and the one before a sheet marked it against spreadsheets."""
+    """Yield what a cell can stand for: its text, and the one before a sheet marked it against spreadsheets."""
     yield cell
     if (before := as_before(cell)) != cell:
         yield before
 
 
 def shows(cell: str, text: str) -> bool:
-    """Whether a cell still shows a text: white space and marks in front, which spreadsheets change, do not count.
+    """Return whether a cell still shows a text.
+
+    White space and marks in front, which spreadsheets change, do not count.
 
     A cell that a spreadsheet cut for its length shows the text that begins as it does.
     """

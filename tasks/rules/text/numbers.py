@@ -12,7 +12,10 @@ _MINUS = re.compile(r"(?<!\S)-(?=[\d.])")
 
 
 def number(value: float, form: str = "z.3f") -> str:
-    """A number in one of Python's formats, with a true minus sign; `z` in the format leaves out that of a zero."""
+    """Return a number in one of Python's formats, with a true minus sign.
+
+    `z` in the format leaves out that of a zero.
+    """
     return true_minus(f"{value:{form}}")
 
 
@@ -22,12 +25,15 @@ def counted(number: int, singular: str, plural: str | None = None) -> str:
 
 
 def coverage_text(share: float | None) -> str:
-    """A coverage in per cent, rounded down, so that only a complete one reads 100.0%; a dash where there is none."""
+    """Return a coverage in per cent, rounded down, so that only a complete one reads 100.0%.
+
+    A dash where there is none.
+    """
     return "–" if share is None else f"{math.floor(1000 * share + 1e-9) / 10:.1f}%"
 
 
 def true_minus(text: str) -> str:
-    """A text whose negative numbers have a true minus sign."""
+    """Return a text whose negative numbers have a true minus sign."""
     return _MINUS.sub("−", text)
 
 
@@ -64,7 +70,7 @@ def rank_notes(boards: Sequence[Rows]) -> Iterator[str]:
 
 
 def _is_below_lower(row: Mapping[str, Any], board: Rows) -> bool:
-    """Whether a row stands below one with a lower score."""
+    """Return whether a row stands below one with a lower score."""
     above = [each for each in board if row["rank"] is not None and (each["rank"] or row["rank"]) < row["rank"]]
     return any(each["mean_score"] < row["mean_score"] for each in above)
 
