@@ -24,7 +24,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found for one expectation: how many rows were looked at, and which failed."""
+    """The result of one expectation: how many rows were checked, and which of them failed."""
 
     expectation: Expectation
     n_evaluated: int

@@ -13,7 +13,7 @@ Severity = Literal["critical", "warning"]
 
 @dataclass(frozen=True)
 class Expectation:
-    """What must hold for the rows of a table.
+    """A condition that every row of a table must meet.
 
     Attributes:
         suite: one of `SUITES`.

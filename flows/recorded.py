@@ -1,4 +1,4 @@
-"""What Prefect records of a run: stages and batches with their states, and what its UI shows of them.
+"""Records of a run in Prefect: stages and batches with their states, and what Prefect's UI shows of them.
 
 Recording is not the work. Without a server, and from the moment at which one is lost, the same functions are called
 undecorated.

@@ -34,7 +34,7 @@ from warehouse import Reader, Warehouse, WarehouseError
 
 
 class Look(NamedTuple):
-    """What is looked at to find out whether there is work; `again` says whether failed work is."""
+    """The data that shows whether there is work; `again` says whether failed work counts."""
 
     job: Job
     reader: Reader

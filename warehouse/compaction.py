@@ -41,7 +41,7 @@ GRACE_S = 3600.0
 
 @dataclass(frozen=True)
 class Compaction:
-    """What compacting a warehouse came to: parts of all tables, and the database file, which is built again."""
+    """The result of compacting a warehouse: parts of all tables, and the database file, which is built again."""
 
     parts_before: int
     parts_after: int

@@ -1,4 +1,4 @@
-"""What can go wrong with a warehouse, each in one line."""
+"""The errors of a warehouse, each explained in one line."""
 
 import errno
 import os

@@ -118,7 +118,7 @@ def is_database_whole(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class Notice:
-    """What was found and done about damage, for people. One that `is_mended` took nothing that anybody needs."""
+    """A notice of damage and its repair, for people. With `is_mended`, nothing that anybody needs was lost."""
 
     line: str
     is_mended: bool = False

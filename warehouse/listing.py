@@ -1,4 +1,4 @@
-"""What should be there: the list of parts with the rows that they came to, what is lost, and the warehouse's version.
+"""The list of the expected parts with the number of their rows, losses, and the version of the warehouse.
 
 `list.json` is written before the database that was built from the parts is put in place, so a part that it names was
 whole then. A part that is not in it was written since, and what such a part holds is in the ledger or with whoever

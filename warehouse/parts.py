@@ -49,7 +49,7 @@ def names_in(standing: Standing) -> Names:
 
 @dataclass
 class Manifest:
-    """What a manifest file says.
+    """The content of a manifest file.
 
     Attributes:
         generation: number of the last compaction.

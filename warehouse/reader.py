@@ -165,7 +165,7 @@ def _close_idle() -> None:
 
 
 class Published(NamedTuple):
-    """What a database says of itself: the parts that it took in, and whether it knows of a retracted import."""
+    """The content that a database notes: its parts, and whether it knows of a retracted import."""
 
     parts: Names
     has_retractions: bool

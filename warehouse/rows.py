@@ -1,4 +1,4 @@
-"""Which of the rows with one key stands, and taking parts into tables, by the DuckDB of the warehouse.
+"""The row that counts of several with one key, and loading parts into tables, by the DuckDB of the warehouse.
 
 The rows of a table are one sequence: parts in the order of their names, rows in the order of their part. Of a table
 that keeps the `latest`, the last part's row stands; of one that keeps `decided` rows, the first decided row, and

@@ -233,7 +233,7 @@ def _reached(subject: str, host: str, port: int) -> Finding:
 
 
 def check_nights(job: Job) -> Iterator[Finding]:
-    """When the next night starts, and whether alerts can be sent."""
+    """Yield the findings on nights: when the next one starts, and whether alerts can be sent."""
     nightly, alerts = job.settings.nightly, job.settings.alerts
     begins = next(CronSim(nightly.cron, datetime.now(ZoneInfo(nightly.timezone))))
     stops = f", stops at {nightly.stop_at}" if nightly.stop_at else ""

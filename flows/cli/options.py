@@ -154,7 +154,7 @@ _ARGUMENTS = {field.name for field in fields(Arguments)}
 
 @dataclass(frozen=True)
 class Context:
-    """What the shared options say: the job, how to report on it, and which failed or lost work is done again."""
+    """The values of the shared options: the job, how to report on it, and which failed or lost work to redo."""
 
     arguments: Arguments
     as_json: bool

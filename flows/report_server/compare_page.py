@@ -59,10 +59,10 @@ class Field:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What the page shows: the choices, and figures if anything is chosen, or why there are none.
+    """The content of the page: the choices, and either figures (none without a choice) or a reason for none.
 
-    `about` is which difference the figures
-    below the first take apart; `all_flips` is the address of a page that lists all of so many, where not all are.
+    `about` names the difference that the figures below the first one explain. `all_flips` is the address of a page that
+    lists all flips, with their number, where the figures do not show all of them.
     """
 
     kind: Kind

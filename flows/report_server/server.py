@@ -34,7 +34,7 @@ MOST_MAKING = 4
 
 @dataclass(frozen=True)
 class Made:
-    """What is answered, and its type."""
+    """The content of a response, with its media type."""
 
     content: bytes
     kind: str = "text/html; charset=utf-8"

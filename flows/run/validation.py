@@ -1,4 +1,4 @@
-"""What is wrong with settings, in one line with the paths of the keys, and with names that narrow them."""
+"""Problems of settings, each in one line with the paths of the keys, and of the names that narrow settings."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -26,7 +26,7 @@ _PYDANTIC_WORDS = ("constrained-", "dict[", "tuple[", "literal[")
 
 
 class ConfigurationError(UsageError):
-    """What is wrong with a configuration, all of it: `problems` are those of the file that `where` names.
+    """All problems of a configuration; `problems` are those of the file that `where` names.
 
     `job` is that of everything else in it; None: nothing can be made of that.
     """

@@ -48,7 +48,7 @@ class NoServerError(UsageError):
 
 @dataclass(frozen=True)
 class Server:
-    """Where a server answers; of one's own also what it requires, and the file that has it."""
+    """The address of a server; for a server of our own also its secret, and the file that holds the secret."""
 
     url: str
     secret: str = field(default="", repr=False)

@@ -1,4 +1,4 @@
-"""What in a night somebody must know: alerts, by figures that other stages computed, and one message of them all."""
+"""Alerts after a night, from figures that other stages computed, and one message of all of them."""
 
 import json
 import math
@@ -194,7 +194,7 @@ _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 @dataclass(frozen=True, slots=True)
 class Night:
-    """What a message is about: the run, and where its results are. `night` is None for a run that is no night.
+    """The subject of a message: the run, and where its results are. `night` is None for a run that is not a night.
 
     `report` is the address of the report, where one is configured.
     """

@@ -41,7 +41,7 @@ Send = Callable[[], bool]
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What became of a message to one receiver.
+    """A delivery: the result of sending a message to one receiver.
 
     Attributes:
         receiver: its kind and its place in the configuration, from 1, such as `slack 2`; never its address.

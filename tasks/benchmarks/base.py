@@ -1,4 +1,4 @@
-"""What a benchmark declares. Everything that the stages know of a benchmark, they know from here."""
+"""The declaration of a benchmark. The stages take all that they know of a benchmark from here."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -45,7 +45,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What an annotator may say about a task, for one kind of label.
+    """The labels that an annotator may give a task, for one kind of label.
 
     Attributes:
         title: what the labels are, as a heading.

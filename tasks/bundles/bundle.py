@@ -43,7 +43,7 @@ class File:
 
 @dataclass(frozen=True)
 class Bundle:
-    """What a manifest says: the kind, the files, and what that kind says beside them."""
+    """The content of a manifest: the kind, the files, and the entries that this kind adds."""
 
     kind: Kind
     files: tuple[File, ...]

@@ -35,7 +35,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class StoredPair:
-    """What two judges have said of the criteria that the strong one decided.
+    """The stored verdicts of two judges on the criteria that the strong judge decided.
 
     `n_first_failed` counts those of them that the cheap judge failed on, `n_without_second` those that it was not asked
     a second time, which are left out of rules with `disagreement`; `n_strong_failed` criteria that are left out of all
@@ -140,7 +140,7 @@ FEWEST_TASKS = 4
 
 @dataclass(frozen=True)
 class CascadeAnswer:
-    """What rules would do: all of them, cheapest first, those that no other one beats, and the one picked."""
+    """The effects of cascade rules: all rules, cheapest first, those that no other rule beats, and the one picked."""
 
     stored: StoredPair
     evaluations: Sequence[Evaluation]

@@ -123,7 +123,7 @@ def model_texts() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Certificate:
-    """What was written: the file with its size, its digest, and how many rows of each table it holds."""
+    """The certificate that was written: its file and size, its digest, and the number of rows of each table in it."""
 
     file: str
     n_bytes: int

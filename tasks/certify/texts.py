@@ -45,7 +45,7 @@ _NAMED = {
 
 @dataclass(frozen=True)
 class Texts:
-    """What came of texts that were given.
+    """The result of checking given texts against a certificate.
 
     Attributes:
         n_checked: kind of text -> how many were compared with the certificate.
@@ -76,7 +76,7 @@ class Texts:
 
 @dataclass(frozen=True)
 class Ids:
-    """What came of computing ids again from what they are hashes of.
+    """The result of recomputing ids from the data that they are hashes of.
 
     Attributes:
         n_checked: kind of row -> how many ids were computed.

@@ -50,7 +50,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Compared:
-    """How many rows and figures were compared, and those that differ."""
+    """The number of rows and figures that were compared, and the figures that differ."""
 
     n_rows: int
     n_figures: int
@@ -104,7 +104,7 @@ def is_same(column: str, stated: Any, made: Any) -> bool:
 
 @dataclass(frozen=True)
 class Verification:
-    """What came of verifying a certificate.
+    """The result of verifying a certificate.
 
     Attributes:
         digest: that of the file, which its bytes have.

@@ -19,7 +19,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Difference:
-    """How much the second side scores above the first on a set of tasks, before any clipping.
+    """The second side's score minus the first side's on a set of tasks, before any clipping.
 
     Attributes:
         tasks: those with a complete trial on both sides, on which the figures rest: `task_id`, and what it is worth on
@@ -52,7 +52,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came out: what was compared, the differences by pair and split, and what must be known about all."""
+    """The result of a comparison: what was compared, the differences by pair and split, and notes on all of them."""
 
     kind: Kind
     score: str

@@ -1,4 +1,4 @@
-"""What a question compares: names, the model runs that have them, and which of these stand against each other."""
+"""The sides of a comparison: names, the model runs that have them, and which runs are compared with each other."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -44,7 +44,7 @@ _MAY_DIFFER: dict[Kind, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked: the names to compare, the first against each other one, and what they are looked for in.
+    """A request for a comparison: the names, of which the first is compared with each other, and where they are found.
 
     `kind` None is found out from the names. `revision` is the one that is meant unless revisions are compared; where
     nothing of it is there, all are. `clips_mean` says whether the leaderboard shows a mean of the score below 0 as 0.

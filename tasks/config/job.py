@@ -1,4 +1,4 @@
-"""What one run is asked to do: the configuration, and the run's own choices beside it."""
+"""The job of one run: the configuration, and the run's own choices beside it."""
 
 from collections.abc import Callable
 from datetime import datetime

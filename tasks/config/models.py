@@ -53,7 +53,7 @@ class Strict(BaseModel):
 
 
 class Price(Strict):
-    """What tokens of a model cost that LiteLLM's table does not know, in USD a million."""
+    """The prices of a model's tokens that LiteLLM's table does not have, in USD per million tokens."""
 
     input_usd_per_mtok: Annotated[float, Field(ge=0)]
     output_usd_per_mtok: Annotated[float, Field(ge=0)]
@@ -227,7 +227,7 @@ class Capabilities(Strict):
 
 
 class Escalation(Strict):
-    """When a cascade asks its second judge; any one of the conditions (`tasks.rules.cascades.rules.When`) is enough."""
+    """The conditions for the second judge of a cascade; one is enough (`tasks.rules.cascades.rules.When`)."""
 
     disagreement: bool = False
     weight_above: Annotated[float, Field(ge=0)] | None = None

@@ -1,4 +1,4 @@
-"""What nights, alerts, the report and housekeeping are configured with."""
+"""The settings of nights, alerts, the report and housekeeping."""
 
 import re
 from collections.abc import Iterator
@@ -19,9 +19,9 @@ Clock = Annotated[str, Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")]
 
 
 class Nightly(Strict):
-    """When nights begin (`cron`, in the time zone), when they stop calling, and what happens where they meet.
+    """The settings of nights: their start (`cron`, in the time zone), the end of their calls, and overlapping nights.
 
-    With `overlap: skip` a night that finds another one at work does nothing, with `queue` it waits for it.
+    If another night is still running, a night does nothing with `overlap: skip`, and waits for it with `queue`.
     """
 
     cron: str = "0 1 * * *"
@@ -99,7 +99,7 @@ _KINDS = ("webhook", "slack", "email", "apprise")
 
 
 class Receiver(Strict):
-    """Where alerts go: exactly one of a webhook, a Slack-compatible one, mail, or a URL of Apprise.
+    """The receiver of alerts: exactly one of a webhook, a Slack-compatible one, mail, or a URL of Apprise.
 
     A Slack address is a secret and refers to the environment as `${NAME}`; a webhook's may. A URL of Apprise is in the
     environment as a whole.
@@ -129,7 +129,7 @@ class Receiver(Strict):
 
 
 class Alerts(Strict):
-    """What is worth an alert after a night, and who gets it.
+    """The settings of alerts: what causes an alert after a night, and who receives it.
 
     A drop counts when it is at least `least_drop` and significant at `alpha`, corrected for all comparisons of the
     night. `ping` is the address of a dead-man's switch, which is called when a night has come to its end.
@@ -161,7 +161,7 @@ class Report(Strict):
 
 
 class Retention(Strict):
-    """How long data other than results is kept, in days; null: forever.
+    """The time for which data other than results is kept, in days; null: forever.
 
     `replies_days` is for raw replies in the ledger that have become rows, `prefect_days` for runs in the database of a
     Prefect server that `prbench serve` starts.

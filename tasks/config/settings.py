@@ -84,7 +84,7 @@ Policy = Literal["quarantine", "warn", "fail"]
 
 
 class Dataset(Strict):
-    """Where the tasks come from: the hub, the sample that ships, or a path to Parquet or JSON Lines.
+    """The source of the tasks: the hub, the sample that ships, or a path to Parquet or JSON Lines.
 
     `files` names a file of the hub's repository for each split, where the repository's own splits do not fit.
     `prompts` is a file of lines `id<TAB>prompt` for rows that hold none; in a folder a `.tsv` file is found by itself.
@@ -111,7 +111,7 @@ class Dataset(Strict):
 
 
 class Rates(Strict):
-    """How many calls at once, and how many requests and tokens a minute; null: no limit, or that of the candidates."""
+    """The limits of calls at once, and of requests and tokens per minute; null: no limit, or that of the candidates."""
 
     concurrency: Size | None = None
     rpm: Annotated[float, Field(gt=0)] | None = None
@@ -145,7 +145,7 @@ class Limits(Strict):
 
 
 class Calls(Strict):
-    """Where calls are made: in the run's own process, or by `senders` of Ray.
+    """The place where calls are made: the run's own process, or `senders` of Ray.
 
     `address` is where Ray is: `local` starts it on this machine's cores, `auto` finds a cluster (`RAY_ADDRESS`, or one
     that was started on this machine), `ray://...` names one. `senders` are so many in all; `auto`: one a core.
@@ -185,7 +185,7 @@ class Coverage(Strict):
 
 
 class HardSubset(Strict):
-    """How the hard subset is selected: a share of each field's tasks or a number by field, and whose scores count.
+    """The settings of the hard subset: a share of each field's tasks or a number by field, and whose scores count.
 
     `min_coverage` is the share of a field's tasks that must be complete for the whole panel; null: `coverage.min`.
     """

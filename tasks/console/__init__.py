@@ -93,7 +93,7 @@ def guard_log_records() -> None:
 
 @dataclass
 class Tally:
-    """How far the work of a stage on one model has come."""
+    """The progress of a stage on one model."""
 
     what: str
     label: str

@@ -1,4 +1,4 @@
-"""Where the rows of a data set come from: the hub, Parquet and JSON Lines files, or the sample that ships.
+"""Sources of a data set's rows: the hub, Parquet and JSON Lines files, or the sample that ships.
 
 Prompts may come in a file of their own.
 """

@@ -148,7 +148,7 @@ _ROLE = "drift"
 
 @dataclass(frozen=True)
 class _Missing:
-    """What a control set lacks in a night: members to judge, and lost ones that are not written down yet."""
+    """The missing part of a control set in a night: members to judge, and lost members that are not recorded yet."""
 
     set_id: str
     judging: Judging

@@ -29,7 +29,7 @@ AFTER = (50, 100, 200)
 
 
 class Purpose(NamedTuple):
-    """Which interval is to become narrow: of each model's mean or of a difference, of a score over some criteria."""
+    """The interval that labels should narrow: of each model's mean, or of a difference; of a score on some criteria."""
 
     models: tuple[str, ...]
     is_difference: bool

@@ -93,7 +93,7 @@ _DECISIONS = {BINARY: ("criteria_met", "yes or no"), TERNARY: ("verdict", ", ".j
 
 @dataclass
 class LabellingReport(StageReport):
-    """What an export of a drawn sheet says, with its id and the expected widths of the interval that it is for."""
+    """The report of an export of a drawn sheet, with its id and the expected widths of the interval it narrows."""
 
     sheet_id: str = ""
     expected_widths: list[Row] = field(default_factory=list)

@@ -205,9 +205,9 @@ class Export(NamedTuple):
 
 @contextmanager
 def opened_export(source: Path | Store, *, is_quiet: bool = True) -> Iterator[Export]:
-    """What an export, or the latest publication at a target, holds of stored tables; every file of them is verified.
+    """Open the stored tables of an export, or of the latest publication at a target; every file of them is verified.
 
-    That of a store is downloaded into a temporary folder.
+    An export in a store is downloaded into a temporary folder.
 
     Raises:
         Damaged: the source is no whole export, or of a newer format.

@@ -1,4 +1,4 @@
-"""What is shown: figures, each with where its rows are from, its columns and its charts; pages of them; and words."""
+"""Figures, each with the source of its rows, its columns and its charts; pages of figures; and words in sentences."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

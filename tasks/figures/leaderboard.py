@@ -23,11 +23,11 @@ _OF_RUBRICS = {"category", "severity"}
 
 @dataclass(frozen=True)
 class Choice:
-    """Which leaderboard: a vintage (None: the latest of each model; `all`), a score (None: the fitting one), a
-    breakdown, and which tasks.
+    """The choice of a leaderboard.
 
+    `vintage` is None for the latest of each model, or `all`; `score` is None for the fitting one; `by` is a breakdown.
     `selection` is the id of a hard selection, or its beginning, or `latest`; `is_hard` the latest of each field.
-    """  # noqa: D205 - what is chosen from takes two lines
+    """
 
     vintage: str | None = None
     score: str | None = None

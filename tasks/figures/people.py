@@ -1,4 +1,4 @@
-"""How far graders agree with people: the decisions of all people pooled, and beside it the mean of the pairs."""
+"""Agreement of graders with people: with the decisions of all people pooled, and the mean of the pairs beside it."""
 
 from collections.abc import Sequence
 from itertools import groupby

@@ -1,4 +1,4 @@
-"""What a report is about: the models, judges and splits whose figures it shows, their names, and what queries ask for.
+"""The scope of a report: the models, judges and splits that its figures show, their names, and query parameters.
 
 Names in files and addresses are digests, which hold nothing of any text. A name depends on nothing but what it names,
 so it stays the same when other tasks or models are added. Values are written into queries, so that what is shown is

@@ -226,7 +226,7 @@ def in_words(n_border: int, overlaps: Sequence[Row]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """What is stored: the selections that count, tasks on the border by selection, and what overlaps are with."""
+    """The stored selections: those that count, the number of border tasks by selection, and the computed overlaps."""
 
     latest: set[str]
     n_border: dict[str, int]

@@ -55,7 +55,7 @@ def import_reviews(
 
 
 class _Known(NamedTuple):
-    """What reviews are held against: criteria, samples with what is in them, and the reviews stored or just read."""
+    """The data that reviews are checked against: criteria, samples and what is in them, reviews stored or just read."""
 
     common: Row
     criteria: Criteria

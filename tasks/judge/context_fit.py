@@ -1,4 +1,4 @@
-"""What fits into a judge's context, and the chunks in which a response is searched that does not."""
+"""The size of a judge's context, and the chunks in which a response that does not fit is searched."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class ContextFit:
-    """How long the prompts of a judging may be: `prompt_tokens` at most, None where nobody knows its judge's context.
+    """The limit of a judging's prompts: `prompt_tokens` at most, None where the judge's context size is not known.
 
     What is decided on a criterion depends on nothing but this criterion, the answer and the context window, so that a
     run that goes on with others makes the same prompts, which the ledger answers.

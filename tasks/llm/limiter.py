@@ -91,7 +91,7 @@ class Budget:
 
 
 class SetAside:
-    """What is set aside for the calls in batches, by their keys."""
+    """The amounts that are reserved for calls in batches, by the keys of the calls."""
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
@@ -168,7 +168,7 @@ class Admission:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a call ended: with a reply, which may be a failure; lost with the process that made it; or not made."""
+    """The end of a call: a reply, which may be a failure; lost with the process that made the call; or not made."""
 
     reply: Reply | None = None
     is_lost: bool = False
@@ -197,7 +197,7 @@ class Outcome:
 
 @dataclass
 class Totals:
-    """What all calls of a role came to."""
+    """The sums over all calls of a role."""
 
     calls: int = 0
     prompt_tokens: int = 0

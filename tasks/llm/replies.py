@@ -1,4 +1,4 @@
-"""What a call to a model comes back with, and how its outcomes are distinguished."""
+"""Replies to calls of a model, and the kinds of their outcomes."""
 
 import email.utils
 import json
@@ -187,7 +187,7 @@ def _count(value: Any) -> int | None:
 
 
 class Kind(Enum):
-    """What a failure says about the model and its endpoint."""
+    """The kind of a failure: what it shows about the model and its endpoint."""
 
     DOWN = "down"
     """No answer, or a broken one: it may pass, and when nothing else comes the endpoint is down."""

@@ -1,4 +1,4 @@
-"""What is called, what one call is, and what it costs.
+"""Calls: the model that is called, one call, and its cost.
 
 Prices are the configuration's own, or LiteLLM's local table's; what is not known is None, never 0.
 """
@@ -20,7 +20,7 @@ RESPONSES, EMBEDDING = "responses", "embedding"
 
 @dataclass(frozen=True)
 class Prices:
-    """What tokens cost, in USD a million, and which table says so; a price that is not known is None."""
+    """The prices of tokens, in USD per million, and the table they are from; an unknown price is None."""
 
     input_usd_per_mtok: float | None = None
     cached_usd_per_mtok: float | None = None
@@ -125,7 +125,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Usage:
-    """What a call uses, or may use at most; None where that is not known."""
+    """The amount that a call uses, or may use at most; None where it is not known."""
 
     usd: float | None = None
     tokens: int | None = None

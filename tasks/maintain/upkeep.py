@@ -1,4 +1,4 @@
-"""What was spent, tidying a warehouse, removing single responses, and what it takes up on the disk.
+"""Upkeep: spend, tidying a warehouse, removing single responses, and disk use.
 
 Spend goes from the ledger's sums into the table `spend`; what runs came to is asked of `run_costs` (`sql/marts/`) over
 the sums as they stand now, killed runs and those that go on included.
@@ -160,7 +160,7 @@ def _asked(job: Job, question: str, given: Mapping[str, Any]) -> list[Row]:
 
 @dataclass(frozen=True)
 class Choice:
-    """Which responses are meant: those that fit all that is given. `longer_than` counts letters and digits."""
+    """A choice of responses: those that meet all given conditions. `longer_than` counts letters and digits."""
 
     response_ids: Sequence[str] = ()
     models: Sequence[str] = ()

@@ -1,4 +1,4 @@
-"""How far graders and reviewers agree, how many votes graders are worth, and what checks predict."""
+"""Measures of agreement between graders and between reviewers, effective votes, and the predictions of checks."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial

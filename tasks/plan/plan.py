@@ -260,7 +260,7 @@ def _control(job: Job, wanted: WantedTasks, reader: Reader, judging: Judging, as
 def asked_for(
     reader: Reader, wanted: WantedTasks, judging: Judging, missing: Sequence[MissingVerdicts] = ()
 ) -> list[Asked]:
-    """Who is asked for a judging's verdicts: the judge itself, or both judges of a cascade.
+    """Return the judges to call for a judging's verdicts: the judge itself, or both judges of a cascade.
 
     A missing verdict that is stored as a failure of the second judge takes one call of that judge; the first judge's
     replies are in the ledger. Of the others, the share that goes to the second judge is that of the cascade's stored

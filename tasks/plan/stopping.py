@@ -1,4 +1,4 @@
-"""What a run that stops when its comparisons are settled would call, by what such models scored before.
+"""The expected calls of a run that stops when its comparisons are settled, from the stored scores of such models.
 
 The rule is run over random orders of the tasks that both models of a pair have values of; a pair without is planned in
 full, since nothing is known about it.
@@ -26,7 +26,7 @@ _SPAN = (0.05, 0.5, 0.95)
 
 @dataclass
 class Needed:
-    """How many of the first tasks of each comparison are needed in each random order; by model."""
+    """The number of first tasks that each comparison needs in each random order; by model."""
 
     n_orders: int
     of_model: dict[str, list[tuple[dict[str, int], Floats]]] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class Needed:
 
 @dataclass(frozen=True)
 class Expected:
-    """How many there would be: the median over random orders, and the range of 90 % of them."""
+    """The expected number: the median over random orders, and the range of 90 % of them."""
 
     median: float
     low: float

@@ -27,7 +27,7 @@ Format = Literal["polars", "arrow", "pandas"]
 
 
 class Results:
-    """What a warehouse has published; made by `open_results`.
+    """The published results of a warehouse; made by `open_results`.
 
     Every method returns a Polars data frame, or a PyArrow table or a pandas data frame where `format` says so. Each
     call reads what is published at that moment, and nothing is ever written. Close it, or use it in a `with` block.

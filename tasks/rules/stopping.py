@@ -1,4 +1,4 @@
-"""When a comparison is settled: the order of tasks, intervals that hold at every look, decisions, unbiased figures.
+"""Stopping of comparisons: the order of tasks, intervals valid at every look, decisions, figures without bias.
 
 README.md shows how often the interval of a mean holds at every look together.
 
@@ -194,7 +194,7 @@ _DECISIONS: dict[Asked, tuple[str, str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How a comparison is decided.
+    """The rule that decides a comparison.
 
     Attributes:
         asked: whether the two differ, or whether the first has dropped below the second.

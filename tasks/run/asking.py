@@ -31,7 +31,10 @@ _QUOTED_CHARS = 300
 
 @dataclass(frozen=True)
 class Question(Generic[Found_co]):
-    """How a reply is read, the structured output that is requested, and the reminder after one that cannot be read."""
+    """A question to a model: how its reply is read, the structured output that is requested, and the reminder.
+
+    The reminder is sent after a reply that cannot be read.
+    """
 
     read: Callable[[str], Found_co]
     shape: Mapping[str, Any]
@@ -114,7 +117,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Analysis:
-    """What a stage asks analysts about, and where the rows go.
+    """An analysis: the items that a stage asks analysts about, and the table of its rows.
 
     `stage` is also the role of its calls, `role` the configuration's key of its analysts. The rows are in `table` under
     `key`; its columns `by` and `by`_config_hash say who made them. `items_of` gives all items of an analyst for
@@ -134,7 +137,7 @@ class Analysis:
         return self.other_by or self.role
 
     def analysts(self, job: Job) -> tuple[Analyst, ...]:
-        """Who is asked."""
+        """Return the configured analysts."""
         found: tuple[Analyst, ...] = getattr(job.settings, self.role)
         return found
 

@@ -76,7 +76,7 @@ _Due = dict[tuple[str, int], tuple[int, int]]
 
 
 class _Counted(NamedTuple):
-    """What counts for a model label: the configuration hashes of its responses, and their vintage."""
+    """The responses that count for a model label: their configuration hashes, and their vintage."""
 
     config_hashes: tuple[str, ...]
     vintage: str
@@ -87,7 +87,7 @@ class _Counted(NamedTuple):
 
 
 class _Matrix:
-    """What is wanted of whom, and where it stands."""
+    """The coverage matrix: the wanted cells of each model and judging, and their state."""
 
     def __init__(self, job: Job, reader: Reader, only_stored: bool) -> None:
         self._job, self._reader, self._only_stored = job, reader, only_stored

@@ -1,4 +1,4 @@
-"""Whom to call; and judgings: each judge with its template, grading and trial, which make its verdicts its own."""
+"""Models to call, and judgings: each judge with its template, grading and trial, which identify its verdicts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace

@@ -240,7 +240,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a comparison is: its last look, block 0 where there is none, and what that decided."""
+    """The progress of a comparison: its last look, block 0 where there is none, and the decision of that look."""
 
     comparison: Comparison
     block: int = 0

@@ -157,7 +157,7 @@ _OWN_FILES = 128
 
 
 class RunContext:
-    """What a run needs for its calls: its ledger, its limits and budget, and a gateway for each role."""
+    """The context of a run's calls: its ledger, its limits and budget, and a gateway for each role."""
 
     def __init__(self, job: Job) -> None:
         limits, stop_at_s = job.settings.limits, None if job.stop_at is None else job.stop_at.timestamp()

@@ -1,4 +1,4 @@
-"""What a command that only reads is about: the configured revision, or else the only one that is stored."""
+"""The data of a command that only reads: the configured revision, or else the only one that is stored."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches

@@ -1,4 +1,4 @@
-"""What a stage makes: rows, written as parts as they come in, with the columns that a call fills; and its report."""
+"""The output of a stage: rows, written in parts as they arrive, with the columns that a call fills; and its report."""
 
 import time
 from collections import Counter

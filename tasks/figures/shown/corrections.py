@@ -1,4 +1,4 @@
-"""What people and a strong judge correct: a cheap judge with a strong one behind it, and scores that labels debias."""
+"""Corrections by people and by a strong judge: cascades of a cheap and a strong judge, and debiased scores."""
 
 from collections.abc import Mapping
 from dataclasses import asdict

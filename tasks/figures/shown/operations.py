@@ -1,4 +1,4 @@
-"""What is there and what it took: coverage, spend, runs, disk space; and the benchmarks that can be run."""
+"""Stored data and its cost: coverage, spend, runs, disk space; and the benchmarks that can be run."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What models and people say of tasks and rubrics: labels of tasks, and reviews of criteria."""
+"""Labels of tasks and reviews of criteria, by models and people."""
 
 from tasks.figures import charts
 from tasks.figures.charts import Plot, by_value, names_in_order, range_of

@@ -351,7 +351,7 @@ _M42 = {"prompt_id", "prompt", "prompt_response", "rubrics"}
 
 
 class Format(NamedTuple):
-    """How a format is recognised by its content, and read."""
+    """A format: how its content is recognised, and how it is read."""
 
     title: str
     is_of: Callable[[Source], bool]

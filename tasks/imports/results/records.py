@@ -1,4 +1,4 @@
-"""What a log of another harness says, in the same words for all of them; its files, and how its parts are read."""
+"""The content of another harness's log, in the same terms for all harnesses; its files, and readers of its parts."""
 
 import hashlib
 import re
@@ -55,7 +55,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Grading:
-    """What a judge decided on an answer, and the scores that the harness made of it, by our name.
+    """The decisions of a judge on a response, and the scores that the harness computed from them, by our names.
 
     `may_hide_failures`: whether the harness stores a failed judge call as a decision; None where that is not known.
     """

@@ -28,7 +28,7 @@ _HEAD_BYTES = 1000
 
 @dataclass(frozen=True)
 class BatchState:
-    """How a batch stands: whether it goes on, how it ended, where its results are."""
+    """The state of a batch: whether it is running, how it ended, and where its results are."""
 
     is_running: bool
     status: str
@@ -42,7 +42,7 @@ class NotNow(PipelineError):
 
 @dataclass(frozen=True)
 class Result:
-    """What a batch has for one request: an HTTP status and a body, or the fault of its line.
+    """The result of one request in a batch: an HTTP status and a body, or the fault of its line.
 
     The id is empty where the line does not show it.
     """

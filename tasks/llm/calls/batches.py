@@ -98,7 +98,7 @@ def _state(name: str, state: str, batch_id: str | None) -> tuple[str, list[tuple
 
 @dataclass
 class BatchOutcome:
-    """What submitting and collecting batches brought: the replies, counts of calls, and notes.
+    """The result of submitting and collecting batches: the replies, counts of calls, and notes.
 
     `waiting` are still with the provider, `too_late` were not submitted since the time was up, `n_failed` have failed
     in a way that may pass.

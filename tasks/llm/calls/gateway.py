@@ -165,7 +165,7 @@ _LIKELY_ANSWER_TOKENS = 500
 
 @dataclass(frozen=True)
 class Tries:
-    """How often and how long one answer is tried for: attempts, and seconds over all of them (None: no bound).
+    """The limits of attempts for one reply: their number, and seconds over all of them (None: no limit).
 
     No attempt begins after `stop_at_s`, a moment of wall-clock time.
     """

@@ -1,4 +1,4 @@
-"""What the ledger holds: its tables, a call and what follows from it, and what was spent.
+"""The content of the ledger: its tables, a call with everything derived from it, and the spend.
 
 The spend sums up all attempts, the discarded ones included, and outlives the entries that it sums up.
 """

@@ -247,7 +247,7 @@ Stored = Callable[[Sequence[str]], Mapping[str, bool]]
 
 @dataclass(frozen=True)
 class Pruned:
-    """What came of it: entries and bytes that are gone, or that the ledger was left alone since it is in use."""
+    """The result of pruning: deleted entries and freed bytes; nothing is deleted while the ledger is in use."""
 
     entries: int = 0
     freed_bytes: int = 0

@@ -259,7 +259,7 @@ class Equipment:
 
 
 class SenderProcess:
-    """What runs in the process. Its methods are called from the driver, through Ray."""
+    """The sender in its own process. Its methods are called from the driver, through Ray."""
 
     def __init__(self) -> None:
         self._in_hand: dict[int, asyncio.Task[None]] = {}

@@ -1,4 +1,4 @@
-"""What is drilled into: entries and judgings with their names, as queries join them and as pages list them."""
+"""The subjects of the drill-down: entries and judgings with names, as queries join them and as pages list them."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

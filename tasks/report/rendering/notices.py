@@ -1,4 +1,4 @@
-"""What one should know before one quotes a figure of a leaderboard or a report, and the size of a report."""
+"""Notices about the figures of a leaderboard or a report, to be read before quoting them, and the size of a report."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator

@@ -28,7 +28,7 @@ _DATED = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
 
 @dataclass(frozen=True)
 class Ranking:
-    """What a judging says, as the template takes it.
+    """The ranking by one judging, as the template takes it.
 
     Attributes:
         sentence: who leads.
@@ -129,7 +129,9 @@ def order_of(rows: Rows, labels: Iterable[str]) -> list[str]:
 
 
 def leaders(rows: Rows, hard: set[str], judging: str, *, is_part: bool = False) -> str:
-    """Who leads on each split, and who is tied with it, in one sentence; on hard splits only where there is no other.
+    """Return one sentence that names the leader on each split, and the models tied with it.
+
+    Hard splits are named only where there is no other split.
 
     Args:
         rows: those of a leaderboard under one judging.

@@ -227,9 +227,9 @@ def figures_of(paired: PairedVerdicts, tried: Sequence[Candidate], costs: Costs,
 
 @dataclass(frozen=True)
 class _Replay:
-    """What a rule does with criteria: which it can be replayed on, which of them it escalates, and what is said then.
+    """A replay of a rule: the criteria that it can be replayed on, those that it escalates, and the decided values.
 
-    A value is NaN where nothing is said.
+    A value is NaN where there is no decision.
     """
 
     counted: Flags
@@ -343,7 +343,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Bound:
-    """What a rule must keep: `measure` (agreement, kappa or ranking) is at least `least`."""
+    """The bound that a rule must keep: `measure` (agreement, kappa or ranking) is at least `least`."""
 
     measure: str
     least: float

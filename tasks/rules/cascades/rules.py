@@ -1,4 +1,4 @@
-"""When a criterion goes from a cascade's first judge to its second: one definition for replays and live runs.
+"""Rules that send a criterion from a cascade's first judge to its second: one definition for replays and live runs.
 
 With it stand what a replay looks at (the verdicts of two judges on the same criteria, as arrays) and the rules that an
 evaluation tries.
@@ -51,7 +51,7 @@ class When:
 
 @dataclass(frozen=True)
 class Facts:
-    """What a decision to escalate rests on, for some criteria.
+    """The facts that decide whether criteria are escalated.
 
     Attributes:
         first: the values of the first judge's repetitions, shape (n_criteria, n_repetitions), NaN where one failed.

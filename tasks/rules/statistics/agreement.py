@@ -1,4 +1,4 @@
-"""How far graders agree, from counts of their labels.
+"""Agreement of graders, from counts of their labels.
 
 Measures take tables of shape (..., k, k), k labels, and give figures of the leading shape, NaN where undefined.
 
@@ -217,7 +217,7 @@ MEASURES = ("precision", "recall", "f1", "jaccard")
 
 @dataclass(frozen=True)
 class LabelAgreement:
-    """How a label, or an average over labels, agrees: the tasks that have it, and each measure with its interval.
+    """The agreement on a label, or on an average over labels: the tasks with it, and each measure with its interval.
 
     A measure that is not defined, and the ends of an interval that would rest on too few tasks, are NaN.
     """

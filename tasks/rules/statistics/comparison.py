@@ -20,7 +20,7 @@ _NOTHING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class PairedDifference:
-    """How much the second model scores above the first on the tasks that both have, in the unit of the scores.
+    """The second model's score minus the first's on the tasks that both have, in the unit of the scores.
 
     The mean difference is None for no task. Interval and `smallest_detectable` are None where fewer tasks than
     `FEWEST_OTHERS` differ, since those do not show how much tasks vary, and so is the p-value. Interval and p-value are

@@ -20,7 +20,10 @@ LIMIT, BAR = "limit", "bar"
 
 @dataclass(frozen=True)
 class Night:
-    """What a judge decided on its control set in one night, and how often as at first; `bar` is the configured bar."""
+    """The decisions of a judge on its control set in one night, and how many agree with the first ones.
+
+    `bar` is the configured bar.
+    """
 
     label: str
     n_decided: int

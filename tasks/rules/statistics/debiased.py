@@ -42,7 +42,7 @@ _RESAMPLES = 2_000
 
 @dataclass(frozen=True, slots=True)
 class KnownTasks:
-    """What is known of each task without labels, one entry a task.
+    """The known values of each task without labels, one entry a task.
 
     Attributes:
         offset: the value without any verdict met.

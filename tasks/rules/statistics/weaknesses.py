@@ -1,4 +1,4 @@
-"""Where a model is weak: the nodes of a tree of capabilities in which it does worse than elsewhere, or than others.
+"""Weaknesses of a model: the nodes of a tree of capabilities in which it scores lower than elsewhere, or than others.
 
 What is compared are task values: of one task, the share of the decided criteria of a node that were handled rightly,
 each counted with the size of its weight. A criterion of negative weight is handled rightly when it is not met, so this
@@ -162,7 +162,7 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True)
 class Below:
-    """How far a model lies below (less than 0) on one part of the tasks, and the one-sided p-value of that."""
+    """The difference by which a model lies below (less than 0) on one part of the tasks, and its one-sided p-value."""
 
     measured: PairedDifference
     p_value: float | None

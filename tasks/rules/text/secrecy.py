@@ -1,4 +1,4 @@
-"""Which names in a configuration are those of secrets, and which values only refer to the environment."""
+"""Secrets in a configuration: the names that mean a secret, and the values that only refer to the environment."""
 
 import re
 from collections.abc import Iterator
