@@ -37,7 +37,7 @@ class Finding:
 
 
 def run_suite(expectations: Sequence[Expectation], frame_of: Callable[[str], Any]) -> list[Finding]:
-    """Return what is found for each expectation, in their order. Each table is read once.
+    """Check all expectations and return a finding for each, in their order. Each table is read once.
 
     Args:
         expectations: what must hold.
@@ -80,7 +80,7 @@ def _validated(expectations: Mapping[int, Expectation], frame: Any) -> Any:
 def _failures(expectation: Expectation, result: Any, frame: Any) -> tuple[Failure, ...]:
     """Return the rows that failed.
 
-    Great Expectations names them by their places, since it is given no columns to name.
+    Great Expectations names them by their positions, since it is given no columns to name them by.
     """
     if result.exception_info.get("raised_exception"):
         raise RuntimeError(f"{expectation.text}: {result.exception_info.get('exception_message')}")

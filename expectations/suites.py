@@ -52,7 +52,7 @@ def where(column: str, value: str) -> dict[str, Any]:
 
 
 def where_not(column: str, value: str) -> dict[str, Any]:
-    """Return a `row_condition`: only the rows with another value are looked at; a missing one is none."""
+    """Return a `row_condition`: only the rows with another value are looked at; a missing value is not another one."""
     differs = where(column, value) | {"operator": "!="}
     is_there = {"type": "nullity", "column": {"name": column}, "is_null": False}
     return {"type": "and", "conditions": [differs, is_there]}
@@ -108,7 +108,7 @@ def weight_class_known(classes: list[str]) -> Iterator[Expectation]:
 
 
 def criteria_per_task(fewest: int, most: int | None = None) -> Iterator[Expectation]:
-    """Yield a rubric has a number of criteria within the bounds."""
+    """Yield the expectation that the number of criteria of a rubric is within the bounds."""
     meaning = f"a task has {fewest} to {most} criteria"
     if most is None:
         meaning = f"a task has at least {fewest} criteria" if fewest > 1 else "a task has a criterion"
@@ -117,9 +117,10 @@ def criteria_per_task(fewest: int, most: int | None = None) -> Iterator[Expectat
 
 
 def turns_contiguous(*, alternate: bool = False, are_stated: bool = False) -> Iterator[Expectation]:
-    """Yield the conversation ends with the user; it alternates without a gap.
+    """Yield the expectations of the turns: the conversation ends with the user.
 
-    The row states how many turns there are.
+    With `alternate` the turns also alternate without a gap; with `are_stated` the row states how many user turns there
+    are.
     """
     turns = partial(_of_rubrics, "turns_contiguous")
     pattern, meaning = r"[ue]$", "the conversation ends with the user"
@@ -159,7 +160,7 @@ def ingest_suite(invariants: Invariants) -> list[Expectation]:
 def _own(
     check: str, *, table: str, expectation: str, meaning: str, severity: Severity = "critical", **arguments: Any
 ) -> Expectation:
-    """Return a check that is none of `CHECKS`: the benchmark says what is expected of which table."""
+    """Return a check that is not one of `CHECKS`: the benchmark declares what it expects of which table."""
     if table not in _TABLES or severity not in ("critical", "warning"):
         raise ValueError(
             f"invariants: {check}: `table` is {' or '.join(_TABLES)}, and `severity` is critical or warning"

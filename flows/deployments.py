@@ -354,7 +354,7 @@ async def _named(job: Job, arguments: Arguments, suffix: str, **options: Any) ->
 
 
 async def _owner(deployments: list[RunnerDeployment]) -> str | None:
-    """Return what the server's deployments of these names are for, first what is not ours; None: there are none."""
+    """Return the owner of the server's deployments of these names, another one before ours; None: there are none."""
     owner = None
     async with get_client() as client:
         for each in deployments:
@@ -367,7 +367,7 @@ async def _owner(deployments: list[RunnerDeployment]) -> str | None:
 
 
 def _served(parameters: dict[str, Any]) -> str:
-    """Return what deployments with these parameters are for."""
+    """Return the warehouse and benchmark that deployments with these parameters are for, in words."""
     named = parameters.get("warehouse")
     warehouse = f"the warehouse {named}" if named else f"the warehouse of {parameters.get('config') or 'its folder'}"
     return f"{warehouse} and the benchmark {parameters['benchmark']}" if parameters.get("benchmark") else warehouse

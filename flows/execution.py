@@ -119,7 +119,7 @@ def execute(job: Job, work: Callable[[], Sequence[StageReport]], *, replace_lost
 
 
 def damage_reports(job: Job) -> list[StageReport]:
-    """Return a report on damaged files, if there are any: what was repaired, and what is lost."""
+    """Print the notices on damaged files, and return a report on them, if there are any: repairs and losses."""
     warehouse = Warehouse(job.warehouse)
     notices, losses = take_notices(warehouse.root), warehouse.losses()
     lines = [*(notice.line for notice in notices), *lines_on(losses)]
@@ -216,7 +216,7 @@ def mark_killed(job: Job) -> list[dict[str, Any]]:
 
 
 def _cost_usd_of_killed(job: Job, row: Mapping[str, Any]) -> float | None:
-    """Return what a killed run cost; None where all it is known by may be lost with a damaged ledger."""
+    """Return the cost of a killed run; None if all records of it may be lost with a damaged ledger."""
     cost_usd = total_cost_usd(job, row["run_id"])
     is_lost = not cost_usd and was_damaged_since(job.warehouse / LEDGER, row["started_at"].timestamp())
     return None if is_lost else cost_usd
@@ -245,7 +245,7 @@ def run_row(
 ) -> dict[str, Any]:
     """Return the current row of a run.
 
-    What it made by the reports of its stages, or by the tables if it was cut short.
+    Its output is from the reports of its stages, or from the tables if it was cut short.
     """
     used, runtime = used_by(job), sys.modules.get("prefect.runtime")
     deployed = runtime.flow_run.name if runtime is not None and runtime.flow_run.id is not None else None
@@ -275,7 +275,7 @@ def run_row(
 
 
 def job_of_run(job: Job, row: Mapping[str, Any]) -> Job:
-    """Return the job that a row of `runs` is of, on the warehouse of another job, whose data set is looked up once.
+    """Return the job of a row of `runs`, on the warehouse of another job; its data set is looked up only once.
 
     Raises:
         ValueError: another version of the code wrote the row, or another program.

@@ -178,7 +178,7 @@ def comparisons(job: Job) -> list[dict[str, Any]]:
 
 
 def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
-    """Return what changed in each model's latest vintage since its last comparable one, under every judge.
+    """Return the changes in each model's latest vintage since its last comparable one, under every judge.
 
     With a `vintage` it is that one instead of the latest.
 
@@ -234,6 +234,6 @@ _FACTS = (
 
 
 def _comparison(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what alerts hold of a difference."""
+    """Return the figures of a difference that alerts contain."""
     judged = {name: found[f"second_{name}"] for name in ("model", "judge", "judge_trial")}
     return judged | {name: found[name] for name in _FACTS} | {"n_wanted": found["n_tasks_wanted"]}

@@ -99,7 +99,7 @@ async def recorded(work: Recordable[Arguments, Result], *args: Arguments.args, *
 
 
 def batch(work: Task[Arguments, Any], name: str, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Batch:
-    """Return a batch for later, which has this name in Prefect's UI."""
+    """Return a batch to run later, under this name in Prefect's UI."""
     return partial(call, work.with_options(task_run_name=name), *args, **kwargs)
 
 
@@ -149,7 +149,7 @@ def state_of(outcome: str, message: str, data: Any = None) -> State[Any]:
 
 
 def message_of(reports: Sequence[StageReport], outcome: str, first: Sequence[str] = ()) -> str:
-    """Return what to know about a run in a few lines: `first`, else its warnings, else what was sampled and judged."""
+    """Return a few lines about a run: `first`, else its warnings, else what was sampled and judged."""
     warnings = [warning for report in reports for warning in report.warnings]
     told = [report for report in reports if len(reports) == 1 or report.stage in {"sample", "judge"}]
     notes = [note for report in told for note in report.notes[:1]]
@@ -157,7 +157,7 @@ def message_of(reports: Sequence[StageReport], outcome: str, first: Sequence[str
 
 
 def may_pass(_task: object, _run: object, state: State[Any]) -> bool:
-    """Return whether running a failed batch again may help: calls that it made are in the ledger and not made again.
+    """Return whether running a failed batch again may help: the calls in the ledger are not made again.
 
     A call that failed is a row, and retried by the gateway or the next run.
     """
@@ -221,7 +221,7 @@ async def _runs(client: PrefectClient, of_tags: dict[str, Any], state: dict[str,
 
 
 def run_name() -> str:
-    """Return the name of the flow run that begins: the flow, where, the night or vintage, the models."""
+    """Return the name of the new flow run: the flow, the warehouse, the night or vintage, the models."""
     job: Job = flow_run.parameters["job"]
     labels = list(job.named_models or [model.label for model in job.settings.models])
     more = f" +{len(labels) - _NAMED}" if len(labels) > _NAMED else ""

@@ -72,7 +72,7 @@ def _store_what_was_spent(job: Job) -> None:
 
 
 def report_of_run(job: Job) -> "Written":
-    """Return the report that a run ends with: of all that is there, also where the run was about a part of it.
+    """Write the report at the end of a run: on everything stored, even if the run was on a part of it.
 
     Raises:
         UsageError: the folder holds something else.
@@ -84,7 +84,7 @@ def report_of_run(job: Job) -> "Written":
 
 
 def link_to(job: Job, written: "Written") -> str:
-    """Return where people find the benchmark's report: at the configured address, else the file."""
+    """Return the location of the benchmark's report for people: the configured address, else the file."""
     return job.report_url or written.index.resolve().as_uri()
 
 
@@ -99,7 +99,7 @@ _FILE = "report-basis.txt"
 
 
 def is_up_to_date(job: Job) -> bool:
-    """Return whether the report that the last run wrote says all that is published and configured."""
+    """Return whether the report of the last run contains everything that is published and configured."""
     folder, above = job.report_index.parent, job.report_folder / "index.html"
     try:
         noted = (folder / _FILE).read_text(encoding="ascii").strip()

@@ -46,11 +46,11 @@ class Look(NamedTuple):
         return wanted_tasks(self.job, self.reader)
 
     def lacks(self, analysis: Analysis) -> bool:
-        """Return whether analysts are to be asked about something."""
+        """Return whether there are items to ask analysts about."""
         return analysis.lacks_items(self.job, self.reader, retry_failed=self.again)
 
     def asks(self, analysis: Analysis) -> bool:
-        """Return whether they are, or are configured otherwise than when they were last asked."""
+        """Return whether there are such items, or analysts are configured otherwise than when they were last called."""
         return self.lacks(analysis) or bool(analysis.changed_analysts(self.job, self.reader))
 
 
@@ -71,7 +71,7 @@ def _may_select(at: Look) -> bool:
 
 
 def _has_capabilities(at: Look) -> bool:
-    """Return whether something is to be described, named, grouped or measured.
+    """Return whether any capability must be described, named, grouped or measured.
 
     The flow refuses a job that is not ready.
     """
@@ -145,7 +145,7 @@ FLOWS = {
 
 
 def has_work(job: Job, name: str, *, retry_failed: bool = False) -> bool:
-    """Return whether a flow has work, by what is published and configured: what this overlooks is not done."""
+    """Return whether a flow has work, by published data and configuration; work that this overlooks is not done."""
     kinds = FLOWS[name].work
     try:
         with Warehouse(job.warehouse).reader() as reader:
@@ -155,7 +155,7 @@ def has_work(job: Job, name: str, *, retry_failed: bool = False) -> bool:
 
 
 def without_work(job: Job, name: str) -> list[StageReport]:
-    """Return what a run says whose flow has nothing to do: its data and coverage may still be below the bar."""
+    """Return the reports of a run with no work: its data and coverage may still be below the bar."""
     flow = FLOWS[name]
     report = StageReport("ingest" if flow.loads else name.replace("_", "-"))
     report.notes.append("nothing is missing, no model call made")

@@ -72,7 +72,7 @@ def models() -> list[Model]:
 
 
 def behind(changed: set[str]) -> list[Model]:
-    """Return the models to build again when these stored tables changed, in the order of building.
+    """Return the models to rebuild when these stored tables have changed, in the order of building.
 
     They are those that come out differently, and the steps to them, since those are not kept.
     """
@@ -118,7 +118,7 @@ def _text(name: str) -> str:
 
 
 def named(name: str) -> dict[str, str]:
-    """Return the text that runs for each model, and for each query below `queries/`, of a name, by what it is.
+    """Return the texts that run under a name, by their kind: of each model, and of each query below `queries/`.
 
     A model's name may have its schema in front, that of a query its file: `run/missing_verdicts`.
     """
@@ -134,7 +134,7 @@ def named(name: str) -> dict[str, str]:
 
 @cache
 def queries(name: str) -> dict[str, str]:
-    """Return the queries of the file `<name>.sql` by their names: before each stands `-- name: <its name>`."""
+    """Return the queries of the file `<name>.sql` by name: a line `-- name: <name>` precedes each."""
     _, *parts = re.split(r"^-- name: (\w+)\n", _text(name), flags=re.MULTILINE)
     return {key: query.strip().removesuffix(";") for key, query in zip(parts[::2], parts[1::2], strict=True)}
 
@@ -142,7 +142,7 @@ def queries(name: str) -> dict[str, str]:
 def template(name: str, **places: str) -> str:
     """Return the text of `<name>.sql` with each `{place}` filled: identifiers, and conditions of our own.
 
-    Never a user's text.
+    A user's text is never filled in.
 
     Raises:
         KeyError: a place is not given.
@@ -166,7 +166,7 @@ def with_steps(query: str, steps: Mapping[str, str]) -> str:
 
 
 def _reading(query: str, steps: Collection[str]) -> str:
-    """Return a query that reads steps in the place of the models of their names."""
+    """Return a query that reads steps in place of the models with the same names."""
     found = tokens(query)
     for i, (schema_name, dot, name) in enumerate(zip(found, found[1:], found[2:], strict=False)):
         if (schema_name, dot) == (INTERMEDIATE, ".") and name.rstrip() in steps:
@@ -181,16 +181,16 @@ def tokens(query: str) -> list[str]:
 
 
 def declared(header: str, query: str) -> str:
-    """Return what stands behind a word such as `depends on:` in the header of a query, over its lines.
+    """Return the text behind a word such as `depends on:` in the header of a query, on all its lines.
 
-    Empty without it.
+    It is empty without the word.
     """
     found = re.search(rf"^-- {header}:(.*(?:\n--    .*)*)", query, re.MULTILINE)
     return " ".join(found[1].replace("\n--", "").split()) if found else ""
 
 
 def comment(query: str) -> str:
-    """Return the first paragraph of the comment that a query begins with."""
+    """Return the first paragraph of the comment at the beginning of a query."""
     first = _COMMENT.fullmatch(query)[1].split("\n--\n")[0]  # type: ignore[index]  # every text fits
     return " ".join(line.removeprefix("--").strip() for line in first.splitlines())
 

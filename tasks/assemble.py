@@ -48,7 +48,7 @@ def assemble(job: Job) -> StageReport:
 
 
 def complete_conversations(reader: Reader, wanted: WantedTasks, task_ids: Iterable[str]) -> dict[str, Conversation]:
-    """Return the conversations of some wanted tasks, by task id, those that are not assembled yet too."""
+    """Return the conversations of some wanted tasks, by task id, even of tasks that are not assembled yet."""
     some = replace(wanted, task_ids=tuple(sorted(set(task_ids))))
     return conversations_of_turns(turns_to_assemble(reader, some)) | conversations_of(reader, some, some.task_ids)
 
@@ -60,7 +60,7 @@ def turns_to_assemble(reader: Reader, wanted: WantedTasks) -> list[dict[str, Any
 
 
 def conversations_of_turns(turns: Iterable[Mapping[str, Any]]) -> dict[str, Conversation]:
-    """Return the conversations that user turns make, by task id."""
+    """Return the conversations that consist of user turns, by task id."""
     built = {}
     for task_id, of_task in groupby(turns, key=lambda turn: turn["task_id"]):
         messages = build_messages(

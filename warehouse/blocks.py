@@ -54,7 +54,7 @@ def are_blocks_whole(path: Path) -> bool:
 
 
 def _blocks(headers: NDArray[np.uint64]) -> tuple[int, int]:
-    """Return how many blocks the newer of the two headers of the database counts, and the bytes of each."""
+    """Return the number of blocks in the newer of the database's two headers, and the bytes of each block."""
     _, *states = headers.reshape(_HEADERS, -1)
     state = max(states, key=lambda each: int(each[_ITERATION]))
     return int(state[_BLOCK_COUNT]), int(state[_BLOCK_BYTES])

@@ -90,7 +90,7 @@ HASH_HEX = 24
 
 
 def is_whole(path: Path) -> bool:
-    """Return whether a part is there and its content is what its name says.
+    """Return whether a part exists and its content has the hash in its name.
 
     Raises:
         WarehouseError: it may not be read, which says nothing about its content.
@@ -134,12 +134,12 @@ def note(root: Path, line: str, *, is_mended: bool = False) -> None:
 
 
 def has_damage(root: Path) -> bool:
-    """Return whether a notice that nobody has taken yet is of damage that is not repaired."""
+    """Return whether a notice that is not taken yet is of damage that is not repaired."""
     return any(not notice.is_mended for notice in _NOTICES.get(root.resolve(), ()))
 
 
 def take_notices(root: Path | None = None) -> list[Notice]:
-    """Return what was found since the last look, in one warehouse or in all; the caller reports it."""
+    """Return the notices since the last time, of one warehouse or of all; the caller reports them."""
     if root is not None:
         return _NOTICES.pop(root.resolve(), [])
     found = [notice for notices in _NOTICES.values() for notice in notices]

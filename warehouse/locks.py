@@ -60,7 +60,7 @@ def life_sign(folder: Path, name: str) -> Iterator[None]:
 
 
 def processes_at_work(folder: Path) -> list[int]:
-    """Return the ids of the processes that give a life sign; what dead ones left behind is cleared away."""
+    """Return the ids of the processes that give a life sign; the files of dead ones are removed."""
     found = set()
     for path in filter(is_held, folder.glob("*.lock")):
         with suppress(FileNotFoundError):  # it ended at this instant

@@ -155,7 +155,7 @@ class Owner:
                 self._path.unlink()
 
     def elsewhere(self) -> str | None:
-        """Return the other machine that writes, or did so until it failed; None where there is none."""
+        """Return the other machine that writes, or did so until it failed; None if there is none."""
         found = self._read()
         return None if found is None or found.get("kernel") == self._machine.kernel else str(found["host"])
 
@@ -226,9 +226,9 @@ def refuse_if_lost(path: Path) -> None:
 
 
 def why_lost(path: Path) -> str | None:
-    """Return why nothing more may be written below this path, in one line: another machine took over.
+    """Return the reason why nothing more may be written below this path, in one line: another machine took over.
 
-    None where it may.
+    None if writing is allowed.
     """
     place = _place(path)
     kept = [owner for root, owner in list(_kept.items()) if place == root or root in place.parents]
@@ -237,5 +237,5 @@ def why_lost(path: Path) -> str | None:
 
 @lru_cache(256)
 def _place(path: Path) -> Path:
-    """Return a folder under the one name that all its names lead to; it is asked for with every call that is made."""
+    """Return the resolved path of a folder; it is cached, since every call needs it."""
     return path.resolve()

@@ -43,7 +43,7 @@ Standing = Mapping[str, Sequence[Part]]
 
 
 def names_in(standing: Standing) -> Names:
-    """Return the names of all parts that stand."""
+    """Return the names of all current parts."""
     return {(table_name, part.name) for table_name, parts in standing.items() for part in parts}
 
 
@@ -91,7 +91,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def generation_folder(folder: Path, generation: int) -> Path:
-    """Return where the merged parts of a generation lie."""
+    """Return the folder of a generation's merged parts."""
     return folder / f"g{generation:04d}"
 
 
@@ -204,7 +204,7 @@ class PartStore:
 
 
 def _present(parts: Sequence[Part], content_hash: str, keys: pa.Table) -> str | None:
-    """Return the part that already holds this content, unless a later part took the place of one of its rows."""
+    """Return the part that already holds this content, unless a later part replaced one of its rows."""
     same = [part for part in parts if part.name.endswith(f"-{content_hash}.parquet")]
     rows = {tuple(row.values()) for row in keys.to_pylist()}
     for part in reversed(parts if same else []):

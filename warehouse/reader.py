@@ -147,7 +147,7 @@ def _unreadable(path: Path, error: duckdb.Error) -> str:
 def _base(spill: Path | None) -> duckdb.DuckDBPyConnection:
     """Return a database in memory to attach a file to.
 
-    With `spill` for one reader: others would find its folder gone.
+    With `spill` it is for one reader only: others would find its folder gone.
     """
     if spill is None:
         with contextlib.suppress(IndexError):
@@ -172,9 +172,9 @@ class Published(NamedTuple):
 
 
 def what_is_published(database: Path) -> Published | None:
-    """Return what a database holds.
+    """Return the content that a database notes.
 
-    None where it must be rebuilt: a damaged or foreign file is no source, the parts are.
+    None if the database must be rebuilt: the parts are the source then, not a damaged or foreign file.
     """
     if not database.exists():
         return None
@@ -186,7 +186,7 @@ def what_is_published(database: Path) -> Published | None:
 
 
 def is_damaged(database: Path) -> bool:
-    """Return whether a published database is damaged; one that other code published is merely to be rebuilt."""
+    """Return whether a published database is damaged; one that other code published only needs rebuilding."""
     if not database.exists() or is_database_whole(database):
         return False
     try:
@@ -206,7 +206,7 @@ def stamp() -> str:
 
 
 def stamp_of(reader: Reader) -> str | None:
-    """Return the stamp that a database was published with; None where it carries none."""
+    """Return the stamp that a database was published with; None if it has none."""
     try:
         found = reader.value(f"select stamp from {STAMP}")
     except duckdb.CatalogException:

@@ -28,7 +28,7 @@ _MEMORY_TO_LOAD = 2 / 3
 
 
 def memory(n_bytes: int = 0, *, to_load: bool = False) -> str:
-    """Return what work on parts of a size in bytes may take, since it runs beside everything else.
+    """Return the memory limit of work on parts of `n_bytes` in total, since other work runs beside it.
 
     What is larger goes by way of the disk, but joins of more than 30 million verdicts (2 GB) need more to go there.
     """
@@ -77,7 +77,7 @@ REPLACED = "replaced_rows"
 
 
 def rests_on_response(table: Table) -> bool:
-    """Return whether a table's rows go with a response that is removed."""
+    """Return whether a table's rows are removed together with their response."""
     return {"response_id", BY_MOMENT} <= set(table.columns) and table.name != REMOVALS
 
 
@@ -96,19 +96,19 @@ def definition(table: Table) -> str:
 
 
 def decided(of: str = "") -> str:
-    """Return the condition that a row is decided; `of` is the name that the query gives to its table, with a point."""
+    """Return the condition that a row is decided; `of` is the table's name in the query, with a dot."""
     return f"coalesce({of}status in ({', '.join(map(quoted, DECIDED_STATUSES))}), false)"
 
 
 def standing_order(table: Table) -> str:
-    """Return the order of rows with one key, the one that stands first (over the columns of `view_parts`)."""
+    """Return the order of rows with one key, the one that counts first (over the columns of `view_parts`)."""
     if table.keeps == "latest":
         return "part desc, part_row"
     return f"{decided()} desc, if({decided()}, part, null), part desc, if({decided()}, part_row, -part_row)"
 
 
 def standing_rows(table: Table, view: str, columns: str) -> str:
-    """Return the query for the rows of a view of parts that stand, one a key."""
+    """Return the query for the rows that count of a view of parts, one a key."""
     key = ", ".join(table.key)
     place = f"row_number() over (partition by {key} order by {standing_order(table)})"
     return f"select {columns} from {view} qualify {place} = 1"
@@ -151,7 +151,7 @@ RETRACTED = "select import_batch from retractions where is_retracted"
 
 
 def in_order() -> list[Table]:
-    """Return the tables in the order of loading: what was retracted or removed decides what is loaded of all others."""
+    """Return the tables in the order of loading: retractions and removals come first, since they affect all others."""
     return sorted(TABLES.values(), key=lambda table: {"retractions": 0, REMOVALS: 0, "responses": 1}.get(table.name, 2))
 
 
@@ -178,7 +178,7 @@ def load(connection: duckdb.DuckDBPyConnection, table: Table, paths: Sequence[Pa
 
 
 def _not_retracted(connection: duckdb.DuckDBPyConnection, table: Table, standing: Standing) -> str:
-    """Return the condition that leaves out retracted imports and what rests on their responses."""
+    """Return the condition that leaves out retracted imports and the rows on their responses."""
     if (BATCH not in table.columns and table.name not in _ON_ANSWERS) or not holds(connection, RETRACTED):
         return "true"
     condition = f"({BATCH} is null or {BATCH} not in ({RETRACTED}))" if BATCH in table.columns else "true"

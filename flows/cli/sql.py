@@ -207,7 +207,7 @@ _FIRST = ("leaderboard", "scores", "verdict_details", "tasks", "responses", "run
 
 
 def listed_names() -> list[tuple[str, str]]:
-    """Return what a list of tables shows in its order, and whether it is a `mart` or `stored`.
+    """Return the names in a list of tables, in its order, each with `mart` or `stored`.
 
     What most people need comes first, and last the stored measures, which marts show beside what they belong to.
     """

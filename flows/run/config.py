@@ -83,7 +83,7 @@ def _job(settings: Settings, arguments: Arguments, file: Path | None) -> Job:
 
 
 def _narrowed(document: dict[str, Any], arguments: Arguments) -> dict[str, Any]:
-    """Return the document with the values of arguments in the place of its own; they are validated with the rest."""
+    """Return the document with the values of arguments in place of its own; they are validated with the rest."""
     caps = {"max_usd": arguments.max_usd, "max_tokens": arguments.max_tokens}
     given: dict[str, Any] = {
         "dataset": {"splits": list(arguments.splits)} if arguments.splits else {},
@@ -117,7 +117,7 @@ _BUILT_IN = Path(__file__).with_name("built_in.yaml")
 def config_file(named: Path | None) -> Path | None:
     """Return the configuration file.
 
-    The one that is named, else `prbench.yaml` in the current folder if there is one.
+    It is the one that is named, else `prbench.yaml` in the current folder if there is one.
     """
     if named is not None:
         return from_home(named, "--config")
@@ -125,7 +125,7 @@ def config_file(named: Path | None) -> Path | None:
 
 
 def read_document(path: Path | None) -> tuple[dict[str, Any], str]:
-    """Return what a configuration file says, or the built-in default without one, and what to call it in messages.
+    """Return the content of a configuration file, or the built-in default without one, and its name in messages.
 
     Raises:
         UsageError: it is missing, or no YAML that can be settings.
@@ -185,12 +185,12 @@ def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> di
 
 
 def _without_own(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the document without what benchmarks have of their own."""
+    """Return the document without the settings that belong to single benchmarks."""
     return {key: value for key, value in document.items() if key != _OWN}
 
 
 def _own_settings(document: dict[str, Any], common: dict[str, Any], where: str) -> dict[str, dict[str, Any]]:
-    """Return what benchmarks have of their own; looked at for all of them, so that a mistake is not found at night."""
+    """Return the settings of single benchmarks; all are checked, so that a mistake is not found at night."""
     own = document.get(_OWN) or {}
     if not isinstance(own, dict) or not all(isinstance(settings, dict) for settings in own.values()):
         raise UsageError(f"{where}: {_OWN}: must map each benchmark to its settings; see prbench.example.yaml")
@@ -275,7 +275,7 @@ def refuse_no_night(label: str) -> None:
 def night_of(nightly: Nightly, now: datetime) -> str:
     """Return the label of the night that belongs to a moment.
 
-    That of the last time at or before it that the schedule named.
+    The night begins at the last time at or before the moment that the schedule names.
 
     It is the day in the schedule's time zone, so a night that is started again after midnight is still the same; with
     the time of day where a schedule names several on that day.

@@ -43,12 +43,12 @@ ENDINGS = {
 
 
 def any_failed(reports: Iterable["StageReport"]) -> bool:
-    """Return whether something went wrong in a stage."""
+    """Return whether any stage has failed."""
     return any(report.has_failed for report in reports)
 
 
 def no_call_succeeded(reports: Iterable["StageReport"]) -> bool:
-    """Return whether calls were made and none was answered."""
+    """Return whether calls were made and none of them succeeded."""
     from tasks.llm.replies import PROVIDER_ERROR, REDIRECTED, TIMEOUT
     from tasks.run.stages import STAGES
 
@@ -58,9 +58,9 @@ def no_call_succeeded(reports: Iterable["StageReport"]) -> bool:
 
 
 def outcome_of(reports: Sequence["StageReport"]) -> str:
-    """Return the outcome that stages amount to.
+    """Return the outcome of a run from the reports of its stages.
 
-    Of several that apply, the first as the exit codes are ordered (4, 1, 3).
+    If several apply, it is the first in the order of the exit codes (4, 1, 3).
     """
     if any(report.is_at_budget for report in reports):
         return STOPPED_AT_BUDGET
@@ -95,7 +95,7 @@ def explained(error: BaseException) -> tuple[int, str]:
 
 
 def _is_out_of_files(error: BaseException | None) -> bool:
-    """Return whether an error goes back to one of opening a file; DuckDB has only a text for it."""
+    """Return whether an error is due to too many open files; DuckDB reports this only as a text."""
     if error is None:
         return False
     return "Too many open files" in str(error) or _is_out_of_files(error.__cause__ or error.__context__)

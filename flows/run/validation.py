@@ -58,7 +58,7 @@ def sound_settings(document: dict[str, Any]) -> tuple[Settings | None, list[str]
 
 
 def _contradictions(settings: Settings) -> list[str]:
-    """Return what does not go together in settings each of which is possible."""
+    """Return the problems of settings that are valid one by one but not together."""
     problems: list[str] = []
     for kind in ("models", "judges", "annotator", "reviewer"):
         endpoints = getattr(settings, kind)
@@ -73,7 +73,7 @@ def _contradictions(settings: Settings) -> list[str]:
 
 
 def _unstoppable(settings: Settings) -> list[str]:
-    """Return what `stopping` cannot be done with."""
+    """Return the problems that make `stopping` impossible."""
     stopping, labels = settings.stopping, [model.label for model in settings.models]
     if stopping is None:
         return []
@@ -133,7 +133,7 @@ def _path(location: Sequence[int | str]) -> str:
 
 
 def impossible(job: Job) -> list[str]:
-    """Return what is wrong for this benchmark: it, a check or a field is unknown, or a template is not there."""
+    """Return the problems for this benchmark: it, a check or a field is unknown, or a template is missing."""
     problems: list[str] = []
     looks: list[Callable[[Benchmark], object]] = [
         lambda benchmark: policies_of(job, expectations_of(benchmark)),

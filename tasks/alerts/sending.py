@@ -148,7 +148,7 @@ def _outcome(send: Send) -> Exception | None:
 
 
 def _unless_sending(text: str) -> str:
-    """Return a log line, unless a library writes it while something is sent: it may contain the address.
+    """Return a log line, unless a library writes it during sending: then it may contain the address.
 
     Apprise catches errors and logs them, so this is where they are seen.
     """
@@ -182,9 +182,9 @@ def _of_error(error: BaseException) -> NotDelivered:
 
 
 def _sends(to: Receiver, message: Message, timeout_s: float) -> list[Send]:
-    """Return what sends a message to a receiver.
+    """Return the functions that send a message to a receiver.
 
-    Mail goes to each address by itself, so that only failed ones are retried.
+    Mail is sent to each address separately, so that only failed ones are retried.
     """
     if to.email is not None:
         return [partial(_send, partial(_mail, to.email, address), message, timeout_s) for address in to.email.to]

@@ -42,7 +42,7 @@ class Grown:
 
     @property
     def under(self) -> Floats:
-        """Return which leaves lie under which nodes."""
+        """A matrix that shows which leaves lie under which nodes."""
         return weaknesses.leaves_under(self.parents)
 
     def sums(self, right: Floats, weights: Floats) -> TaskSums:
@@ -76,7 +76,7 @@ def measure(job: Job) -> StageReport:
 
 
 def stale_analyses(reader: Reader, key: Mapping[str, str]) -> Iterator[Row]:
-    """Yield the judgings that have no analysis of what is stored now, each with the id of the one to make."""
+    """Yield the judgings that have no analysis of the current data, each with the id of the analysis to make."""
     done = {
         (*(row[name] for name in _JUDGING), row["analysis_id"])
         for row in reader.select("capability_analyses", **key, method=METHOD)
@@ -119,7 +119,7 @@ def _measured(
 
 
 def _right(reader: Reader, key: Mapping[str, str], judging: Row, tree: Grown, n_models: int) -> tuple[Floats, Floats]:
-    """Return how rightly each model handled each criterion of a tree (NaN: undecided), and the weights."""
+    """Return each model's handling of each criterion of a tree (0 to 1 for right; NaN: undecided), and the weights."""
     given = {**key, "tree_id": tree.tree_id, "judging_id": judging["judging_id"]}
     found = {name: np.ma.filled(column.astype(np.float64), np.nan)
              for name, column in reader.arrays(sql.read("queries/capabilities/values"), given).items()}  # fmt: skip

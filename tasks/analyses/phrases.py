@@ -31,7 +31,7 @@ Row = Mapping[str, Any]
 
 
 def text_question(analyst: Analyst, kind: str) -> Question[Row]:
-    """Return what asks for a short text: a phrase or a name."""
+    """Return the question for a short text: a phrase or a name."""
     return Question(
         lambda reply: {_COLUMN[kind]: read_text(reply, kind, omits_think_tag=analyst.omits_think_tag)},
         json_shape(kind, {kind: {"type": "string"}}),
@@ -59,7 +59,7 @@ def read_text(reply: str, kind: str, *, omits_think_tag: bool = False) -> str:
 
 
 def vector_question() -> Question[Row]:
-    """Return what asks for a vector; a model of embeddings has no use for a shape, and a reminder changes nothing."""
+    """Return the question for a vector; an embedding model uses neither a shape nor a reminder."""
     return Question(lambda reply: {"vector": [float(each) for each in json.loads(reply)]}, {}, "")
 
 
@@ -99,7 +99,7 @@ def made_by(analyst: Analyst, template: str) -> dict[str, str]:
 
 
 def phrase_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst) -> list[Item]:
-    """Return a phrase for each criterion of the wanted tasks.
+    """Return an item for each criterion of the wanted tasks, which asks for its phrase.
 
     Raises:
         PipelineError: a task has no assembled conversation.
@@ -123,7 +123,7 @@ def phrase_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst
 
 
 def phrase_identity(job: Job) -> dict[str, str]:
-    """Return what phrases of the configured model have in common."""
+    """Return the values that all phrases of the configured model share."""
     target, template = target_of(job.settings.capability_model[0]), load_analysis_template(PHRASE_TEMPLATE)
     return {"model_config_hash": target.config_hash, "template_hash": template_hash(template)}
 
@@ -134,7 +134,7 @@ def stored_phrases(job: Job, reader: Reader, key: Mapping[str, str]) -> list[dic
 
 
 def embedding_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst) -> list[Item]:
-    """Return a vector for each phrase; equal phrases have one."""
+    """Return an item for each distinct phrase, which asks for its vector."""
     common = {**wanted.key, **made_by(analyst, "")}
     phrases = sorted({row["phrase"] for row in stored_phrases(job, reader, wanted.key)})
     return [
@@ -157,7 +157,7 @@ MOST_PHRASES = 40
 
 
 def name_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst) -> list[Item]:
-    """Return the requests for names that what is stored leads to."""
+    """Return the requests for names that follow from the stored data."""
     return naming_of(job, reader, wanted.key, analyst)[1]
 
 
@@ -190,7 +190,7 @@ def naming_of(
 def _named(
     nodes: Sequence[Row], stored: Mapping[str, Row], item_of: Callable[[Row, int, Sequence[str]], Item]
 ) -> tuple[dict[str, str | None], list[Item]]:
-    """Return the rounds of one tree."""
+    """Return the names of one tree's nodes, and all requests for them."""
     names: dict[str, str | None] = {}
     items: list[Item] = []
     used: set[str] = set()
@@ -218,7 +218,7 @@ def _named(
 
 
 def _taken(node: Row, nodes: Sequence[Row], names: Mapping[str, str | None], refused: Mapping[str, str]) -> list[str]:
-    """Return the names that a node must not get: the one that it got before, and those of its siblings."""
+    """Return the names that a node must not get: its own earlier one, and those of its siblings."""
     if node["node_id"] not in refused:
         return []
     others = {names.get(each["node_id"]) for each in nodes if each["parent_id"] == node["parent_id"]}
@@ -226,13 +226,13 @@ def _taken(node: Row, nodes: Sequence[Row], names: Mapping[str, str | None], ref
 
 
 def told_apart(name: str, phrases: Sequence[str], used: Collection[str]) -> str:
-    """Return a name that others have, with a phrase that no other name has, or with a number."""
+    """Return a name that is not unique, extended by a phrase or a number that makes it so."""
     longer = chain((f"{name}: {phrase}" for phrase in phrases), (f"{name} ({number})" for number in count(2)))
     return next(each for each in longer if each.casefold() not in used)
 
 
 def shown_phrases(phrases: Sequence[str]) -> list[str]:
-    """Return the phrases that a request shows."""
+    """Return the phrases in a request."""
     half = MOST_PHRASES // 2
     rest = phrases[half:]
     spread = rest if len(phrases) <= MOST_PHRASES else [rest[place * len(rest) // half] for place in range(half)]

@@ -33,7 +33,7 @@ REMINDER = (
 
 
 def reply_shape() -> Mapping[str, Any]:
-    """Return the structured output that a reviewer is asked for."""
+    """Return the structured output to request from a reviewer."""
     finding = object_of({"reason": {"type": "string"}, "passes": {"type": "boolean"}})
     return json_shape("review", dict.fromkeys(CHECKS, finding))
 
@@ -79,7 +79,7 @@ def refuse_unready(job: Job) -> None:
 
 
 def review_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst) -> list[Item]:
-    """Return what a reviewer is asked: about each criterion of the wanted tasks, in each trial.
+    """Return the items of a reviewer: one for each criterion of the wanted tasks, in each trial.
 
     A review depends on the conversation and the whole rubric, so it is asked for again where one of them changes.
 

@@ -64,7 +64,7 @@ class Tree:
 
     @property
     def levels(self) -> tuple[int, ...]:
-        """Return how many steps each node lies below the root."""
+        """The number of steps from the root to each node."""
         levels: list[int] = []
         for parent in self.parents:
             levels.append(0 if parent < 0 else levels[parent] + 1)
@@ -163,9 +163,9 @@ class _Growing:
         return sorted(groups, key=lambda group: (-int(self._counts[group].sum()), int(group[0])))
 
     def _split(self, members: Ints, k: int) -> tuple[float, Ints]:
-        """Return how well k groups fit (silhouette), and each member's group.
+        """Return the fit of k groups (silhouette), and each member's group.
 
-        Those that are too small join the nearest.
+        Groups that are too small join the nearest one.
         """
         from sklearn.cluster import KMeans
         from sklearn.metrics import silhouette_score

@@ -157,7 +157,7 @@ class Benchmark:
 
     @property
     def grading(self) -> str:
-        """Return how verdicts are graded where nothing else is asked for."""
+        """The grading of verdicts by default."""
         return next(iter(self.gradings))
 
     @property

@@ -141,7 +141,7 @@ def _parsed(document: Any, path: str, kinds: Iterable[Kind]) -> Bundle:
 
 
 def checked(kind: type[Checked], value: Any, path: str) -> Checked:
-    """Return what a manifest says, if it is of a kind; `path` is where the manifest was found.
+    """Return a value of a manifest if it has a type; `path` is the path of the manifest.
 
     Raises:
         Damaged: it is not.
@@ -247,7 +247,7 @@ class Pointer:
 
 
 def read_pointer(place: Folder | Store) -> Pointer | None:
-    """Return the pointer at a target; None: nothing was published there.
+    """Return the pointer at a target; None: nothing has been published there.
 
     Raises:
         Damaged: the file is none, or names something else than a publication at this target.

@@ -53,7 +53,7 @@ class StoredPair:
 
 
 def stored_pair(reader: Reader, parameters: Mapping[str, Any]) -> StoredPair:
-    """Return what is stored of `cheap` and `strong` in a data-set revision.
+    """Return the stored verdicts of `cheap` and `strong` in a data-set revision.
 
     Args:
         reader: of the published database.
@@ -116,7 +116,7 @@ def _pair(verdicts: pl.DataFrame, costs: Costs, notes: tuple[str, ...]) -> Store
 
 
 def _paired(kept: pl.DataFrame, facts: Facts) -> PairedVerdicts:
-    """Return the criteria that are kept, with the places of their tasks, responses and models; nulls are NaN."""
+    """Return the kept criteria, with the indices of their tasks, responses and models; nulls are NaN."""
     tasks, task = np.unique(kept["task_id"].to_numpy().astype(str), return_inverse=True)
     response_ids = kept["response_id"].to_numpy().astype(str)
     _, response_at, response = np.unique(response_ids, return_index=True, return_inverse=True)
@@ -183,7 +183,7 @@ def evaluated(
 
 
 def bound_of(text: str) -> Bound:
-    """Return the bound that `agreement=0.95` is.
+    """Return the bound that a text such as `agreement=0.95` means.
 
     Raises:
         UsageError: it is none.

@@ -222,7 +222,7 @@ def _of_responses(path: Path, benchmark: Benchmark) -> Iterator[Given]:
 
 
 def _hash(text: str | None) -> str | None:
-    """Return a response's hash; one that shows nothing is a failed response, which has no text."""
+    """Return a response's hash; None for a response that shows nothing: it is failed and has no text."""
     return None if text is None or shows_nothing(text) else hashlib.sha256(text.encode()).hexdigest()
 
 

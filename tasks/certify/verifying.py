@@ -94,7 +94,7 @@ def _by_key(path: Path) -> dict[tuple[Any, ...], Row]:
 
 
 def is_same(column: str, stated: Any, made: Any) -> bool:
-    """Return whether a figure is the same but for the last digits of a mean."""
+    """Return whether two figures are the same, except for the last digits of a mean."""
     if type(stated) is float and type(made) is float:
         # Sums depend on the order of adding; resamples, of which ends are made, are computed in single precision.
         close = 1e-6 if column.endswith(("ci_low", "ci_high")) else 1e-9

@@ -17,7 +17,7 @@ Definitions = Mapping[str, Mapping[str, str]]
 
 
 def stored_conditions(reader: Reader, benchmark: str) -> Definitions:
-    """Return the conditions that are stored of a benchmark."""
+    """Return the stored conditions of a benchmark."""
     rows = reader.rows("select * from condition_sets where benchmark = ? order by shared_model", [benchmark])
     return {
         row["shared_model"]: dict(zip(row["condition_names"], row["condition_models"], strict=True))
@@ -27,7 +27,7 @@ def stored_conditions(reader: Reader, benchmark: str) -> Definitions:
 
 
 def new_conditions(reader: Reader, job: Job) -> list[Row]:
-    """Return the rows of `condition_sets` that make what is stored the same as what is configured.
+    """Return the rows of `condition_sets` that make the stored conditions equal to the configured ones.
 
     A configuration without the key changes nothing, so that one warehouse can serve several configurations.
     """
@@ -91,7 +91,7 @@ def definitions_of(reader: Reader, job: Job) -> Definitions:
 
 
 def labels_of(definitions: Definitions, models: Sequence[str]) -> tuple[str, ...]:
-    """Return the labels that are meant by names that conditions share, or by labels."""
+    """Return the labels that names mean: a name that conditions share has several, a label only itself."""
     return tuple(label for name in models for label in definitions.get(name, {"": name}).values())
 
 
@@ -120,7 +120,7 @@ def current_steps(
 
 
 def not_compared(definitions: Definitions, models: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return a sentence for each condition of which there is no comparison."""
+    """Return a sentence for each condition that has no comparison."""
     compared = {(row["shared_model"], row["condition"]) for row in rows}
     return [
         f"{name}, {condition} ({label}): no verdicts in this selection under a judge that also judged its "

@@ -105,7 +105,7 @@ def compare(reader: Reader, question: Question) -> Answer:
 
 
 def _on_random_parts(reader: Reader, found: Iterable[Pair]) -> list[str]:
-    """Return which sides rest on a random part of the tasks that was chosen by what it showed."""
+    """Return the sides that rest on a random part of the tasks, chosen by the results on them."""
     names = {side.model_run.model_run_id: side.model_run.model for pair in found for side in (pair.first, pair.second)}
     rows = reader.rows(sql.read("queries/stopping/stopped_model_runs"), {"model_runs": sorted(names)})
     stopped = sorted({names[row["model_run_id"]] for row in rows})

@@ -117,7 +117,7 @@ def score_or(fitting: ScoreDefinition, score: str | None, benchmark: Benchmark) 
 def question_of(
     job: Job, names: Sequence[str], kind: str | None, *, score: str | None, is_hard: bool, vintage: str | None
 ) -> Question:
-    """Return what a job asks.
+    """Return the comparison that a job requests.
 
     Raises:
         UsageError: the benchmark has no such score, or the configured data set is not there.
@@ -132,7 +132,7 @@ def question_of(
 
 
 def resolved(reader: Reader, question: Question, model_runs: Sequence[ModelRun]) -> tuple[Kind, tuple[str, ...]]:
-    """Return what is compared, and the full names of it.
+    """Return the kind of the comparison, and the full names of what it compares.
 
     Raises:
         UsageError: a name is not known, or stands for several things, or for the same as another.
@@ -171,7 +171,7 @@ def resolved(reader: Reader, question: Question, model_runs: Sequence[ModelRun])
 
 
 def _unfit(names: Sequence[str], found: Mapping[Kind, list[list[str]]], known: Known) -> str:
-    """Return why no kind fits: a name that nothing has, or names of different kinds."""
+    """Return the reason why no kind fits: an unknown name, or names of different kinds."""
     for place, name in enumerate(names):
         if not any(full[place] for full in found.values()):
             return _unknown(name, {kind: known[kind] for kind in found})
@@ -195,7 +195,7 @@ def _either(kinds: Sequence[Kind]) -> str:
 
 
 def pairs(reader: Reader, question: Question) -> tuple[Kind, list[Pair], list[str]]:
-    """Return what is compared, the pairs of model runs, and what must be known about their choice.
+    """Return the kind of the comparison, the pairs of model runs, and notes on their choice.
 
     Raises:
         UsageError: the names do not say what to compare, or an option asks for what is not there.
@@ -244,7 +244,7 @@ def of_revision(every: Sequence[ModelRun], revision: str | None) -> Sequence[Mod
 
 
 def _grouped(kind: Kind, sides: Iterable[Side]) -> dict[Any, list[Side]]:
-    """Return the sides in groups that are equal in everything but what is compared."""
+    """Return the sides in groups that are equal in everything except what is compared."""
     return _by(attrgetter(*(name for name in _IDENTITY if name not in _MAY_DIFFER[kind])), sides)
 
 
@@ -308,7 +308,7 @@ def _pairs_of_group(kind: Kind, first: list[Side], second: list[Side]) -> list[P
 
 
 def _latest(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> Pair:
-    """Return the newest of each; more than one there is only where a label has been configured again."""
+    """Return the pair of the newest sides; there are several only where a label has been configured again."""
     of_judge = ("judged_at", "judge_config_hash", "template_hash")
     newest = attrgetter(*(("answered_at", "model_config_hash") if kind == "model" else of_judge))
     chosen, notes = [], []

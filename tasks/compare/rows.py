@@ -25,7 +25,7 @@ _HASHES = {"template_hash", "dataset_revision"}
 
 
 def sentence(answer: Answer, difference: Difference) -> str:
-    """Return what a difference says, in plain words."""
+    """Return a difference in plain words."""
     first, second = short(answer.kind, difference.pair.first), short(answer.kind, difference.pair.second)
     where = f"on {difference.split}{where_in(answer, difference)}"
     if not n_unequal(difference):
@@ -49,7 +49,7 @@ def sentence(answer: Answer, difference: Difference) -> str:
 
 
 def _evidence(answer: Answer, difference: Difference, p_adjusted: float) -> str:
-    """Return the interval and the p-value."""
+    """Return the interval and the p-value, in words."""
     n_tested = _n_tested(answer)
     corrected = f" corrected for {n_tested} comparisons" if n_tested > 1 else ""
     paired = difference.paired
@@ -65,13 +65,13 @@ def _n_tested(answer: Answer) -> int:
 
 
 def n_unequal(difference: Difference) -> int:
-    """Return how many tasks have different scores on the two sides."""
+    """Return the number of tasks with different scores on the two sides."""
     first, second = (difference.tasks[side].to_numpy() for side in ("first_score", "second_score"))
     return int((task_differences(first, second) != 0).sum())
 
 
 def why_no_interval(difference: Difference) -> str | None:
-    """Return why a difference has no interval; None where it has one."""
+    """Return the reason why a difference has no interval; None if it has one."""
     paired = difference.paired
     if paired.ci_low is not None:
         return None
@@ -94,7 +94,7 @@ def notes_on_all(answer: Answer) -> list[str]:
 
 
 def notes_on_verdicts(counts: Mapping[str, Any], difference: float) -> Iterator[str]:
-    """Yield notes on what could not be compared, and what the flips do not explain."""
+    """Yield notes on the criteria that could not be compared, and on the difference that flips do not explain."""
     causes = {
         "undecided on one side": counts["n_undecided"],
         "decided, but in incomplete tasks": counts["n_left_out"],
@@ -111,7 +111,7 @@ def notes_on_verdicts(counts: Mapping[str, Any], difference: float) -> Iterator[
 
 
 def distinguishing(answer: Answer) -> list[str]:
-    """Return the attributes in which differences, or their sides, differ beside what is compared."""
+    """Return the attributes, beside what is compared, in which differences or their sides differ."""
     own = COLUMN_OF.get(answer.kind)
     pairs = [difference.pair for difference in answer.differences]
     return [
@@ -134,13 +134,13 @@ def on_both(first: Side, second: Side, name: str) -> str:
 
 
 def where_in(answer: Answer, difference: Difference) -> str:
-    """Return what distinguishes a difference from the others, as the end of a phrase."""
+    """Return the attributes that distinguish a difference from the others, as the end of a phrase."""
     pair = difference.pair
     return "".join(f", {CONTEXT[name]} {on_both(pair.first, pair.second, name)}" for name in distinguishing(answer))
 
 
 def decision(by_trial: Sequence[float]) -> str:
-    """Return what was decided on a criterion: in a word where all trials agree, else in how many of them it is met."""
+    """Return the decision on a criterion: one word where all trials agree, else the number of trials that met it."""
     counts = Counter(by_trial)
     if len(counts) == 1:
         return _DECISIONS[by_trial[0]]
@@ -193,16 +193,16 @@ def rows_of(answer: Answer) -> list[Row]:
 
 
 def with_verdicts(row: Row, verdicts: Row) -> Row:
-    """Return the row of a difference with its verdicts as counted (`apart`)."""
+    """Return the row of a difference with the counts of its verdicts (`apart`)."""
     return row | verdicts | {"notes": [*row["notes"], *notes_on_verdicts(verdicts, row["difference"])]}
 
 
 def apart(
     reader: Reader, answer: Answer, differences: Iterable[Difference], n_flips: int | None = None
 ) -> dict[str, list[Row]]:
-    """Return what differences consist of.
+    """Return the verdicts behind differences.
 
-    Verdicts as counted, and by category, task and flip, each the largest loss first.
+    They are counted, and listed by category, task and flip, each with the largest loss first.
 
     A flip is a criterion that both sides decided, and not alike; values are means over the trials that are complete,
     `effect` is what the change is worth to the task's score. `n_flips` is how many are given of each difference.
@@ -226,9 +226,9 @@ def apart(
 
 
 def _labels(answer: Answer, difference: Difference) -> Row:
-    """Return what distinguishes a difference from others.
+    """Return the labels that distinguish a difference from others.
 
-    `where` is what both sides have in common, where it varies.
+    `where` holds the attributes that both sides share and that vary between differences.
     """
     first, second = (short(answer.kind, side) for side in (difference.pair.first, difference.pair.second))
     where = where_in(answer, difference).removeprefix(", ") or None

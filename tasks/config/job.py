@@ -55,9 +55,9 @@ class Job(Strict):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, _: CoreSchema, __: GetJsonSchemaHandler) -> dict[str, Any]:
-        """Return a job is never made from JSON, and Prefect wants a schema for each flow that takes one.
+        """Return a plain schema: Prefect needs one for each flow with a job, and no job is made from JSON.
 
-        A second in all.
+        This saves a second in total.
         """
         return {"type": "object"}
 
@@ -86,7 +86,7 @@ class Job(Strict):
 
     @property
     def report_folder(self) -> Path:
-        """Return where the reports are, each in a folder of its benchmark's name."""
+        """The folder of the reports, each in a folder with its benchmark's name."""
         return self.settings.report.folder or self.warehouse / "report"
 
     @property
@@ -101,13 +101,13 @@ class Job(Strict):
         return None if url is None else f"{url.rstrip('/')}/{self.settings.benchmark}/index.html"
 
     def vintage_of(self, model: Model) -> str:
-        """Return which sampling of a model the run is about."""
+        """Return the vintage of a model in this run."""
         return self.night if self.night is not None and model.resample == "nightly" else self.vintage
 
     def vintage_named(self, label: str) -> str:
-        """Return which sampling of the model with a label the run is about.
+        """Return the vintage of the model with a label in this run.
 
-        One that is not configured is of `vintage`.
+        For a label that is not configured it is `vintage`.
         """
         return next((self.vintage_of(model) for model in self.settings.models if model.label == label), self.vintage)
 

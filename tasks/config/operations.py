@@ -70,7 +70,7 @@ class Email(Strict):
     password: str | None = None
 
     def problems(self) -> Iterator[str]:
-        """Yield a password that is stored, alone, or open to all."""
+        """Yield the problems of a password: stored here, without a user, or sent without encryption."""
         if self.password is not None and not REFERENCE.fullmatch(self.password):
             yield "`password` is a secret; put it in the environment and write ${NAME} here"
         if (self.user is None) != (self.password is None):
@@ -84,7 +84,7 @@ _SECRET_PLACES = ("hooks.slack.com/", "discord.com/api/webhooks/", "discordapp.c
 
 
 def _without_secrets(address: str) -> str:
-    """Return an address as it is stored: a mere reference as it stands, else its host alone."""
+    """Return an address as it is stored: a reference unchanged, of others only the host."""
     host = re.compile(r"(https?://)(?:[^/?#]*@)?([\w.:\[\]${}-]*)").match(address)
     if REFERENCE.fullmatch(address):
         return address
@@ -124,7 +124,7 @@ class Receiver(Strict):
 
     @property
     def kind(self) -> str:
-        """Return which of them it is."""
+        """The kind of the receiver: one of `_KINDS`."""
         return next(name for name in _KINDS if getattr(self, name) is not None)
 
 
@@ -143,7 +143,7 @@ class Alerts(Strict):
     timeout_s: Annotated[float, Field(gt=0)] = 10.0
 
     def problems(self) -> Iterator[str]:
-        """Yield a secret in an address."""
+        """Yield secrets in the address to ping."""
         yield from secrets_in(self.ping or "", "ping")
 
 

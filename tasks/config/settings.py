@@ -98,7 +98,7 @@ class Dataset(Strict):
     splits: tuple[str, ...] = ()
 
     def problems(self) -> Iterator[str]:
-        """Yield what is missing or does not belong to the source."""
+        """Yield settings that are missing, or that do not belong to the source."""
         if self.source == "hub" and not (self.revision and (self.splits or self.files)):
             yield "source hub needs `revision` (a commit) and `splits` (or `files`)"
         for name in ("files", "revision"):
@@ -257,6 +257,6 @@ class Settings(Strict):
         return () if self.capabilities.embedding is None else (self.capabilities.embedding,)
 
     def problems(self) -> Iterator[str]:
-        """Yield a prompt for a model that is not evaluated."""
+        """Yield a system prompt of a model that is not evaluated."""
         if self.rubric_writer is not None and self.rubric_writer.system_prompt is not None:
             yield "rubric_writer: `system_prompt` is for models that are evaluated"

@@ -79,9 +79,10 @@ def shown_visibly() -> Iterator[None]:
 
 
 def exact(stream: TextIO) -> TextIO:
-    """Return the stream itself.
+    """Return the stream that writes texts unchanged.
 
-    For what machines read, and for what draws on the terminal and makes its texts visible.
+    It is for output that machines read, and for libraries that draw on the terminal and make their texts visible
+    themselves.
     """
     return stream.exact if isinstance(stream, Shown) else stream
 

@@ -58,7 +58,7 @@ def load_split(dataset_id: str, revision: str, split: str) -> list[dict[str, Any
 
 
 def fetch(dataset_id: str, commit: str, file: str) -> Path:
-    """Return a file of the repository at a commit as it is there, from the cache if it was read before.
+    """Return the path of an unchanged file of the repository at a commit, from the cache if it was read before.
 
     Raises HubError, always one line.
     """

@@ -60,7 +60,7 @@ def kind_of(path: Path) -> str:
 def parquet_batches(
     path: Path, n_rows: int, columns: Sequence[str] | None = None, most_bytes: float = float("inf")
 ) -> Iterator["pa.RecordBatch"]:
-    """Yield the rows of a Parquet file, so many at a time; all of them have at most so many bytes.
+    """Yield the rows of a Parquet file in batches of `n_rows`; all batches have at most `most_bytes` in total.
 
     Raises:
         TooLarge: they have more, or the file unpacks to far more than its size.
@@ -126,7 +126,7 @@ PROMPTS = ".tsv"
 
 
 def read_prompts(path: Path) -> dict[str, str]:
-    """Return the prompts of a file with a line for each: the task's id, a tab, the prompt as it stands (no quoting).
+    """Return the prompts of a file with a line for each: the task's id, a tab, the prompt as it is (no quoting).
 
     Raises:
         SourceError: a line has no tab, or an id appears twice.
@@ -151,7 +151,7 @@ def read_prompts(path: Path) -> dict[str, str]:
 
 
 def with_prompts(rows: Iterable[Row], prompts: Mapping[str, str], id_columns: Iterable[str]) -> Iterator[Row]:
-    """Yield rows with the prompt that belongs to their id; a row that has one keeps it, one without stays without."""
+    """Yield rows with the prompt of their id; a row with a prompt keeps it, and one without any stays without."""
     for row in rows:
         found = next((prompts[row[name]] for name in id_columns if row.get(name) in prompts), None)
         yield row if found is None or row.get("prompt") else {**row, "prompt": found}
@@ -192,7 +192,7 @@ class Source:
 
 
 def with_revision(job: Job) -> Job:
-    """Return the job, which looks up the revision of its data set when that is first needed."""
+    """Return the job, which looks up the revision of its data set when it is first needed."""
     dataset, benchmark = job.settings.dataset, job.settings.benchmark
 
     def find() -> DataRevision:
@@ -204,7 +204,7 @@ def with_revision(job: Job) -> Job:
 
 
 def source_of(job: Job) -> Source:
-    """Return the data set that a job is about (see `open_source` for what can be wrong)."""
+    """Return the data set of a job (see `open_source` for its errors)."""
     return open_source(job.settings.dataset, load_benchmark(job.settings.benchmark))
 
 
@@ -222,9 +222,9 @@ def open_source(dataset: Dataset, benchmark: Benchmark) -> Source:
 
 
 def _located(dataset: Dataset, benchmark: Benchmark) -> Source:
-    """Return the source that a configuration names, with every split that it has.
+    """Return the source that a configuration names, with all its splits.
 
-    Of the hub, those that are configured.
+    For the hub, these are the configured ones.
     """
     if dataset.source == "hub":
         from tasks.dataset.hub import resolve_revision
@@ -286,9 +286,9 @@ def _prompts(dataset: Dataset, path: Path) -> Path | None:
 
 
 def _content_revision(files: Mapping[str, Path]) -> str:
-    """Return one file's revision is the hash of its bytes.
+    """Return the revision of files: the hash of a single file's bytes.
 
-    A folder's that of all its files, whichever splits are chosen.
+    For a folder it is the hash of all its files, whichever splits are chosen.
     """
     hashes = {}
     for split, file in files.items():

@@ -27,7 +27,7 @@ tasks, enough that the provider's cache serves the conversation."""
 
 
 def control_sets(job: Job, wanted: WantedTasks, reader: Reader) -> list[tuple[Judging, str | None]]:
-    """Return every configured judge with the id of its control set, None where none was chosen yet.
+    """Return every configured judge with the id of its control set, None where none has been chosen yet.
 
     A judge's first repetition is the one that is watched.
 
@@ -198,7 +198,7 @@ def lacks_verdicts(job: Job, reader: Reader) -> bool:
 
 
 def _plan(job: Job, night: str, reader: Reader) -> tuple[WantedTasks, list[_Missing], dict[str, Conversation]]:
-    """Return the wanted tasks, what each control set lacks, and the conversations of the members to judge."""
+    """Return the wanted tasks, the missing part of each control set, and the conversations of the members to judge."""
     wanted, found = wanted_tasks(job, reader), []
     for judging, set_id in control_sets(job, wanted, reader):
         if set_id is not None:

@@ -66,10 +66,9 @@ class Population:
         return np.flatnonzero(~self.is_known)
 
     def probabilities(self, n_wanted: int) -> Floats:
-        """Return those of drawing each verdict without a label.
+        """Return the probability of drawing each verdict without a label.
 
-        Each model has an equal share of the labels, as it has need of
-        as many.
+        Each model has an equal share of the labels, since each needs as many.
         """
         size = sampling.sizes(self.contributions[self.free], self.errors[self.free])
         _, of_model = np.unique(self.models[self.free], return_inverse=True)
@@ -77,7 +76,7 @@ class Population:
 
 
 def purpose_of(named: str, reader: Reader, wanted: WantedTasks, models: Sequence[str]) -> Purpose:
-    """Return what `--for` names: the leaderboard, two models, or a category.
+    """Return the purpose that `--for` names: the leaderboard, two models, or a category.
 
     Raises:
         UsageError: it names nothing of these.

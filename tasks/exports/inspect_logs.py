@@ -204,7 +204,7 @@ def _results(figures: Sequence[Row], n_samples: int, n_failed: int, n_scored: in
 def _sample_of(
     model_run: Row, response: Row, messages: Sequence[Message], criteria: Sequence[Row], scores: Sequence[Row]
 ) -> Document:
-    """Return a sample: conversation, answer, scores with every criterion, usage; the error if there is no answer.
+    """Return a sample: conversation, response, scores with every criterion, usage; the error without a response.
 
     Args:
         model_run: who answered and who judged.
@@ -249,7 +249,7 @@ def _sample_of(
 
 
 def _summary_of(sample: Document) -> Document:
-    """Return what the list of samples shows of one; long texts are cut."""
+    """Return the entry of a sample in the list of samples; long texts are cut."""
     asked = next((turn["content"] for turn in reversed(sample["input"]) if turn["role"] == "user"), "")
     scores = {
         name: {"value": score["value"], "explanation": score["explanation"][:_MOST_SHOWN]}
@@ -286,7 +286,7 @@ def _scores(criteria: Sequence[Row], scores: Sequence[Row]) -> dict[str, Documen
 def explanation_of(criteria: Sequence[Row]) -> str:
     """Return a line that counts the verdicts, and a Markdown table of the criteria.
 
-    Explanations where there are any.
+    The table has explanations where there are any.
     """
     counted = Counter(row["status"] for row in criteria)
     order = [*_DECIDED, *sorted(counted.keys() - set(_DECIDED))]
@@ -304,7 +304,7 @@ def explanation_of(criteria: Sequence[Row]) -> str:
 
 
 def _text(text: str) -> str:
-    """Return a text in one cell of a table, with nothing in it that Markdown would read.
+    """Return a text for one cell of a table, with nothing in it that Markdown would interpret.
 
     Inspect View escapes HTML itself.
     """
@@ -328,7 +328,7 @@ def _usage_of(row: Row) -> Usage | None:
 
 
 def _usage_by_name(usages: Iterable[Mapping[str, Usage | None]]) -> dict[str, Usage]:
-    """Return the sums of usages that stand under names."""
+    """Return the sum of the usages of each name."""
     found: dict[str, list[Usage | None]] = defaultdict(list)
     for each in usages:
         for name, usage in each.items():
@@ -337,7 +337,7 @@ def _usage_by_name(usages: Iterable[Mapping[str, Usage | None]]) -> dict[str, Us
 
 
 def _added(usages: Iterable[Usage | None], costs: Sequence[float | None] | None = None) -> Usage | None:
-    """Return the sum of what was reported; None if nothing was. A cost that is not known makes the sum unknown.
+    """Return the sum of the reported usages; None if there are none. An unknown cost makes the sum unknown.
 
     `costs` are those of all calls, also of such whose tokens were not reported.
     """

@@ -196,7 +196,7 @@ def _said(widths: Sequence[drawing.Width], population: drawing.Population, n_row
 
 
 def _usable(job: Job, reader: Reader, wanted: WantedTasks, file: Path, *, is_any_vintage: bool = False) -> list[Row]:
-    """Return the responses that a person can be asked about."""
+    """Return the responses that can be shown to a person."""
     usable = reader.rows(sql.read("queries/exports/labelling_responses"), {
         "benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "is_any_vintage": is_any_vintage,
         "vintage": job.vintage, "night": job.night, "task_ids": list(wanted.task_ids),
@@ -231,7 +231,7 @@ def _write(file: Path, wanted: WantedTasks, rows: Iterable[Row], conversations: 
 
 
 def spread(candidates: Iterable[Mapping[str, Any]], seed: int) -> Iterator[Mapping[str, Any]]:
-    """Yield all candidates, every task once before any twice, with models as even as that allows.
+    """Yield all candidates: every task once before any task twice, with models as balanced as that allows.
 
     Among equals a hash of seed and response decides.
     """

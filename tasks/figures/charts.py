@@ -42,7 +42,7 @@ intervals, bars, scatter, heat, over_time, control, certainty = (
 
 
 def on_full_splits(rows: Rows) -> Rows:
-    """Return the rows on full splits, of which hard splits are a part; all rows where there are only hard ones."""
+    """Return the rows on full splits, of which hard splits are a part; all rows if there are only hard splits."""
     return [row for row in rows if not row["is_hard"]] or rows
 
 

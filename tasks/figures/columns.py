@@ -70,7 +70,7 @@ def columns(names: str, group: str = "", **headings: str) -> tuple[Column, ...]:
 
 @cache
 def _usual() -> dict[str, tuple[Kind, str]]:
-    """Return the kind and the heading of each column; a group's heading stands before a colon."""
+    """Return the kind and the heading of each column; a colon follows the heading of a group."""
     by_kind: Mapping[Kind, Mapping[str, str]] = sql.schema()["titles"]
     return {name: (kind, heading) for kind, headings in by_kind.items() for name, heading in headings.items()}
 
@@ -89,7 +89,7 @@ _ENDS = ("_low", "_high")
 
 
 def with_values(shown: Sequence[Column], rows: Rows) -> list[Column]:
-    """Return the columns for people that have a value in any row; all of them where there is none."""
+    """Return the columns for people that have a value in any row; all columns if there is none."""
     marked: list[Column] = []
     for column in shown:
         if column.kind != "few":
@@ -101,7 +101,7 @@ def with_values(shown: Sequence[Column], rows: Rows) -> list[Column]:
 
 
 def small_notes(shown: Sequence[Column], rows: Rows) -> list[str]:
-    """Return what the mark of values on few tasks means, where there is one."""
+    """Return a note on the mark of values on few tasks, if there is such a value."""
     from tasks.rules.statistics.intervals import FEW_OTHERS, SMALL
 
     if not any(row.get(column.few) for column in with_values(shown, rows) if column.few for row in rows):

@@ -52,7 +52,7 @@ def leaderboard(job: Job, choice: Choice) -> Table:
 
 
 def chosen(scope: Scope, choice: Choice) -> tuple[Figure, dict[str, Any]]:
-    """Return the figure that a leaderboard is, and what its query asks for.
+    """Return the figure of a leaderboard, and the parameters of its query.
 
     Raises:
         UsageError: the benchmark has no such breakdown.

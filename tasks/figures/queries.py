@@ -40,7 +40,7 @@ def filled(
     columns_of: Callable[[str], Sequence[str]] | None = None,
     steps: Mapping[str, str] | None = None,
 ) -> str:
-    """Return a query, with the steps that it reads in front and a literal for each `$name`.
+    """Return a query, with its steps in front and a literal in place of each `$name`.
 
     Args:
         query: its text, or its name: `<file>/<name>` below `sql/figures/` or `sql/report/`, or that of a figure alone.
@@ -63,7 +63,7 @@ def assembled(
     columns_of: Callable[[str], Sequence[str]] | None = None,
     steps: Mapping[str, str] | None = None,
 ) -> str:
-    """Return a query, with the steps that it reads in front; arguments are those of `filled`."""
+    """Return a query with its steps in front; arguments are those of `filled`."""
     text = query if " " in query else _stored(query)
     return sql.with_steps(text, {**(steps or {}), **_steps(text, columns_of)})
 
@@ -83,7 +83,7 @@ def _by_name() -> dict[str, str]:
 
 
 def _steps(query: str, columns_of: Callable[[str], Sequence[str]] | None) -> dict[str, str]:
-    """Return the steps that a query reads, each after those that it reads itself: name -> text."""
+    """Return the steps of a query, each after the steps that it reads itself: name -> text."""
     shared = sql.queries("figures/shared")
     found: dict[str, str] = {}
     for before, after in pairwise(sql.tokens(query)):
@@ -141,7 +141,7 @@ def _relation(name: str) -> str:
 
 
 def _presented(name: str, columns_of: Callable[[str], Sequence[str]]) -> str:
-    """Return the same rows as figures show them: `model` and `judging` by their labels, and no internal keys."""
+    """Return the query for the scoped rows as figures show them: labels for `model` and `judging`, no internal keys."""
     columns = columns_of(_relation(name))
     labels = [label for keys, _, label in _KEYS if set(columns).issuperset(keys)]
     first = [each for each in ("judging", "split", "is_hard") if each in {*columns, *labels}]
@@ -152,14 +152,14 @@ def _presented(name: str, columns_of: Callable[[str], Sequence[str]]) -> str:
 
 
 def text_of(figure: Figure) -> str:
-    """Return the query of a figure, as it is stored or as its relation and order make it."""
+    """Return the query of a figure, as stored or as built from its relation and order."""
     if figure.relation:
         return f"from {_PRESENTED}{figure.relation}\norder by {figure.order}"
     return _stored(figure.query or figure.name)
 
 
 def relation_of(figure: Figure) -> str:
-    """Return the relation whose columns a figure has; empty where they are its own."""
+    """Return the relation whose columns a figure has; empty if they are its own."""
     read = () if figure.compute else sql.tokens(text_of(figure))
     return next((each.rstrip().removeprefix(_PRESENTED) for each in read if each.startswith(_PRESENTED)), "")
 

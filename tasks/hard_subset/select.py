@@ -98,7 +98,7 @@ def read_panel(reader: Reader, job: Job, benchmark: Benchmark, revision: str) ->
 
 
 def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark, revision: str) -> int:
-    """Return the key of the ranking that selects: under the first configured judge, or the only one that there is."""
+    """Return the key of the ranking that selects: under the first configured judge, or under the only one."""
     columns = "distinct ranking_id, vintage, judge, judge_config_hash, template_hash, grading, judge_trial"
     found = reader.select("intermediate.model_runs", columns, benchmark=benchmark.name, dataset_revision=revision)
     configured = judgings(job, benchmark)
@@ -131,7 +131,7 @@ def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark, revision: str) -
 
 
 def universe_of(field: str, task_ids: set[str], panel: Panel, settings: Settings) -> Universe:
-    """Return those of a field's admitted tasks with a complete trial of every model of the panel.
+    """Return the admitted tasks of a field that have a complete trial of every model of the panel.
 
     Raises:
         HardSubsetError: there is no panel, or too few of the tasks have that.
@@ -184,7 +184,7 @@ def stability_rows(universe: Universe, size: int) -> list[Row]:
 
 
 def overlap_rows(universe: Universe, selected: frozenset[str], official: Mapping[str, frozenset[str]]) -> list[Row]:
-    """Return what the selection shares with those of the panel without one model, and with the data set's own.
+    """Return the overlaps of the selection with those of the panel without one model, and with the data set's own.
 
     The columns are those of `hard_overlaps` without the selection's own. A selection without one model is made among
     the tasks of the whole panel's universe. Of an own split of the data set, the tasks outside the universe are left
@@ -212,7 +212,7 @@ def _overlap(kind: str, compared_with: str, other: frozenset[str], selected: fro
 
 
 def in_words(n_border: int, overlaps: Sequence[Row]) -> str:
-    """Return the stability of a selection as the end of a sentence about it."""
+    """Return the stability of a selection as the end of a sentence."""
     words = f"{n_border} on the border"
     without = [row for row in overlaps if row["kind"] == "leave_one_out"]
     if without:
@@ -291,7 +291,7 @@ def select_hard(job: Job, *, must_select: bool = True) -> StageReport:
 
 
 def has_new_selection(job: Job) -> bool:
-    """Return whether selecting now would give a field a selection that is not the one that counts.
+    """Return whether selecting now would change the current selection of a field.
 
     Raises:
         PipelineError: a field is refused, or the judging to select by is not clear.

@@ -64,7 +64,7 @@ class _Known(NamedTuple):
 
 
 def _read(known: _Known, batch: str, file: Path, reviewer: str | None, *, skip_unknown: bool) -> tuple[int, list[str]]:
-    """Return the number of a file's reviews, which are added to the known ones, and notes on what was left out."""
+    """Add the reviews of a file to the known ones, and return their number and notes on what was left out."""
     given = list(files.given_rows(file, reviewer=reviewer))
     if given and not any("decision" in row for _, row in given):
         raise ImportRefused(f"{file}: no column `decision`; import a sheet that `prbench export review` wrote")

@@ -64,14 +64,14 @@ class ContextFit:
         return replace(self, prompt_tokens=min(was, self.prompt_tokens or was) // 2)
 
     def step_of(self, title: str) -> int:
-        """Return the tokens that are kept for a criterion.
+        """Return the number of tokens that are reserved for a criterion.
 
-        The same for most, so that they share the chunks of an answer.
+        It is the same for most criteria, so that they share the chunks of a response.
         """
         return -(-self.count(title) // _STEP_TOKENS) * _STEP_TOKENS
 
     def chunks_of(self, messages: Sequence[Message], text: str, step_tokens: int, round_: int = 1) -> list[Chunk]:
-        """Return a text in chunks that fit into an evidence prompt, beside a criterion of so many tokens.
+        """Return a text in chunks that fit into an evidence prompt, beside a criterion of `step_tokens` tokens.
 
         Raises:
             NoRoom: request and template leave almost none.
@@ -88,9 +88,9 @@ class ContextFit:
         ]
 
     def usual_chunks(self, messages: Sequence[Message], text: str) -> list[str]:
-        """Return the chunks in which an answer is searched for a criterion of usual length.
+        """Return the chunks in which a response is searched for a criterion of usual length.
 
-        The whole if it is read whole.
+        The only chunk is the whole response if that fits.
         """
         step_tokens = self.step_of("usual")
         common = judge_prompt(self.template, messages, text, "")
@@ -102,24 +102,24 @@ class ContextFit:
             return [text]
 
     def count(self, text: str) -> int:
-        """Return the tokens of a text."""
+        """Return the number of tokens of a text."""
         return count_tokens(self.target, text)
 
     def _surely_holds(self, text: str, spare_tokens: int = 0) -> bool:
-        """Return whether a prompt fits without a doubt, and so many tokens more: no token is shorter than a byte.
+        """Return whether a prompt certainly fits with `spare_tokens` more tokens: no token is shorter than a byte.
 
-        Where nobody knows how large the window is, it is large enough until the model says no.
+        A context window of unknown size is large enough until the model refuses a prompt.
         """
         return self.prompt_tokens is None or len(text.encode()) + spare_tokens <= self.prompt_tokens - _AROUND_TOKENS
 
     def _beside(self, text: str) -> int:
-        """Return the tokens that a text leaves to others in one prompt, 0 or less for none."""
+        """Return the number of tokens that remain beside a text in one prompt; 0 or less if none do."""
         assert self.prompt_tokens is not None
         return self.prompt_tokens - _AROUND_TOKENS - self.count(text)
 
 
 def context_fit_of(judging: Judging, target: Target) -> ContextFit | None:
-    """Return how long a judging's prompts may be; None where answers are always judged whole."""
+    """Return the limit of a judging's prompts; None where responses are always judged whole."""
     if judging.evidence_template is None:
         return None
     shape = reply_format(judging.judge.explanation_chars, judging.grading)

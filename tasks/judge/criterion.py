@@ -52,7 +52,7 @@ class CriterionToJudge:
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:
-        """Return the criterion that a row with these columns, and others, is about."""
+        """Return the criterion of a row, which has these columns and may have others."""
         return cls(**{each.name: row[each.name] for each in fields(cls)})
 
 
@@ -75,7 +75,7 @@ class Judged:
 
 
 def verdict_question(judging: Judging) -> Question[Verdict]:
-    """Return what is asked about a criterion: a verdict."""
+    """Return the question for a verdict on a criterion."""
     grading = judging.grading
     shape = reply_format(judging.judge.explanation_chars, grading)
     read = partial(parse_verdict, grading=grading, omits_think_tag=judging.judge.omits_think_tag)
@@ -137,7 +137,7 @@ class CriterionJudge:
     def whole_calls(
         self, criteria: Sequence[CriterionToJudge], conversations: Mapping[str, Conversation]
     ) -> Iterator[Call]:
-        """Yield the calls for criteria about which the judge can be asked with the whole response before it."""
+        """Yield the calls for the criteria that the judge can decide from one prompt with the whole response."""
         question = verdict_question(self.judging)
         for of_response in by_response(criteria):
             messages = conversations[of_response[0].task_id].messages
@@ -398,7 +398,7 @@ def verdict_columns(
     job: Job, wanted: WantedTasks, judging: Judging, criterion: CriterionToJudge, identity: str | None, reply: Reply,
     verdict: Verdict | None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return the columns of a verdict, or of the failure that replaces it."""
+    """Return the columns of a verdict, or of the failure in its place."""
     same = ("response_id", "task_id", "criterion_id", "criterion_hash", "model", "trial", "vintage")
     return {
         **wanted.key, **judging.columns, **usage_columns(reply), **{name: getattr(criterion, name) for name in same},

@@ -67,14 +67,14 @@ _OTHERS = {
 
 
 def set_key(provider: str) -> str | None:
-    """Return the name under which a provider's key is set; None where none is, or the provider is not known."""
+    """Return the name of the variable with a provider's key; None if none is set, or the provider is not known."""
     return next((name for name in KEYS.get(provider, ()) if variable(name)), None)
 
 
 def missing_key(target: Target) -> str | None:
-    """Return the variable that has to be set before a model can be called.
+    """Return the variable that must be set before a model can be called.
 
-    None where nothing is known to be missing.
+    None if none is known to be missing.
     """
     provider = target.name.partition("/")[0]
     # The client behind `openai/` wants a key wherever it calls, and whatever headers it sends.
@@ -85,7 +85,7 @@ def missing_key(target: Target) -> str | None:
 
 
 def key_state(target: Target) -> str:
-    """Return which variables the key of a model comes from, and whether they are set: `OPENAI_API_KEY is not set`."""
+    """Return the variables of a model's key, and whether they are set, such as `OPENAI_API_KEY is not set`."""
     provider, _, model = target.name.partition("/")
     names = _named(target)
     if not names and model:
@@ -96,9 +96,9 @@ def key_state(target: Target) -> str:
 
 
 def missing_variables(target: Target) -> list[str]:
-    """Return the variables that have to be set where a model is called from and are not.
+    """Return the variables that must be set on the machine that calls a model, but are not.
 
-    Its key, and what it refers to.
+    They are the model's key and the variables that its settings refer to.
     """
     named = [*REFERENCE.findall(target.api_base or ""), *_named(target)]
     key = missing_key(target)
@@ -131,7 +131,7 @@ _referenced: set[str] = set()
 
 
 def filled_in(text: str) -> str:
-    """Return a configured text with the environment's values in the places of its `${NAME}` references.
+    """Return a configured text with the environment's values in place of its `${NAME}` references.
 
     Raises:
         UsageError: a variable is not set.
@@ -165,7 +165,7 @@ def filled_in_secrets(value: Any, *, is_secret: bool = False) -> Any:
 
 
 def redacted(text: str, *, is_answer: bool = False) -> str:
-    """Return a text without the secrets of this process: values that a configuration refers to or whose name says so.
+    """Return a text without this process's secrets: values that a configuration refers to or that are named as secrets.
 
     In a model's answer, what may be an ordinary word or number stays, and so does a password in an address: it is none
     of ours.
@@ -179,7 +179,7 @@ def redacted(text: str, *, is_answer: bool = False) -> str:
 
 @cache
 def _forms(value: str) -> list[str]:
-    """Return a secret as it is and in base64, both also as they stand in JSON or a URL, or in one within another."""
+    """Return the forms of a secret: as it is and in base64, each also escaped once or twice for JSON or a URL."""
     if len(value) < _SHORTEST:
         return [value]
     forms = {value}
@@ -193,7 +193,7 @@ def _forms(value: str) -> list[str]:
 
 
 def _secrets() -> list[str]:
-    """Return the longest first: one may begin with another."""
+    """Return the secrets, the longest first: one may begin with another."""
     # Each look at a value of `os.environ` decodes it, and this is done for every reply.
     named = {name: os.environ[name] for name in os.environ if name in _referenced or _is_named_like_one(name)}
     values = (value for name, value in named.items() if len(value) >= (1 if name in _referenced else _SHORTEST))

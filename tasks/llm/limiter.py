@@ -70,7 +70,7 @@ class Budget:
 
     @property
     def line(self) -> str:
-        """Return how it stands, for people, and what the first call could have used that the cap left no room for."""
+        """A line for people: the usage, and the usage of the first call that the cap refused."""
         used, most = [], []
         if self._max_usd is not None:
             used.append(f"{self.used_usd:.4f} of {self._max_usd:g} USD")
@@ -84,7 +84,7 @@ class Budget:
         return f"{' and '.join(used)} used{refused}"
 
     def _fits(self, most: Usage, reserved_usd: float, reserved_tokens: int) -> bool:
-        """Return whether the caps hold if as much as possible is used; what may be any amount passes every cap."""
+        """Return whether the caps hold even with the highest possible usage; an unlimited one exceeds every cap."""
         usd = self._max_usd, self.used_usd + reserved_usd, most.usd
         tokens = self._max_tokens, self.used_tokens + reserved_tokens, most.tokens
         return all(cap is None or (more is not None and used + more <= cap) for cap, used, more in (usd, tokens))
@@ -129,7 +129,7 @@ class TokenBucket:
         self._level, self._at_s = self._most, now_s
 
     def wait_s(self, now_s: float) -> float:
-        """Return how long until something may be taken."""
+        """Return the seconds until something may be taken."""
         if self._rate is None:
             return 0.0
         self._refill(now_s)
@@ -186,7 +186,7 @@ class Outcome:
 
     @property
     def used(self) -> Usage:
-        """Return what the call used; None where nobody knows."""
+        """The usage of the call; None where it is not known."""
         if self.is_free:
             return NOTHING
         if self.reply is None:

@@ -59,7 +59,7 @@ class Target:
 
     @property
     def endpoint(self) -> str:
-        """Return where the model is served, as far as it is part of a call's identity."""
+        """The address of the model's server, or the hash of the embedded weights, as part of a call's identity."""
         return embedded.weights_hash() if self.is_embedded else self.api_base or ""
 
     @property
@@ -74,7 +74,7 @@ class Target:
 
     @property
     def sent_along(self) -> dict[str, Any]:
-        """Return what is sent with every call beside the model's parameters."""
+        """The arguments that are sent with every call beside the model's parameters."""
         return {"headers": dict(self.headers)} if self.headers else {}
 
     @property
@@ -114,7 +114,7 @@ class Call:
         return self.parameters(self.target.parameters)
 
     def parameters(self, own: Mapping[str, Any]) -> dict[str, Any]:
-        """Return all that is sent beside the messages, given the model's parameters."""
+        """Return all arguments that are sent beside the messages, given the model's parameters."""
         shape = {"response_format": dict(self.response_format)} if self.response_format else {}
         return {**own, **shape, **self.target.sent_along}
 
@@ -175,7 +175,7 @@ def prices_of(target: Target, *, of_batch: bool = False) -> Prices:
 def cost_usd(
     prices: Prices, prompt_tokens: int | None, cached_tokens: int | None, completion_tokens: int | None
 ) -> float | None:
-    """Return what a call cost by its prices; None where a price or the number of tokens is not known.
+    """Return the cost of a call by its prices; None if a price or the number of tokens is not known.
 
     Cached prompt tokens without a price of their own cost as much as any other.
     """
@@ -190,7 +190,7 @@ def cost_usd(
 
 
 def most_answer_tokens(target: Target, parameters: Mapping[str, Any]) -> int | None:
-    """Return the most tokens that an answer may have: the limit that is sent, else the model's own; None if unknown.
+    """Return the most tokens of a reply: the limit that is sent, else the model's own; None if unknown.
 
     A vector is no tokens.
     """
@@ -202,20 +202,20 @@ def most_answer_tokens(target: Target, parameters: Mapping[str, Any]) -> int | N
 
 
 def asked_answer_tokens(parameters: Mapping[str, Any]) -> int | None:
-    """Return the limit of an answer that is sent; None where there is none."""
+    """Return the limit of a reply that is sent; None if there is none."""
     sent = [parameters[name] for name in _ANSWER_LIMITS if isinstance(parameters.get(name), int)]
     return int(max(sent)) if sent else None
 
 
 def most_prompt_tokens(messages: Any, parameters: Mapping[str, Any]) -> int:
-    """Return a bound on a prompt's tokens that needs no tokenizer: no token is shorter than a byte."""
+    """Return an upper bound of a prompt's tokens that needs no tokenizer: no token is shorter than a byte."""
     shape = parameters.get("response_format")
     texts = [message["content"] for message in messages] + ([str(shape)] if shape else [])
     return sum(len(text.encode()) + _TOKENS_A_MESSAGE for text in texts)
 
 
 def most_usd(target: Target, prompt_tokens: int, answer_tokens: int | None) -> float | None:
-    """Return the most that a call may cost; None where a price or the bound of the answer is not known.
+    """Return the most that a call may cost; None if a price or the limit of the reply is not known.
 
     Where the table has dearer tariffs for long prompts or for reasoning, those are taken.
     """
@@ -229,7 +229,7 @@ def most_usd(target: Target, prompt_tokens: int, answer_tokens: int | None) -> f
 
 
 def _tariffs(entry: Mapping[str, Any], prefix: str) -> list[float]:
-    """Return all prices of a kind that a text call may fall under, in USD a million tokens."""
+    """Return all prices of a kind that a text call may cost, in USD per million tokens."""
     return [
         float(value) * _MTOK
         for name, value in entry.items()
@@ -246,9 +246,9 @@ def most_of(call: Call, parameters: Mapping[str, Any]) -> Usage:
 
 
 def count_tokens(target: Target, text: str) -> int:
-    """Return the tokens of a text.
+    """Return the number of tokens of a text.
 
-    By the embedded server's tokenizer, by LiteLLM's for the model, or by its default one.
+    It is counted by the embedded server's tokenizer, by LiteLLM's for the model, or by its default one.
     """
     if target.is_embedded:
         return embedded.count_tokens(text)
@@ -262,10 +262,10 @@ _MOST_RESERVED_TOKENS = 16_384
 def most_prompt_tokens_of(
     target: Target, context_tokens: int | None, reply_format: Mapping[str, Any] | None
 ) -> int | None:
-    """Return the most tokens of a prompt in so many tokens of context (None: as many as the model is known to have).
+    """Return the most tokens of a prompt in a context of `context_tokens` (None: the known context of the model).
 
-    Kept for the reply is as much as `max_tokens` says, half of the context at most. Without that it is what the model
-    may answer, a quarter of the context or 16,384 tokens at most. None where nobody knows the context.
+    The tokens of `max_tokens` are reserved for the reply, at most half of the context. Without `max_tokens` it is the
+    most that the model may reply, at most a quarter of the context or 16,384 tokens. None if the context is not known.
     """
     known = embedded.CONTEXT_TOKENS if target.is_embedded else _table_entry(target.name).get("max_input_tokens")
     context = int(context_tokens or known or 0)

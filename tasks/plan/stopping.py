@@ -38,7 +38,7 @@ class Needed:
             self.of_model.setdefault(label, []).append((places, n_tasks))
 
     def calls(self, cells: Cells) -> Floats:
-        """Return the calls of the cells that are needed, in each random order."""
+        """Return the number of needed calls for the cells, in each random order."""
         found = np.zeros(self.n_orders)
         for label, task_id, n_calls in cells:
             placed = [(places[task_id], n) for places, n in self.of_model.get(label, ()) if task_id in places]
@@ -82,7 +82,7 @@ class ExpectedCalls:
 
 
 def plan_stopping(job: Job) -> tuple[list[ExpectedComparison], list[ExpectedCalls]]:
-    """Return what each comparison would take, and the calls that this leaves.
+    """Return the expected tasks of each comparison, and the calls that remain.
 
     Raises:
         UsageError: the configuration has no `stopping`.
@@ -124,9 +124,9 @@ def _history(found: StoppingPlan, wanted: WantedTasks, reader: Reader) -> list[d
 def _simulated(
     progress: Sequence[Progress], history: Sequence[dict[str, float]]
 ) -> tuple[Needed, list[ExpectedComparison]]:
-    """Return what each comparison needs in each random order, and what it takes.
+    """Return the tasks that each comparison needs in each random order, and the expected comparisons.
 
-    One that is settled takes no more tasks.
+    A settled comparison needs no more tasks.
     """
     generator = np.random.default_rng(_SEED)
     pool = sorted({task for of_pair in history for task in of_pair})
@@ -158,7 +158,7 @@ def _simulated(
 
 
 def _calls(planned: Planned, cells: Cells, needed: Needed) -> ExpectedCalls:
-    """Return the calls of a row of the plan that are needed; all, where it is neither a model's nor a judge's."""
+    """Return the needed calls of a row of the plan; all calls if the row belongs to neither a model nor a judge."""
     missing = sum(n_calls for _, _, n_calls in cells)
     # A judge may be asked more or less than once about a criterion: long answers, cascades.
     share = needed.calls(cells) / missing if missing else np.ones(ORDERS)

@@ -33,12 +33,12 @@ def load_template(name: str, default: str) -> str:
 
 @cache
 def load_analysis_template(name: str) -> str:
-    """Return the text of a template below `analyses/`: what analysts are asked about tasks and criteria."""
+    """Return the text of a template below `analyses/`: the prompt of analysts on tasks and criteria."""
     return (FOLDER / "analyses" / f"{name}.txt").read_text(encoding="utf-8")
 
 
 def shipped_templates() -> list[str]:
-    """Return the texts of all judge templates in this folder; those that look for evidence are none."""
+    """Return the texts of all judge templates in this folder; templates for evidence are not among them."""
     texts = [path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.txt"))]
     return [text for text in texts if not missing_places(text, PLACES)]
 

@@ -164,7 +164,7 @@ class Results:
         return Warehouse(self._job.warehouse).reader()
 
     def _narrowed(self, models: Sequence[str], judges: Sequence[str], vintages: Sequence[str | None] = ()) -> "Job":
-        """Return the job of these models and judges; the vintages must be stored too.
+        """Return the job narrowed to these models and judges; the vintages must be stored too.
 
         Raises:
             UsageError: one of them is not stored.

@@ -30,9 +30,9 @@ class Selected:
 
 
 def wanted_size(n_tasks: int, share: float | Mapping[str, int], field: str) -> int:
-    """Return how many tasks of a field to select.
+    """Return the number of tasks to select in a field.
 
-    A share of its admitted tasks (rounded down, 300 of 600), or a number.
+    It is a share of the admitted tasks (rounded down, 300 of 600), or a fixed number.
     """
     if isinstance(share, Mapping):
         if field not in share:
@@ -42,7 +42,7 @@ def wanted_size(n_tasks: int, share: float | Mapping[str, int], field: str) -> i
 
 
 def select_hardest(scores: Mapping[str, Sequence[float]], size: int) -> list[Selected]:
-    """Return the `size` tasks with the lowest mean score, hardest first; a tie goes by task id.
+    """Return the `size` tasks with the lowest mean score, hardest first; ties are ordered by task id.
 
     `scores` gives, for each task that is complete for the whole panel, one score a model (a model's score of a task
     is already the mean over its trials). The sum is exact (`math.fsum`), so that the order of the models never
@@ -124,7 +124,7 @@ def _panels(generator: np.random.Generator, n_trials: NDArray[np.int64], n_panel
 
 
 def leave_one_out(scores: Mapping[str, Sequence[float]], size: int) -> list[frozenset[str]]:
-    """Return the tasks that the panel would have selected without each of its models, in the order of the models.
+    """Return the tasks that the panel would have selected without each of its models, in the order of models.
 
     Args:
         scores: for each task one score a model, as for `select_hardest`; at least two models.

@@ -63,7 +63,7 @@ async def ask(gateway: Gateway, call: Call, question: Question[Found]) -> tuple[
 
 
 def _read(reply: Reply, question: Question[Found]) -> tuple[Reply, Found | None]:
-    """Return a reply and what it says, or the reply with the reason why it cannot be read and nothing."""
+    """Return a reply and what was read from it; if it is unreadable, the reply with the reason, and None."""
     if reply.status not in {OK, EMPTY}:
         return reply, None
     try:
@@ -142,7 +142,7 @@ class Analysis:
         return found
 
     def missing(self, job: Job, reader: Reader, *, retry_failed: bool = False) -> dict[str, list[Item]]:
-        """Return the items of each analyst, by label, that have no row, or a failed one that is to be tried again."""
+        """Return the items of each analyst, by label, without a row, or with a failed one that is to be retried."""
         wanted = wanted_tasks(job, reader)
         settled = {
             row[self.key]
@@ -155,11 +155,11 @@ class Analysis:
         }
 
     def lacks_items(self, job: Job, reader: Reader, *, retry_failed: bool = False) -> bool:
-        """Return whether an analyst is to be asked about anything."""
+        """Return whether any items are missing, so that an analyst must be called."""
         return any(self.missing(job, reader, retry_failed=retry_failed).values())
 
     def changed_analysts(self, job: Job, reader: Reader) -> list[dict[str, Any]]:
-        """Return the rows of `analysts` for those that are configured otherwise than when they were last asked."""
+        """Return the rows of `analysts` for those that are configured otherwise than when they were last called."""
         key = {"benchmark": job.settings.benchmark, "purpose": self.stage}
         query = "select analyst, analyst_config_hash from analysts where benchmark = ? and purpose = ?"
         stored = {row["analyst"]: row["analyst_config_hash"] for row in reader.rows(query, list(key.values()))}

@@ -59,10 +59,9 @@ class Covered:
 def coverage(job: Job, *, only_stored: bool = False) -> list[Covered]:
     """Return the coverage matrix of a job.
 
-    Responses by model and trial, verdicts by model, trial, judge and judge trial.
-
-    Models that only imported responses have are in it where they are named, or no model is configured. With
-    `only_stored` it is about the models and judges that something stored has, instead of the configured ones.
+    It has responses by model and trial, and verdicts by model, trial, judge and judge trial. Models that only imported
+    responses have are in it where they are named, or no model is configured. With `only_stored` it is about the models
+    and judges that something stored has, instead of the configured ones.
     """
     if only_stored:
         job = job.model_copy(update={"settings": job.settings.model_copy(update={"models": (), "judges": ()})})
@@ -82,7 +81,7 @@ class _Counted(NamedTuple):
     vintage: str
 
     def holds(self, row: _Row) -> bool:
-        """Return whether a row of figures is about such responses."""
+        """Return whether a row of figures is on such responses."""
         return row["model_config_hash"] in self.config_hashes and row["vintage"] == self.vintage
 
 
@@ -135,7 +134,7 @@ class _Matrix:
         return found
 
     def _due(self, responses: Iterable[_Row]) -> _Due:
-        """Return how many responses and verdicts are due, by model and trial: those of every wanted task.
+        """Return the numbers of due responses and verdicts, by model and trial: those of every wanted task.
 
         Of a model that only imported responses have no more than these are due; one that is configured as imported has
         none due in a trial that nothing was imported for. A run judges the trials that it wants, and no others; what is

@@ -42,7 +42,7 @@ class WantedTasks:
     left_out: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def of_model(self, label: str) -> list[str]:
-        """Return the tasks that are wanted of a model, in order."""
+        """Return the wanted tasks of a model, in order."""
         return [task_id for task_id in self.task_ids if task_id not in self.left_out.get(label, ())]
 
     @property
@@ -141,14 +141,14 @@ def missing_verdicts(
 
 
 def undecided(judging: Judging, retry_failed: bool) -> dict[str, Any]:
-    """Return the parameters that say what counts as not decided by a judging."""
+    """Return the parameters that define which criteria are undecided by a judging."""
     return {
         **judging.columns, "rubric": judging.judge.rubric, "again": list(PASSING), "retry_failed": retry_failed,
     }  # fmt: skip
 
 
 def wanted_rubrics(job: Job) -> list[str]:
-    """Return the wordings that the job's judges ask for, beside the rubric's own."""
+    """Return the rubric variants that the job's judges need, beside the rubric itself."""
     return sorted({judge.rubric for judge in job.settings.judges} - {ORIGINAL})
 
 
@@ -164,7 +164,7 @@ def unworded_criteria(
 
 
 def imported_models(job: Job, wanted: WantedTasks, reader: Reader) -> list[str]:
-    """Return the labels of imported answers that the job is about without configuring them.
+    """Return the labels of imported responses that belong to the job without being configured.
 
     Those are the ones it names; all, where it neither names nor configures a model.
     """
@@ -188,7 +188,7 @@ class Conversation:
 
 
 def conversations_of(reader: Reader, wanted: WantedTasks, task_ids: Iterable[str]) -> dict[str, Conversation]:
-    """Return the conversations of some tasks, by task id; a task that was not assembled is not among them."""
+    """Return the conversations of some tasks, by task id; tasks that are not assembled are left out."""
     parameters = {**wanted.key, "tasks": sorted(set(task_ids))}
     rows = reader.rows(sql.read("queries/run/conversations"), parameters)
     return {
@@ -198,7 +198,7 @@ def conversations_of(reader: Reader, wanted: WantedTasks, task_ids: Iterable[str
 
 
 def messages_to(model: Model, conversation: Conversation) -> tuple[Message, ...]:
-    """Return what a model is sent: the conversation, with the model's system prompt in front where it has one."""
+    """Return the messages to a model: the conversation, with the model's system prompt in front if it has one."""
     prompt = model.system_prompt
     return conversation.messages if prompt is None else (("system", prompt), *conversation.messages)
 
@@ -229,7 +229,7 @@ class Comparison:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Return what identifies it among those of a job."""
+        """The key of the comparison among those of a job."""
         return (self.first.model, self.first.vintage, self.second.model, self.second.vintage)
 
     @property
@@ -272,7 +272,7 @@ class StoppingPlan:
         return hashlib.sha256(self.facts.encode()).hexdigest()
 
     def progress(self, reader: Reader) -> list[Progress]:
-        """Return how far each comparison is, by what is stored; a decision stands once it is made."""
+        """Return the progress of each comparison, by stored data; a decision is final."""
         looks = reader.select("stopping_looks", order="block", stopping_id=self.stopping_id)
         last = {(row["model"], row["vintage"], row["compared_model"], row["compared_vintage"]): row for row in looks}
         return [
@@ -284,7 +284,7 @@ class StoppingPlan:
 def stopping_plan(
     job: Job, benchmark: Benchmark, revision: str, task_ids: Sequence[str], reader: Reader
 ) -> StoppingPlan | None:
-    """Return the comparisons of a job on its wanted tasks; None where it has none, or no judge was chosen."""
+    """Return the comparisons of a job on its wanted tasks; None if it has none, or no judge was chosen."""
     stopping, judged = job.settings.stopping, judgings(job, benchmark)
     if stopping is None or not judged or not task_ids:
         return None

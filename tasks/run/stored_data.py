@@ -17,7 +17,7 @@ _SHOWN = 12
 
 
 def on_stored_data(job: Job, named: Mapping[str, Sequence[str]]) -> Job:
-    """Return the job on data that is stored: as configured, or on the only revision that is stored, which is then said.
+    """Return the job on stored data: as configured, or on the only stored revision, with a notice.
 
     `named` are the names that the command line gives, by option. The configured splits belong to the configured
     revision; of another one, those that are named count, or all. Where nothing is published yet, the job stays as it
@@ -43,7 +43,7 @@ def _stored(reader: Reader) -> list[dict[str, Any]]:
 
 
 def _on_stored_revision(job: Job, stored: list[dict[str, Any]], splits: tuple[str, ...]) -> tuple[Job, str]:
-    """Return the job, and what is to be said about it."""
+    """Return the job, and a remark about it."""
     benchmark, folder = job.settings.benchmark, job.warehouse
     own = [row for row in stored if row["benchmark"] == benchmark]
     wrong: PipelineError | None = None
@@ -79,7 +79,7 @@ def _on_stored_revision(job: Job, stored: list[dict[str, Any]], splits: tuple[st
 
 
 def stored_in_words(job: Job) -> str:
-    """Return what is stored of a job's benchmark, in a sentence that says which revision the job is about."""
+    """Return a sentence on the stored data of a job's benchmark, with the revision that the job is about."""
     with Warehouse(job.warehouse).reader() as reader:
         own = [_in_words(row) for row in _stored(reader) if row["benchmark"] == job.settings.benchmark]
     about = f"This is about revision {job.data.revision[:_SHOWN]}"
@@ -87,9 +87,9 @@ def stored_in_words(job: Job) -> str:
 
 
 def nothing_of_vintage(job: Job, option: str, label: str) -> str | None:
-    """Return a sentence that says that no response of a vintage is stored of the job's data, and what is.
+    """Return a sentence if no response of a vintage is stored of the job's data, with a hint at stored ones.
 
-    None if one is.
+    None if one is stored.
     """
     key = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
     with Warehouse(job.warehouse).reader() as reader:
@@ -104,7 +104,7 @@ def nothing_of_vintage(job: Job, option: str, label: str) -> str | None:
 
 
 def _in_words(row: Mapping[str, Any]) -> str:
-    """Return a stored revision, with what is stored of it."""
+    """Return a stored revision in words, with its numbers of rows."""
     sizes = ", ".join(f"{row[f'n_{name}']:,} {name}" for name in ("tasks", "responses", "verdicts"))
     return f"{row['dataset_revision'][:_SHOWN]} ({', '.join(row['splits'])}: {sizes})"
 
@@ -148,7 +148,7 @@ _STORED = {
 
 
 def _names(reader: Reader, option: str, key: Mapping[str, str]) -> list[str]:
-    """Return the names of a kind that something stored of a revision has."""
+    """Return the stored names of a kind in a revision."""
     return [row[option] for row in reader.select(_STORED[option], f"distinct {option}", **key)]
 
 

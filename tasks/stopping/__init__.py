@@ -56,7 +56,7 @@ class Block:
 
 
 def next_block(progress: Sequence[Progress], passed: Mapping[tuple[str, ...], int]) -> Block | None:
-    """Return the next block of the comparisons that are open; None where all are settled.
+    """Return the next block of the open comparisons; None if all are settled.
 
     `passed` are the blocks that were evaluated without a look, because the other model is not evaluated so far.
     """
@@ -103,13 +103,13 @@ def looks_after(
 
 
 def unfinished_looks(block: Block, rows: Sequence[Mapping[str, Any]]) -> Iterator[Comparison]:
-    """Return the comparisons of a block that no look was taken at."""
+    """Return the comparisons of a block without a look."""
     seen = {(row["model"], row["vintage"], row["compared_model"], row["compared_vintage"]) for row in rows}
     return (each for each in block.comparisons if each.key not in seen)
 
 
 def _values_of(wanted: WantedTasks, plan: StoppingPlan, comparisons: Sequence[Comparison], reader: Reader) -> Values:
-    """Return the scores that comparisons rest on."""
+    """Return the scores for the comparisons."""
     given = wanted.key | plan.judging.columns | {"score": plan.score_name}
     sides = {side for each in comparisons for side in (each.first, each.second)}
     found: Values = {(side.model, side.vintage): {} for side in sides}
@@ -187,7 +187,7 @@ _FIGURE = (
 
 
 def has_scores(plan: StoppingPlan, reader: Reader) -> bool:
-    """Return whether the scores are stored that belong to a plan."""
+    """Return whether the scores of a plan are stored."""
     return bool(reader.value("select count(*) from stopping_scores where stopping_id = ?", [plan.stopping_id]))
 
 
@@ -207,7 +207,7 @@ def store_scores(
 def _rows_of(
     wanted: WantedTasks, plan: StoppingPlan, label: str, last: Progress, reader: Reader
 ) -> list[dict[str, Any]]:
-    """Return a model's figures; `last` is its comparison that was settled last, on which it depended when to stop."""
+    """Return a model's figures; `last` is its comparison that was settled last and so decided when it stopped."""
     comparison = last.comparison
     side = comparison.first if comparison.first.model == label else comparison.second
     evaluated, later = comparison.order[: last.n_tasks], comparison.order[last.n_tasks :]
@@ -234,7 +234,7 @@ def _rows_of(
 def _figures(
     wanted: WantedTasks, side: Compared, evaluated: Sequence[str], reader: Reader
 ) -> tuple[dict[tuple[Any, ...], dict[str, float]], Mapping[str, set[str]]]:
-    """Return a model's scores by task: what is a figure of its own -> its tasks; and the wanted tasks of each split.
+    """Return a model's scores by figure and task, and the wanted tasks of each split.
 
     A figure that has other tasks as well does not rest on the random part.
     """

@@ -83,7 +83,7 @@ Draw = Callable[[Rows], list[Plot]]
 
 
 def _mean(rows: Rows) -> str:
-    """Return what is shown, for an axis: the score by its name."""
+    """Return the title of an axis of mean scores, with the score's name."""
     return f"Mean {score_word(rows[0]['score_name'])}"
 
 
@@ -152,7 +152,7 @@ def _breakdown(breakdown: Breakdown, name: str, label: str, plots: Draw, says: s
 
 
 def own_breakdown(breakdown: Breakdown) -> Figure:
-    """Return the figure of a kind of label that the benchmark alone has."""
+    """Return the figure of a kind of label that only the benchmark has."""
     what = (
         "Mean $criteria_score ($criteria_formula) over the criteria with each label"
         if breakdown.of_criteria

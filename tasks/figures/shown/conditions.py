@@ -41,7 +41,7 @@ def _both(name: str, kind: Kind, title: str, ratio: str = "") -> tuple[Column, .
 def whole(rows: Rows) -> list[Plot]:
     """Return a chart for each split.
 
-    A dot with its interval for each condition, beside the line where nothing differs.
+    It shows a dot with its interval for each condition, beside the line of no difference.
     """
     return by_split(
         rows, charts.intervals, value="difference", label="name", title=_axis(rows), zero=True, hollow="is_small"
@@ -61,7 +61,7 @@ def _axis(rows: Rows) -> str:
 
 
 def with_addresses(rows: Rows) -> list[dict[str, Any]]:
-    """Return the rows with the address of a page that sets both responses side by side, at the criterion."""
+    """Return the rows with the address of a page that shows both responses side by side, at the criterion."""
     found = []
     for row in rows:
         baseline = _entry(row, row["baseline_model"], row["baseline_config_hash"])

@@ -81,7 +81,7 @@ CASCADES = Page(
 def evaluated_rules(scope: Scope, given: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return a row for each rule for two judges, evaluated now, cheapest first.
 
-    Its figures on both halves of the tasks.
+    A row has the figures of a rule on both halves of the tasks.
 
     Raises:
         UsageError: one judge is given as both, or there is too little that both have judged.
@@ -103,9 +103,9 @@ def evaluated_rules(scope: Scope, given: Mapping[str, Any]) -> list[dict[str, An
 
 
 def _as_configured(evaluation: Evaluation, cheap: str, strong: str) -> str | None:
-    """Return a rule as an entry of `judges:`, with what it needs of the cheap judge.
+    """Return a rule as an entry of `judges:`, with the settings that the cheap judge needs.
 
-    None where it asks a single judge.
+    None for a rule with a single judge.
     """
     when = evaluation.candidate.when or When()
     given = {name: value for name, value in asdict(when).items() if value != getattr(When(), name)}
@@ -173,7 +173,7 @@ _COLUMNS = (
 def beside_each_other(rows: Rows) -> list[Plot]:
     """Return a chart for each split.
 
-    For each model a dot with its interval by the judge, by labels alone, and debiased.
+    For each model it shows a dot with its interval by the judge, by labels alone, and debiased.
     """
     estimates = [
         {
@@ -192,7 +192,7 @@ def beside_each_other(rows: Rows) -> list[Plot]:
 
 
 def advice(rows: Rows) -> list[str]:
-    """Return what gives a figure where there is none."""
+    """Return advice on getting figures that are missing."""
     without = [row for row in rows if row["no_figure"]]
     label = min((row.get("label") or "" for row in without), default="")
     wanted = f'"{label}"' if label else "leaderboard"

@@ -84,7 +84,7 @@ of_criteria = partial(_shares, "label", "Share of the criteria", wrapped=True)
 
 
 def over_numbers(what: str, title: str) -> Callable[[Rows], list[Plot]]:
-    """Return a function that draws upright bars over numbers in their order; a number that is missing has no bar."""
+    """Return a function that draws upright bars over numbers in their order; a missing number has no bar."""
 
     def plots(rows: Rows) -> list[Plot]:
         numbered = [{**row, "number": _number(row["label"])} for row in rows]
@@ -114,7 +114,7 @@ def _counts(breakdown: Breakdown, name: str, label: str, plots: Callable[[Rows],
 
 
 def own_counts(breakdown: Breakdown) -> Figure:
-    """Return the distribution of a kind of label that the benchmark alone has."""
+    """Return the distribution of a kind of label that only the benchmark has."""
     what, draw = ("criteria", of_criteria) if breakdown.of_criteria else ("tasks", of_tasks)
     says = f"The share of each split's {what} with each label; those with several labels count under each."
     return _counts(breakdown, f"labels_{breakdown.kind}", breakdown.title, draw, says)

@@ -30,7 +30,7 @@ def latest_points(rows: Rows) -> Rows:
 
 
 def by_night(rows: Rows) -> list[Plot]:
-    """Return a bar for each night, divided by what the calls were made for."""
+    """Return a bar for each night, divided by the purpose of the calls."""
     priced = [row for row in rows if row["cost_usd"] is not None]
     chart = charts.bars(priced, name="night", value="cost_usd", title="US dollars", colour="purpose", is_upright=True)
     return [Plot("", chart)] if priced else []

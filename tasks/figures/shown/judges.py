@@ -61,7 +61,7 @@ def by_variant(rows: Rows) -> list[Plot]:
 
 
 def confusing(rows: Rows) -> list[Plot]:
-    """Return which decisions meet, as a map for each of the first pairs."""
+    """Return a map of the pairs of decisions for each of the first pairs of graders."""
     titled = [{**row, "pair": f"{row['grader_a']} (rows) and {row['grader_b']} (columns)"} for row in rows]
     drawn = names_in_order(titled, "pair")[:_MOST_PAIRS]
     return by_value(
@@ -121,7 +121,7 @@ def failing(rows: Rows) -> list[Plot]:
 
 
 def by_chance(rows: Rows) -> list[str]:
-    """Return whether correlations alone, which may be due to chance, make the criteria worth a look."""
+    """Return a note if all correlations may be due to chance."""
     limits = [row["rest_correlation_high"] for row in rows if (row["rest_correlation"] or 0) < 0]
     if len(limits) < len(rows) or any((limit or 0) < 0 for limit in limits):
         return []

@@ -18,7 +18,7 @@ Rows = list[dict[str, Any]]
 
 
 def covered(scope: Scope, given: Mapping[str, Any]) -> Rows:
-    """Return the coverage matrix of the scope's job; `only_stored` leaves out what is configured and not stored."""
+    """Return the coverage matrix of the scope's job; `only_stored` leaves out what is configured but not stored."""
     return [coverage_row(cell) for cell in coverage(scope.job, only_stored=given["only_stored"])]
 
 
@@ -33,7 +33,7 @@ def coverage_row(cell: Covered) -> dict[str, Any]:
 
 
 def _moment(text: str | None) -> datetime | None:
-    """Return the moment that `7d`, `24h` or a date means; a date or time without a zone is in UTC.
+    """Return the moment of a text such as `7d`, `24h` or a date; a date or time without a zone is in UTC.
 
     Raises:
         UsageError: it is none of these.

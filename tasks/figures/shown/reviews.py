@@ -90,7 +90,7 @@ def agreeing(rows: Rows) -> list[Plot]:
 
 
 def populations(rows: Rows) -> list[str]:
-    """Return what the shares are estimated for, and which of them are drawn."""
+    """Return a note on the populations that shares are estimated for, and on the one that charts show."""
     sizes = {row["population_id"]: row["n_population"] for row in rows if row["n_population"] is not None}
     listed = " and ".join(f"{size:,} criteria" for size in sizes.values())
     more = "; the charts show the first" if len(sizes) > 1 else ""
@@ -128,7 +128,7 @@ def predicting(rows: Rows) -> list[Plot]:
 
 
 def too_few(rows: Rows) -> list[str]:
-    """Return how many checks have no figure, and why."""
+    """Return a note on the number of checks without a figure, and the reason."""
     n_unknown = sum(row["auc"] is None for row in rows)
     if not n_unknown:
         return _not_computed(rows)

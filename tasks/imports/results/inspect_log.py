@@ -34,10 +34,9 @@ Found = tuple[list[Decision], bool | None]
 def decisions_of(score: Row, sample: Row) -> Found | None:
     """Return the decisions in a score, and whether the scorer may hide failures (None: unknown).
 
-    None if it stores none.
-
-    They stand in a list of objects in its metadata, in a list `grades` in the order of the rubric, in the explanation
-    behind marks, or by criterion, in the value or in the metadata; what stands there may also be something else.
+    The result is None if the score stores no decisions. Decisions may be a list of objects in its metadata, a list
+    `grades` in the order of the rubric, in the explanation behind marks, or by criterion, in the value or in the
+    metadata; these places may also hold something else.
     """
     metadata = as_mapping(score.get("metadata"))
     for name, stated in metadata.items():
@@ -64,7 +63,7 @@ def decisions_of(score: Row, sample: Row) -> Found | None:
 
 
 def _by_criterion(score: Row, metadata: Row) -> Mapping[str, Row]:
-    """Return what may be decisions by the id or text of a criterion, each as an object."""
+    """Return possible decisions by the id or text of a criterion, each as an object."""
     value = as_mapping(score.get("value"))
     if value and all(records.decided(each) is not None for each in value.values()):
         return {name: {"met": each} for name, each in value.items()}
@@ -76,9 +75,9 @@ def _by_criterion(score: Row, metadata: Row) -> Mapping[str, Row]:
 
 
 def _flags(stated: Any) -> Mapping[str, Row]:
-    """Return a mapping of decisions that are no numbers, since weights are numbers too.
+    """Return a mapping of decisions that are not numbers, since weights are numbers too.
 
-    None is a decision that is lacking.
+    None is a missing decision.
     """
     flags = {name: {"met": each} for name, each in as_mapping(stated).items()}
     known = [each["met"] for each in flags.values() if each["met"] is not None]
@@ -88,7 +87,7 @@ def _flags(stated: Any) -> Mapping[str, Row]:
 def _items(stated: Any) -> Sequence[Row]:
     """Return a list of objects that each name a criterion.
 
-    Some have a decision, and the others say why not, if anything.
+    Some have a decision; others may state why they have none.
     """
     items = [as_mapping(item) for item in as_list(stated)]
     is_list = all(any(name in item for name in _NAMES) for item in items)
@@ -96,11 +95,10 @@ def _items(stated: Any) -> Sequence[Row]:
 
 
 def _may_hide(items: Sequence[Row]) -> bool | None:
-    """Return whether a failed call may stand as a decision.
+    """Return whether a failed call may be stored as a decision.
 
-    Known where the log has one that does, or that fails openly.
-
-    The logs that `prbench export inspect` writes say it of every decision.
+    This is known if the log has such a call, or a call that fails openly. Logs that `prbench export inspect` writes
+    state it for every decision.
     """
     if any(_HIDES in item for item in items):
         return None
@@ -111,7 +109,7 @@ def _may_hide(items: Sequence[Row]) -> bool | None:
 
 
 def _stated(item: Row) -> Any:
-    """Return what stands under the first key of a decision; a status may only say that there is one."""
+    """Return the value under the first key of a decision; a status may only say that there is one."""
     names = (name for name in _DECISIONS if name in item)
     return next((item[name] for name in names if name != "status" or not _is_done(item[name])), None)
 
@@ -164,7 +162,7 @@ _OURS = (records.PRIMARY, records.MIN_NORMALIZED)
 
 
 def is_inspect(source: Source) -> bool:
-    """Return whether a file is a log."""
+    """Return whether a file is a log of Inspect."""
     if source.is_zip:
         names = set(Archive(source.path, source.content).names)
         return bool({_HEADER, _START} & names)
@@ -215,14 +213,14 @@ def _answer(where: str, spec: Row, sample: Row) -> Answer:
 
 
 def _with_attached(text: str | None, attached: Row) -> str | None:
-    """Return a text, from the attachments where it was moved there."""
+    """Return a text, from the attachments if it was moved there."""
     if text is None or not text.startswith(_ATTACHED):
         return text
     return as_text(attached.get(text.removeprefix(_ATTACHED))) or text
 
 
 def _gradings(spec: Row, sample: Row) -> Iterator[Grading]:
-    """Yield the scores that store criteria, each as the decisions of a judge; one without decisions if none does."""
+    """Yield the scores that store criteria, each as a judge's decisions; one without decisions if none does."""
     scores = {name: as_mapping(score) for name, score in as_mapping(sample.get("scores")).items()}
     by_scorer = {name: decisions_of(score, sample) for name, score in scores.items()}
     found = {name: of for name, of in by_scorer.items() if of is not None}
@@ -248,7 +246,7 @@ def _gradings(spec: Row, sample: Row) -> Iterator[Grading]:
 def _judge_of(spec: Row, sample: Row, scorer: str) -> str | None:
     """Return the judge's model.
 
-    Named by the log's metadata, by a role, by an option of the scorer, or the only other one.
+    It is named by the log's metadata, by a role, by an option of the scorer, or it is the only other model.
     """
     roles = as_mapping(spec.get("model_roles"))
     stated = {role: as_mapping(roles.get(role)).get("model") for role in _JUDGE_ROLES}

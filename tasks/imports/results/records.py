@@ -129,7 +129,7 @@ _WORDS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "c": 1.0, "i": 0.0, 
 
 
 def plain(content: Any) -> str:
-    """Return the text of a message's content: a text, or parts of which those that are text count."""
+    """Return the text of a message's content: a text, or the text parts of a list."""
     if isinstance(content, str):
         return content
     parts = [as_mapping(part) for part in as_list(content)]
@@ -144,7 +144,7 @@ def messages_of(given: Any) -> list[Message]:
 
 
 def text_of(output: Mapping[str, Any]) -> str | None:
-    """Return what a model said, without its reasoning; None where there is no output."""
+    """Return a model's text without its reasoning; None if there is no output."""
     choices = as_list(output.get("choices"))
     if not choices:
         return as_text(output.get("completion")) or None
@@ -152,7 +152,7 @@ def text_of(output: Mapping[str, Any]) -> str | None:
 
 
 def finished(output: Mapping[str, Any], text: str | None, error: Any = None) -> tuple[str | None, str | None]:
-    """Return the failure of an output with its cause, if it is one: an error, nothing said, or said not to the end."""
+    """Return the failure of an output with its cause, if it is one: an error, no text, or a text that was cut off."""
     choice = as_mapping(next(iter(as_list(output.get("choices"))), None))
     reason = as_text(choice.get("stop_reason"))
     if reason in _STOPPED:
@@ -166,7 +166,7 @@ def finished(output: Mapping[str, Any], text: str | None, error: Any = None) -> 
 
 
 def call_failure(cause: str | None) -> str | None:
-    """Return the failure of a call that a cause in words names; None where it speaks of none."""
+    """Return the failure of a call that a cause names in words; None if it names none."""
     if status := _HTTP.search(cause or ""):
         code = int(status[1] or status[2])
         return TIMEOUT if code == 408 else failure_of_status(code, cause or "").status
@@ -217,7 +217,7 @@ def marked(text: str, marks: Mapping[str, float], before_reason: str, unreadable
 
 
 def first_text(item: Mapping[str, Any], names: Sequence[str]) -> str | None:
-    """Return the first of some keys under which a mapping has a text."""
+    """Return the text under the first of some keys for which a mapping has one."""
     return next((text for name in names if (text := as_text(item.get(name)))), None)
 
 
@@ -262,7 +262,7 @@ class Source:
                     self.damage = one_line(str(error))
 
     def batch_with(self, *options: str | None) -> str:
-        """Return the hash of all that was offered, and of the options that were given."""
+        """Return the hash of all offered data and of the given options."""
         found = hashlib.sha256(self.content)
         for name, content in self.files.items():
             found.update(f"\n{name}\n{hashlib.sha256(content).hexdigest()}".encode(errors="surrogateescape"))

@@ -67,7 +67,7 @@ class BatchApi:
         self._provider, _, self._model = target.name.partition("/")
 
     def line(self, custom_id: str, messages: Messages, parameters: Mapping[str, Any]) -> str:
-        """Return one request as it stands in a batch's file, its parameters as they go over the wire."""
+        """Return the line of one request in a batch's file, with its parameters as they are sent."""
         beside = {"extra_headers", "api_key"}
         arguments = {name: value for name, value in chat_arguments(parameters).items() if name not in beside}
         extra = arguments.pop("extra_body", {})
@@ -92,7 +92,7 @@ class BatchApi:
         return str(batch.id)
 
     async def find(self, submission: str) -> str | None:
-        """Return the batch that a submission became, if it was submitted before that could be written down."""
+        """Return the batch of a submission; None if the provider has none. It may exist without being recorded here."""
         after = None
         while True:
             page = await self._made(litellm().alist_batches(after=after, limit=_LISTED, **self._common))
@@ -104,7 +104,7 @@ class BatchApi:
             after = page.data[-1].id
 
     async def state(self, batch_id: str) -> BatchState:
-        """Return how a batch stands."""
+        """Return the state of a batch."""
         batch = await self._made(litellm().aretrieve_batch(batch_id=batch_id, **self._common))
         files = tuple(str(file) for file in (batch.output_file_id, batch.error_file_id) if file)
         errors = getattr(batch.errors, "data", None) or []

@@ -168,7 +168,7 @@ class LedgerReader:
         return History(tuple(sorted(entries, key=lambda entry: entry.attempt)), spent, frozenset(late))
 
     def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Return what a query finds.
+        """Return the rows of a query.
 
         Raises:
             PipelineError: the file is damaged.

@@ -49,7 +49,7 @@ class Ranking:
 
 
 def rankings(scope: Scope) -> list[Ranking]:
-    """Return the ranking under each judging, the one first on which most rests."""
+    """Return the ranking under each judging, in the order of the leaderboard: the main judging first."""
     by_judging: dict[str, list[Row]] = defaultdict(list)
     for row in scope.rows_of(LEADERBOARD):
         by_judging[row["judging"]].append(row)
@@ -81,7 +81,7 @@ def ranking_of(rows: Rows, references: Sequence[Reference], sentence: str, label
     low, high = min(values) - margin, max(values) + margin
 
     def at(value: float) -> str:
-        """Return where a value is on the axis."""
+        """Return the position of a value on the axis."""
         return f"{100 * (value - low) / (high - low):.2f}%"
 
     notes = list(rank_notes([of_split for _, of_split, _ in splits]))
@@ -98,16 +98,16 @@ def ranking_of(rows: Rows, references: Sequence[Reference], sentence: str, label
 
 
 def is_of(reference: Reference, split: str, rows: Rows) -> bool:
-    """Return whether a score of the paper is of a split.
+    """Return whether a score of the paper is for a split.
 
-    Of its name, and of as many tasks but for what revisions changed.
+    It must have the split's name and number of tasks, except for tasks that revisions changed.
     """
     n_tasks = max(row["n_tasks_wanted"] for row in rows)
     return reference.split == split and abs(n_tasks - reference.n_tasks) <= _REVISED * reference.n_tasks
 
 
 def by_split(rows: Rows) -> Mapping[tuple[str, bool], Rows]:
-    """Return the rows of each split; an own hard selection is kept apart from a split of its name."""
+    """Return the rows of each split; an own hard selection is separate from a split with the same name."""
     found: dict[tuple[str, bool], list[Row]] = defaultdict(list)
     for row in rows:
         found[row["split"], row["is_own_hard"]].append(row)
@@ -117,7 +117,7 @@ def by_split(rows: Rows) -> Mapping[tuple[str, bool], Rows]:
 def order_of(rows: Rows, labels: Iterable[str]) -> list[str]:
     """Return the models by their mean rank over splits, the best first.
 
-    Without a rank they come last, in the given order.
+    Models without a rank come last, in the given order.
     """
     ranks: dict[str, list[int]] = defaultdict(list)
     for row in rows:
@@ -164,7 +164,7 @@ def _leader(split: str, rows: Rows) -> str:
 
 
 def called_names(config_hash: str, judges: Iterable[Judge]) -> set[str]:
-    """Return the names of the model that verdicts with a configuration are of, without provider and date.
+    """Return the names of the model behind verdicts with a configuration, without provider and date.
 
     A judge's label says nothing of its model, so the configuration has to be one of those given; one with another
     endpoint than its provider's, parameters, or other words for the criteria is not what a paper means by the name.
@@ -185,14 +185,14 @@ _MOST_STEPS = 6.6
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """Return the multiples of the smallest round step within two values that are not too many."""
+    """Return the multiples of the smallest round step between two values that gives few enough ticks."""
     step = next((step for step in _STEPS if (high - low) / step <= _MOST_STEPS), high - low)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [round(number * step, 10) for number in range(first, last + 1)]
 
 
 def _lines(rows: Rows, references: Sequence[Reference], at: Callable[[float], str]) -> list[dict[str, Any]]:
-    """Return the lines of a split: models in their order, and scores of the paper between them."""
+    """Return the lines of a split: models in their order, with scores of the paper between them."""
     own = [_line(row, at) for row in rows]
     nothing = dict.fromkeys(("rank", "bar", "interval", "ranks", "coverage", "is_below_bar"))
     quoted = [

@@ -27,7 +27,7 @@ class Estimate(NamedTuple):
     high: float | None = None
 
     def times(self, factor: float, more: float = 0.0) -> "Estimate":
-        """Return the figure times a number that is not negative, plus another."""
+        """Return the figure times a factor that is not negative, plus `more`."""
         return Estimate(*(None if each is None else each * factor + more for each in self))
 
 
@@ -60,12 +60,12 @@ class Ranking:
 
     @property
     def is_small(self) -> bool:
-        """True if it rests on too few tasks for its intervals to be relied on."""
+        """True if it rests on too few tasks for reliable intervals."""
         return self.n_tasks < intervals.SMALL
 
 
 def _ranking(paired: PairedVerdicts, values: Floats, drawn: Draws, here: Places) -> Ranking:
-    """Return the ranking under a rule. Both judges' scores are of the responses that have all criteria under the rule.
+    """Return the ranking under a rule, by both judges' scores of the responses with all criteria under the rule.
 
     Args:
         paired: criteria of some tasks.
@@ -179,12 +179,12 @@ class Figures:
     ranking: Ranking
 
     def measured(self, measure: str) -> Estimate:
-        """Return the figure that a bound is about: agreement, kappa or ranking."""
+        """Return the figure for a bound: agreement, kappa or ranking."""
         return {"agreement": self.agreement, "kappa": self.kappa, "ranking": self.ranking.tau}[measure]
 
     @property
     def is_small(self) -> bool:
-        """True if the figures rest on too few tasks, or on too few that differ, for their intervals to be relied on."""
+        """True if the figures rest on too few tasks, or on too few that differ, for reliable intervals."""
         return self.n_tasks < intervals.SMALL or self.differing < intervals.FEW_OTHERS
 
 
@@ -238,7 +238,7 @@ class _Replay:
 
 
 def _replayed(candidate: Candidate, paired: PairedVerdicts) -> _Replay:
-    """Return a rule on criteria.
+    """Return the replay of a rule on criteria.
 
     A rule that compares repetitions is not known for criteria that the cheap judge was not asked a second time; not
     even where another of its conditions holds, because those alone would make the escalated share too large. The cheap
@@ -303,7 +303,7 @@ def _verdicts_f1(tables: NDArray[Any]) -> Floats:
 
 
 def _n_cheap(candidate: Candidate) -> int:
-    """Return how often a rule asks the cheap judge: twice where repetitions are compared."""
+    """Return the number of calls of the cheap judge under a rule: two if repetitions are compared."""
     return 0 if candidate.when is None else candidate.when.n_repetitions(2)
 
 
@@ -321,9 +321,9 @@ class Evaluation:
 
     @property
     def expense(self) -> tuple[float, float, int]:
-        """Return what rules are ordered by: cost, or calls of the strong judge and then of the cheap one.
+        """The key that orders rules by expense.
 
-        Then conditions.
+        It is the cost, or else the calls of the strong judge and then of the cheap one; then the number of conditions.
         """
         figures, when = self.chosen_on, self.candidate.when
         conditions = 0 if when is None else when.n_conditions
@@ -335,7 +335,7 @@ class Evaluation:
     def value(self, measure: str) -> float:
         """Return the estimate of a measure on the tasks where rules are chosen.
 
-        Below all numbers where it is not known.
+        It is below all numbers if it is not known.
         """
         value = self.chosen_on.measured(measure).value
         return -np.inf if value is None else value
@@ -387,15 +387,13 @@ def evaluate(
 def picked(evaluations: Sequence[Evaluation], bound: Bound) -> Evaluation:
     """Return the cheapest rule that keeps a bound on the tasks where rules are chosen.
 
-    If none does, the strong judge alone.
-
-    Of rules that cost the same, the one with the fewest conditions.
+    If none does, it is the strong judge alone. Of rules with the same cost, it is the one with the fewest conditions.
     """
     return min((each for each in evaluations if bound.is_kept(each)), key=lambda each: each.expense)
 
 
 def front(evaluations: Sequence[Evaluation], measure: str) -> list[Evaluation]:
-    """Return the rules that no other one beats in both expense and a measure, on the tasks where rules are chosen."""
+    """Return the rules that no other rule beats in both expense and a measure, on the tasks where rules are chosen."""
     best, found = -np.inf, []
     for each in sorted(evaluations, key=lambda each: (each.expense[:2], -each.value(measure), each.expense[2])):
         if each.value(measure) > best:

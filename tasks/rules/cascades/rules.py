@@ -36,7 +36,7 @@ class When:
 
     @property
     def n_conditions(self) -> int:
-        """Return how many conditions there are."""
+        """The number of conditions."""
         return sum((self.disagreement, self.weight_above is not None, bool(self.categories), self.has_confidence))
 
     @property
@@ -45,7 +45,7 @@ class When:
         return self.confidence_below is not None
 
     def n_repetitions(self, trials: int) -> int:
-        """Return how many of a first judge's repetitions are asked: all where they are compared, else one."""
+        """Return the number of the first judge's repetitions: all if they are compared, else one."""
         return trials if self.disagreement else 1
 
 
@@ -174,7 +174,7 @@ class Candidate:
 
 
 def candidates(paired: PairedVerdicts, *, has_repetitions: bool) -> list[Candidate]:
-    """Return the rules to try, the plainest first.
+    """Return the rules to try, the simplest first.
 
     Weights and confidences are those at which something changes; sets of categories grow by the category in which the
     cheap judge errs most often next. Call it with the tasks on which rules are chosen.

@@ -78,7 +78,7 @@ def kappa(tables: Counts) -> Floats:
 
 
 def macro_f1(tables: Counts) -> Floats:
-    """Return the mean of the labels' F1, 2tp / (2tp + fp + fn), from 0 to 1; the same whichever grader is the truth.
+    """Return the mean of the labels' F1, 2tp / (2tp + fp + fn), from 0 to 1; either grader may be the truth.
 
     Over the labels that either grader used, as in scikit-learn's `f1_score(average="macro")`. NaN without cases.
 
@@ -188,7 +188,7 @@ def passing_rate(tables: Tables) -> Floats:
 
 
 def rate_difference(tables: Tables) -> Floats:
-    """Return the first of these rates minus the second: above 0 where the check finds the outcome."""
+    """Return the failing rate minus the passing rate: above 0 where the check finds the outcome."""
     return np.asarray(failing_rate(tables) - passing_rate(tables))
 
 
@@ -200,10 +200,9 @@ def odds_ratio(tables: Tables) -> Floats:
 def check_auc(tables: Tables) -> Floats:
     """Return the area under the ROC curve of a check that only fails or passes.
 
-    The mean of sensitivity and specificity.
-
-    It is the chance that of two cases, one with the outcome and one without, the check fails the first and passes the
-    second, with half of the chance that it does not distinguish them (Hanley and McNeil, 1982).
+    It is the mean of sensitivity and specificity: the chance that of two cases, one with the outcome and one without,
+    the check fails the first and passes the second, plus half of the chance that it does not distinguish them (Hanley
+    and McNeil, 1982).
     """
     sensitivity = quotient(tables[..., 0, 0], tables[..., :, 0].sum(axis=-1))
     specificity = quotient(tables[..., 1, 1], tables[..., :, 1].sum(axis=-1))

@@ -50,7 +50,7 @@ def paired_difference(
     resamples: int = intervals.RESAMPLES,
     seed: int = intervals.SEED,
 ) -> PairedDifference:
-    """Return the mean over tasks of second minus first, with what can be said about it.
+    """Return the mean over tasks of second minus first, with its interval and p-value.
 
     Args:
         first: one value a task, its mean over trials; NaN where it has none, and the task does not count.
@@ -92,7 +92,7 @@ def task_differences(first: Floats, second: Floats) -> Floats:
 
 
 def _sign_test(differences: Floats) -> float | None:
-    """Return the two-sided p-value of so many signs alike; None where too few tasks differ to show anything."""
+    """Return the two-sided p-value of so many equal signs; None where too few tasks differ."""
     n, up = int((differences != 0).sum()), int((differences > 0).sum())
     if n <= intervals.FEWEST_OTHERS:
         return None

@@ -80,7 +80,7 @@ class Drifted:
 
     @property
     def line(self) -> str:
-        """Return what was found, in one line."""
+        """The finding in one line."""
         below = f"the configured {self.min_agreement:.1%}" if self.cause == BAR else f"the limit {self.lower_limit:.1%}"
         return (
             f"{self.judge}: agrees with its first verdicts on {self.agreement:.1%} of {self.n_decided}, below {below}; "

@@ -63,7 +63,7 @@ def stratified_sample(keys: Sequence[str], strata: Sequence[str], n_wanted: int,
 
 
 def even_allocation(sizes: Mapping[str, int], n_wanted: int) -> dict[str, int]:
-    """Return how many units to draw from each stratum: the same number, or all units of those that have fewer.
+    """Return the number of units to draw from each stratum: the same number, or all units of a smaller stratum.
 
     What cannot be divided evenly goes to the largest strata, one unit each.
 
@@ -125,7 +125,7 @@ def expected_errors(of_group: Floats, disagreement: Floats, n_others: Floats) ->
 
 
 def sizes(contributions: Floats, errors: Floats) -> Floats:
-    """Return what probabilities are in proportion to; never 0."""
+    """Return the sizes to which probabilities are proportional; never 0."""
     size = np.abs(contributions) * np.sqrt(errors)
     return np.maximum(size, _LEAST_SIZE * float(size.mean())) if size.any() else np.ones(len(size))
 
@@ -183,7 +183,7 @@ def systematic_sample(
 
 
 def label_variance(contributions: Floats, errors: Floats, probabilities: Floats) -> float:
-    """Return what the verdicts that get no label are expected to add to the variance of the sum of contributions."""
+    """Return the variance that unlabelled verdicts are expected to add to the sum of contributions."""
     return float((contributions**2 * errors * (1.0 - probabilities) / probabilities).sum())
 
 

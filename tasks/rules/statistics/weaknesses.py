@@ -37,7 +37,7 @@ Flags = NDArray[np.bool_]
 
 
 def is_for_finding(task_id: str) -> bool:
-    """Return whether weaknesses are found on a task, and not confirmed on it.
+    """Return whether a task is for finding weaknesses, not for confirming them.
 
     By a hash of its id, so about half of the tasks are, and a task changes sides never: not when other tasks are added,
     and not for another model.
@@ -46,7 +46,7 @@ def is_for_finding(task_id: str) -> bool:
 
 
 def handled_rightly(values: Floats, weights: Floats) -> Floats:
-    """Return how rightly criteria were handled, from 0 to 1: met, or not met where the weight is negative.
+    """Return the right handling of criteria, from 0 to 1: met, or not met where the weight is negative.
 
     Args:
         values: shape (..., n_criteria), from 0 to 1, such as means over trials; NaN where undecided.
@@ -93,7 +93,7 @@ class TaskSums:
         return np.asarray(self.spread * inverse)
 
     def of_tasks(self, chosen: Flags) -> "TaskSums":
-        """Return the same of some of the tasks."""
+        """Return the sums of the chosen tasks."""
         return TaskSums(self.right[chosen], self.decided[chosen], self.squares[chosen], self.spread[chosen])
 
 
@@ -138,7 +138,7 @@ class Contrast:
         return self.other.shares(inside), self.model.shares(inside)
 
     def of_tasks(self, chosen: Flags) -> "Contrast":
-        """Return the same on some of the tasks."""
+        """Return the contrast on the chosen tasks."""
         return Contrast(self.model.of_tasks(chosen), None if self.other is None else self.other.of_tasks(chosen))
 
     def chance_p_values(self, inside: Floats, outside: Floats) -> Floats:
@@ -195,7 +195,7 @@ class Weakness:
 
 
 def leaves_under(parents: Sequence[int]) -> Floats:
-    """Return which leaves lie under which nodes of a tree.
+    """Return a matrix that shows which leaves lie under which nodes of a tree.
 
     Args:
         parents: the place of each node's parent, -1 for the root; parents come before their children.
@@ -214,7 +214,7 @@ def leaves_under(parents: Sequence[int]) -> Floats:
 
 
 def candidates(contrast: Contrast, parents: Sequence[int], alpha: float = ALPHA) -> list[Candidate]:
-    """Return the nodes of a tree in which a model lies significantly below, the aptest of those that lie in each other.
+    """Return the nodes of a tree in which a model is significantly below; of nested nodes only the aptest.
 
     Args:
         contrast: on the tasks for finding.
@@ -253,9 +253,8 @@ def confirmed(searched: Sequence[tuple[Contrast, Sequence[int], Sequence[Candida
 def _tested(contrast: Contrast, inside: Floats, outside: Floats, alpha: float) -> list[Below]:
     """Return the test of each node.
 
-    Where a lower bound of p alone is above alpha after Holm's correction, it is the p-value.
-
-    So nothing is resampled for a node that cannot be found, which are nearly all.
+    If a lower bound of p alone is above alpha after Holm's correction, it is the p-value. So nothing is resampled for
+    nodes that cannot be found, which are nearly all.
     """
     first, second = contrast.sides(inside, outside)
     by_chance = contrast.chance_p_values(inside, outside)
@@ -275,9 +274,9 @@ def _tested(contrast: Contrast, inside: Floats, outside: Floats, alpha: float) -
 
 
 def _below(first: Floats, second: Floats, by_chance: float) -> Below:
-    """Return how far the second lies below the first.
+    """Return the difference by which the second lies below the first.
 
-    P is half of the two-sided one, on the side below, or that by chance.
+    The p-value is half of the two-sided one, on the side below, or the one by chance if that is larger.
     """
     measured = paired_difference(first, second)
     if measured.p_value is None or measured.difference is None:

@@ -15,12 +15,12 @@ pattern, variation selectors, and others that Unicode says to ignore."""
 
 
 def is_blank(text: str | None) -> bool:
-    """True for a text that says nothing: absent, empty, or white space."""
+    """Return whether a text says nothing: absent, empty, or white space."""
     return text is None or not text.strip()
 
 
 def shows_nothing(text: str) -> bool:
-    """True for a text in which a reader sees nothing: white space, control and format characters, fillers."""
+    """Return whether a reader sees nothing in a text: white space, control and format characters, fillers."""
     return all(
         char.isspace()
         or unicodedata.category(char) in {"Cc", "Cf"}
@@ -35,7 +35,7 @@ def visible_only(text: str) -> str:
 
 
 def storable(text: str) -> str:
-    """Return the text with what UTF-8 cannot hold (lone surrogates, as in a reply cut inside an emoji) made U+FFFD."""
+    """Return the text with U+FFFD for lone surrogates, which UTF-8 cannot hold (a reply cut inside an emoji)."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -45,7 +45,7 @@ def storable(text: str) -> str:
 
 
 def count_alphanumeric(text: str) -> int:
-    """Return the length of a response as the paper counts it (figure 7): letters and digits only."""
+    """Return the length of a response as in the paper (figure 7): letters and digits only."""
     return sum(map(str.isalnum, text))
 
 
@@ -91,7 +91,7 @@ def visible(text: str) -> str:
 
 
 def visible_json(text: str) -> str:
-    """Return the same for JSON, which stays the JSON of the same value."""
+    """Return a JSON text with hidden characters escaped; its value stays the same."""
     return _replaced(text, lambda one: json.dumps(one)[1:-1])
 
 
@@ -101,9 +101,9 @@ def _replaced(text: str, shown: Callable[[str], str]) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return what to add to a message about an unknown key: the nearest known one in brackets.
+    """Return a hint for a message about an unknown key: the nearest known one in brackets.
 
-    Nothing where none is near.
+    It is empty if none is near.
     """
     near = get_close_matches(name, list(known), n=1)
     return f" (did you mean `{near[0]}`?)" if near else ""
