@@ -204,7 +204,7 @@ def test_no_flow_is_named_like_something_that_can_be_imported() -> None:
 
 
 def tracked_files() -> list[Path]:
-    """What git holds or would take up."""
+    """Return the files that git tracks or would add."""
     git = shutil.which("git")
     if git is None or not (ROOT / ".git").exists():
         pytest.skip("not a git checkout")

@@ -1,4 +1,4 @@
-"""How much a reader has to read: a budget of code lines for each folder, which goes up only with a reason."""
+"""The size of the code: a budget of code lines for each folder, which goes up only with a reason."""
 
 import ast
 import io

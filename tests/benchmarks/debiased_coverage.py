@@ -36,7 +36,7 @@ class Rubrics(NamedTuple):
     length: Floats
 
     def task_values(self, values: Floats, n_tasks: int = N_TASKS) -> Floats:
-        """What each task is worth with these decisions."""
+        """Return the value of each task with these decisions."""
         return np.bincount(self.task, self.contribution * values, n_tasks)
 
 
@@ -78,7 +78,7 @@ def _constant(up: float, down: float) -> Errors:
 
 @dataclass(frozen=True)
 class World:
-    """How a judge errs, and whether weights have a heavy tail."""
+    """The errors of a judge, and whether weights have a heavy tail."""
 
     errors: Errors
     is_heavy: bool = False
@@ -121,7 +121,7 @@ class Replication(NamedTuple):
 
     @property
     def known(self) -> debiased.KnownTasks:
-        """What is known without labels."""
+        """The known values without labels."""
         of, nothing = self.rubrics, np.zeros(N_TASKS)
         positive, negative = (sign * np.maximum(sign * of.contribution, 0) for sign in (1, -1))
         return debiased.KnownTasks(

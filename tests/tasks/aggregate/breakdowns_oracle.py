@@ -220,7 +220,7 @@ WORST = {"positive": 0, "negative": 1}
 
 
 class Known(NamedTuple):
-    """What is known of a response over a part of its rubric; the values by score, where there is one."""
+    """The known figures of a response over a part of its rubric; the values by score, where there is one."""
 
     value: dict[str, Fraction | None]
     lower: dict[str, Fraction]
@@ -281,7 +281,7 @@ class Oracle:
         return rubric
 
     def known(self, cell: Cell, label: Label) -> Known:
-        """What is known of a response, by completing it in the worst and in the best way."""
+        """Return the known figures of a response, by completing it in the worst and in the best way."""
         if label[0] not in {"category", "severity"}:
             label = WHOLE
         if (cell, label) not in self._known:
@@ -344,7 +344,7 @@ class Oracle:
         return self._under[task_set, *rest]
 
     def responses_to(self, key: Key, task: str) -> dict[int, Known]:
-        """What is known of a task in each trial of the model."""
+        """Return the known figures of a task in each trial of the model."""
         _, model, breakdown, label, _ = key
         return {trial: self.known((task, model, trial), (breakdown, label)) for trial in MODELS[model]}
 

@@ -119,7 +119,7 @@ def test_a_figure_with_too_few_tasks_that_differ_has_no_interval_and_any_other_h
 
 
 def _n_others(values: Iterable[Fraction]) -> int:
-    """How many values are not the commonest."""
+    """Return the number of values that differ from the commonest one."""
     counts = Counter(values)
     return counts.total() - max(counts.values(), default=0)
 

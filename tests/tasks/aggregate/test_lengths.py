@@ -118,7 +118,7 @@ def correlations(reader: Reader) -> dict[Key, dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def wanted(answered: Answered) -> dict[Key, list[tuple[Fraction, Fraction]]]:
-    """What is correlated, as (score, length)."""
+    """The correlated values, as (score, length)."""
     found: dict[Key, list[tuple[Fraction, Fraction]]] = defaultdict(list)
     for task_set in TASK_SETS:
         for model in MODELS:
