@@ -98,7 +98,11 @@ class Owner:
         """Make the file, or take it over where it is of this machine before its start, or another one stopped."""
         if found is None:
             with suppress(FileExistsError), self._path.open("x"):
-                self._write()
+                try:
+                    self._write()
+                except OSError:
+                    self._path.unlink()  # an empty one would be taken for another machine's
+                    raise
             return
         if found["host"] == self._machine.host and found.get("at_s", math.inf) < self._machine.started_at_s:
             self._write()
