@@ -144,7 +144,8 @@ def collect(folder: Path) -> Outputs:
             lines = said(folder / "stopped", command, form)
             outputs[f"stopped/{kind}/{command}"] = [re.sub(r"\b[0-9a-f]{16,}\b", "HASH", line) for line in lines]
     for name, command in (("", cli), *commands_of(cli)):
-        with click.Context(command, info_name=f"prbench {name}".strip(), terminal_width=108) as context:
+        about = {"info_name": f"prbench {name}".strip(), "terminal_width": 108, **cli.context_settings}
+        with click.Context(command, **about) as context:
             outputs[f"help/pages/{name}"] = command.get_help(context).splitlines()
     return outputs
 

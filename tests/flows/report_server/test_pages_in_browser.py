@@ -63,8 +63,8 @@ def test_two_models_are_picked_and_changes_lead_to_tasks(browser: Browser, world
         page.get_by_label("Flipped criteria").first.select_option("lower the score")
         page.get_by_role("button", name="Compare").click()
         rows = page.locator("#diff_flips tbody tr")
+        expect(rows.first).to_be_visible(timeout=60_000)
 
-        assert rows.count() > 0
         assert all(row.startswith("−") for row in rows.locator("td:nth-child(6)").all_inner_texts())
         assert whom_it_keeps_out(visit) == []
         page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
@@ -125,4 +125,4 @@ def test_nothing_that_anybody_wrote_does_anything_on_served_pages(
 
             assert visit.faults == []
         visit.open(asked)
-        assert visit.page.locator("#diff_flips tbody tr").count() > 0
+        expect(visit.page.locator("#diff_flips tbody tr").first).to_be_visible(timeout=60_000)
