@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeVar
@@ -153,7 +154,9 @@ def judge_stage(api_base: str, n_calls: int, at_once: int, route: str = "hosted_
     """The judge stage with about so many calls, on a warehouse of its own."""
     judge = {"name": f"{route}/judge", "api_base": api_base}
     with tempfile.TemporaryDirectory(prefix="speed-") as folder:
-        job = owing_job(Path(folder), n_calls, judge, {"concurrency": at_once}, **settings)
+        # What making it takes is not the stage's memory.
+        of_job = partial(owing_job, **settings)
+        job = in_process_of_its_own(of_job, Path(folder), n_calls, judge, {"concurrency": at_once})
         return asyncio.run(judge_all(job))
 
 

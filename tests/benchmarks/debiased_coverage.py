@@ -122,12 +122,9 @@ class Replication(NamedTuple):
     @property
     def known(self) -> debiased.KnownTasks:
         """What is known without labels."""
-        of, nothing = self.rubrics, np.zeros(N_TASKS)
-        positive, negative = (sign * np.maximum(sign * of.contribution, 0) for sign in (1, -1))
-        return debiased.KnownTasks(
-            nothing, np.bincount(of.task, positive, N_TASKS), np.bincount(of.task, negative, N_TASKS),
-            of.task_values(self.judge),
-        )  # fmt: skip
+        of, n = self.rubrics, int(self.rubrics.task.max()) + 1
+        positive, negative = (np.bincount(of.task, sign * np.maximum(sign * of.contribution, 0)) for sign in (1, -1))
+        return debiased.KnownTasks(np.zeros(n), positive, negative, of.task_values(self.judge, n))
 
     def labels(self, places: NDArray[np.int64], factors: Floats) -> debiased.Labels:
         """The labels of some verdicts."""

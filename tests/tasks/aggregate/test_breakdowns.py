@@ -34,6 +34,9 @@ def test_the_world_holds_every_case_that_the_comparison_is_about(world: Rows, ro
     assert any(about[-1] == "score" and each["mean_score"] == 0 and each["n_tasks"] > 10 for about, each in means)
     assert {True, False} == {each["ci_low"] is None for _, each in means}
     assert {True, False} == {each["trials_mean"] is None for _, each in means}
+    assert {True, False} == {each["is_latest"] for _, each in means}
+    assert {(1, 1), (1, 2)} <= {(each["rank_low"], each["rank_high"]) for _, each in means}
+    assert any(each["rank"] != each["latest_rank"] for _, each in means if each["is_latest"])
     assert {0, 2} <= {len(task["decision_types"]) for task in world["task_rows"]}
     assert any(each["task_id"] == REFUSED for each in world["responses"])
 
@@ -52,18 +55,19 @@ def test_every_figure_of_a_row_is_what_an_independent_checker_makes_of_the_rows(
 def test_scores_are_equations_1_and_3_with_the_bounds_of_open_criteria(
     world: Rows, reader: Reader, figures: Figures
 ) -> None:
-    there = {(each["task_id"], each["model"], each["trial"]) for each in world["responses"]}
+    there = {tuple(each[name] for name in ("task_id", "model", "trial", "vintage")) for each in world["responses"]}
     found = reader.rows("from (select *, '' as category from scores union all by name from category_scores)")
-    names = ("judge", "task_id", "model", "trial", "score_name", "category")
+    names = ("judge", "task_id", "model", "trial", "vintage", "score_name", "category")
     actual = {tuple(row[name] for name in names): row for row in found}
     wanted = {
-        (run[3], task, run[0], trial, score, label[1]): {
+        (run[3], task, run[0], trial, run[2], score, label[1]): {
             "value": value, "value_lower": low, "value_upper": high, "n_decided": n_decided, "n_wanted": n_wanted,
             "coverage": n_decided / n_wanted, "is_complete": n_decided == n_wanted,
         }
         for run, task, label in figures.sums if label == ALL or label[0] == "category"
         for score in figures.scores
-        for trial, known in (figures.responses(run, task, label, score) or {}).items() if (task, run[0], trial) in there
+        for trial, known in (figures.responses(run, task, label, score) or {}).items()
+        if (task, run[0], trial, run[2]) in there
         for value, low, high, n_decided, n_wanted in [known]
     }  # fmt: skip
 

@@ -35,7 +35,6 @@ class Judged:
             for i, weight in enumerate([5, *dice.choices([8, 6, 2, -3, -9], k=6)])
         ]
         self.weights = {each["criterion_id"]: each["weight"] for each in self.tables["criteria"]}
-        self.task_of = {each["criterion_id"]: each["task_id"] for each in self.tables["criteria"]}
         self.tables["responses"] = [
             response(task, model, trial)
             for task in (*self.ids, "refused")

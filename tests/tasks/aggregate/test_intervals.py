@@ -66,14 +66,14 @@ def test_building_the_same_rows_from_the_parts_alone_makes_nothing_stale(
 def decided_at_last(world: Rows, figures: Figures) -> dict[str, Any]:
     """The row of a failed verdict that alone kept a task from counting, judged again."""
     kept_out = {
-        (run[0], run[3], task)
+        (run[0], run[2], run[3], task)
         for run, place, label, score in figures.all_rows() if label == ALL
         for task, trials in figures.known(run, place, label, score).items()
         if sum(n_wanted - n_decided for *_, n_decided, n_wanted in trials.values()) == 1
     }  # fmt: skip
     return next(
         each | {"value": 1.0, "status": "met"} for each in world["verdicts"]
-        if each["value"] is None and (each["model"], each["judge"], each["task_id"]) in kept_out
+        if each["value"] is None and (each["model"], each["vintage"], each["judge"], each["task_id"]) in kept_out
     )  # fmt: skip
 
 

@@ -9,8 +9,11 @@ from tasks.certify.certifying import INTERVALS
 from tests.kit import Rows, admitted, at, criterion, refused, response, row, verdict
 from tests.tasks.certify.checker import Figures
 
-MODELS = {"ada": (1, 2, 3), "bell": (1, 2), "curie": (1, 2), "dirac": (1,)}
-"""Model -> its trials"""
+MODELS = {
+    ("ada", "base"): (1, 2, 3), ("bell", "base"): (1, 2), ("curie", "base"): (1, 2), ("bell", "2026-11-20"): (1,),
+    ("dirac", "2026-11-20"): (1,),
+}  # fmt: skip
+"""Model and vintage -> the trials"""
 JUDGES = ("a-judge", "judge-b")
 OWN_HARD = "Finance (own hard)"
 REFUSED = "t-refused"
@@ -39,15 +42,18 @@ def random_world(seed: int, n_tasks: int = 60) -> Rows:
         task["n_criteria"] = len(rubrics[task["task_id"]])
     responses = [
         # The task that stands alone under its topic has no answer of one model.
-        response(task["task_id"], model, trial, "timeout" if dice.random() < 0.02 or is_none else "ok")
+        response(
+            task["task_id"], model, trial, "timeout" if dice.random() < 0.02 or is_none else "ok", vintage=vintage,
+            created_at=at(vintage != "base"),
+        ) | {"response_id": f"{task['task_id']}/{model}/{trial}/{vintage}"}
         for task in tasks
-        for model, trials in MODELS.items()
+        for (model, vintage), trials in MODELS.items()
         for is_none in [(task["task_id"], model) == ("t004", "curie")]
         for trial in trials
         # One model has hardly begun, and one repeated one field only.
         if dice.random() < (0.3 if model == "dirac" else 0.985)
         if not (model == "bell" and trial == 2 and task["field"] == "Legal")
-    ]
+    ]  # fmt: skip
     verdicts = [
         verdict(each, line, _decision(dice, each["model"], line["weight"]), judge=judge)
         for judge in JUDGES

@@ -223,9 +223,9 @@ class Figures:
         }
         return found, ALL if label in self.under else label
 
-    def row(self, stated):
-        """The figures of a row that has a score."""
-        run, place, label, score = self.about(stated)
+    @cache  # noqa: B019 - as above
+    def unranked(self, run, place, label, score):
+        """The figures of a row that has a score, but for its ranks."""
         by_task, rubric = self.of_tasks(run, place, label, score)
         trials, floor = self.runs[run][0], self.floor(score)
         means = {task: sum(each.values()) / len(each) for task, each in by_task.items() if each}
@@ -264,11 +264,15 @@ class Figures:
                 ends["trials_ci"] = each.mean() - half, each.mean() + half
         for name, (low, high) in ends.items():
             found |= {f"{name}_low": low, f"{name}_high": high}
+        return found | {"is_latest": self.is_latest(run), "may_hide_failures": mark_of(self.runs[run][2])}
+
+    def row(self, stated):
+        """The figures of a row that has a score."""
+        run, *of = self.about(stated)
         latest = [other for other in self.runs if self.is_latest(other) and other[3:] == run[3:]]
         own = [other for other in self.runs if other[2:] == run[2:]]
-        found |= self.rank(run, own, "rank", "n_tasks_ranked", place, label, score)
-        found |= {"is_latest": self.is_latest(run), "may_hide_failures": mark_of(self.runs[run][2])}
-        return found | self.rank(run, latest, "latest_rank", "n_tasks_latest_ranked", place, label, score)
+        ranks = self.rank(run, own, "rank", "n_tasks_ranked", *of)
+        return self.unranked(run, *of) | ranks | self.rank(run, latest, "latest_rank", "n_tasks_latest_ranked", *of)
 
     def compared(self, stated):
         """How many figures of a row were recomputed, and those that differ."""
@@ -304,9 +308,15 @@ class Figures:
         ranked = {other: each for other, each in values.items() if each and 2 * len(each) >= most}
         shared = set.intersection(*map(set, ranked.values())) if ranked else set()
         if run not in ranked or not shared:
-            return {name: None, n_name: None}
+            return dict.fromkeys((name, n_name, f"{name}_low", f"{name}_high"))
         means = {o: round(math.fsum(each[t] for t in shared) / len(shared), 12) for o, each in ranked.items()}
-        return {name: 1 + sum(mean > means[run] for mean in means.values()), n_name: len(shared)}
+        rank = 1 + sum(mean > means[run] for mean in means.values())
+        ends = {other: [self.unranked(other, *of)[f"raw_ci_{end}"] for end in ("low", "high")] for other in ranked}
+        ends = {other: each for other, each in ends.items() if None not in (*each, *ends[run])}
+        above = sum(low > ends[run][1] for low, _ in ends.values())
+        below = sum(high < ends[run][0] for _, high in ends.values())
+        found = {name: rank, n_name: len(shared), f"{name}_low": min(1 + above, rank)}
+        return found | {f"{name}_high": max(len(ranked) - below, rank)}
 
 
 def mark_of(marks):
