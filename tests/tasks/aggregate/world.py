@@ -39,7 +39,8 @@ def random_world(seed: int, n_tasks: int = 60) -> Rows:
     is_hard = {task["task_id"]: task["task_id"] == REFUSED or dice.random() < 0.4 for task in tasks}
     rubrics = {task["task_id"]: list(_rubric(dice, task["task_id"])) for task in tasks}
     for task in tasks:
-        task["n_criteria"] = len(rubrics[task["task_id"]])
+        weights = [line["weight"] for line in rubrics[task["task_id"]]]
+        task |= {"n_criteria": len(weights), "positive_weight": sum(max(weight, 0.0) for weight in weights)}
     responses = [
         # The task that stands alone under its topic has no answer of one model.
         response(
