@@ -93,11 +93,6 @@ def admitted(task_ids: Sequence[str], split: str = "finance", **values: Any) -> 
     }  # fmt: skip
 
 
-def refused(task_id: str) -> Rows:
-    """The row that makes a task refused."""
-    return {"refusals": [row("refusals", task_id=task_id, check_name="weight_range", severity="quarantine")]}
-
-
 def criterion(
     task_id: str, position: int, weight: float | None, category: str | None = "Practical Utility"
 ) -> dict[str, Any]:

@@ -22,7 +22,6 @@ from tests.kit import (
     criterion,
     differing,
     job_on,
-    refused,
     response,
     row,
     rows_in,
@@ -30,6 +29,7 @@ from tests.kit import (
     verdict,
     written,
 )
+from tests.tasks.aggregate.world import refused
 from warehouse import Reader, Warehouse
 
 FEW = 200

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.kit import admitted, criterion, differing, reading, refused, response, verdict
+from tests.kit import admitted, criterion, differing, reading, response, verdict
+from tests.tasks.aggregate.world import refused
 from warehouse import Reader
 
 MODELS = ("ada", "bell", "curie", "dirac", "euler")

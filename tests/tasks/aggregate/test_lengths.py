@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from scipy import stats
 
-from tests.kit import admitted, criterion, differing, reading, refused, response, row, verdict
-from tests.tasks.aggregate.world import figures_of
+from tests.kit import admitted, criterion, differing, reading, response, row, verdict
+from tests.tasks.aggregate.world import figures_of, refused
 from tests.tasks.certify.checker import ALL
 from warehouse import Reader
 

@@ -9,10 +9,10 @@ import sql
 from tests.kit import (
     Rows,
     answered,
-    refused,
     response,
     rubric_of,
 )
+from tests.tasks.aggregate.world import refused
 from warehouse import Reader
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from tasks.benchmarks.prbench import SEVERITIES
 from tasks.certify.certifying import INTERVALS
-from tests.kit import Rows, admitted, at, criterion, refused, response, row, verdict
+from tests.kit import Rows, admitted, at, criterion, response, row, verdict
 from tests.tasks.certify.checker import Figures
 
 MODELS = {
@@ -115,6 +115,11 @@ def _selection(name: str, tasks: Iterable[str], seconds: float) -> list[dict[str
         row("hard_subset", selection_id=name, field="Finance", task_id=task, rank=rank, selected_at=at(seconds))
         for rank, task in enumerate(tasks, start=1)
     ]
+
+
+def refused(task_id: str) -> Rows:
+    """The row that makes a task refused."""
+    return {"refusals": [row("refusals", task_id=task_id, check_name="weight_range", severity="quarantine")]}
 
 
 def severity_rows() -> list[dict[str, Any]]:
