@@ -9,7 +9,6 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeVar
@@ -61,8 +60,13 @@ def owing_job(
     """A job on a fresh warehouse in which about so many verdicts of one judge are missing."""
     (folder / "speed.jsonl").write_text(f"{n_verdicts} verdicts\n", encoding="utf-8")
     job = job_on(folder / "speed.jsonl", folder / "warehouse", judges=[dict(judge)], limits=dict(limits), **settings)
-    written(job.warehouse, _tables(-(-n_verdicts // CRITERIA), n_words), job.data.revision).publish()
+    # What filling it takes is not the stage's memory.
+    in_process_of_its_own(_fill, job.warehouse, -(-n_verdicts // CRITERIA), n_words, job.data.revision)
     return job
+
+
+def _fill(folder: Path, n_tasks: int, n_words: int, revision: str) -> None:
+    written(folder, _tables(n_tasks, n_words), revision).publish()
 
 
 def _tables(n_tasks: int, n_words: int) -> dict[str, list[dict[str, Any]]]:
@@ -154,9 +158,7 @@ def judge_stage(api_base: str, n_calls: int, at_once: int, route: str = "hosted_
     """The judge stage with about so many calls, on a warehouse of its own."""
     judge = {"name": f"{route}/judge", "api_base": api_base}
     with tempfile.TemporaryDirectory(prefix="speed-") as folder:
-        # What making it takes is not the stage's memory.
-        of_job = partial(owing_job, **settings)
-        job = in_process_of_its_own(of_job, Path(folder), n_calls, judge, {"concurrency": at_once})
+        job = owing_job(Path(folder), n_calls, judge, {"concurrency": at_once}, **settings)
         return asyncio.run(judge_all(job))
 
 
