@@ -24,7 +24,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found for one expectation: how many rows were looked at, and which failed."""
+    """The result of one expectation: how many rows were checked, and which of them failed."""
 
     expectation: Expectation
     n_evaluated: int
@@ -32,12 +32,12 @@ class Finding:
 
     @property
     def success(self) -> bool:
-        """Whether no row failed."""
+        """True if no row failed."""
         return not self.failures
 
 
 def run_suite(expectations: Sequence[Expectation], frame_of: Callable[[str], Any]) -> list[Finding]:
-    """What is found for each expectation, in their order. Each table is read once.
+    """Check all expectations and return a finding for each, in their order. Each table is read once.
 
     Args:
         expectations: what must hold.
@@ -58,7 +58,7 @@ def run_suite(expectations: Sequence[Expectation], frame_of: Callable[[str], Any
 
 
 def _validated(expectations: Mapping[int, Expectation], frame: Any) -> Any:
-    """The result of Great Expectations on the rows of one table."""
+    """Return the result of Great Expectations on the rows of one table."""
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
     import great_expectations as gx
 
@@ -78,7 +78,10 @@ def _validated(expectations: Mapping[int, Expectation], frame: Any) -> Any:
 
 
 def _failures(expectation: Expectation, result: Any, frame: Any) -> tuple[Failure, ...]:
-    """The rows that failed. Great Expectations names them by their places, since it is given no columns to name."""
+    """Return the rows that failed.
+
+    Great Expectations names them by their positions, since it is given no columns to name them by.
+    """
     if result.exception_info.get("raised_exception"):
         raise RuntimeError(f"{expectation.text}: {result.exception_info.get('exception_message')}")
     places = result.result.get("unexpected_index_list") or []

@@ -13,11 +13,11 @@ Severity = Literal["critical", "warning"]
 
 @dataclass(frozen=True)
 class Expectation:
-    """What must hold for the rows of a table.
+    """A condition that every row of a table must meet.
 
     Attributes:
         suite: one of `SUITES`.
-        table: the rows that are looked at, a query below `sql/checks/`.
+        table: the rows that are looked at, a query in `sql/checks.sql`.
         check: the name in the configuration's `quality`; several expectations may share it.
         meaning: what is expected, in words.
         kind: the class in `great_expectations.expectations`.
@@ -42,17 +42,17 @@ class Expectation:
 def expect(
     suite: str, table: str, check: str, meaning: str, kind: str, *, severity: Severity = "critical", **arguments: Any
 ) -> Expectation:
-    """An expectation, with the arguments of its class as they are."""
+    """Return an expectation, with the arguments of its class as they are."""
     return Expectation(suite, table, check, meaning, kind, severity, arguments)
 
 
 def where(column: str, value: str) -> dict[str, Any]:
-    """A `row_condition`: only the rows with this value are looked at."""
+    """Return a `row_condition`: only the rows with this value are looked at."""
     return {"type": "comparison", "column": {"name": column}, "operator": "==", "parameter": value}
 
 
 def where_not(column: str, value: str) -> dict[str, Any]:
-    """A `row_condition`: only the rows with another value are looked at; a missing one is none."""
+    """Return a `row_condition`: only the rows with another value are looked at; a missing value is not another one."""
     differs = where(column, value) | {"operator": "!="}
     is_there = {"type": "nullity", "column": {"name": column}, "is_null": False}
     return {"type": "and", "conditions": [differs, is_there]}
@@ -108,7 +108,7 @@ def weight_class_known(classes: list[str]) -> Iterator[Expectation]:
 
 
 def criteria_per_task(fewest: int, most: int | None = None) -> Iterator[Expectation]:
-    """A rubric has a number of criteria within the bounds."""
+    """Yield the expectation that the number of criteria of a rubric is within the bounds."""
     meaning = f"a task has {fewest} to {most} criteria"
     if most is None:
         meaning = f"a task has at least {fewest} criteria" if fewest > 1 else "a task has a criterion"
@@ -117,7 +117,11 @@ def criteria_per_task(fewest: int, most: int | None = None) -> Iterator[Expectat
 
 
 def turns_contiguous(*, alternate: bool = False, are_stated: bool = False) -> Iterator[Expectation]:
-    """The conversation ends with the user; it alternates without a gap; the row states how many turns there are."""
+    """Yield the expectations of the turns: the conversation ends with the user.
+
+    With `alternate` the turns also alternate without a gap; with `are_stated` the row states how many user turns there
+    are.
+    """
     turns = partial(_of_rubrics, "turns_contiguous")
     pattern, meaning = r"[ue]$", "the conversation ends with the user"
     if alternate:
@@ -137,7 +141,7 @@ CHECKS: Mapping[str, Callable[..., Iterable[Expectation]]] = {
 
 
 def ingest_suite(invariants: Invariants) -> list[Expectation]:
-    """The expectations of what a benchmark declares.
+    """Return the expectations of what a benchmark declares.
 
     Raises:
         ValueError: bounds do not fit their check, or a check of the benchmark's own is not complete.
@@ -156,7 +160,7 @@ def ingest_suite(invariants: Invariants) -> list[Expectation]:
 def _own(
     check: str, *, table: str, expectation: str, meaning: str, severity: Severity = "critical", **arguments: Any
 ) -> Expectation:
-    """A check that is none of `CHECKS`: the benchmark says what is expected of which table."""
+    """Return a check that is not one of `CHECKS`: the benchmark declares what it expects of which table."""
     if table not in _TABLES or severity not in ("critical", "warning"):
         raise ValueError(
             f"invariants: {check}: `table` is {' or '.join(_TABLES)}, and `severity` is critical or warning"
@@ -191,7 +195,7 @@ JUDGE_SUITE = (
 
 
 def all_expectations(invariants: Invariants) -> list[Expectation]:
-    """What is expected of a benchmark's data, responses and verdicts.
+    """Return what is expected of a benchmark's data, responses and verdicts.
 
     Args:
         invariants: what the benchmark declares for its data.

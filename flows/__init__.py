@@ -1,4 +1,4 @@
-"""What a person or a schedule starts: flows, configuration and the command line.
+"""Everything that a person or a schedule starts: flows, configuration and the command line.
 
 Importing it sets what must be set before Prefect is imported; values that the user has set stay.
 """

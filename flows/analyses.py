@@ -89,7 +89,7 @@ async def asked_batch(job: Job, analysis: Analysis, label: str, row_ids: list[st
 
 
 async def _worked(job: Job, work: Callable[[Job], StageReport]) -> list[StageReport]:
-    """The report of work that makes no call; none where there was nothing to do."""
+    """Do work that makes no call, and return its report; none where there was nothing to do."""
     started_s = time.monotonic()
     report = await asyncio.to_thread(work, job)
     if not report.notes:
@@ -99,7 +99,7 @@ async def _worked(job: Job, work: Callable[[Job], StageReport]) -> list[StageRep
 
 
 async def _asked(job: Job, analysis: Analysis, what: str, retry_failed: bool) -> list[StageReport]:
-    """The report of asking about what is missing; none where nothing is."""
+    """Call analysts for everything missing, and return the report; none where nothing is missing."""
 
     def is_missing() -> bool:
         with Warehouse(job.warehouse).reader() as reader:

@@ -52,7 +52,7 @@ Trial = Annotated[int, Field(ge=1)]
 
 
 def _name() -> str:
-    """The name of a run: the flow, the warehouse and the benchmark, and the night or the scheduled time."""
+    """Return the name of a run: the flow, the warehouse and the benchmark, and the night or the scheduled time."""
     label = flow_run.parameters.get("night") or f"{flow_run.scheduled_start_time:%Y-%m-%d %H:%M}"
     where = sorted(set(flow_run.tags) - {"auto-scheduled"})
     return " ".join([flow_run.flow_name.removeprefix("prbench-"), *where, str(label)])
@@ -208,7 +208,7 @@ def _done(
 
 
 def _state(execution: Execution) -> State[Any]:
-    """The state in Prefect of a run that has ended."""
+    """Return the state in Prefect of a run that has ended."""
     if execution.was_interrupted:
         return state_of(INTERRUPTED, STOPPED)
     alerts = [alert["line"] for alert in execution.alerts]
@@ -310,7 +310,7 @@ async def _register(job: Job, arguments: Arguments, name: str | None, work_pool:
 
 
 async def _deployments(job: Job, arguments: Arguments, name: str | None, **options: Any) -> list[RunnerDeployment]:
-    """The deployments under the names that they have already, else under plain ones, else under those of the warehouse.
+    """Return the deployments under their present names, else plain ones, else names with the warehouse.
 
     Raises:
         UsageError: these belong to another warehouse or benchmark.
@@ -354,7 +354,7 @@ async def _named(job: Job, arguments: Arguments, suffix: str, **options: Any) ->
 
 
 async def _owner(deployments: list[RunnerDeployment]) -> str | None:
-    """What the server's deployments of these names are for, first what is not ours; None: there are none."""
+    """Return the owner of the server's deployments of these names, another one before ours; None: there are none."""
     owner = None
     async with get_client() as client:
         for each in deployments:
@@ -367,14 +367,17 @@ async def _owner(deployments: list[RunnerDeployment]) -> str | None:
 
 
 def _served(parameters: dict[str, Any]) -> str:
-    """What deployments with these parameters are for."""
+    """Return the warehouse and benchmark that deployments with these parameters are for, in words."""
     named = parameters.get("warehouse")
     warehouse = f"the warehouse {named}" if named else f"the warehouse of {parameters.get('config') or 'its folder'}"
     return f"{warehouse} and the benchmark {parameters['benchmark']}" if parameters.get("benchmark") else warehouse
 
 
 def at_this_server(command: str, job: Job) -> str:
-    """A Prefect command for this server. Without an address Prefect would start a server that asks for no secret."""
+    """Return a Prefect command for this server.
+
+    Without an address Prefect would start a server that asks for no secret.
+    """
     api = get_current_settings().api
     secret = api.auth_string.get_secret_value() if api.auth_string else None
     path = secret_path(job.warehouse.resolve() / FOLDER)

@@ -53,12 +53,12 @@ class Execution:
 
     @property
     def was_interrupted(self) -> bool:
-        """Whether somebody stopped the run."""
+        """True if somebody stopped the run."""
         return self.outcome == outcomes.INTERRUPTED
 
     @property
     def has_nothing(self) -> bool:
-        """Whether it failed because no call succeeded, so that a leaderboard would show nothing new."""
+        """True if it failed because no call succeeded, so that a leaderboard would show nothing new."""
         return self.outcome == outcomes.FAILED and outcomes.no_call_succeeded(self.reports)
 
     @property
@@ -119,7 +119,7 @@ def execute(job: Job, work: Callable[[], Sequence[StageReport]], *, replace_lost
 
 
 def damage_reports(job: Job) -> list[StageReport]:
-    """A report on damaged files, if there are any: what was repaired, and what is lost."""
+    """Print the notices on damaged files, and return a report on them, if there are any: repairs and losses."""
     warehouse = Warehouse(job.warehouse)
     notices, losses = take_notices(warehouse.root), warehouse.losses()
     lines = [*(notice.line for notice in notices), *lines_on(losses)]
@@ -216,14 +216,14 @@ def mark_killed(job: Job) -> list[dict[str, Any]]:
 
 
 def _cost_usd_of_killed(job: Job, row: Mapping[str, Any]) -> float | None:
-    """Return what a killed run cost; None where all it is known by may be lost with a damaged ledger."""
+    """Return the cost of a killed run; None if all records of it may be lost with a damaged ledger."""
     cost_usd = total_cost_usd(job, row["run_id"])
     is_lost = not cost_usd and was_damaged_since(job.warehouse / LEDGER, row["started_at"].timestamp())
     return None if is_lost else cost_usd
 
 
 def _unfinished(job: Job, **of: Any) -> list[dict[str, Any]]:
-    """The rows of `runs` of a warehouse without an outcome; none where nothing was published yet."""
+    """Return the rows of `runs` of a warehouse without an outcome; none where nothing was published yet."""
     warehouse = Warehouse(job.warehouse)
     if not warehouse.database.exists():
         return []
@@ -232,7 +232,7 @@ def _unfinished(job: Job, **of: Any) -> list[dict[str, Any]]:
 
 
 def is_in_progress(job: Job) -> bool:
-    """Whether a run of the job's night is in progress."""
+    """Return whether a run of the job's night is in progress."""
     return any(
         Warehouse(job.warehouse).is_living(row["run_id"])
         for row in _unfinished(job, night=job.night)
@@ -243,7 +243,10 @@ def is_in_progress(job: Job) -> bool:
 def run_row(
     job: Job, reports: Sequence[StageReport], started_at: datetime, ended_at: datetime | None, outcome: str
 ) -> dict[str, Any]:
-    """The current row of a run: what it made by the reports of its stages, or by the tables if it was cut short."""
+    """Return the current row of a run.
+
+    Its output is from the reports of its stages, or from the tables if it was cut short.
+    """
     used, runtime = used_by(job), sys.modules.get("prefect.runtime")
     deployed = runtime.flow_run.name if runtime is not None and runtime.flow_run.id is not None else None
     named = {name: getattr(job, name) for name in SELECTION}
@@ -272,7 +275,7 @@ def run_row(
 
 
 def job_of_run(job: Job, row: Mapping[str, Any]) -> Job:
-    """The job that a row of `runs` is of, on the warehouse of another job, whose data set is looked up once.
+    """Return the job of a row of `runs`, on the warehouse of another job; its data set is looked up only once.
 
     Raises:
         ValueError: another version of the code wrote the row, or another program.
@@ -294,7 +297,7 @@ def job_of_run(job: Job, row: Mapping[str, Any]) -> Job:
 
 
 def _git_commit() -> str | None:
-    """The commit of the checkout that holds this code; None outside a checkout, or without git."""
+    """Return the commit of the checkout that holds this code; None outside a checkout, or without git."""
     checkout = Path(__file__).parents[1]
     # An installed package may be somewhere inside the checkout of another project, whose commit says nothing of it.
     if not (checkout / ".git").exists():

@@ -28,7 +28,7 @@ _ENDED = {DONE, BELOW_BAR, STOPPED_AT_BUDGET, STOPPED_AT_TIME}
 
 
 def as_night(job: Job, now: datetime | None = None) -> Job:
-    """The job with the label of the current night, unless it has one, and with its stop time.
+    """Return the job with the label of the current night, unless it has one, and with its stop time.
 
     A night that starts late has the same stop time. An earlier night that is run again by its label has until the next
     stop time.
@@ -162,7 +162,7 @@ _JUDGING = ("model", "model_config_hash", "judge", "judge_config_hash", "templat
 
 
 def comparisons(job: Job) -> list[dict[str, Any]]:
-    """A comparison for each model of the night, split, and configured judge; none in the first night."""
+    """Return a comparison for each model of the night, split, and configured judge; none in the first night."""
     models = {model.label for model in job.settings.models if model.resample == "nightly"}
     judges = {judge.label for judge in job.settings.judges}
     found: list[dict[str, Any]] = []
@@ -178,7 +178,7 @@ def comparisons(job: Job) -> list[dict[str, Any]]:
 
 
 def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
-    """What changed in each model's latest vintage since its last comparable one, under every judge, for the report.
+    """Return the changes in each model's latest vintage since its last comparable one, under every judge.
 
     With a `vintage` it is that one instead of the latest.
 
@@ -209,13 +209,13 @@ def _key(job: Job) -> dict[str, Any]:
 
 
 def _pairs(job: Job, reader: Reader, night: str | None) -> list[dict[str, Any]]:
-    """The model runs of a vintage (`night`), each with the vintage before that it is compared with."""
+    """Return the model runs of a vintage (`night`), each with the vintage before that it is compared with."""
     given = _key(job) | {"night": night}
     return [given | row for row in reader.rows(sql.read("queries/nightly/pairs"), given)]
 
 
 def _of_judging(job: Job, reader: Reader, row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The differences of one model's vintage (`night`) to the one before under one judging, by split."""
+    """Return the differences of one model's vintage (`night`) to the one before under one judging, by split."""
     of_judging = job.model_copy(update={"named_models": (row["model"],), "named_judges": (row["judge"],)})
     nights = (row["last_vintage"], row["night"])
     question = question_of(of_judging, nights, "vintage", score=None, is_hard=False, vintage=None)
@@ -234,6 +234,6 @@ _FACTS = (
 
 
 def _comparison(found: Mapping[str, Any]) -> dict[str, Any]:
-    """What alerts hold of a difference."""
+    """Return the figures of a difference that alerts contain."""
     judged = {name: found[f"second_{name}"] for name in ("model", "judge", "judge_trial")}
     return judged | {name: found[name] for name in _FACTS} | {"n_wanted": found["n_tasks_wanted"]}

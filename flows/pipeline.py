@@ -92,14 +92,14 @@ async def _filled(job: Job, label: str, retry_failed: bool) -> list[StageReport]
 
 
 async def _evaluated(job: Job, retry_failed: bool) -> list[StageReport]:
-    """All stages up to the verdicts."""
+    """Run all stages up to the verdicts, and return their reports."""
     reports = [await call(stages.ingest_flow, job), await call(stages.assemble_flow, job)]
     blocks, is_complete = await _in_blocks(job, retry_failed)
     return [*reports, *blocks, *(await _asked(job, retry_failed) if is_complete else [])]
 
 
 async def _asked(job: Job, retry_failed: bool) -> list[StageReport]:
-    """The stages that make calls."""
+    """Run the stages that make calls, and return their reports."""
     return [
         await call(stages.sample_flow, job, retry_failed),
         *await _derived(job, retry_failed),

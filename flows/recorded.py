@@ -1,4 +1,4 @@
-"""What Prefect records of a run: stages and batches with their states, and what its UI shows of them.
+"""Records of a run in Prefect: stages and batches with their states, and what Prefect's UI shows of them.
 
 Recording is not the work. Without a server, and from the moment at which one is lost, the same functions are called
 undecorated.
@@ -64,7 +64,7 @@ _came_to: ContextVar[list[Any] | None] = ContextVar("came_to", default=None)
 
 
 def is_recorded() -> bool:
-    """Whether this is part of a run that Prefect records."""
+    """Return whether this is part of a run that Prefect records."""
     return FlowRunContext.get() is not None and not UNRECORDED.is_set()
 
 
@@ -99,7 +99,7 @@ async def recorded(work: Recordable[Arguments, Result], *args: Arguments.args, *
 
 
 def batch(work: Task[Arguments, Any], name: str, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Batch:
-    """A batch for later, which has this name in Prefect's UI."""
+    """Return a batch to run later, under this name in Prefect's UI."""
     return partial(call, work.with_options(task_run_name=name), *args, **kwargs)
 
 
@@ -141,7 +141,7 @@ def reported(work: Work[Arguments, Result]) -> Work[Arguments, Result]:
 
 
 def state_of(outcome: str, message: str, data: Any = None) -> State[Any]:
-    """The final state in Prefect of a run with an outcome."""
+    """Return the final state in Prefect of a run with an outcome."""
     if outcome == KILLED:
         return Crashed(message=message)
     ending = ENDINGS[outcome]
@@ -149,7 +149,7 @@ def state_of(outcome: str, message: str, data: Any = None) -> State[Any]:
 
 
 def message_of(reports: Sequence[StageReport], outcome: str, first: Sequence[str] = ()) -> str:
-    """What to know about a run in a few lines: `first`, else its warnings, else what was sampled and judged."""
+    """Return a few lines about a run: `first`, else its warnings, else what was sampled and judged."""
     warnings = [warning for report in reports for warning in report.warnings]
     told = [report for report in reports if len(reports) == 1 or report.stage in {"sample", "judge"}]
     notes = [note for report in told for note in report.notes[:1]]
@@ -157,7 +157,7 @@ def message_of(reports: Sequence[StageReport], outcome: str, first: Sequence[str
 
 
 def may_pass(_task: object, _run: object, state: State[Any]) -> bool:
-    """Whether running a failed batch again may help: calls that it made are in the ledger and not made again.
+    """Return whether running a failed batch again may help: the calls in the ledger are not made again.
 
     A call that failed is a row, and retried by the gateway or the next run.
     """
@@ -221,7 +221,7 @@ async def _runs(client: PrefectClient, of_tags: dict[str, Any], state: dict[str,
 
 
 def run_name() -> str:
-    """The name of the flow run that begins: the flow, where, the night or vintage, the models."""
+    """Return the name of the new flow run: the flow, the warehouse, the night or vintage, the models."""
     job: Job = flow_run.parameters["job"]
     labels = list(job.named_models or [model.label for model in job.settings.models])
     more = f" +{len(labels) - _NAMED}" if len(labels) > _NAMED else ""
@@ -231,7 +231,7 @@ def run_name() -> str:
 
 
 def warehouse_name(folder: Path) -> str:
-    """The name of a warehouse: of its folder, or of the one that the default folder `warehouse/data` is in."""
+    """Return the name of a warehouse: of its folder, or of the one that the default folder `warehouse/data` is in."""
     parts = folder.parts[:-2] if folder.parts[-2:] == ("warehouse", "data") else folder.parts
     return parts[-1].strip("/") or "root"
 

@@ -72,7 +72,7 @@ def _store_what_was_spent(job: Job) -> None:
 
 
 def report_of_run(job: Job) -> "Written":
-    """The report that a run ends with: of all that is there, also where the run was about a part of it.
+    """Write the report at the end of a run: on everything stored, even if the run was on a part of it.
 
     Raises:
         UsageError: the folder holds something else.
@@ -84,7 +84,7 @@ def report_of_run(job: Job) -> "Written":
 
 
 def link_to(job: Job, written: "Written") -> str:
-    """Where people find the benchmark's report: at the configured address, else the file."""
+    """Return the location of the benchmark's report for people: the configured address, else the file."""
     return job.report_url or written.index.resolve().as_uri()
 
 
@@ -99,7 +99,7 @@ _FILE = "report-basis.txt"
 
 
 def is_up_to_date(job: Job) -> bool:
-    """Whether the report that the last run wrote says all that is published and configured."""
+    """Return whether the report of the last run contains everything that is published and configured."""
     folder, above = job.report_index.parent, job.report_folder / "index.html"
     try:
         noted = (folder / _FILE).read_text(encoding="ascii").strip()
@@ -120,18 +120,18 @@ def forget_basis(job: Job) -> None:
 
 
 def whole_of(job: Job) -> Job:
-    """A job whose report is of all that is stored."""
+    """Return a job whose report is of all that is stored."""
     return of_all_splits(job).model_copy(update={"named_models": None, "named_judges": None})
 
 
 def of_all_splits(job: Job) -> Job:
-    """A job whose report is of all splits that are stored: those of its configuration say what is evaluated."""
+    """Return a job whose report is of all splits that are stored: those of its configuration say what is evaluated."""
     dataset = job.settings.dataset.model_copy(update={"splits": ()})
     return job.model_copy(update={"settings": job.settings.model_copy(update={"dataset": dataset})})
 
 
 def basis_of(job: Job) -> str:
-    """A hash of what is published, save for the record of runs, of the configuration, and of what writes reports."""
+    """Return a hash of the published data without runs, the configuration, and the code that writes reports."""
     stored = Warehouse(job.warehouse).published_parts(but=_NOT_SHOWN)
     # Replies that the ledger deletes leave the report too.
     deletions = str(deletion_mark(job.warehouse / LEDGER))

@@ -44,7 +44,7 @@ async def evaluate_in_blocks(job: Job, evaluate: Evaluate, *, retry_failed: bool
 
 
 def has_open_block(job: Job) -> bool:
-    """Whether a comparison of a job with `stopping` is open, or what it rests on has no scores yet."""
+    """Return whether a comparison of a job with `stopping` is open, or its scores are not stored yet."""
     if job.settings.stopping is None:
         return False
     _, plan, progress = _plan(job)
@@ -68,7 +68,7 @@ def _plan(job: Job) -> tuple[WantedTasks, StoppingPlan | None, list[Progress]]:
 
 
 def _next(job: Job, passed: dict[tuple[str, ...], int]) -> Block | None:
-    """The next block in which a model of this run takes part."""
+    """Return the next block in which a model of this run takes part."""
     _, _, progress = _plan(job)
     here = {model.label for model in job.settings.models}
     return next_block([each for each in progress if each.comparison.labels & here], passed)
@@ -92,7 +92,7 @@ def _look(job: Job, block: Block, passed: dict[tuple[str, ...], int]) -> int:
 
 
 def _concluded(job: Job, n_looks: int, n_blocks: int) -> StageReport:
-    """What is settled and skipped, with the scores that rest on a random part."""
+    """Store the scores that rest on a random part, and return a report on settled comparisons and skipped responses."""
     warehouse = Warehouse(job.warehouse)
     wanted, plan, progress = _plan(job)
     report = StageReport("stopping", rows=n_looks)
@@ -123,7 +123,7 @@ _LOOK = (
 
 
 def last_looks(job: Job) -> list[dict[str, Any]]:
-    """The last look at each nightly model beside its earlier nights; none where nights are not stopped so.
+    """Return the last look at each nightly model beside its earlier nights; none where nights do not stop this way.
 
     Of a model with a look, other comparisons of the night rest on tasks whose number depends on what they show: the
     look alone holds.

@@ -34,7 +34,7 @@ from warehouse import Reader, Warehouse, WarehouseError
 
 
 class Look(NamedTuple):
-    """What is looked at to find out whether there is work; `again` says whether failed work is."""
+    """The data that shows whether there is work; `again` says whether failed work counts."""
 
     job: Job
     reader: Reader
@@ -46,11 +46,11 @@ class Look(NamedTuple):
         return wanted_tasks(self.job, self.reader)
 
     def lacks(self, analysis: Analysis) -> bool:
-        """Whether analysts are to be asked about something."""
+        """Return whether there are items to ask analysts about."""
         return analysis.lacks_items(self.job, self.reader, retry_failed=self.again)
 
     def asks(self, analysis: Analysis) -> bool:
-        """Whether they are, or are configured otherwise than when they were last asked."""
+        """Return whether there are such items, or analysts are configured otherwise than when they were last called."""
         return self.lacks(analysis) or bool(analysis.changed_analysts(self.job, self.reader))
 
 
@@ -63,7 +63,7 @@ def _is_new_night(at: Look) -> bool:
 
 
 def _may_select(at: Look) -> bool:
-    """Whether a run would select a hard subset; where none can be selected, it goes on without."""
+    """Return whether a run would select a hard subset; where none can be selected, it goes on without."""
     try:
         return has_new_selection(at.job)
     except PipelineError:
@@ -71,7 +71,10 @@ def _may_select(at: Look) -> bool:
 
 
 def _has_capabilities(at: Look) -> bool:
-    """Whether something is to be described, named, grouped or measured; the flow refuses a job that is not ready."""
+    """Return whether any capability must be described, named, grouped or measured.
+
+    The flow refuses a job that is not ready.
+    """
     refuse_unready(at.job)
     return (
         any(map(at.lacks, (PHRASES, EMBEDDINGS, NAMES)))
@@ -142,7 +145,7 @@ FLOWS = {
 
 
 def has_work(job: Job, name: str, *, retry_failed: bool = False) -> bool:
-    """Whether a flow has work, by what is published and configured: what this overlooks is not done."""
+    """Return whether a flow has work, by published data and configuration; work that this overlooks is not done."""
     kinds = FLOWS[name].work
     try:
         with Warehouse(job.warehouse).reader() as reader:
@@ -152,7 +155,7 @@ def has_work(job: Job, name: str, *, retry_failed: bool = False) -> bool:
 
 
 def without_work(job: Job, name: str) -> list[StageReport]:
-    """What a run says whose flow has nothing to do: its data and coverage may still be below the bar."""
+    """Return the reports of a run with no work: its data and coverage may still be below the bar."""
     flow = FLOWS[name]
     report = StageReport("ingest" if flow.loads else name.replace("_", "-"))
     report.notes.append("nothing is missing, no model call made")

@@ -57,7 +57,7 @@ def schema() -> dict[str, Any]:
 
 @cache
 def models() -> list[Model]:
-    """Every model, in the order in which they are built: each after those that it depends on."""
+    """Return every model, in the order in which they are built: each after those that it depends on."""
     texts = {
         path: read(path.relative_to(FOLDER).with_suffix("").as_posix())
         for folder in ("marts", "intermediate")
@@ -72,7 +72,7 @@ def models() -> list[Model]:
 
 
 def behind(changed: set[str]) -> list[Model]:
-    """The models to build again when these stored tables changed, in the order of building.
+    """Return the models to rebuild when these stored tables have changed, in the order of building.
 
     They are those that come out differently, and the steps to them, since those are not kept.
     """
@@ -87,7 +87,7 @@ def behind(changed: set[str]) -> list[Model]:
 
 
 def leading_to(wanted: Collection[str], given: Collection[str] = ()) -> list[Model]:
-    """The models that some rest on, and these themselves, in the order of building.
+    """Return the models that some rest on, and these themselves, in the order of building.
 
     What is `given` is there already: it is not among them, nor what it rests on.
     """
@@ -99,7 +99,7 @@ def leading_to(wanted: Collection[str], given: Collection[str] = ()) -> list[Mod
 
 
 def read(name: str) -> str:
-    """The text of `<name>.sql` below this folder, or of the query of that name in a file of several.
+    """Return the text of `<name>.sql` below this folder, or of the query of that name in a file of several.
 
     `read("figures/judges/judge_drift")` is the query `judge_drift` of `figures/judges.sql`. What stands behind `with:`
     in its header are texts that go in front as its first steps.
@@ -118,7 +118,7 @@ def _text(name: str) -> str:
 
 
 def named(name: str) -> dict[str, str]:
-    """The text that runs for each model, and for each query below `queries/`, of a name, by what it is.
+    """Return the texts that run under a name, by their kind: of each model, and of each query below `queries/`.
 
     A model's name may have its schema in front, that of a query its file: `run/missing_verdicts`.
     """
@@ -134,13 +134,15 @@ def named(name: str) -> dict[str, str]:
 
 @cache
 def queries(name: str) -> dict[str, str]:
-    """The queries of the file `<name>.sql` by their names: before each stands `-- name: <its name>`."""
+    """Return the queries of the file `<name>.sql` by name: a line `-- name: <name>` precedes each."""
     _, *parts = re.split(r"^-- name: (\w+)\n", _text(name), flags=re.MULTILINE)
     return {key: query.strip().removesuffix(";") for key, query in zip(parts[::2], parts[1::2], strict=True)}
 
 
 def template(name: str, **places: str) -> str:
-    """The text of `<name>.sql` with each `{place}` filled: identifiers, and conditions of our own; never a user's text.
+    """Return the text of `<name>.sql` with each `{place}` filled: identifiers, and conditions of our own.
+
+    A user's text is never filled in.
 
     Raises:
         KeyError: a place is not given.
@@ -149,7 +151,7 @@ def template(name: str, **places: str) -> str:
 
 
 def with_steps(query: str, steps: Mapping[str, str]) -> str:
-    """A query with some others in front as its first steps (`with name as (...)`), in their order.
+    """Return a query with some others in front as its first steps (`with name as (...)`), in their order.
 
     It and the later steps read a step in the place of the model of its name: `intermediate.<name>`.
     """
@@ -164,7 +166,7 @@ def with_steps(query: str, steps: Mapping[str, str]) -> str:
 
 
 def _reading(query: str, steps: Collection[str]) -> str:
-    """A query that reads steps in the place of the models of their names."""
+    """Return a query that reads steps in place of the models with the same names."""
     found = tokens(query)
     for i, (schema_name, dot, name) in enumerate(zip(found, found[1:], found[2:], strict=False)):
         if (schema_name, dot) == (INTERMEDIATE, ".") and name.rstrip() in steps:
@@ -173,19 +175,22 @@ def _reading(query: str, steps: Collection[str]) -> str:
 
 
 def tokens(query: str) -> list[str]:
-    """The tokens of a query as DuckDB reads them, each with the space behind it."""
+    """Return the tokens of a query as DuckDB reads them, each with the space behind it."""
     places = [place for place, _ in duckdb.tokenize(query)]
     return [query[begin:end] for begin, end in pairwise([0, *places[1:], len(query)])]
 
 
 def declared(header: str, query: str) -> str:
-    """What stands behind a word such as `depends on:` in the header of a query, over its lines; empty without it."""
+    """Return the text behind a word such as `depends on:` in the header of a query, on all its lines.
+
+    It is empty without the word.
+    """
     found = re.search(rf"^-- {header}:(.*(?:\n--    .*)*)", query, re.MULTILINE)
     return " ".join(found[1].replace("\n--", "").split()) if found else ""
 
 
 def comment(query: str) -> str:
-    """The first paragraph of the comment that a query begins with."""
+    """Return the first paragraph of the comment at the beginning of a query."""
     first = _COMMENT.fullmatch(query)[1].split("\n--\n")[0]  # type: ignore[index]  # every text fits
     return " ".join(line.removeprefix("--").strip() for line in first.splitlines())
 

@@ -48,19 +48,19 @@ def assemble(job: Job) -> StageReport:
 
 
 def complete_conversations(reader: Reader, wanted: WantedTasks, task_ids: Iterable[str]) -> dict[str, Conversation]:
-    """The conversations of some wanted tasks, by task id, those that are not assembled yet too."""
+    """Return the conversations of some wanted tasks, by task id, even of tasks that are not assembled yet."""
     some = replace(wanted, task_ids=tuple(sorted(set(task_ids))))
     return conversations_of_turns(turns_to_assemble(reader, some)) | conversations_of(reader, some, some.task_ids)
 
 
 def turns_to_assemble(reader: Reader, wanted: WantedTasks) -> list[dict[str, Any]]:
-    """The user turns of the wanted tasks that have no messages yet."""
+    """Return the user turns of the wanted tasks that have no messages yet."""
     parameters = {**wanted.key, "tasks": list(wanted.task_ids)}
     return reader.rows(sql.read("queries/assemble/turns_to_assemble"), parameters)
 
 
 def conversations_of_turns(turns: Iterable[Mapping[str, Any]]) -> dict[str, Conversation]:
-    """The conversations that user turns make, by task id."""
+    """Return the conversations that consist of user turns, by task id."""
     built = {}
     for task_id, of_task in groupby(turns, key=lambda turn: turn["task_id"]):
         messages = build_messages(

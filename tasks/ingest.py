@@ -130,7 +130,7 @@ _ROWS_OF_TASK: dict[str, Callable[[Task], Rows]] = {
 
 
 def _reference_rows(benchmark: Benchmark) -> dict[str, Rows]:
-    """What the benchmark declares, as rows that SQL can join: labels, severities, scores."""
+    """Return the declarations of the benchmark as rows that SQL can join: labels, severities, scores."""
     name = benchmark.name
     return {
         "labels": [

@@ -1,4 +1,4 @@
-"""What holds for all tests."""
+"""Hooks and fixtures of all tests."""
 
 import atexit
 import os

@@ -1,4 +1,4 @@
-"""What all tests share: rows complete by the contract, warehouses with them, readers, jobs, stages without Prefect.
+"""Helpers of all tests: rows complete by the contract, warehouses with them, readers, jobs, stages without Prefect.
 
 A test spells out only what it is about; all other content is made up.
 """
@@ -238,7 +238,7 @@ def values_in(place: Path | Job, query: str, *parameters: Any) -> list[tuple[Any
 
 
 def are_close(wanted: Any, actual: Any, tolerance: float = 1e-9) -> bool:
-    """Whether two figures are the same; what is not defined is None."""
+    """Return whether two figures are the same; an undefined one is None."""
     if wanted is None or actual is None:
         return wanted is actual
     return abs(float(wanted) - float(actual)) <= tolerance
@@ -247,7 +247,7 @@ def are_close(wanted: Any, actual: Any, tolerance: float = 1e-9) -> bool:
 def differing(
     wanted: Mapping[Any, Mapping[str, Any]], rows: Mapping[Any, Mapping[str, Any]], tolerance: float = 1e-9
 ) -> list[tuple[Any, str, Any, Any]]:
-    """Where rows are not what is wanted of them, so that a failure names the figures; NaN is what is not defined."""
+    """Return the cells of rows that differ from the wanted ones, so that a failure names them; NaN is undefined."""
     return [
         (key, column, value, rows[key][column])
         for key, columns in wanted.items()

@@ -77,7 +77,7 @@ ONLY_IN = {
 DEFAULT_BENCHMARK = "prbench"
 """It has the name of the command."""
 ALWAYS_THERE = {"pyproject.toml", "README.md", "flows", "tasks", "sql", "expectations", "tests", "warehouse"}
-ALSO_ALLOWED = {"LICENSE", "CHANGELOG.md", "prbench.example.yaml"}
+ALSO_ALLOWED = {"LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "prbench.example.yaml"}
 
 
 def module_name(path: Path) -> str:
@@ -204,7 +204,7 @@ def test_no_flow_is_named_like_something_that_can_be_imported() -> None:
 
 
 def tracked_files() -> list[Path]:
-    """What git holds or would take up."""
+    """Return the files that git tracks or would add."""
     git = shutil.which("git")
     if git is None or not (ROOT / ".git").exists():
         pytest.skip("not a git checkout")
@@ -248,3 +248,27 @@ def test_no_private_name_of_a_module_is_imported() -> None:
     ]
 
     assert [] == wrong
+
+
+def test_documents_and_docstrings_name_only_files_and_folders_that_exist() -> None:
+    files = tracked_files()
+    known = {str(path) for file in files for path in (file, *file.parents)}
+    gone = []
+    for file in files:
+        if file.suffix not in {".md", ".py", ".sql", ".yml"} or file.name == "CHANGELOG.md":
+            continue
+        text = (ROOT / file).read_text(encoding="utf-8")
+        named = re.findall(
+            r"`((?:\.\./)*\w[\w./-]+/[\w.-]+\.(?:py|sql|yml)|(?:flows|sql|tasks|tests)/[\w./-]+/)`", text
+        )
+        gone += [f"{file}: {name}" for name in named if not is_known(name.rstrip("/"), known)]
+        links = re.findall(r"\]\((?!https?:|#)([^)#\s]+)[^)]*\)", text) if file.suffix == ".md" else []
+        gone += [f"{file}: {link}" for link in links if not (ROOT / file.parent / link).exists()]
+
+    assert [] == gone
+
+
+def is_known(name: str, known: set[str]) -> bool:
+    """Whether a file or folder of the checkout has this path, or one that ends so."""
+    tail = re.sub(r"^(\.\./|\./)+", "", name)
+    return any(path == tail or path.endswith(f"/{tail}") for path in known)

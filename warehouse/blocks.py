@@ -26,7 +26,7 @@ def fill_up(path: Path) -> None:
 
 
 def are_blocks_whole(path: Path) -> bool:
-    """Whether every block of a published file is there and has the checksum that was written with it.
+    """Return whether every block of a published file is there and has the checksum that was written with it.
 
     DuckDB itself looks at a block when a query needs it, so damage may stay unseen for long. This reads the file once,
     much faster than queries could. A block of zeros is one that was never used.
@@ -54,7 +54,7 @@ def are_blocks_whole(path: Path) -> bool:
 
 
 def _blocks(headers: NDArray[np.uint64]) -> tuple[int, int]:
-    """How many blocks the newer of the two headers of the database counts, and the bytes of each."""
+    """Return the number of blocks in the newer of the database's two headers, and the bytes of each block."""
     _, *states = headers.reshape(_HEADERS, -1)
     state = max(states, key=lambda each: int(each[_ITERATION]))
     return int(state[_BLOCK_COUNT]), int(state[_BLOCK_BYTES])

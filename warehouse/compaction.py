@@ -41,7 +41,7 @@ GRACE_S = 3600.0
 
 @dataclass(frozen=True)
 class Compaction:
-    """What compacting a warehouse came to: parts of all tables, and the database file, which is built again."""
+    """The result of compacting a warehouse: parts of all tables, and the database file, which is built again."""
 
     parts_before: int
     parts_after: int
@@ -80,7 +80,7 @@ def compact(store: PartStore, *, large_rows: int = LARGE_ROWS, grace_s: float = 
 
 
 def _runs(parts: Sequence[Part], large_rows: int) -> Iterator[list[Part]]:
-    """The runs of contiguous small parts that are worth merging, each closed when it is large.
+    """Yield the runs of contiguous small parts that are worth merging; a run ends when it is large.
 
     Parts of one moment stay together: between them the merged part would not keep its place in the order.
     """
@@ -144,7 +144,7 @@ def merge(connection: duckdb.DuckDBPyConnection, table: Table, parts: Sequence[P
 
 
 def _places(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, pa.Array]:
-    """The places of rows, by the name of their part."""
+    """Return the positions of rows, by the name of their part."""
     found = connection.sql(query).to_arrow_table()
     return {name: rows.values for name, rows in zip(found["part"].to_pylist(), found["places"], strict=True)}
 
@@ -168,7 +168,7 @@ def rewritten(table: Table, parts: Sequence[Part], folder: Path, gone: Mapping[s
 
 
 def _rows(table: Table, parts: Sequence[Part], given_way: Mapping[str, pa.Array]) -> Iterator[pa.Table]:
-    """The rows that stand, in their order, by the contract's schema."""
+    """Yield the rows that count, in their order, with the contract's schema."""
     for part in parts:
         gone = given_way.get(part.name)
         with pq.ParquetFile(part.path, memory_map=True) as file:
@@ -226,7 +226,7 @@ def _answers(store: PartStore, error_text: str) -> Iterator[duckdb.DuckDBPyConne
 
 
 def responses_where(store: PartStore, condition: str, values: Sequence[Any]) -> list[dict[str, Any]]:
-    """The stored responses that fit a condition and are not removed, the largest first; no text is read.
+    """Return the stored responses that fit a condition and are not removed, the largest first; no text is read.
 
     Raises:
         WarehouseError: a part cannot be read.

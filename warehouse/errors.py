@@ -1,4 +1,4 @@
-"""What can go wrong with a warehouse, each in one line."""
+"""The errors of a warehouse, each explained in one line."""
 
 import errno
 import os
@@ -34,12 +34,12 @@ class DamagedManifest(WarehouseError):
 
 
 def cause_of(error: Exception, path: Path) -> str:
-    """Return why a file could not be read or written, in one line."""
+    """Return the reason why a file could not be read or written, in one line."""
     return refusal_of_disk(error, path) or getattr(error, "strerror", None) or first_line(error)
 
 
 def refusal_of_disk(error: Exception, path: Path) -> str | None:
-    """Return which disk is full, or that it may not be written to, and what to do; None where neither is the cause."""
+    """Return the problem of the disk, full or not writable, with what to do; None if neither is the cause."""
     code, text, existing = getattr(error, "errno", None), str(error), _existing(path)
     if code in _FULL or _SAYS_FULL.search(text):
         return f"{_full(existing)}; make room there and run it again"
@@ -49,7 +49,7 @@ def refusal_of_disk(error: Exception, path: Path) -> str | None:
 
 
 def nothing_in(path: Path, what: str = "published") -> str:
-    """Return what to do where nothing is stored: first to make room, where the disk has none for a first run."""
+    """Return the message that nothing is stored, with what to do: first make room if the disk is full."""
     existing = _existing(path)
     is_full = shutil.disk_usage(existing).free < _LEAST_BYTES
     room = f", and {_full(existing)}; make room there, then" if is_full else ";"

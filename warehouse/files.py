@@ -27,7 +27,7 @@ def write_sealed(path: Path, document: Mapping[str, Any]) -> None:
 
 
 def read_sealed(path: Path) -> dict[str, Any]:
-    """A document that `write_sealed` wrote.
+    """Return a document that `write_sealed` wrote.
 
     Raises:
         FileNotFoundError: there is none.
@@ -90,7 +90,7 @@ HASH_HEX = 24
 
 
 def is_whole(path: Path) -> bool:
-    """Whether a part is there and its content is what its name says.
+    """Return whether a part exists and its content has the hash in its name.
 
     Raises:
         WarehouseError: it may not be read, which says nothing about its content.
@@ -105,12 +105,12 @@ def is_whole(path: Path) -> bool:
 
 
 def is_named_after(name: str, content_hash: str) -> bool:
-    """Whether a part's name, or path, says that its content has this SHA-256."""
+    """Return whether a part's name, or path, says that its content has this SHA-256."""
     return Path(name).stem.partition("-")[2] == content_hash[:HASH_HEX]
 
 
 def is_database_whole(path: Path) -> bool:
-    """Whether every block of a published file is there and has the checksum that was written with it."""
+    """Return whether every block of a published file is there and has the checksum that was written with it."""
     from warehouse.blocks import are_blocks_whole  # NumPy takes long to import for commands that only read
 
     return are_blocks_whole(path)
@@ -118,7 +118,7 @@ def is_database_whole(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class Notice:
-    """What was found and done about damage, for people. One that `is_mended` took nothing that anybody needs."""
+    """A notice of damage and its repair, for people. With `is_mended`, nothing that anybody needs was lost."""
 
     line: str
     is_mended: bool = False
@@ -134,12 +134,12 @@ def note(root: Path, line: str, *, is_mended: bool = False) -> None:
 
 
 def has_damage(root: Path) -> bool:
-    """Whether a notice that nobody has taken yet is of damage that is not repaired."""
+    """Return whether a notice that is not taken yet is of damage that is not repaired."""
     return any(not notice.is_mended for notice in _NOTICES.get(root.resolve(), ()))
 
 
 def take_notices(root: Path | None = None) -> list[Notice]:
-    """What was found since the last look, in one warehouse or in all; the caller reports it."""
+    """Return the notices since the last time, of one warehouse or of all; the caller reports them."""
     if root is not None:
         return _NOTICES.pop(root.resolve(), [])
     found = [notice for notices in _NOTICES.values() for notice in notices]

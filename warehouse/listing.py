@@ -1,4 +1,4 @@
-"""What should be there: the list of parts with the rows that they came to, what is lost, and the warehouse's version.
+"""The list of the expected parts with the number of their rows, losses, and the version of the warehouse.
 
 `list.json` is written before the database that was built from the parts is put in place, so a part that it names was
 whole then. A part that is not in it was written since, and what such a part holds is in the ledger or with whoever
@@ -34,7 +34,7 @@ class Loss:
 
     @property
     def line(self) -> str:
-        """What is lost, in words."""
+        """The loss in words."""
         named = (("benchmark", self.benchmark), ("model", self.model), ("judge", self.judge),
                  ("vintage", self.vintage), ("import", self.import_batch))  # fmt: skip
         of = ", ".join(f"{name} {value}" for name, value in named if value is not None)
@@ -58,7 +58,7 @@ class Listing(NamedTuple):
 
 
 def count_query() -> str:
-    """The query for how many rows of each kind a database holds."""
+    """Return the query for the number of rows of each kind in a database."""
     tables = []
     for name, table in TABLES.items():
         columns = ("benchmark", "model", "judge", "vintage", "import_batch")
@@ -78,7 +78,7 @@ def write_list(parts_root: Path, listing: Listing) -> None:
 
 
 def read_list(parts_root: Path) -> Listing | None:
-    """The list; None where there is none. In November it had no numbers of this kind.
+    """Return the list; None if there is none. Lists of November 2026 had no numbers of rows.
 
     Tables that are gone are left out: what they held is computed again.
 
@@ -97,7 +97,7 @@ def read_list(parts_root: Path) -> Listing | None:
 
 
 def version_in(path: Path) -> int | None:
-    """The version that a file notes; None where it cannot say."""
+    """Return the version in a file; None if it has none."""
     try:
         version = read_sealed(path)["version"]
     except (FileNotFoundError, Unsound, KeyError):
@@ -106,7 +106,7 @@ def version_in(path: Path) -> int | None:
 
 
 def refuse_other_version(root: Path) -> int | None:
-    """The version of the warehouse in a folder, None where there is none yet, if this code reads it.
+    """Return the version of a folder's warehouse if this code reads it; None if there is no warehouse yet.
 
     Raises:
         WarehouseError: it is newer or older, or cannot be read.

@@ -60,7 +60,7 @@ def life_sign(folder: Path, name: str) -> Iterator[None]:
 
 
 def processes_at_work(folder: Path) -> list[int]:
-    """The ids of the processes that give a life sign; what dead ones left behind is cleared away."""
+    """Return the ids of the processes that give a life sign; the files of dead ones are removed."""
     found = set()
     for path in filter(is_held, folder.glob("*.lock")):
         with suppress(FileNotFoundError):  # it ended at this instant
@@ -69,7 +69,7 @@ def processes_at_work(folder: Path) -> list[int]:
 
 
 def is_held(path: Path) -> bool:
-    """Whether a lock is held; the file is removed if it is not."""
+    """Return whether a lock is held; the file is removed if it is not."""
     try:
         with path.open("r+") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -37,14 +37,17 @@ class Machine(NamedTuple):
 
 @cache
 def this_machine() -> Machine:
-    """The machine that this process is on; without a boot id (macOS), it is known by its network card and name."""
+    """Return the machine that this process is on.
+
+    Without a boot id (macOS), it is known by its network card and name.
+    """
     boot, host = Path("/proc/sys/kernel/random/boot_id"), socket.gethostname()
     kernel = boot.read_text(encoding="utf-8").strip() if boot.exists() else f"{uuid.getnode():x} {host}"
     return Machine(kernel, host, time.time() - _elapsed_s())
 
 
 def _elapsed_s() -> float:
-    """A clock that only runs forward, in seconds, also while the machine sleeps (where the system has such a clock)."""
+    """Return a monotonic clock in seconds that counts sleep too, where the system has one."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
@@ -95,7 +98,11 @@ class Owner:
         """Make the file, or take it over where it is of this machine before its start, or another one stopped."""
         if found is None:
             with suppress(FileExistsError), self._path.open("x"):
-                self._write()
+                try:
+                    self._write()
+                except OSError:
+                    self._path.unlink()  # an empty one would be taken for another machine's
+                    raise
             return
         if found["host"] == self._machine.host and found.get("at_s", math.inf) < self._machine.started_at_s:
             self._write()
@@ -152,7 +159,7 @@ class Owner:
                 self._path.unlink()
 
     def elsewhere(self) -> str | None:
-        """The other machine that writes, or did so until it failed; None where there is none."""
+        """Return the other machine that writes, or did so until it failed; None if there is none."""
         found = self._read()
         return None if found is None or found.get("kernel") == self._machine.kernel else str(found["host"])
 
@@ -223,7 +230,10 @@ def refuse_if_lost(path: Path) -> None:
 
 
 def why_lost(path: Path) -> str | None:
-    """Why nothing more may be written below this path, in one line: another machine took over; None where it may."""
+    """Return the reason why nothing more may be written below this path, in one line: another machine took over.
+
+    None if writing is allowed.
+    """
     place = _place(path)
     kept = [owner for root, owner in list(_kept.items()) if place == root or root in place.parents]
     return next((why for owner in kept if (why := owner.why_lost())), None)
@@ -231,5 +241,5 @@ def why_lost(path: Path) -> str | None:
 
 @lru_cache(256)
 def _place(path: Path) -> Path:
-    """A folder under the one name that all its names lead to; it is asked for with every call that is made."""
+    """Return the resolved path of a folder; it is cached, since every call needs it."""
     return path.resolve()

@@ -43,13 +43,13 @@ Standing = Mapping[str, Sequence[Part]]
 
 
 def names_in(standing: Standing) -> Names:
-    """The names of all parts that stand."""
+    """Return the names of all current parts."""
     return {(table_name, part.name) for table_name, parts in standing.items() for part in parts}
 
 
 @dataclass
 class Manifest:
-    """What a manifest file says.
+    """The content of a manifest file.
 
     Attributes:
         generation: number of the last compaction.
@@ -65,7 +65,7 @@ class Manifest:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a table's folder; an empty one where nothing was ever merged.
+    """Return the manifest of a table's folder; an empty one where nothing was ever merged.
 
     Raises:
         DamagedManifest: it is damaged, or names a file outside of the table's folder.
@@ -91,7 +91,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def generation_folder(folder: Path, generation: int) -> Path:
-    """Where the merged parts of a generation lie."""
+    """Return the folder of a generation's merged parts."""
     return folder / f"g{generation:04d}"
 
 
@@ -164,7 +164,7 @@ class PartStore:
             raise WarehouseError(f"{folder}: a part cannot be written: {cause_of(error, folder)}") from error
 
     def standing(self, table_name: str) -> list[Part]:
-        """A table's parts, oldest first, all as of one instant.
+        """Return a table's parts, oldest first, all as of one instant.
 
         The manifest is read before the folder: what it names stays on the disk for the time of grace.
         """
@@ -178,11 +178,11 @@ class PartStore:
         return [parts[name] for name in sorted(parts)]
 
     def all_standing(self) -> dict[str, list[Part]]:
-        """The parts of every table."""
+        """Return the parts of every table."""
         return {table_name: self.standing(table_name) for table_name in TABLES}
 
     def parts(self, table_name: str) -> list[str]:
-        """The names of a table's parts, oldest first."""
+        """Return the names of a table's parts, oldest first."""
         return [part.name for part in self.standing(table_name)]
 
     def put_back(self, table_name: str, rows: pa.Table, moment: str) -> None:
@@ -204,7 +204,7 @@ class PartStore:
 
 
 def _present(parts: Sequence[Part], content_hash: str, keys: pa.Table) -> str | None:
-    """The part that already holds this content, unless a later part took the place of one of its rows."""
+    """Return the part that already holds this content, unless a later part replaced one of its rows."""
     same = [part for part in parts if part.name.endswith(f"-{content_hash}.parquet")]
     rows = {tuple(row.values()) for row in keys.to_pylist()}
     for part in reversed(parts if same else []):
@@ -235,7 +235,7 @@ def _as_arrow(table_name: str, rows: list[Mapping[str, Any]]) -> pa.Table:
 
 
 def _serialised(table: pa.Table) -> tuple[bytes, str]:
-    """The bytes of a part, and the hash in its name."""
+    """Return the bytes of a part, and the hash in its name."""
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd")
     content = bytes(sink.getvalue())

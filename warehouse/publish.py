@@ -44,7 +44,7 @@ _WHAT_TO_DO = (
 
 
 def lines_on(losses: Sequence[Loss]) -> list[str]:
-    """What is lost and what to do, in words."""
+    """Return lines on the losses, and on what to do."""
     return [*(loss.line for loss in losses[:_MOST_NAMED]), _WHAT_TO_DO] if losses else []
 
 
@@ -65,7 +65,7 @@ def aside(root: Path, path: Path, sub: str = "") -> str:
 
 
 def listing_of(store: PartStore, database: Path) -> Listing | None:
-    """Which parts should be there: by their list, or by the last database where that is missing or damaged."""
+    """Return the expected parts: by their list, or by the last database if the list is missing or damaged."""
     try:
         listing = read_list(store.root)
     except Unsound as error:
@@ -77,7 +77,7 @@ def listing_of(store: PartStore, database: Path) -> Listing | None:
 
 
 def _listed_by(database: Path) -> Listing | None:
-    """The parts that a database holds; None where it cannot say."""
+    """Return the parts of a database; None if it does not name them."""
     try:
         with Reader(database) as reader:
             return Listing(frozenset((row["table_name"], row["part"]) for row in reader.rows(f"from {PARTS}")), {})
@@ -86,16 +86,16 @@ def _listed_by(database: Path) -> Listing | None:
 
 
 def gone_from(standing: Standing, listing: Listing | None) -> Names:
-    """The listed parts that neither stand nor were merged into one that stands."""
+    """Return the listed parts that are neither current nor merged into a current one."""
     listed = {(table, name) for table, name in listing.parts if table in standing} if listing else set()
     replaced = {(table, name) for table, parts in standing.items() for part in parts for name in part.replaces}
     return listed - names_in(standing) - replaced
 
 
 def manifest_of_files(folder: Path) -> Manifest:
-    """A manifest by which all merged parts stand that are there.
+    """Return a manifest in which all existing merged parts are current.
 
-    Replaced ones among them, and parts that were merged, then stand beside them, which changes nothing that is read.
+    Replaced parts, and parts that were merged, are then current beside them, which does not change what is read.
     """
     generations = {path.name: int(path.parent.name[1:]) for path in sorted(folder.glob("g[0-9]*/*.parquet"))}
     merged = {name: {"generation": generation, "replaces": []} for name, generation in generations.items()}
@@ -168,7 +168,7 @@ def restore_rows(store: PartStore, database: Path, standing: Standing, gone: Nam
 def _lost_rows(
     connection: duckdb.DuckDBPyConnection, table: Table, left: list[Path]
 ) -> Iterator[tuple[pa.Table, bool]]:
-    """The rows that a table of the last database has and the parts `left` do not come to, and whether decided."""
+    """Yield rows of the last database's table that the parts `left` do not give, and whether they are decided."""
     # Other code may have built the database, before a column was added.
     known = {name for name, *_ in connection.execute(f"describe last.{table.name}").fetchall()}
     own = [f'"{column}"' for column in table.columns]
@@ -187,7 +187,7 @@ def _lost_rows(
 
 
 def damage_of(store: PartStore, database: Path) -> list[str]:
-    """What is damaged or missing, in words; nothing is changed."""
+    """Return the damage and the missing files, in words; nothing is changed."""
     found, listing, standing, version = [], None, {}, store.root.parent / FILE
     if store.root.is_dir() and version_in(version) is None:
         found.append(f"{version}: is damaged or missing")

@@ -53,12 +53,12 @@ class Reader:
         self._is_open = True
 
     def table(self, query: str, parameters: Parameters = None) -> tuple[list[str], list[tuple[Any, ...]]]:
-        """The columns and the rows of a query."""
+        """Return the columns and the rows of a query."""
         with self._run(query, parameters) as cursor:
             return [column[0] for column in cursor.description or []], cursor.fetchall()
 
     def rows(self, query: str, parameters: Parameters = None) -> list[dict[str, Any]]:
-        """The rows of a query, as dictionaries."""
+        """Return the rows of a query, as dictionaries."""
         columns, rows = self.table(query, parameters)
         return [dict(zip(columns, row, strict=True)) for row in rows]
 
@@ -75,24 +75,24 @@ class Reader:
         return self.rows(f"select {columns} from {relation}{of} order by {order}", where)
 
     def value(self, query: str, parameters: Parameters = None) -> Any:
-        """The first value of a query's first row; None where there is no row."""
+        """Return the first value of a query's first row; None where there is no row."""
         with self._run(query, parameters) as cursor:
             row = cursor.fetchone()
             return row[0] if row else None
 
     def arrays(self, query: str, parameters: Parameters = None) -> dict[str, Any]:
-        """The columns of a query as NumPy arrays, by name."""
+        """Return the columns of a query as NumPy arrays, by name."""
         with self._run(query, parameters) as cursor:
             return dict(cursor.fetchnumpy())
 
     def arrow(self, query: str, parameters: Parameters = None) -> Any:
-        """The rows of a query as a PyArrow table."""
+        """Return the rows of a query as a PyArrow table."""
         with reporting_damage(self._path), self._connection.cursor() as cursor:
             cursor.execute("use published")
             return cursor.sql(query, params=parameters).to_arrow_table()
 
     def frame(self, query: str, parameters: Parameters = None) -> Any:
-        """The rows of a query as a pandas frame."""
+        """Return the rows of a query as a pandas frame."""
         with self._run(query, parameters) as cursor:
             return cursor.df()
 
@@ -145,7 +145,10 @@ def _unreadable(path: Path, error: duckdb.Error) -> str:
 
 
 def _base(spill: Path | None) -> duckdb.DuckDBPyConnection:
-    """A database in memory to attach a file to; with `spill` for one reader: others would find its folder gone."""
+    """Return a database in memory to attach a file to.
+
+    With `spill` it is for one reader only: others would find its folder gone.
+    """
     if spill is None:
         with contextlib.suppress(IndexError):
             return _IDLE.pop()
@@ -162,14 +165,17 @@ def _close_idle() -> None:
 
 
 class Published(NamedTuple):
-    """What a database says of itself: the parts that it took in, and whether it knows of a retracted import."""
+    """The content that a database notes: its parts, and whether it knows of a retracted import."""
 
     parts: Names
     has_retractions: bool
 
 
 def what_is_published(database: Path) -> Published | None:
-    """What a database holds; None where it must be rebuilt: a damaged or foreign file is no source, the parts are."""
+    """Return the content that a database notes.
+
+    None if the database must be rebuilt: the parts are the source then, not a damaged or foreign file.
+    """
     if not database.exists():
         return None
     with contextlib.suppress(WarehouseError, duckdb.Error), Reader(database) as reader:
@@ -180,7 +186,7 @@ def what_is_published(database: Path) -> Published | None:
 
 
 def is_damaged(database: Path) -> bool:
-    """Whether a published database is damaged; one that other code published is merely to be rebuilt."""
+    """Return whether a published database is damaged; one that other code published only needs rebuilding."""
     if not database.exists() or is_database_whole(database):
         return False
     try:
@@ -200,7 +206,7 @@ def stamp() -> str:
 
 
 def stamp_of(reader: Reader) -> str | None:
-    """The stamp that a database was published with; None where it carries none."""
+    """Return the stamp that a database was published with; None if it has none."""
     try:
         found = reader.value(f"select stamp from {STAMP}")
     except duckdb.CatalogException:

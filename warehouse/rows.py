@@ -1,4 +1,4 @@
-"""Which of the rows with one key stands, and taking parts into tables, by the DuckDB of the warehouse.
+"""The row that counts of several with one key, and loading parts into tables, by the DuckDB of the warehouse.
 
 The rows of a table are one sequence: parts in the order of their names, rows in the order of their part. Of a table
 that keeps the `latest`, the last part's row stands; of one that keeps `decided` rows, the first decided row, and
@@ -28,7 +28,7 @@ _MEMORY_TO_LOAD = 2 / 3
 
 
 def memory(n_bytes: int = 0, *, to_load: bool = False) -> str:
-    """What work on parts of a size in bytes may take, since it runs beside everything else.
+    """Return the memory limit of work on parts of `n_bytes` in total, since other work runs beside it.
 
     What is larger goes by way of the disk, but joins of more than 30 million verdicts (2 GB) need more to go there.
     """
@@ -52,7 +52,7 @@ def engine(spill: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def holds(connection: duckdb.DuckDBPyConnection, query: str) -> bool:
-    """Whether a query has a row."""
+    """Return whether a query has a row."""
     return bool(connection.execute(f"{query} limit 1").fetchall())
 
 
@@ -66,7 +66,7 @@ def quieten(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def quoted(text: object) -> str:
-    """A SQL string literal."""
+    """Return a SQL string literal."""
     return "'" + str(text).replace("'", "''") + "'"
 
 
@@ -77,17 +77,17 @@ REPLACED = "replaced_rows"
 
 
 def rests_on_response(table: Table) -> bool:
-    """Whether a table's rows go with a response that is removed."""
+    """Return whether a table's rows are removed together with their response."""
     return {"response_id", BY_MOMENT} <= set(table.columns) and table.name != REMOVALS
 
 
 def is_removed(rows: str) -> str:
-    """The condition that a row of a response, or one that rests on it, was made until the response was removed."""
+    """Return the condition that a row was made before its response was removed."""
     return sql.template("warehouse/is_removed", removals=REMOVALS, rows=rows, moment=BY_MOMENT)
 
 
 def definition(table: Table) -> str:
-    """The columns of a table with their types in SQL."""
+    """Return the columns of a table with their types in SQL."""
     types = {
         "string": "varchar", "int64": "bigint", "double": "double", "bool": "boolean",
         "timestamp[us, tz=UTC]": "timestamptz",
@@ -96,19 +96,19 @@ def definition(table: Table) -> str:
 
 
 def decided(of: str = "") -> str:
-    """The condition that a row is decided; `of` is the name that the query gives to its table, with a point."""
+    """Return the condition that a row is decided; `of` is the table's name in the query, with a dot."""
     return f"coalesce({of}status in ({', '.join(map(quoted, DECIDED_STATUSES))}), false)"
 
 
 def standing_order(table: Table) -> str:
-    """The order of rows with one key, the one that stands first (over the columns of `view_parts`)."""
+    """Return the order of rows with one key, the one that counts first (over the columns of `view_parts`)."""
     if table.keeps == "latest":
         return "part desc, part_row"
     return f"{decided()} desc, if({decided()}, part, null), part desc, if({decided()}, part_row, -part_row)"
 
 
 def standing_rows(table: Table, view: str, columns: str) -> str:
-    """The query for the rows of a view of parts that stand, one a key."""
+    """Return the query for the rows that count of a view of parts, one a key."""
     key = ", ".join(table.key)
     place = f"row_number() over (partition by {key} order by {standing_order(table)})"
     return f"select {columns} from {view} qualify {place} = 1"
@@ -151,7 +151,7 @@ RETRACTED = "select import_batch from retractions where is_retracted"
 
 
 def in_order() -> list[Table]:
-    """The tables in the order of loading: what was retracted or removed decides what is loaded of all others."""
+    """Return the tables in the order of loading: retractions and removals come first, since they affect all others."""
     return sorted(TABLES.values(), key=lambda table: {"retractions": 0, REMOVALS: 0, "responses": 1}.get(table.name, 2))
 
 
@@ -178,7 +178,7 @@ def load(connection: duckdb.DuckDBPyConnection, table: Table, paths: Sequence[Pa
 
 
 def _not_retracted(connection: duckdb.DuckDBPyConnection, table: Table, standing: Standing) -> str:
-    """The condition that leaves out rows of retracted imports, and what rests on responses that went with them."""
+    """Return the condition that leaves out retracted imports and the rows on their responses."""
     if (BATCH not in table.columns and table.name not in _ON_ANSWERS) or not holds(connection, RETRACTED):
         return "true"
     condition = f"({BATCH} is null or {BATCH} not in ({RETRACTED}))" if BATCH in table.columns else "true"

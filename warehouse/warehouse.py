@@ -32,7 +32,10 @@ _PROCESS = "process-"
 
 
 def content_of(folder: Path) -> list[str]:
-    """The names in a folder, if it is there, save for what an empty one may have: hidden files, locks, `lost+found`."""
+    """Return the names in a folder, if it exists, except those that an empty one may have.
+
+    These are hidden files, locks and `lost+found`.
+    """
     names = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
     return [name for name in names if not name.startswith(".") and not name.endswith(".lock") and name != "lost+found"]
 
@@ -100,12 +103,12 @@ class Warehouse:
             self.verify()
 
     def damage(self) -> list[str]:
-        """What is damaged or missing, in words; nothing is changed."""
+        """Return the damage and the missing files, in words; nothing is changed."""
         found = damage_of(self.store, self.database)
         return [*found, f"{self.database}: is damaged"] if is_damaged(self.database) else found
 
     def losses(self) -> list[Loss]:
-        """The rows that damage took and that are not there again, as far as they were counted."""
+        """Return the rows that were lost by damage and are not restored, as far as they were counted."""
         try:
             listing = read_list(self.store.root)
         except Unsound:
@@ -113,7 +116,7 @@ class Warehouse:
         return listing.losses if listing else []
 
     def is_damaged(self) -> bool:
-        """Whether damage was found that is not repaired yet, as far as this process knows."""
+        """Return whether damage was found that is not repaired yet, as far as this process knows."""
         return bool(self.losses()) or has_damage(self.root)
 
     def accept_losses(self) -> None:
@@ -150,7 +153,10 @@ class Warehouse:
         return reader
 
     def published_parts(self, *, but: Collection[str] = ()) -> list[str]:
-        """What the published database holds, part by part, save for some tables; with the version that built it."""
+        """Return the content of the published database, part by part, except for some tables.
+
+        The version that built it is included.
+        """
         return [stamp(), *sorted(f"{table}/{part}" for table, part in self._held() if table not in but)]
 
     def _held(self) -> Names:
@@ -158,11 +164,11 @@ class Warehouse:
         return published.parts if published else set()
 
     def n_parts(self) -> int:
-        """How many parts there are, in all tables: many make rebuilding and direct reading slow."""
+        """Return the number of parts in all tables: many parts make rebuilding and direct reading slow."""
         return sum(map(len, self.store.all_standing().values()))
 
     def n_unpublished(self) -> int:
-        """How many parts the next publishing takes in: all of them where it has to rebuild."""
+        """Return the number of parts that the next publishing takes in: all if it must rebuild."""
         there, held = names_in(self.store.all_standing()), self._held()
         return len(there if held - there else there - held)
 
@@ -206,11 +212,14 @@ class Warehouse:
         return only_machine(self.root, tell)
 
     def elsewhere(self) -> str | None:
-        """The other machine that writes this warehouse, or did so until it failed; None where there is none."""
+        """Return the other machine that writes this warehouse, or did so until it failed; None if there is none."""
         return Owner(self.root).elsewhere()
 
     def why_lost(self) -> str | None:
-        """Why this process may not write any more, in one line: another machine has taken over; None where it may."""
+        """Return the reason why this process may not write any more, in one line: another machine took over.
+
+        None if writing is allowed.
+        """
         return why_lost(self.root)
 
     @contextmanager
@@ -254,11 +263,11 @@ class Warehouse:
         return life_sign(self._living, run_id)
 
     def is_living(self, run_id: str) -> bool:
-        """Whether a run goes on; one that `runs` calls running and that does not was killed."""
+        """Return whether a run is in progress; a run that `runs` calls running but that is not was killed."""
         return run_id in self.living_runs()
 
     def living_runs(self) -> list[str]:
-        """The runs that go on, also those that have published nothing yet."""
+        """Return the runs in progress, including those that have published nothing yet."""
         # Where another machine writes, its locks may not be seen from here; looking would remove its life signs.
         is_elsewhere = self.elsewhere() is not None
         signs = [path for path in sorted(self._living.glob("*.lock")) if is_elsewhere or is_held(path)]

@@ -62,7 +62,7 @@ def examine(job: Job, *, may_call: bool = False) -> list[Finding]:
 
 
 def examine_broken(error: ConfigurationError) -> list[Finding]:
-    """All problems of a configuration that is broken, and those that can be found of the rest of it."""
+    """Return all problems of a broken configuration, and the problems that can be found in the rest of it."""
     # What the rest seems to have in order may be a default in the place of what is broken.
     rest = [] if error.job is None else [each for each in _of_job(error.job, may_call=False) if each.is_ok is False]
     return [
@@ -97,7 +97,7 @@ def _of_machine() -> list[Finding]:
 
 
 def check_conditions(job: Job) -> Iterator[Finding]:
-    """Whether each label of a condition is configured, or the model of a stored response."""
+    """Yield the findings on conditions: each label must be configured, or be the model of a stored response."""
     conditions, problems = job.settings.conditions, list[str]()
     configured = {model.label for model in job.settings.models}
     others = {label for labels in conditions.values() for label in labels.values()} - configured
@@ -121,7 +121,7 @@ _ON_AWS = {"bedrock", "sagemaker", "sagemaker_chat"}
 
 
 def check_models(job: Job, *, may_call: bool) -> Iterator[Finding]:
-    """Whether each model has its key and a server that can be reached, and takes a call where `may_call`."""
+    """Yield the findings on models: their keys, a reachable server, and a call to each where `may_call`."""
     settings = job.settings
     used_as: list[tuple[str, Endpoint]] = [
         *(("model", model) for model in settings.models if not model.is_imported),
@@ -150,7 +150,7 @@ def check_models(job: Job, *, may_call: bool) -> Iterator[Finding]:
 
 
 def _called(job: Job, models: Sequence[tuple[Endpoint, Finding]]) -> Iterator[Finding]:
-    """The findings on models, with what those say that nothing else was wrong with, and that cost something to call."""
+    """Call the models that passed and cost something, and yield the findings on all models with the results."""
     called = [endpoint for endpoint, found in models if found.is_ok is not False and not is_embedded(endpoint.name)]
     if called:
         notice(f"calling {counted(len(called), 'model')}, 1 call of 1 token each (--no-call leaves them out)")
@@ -168,7 +168,7 @@ def _called(job: Job, models: Sequence[tuple[Endpoint, Finding]]) -> Iterator[Fi
 
 
 def _imported(job: Job) -> Iterator[Finding]:
-    """Whether something was imported for each model that is configured as imported."""
+    """Yield a finding for each model that is configured as imported: whether something was imported for it."""
     labels = [model.label for model in job.settings.models if model.is_imported]
     warehouse, counts = Warehouse(job.warehouse), Counter[str]()
     if labels and warehouse.database.exists():
@@ -181,7 +181,10 @@ def _imported(job: Job) -> Iterator[Finding]:
 
 
 def _found(check: Callable[[str, Any], Finding], subject: str, checked: Any) -> Finding:
-    """What a check finds; a reference to a variable that is not set, or an address without a port, is a problem."""
+    """Return the finding of a check.
+
+    A reference to a variable that is not set, or an address without a port, is a problem.
+    """
     try:
         return check(subject, checked)
     except PipelineError as error:
@@ -205,7 +208,7 @@ def _model(subject: str, endpoint: Endpoint) -> Finding:
 
 
 def _address(subject: str, address: str) -> Finding:
-    """Whether something listens at an address, of which only the host is named: what follows it may be a secret.
+    """Return the finding whether something listens at an address; only its host is named, the rest may be a secret.
 
     Raises:
         UsageError: a variable is not set, or the port is no port.
@@ -230,7 +233,7 @@ def _reached(subject: str, host: str, port: int) -> Finding:
 
 
 def check_nights(job: Job) -> Iterator[Finding]:
-    """When the next night starts, and whether alerts can be sent."""
+    """Yield the findings on nights: when the next one starts, and whether alerts can be sent."""
     nightly, alerts = job.settings.nightly, job.settings.alerts
     begins = next(CronSim(nightly.cron, datetime.now(ZoneInfo(nightly.timezone))))
     stops = f", stops at {nightly.stop_at}" if nightly.stop_at else ""
@@ -253,7 +256,7 @@ def _receiver(subject: str, receiver: Receiver) -> Finding:
 
 
 def check_senders(job: Job) -> Iterator[Finding]:
-    """Whether each node of Ray can make the calls of a job."""
+    """Yield a finding for each node of Ray: whether it can make the calls of a job."""
     calls = job.settings.calls
     if calls.where != "ray":
         return
@@ -274,7 +277,7 @@ _LOW_DISK_BYTES = 2**30
 
 
 def check_warehouse(job: Job) -> Iterator[Finding]:
-    """Whether the warehouse can be written to, and everything in it is whole."""
+    """Yield the findings on the warehouse: it must be writable, and everything in it whole."""
     warehouse = Warehouse(job.warehouse)
     folder, subject = f"{warehouse.root} ({job.warehouse_source})", f"warehouse {warehouse.root}"
     existing = next(folder for folder in (warehouse.root, *warehouse.root.parents) if folder.exists())
@@ -308,7 +311,10 @@ def check_warehouse(job: Job) -> Iterator[Finding]:
 
 
 def _database(warehouse: Warehouse, subject: str, *, is_damaged: bool) -> Iterator[Finding]:
-    """What the published database holds; where the warehouse is damaged, that is the reason if it cannot be read."""
+    """Yield a finding with the content of the published database.
+
+    If the database cannot be read and the warehouse is damaged, the damage is the reason.
+    """
     try:
         with warehouse.reader() as reader:
             counts = ", ".join(f"{reader.value(f'select count(*) from {t}')} {t}" for t in ("tasks", "verdicts"))

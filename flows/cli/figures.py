@@ -292,7 +292,7 @@ def _declared(benchmark: "Benchmark") -> dict[str, Any]:
 
 
 def _formula(score: "ScoreDefinition") -> str:
-    """The formula of a score, with the meaning of its words."""
+    """Return the formula of a score, with the meaning of its words."""
     from tasks.figures.figure import formula
 
     words = "points = sum of weight x verdict, positive = sum of positive weights, negative = sum of negative weights"

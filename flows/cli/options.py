@@ -154,7 +154,7 @@ _ARGUMENTS = {field.name for field in fields(Arguments)}
 
 @dataclass(frozen=True)
 class Context:
-    """What the shared options say: the job, how to report on it, and which failed or lost work is done again."""
+    """The values of the shared options: the job, how to report on it, and which failed or lost work to redo."""
 
     arguments: Arguments
     as_json: bool
@@ -174,7 +174,7 @@ class Context:
         return load_job(self.arguments)
 
     def stored_job(self, *, checked: Sequence[str] = ("split", "model", "judge", "vintage")) -> "Job":
-        """The job of a command that only reads, on what is stored (see `tasks.run.stored_data.on_stored_data`).
+        """Return the job of a command that only reads, on what is stored (see `tasks.run.stored_data.on_stored_data`).
 
         `checked` are the options whose names must be known.
         """

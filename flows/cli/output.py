@@ -161,7 +161,7 @@ def _print_records(
 
 
 def cell_text(value: Any) -> str:
-    """A value as people read it."""
+    """Return a value as people read it."""
     if value is None:
         return "–"
     if isinstance(value, bool):

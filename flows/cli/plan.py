@@ -216,7 +216,7 @@ def _notice_vintages(given: Arguments, job: "Job", *, is_other: bool) -> None:
 
 
 def _below(job: "Job") -> Iterator[str]:
-    """The folder of the data, what was spent lately, and who works on it."""
+    """Yield lines with the folder of the data, the recent spend, and the senders and machines that work on it."""
     from tasks.maintain.upkeep import spent
     from tasks.run.run_context import sender_states
     from warehouse import Warehouse

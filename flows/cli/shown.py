@@ -26,7 +26,7 @@ _NUMBER: dict[str, Any] = {"show_default": True, "metavar": "N"}
 
 @dataclass(frozen=True)
 class Asked:
-    """What a command shows: the job whose results are meant, and what differs from the options as they were typed.
+    """A command's request: the job whose results it shows, and what differs from the options as typed.
 
     Attributes:
         job: whose benchmark, data-set revision, splits, models and judges are shown.

@@ -207,7 +207,7 @@ _FIRST = ("leaderboard", "scores", "verdict_details", "tasks", "responses", "run
 
 
 def listed_names() -> list[tuple[str, str]]:
-    """Return what a list of tables shows in its order, and whether it is a `mart` or `stored`.
+    """Return the names in a list of tables, in its order, each with `mart` or `stored`.
 
     What most people need comes first, and last the stored measures, which marts show beside what they belong to.
     """
@@ -221,14 +221,14 @@ def listed_names() -> list[tuple[str, str]]:
 
 
 def nearest(name: str, listed: Iterable[str], *, also: Iterable[str] = ()) -> str:
-    """A hint for an unknown name: the nearest of all names, else those of a list."""
+    """Return a hint for an unknown name: the nearest of all names, else those of a list."""
     listed = list(listed)
     found = difflib.get_close_matches(name.lower(), list(dict.fromkeys([*listed, *also])))
     return f"did you mean {' or '.join(found)}?" if found else f"known: {', '.join(listed)}"
 
 
 def run_sql(database: Path, query: str) -> Table:
-    """The result of a query on the published database, which it can neither change nor leave.
+    """Return the result of a query on the published database, which it can neither change nor leave.
 
     Raises:
         PipelineError: DuckDB refuses the query; the message is its own.

@@ -59,10 +59,10 @@ class Field:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What the page shows: the choices, and figures if anything is chosen, or why there are none.
+    """The content of the page: the choices, and either figures (none without a choice) or a reason for none.
 
-    `about` is which difference the figures
-    below the first take apart; `all_flips` is the address of a page that lists all of so many, where not all are.
+    `about` names the difference that the figures below the first one explain. `all_flips` is the address of a page that
+    lists all flips, with their number, where the figures do not show all of them.
     """
 
     kind: Kind
@@ -74,7 +74,7 @@ class Comparison:
 
 
 def comparison(job: Job, given: Mapping[str, str], folder: Path) -> Comparison:
-    """What an address asks for, compared; what it cannot mean is left out.
+    """Return the comparison that an address asks for; parameters without a valid meaning are ignored.
 
     Args:
         job: whose benchmark is compared, on its splits unless the address names one.
@@ -97,7 +97,7 @@ def comparison(job: Job, given: Mapping[str, str], folder: Path) -> Comparison:
 
 
 def fields_of(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str]) -> list[Field]:
-    """The fields of the page's form; where an address chooses nothing, likely values are chosen.
+    """Return the fields of the page's form; where an address chooses nothing, likely values are chosen.
 
     Only names that can be compared with another one are offered.
 
@@ -131,7 +131,7 @@ _Groups = Sequence[Sequence[Side]]
 
 
 def _options(reader: Reader, name: str, groups: _Groups) -> dict[str, str]:
-    """What can be picked of a kind, as the page calls it: vintages and runs from the latest, others by name."""
+    """Return the choices of a kind, by their names on the page: vintages and runs from the latest, others by name."""
     sides = sorted((side for group in groups for side in group), key=lambda side: side.model_run.answered_at)
     if name == "run":
         runs = {side.name for side in sides}
@@ -150,7 +150,7 @@ def _options(reader: Reader, name: str, groups: _Groups) -> dict[str, str]:
 
 
 def _figures(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str], *, has_pages: bool) -> dict[str, Any]:
-    """The figures of a comparison, what those below the first are about, and where all flips are listed."""
+    """Return the figures of a comparison, the subject of those below the first, and the page that lists all flips."""
     names, vintage = [given[side] for side in _SIDES], given.get("vintage") if kind != "vintage" else None
     narrowed = _narrowed(job, {name: value for name, value in given.items() if name != kind})
     answer = compare(reader, question_of(narrowed, names, kind, score=None, is_hard=False, vintage=vintage or None))
@@ -186,13 +186,13 @@ def _figures(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str], *, 
 def _adapted(
     figure: Figure, kinds: Mapping[str, Any], without: Collection[str] = (), more: Sequence[Column] = ()
 ) -> Figure:
-    """A figure with columns that are written in another way here, without some, and with further ones."""
+    """Return a figure for this page: with other kinds of columns, without some columns, and with further ones."""
     shown = (replace(each, kind=kinds.get(each.name, each.kind)) for each in figure.columns if each.name not in without)
     return replace(figure, columns=(*shown, *more))
 
 
 def _narrowed(job: Job, given: Mapping[str, str]) -> Job:
-    """The job with what the address narrows; the question is made of it."""
+    """Return the job narrowed by the address; the comparison is made from it."""
     model, judge, split = (given.get(name) for name in ("model", "judge", "split"))
     dataset = job.settings.dataset.model_copy(update={"splits": (split,)}) if split else job.settings.dataset
     return job.model_copy(update={

@@ -34,7 +34,7 @@ _scored = itemgetter("model_label", *_SCORED)
 
 
 def ranking_so_far(job: Job, reader: Reader) -> list[Row]:
-    """The leaderboard, without models that nothing is known of.
+    """Return the leaderboard, without models that nothing is known of.
 
     Stored intervals belong to the values that they were computed from; for newer values they are computed here, by the
     same function, and clipped as the mean is.
@@ -107,7 +107,7 @@ class LiveView:
         self._published = Live(datetime.now(UTC))
 
     def now(self) -> Live:
-        """How things stand; `trouble` says what cannot be read."""
+        """Return the current state; `trouble` names what cannot be read."""
         with self._lock:
             at, living = datetime.now(UTC), self._warehouse.living_runs()
             begun = [RunState(run_id) for run_id in living]
@@ -143,7 +143,7 @@ class LiveView:
         self._stamp, self._states, self._published = stamp, states, published
 
     def _state(self, row: Row) -> RunState:
-        """A run with what is published of it."""
+        """Return a run with its published data."""
         state = RunState(row["run_id"], is_living=False, outcome=row["outcome"], row=row)
         try:
             state = replace(state, job=(job := job_of_run(self._job, row)))
@@ -156,7 +156,7 @@ class LiveView:
             return replace(state, trouble=str(error))
 
     def _as_now(self, run: RunState, living: Sequence[str]) -> RunState:
-        """A run as it is now, with what its calls came to; one without a sign of life was killed."""
+        """Return the current state of a run with its calls so far; a run without a sign of life was killed."""
         is_living = run.outcome == RUNNING and run.run_id in living
         outcome = KILLED if run.outcome == RUNNING and not is_living else run.outcome
         return replace(run, is_living=is_living, outcome=outcome, calls=run_cost(self._job, run.run_id))
@@ -190,7 +190,7 @@ ALERTS = Figure(
 
 
 def words(live: Live, index: Path, benchmark: Benchmark) -> dict[str, Any]:
-    """What the page says.
+    """Return the texts of the page.
 
     Args:
         live: how things stand.
@@ -223,7 +223,7 @@ def _figures(parts: Sequence[tuple[Figure, Sequence[Any]]], benchmark: Benchmark
 
 
 def _run(run: RunState, until: datetime | None, benchmark: Benchmark) -> dict[str, Any]:
-    """What the page says of a run; `until` is None where it is not known when it ended."""
+    """Return the texts of the page about a run; `until` is None where the end of the run is not known."""
     night, cells = run.row.get("night"), [coverage_row(cell) for cell in run.cells]
     n_due, n_done = sum(cell.due for cell in run.cells), sum(cell.done for cell in run.cells)
     return {
@@ -270,7 +270,7 @@ def _facts(run: RunState, until: datetime | None, n_done: int, n_due: int) -> li
 
 
 def _span(span: timedelta) -> str:
-    """A time in its two largest units."""
+    """Return a time in its two largest units."""
     left, parts = max(0, round(span.total_seconds())), list[str]()
     for unit, seconds in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
         n_units, left = divmod(left, seconds)

@@ -34,7 +34,7 @@ MOST_MAKING = 4
 
 @dataclass(frozen=True)
 class Made:
-    """What is answered, and its type."""
+    """The content of a response, with its media type."""
 
     content: bytes
     kind: str = "text/html; charset=utf-8"
@@ -66,7 +66,7 @@ class Server(ThreadingHTTPServer):
 
 
 def server_of(folder: Path, port: int, makers: Makers | None = None) -> Server:
-    """A server of the files in a folder and, before them, of what makers answer, by path.
+    """Return a server of the responses of makers, by path, and of the files in a folder.
 
     Raises:
         UsageError: the port is taken.
@@ -125,7 +125,7 @@ class Pages(SimpleHTTPRequestHandler):
             open_inside(Path(self.directory), path.relative_to(self.directory)).close()
 
     def _made(self, maker: Maker, given: Mapping[str, str]) -> Made | None:
-        """What a maker answers; None where it fails, which the browser and the terminal then show."""
+        """Return the response of a maker; None if it fails, after the browser and the terminal show the error."""
         try:
             with cast("Server", self.server).making:
                 return maker(given)
@@ -184,7 +184,7 @@ def serve_report(job: Job, index: Path, port: int, *, is_live: bool) -> None:
 
 
 def makers_of(job: Job, index: Path, *, is_live: bool) -> dict[str, Maker | Made]:
-    """What the server itself answers, by path: pages that are made each time, and files."""
+    """Return the responses of the server itself, by path: pages that are made each time, and files."""
     folder, benchmark = index.parent, job.settings.benchmark
     pages = (LIVE,) if is_live else ()
 

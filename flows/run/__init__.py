@@ -1,1 +1,1 @@
-"""What a run is given, and its life: configuration, record, signals, cancellation, exit code."""
+"""The input and the life of a run: configuration, record, signals, cancellation, exit code."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Arguments:
-    """What the command line or a deployment gives beside the configuration file; None and () mean it was not given."""
+    """The arguments of the command line or a deployment, beside the configuration file; None and () mean not given."""
 
     config: Path | None = None
     benchmark: str | None = None

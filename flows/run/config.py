@@ -25,7 +25,7 @@ from warehouse import other_content
 
 
 def load_job(arguments: Arguments) -> Job:
-    """The job of one run.
+    """Return the job of one run.
 
     Raises:
         UsageError: the configuration is missing, or names what it does not have.
@@ -56,7 +56,7 @@ def load_job(arguments: Arguments) -> Job:
 
 
 def _job(settings: Settings, arguments: Arguments, file: Path | None) -> Job:
-    """The job of settings, narrowed by arguments."""
+    """Return the job of settings, narrowed by arguments."""
     compared, report = settings.models if settings.stopping else (), settings.report
     if file is not None and report.folder is not None:
         # One that is configured is relative to the configuration file.
@@ -83,7 +83,7 @@ def _job(settings: Settings, arguments: Arguments, file: Path | None) -> Job:
 
 
 def _narrowed(document: dict[str, Any], arguments: Arguments) -> dict[str, Any]:
-    """The document with the values of arguments in the place of its own; they are validated with the rest."""
+    """Return the document with the values of arguments in place of its own; they are validated with the rest."""
     caps = {"max_usd": arguments.max_usd, "max_tokens": arguments.max_tokens}
     given: dict[str, Any] = {
         "dataset": {"splits": list(arguments.splits)} if arguments.splits else {},
@@ -115,14 +115,17 @@ _BUILT_IN = Path(__file__).with_name("built_in.yaml")
 
 
 def config_file(named: Path | None) -> Path | None:
-    """The configuration file: the one that is named, else `prbench.yaml` in the current folder if there is one."""
+    """Return the configuration file.
+
+    It is the one that is named, else `prbench.yaml` in the current folder if there is one.
+    """
     if named is not None:
         return from_home(named, "--config")
     return _DEFAULT if _DEFAULT.exists() else None
 
 
 def read_document(path: Path | None) -> tuple[dict[str, Any], str]:
-    """What a configuration file says, or the built-in default without one, and what to call it in messages.
+    """Return the content of a configuration file, or the built-in default without one, and its name in messages.
 
     Raises:
         UsageError: it is missing, or no YAML that can be settings.
@@ -156,7 +159,7 @@ class _UniqueKeys(yaml.SafeLoader):
 
 
 def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> dict[str, Any]:
-    """The document with what a benchmark has of its own in the place of what all have, and without the others' own.
+    """Return the document with a benchmark's own settings in place of the shared ones.
 
     `wanted` is the benchmark; None: the one that the document names.
 
@@ -182,12 +185,12 @@ def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> di
 
 
 def _without_own(document: dict[str, Any]) -> dict[str, Any]:
-    """The document without what benchmarks have of their own."""
+    """Return the document without the settings that belong to single benchmarks."""
     return {key: value for key, value in document.items() if key != _OWN}
 
 
 def _own_settings(document: dict[str, Any], common: dict[str, Any], where: str) -> dict[str, dict[str, Any]]:
-    """What benchmarks have of their own; looked at for all of them, so that a mistake is not found at night."""
+    """Return the settings of single benchmarks; all are checked, so that a mistake is not found at night."""
     own = document.get(_OWN) or {}
     if not isinstance(own, dict) or not all(isinstance(settings, dict) for settings in own.values()):
         raise UsageError(f"{where}: {_OWN}: must map each benchmark to its settings; see prbench.example.yaml")
@@ -216,7 +219,7 @@ _DEFAULT_FOLDER = Path("warehouse", "data")
 
 
 def warehouse_folder(option: Path | None, configured: str | None, config_file: Path | None) -> tuple[Path, str]:
-    """The absolute path of the warehouse's folder, and what chose it; the folder need not exist yet.
+    """Return the absolute path of the warehouse's folder, and what chose it; the folder need not exist yet.
 
     Args:
         option: what `--warehouse` says.
@@ -270,7 +273,9 @@ def refuse_no_night(label: str) -> None:
 
 
 def night_of(nightly: Nightly, now: datetime) -> str:
-    """The label of the night that belongs to a moment: that of the last time at or before it that the schedule named.
+    """Return the label of the night that belongs to a moment.
+
+    The night begins at the last time at or before the moment that the schedule names.
 
     It is the day in the schedule's time zone, so a night that is started again after midnight is still the same; with
     the time of day where a schedule names several on that day.
@@ -283,7 +288,7 @@ def night_of(nightly: Nightly, now: datetime) -> str:
 
 
 def begin_of(nightly: Nightly, now: datetime) -> datetime:
-    """The last time at or before a moment that the schedule names, in its time zone."""
+    """Return the last time at or before a moment that the schedule names, in its time zone."""
     local = now.astimezone(ZoneInfo(nightly.timezone))
     # The search leaves out the minute that it begins with.
     after = local.replace(second=0, microsecond=0) + timedelta(minutes=1)
@@ -292,7 +297,7 @@ def begin_of(nightly: Nightly, now: datetime) -> datetime:
 
 
 def stop_time(text: str, now: datetime) -> datetime:
-    """The moment that `06:30` (the next time that it is so late, in the zone of `now`) or a date with time means.
+    """Return the moment meant by `06:30` (the next one, in the zone of `now`) or by a date with time.
 
     Raises:
         UsageError: it is neither, or it has passed.

@@ -1,4 +1,4 @@
-"""How a run ends: its outcome in `runs`, exit code, state in Prefect's UI, and the line that explains an error.
+"""The end of a run: its outcome in `runs`, exit code, state in Prefect's UI, and the line that explains an error.
 
 The command imports this before anything else, so it imports nothing large.
 """
@@ -43,12 +43,12 @@ ENDINGS = {
 
 
 def any_failed(reports: Iterable["StageReport"]) -> bool:
-    """Whether something went wrong in a stage."""
+    """Return whether any stage has failed."""
     return any(report.has_failed for report in reports)
 
 
 def no_call_succeeded(reports: Iterable["StageReport"]) -> bool:
-    """Whether calls were made and none was answered."""
+    """Return whether calls were made and none of them succeeded."""
     from tasks.llm.replies import PROVIDER_ERROR, REDIRECTED, TIMEOUT
     from tasks.run.stages import STAGES
 
@@ -58,7 +58,10 @@ def no_call_succeeded(reports: Iterable["StageReport"]) -> bool:
 
 
 def outcome_of(reports: Sequence["StageReport"]) -> str:
-    """The outcome that stages amount to; of several that apply, the first as the exit codes are ordered (4, 1, 3)."""
+    """Return the outcome of a run from the reports of its stages.
+
+    If several apply, it is the first in the order of the exit codes (4, 1, 3).
+    """
     if any(report.is_at_budget for report in reports):
         return STOPPED_AT_BUDGET
     if any(report.is_at_stop_time for report in reports):
@@ -75,7 +78,7 @@ _OUT_OF_FILES = "too many files are open: raise the limit of `ulimit -n`, or low
 
 
 def explained(error: BaseException) -> tuple[int, str]:
-    """The exit code of an error, and one line that says what is wrong, where, and what to do."""
+    """Return the exit code of an error, and one line that says what is wrong, where, and what to do."""
     from tasks.llm.environment import safe
     from tasks.rules.errors import PipelineError
     from warehouse import WarehouseError, refusal_of_disk
@@ -92,7 +95,7 @@ def explained(error: BaseException) -> tuple[int, str]:
 
 
 def _is_out_of_files(error: BaseException | None) -> bool:
-    """Whether an error goes back to one of opening a file; DuckDB has only a text for it."""
+    """Return whether an error is due to too many open files; DuckDB reports this only as a text."""
     if error is None:
         return False
     return "Too many open files" in str(error) or _is_out_of_files(error.__cause__ or error.__context__)

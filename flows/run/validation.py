@@ -1,4 +1,4 @@
-"""What is wrong with settings, in one line with the paths of the keys, and with names that narrow them."""
+"""Problems of settings, each in one line with the paths of the keys, and of the names that narrow settings."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -26,7 +26,7 @@ _PYDANTIC_WORDS = ("constrained-", "dict[", "tuple[", "literal[")
 
 
 class ConfigurationError(UsageError):
-    """What is wrong with a configuration, all of it: `problems` are those of the file that `where` names.
+    """All problems of a configuration; `problems` are those of the file that `where` names.
 
     `job` is that of everything else in it; None: nothing can be made of that.
     """
@@ -37,7 +37,7 @@ class ConfigurationError(UsageError):
 
 
 def sound_settings(document: dict[str, Any]) -> tuple[Settings | None, list[str]]:
-    """The settings of a document without what is broken in it, and its problems, each with the path of its key.
+    """Return the settings of a document without what is broken in it, and its problems, each with the path of its key.
 
     None instead of settings: nothing can be made of the rest.
     """
@@ -58,7 +58,7 @@ def sound_settings(document: dict[str, Any]) -> tuple[Settings | None, list[str]
 
 
 def _contradictions(settings: Settings) -> list[str]:
-    """What does not go together in settings each of which is possible."""
+    """Return the problems of settings that are valid one by one but not together."""
     problems: list[str] = []
     for kind in ("models", "judges", "annotator", "reviewer"):
         endpoints = getattr(settings, kind)
@@ -73,7 +73,7 @@ def _contradictions(settings: Settings) -> list[str]:
 
 
 def _unstoppable(settings: Settings) -> list[str]:
-    """What `stopping` cannot be done with."""
+    """Return the problems that make `stopping` impossible."""
     stopping, labels = settings.stopping, [model.label for model in settings.models]
     if stopping is None:
         return []
@@ -91,7 +91,7 @@ def _unstoppable(settings: Settings) -> list[str]:
 
 
 def _without(document: dict[str, Any], found: Sequence[ErrorDetails]) -> dict[str, Any]:
-    """A document without broken elements of lists, unknown keys, and other keys of the first level that are broken."""
+    """Return a document without broken list elements, unknown keys and broken keys of the first level."""
     broken = set[tuple[int | str, ...]]()
     for location, is_unknown in ((problem["loc"], problem["type"] == _UNKNOWN_KEY) for problem in found):
         is_element = len(location) > 1 and isinstance(location[1], int)
@@ -133,7 +133,7 @@ def _path(location: Sequence[int | str]) -> str:
 
 
 def impossible(job: Job) -> list[str]:
-    """What is wrong for this benchmark: it, a check or a field is unknown, or a template is not there."""
+    """Return the problems for this benchmark: it, a check or a field is unknown, or a template is missing."""
     problems: list[str] = []
     looks: list[Callable[[Benchmark], object]] = [
         lambda benchmark: policies_of(job, expectations_of(benchmark)),

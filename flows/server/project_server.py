@@ -48,7 +48,7 @@ class NoServerError(UsageError):
 
 @dataclass(frozen=True)
 class Server:
-    """Where a server answers; of one's own also what it requires, and the file that has it."""
+    """The address of a server; for a server of our own also its secret, and the file that holds the secret."""
 
     url: str
     secret: str = field(default="", repr=False)
@@ -94,7 +94,7 @@ _own_urls: set[str] = set()
 
 
 def server_of(job: Job) -> Server | None:
-    """The server that records a job's run, which may be starting still; None where nothing is to be recorded."""
+    """Return the server that records a job's run, which may be starting still; None where nothing is to be recorded."""
     if job.settings.prefect == "off" or os.environ.get(OFF) == "off":
         return None
     if named := named_server():
@@ -109,7 +109,7 @@ def server_of(job: Job) -> Server | None:
 
 
 def named_server() -> str | None:
-    """The API of the server that the environment or a profile of Prefect's names."""
+    """Return the API of the server that the environment or a profile of Prefect names."""
     url = os.environ.get("PREFECT_API_URL")
     if url is None and settings_files():  # importing Prefect takes 2 s
         from prefect.settings import get_current_settings
@@ -119,7 +119,7 @@ def named_server() -> str | None:
 
 
 def own_server(job: Job, port: int = 0) -> Server:
-    """The server of a data folder: the one that runs, else one that is started, on a port if one is given.
+    """Return the server of a data folder: the running one, else a newly started one, on a port if one is given.
 
     This process is a user of it from now on.
 
@@ -163,7 +163,7 @@ def _running(folder: Path) -> Server | None:
 
 
 def _address(folder: Path, *, is_locked: bool) -> dict[str, str]:
-    """Return where the server of a folder is; nothing where the file is missing or being written.
+    """Return the address of a folder's server; empty if the file is missing or being written.
 
     Raises:
         NoServerError: it is on another machine, where locks may not reach, and showed lately that it lives.
@@ -217,7 +217,7 @@ def _started(job: Job, folder: Path, running: BinaryIO, port: int) -> Server:
 
 
 def secret_path(folder: Path) -> Path:
-    """Where the secret of the server of a folder is kept; it stays the same when that is started again."""
+    """Return the path of the secret of a folder's server; it stays the same when the server is restarted."""
     home = Path(os.environ.get("PREFECT_HOME") or "~/.prefect").expanduser()
     return home / "prbench" / f"server-{hashlib.sha256(str(folder).encode()).hexdigest()[:8]}.secret"
 
@@ -239,7 +239,10 @@ def _secret_file(folder: Path) -> BinaryIO:
 
 
 def settings_files() -> list[Path]:
-    """The files that may name a server: those from which Prefect reads settings here, and which have some of it."""
+    """Return the files that may name a server.
+
+    They are the files from which Prefect reads settings here, as far as they have any.
+    """
     home = Path(os.environ.get("PREFECT_HOME") or "~/.prefect").expanduser()
     own = [Path(os.environ.get("PREFECT_PROFILES_PATH") or home / "profiles.toml"), Path("prefect.toml")]
     shared = [path for path in (Path(".env"), Path("pyproject.toml")) if path.is_file()]
@@ -255,7 +258,7 @@ _OPEN = (
 
 
 def check_server() -> tuple[bool | None, str]:
-    """Whether the configured server is well guarded and reachable (None: unknown), and what to say about it.
+    """Return whether the configured server is secure and reachable (None: unknown), and a sentence about it.
 
     Whoever may talk to one can have it run commands.
     """

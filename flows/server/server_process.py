@@ -46,7 +46,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 def is_from_here(hosts: Sequence[str], origins: Sequence[str]) -> bool:
-    """Whether a request with these headers Host and Origin asks for this machine, and comes from no foreign page.
+    """Return whether a request's Host and Origin headers name this machine and no foreign page.
 
     A browser sends the page's own address as Origin. A foreign name that leads here (DNS rebinding) has both headers
     agree, so the name itself is looked at.

@@ -21,7 +21,7 @@ class Recipe:
 
 
 def recipes() -> list[Recipe]:
-    """All recipes, in the order of their numbers.
+    """Return all recipes, in the order of their numbers.
 
     Raises:
         ValueError: a file does not begin with its question.

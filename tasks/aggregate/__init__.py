@@ -37,13 +37,13 @@ def aggregate(job: Job) -> StageReport:
 
 
 def has_stale_measures(reader: Reader, job: Job) -> bool:
-    """Whether `aggregate` would store something: a configured set, or a measure of what has changed."""
+    """Return whether `aggregate` would store something: a configured set, or a measure of what has changed."""
     new = (_new_majorities(reader, job), new_conditions(reader, job))
     return any(new) or any(measure.stale(reader) for measure in MEASURES)
 
 
 def _new_majorities(reader: Reader, job: Job) -> list[Row]:
-    """The configured majorities that are not stored yet, or with other members."""
+    """Return the configured majorities that are not stored yet, or with other members."""
     benchmark = job.settings.benchmark
     stored = {row["majority"]: row["members"] for row in reader.select("grader_sets", benchmark=benchmark)}
     return [

@@ -1,4 +1,4 @@
-"""What in a night somebody must know: alerts, by figures that other stages computed, and one message of them all."""
+"""Alerts after a night, from figures that other stages computed, and one message of all of them."""
 
 import json
 import math
@@ -55,7 +55,7 @@ class Alert:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it; a number that is none becomes null."""
+    """Return a value as JSON has it; a number that is not finite becomes null."""
     if isinstance(value, Mapping):
         return {str(key): _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
@@ -70,7 +70,7 @@ def _plain(value: Any) -> Any:
 def drops(
     comparisons: Sequence[Mapping[str, Any]], *, least_drop: float, alpha: float, drifted_judges: Collection[str] = ()
 ) -> list[Alert]:
-    """The comparisons of a night in which a model fell by at least `least_drop`, and significantly.
+    """Return an alert for each comparison of a night in which a model fell significantly, by at least `least_drop`.
 
     The p-values of all the comparisons together are corrected (Holm), so a night without any true drop gives a false
     alert with a probability of at most alpha. Where the judge drifted in the same night, the alert says so.
@@ -108,7 +108,7 @@ def _drop(found: Mapping[str, Any], line: str, drifted_judges: Collection[str]) 
 
 
 def settled_drops(looks: Iterable[Mapping[str, Any]], *, drifted_judges: Collection[str] = ()) -> list[Alert]:
-    """The models that a night which stops when it is settled found to have dropped, by the last look at each.
+    """Return an alert for each model that dropped by its last look, in a night that stops when it is settled.
 
     All comparisons and looks together give a false alert with the configured probability at most, so nothing is left
     to be corrected.
@@ -128,7 +128,7 @@ def settled_drops(looks: Iterable[Mapping[str, Any]], *, drifted_judges: Collect
 
 
 def drifts(drifted: Iterable[Drifted]) -> list[Alert]:
-    """An alert for every judge that is outside its control limits."""
+    """Return an alert for each judge that is outside its control limits."""
     alerts = []
     for found in drifted:
         measures = (("usual", found.centre), ("limit", found.lower_limit), ("bar", found.min_agreement))
@@ -174,7 +174,7 @@ def alerts_of_reports(reports: Sequence[StageReport]) -> list[Alert]:
 
 
 def _stopped(kind: Kind, what: str, reports: Sequence[StageReport]) -> list[Alert]:
-    """One alert, however many stages were stopped."""
+    """Return one alert for all stages that were stopped."""
     if not reports:
         return []
     why = dict.fromkeys(line for report in reports for line in report.warnings if line.startswith("stopped at"))
@@ -194,7 +194,7 @@ _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 @dataclass(frozen=True, slots=True)
 class Night:
-    """What a message is about: the run, and where its results are. `night` is None for a run that is no night.
+    """The subject of a message: the run, and where its results are. `night` is None for a run that is not a night.
 
     `report` is the address of the report, where one is configured.
     """
@@ -207,7 +207,7 @@ class Night:
 
     @classmethod
     def of(cls, job: Job) -> Self:
-        """The night that a job is."""
+        """Return the night of a job."""
         settings = job.settings
         return cls(job.night, job.run_id, settings.benchmark, str(job.warehouse), job.report_url)
 
@@ -231,12 +231,12 @@ class Message:
 
     @classmethod
     def about(cls, night: Night, alerts: Sequence[Alert]) -> Self:
-        """The message of these alerts."""
+        """Return the message with these alerts."""
         return cls(night, tuple(sorted(alerts, key=lambda alert: KINDS.index(alert.kind))))
 
     @property
     def title(self) -> str:
-        """Which night, and how many alerts of which kinds, in one line."""
+        """One line with the night, and the number of alerts of each kind."""
         about = f"night {self.night.night}" if self.night.night else f"run {self.night.run_id}"
         counts = Counter(alert.kind for alert in self.alerts)
         kinds = ", ".join(f"{_words(kind)} ({count})" for kind, count in counts.items())

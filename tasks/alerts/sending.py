@@ -41,7 +41,7 @@ Send = Callable[[], bool]
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What became of a message to one receiver.
+    """A delivery: the result of sending a message to one receiver.
 
     Attributes:
         receiver: its kind and its place in the configuration, from 1, such as `slack 2`; never its address.
@@ -148,7 +148,7 @@ def _outcome(send: Send) -> Exception | None:
 
 
 def _unless_sending(text: str) -> str:
-    """A log line, unless a library writes it while something is sent: it may contain the address.
+    """Return a log line, unless a library writes it during sending: then it may contain the address.
 
     Apprise catches errors and logs them, so this is where they are seen.
     """
@@ -182,7 +182,10 @@ def _of_error(error: BaseException) -> NotDelivered:
 
 
 def _sends(to: Receiver, message: Message, timeout_s: float) -> list[Send]:
-    """What sends a message to a receiver; mail goes to each address by itself, so that only failed ones are retried."""
+    """Return the functions that send a message to a receiver.
+
+    Mail is sent to each address separately, so that only failed ones are retried.
+    """
     if to.email is not None:
         return [partial(_send, partial(_mail, to.email, address), message, timeout_s) for address in to.email.to]
     if to.apprise is not None:

@@ -28,7 +28,7 @@ REMINDER = (
 
 
 def reply_format(labels: Collection[str], most_secondary: int, *, is_listed: bool) -> dict[str, Any]:
-    """The structured output that is asked for; labels that the prompt lists are the only ones allowed."""
+    """Return the structured output to request; only labels that the prompt lists are allowed."""
     label = {"type": "string", "enum": list(labels)} if is_listed else {"type": "string"}
     secondary = {"type": "array", "items": label, "maxItems": most_secondary}
     return json_shape("labels", {"explanation": {"type": "string"}, "primary": label, "secondary": secondary})
@@ -37,7 +37,7 @@ def reply_format(labels: Collection[str], most_secondary: int, *, is_listed: boo
 def read_labels(
     reply: str, labels: Collection[str], most_secondary: int, *, omits_think_tag: bool = False
 ) -> Mapping[str, Any]:
-    """The columns of an annotation that a reply holds.
+    """Return the columns of an annotation from a reply.
 
     A label must be a known one, exactly; none is named twice.
 
@@ -88,7 +88,7 @@ def refuse_unready(job: Job) -> None:
 
 
 def _items(job: Job, wanted: WantedTasks, reader: Reader, annotator: Analyst) -> list[Item]:
-    """A call for each vocabulary, task and trial; a field without labels of a kind is left out."""
+    """Return a call for each vocabulary, task and trial; fields without labels of a kind are left out."""
     fields = {row["task_id"]: row["field"] for row in reader.select("tasks", "task_id, field", **wanted.key)}
     conversations = assembled(reader, wanted)
     return [
@@ -108,7 +108,7 @@ def _items_of_field(
     key: Mapping[str, str], annotator: Analyst, kind: str, vocabulary: Vocabulary, field: str | None,
     conversations: Mapping[str, Conversation],
 ) -> Iterator[Item]:  # fmt: skip
-    """What an annotator is asked about the tasks of a field, for one kind of label, in each trial."""
+    """Yield the items of an annotator on the tasks of a field, for one kind of label, in each trial."""
     labels, most, template = vocabulary.labels_of(field), vocabulary.most_secondary, load_analysis_template(TEMPLATE)
     listed = "".join(f"- {label}: {meaning}\n" for label, meaning in labels.items())
     begin = {  # what all prompts of a field and kind begin with

@@ -42,11 +42,11 @@ class Grown:
 
     @property
     def under(self) -> Floats:
-        """Which leaves lie under which nodes."""
+        """A matrix that shows which leaves lie under which nodes."""
         return weaknesses.leaves_under(self.parents)
 
     def sums(self, right: Floats, weights: Floats) -> TaskSums:
-        """A model's criteria by task and leaf."""
+        """Return a model's criteria by task and leaf."""
         return weaknesses.task_sums(right, weights, self.tasks, self.leaves, (len(self.finding), len(self.under)))
 
 
@@ -76,7 +76,7 @@ def measure(job: Job) -> StageReport:
 
 
 def stale_analyses(reader: Reader, key: Mapping[str, str]) -> Iterator[Row]:
-    """The judgings that have no analysis of what is stored now, each with the id of the one to make."""
+    """Yield the judgings that have no analysis of the current data, each with the id of the analysis to make."""
     done = {
         (*(row[name] for name in _JUDGING), row["analysis_id"])
         for row in reader.select("capability_analyses", **key, method=METHOD)
@@ -105,7 +105,7 @@ def _grown(reader: Reader, tree_id: str) -> Grown:
 def _measured(
     reader: Reader, key: Mapping[str, str], judging: Row, trees: Sequence[Grown]
 ) -> tuple[list[Row], list[Row]]:
-    """The rows of scores and of candidates under a judging."""
+    """Return the rows of scores and of candidates under a judging."""
     of_judging = {"judging_id": judging["judging_id"], "is_latest": True}
     models = reader.select("intermediate.model_runs", "model, model_config_hash, vintage", **of_judging)
     right = [_right(reader, key, judging, tree, len(models)) for tree in trees]
@@ -119,7 +119,7 @@ def _measured(
 
 
 def _right(reader: Reader, key: Mapping[str, str], judging: Row, tree: Grown, n_models: int) -> tuple[Floats, Floats]:
-    """How rightly each model handled each criterion of a tree (NaN: undecided), and the weights."""
+    """Return each model's handling of each criterion of a tree (0 to 1 for right; NaN: undecided), and the weights."""
     given = {**key, "tree_id": tree.tree_id, "judging_id": judging["judging_id"]}
     found = {name: np.ma.filled(column.astype(np.float64), np.nan)
              for name, column in reader.arrays(sql.read("queries/capabilities/values"), given).items()}  # fmt: skip
@@ -130,7 +130,7 @@ def _right(reader: Reader, key: Mapping[str, str], judging: Row, tree: Grown, n_
 
 
 def _score_rows(tree: Grown, right: Floats, weights: Floats) -> Iterator[Row]:
-    """A model's score in each node with the interval over tasks."""
+    """Yield a model's score in each node with the interval over tasks."""
     under = tree.under
     shares = tree.sums(right, weights).shares(under)
     ends, are_small = intervals.mean_intervals(shares), intervals.few_to_rest_on(shares)
@@ -150,7 +150,7 @@ def _score_rows(tree: Grown, right: Floats, weights: Floats) -> Iterator[Row]:
 def _weakness_rows(
     place: int, models: Sequence[Row], trees: Sequence[Grown], right: Sequence[tuple[Floats, Floats]]
 ) -> Iterator[Row]:
-    """All candidates of a model in all trees: beside its own other criteria, and beside each other model."""
+    """Yield all candidates of a model in all trees: beside its own other criteria, and beside each other model."""
     searched: list[tuple[Grown, int | None, Contrast, list[Candidate]]] = []
     for tree, (values, weights) in zip(trees, right, strict=True):
         for other in (None, *(each for each in range(len(models)) if each != place)):

@@ -31,7 +31,7 @@ Row = Mapping[str, Any]
 
 
 def text_question(analyst: Analyst, kind: str) -> Question[Row]:
-    """What asks for a short text: a phrase or a name."""
+    """Return the question for a short text: a phrase or a name."""
     return Question(
         lambda reply: {_COLUMN[kind]: read_text(reply, kind, omits_think_tag=analyst.omits_think_tag)},
         json_shape(kind, {kind: {"type": "string"}}),
@@ -40,7 +40,7 @@ def text_question(analyst: Analyst, kind: str) -> Question[Row]:
 
 
 def read_text(reply: str, kind: str, *, omits_think_tag: bool = False) -> str:
-    """The phrase or name in a reply, in one line.
+    """Return the phrase or name in a reply, in one line.
 
     Raises:
         VerdictError: the reply is not one JSON object with exactly this text, or the text is blank or long.
@@ -59,7 +59,7 @@ def read_text(reply: str, kind: str, *, omits_think_tag: bool = False) -> str:
 
 
 def vector_question() -> Question[Row]:
-    """What asks for a vector; a model of embeddings has no use for a shape, and a reminder changes nothing."""
+    """Return the question for a vector; an embedding model uses neither a shape nor a reminder."""
     return Question(lambda reply: {"vector": [float(each) for each in json.loads(reply)]}, {}, "")
 
 
@@ -92,14 +92,14 @@ def refuse_unready(job: Job) -> None:
 
 
 def made_by(analyst: Analyst, template: str) -> dict[str, str]:
-    """The columns that say who made a row."""
+    """Return the columns that say who made a row."""
     return {
         "model": analyst.label, "model_config_hash": target_of(analyst).config_hash, "template_hash": template,
     }  # fmt: skip
 
 
 def phrase_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst) -> list[Item]:
-    """A phrase for each criterion of the wanted tasks.
+    """Return an item for each criterion of the wanted tasks, which asks for its phrase.
 
     Raises:
         PipelineError: a task has no assembled conversation.
@@ -123,18 +123,18 @@ def phrase_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst
 
 
 def phrase_identity(job: Job) -> dict[str, str]:
-    """What phrases of the configured model have in common."""
+    """Return the values that all phrases of the configured model share."""
     target, template = target_of(job.settings.capability_model[0]), load_analysis_template(PHRASE_TEMPLATE)
     return {"model_config_hash": target.config_hash, "template_hash": template_hash(template)}
 
 
 def stored_phrases(job: Job, reader: Reader, key: Mapping[str, str]) -> list[dict[str, Any]]:
-    """All criteria that have a phrase by the configured model, by field, task and criterion."""
+    """Return all criteria that have a phrase by the configured model, by field, task and criterion."""
     return reader.rows(sql.read("queries/capabilities/phrases"), {**key, **phrase_identity(job)})
 
 
 def embedding_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst) -> list[Item]:
-    """A vector for each phrase; equal phrases have one."""
+    """Return an item for each distinct phrase, which asks for its vector."""
     common = {**wanted.key, **made_by(analyst, "")}
     phrases = sorted({row["phrase"] for row in stored_phrases(job, reader, wanted.key)})
     return [
@@ -157,7 +157,7 @@ MOST_PHRASES = 40
 
 
 def name_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst) -> list[Item]:
-    """The requests for names that what is stored leads to."""
+    """Return the requests for names that follow from the stored data."""
     return naming_of(job, reader, wanted.key, analyst)[1]
 
 
@@ -167,7 +167,7 @@ NAMES = Analysis("capabilities", "capability_model", "capability_names", "name_i
 def naming_of(
     job: Job, reader: Reader, key: Mapping[str, str], analyst: Analyst
 ) -> tuple[dict[str, str | None], list[Item]]:
-    """The names of nodes of the trees that count (None where a request failed), and the requests of all rounds so far.
+    """Return the names of current tree nodes (None where a request failed), and all requests so far.
 
     Requests are made in rounds. In each, the nodes that have no name of their own yet are asked about; of nodes that
     get the same name, the first keeps it. What is still the same after the last round is told apart by a phrase.
@@ -190,7 +190,7 @@ def naming_of(
 def _named(
     nodes: Sequence[Row], stored: Mapping[str, Row], item_of: Callable[[Row, int, Sequence[str]], Item]
 ) -> tuple[dict[str, str | None], list[Item]]:
-    """The rounds of one tree."""
+    """Return the names of one tree's nodes, and all requests for them."""
     names: dict[str, str | None] = {}
     items: list[Item] = []
     used: set[str] = set()
@@ -218,7 +218,7 @@ def _named(
 
 
 def _taken(node: Row, nodes: Sequence[Row], names: Mapping[str, str | None], refused: Mapping[str, str]) -> list[str]:
-    """The names that a node must not get: the one that it got before, and those of its siblings."""
+    """Return the names that a node must not get: its own earlier one, and those of its siblings."""
     if node["node_id"] not in refused:
         return []
     others = {names.get(each["node_id"]) for each in nodes if each["parent_id"] == node["parent_id"]}
@@ -226,13 +226,13 @@ def _taken(node: Row, nodes: Sequence[Row], names: Mapping[str, str | None], ref
 
 
 def told_apart(name: str, phrases: Sequence[str], used: Collection[str]) -> str:
-    """A name that others have, with a phrase that no other name has, or with a number."""
+    """Return a name that is not unique, extended by a phrase or a number that makes it so."""
     longer = chain((f"{name}: {phrase}" for phrase in phrases), (f"{name} ({number})" for number in count(2)))
     return next(each for each in longer if each.casefold() not in used)
 
 
 def shown_phrases(phrases: Sequence[str]) -> list[str]:
-    """The phrases that a request shows."""
+    """Return the phrases in a request."""
     half = MOST_PHRASES // 2
     rest = phrases[half:]
     spread = rest if len(phrases) <= MOST_PHRASES else [rest[place * len(rest) // half] for place in range(half)]

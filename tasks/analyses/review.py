@@ -33,13 +33,13 @@ REMINDER = (
 
 
 def reply_shape() -> Mapping[str, Any]:
-    """The structured output that a reviewer is asked for."""
+    """Return the structured output to request from a reviewer."""
     finding = object_of({"reason": {"type": "string"}, "passes": {"type": "boolean"}})
     return json_shape("review", dict.fromkeys(CHECKS, finding))
 
 
 def read_findings(reply: str, *, omits_think_tag: bool = False) -> list[dict[str, Any]]:
-    """The findings in a reply (`name`, `passes`, `reason`), one a check in the order of `CHECKS`.
+    """Return the findings in a reply (`name`, `passes`, `reason`), one a check in the order of `CHECKS`.
 
     The reply is one JSON object, bare or in one Markdown fence, with exactly the checks as keys. The value of each is
     an object with an exact boolean `passes` and a text `reason`, which must not be blank where the check fails.
@@ -79,7 +79,7 @@ def refuse_unready(job: Job) -> None:
 
 
 def review_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst) -> list[Item]:
-    """What a reviewer is asked: about each criterion of the wanted tasks, in each trial.
+    """Return the items of a reviewer: one for each criterion of the wanted tasks, in each trial.
 
     A review depends on the conversation and the whole rubric, so it is asked for again where one of them changes.
 

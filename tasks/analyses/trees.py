@@ -64,14 +64,14 @@ class Tree:
 
     @property
     def levels(self) -> tuple[int, ...]:
-        """How many steps each node lies below the root."""
+        """The number of steps from the root to each node."""
         levels: list[int] = []
         for parent in self.parents:
             levels.append(0 if parent < 0 else levels[parent] + 1)
         return tuple(levels)
 
     def members(self, node: int) -> Ints:
-        """The items under a node."""
+        """Return the items under a node."""
         under = {node}
         for each, parent in enumerate(self.parents):
             if parent in under:
@@ -80,7 +80,7 @@ class Tree:
 
 
 def build_tree(phrases: Sequence[str], vectors: Sequence[Sequence[float]] | None = None) -> Tree:
-    """The tree of items with these phrases; the order of the items does not matter.
+    """Return the tree of items with these phrases; the order of the items does not matter.
 
     Args:
         phrases: one an item.
@@ -148,7 +148,7 @@ class _Growing:
             self._grow(group, node, levels_left - 1)
 
     def _divided(self, members: Ints, levels_left: int) -> list[Ints]:
-        """The children of a node, the largest first; none where it cannot be divided into large enough ones."""
+        """Return the children of a node, the largest first; none where it cannot be divided into large enough ones."""
         n_items = int(self._counts[members].sum())
         most = min(len(np.unique(self._points[members], axis=0)), n_items // self._fewest)
         if levels_left == 0 or most < 2:
@@ -163,7 +163,10 @@ class _Growing:
         return sorted(groups, key=lambda group: (-int(self._counts[group].sum()), int(group[0])))
 
     def _split(self, members: Ints, k: int) -> tuple[float, Ints]:
-        """How well k groups fit (silhouette), and each member's group; those that are too small join the nearest."""
+        """Return the fit of k groups (silhouette), and each member's group.
+
+        Groups that are too small join the nearest one.
+        """
         from sklearn.cluster import KMeans
         from sklearn.metrics import silhouette_score
 

@@ -21,7 +21,7 @@ _SHARED = {"base", "rows"}
 
 
 def benchmark_names() -> list[str]:
-    """The names of all benchmarks, sorted.
+    """Return the names of all benchmarks, sorted.
 
     Raises:
         UsageError: a folder of further benchmarks is not there, or has one of a name that is taken.
@@ -30,7 +30,7 @@ def benchmark_names() -> list[str]:
 
 
 def folder_of(name: str) -> Path:
-    """The folder that holds a benchmark's module.
+    """Return the folder that holds a benchmark's module.
 
     Raises:
         UsageError: no benchmark has this name.
@@ -42,7 +42,7 @@ def folder_of(name: str) -> Path:
 
 
 def load_benchmark(name: str) -> Benchmark:
-    """The benchmark of that name.
+    """Return the benchmark of that name.
 
     Raises:
         UsageError: no benchmark has this name, or its module cannot be used.
@@ -59,7 +59,7 @@ def load_benchmark(name: str) -> Benchmark:
         raise UsageError(f"{folder / name}.py: BENCHMARK is not a Benchmark with the name {name!r}")
 
     def beside(template: str) -> str:
-        """A template beside the module, by its path; else the name of one that ships."""
+        """Return the path of a template beside the module; else the name of a shipped template."""
         return str(folder / template) if (folder / f"{template}.txt").is_file() else template
 
     return replace(

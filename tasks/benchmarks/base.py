@@ -1,4 +1,4 @@
-"""What a benchmark declares. Everything that the stages know of a benchmark, they know from here."""
+"""The declaration of a benchmark. The stages take all that they know of a benchmark from here."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -45,7 +45,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What an annotator may say about a task, for one kind of label.
+    """The labels that an annotator may give a task, for one kind of label.
 
     Attributes:
         title: what the labels are, as a heading.
@@ -62,7 +62,7 @@ class Vocabulary:
     is_listed: bool = True
 
     def labels_of(self, task_field: str | None) -> Mapping[str, str]:
-        """The labels for tasks of a field; empty where it has none."""
+        """Return the labels for tasks of a field; empty where it has none."""
         return self.labels.get(task_field or ANY_FIELD, self.labels.get(ANY_FIELD, {}))
 
 
@@ -146,7 +146,7 @@ class Benchmark:
             raise ValueError(f"`breakdowns`: every benchmark has {taken.pop()}; give the kind another name")
 
     def missing_columns(self, present: set[str]) -> list[str]:
-        """The declared columns that a data set lacks, in their declared order."""
+        """Return the declared columns that a data set lacks, in their declared order."""
         return [column for column in self.columns if column not in present]
 
     @property
@@ -157,7 +157,7 @@ class Benchmark:
 
     @property
     def grading(self) -> str:
-        """How verdicts are graded where nothing else is asked for."""
+        """The grading of verdicts by default."""
         return next(iter(self.gradings))
 
     @property

@@ -26,7 +26,7 @@ META_MODEL = "meta-evaluation"
 
 
 def parse_row(row: Row) -> Task:
-    """A row as a task; example tags become labels, and the theme is the field.
+    """Return a row as a task; example tags become labels, and the theme is the field.
 
     Raises:
         RowError: the row has no id, or a message is by neither the user nor the assistant.
@@ -79,7 +79,7 @@ def _labels(tags: Any) -> tuple[Label, ...]:
 
 
 def graded_rows() -> Callable[[Row], Iterable[Row]]:
-    """A reader of meta-evaluation rows: a completion, one criterion, and what each physician decided.
+    """Return a reader of meta-evaluation rows: a completion, one criterion, and each physician's decision.
 
     The completions of a prompt are numbered as trials in the order of their first appearance, and the physicians of a
     row as graders in its order; who it was stands in the explanation. Results of simple-evals are read by `prbench

@@ -142,7 +142,7 @@ VOCABULARIES: dict[str, dict[str, frozenset[str]]] = {
 
 
 def parse_row(row: Mapping[str, Any]) -> Task:
-    """A row in the hub's shape as a task.
+    """Return a row in the hub's shape as a task.
 
     What can be wrong with a rubric or a conversation is carried along for the checks to find. The author's
     scratchpad and the names of the models that wrote earlier turns are not read.

@@ -68,7 +68,7 @@ Row = Mapping[str, Any]
 
 
 def parse_row(row: Row) -> Task:
-    """A row of the hub, or of the files with `qid`, as a task of one turn.
+    """Return a row of the hub, or of the files with `qid`, as a task of one turn.
 
     Raises:
         RowError: the row has no task id.
@@ -99,9 +99,10 @@ def _criterion(position: int, item: Mapping[str, Any]) -> Criterion:
 
 
 def graded_rows() -> Callable[[Row], Iterable[Row]]:
-    """A reader of what the published code writes: one evaluation a row, or one task a row with all verdicts on it.
+    """Return a reader of the files that the published code writes.
 
-    Evaluations do not name the axis, so that of two criteria with the same words the rows are taken in their order.
+    They have one evaluation a row, or one task a row with all its verdicts. Evaluations do not name the axis, so for
+    two criteria with the same text the rows are taken in their order.
     """
     seen: Counter[tuple[str | None, ...]] = Counter()
 
@@ -132,7 +133,7 @@ _PLACE = ("task", "model", "trial", "vintage", "judge", "judge_trial", "grading"
 
 
 def _of_compiled(row: Row) -> Iterator[Row]:
-    """The verdicts on all models' reports, in the order of the rubric; both are JSON in a cell.
+    """Yield the verdicts on all models' reports, in the order of the rubric; a cell holds both as JSON.
 
     They are people's unless a column `judge` says whose: the published code writes a judge's in the same shape.
     """
@@ -157,7 +158,10 @@ def _of_compiled(row: Row) -> Iterator[Row]:
 
 
 def _decided(verdict: Any) -> Any:
-    """A verdict, or None: a call that failed, or a reply without one, has a word of its own there, which is none."""
+    """Return a verdict, or None.
+
+    A failed call, or a reply without a verdict, has a word of its own there, which is not a verdict.
+    """
     return None if verdict in ("Error", "Unknown") else verdict
 
 

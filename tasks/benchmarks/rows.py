@@ -17,7 +17,7 @@ def criterion_from(
     criterion_id: str, position: int, title: str | None, weight: Any, *, category: str | None = None,
     severity: str | None = None, labels: Sequence[Label] = (),
 ) -> Criterion:  # fmt: skip
-    """A criterion; `weight` is what the data holds, a number or not."""
+    """Return a criterion; `weight` is the value in the data, a number or not."""
     number = as_number(weight)
     return Criterion(
         criterion_id, position, title or "", category, number,
@@ -27,7 +27,7 @@ def criterion_from(
 
 
 def band_of(weight: Any, bands: Mapping[str, tuple[float, float]]) -> str | None:
-    """The weight class that a weight falls into; None for what lies in none, and for what is no number."""
+    """Return the weight class of a weight; None for a weight outside all classes, and for one that is not a number."""
     number = as_number(weight)
     return next((name for name, (low, high) in bands.items() if number is not None and low <= number <= high), None)
 
@@ -36,7 +36,7 @@ def task_from(
     task_id: str, conversation: Sequence[Turn], criteria: Sequence[Criterion], *, field: str | None = None,
     labels: Sequence[Label] = (), canary: str | None = None,
 ) -> Task:  # fmt: skip
-    """A task; how many turns it has is counted, since the row does not say."""
+    """Return a task; its turns are counted, since the row does not state their number."""
     messages = build_messages(conversation)
     turns = sum(role == "user" for role, _ in messages)
     rubric = [(c.criterion_id, c.title, c.weight, c.weight_text, c.category, c.labels) for c in criteria]
@@ -50,7 +50,10 @@ def task_from(
 
 
 def as_list(value: Any) -> list[Any]:
-    """A list from None, a list, a tuple or a numpy array; anything else is one element, so that nothing is lost."""
+    """Return a list from None, a list, a tuple or a numpy array.
+
+    Anything else is one element, so that nothing is lost.
+    """
     if value is None:
         return []
     if hasattr(value, "tolist"):
@@ -61,19 +64,19 @@ def as_list(value: Any) -> list[Any]:
 
 
 def as_text(value: Any) -> str | None:
-    """A text that can be stored, or None; a number becomes the text that JSON users would write."""
+    """Return a text that can be stored, or None; a number becomes the text that JSON users would write."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     return storable(value if isinstance(value, str) else str(value))
 
 
 def as_mapping(value: Any) -> Mapping[str, Any]:
-    """A mapping, or an empty one where there is none."""
+    """Return a mapping, or an empty one where there is none."""
     return value if isinstance(value, Mapping) else {}
 
 
 def as_number(value: Any) -> float | None:
-    """A finite number, or None: a text, a boolean, NaN and infinity are no numbers."""
+    """Return a finite number, or None: a text, a boolean, NaN and infinity are not numbers."""
     if hasattr(value, "item"):
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -86,13 +89,13 @@ def as_number(value: Any) -> float | None:
 
 
 def as_whole_number(value: Any) -> int | None:
-    """A whole number (2 and 2.0 alike) that a float holds exactly, or None."""
+    """Return a whole number (2 or 2.0) that a float represents exactly, or None."""
     number = as_number(value)
     return int(number) if number is not None and number.is_integer() and abs(number) < 2**53 else None
 
 
 def split_labels(text: str | None, vocabulary: Collection[str]) -> tuple[str, ...]:
-    """The labels of a comma-joined list, some of which hold commas themselves.
+    """Return the labels of a comma-joined list, some of which hold commas themselves.
 
     Known labels are matched first, the longest first, at the place where a label begins; what is not known is
     kept up to the next comma, so that a new label is seen and not lost.

@@ -43,7 +43,7 @@ class File:
 
 @dataclass(frozen=True)
 class Bundle:
-    """What a manifest says: the kind, the files, and what that kind says beside them."""
+    """The content of a manifest: the kind, the files, and the entries that this kind adds."""
 
     kind: Kind
     files: tuple[File, ...]
@@ -141,7 +141,7 @@ def _parsed(document: Any, path: str, kinds: Iterable[Kind]) -> Bundle:
 
 
 def checked(kind: type[Checked], value: Any, path: str) -> Checked:
-    """Return what a manifest says, if it is of a kind; `path` is where the manifest was found.
+    """Return a value of a manifest if it has a type; `path` is the path of the manifest.
 
     Raises:
         Damaged: it is not.
@@ -166,7 +166,7 @@ def _of_november(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_inside(name: str) -> bool:
-    """Whether a name is a path that stays in its folder, in its plainest form."""
+    """Return whether a name is a path that stays in its folder, in its plainest form."""
     path = PurePosixPath(name)
     return str(path) == name != "." and not path.is_absolute() and ".." not in path.parts
 
@@ -178,7 +178,7 @@ def missing_from(place: Folder | Store, files: Iterable[File]) -> list[str]:
 
 
 def is_complete(place: Folder | Store, *kinds: Kind) -> bool:
-    """Whether a place holds a bundle of one of these kinds, with all files in their sizes.
+    """Return whether a place holds a bundle of one of these kinds, with all files in their sizes.
 
     Raises:
         Damaged: its manifest cannot be used.
@@ -247,7 +247,7 @@ class Pointer:
 
 
 def read_pointer(place: Folder | Store) -> Pointer | None:
-    """The pointer at a target; None: nothing was published there.
+    """Return the pointer at a target; None: nothing has been published there.
 
     Raises:
         Damaged: the file is none, or names something else than a publication at this target.
@@ -263,6 +263,6 @@ def read_pointer(place: Folder | Store) -> Pointer | None:
 
 
 def published_in(place: Folder | Store) -> Folder | Store:
-    """The place of the latest publication at a target; of an export, the place itself."""
+    """Return the place of the latest publication at a target; of an export, the place itself."""
     pointer = read_pointer(place)
     return place if pointer is None else place.below(pointer.publication)

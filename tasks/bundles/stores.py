@@ -76,11 +76,11 @@ class Store:
         return self.address
 
     def below(self, name: str) -> "Store":
-        """A prefix within this one."""
+        """Return a prefix within this one."""
         return Store(f"{self.address}/{name}", self.filesystem, self._path(name))
 
     def files(self) -> dict[str, int]:
-        """The names of all files, and their sizes in bytes."""
+        """Return the names of all files, and their sizes in bytes."""
         with in_one_line(self.address):
             self.filesystem.invalidate_cache()
             try:
@@ -97,7 +97,7 @@ class Store:
             }
 
     def read(self, name: str) -> bytes | None:
-        """What a small file holds; None: it is not there."""
+        """Return the content of a small file; None: there is no such file."""
         with in_one_line(self.address):
             try:
                 return bytes(self.filesystem.cat_file(self._path(name)))
@@ -128,7 +128,7 @@ class Store:
                 copy(sources, targets, callback=_Megabytes(what, label))
 
     def hash_of(self, name: str) -> str:
-        """The SHA-256 of a file, which is read for it."""
+        """Read a file and return its SHA-256."""
         with in_one_line(self.address), self.filesystem.open(self._path(name), "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -156,11 +156,11 @@ class Folder:
         return self.shown or str(self.path)
 
     def below(self, name: str) -> "Folder":
-        """A folder within this one."""
+        """Return a folder within this one."""
         return Folder(self.path / name)
 
     def files(self) -> dict[str, int]:
-        """The names of all files, and their sizes in bytes."""
+        """Return the names of all files, and their sizes in bytes."""
         found = {}
         for path in (Path(folder, name) for folder, _, names in os.walk(self.path) for name in names):
             with suppress(FileNotFoundError):  # another writer renamed or removed it since it was listed
@@ -168,7 +168,7 @@ class Folder:
         return found
 
     def read(self, name: str) -> bytes | None:
-        """What a small file holds; None: it is not there."""
+        """Return the content of a small file; None: there is no such file."""
         path = self.path / name
         if not path.exists():
             return None
@@ -206,7 +206,7 @@ class Folder:
                 shutil.copyfileobj(source, copy, _CHUNK_BYTES)
 
     def hash_of(self, name: str) -> str:
-        """The SHA-256 of a file, which is read for it."""
+        """Read a file and return its SHA-256."""
         with open_inside(self.path, name) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -252,7 +252,7 @@ _PATTERN = re.compile(r"[*\[\]]")
 
 
 def place(given: str) -> Path | Store:
-    """What a path, or an address such as `s3://bucket/prefix`, stands for; `file://` is a path.
+    """Return the path or store of a path, or of an address such as `s3://bucket/prefix`; `file://` is a path.
 
     Raises:
         UsageError: the address holds keys, or its store is not known or lacks its library.

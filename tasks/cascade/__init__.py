@@ -35,7 +35,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class StoredPair:
-    """What two judges have said of the criteria that the strong one decided.
+    """The stored verdicts of two judges on the criteria that the strong judge decided.
 
     `n_first_failed` counts those of them that the cheap judge failed on, `n_without_second` those that it was not asked
     a second time, which are left out of rules with `disagreement`; `n_strong_failed` criteria that are left out of all
@@ -53,7 +53,7 @@ class StoredPair:
 
 
 def stored_pair(reader: Reader, parameters: Mapping[str, Any]) -> StoredPair:
-    """What is stored of `cheap` and `strong` in a data-set revision.
+    """Return the stored verdicts of `cheap` and `strong` in a data-set revision.
 
     Args:
         reader: of the published database.
@@ -80,7 +80,7 @@ def stored_pair(reader: Reader, parameters: Mapping[str, Any]) -> StoredPair:
 
 
 def _judging_of(found: Sequence[Row], label: str) -> list[Row]:
-    """The repetitions of a judge under the configuration and template that it has most verdicts of."""
+    """Return the repetitions of a judge under the configuration and template that it has most verdicts of."""
     own = [row for row in found if row["judge"] == label]
     if not own:
         raise UsageError(f"{label}: no verdicts of such a judge are stored; `prbench judges` shows all graders")
@@ -116,7 +116,7 @@ def _pair(verdicts: pl.DataFrame, costs: Costs, notes: tuple[str, ...]) -> Store
 
 
 def _paired(kept: pl.DataFrame, facts: Facts) -> PairedVerdicts:
-    """The criteria that are kept, with the places of their tasks, responses and models; nulls are NaN."""
+    """Return the kept criteria, with the indices of their tasks, responses and models; nulls are NaN."""
     tasks, task = np.unique(kept["task_id"].to_numpy().astype(str), return_inverse=True)
     response_ids = kept["response_id"].to_numpy().astype(str)
     _, response_at, response = np.unique(response_ids, return_index=True, return_inverse=True)
@@ -140,7 +140,7 @@ FEWEST_TASKS = 4
 
 @dataclass(frozen=True)
 class CascadeAnswer:
-    """What rules would do: all of them, cheapest first, those that no other one beats, and the one picked."""
+    """The effects of cascade rules: all rules, cheapest first, those that no other rule beats, and the one picked."""
 
     stored: StoredPair
     evaluations: Sequence[Evaluation]
@@ -183,7 +183,7 @@ def evaluated(
 
 
 def bound_of(text: str) -> Bound:
-    """The bound that `agreement=0.95` is.
+    """Return the bound that a text such as `agreement=0.95` means.
 
     Raises:
         UsageError: it is none.
@@ -214,7 +214,7 @@ def store(root: Path, rows: Sequence[Row]) -> None:
 
 
 def rows_of(parameters: Mapping[str, Any], answer: CascadeAnswer) -> list[dict[str, Any]]:
-    """The rows of an evaluation, cheapest rule first."""
+    """Return the rows of an evaluation, cheapest rule first."""
     common = {
         "benchmark": parameters["benchmark"], "dataset_revision": parameters["revision"],
         "cheap_judge": parameters["cheap"], "strong_judge": parameters["strong"],
@@ -235,7 +235,7 @@ def rows_of(parameters: Mapping[str, Any], answer: CascadeAnswer) -> list[dict[s
 
 
 def figures_of(figures: Figures) -> dict[str, Any]:
-    """The figures of a rule on one half of the tasks, by the columns that they have in the table."""
+    """Return the figures of a rule on one half of the tasks, by the columns that they have in the table."""
     ranking = figures.ranking
     estimates: dict[str, Estimate] = {
         "escalated_share": figures.share, "thousand_usd": figures.cost_usd, "agreement": figures.agreement,

@@ -78,12 +78,12 @@ KEYS = {**{name: TABLES[name].key for name in ROWS if name in TABLES}, "tasks": 
 
 
 def member_of(name: str) -> str:
-    """The name in the archive of a table's rows."""
+    """Return the name in the archive of a table's rows."""
     return f"{'figures' if name in LEADERBOARDS else 'rows'}/{name}.jsonl"
 
 
 def rows_of(path: Path) -> Iterator[Any]:
-    """The rows of a member."""
+    """Yield the rows of a member."""
     with path.open(encoding="utf-8") as file:
         yield from map(json.loads, file)
 
@@ -100,7 +100,7 @@ def write_rows(reader: Reader, names: Sequence[str], folder: Path, benchmark: st
 
 
 def query_of(name: str) -> str:
-    """The query for the certified rows of a table, of `$benchmark` and `$revision`."""
+    """Return the query for the certified rows of a table; its parameters are `$benchmark` and `$revision`."""
     condition = "benchmark = $benchmark" if _COLUMNS.get(name) == "* exclude (benchmark)" else _OF_DATA_SET
     columns = _COLUMNS.get(name, "* exclude (benchmark, dataset_revision)")
     if name == RUNS:
@@ -123,7 +123,7 @@ def model_texts() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Certificate:
-    """What was written: the file with its size, its digest, and how many rows of each table it holds."""
+    """The certificate that was written: its file and size, its digest, and the number of rows of each table in it."""
 
     file: str
     n_bytes: int
@@ -163,7 +163,7 @@ def certify(job: Job, file: Path) -> Certificate:
 
 
 def _about(reader: Reader, job: Job) -> dict[str, Any]:
-    """What the manifest says beside the members; nothing of it changes while the rows stay the same."""
+    """Return the entries of the manifest beside the members; none of them changes while the rows stay the same."""
     given = {"benchmark": job.settings.benchmark, "revision": job.data.revision}
     times = " union all ".join(f"select created_at from {name} where {_OF_DATA_SET}" for name in _MADE)
     latest = f"select max(created_at) as created_at from ({times})"
@@ -221,7 +221,7 @@ def write_archive(path: Path, folder: Path, members: Iterable[str]) -> str:
 
 
 def _hash_before_digest(file: BinaryIO, n_bytes: int) -> str:
-    """The SHA-256 of all bytes of a file but the digest that it ends with."""
+    """Return the SHA-256 of all bytes of a file except the digest at its end."""
     found, left = hashlib.sha256(), n_bytes - _DIGEST_HEX
     while left > 0 and (chunk := file.read(min(_AT_A_TIME, left))):
         found.update(chunk)
@@ -230,7 +230,7 @@ def _hash_before_digest(file: BinaryIO, n_bytes: int) -> str:
 
 
 def verified_digest(path: Path, published: str | None) -> str:
-    """The digest that a file ends with, which its bytes have; and the one that was published, if that is given.
+    """Return the digest at the end of a file, after checking it against the bytes and the published digest, if given.
 
     Raises:
         Refused: it is another one.

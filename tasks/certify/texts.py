@@ -45,7 +45,7 @@ _NAMED = {
 
 @dataclass(frozen=True)
 class Texts:
-    """What came of texts that were given.
+    """The result of checking given texts against a certificate.
 
     Attributes:
         n_checked: kind of text -> how many were compared with the certificate.
@@ -76,7 +76,7 @@ class Texts:
 
 @dataclass(frozen=True)
 class Ids:
-    """What came of computing ids again from what they are hashes of.
+    """The result of recomputing ids from the data that they are hashes of.
 
     Attributes:
         n_checked: kind of row -> how many ids were computed.
@@ -166,7 +166,7 @@ class Given(NamedTuple):
 
 
 def given_texts(path: Path, benchmark: str, revision: str) -> Iterator[Given]:
-    """The texts in a data-set file or folder, a file of responses, a folder of `prbench export`, or a warehouse.
+    """Return the texts in a data-set file or folder, a file of responses, a folder of `prbench export`, or a warehouse.
 
     Raises:
         UsageError: there is nothing of that name, or it is none of these.
@@ -222,7 +222,7 @@ def _of_responses(path: Path, benchmark: Benchmark) -> Iterator[Given]:
 
 
 def _hash(text: str | None) -> str | None:
-    """A response's hash; one that shows nothing is a failed response, which has no text."""
+    """Return a response's hash; None for a response that shows nothing: it is failed and has no text."""
     return None if text is None or shows_nothing(text) else hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -50,7 +50,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Compared:
-    """How many rows and figures were compared, and those that differ."""
+    """The number of rows and figures that were compared, and the figures that differ."""
 
     n_rows: int
     n_figures: int
@@ -94,7 +94,7 @@ def _by_key(path: Path) -> dict[tuple[Any, ...], Row]:
 
 
 def is_same(column: str, stated: Any, made: Any) -> bool:
-    """Whether a figure is the same but for the last digits of a mean."""
+    """Return whether two figures are the same, except for the last digits of a mean."""
     if type(stated) is float and type(made) is float:
         # Sums depend on the order of adding; resamples, of which ends are made, are computed in single precision.
         close = 1e-6 if column.endswith(("ci_low", "ci_high")) else 1e-9
@@ -104,7 +104,7 @@ def is_same(column: str, stated: Any, made: Any) -> bool:
 
 @dataclass(frozen=True)
 class Verification:
-    """What came of verifying a certificate.
+    """The result of verifying a certificate.
 
     Attributes:
         digest: that of the file, which its bytes have.
@@ -159,7 +159,7 @@ class Verification:
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether all figures and ids are the same, and all given texts are those of the certificate."""
+        """True if all figures and ids are the same, and all given texts are those of the certificate."""
         return not (self.differences or self.ids.differing or (self.texts and self.texts.differing))
 
 

@@ -23,7 +23,7 @@ _DEFAULT_POLICIES = {
 
 
 def expectations_of(benchmark: Benchmark) -> list[Expectation]:
-    """What is expected of a benchmark's data, responses and verdicts.
+    """Return the expectations of a benchmark's data, responses and verdicts.
 
     Raises:
         UsageError: the benchmark declares an invariant that cannot be checked.
@@ -35,7 +35,7 @@ def expectations_of(benchmark: Benchmark) -> list[Expectation]:
 
 
 def policies_of(job: Job, expectations: Iterable[Expectation]) -> dict[str, str]:
-    """What follows where a check fails: `quarantine`, `warn` or `fail`, as configured or by default.
+    """Return the policy of each check: `quarantine`, `warn` or `fail`, as configured or by default.
 
     Args:
         expectations: all of the job's benchmark.
@@ -58,7 +58,7 @@ def policies_of(job: Job, expectations: Iterable[Expectation]) -> dict[str, str]
 
 
 def default_policy(expectation: Expectation) -> str:
-    """What follows where an expectation fails and nothing is configured."""
+    """Return the policy of an expectation for which none is configured."""
     return _DEFAULT_POLICIES.get((expectation.suite, expectation.severity), "warn")
 
 
@@ -116,7 +116,7 @@ def check(job: Job, suites: Sequence[str] = SUITES, *, reuse: bool = False) -> S
 
 
 def has_unchecked(job: Job, reader: Reader) -> bool:
-    """Whether the findings of the ingest suite do not stand any more, or are not there yet."""
+    """Return whether the findings of the ingest suite are missing, or no longer valid."""
     benchmark = load_benchmark(job.settings.benchmark)
     everything = expectations_of(benchmark)
     key = {"benchmark": benchmark.name, "dataset_revision": job.data.revision}
@@ -127,7 +127,7 @@ def has_unchecked(job: Job, reader: Reader) -> bool:
 def _known_findings(
     reader: Reader, key: dict[str, str], expectations: list[Expectation], policies: Policies
 ) -> list[Finding] | None:
-    """What the last run of the ingest suite found; None if expectations, policies or the number of rows changed.
+    """Return the findings of the last ingest suite; None if expectations, policies or the number of rows changed.
 
     The rows of a revision never change; there are only more of them when a further split is ingested.
     """

@@ -17,7 +17,7 @@ Definitions = Mapping[str, Mapping[str, str]]
 
 
 def stored_conditions(reader: Reader, benchmark: str) -> Definitions:
-    """The conditions that are stored of a benchmark."""
+    """Return the stored conditions of a benchmark."""
     rows = reader.rows("select * from condition_sets where benchmark = ? order by shared_model", [benchmark])
     return {
         row["shared_model"]: dict(zip(row["condition_names"], row["condition_models"], strict=True))
@@ -27,7 +27,7 @@ def stored_conditions(reader: Reader, benchmark: str) -> Definitions:
 
 
 def new_conditions(reader: Reader, job: Job) -> list[Row]:
-    """The rows of `condition_sets` that make what is stored the same as what is configured.
+    """Return the rows of `condition_sets` that make the stored conditions equal to the configured ones.
 
     A configuration without the key changes nothing, so that one warehouse can serve several configurations.
     """
@@ -46,7 +46,7 @@ def new_conditions(reader: Reader, job: Job) -> list[Row]:
 
 
 def unknown_labels(reader: Reader, job: Job) -> list[str]:
-    """One line for each label of a condition that is neither configured nor the model of a stored response."""
+    """Return one line for each label of a condition that is neither configured nor the model of a stored response."""
     query = "select distinct model from responses where benchmark = ? order by model"
     stored = [row["model"] for row in reader.rows(query, [job.settings.benchmark])]
     known = list(dict.fromkeys([*(model.label for model in job.settings.models), *(job.named_models or ()), *stored]))
@@ -68,7 +68,7 @@ _VIEWS = ("condition_differences", "condition_criteria")
 
 
 def definitions_of(reader: Reader, job: Job) -> Definitions:
-    """The configured conditions, or the stored ones if the configuration has none.
+    """Return the configured conditions, or the stored ones if the configuration has none.
 
     Raises:
         UsageError: there are no conditions, or a label is unknown.
@@ -91,7 +91,7 @@ def definitions_of(reader: Reader, job: Job) -> Definitions:
 
 
 def labels_of(definitions: Definitions, models: Sequence[str]) -> tuple[str, ...]:
-    """The labels that are meant by names that conditions share, or by labels."""
+    """Return the labels that names mean: a name that conditions share has several, a label only itself."""
     return tuple(label for name in models for label in definitions.get(name, {"": name}).values())
 
 
@@ -120,7 +120,7 @@ def current_steps(
 
 
 def not_compared(definitions: Definitions, models: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """A sentence for each condition of which there is no comparison."""
+    """Return a sentence for each condition that has no comparison."""
     compared = {(row["shared_model"], row["condition"]) for row in rows}
     return [
         f"{name}, {condition} ({label}): no verdicts in this selection under a judge that also judged its "

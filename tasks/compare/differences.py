@@ -19,7 +19,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Difference:
-    """How much the second side scores above the first on a set of tasks, before any clipping.
+    """The second side's score minus the first side's on a set of tasks, before any clipping.
 
     Attributes:
         tasks: those with a complete trial on both sides, on which the figures rest: `task_id`, and what it is worth on
@@ -52,7 +52,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came out: what was compared, the differences by pair and split, and what must be known about all."""
+    """The result of a comparison: what was compared, the differences by pair and split, and notes on all of them."""
 
     kind: Kind
     score: str
@@ -61,7 +61,7 @@ class Answer:
 
 
 def compare(reader: Reader, question: Question) -> Answer:
-    """The differences that a question asks for.
+    """Return the differences that a question asks for.
 
     Raises:
         UsageError: the names or options do not say what to compare.
@@ -105,7 +105,7 @@ def compare(reader: Reader, question: Question) -> Answer:
 
 
 def _on_random_parts(reader: Reader, found: Iterable[Pair]) -> list[str]:
-    """Which sides rest on a random part of the tasks that was chosen by what it showed."""
+    """Return the sides that rest on a random part of the tasks, chosen by the results on them."""
     names = {side.model_run.model_run_id: side.model_run.model for pair in found for side in (pair.first, pair.second)}
     rows = reader.rows(sql.read("queries/stopping/stopped_model_runs"), {"model_runs": sorted(names)})
     stopped = sorted({names[row["model_run_id"]] for row in rows})
@@ -118,7 +118,7 @@ def _on_random_parts(reader: Reader, found: Iterable[Pair]) -> list[str]:
 
 
 def short(kind: Kind, side: Side) -> str:
-    """The name of a side; a hash by its beginning."""
+    """Return the name of a side; a hash by its beginning."""
     return side.name[:12] if kind in {"template", "revision"} else side.name
 
 

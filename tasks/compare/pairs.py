@@ -1,4 +1,4 @@
-"""What a question compares: names, the model runs that have them, and which of these stand against each other."""
+"""The sides of a comparison: names, the model runs that have them, and which runs are compared with each other."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -44,7 +44,7 @@ _MAY_DIFFER: dict[Kind, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked: the names to compare, the first against each other one, and what they are looked for in.
+    """A request for a comparison: the names, of which the first is compared with each other, and where they are found.
 
     `kind` None is found out from the names. `revision` is the one that is meant unless revisions are compared; where
     nothing of it is there, all are. `clips_mean` says whether the leaderboard shows a mean of the score below 0 as 0.
@@ -103,7 +103,7 @@ class Pair:
 
 
 def score_or(fitting: ScoreDefinition, score: str | None, benchmark: Benchmark) -> ScoreDefinition:
-    """The score of that name, or without a name the fitting one.
+    """Return the score of that name, or without a name the fitting one.
 
     Raises:
         UsageError: the benchmark has no such score.
@@ -117,7 +117,7 @@ def score_or(fitting: ScoreDefinition, score: str | None, benchmark: Benchmark) 
 def question_of(
     job: Job, names: Sequence[str], kind: str | None, *, score: str | None, is_hard: bool, vintage: str | None
 ) -> Question:
-    """What a job asks.
+    """Return the comparison that a job requests.
 
     Raises:
         UsageError: the benchmark has no such score, or the configured data set is not there.
@@ -132,7 +132,7 @@ def question_of(
 
 
 def resolved(reader: Reader, question: Question, model_runs: Sequence[ModelRun]) -> tuple[Kind, tuple[str, ...]]:
-    """What is compared, and the full names of it.
+    """Return the kind of the comparison, and the full names of what it compares.
 
     Raises:
         UsageError: a name is not known, or stands for several things, or for the same as another.
@@ -171,7 +171,7 @@ def resolved(reader: Reader, question: Question, model_runs: Sequence[ModelRun])
 
 
 def _unfit(names: Sequence[str], found: Mapping[Kind, list[list[str]]], known: Known) -> str:
-    """Why no kind fits: a name that nothing has, or names of different kinds."""
+    """Return the reason why no kind fits: an unknown name, or names of different kinds."""
     for place, name in enumerate(names):
         if not any(full[place] for full in found.values()):
             return _unknown(name, {kind: known[kind] for kind in found})
@@ -195,7 +195,7 @@ def _either(kinds: Sequence[Kind]) -> str:
 
 
 def pairs(reader: Reader, question: Question) -> tuple[Kind, list[Pair], list[str]]:
-    """What is compared, the pairs of model runs, and what must be known about their choice.
+    """Return the kind of the comparison, the pairs of model runs, and notes on their choice.
 
     Raises:
         UsageError: the names do not say what to compare, or an option asks for what is not there.
@@ -226,7 +226,7 @@ def pairs(reader: Reader, question: Question) -> tuple[Kind, list[Pair], list[st
 
 
 def model_runs(reader: Reader, benchmark: str) -> list[ModelRun]:
-    """The model runs of a benchmark that have a verdict.
+    """Return the model runs of a benchmark that have a verdict.
 
     Raises:
         PipelineError: there is none.
@@ -239,12 +239,12 @@ def model_runs(reader: Reader, benchmark: str) -> list[ModelRun]:
 
 
 def of_revision(every: Sequence[ModelRun], revision: str | None) -> Sequence[ModelRun]:
-    """The model runs of a revision; all where it has none."""
+    """Return the model runs of a revision; all where it has none."""
     return [each for each in every if each.dataset_revision == revision] or every
 
 
 def _grouped(kind: Kind, sides: Iterable[Side]) -> dict[Any, list[Side]]:
-    """The sides in groups that are equal in everything but what is compared."""
+    """Return the sides in groups that are equal in everything except what is compared."""
     return _by(attrgetter(*(name for name in _IDENTITY if name not in _MAY_DIFFER[kind])), sides)
 
 
@@ -269,7 +269,7 @@ def _refuse_options(question: Question, kind: Kind, every: Sequence[ModelRun]) -
 def _sides(
     reader: Reader, benchmark: str, kind: Kind, every: Sequence[ModelRun], names: Sequence[str] | None = None
 ) -> list[Side]:
-    """The model runs under the names that they have as this kind; only those of some names, if any are given."""
+    """Return the model runs under the names that they have as this kind; only those of some names, if any are given."""
     if kind != "run":
         named = [Side(getattr(each, COLUMN_OF[kind]), each) for each in every]
         return [side for side in named if names is None or side.name in names]
@@ -308,7 +308,7 @@ def _pairs_of_group(kind: Kind, first: list[Side], second: list[Side]) -> list[P
 
 
 def _latest(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> Pair:
-    """The newest of each; more than one there is only where a label has been configured again."""
+    """Return the pair of the newest sides; there are several only where a label has been configured again."""
     of_judge = ("judged_at", "judge_config_hash", "template_hash")
     newest = attrgetter(*(("answered_at", "model_config_hash") if kind == "model" else of_judge))
     chosen, notes = [], []

@@ -25,7 +25,7 @@ _HASHES = {"template_hash", "dataset_revision"}
 
 
 def sentence(answer: Answer, difference: Difference) -> str:
-    """What a difference says, in plain words."""
+    """Return a difference in plain words."""
     first, second = short(answer.kind, difference.pair.first), short(answer.kind, difference.pair.second)
     where = f"on {difference.split}{where_in(answer, difference)}"
     if not n_unequal(difference):
@@ -49,7 +49,7 @@ def sentence(answer: Answer, difference: Difference) -> str:
 
 
 def _evidence(answer: Answer, difference: Difference, p_adjusted: float) -> str:
-    """The interval and the p-value."""
+    """Return the interval and the p-value, in words."""
     n_tested = _n_tested(answer)
     corrected = f" corrected for {n_tested} comparisons" if n_tested > 1 else ""
     paired = difference.paired
@@ -65,13 +65,13 @@ def _n_tested(answer: Answer) -> int:
 
 
 def n_unequal(difference: Difference) -> int:
-    """How many tasks have different scores on the two sides."""
+    """Return the number of tasks with different scores on the two sides."""
     first, second = (difference.tasks[side].to_numpy() for side in ("first_score", "second_score"))
     return int((task_differences(first, second) != 0).sum())
 
 
 def why_no_interval(difference: Difference) -> str | None:
-    """Why a difference has no interval; None where it has one."""
+    """Return the reason why a difference has no interval; None if it has one."""
     paired = difference.paired
     if paired.ci_low is not None:
         return None
@@ -81,7 +81,7 @@ def why_no_interval(difference: Difference) -> str | None:
 
 
 def notes_on_all(answer: Answer) -> list[str]:
-    """Notes on intervals and p-values, and those that hold for all differences."""
+    """Return notes on intervals and p-values, and those that hold for all differences."""
     notes = []
     if any(each.paired.p_value is None for each in answer.differences):
         notes.append(f"No interval and no test: fewer than {FEWEST_OTHERS} tasks differ.")
@@ -94,7 +94,7 @@ def notes_on_all(answer: Answer) -> list[str]:
 
 
 def notes_on_verdicts(counts: Mapping[str, Any], difference: float) -> Iterator[str]:
-    """Notes on what could not be compared, and what the flips do not explain."""
+    """Yield notes on the criteria that could not be compared, and on the difference that flips do not explain."""
     causes = {
         "undecided on one side": counts["n_undecided"],
         "decided, but in incomplete tasks": counts["n_left_out"],
@@ -111,7 +111,7 @@ def notes_on_verdicts(counts: Mapping[str, Any], difference: float) -> Iterator[
 
 
 def distinguishing(answer: Answer) -> list[str]:
-    """The attributes that distinguish the differences, or that differ between the sides beside what is compared."""
+    """Return the attributes, beside what is compared, in which differences or their sides differ."""
     own = COLUMN_OF.get(answer.kind)
     pairs = [difference.pair for difference in answer.differences]
     return [
@@ -126,7 +126,7 @@ def distinguishing(answer: Answer) -> list[str]:
 
 
 def on_both(first: Side, second: Side, name: str) -> str:
-    """An attribute of both sides, with an arrow if it differs."""
+    """Return an attribute of both sides, with an arrow if it differs."""
     values = [str(getattr(side.model_run, name)) for side in (first, second)]
     if name in _HASHES:
         values = [value[:12] for value in values]
@@ -134,13 +134,13 @@ def on_both(first: Side, second: Side, name: str) -> str:
 
 
 def where_in(answer: Answer, difference: Difference) -> str:
-    """What distinguishes a difference from the others, as the end of a phrase."""
+    """Return the attributes that distinguish a difference from the others, as the end of a phrase."""
     pair = difference.pair
     return "".join(f", {CONTEXT[name]} {on_both(pair.first, pair.second, name)}" for name in distinguishing(answer))
 
 
 def decision(by_trial: Sequence[float]) -> str:
-    """What was decided on a criterion: in a word where all trials agree, else in how many of them it is met."""
+    """Return the decision on a criterion: one word where all trials agree, else the number of trials that met it."""
     counts = Counter(by_trial)
     if len(counts) == 1:
         return _DECISIONS[by_trial[0]]
@@ -156,7 +156,7 @@ def figure(size: float | None) -> str | None:
 
 
 def p_value(value: float | None) -> str | None:
-    """A p-value with three decimals."""
+    """Return a p-value with three decimals."""
     if value is None:
         return None
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
@@ -174,7 +174,7 @@ Row = dict[str, Any]
 
 
 def rows_of(answer: Answer) -> list[Row]:
-    """A row for each difference, in the order of the answer."""
+    """Return a row for each difference, in the order of the answer."""
     return [
         _labels(answer, each) | {
             "score": answer.score, "first_mean": each.first_mean, "second_mean": each.second_mean,
@@ -193,14 +193,16 @@ def rows_of(answer: Answer) -> list[Row]:
 
 
 def with_verdicts(row: Row, verdicts: Row) -> Row:
-    """The row of a difference with its verdicts as counted (`apart`)."""
+    """Return the row of a difference with the counts of its verdicts (`apart`)."""
     return row | verdicts | {"notes": [*row["notes"], *notes_on_verdicts(verdicts, row["difference"])]}
 
 
 def apart(
     reader: Reader, answer: Answer, differences: Iterable[Difference], n_flips: int | None = None
 ) -> dict[str, list[Row]]:
-    """What differences consist of: verdicts as counted, and by category, task and flip, each the largest loss first.
+    """Return the verdicts behind differences.
+
+    They are counted, and listed by category, task and flip, each with the largest loss first.
 
     A flip is a criterion that both sides decided, and not alike; values are means over the trials that are complete,
     `effect` is what the change is worth to the task's score. `n_flips` is how many are given of each difference.
@@ -224,7 +226,10 @@ def apart(
 
 
 def _labels(answer: Answer, difference: Difference) -> Row:
-    """What distinguishes a difference from others; `where` is what both sides have in common, where it varies."""
+    """Return the labels that distinguish a difference from others.
+
+    `where` holds the attributes that both sides share and that vary between differences.
+    """
     first, second = (short(answer.kind, side) for side in (difference.pair.first, difference.pair.second))
     where = where_in(answer, difference).removeprefix(", ") or None
     return {"kind": answer.kind, "first": first, "second": second, "where": where, "split": difference.split}

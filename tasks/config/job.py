@@ -1,4 +1,4 @@
-"""What one run is asked to do: the configuration, and the run's own choices beside it."""
+"""The job of one run: the configuration, and the run's own choices beside it."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -55,11 +55,14 @@ class Job(Strict):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, _: CoreSchema, __: GetJsonSchemaHandler) -> dict[str, Any]:
-        """A job is never made from JSON, and Prefect wants a schema for each flow that takes one: a second in all."""
+        """Return a plain schema: Prefect needs one for each flow with a job, and no job is made from JSON.
+
+        This saves a second in total.
+        """
         return {"type": "object"}
 
     def looking_up(self, find: Callable[[], DataRevision]) -> Self:
-        """A copy that finds the revision of its data set by a function."""
+        """Return a copy that finds the revision of its data set by a function."""
         found, one_at_a_time = cache(find), Lock()
 
         def looked_up() -> DataRevision:
@@ -83,7 +86,7 @@ class Job(Strict):
 
     @property
     def report_folder(self) -> Path:
-        """Where the reports are, each in a folder of its benchmark's name."""
+        """The folder of the reports, each in a folder with its benchmark's name."""
         return self.settings.report.folder or self.warehouse / "report"
 
     @property
@@ -98,11 +101,14 @@ class Job(Strict):
         return None if url is None else f"{url.rstrip('/')}/{self.settings.benchmark}/index.html"
 
     def vintage_of(self, model: Model) -> str:
-        """Which sampling of a model the run is about."""
+        """Return the vintage of a model in this run."""
         return self.night if self.night is not None and model.resample == "nightly" else self.vintage
 
     def vintage_named(self, label: str) -> str:
-        """Which sampling of the model with a label the run is about; one that is not configured is of `vintage`."""
+        """Return the vintage of the model with a label in this run.
+
+        For a label that is not configured it is `vintage`.
+        """
         return next((self.vintage_of(model) for model in self.settings.models if model.label == label), self.vintage)
 
     @property

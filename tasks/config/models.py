@@ -26,7 +26,7 @@ _SCHEME = re.compile(r"(?:Bearer|Basic)\s", re.IGNORECASE)
 
 
 def secrets_in(address: str, name: str) -> Iterator[str]:
-    """What is wrong with an address that holds a secret itself; `name` is the setting's."""
+    """Yield the problems of an address that contains a secret itself; `name` is the setting's name."""
     parts = urlsplit(address)
     if "@" in parts.netloc:
         # HTTP clients refuse it beside the key that is sent in a header.
@@ -42,7 +42,7 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     def problems(self) -> Iterator[str]:
-        """What makes these settings impossible, beside the types of each."""
+        """Yield the problems of these settings, beside those of their types."""
         yield from ()
 
     @model_validator(mode="after")
@@ -53,7 +53,7 @@ class Strict(BaseModel):
 
 
 class Price(Strict):
-    """What tokens of a model cost that LiteLLM's table does not know, in USD a million."""
+    """The prices of a model's tokens that LiteLLM's table does not have, in USD per million tokens."""
 
     input_usd_per_mtok: Annotated[float, Field(ge=0)]
     output_usd_per_mtok: Annotated[float, Field(ge=0)]
@@ -96,7 +96,7 @@ class Endpoint(Strict):
         return data
 
     def problems(self) -> Iterator[str]:
-        """A secret in what is stored, or what cannot be sent."""
+        """Yield secrets in stored settings, and parameters that cannot be sent."""
         paths = [literal_secret(getattr(self, kind, {}), kind) for kind in ("params", "fallback")]
         named = {name for name, value in self.headers.items() if is_secret_name(name) or _SCHEME.match(value)}
         paths += [f"headers.{name}" for name in sorted(named) if not is_reference(self.headers[name])]
@@ -123,7 +123,7 @@ class Endpoint(Strict):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What is sent beside the messages, and changes the answer; what is not set is not there."""
+        """The parameters that are sent beside the messages and change the reply; unset ones are left out."""
         names = ("reasoning_effort", "thinking_budget_tokens", "temperature", "seed", "max_tokens")
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         tools = {name: True for name in ("web_search", "code_interpreter") if getattr(self, name)}
@@ -161,7 +161,7 @@ class Model(Endpoint):
 
     @property
     def is_imported(self) -> bool:
-        """Whether its responses are those that were imported under its label."""
+        """True if its responses are those imported under its label."""
         return self.source == IMPORTED
 
 
@@ -227,7 +227,7 @@ class Capabilities(Strict):
 
 
 class Escalation(Strict):
-    """When a cascade asks its second judge; any one of the conditions (`tasks.rules.cascades.rules.When`) is enough."""
+    """The conditions for the second judge of a cascade; one is enough (`tasks.rules.cascades.rules.When`)."""
 
     disagreement: bool = False
     weight_above: Annotated[float, Field(ge=0)] | None = None
@@ -305,7 +305,9 @@ Cascade.model_rebuild()
 
 
 def deciding(judges: Sequence[Judge]) -> tuple[Judge, ...]:
-    """The judges that decide for themselves: those that no cascade names, and cascades, which now hold their judges.
+    """Return the judges that decide for themselves.
+
+    They are the judges that no cascade names, and cascades, which now hold their judges.
 
     Raises:
         ValueError: a cascade is impossible; each problem with the path of its key.
@@ -336,7 +338,7 @@ def _member(given: str | Judge, by_label: Mapping[str, Judge]) -> Judge:
 
 
 def _problems(cascade: Cascade, by_label: Mapping[str, Judge]) -> list[str]:
-    """What is wrong with a cascade, each with the rest of its key's path."""
+    """Return the problems of a cascade, each with the rest of its key's path."""
     plain = sorted(label for label, judge in by_label.items() if judge.cascade is None)
     for key, given in (("first", cascade.first), ("then", cascade.then)):
         if isinstance(given, str) and given not in by_label:

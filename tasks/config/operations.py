@@ -1,4 +1,4 @@
-"""What nights, alerts, the report and housekeeping are configured with."""
+"""The settings of nights, alerts, the report and housekeeping."""
 
 import re
 from collections.abc import Iterator
@@ -19,9 +19,9 @@ Clock = Annotated[str, Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")]
 
 
 class Nightly(Strict):
-    """When nights begin (`cron`, in the time zone), when they stop calling, and what happens where they meet.
+    """The settings of nights: their start (`cron`, in the time zone), the end of their calls, and overlapping nights.
 
-    With `overlap: skip` a night that finds another one at work does nothing, with `queue` it waits for it.
+    If another night is still running, a night does nothing with `overlap: skip`, and waits for it with `queue`.
     """
 
     cron: str = "0 1 * * *"
@@ -70,7 +70,7 @@ class Email(Strict):
     password: str | None = None
 
     def problems(self) -> Iterator[str]:
-        """A password that is stored, alone, or open to all."""
+        """Yield the problems of a password: stored here, without a user, or sent without encryption."""
         if self.password is not None and not REFERENCE.fullmatch(self.password):
             yield "`password` is a secret; put it in the environment and write ${NAME} here"
         if (self.user is None) != (self.password is None):
@@ -84,7 +84,7 @@ _SECRET_PLACES = ("hooks.slack.com/", "discord.com/api/webhooks/", "discordapp.c
 
 
 def _without_secrets(address: str) -> str:
-    """An address as it is stored: a mere reference as it stands, else its host alone."""
+    """Return an address as it is stored: a reference unchanged, of others only the host."""
     host = re.compile(r"(https?://)(?:[^/?#]*@)?([\w.:\[\]${}-]*)").match(address)
     if REFERENCE.fullmatch(address):
         return address
@@ -99,7 +99,7 @@ _KINDS = ("webhook", "slack", "email", "apprise")
 
 
 class Receiver(Strict):
-    """Where alerts go: exactly one of a webhook, a Slack-compatible one, mail, or a URL of Apprise.
+    """The receiver of alerts: exactly one of a webhook, a Slack-compatible one, mail, or a URL of Apprise.
 
     A Slack address is a secret and refers to the environment as `${NAME}`; a webhook's may. A URL of Apprise is in the
     environment as a whole.
@@ -124,12 +124,12 @@ class Receiver(Strict):
 
     @property
     def kind(self) -> str:
-        """Which of them it is."""
+        """The kind of the receiver: one of `_KINDS`."""
         return next(name for name in _KINDS if getattr(self, name) is not None)
 
 
 class Alerts(Strict):
-    """What is worth an alert after a night, and who gets it.
+    """The settings of alerts: what causes an alert after a night, and who receives it.
 
     A drop counts when it is at least `least_drop` and significant at `alpha`, corrected for all comparisons of the
     night. `ping` is the address of a dead-man's switch, which is called when a night has come to its end.
@@ -143,7 +143,7 @@ class Alerts(Strict):
     timeout_s: Annotated[float, Field(gt=0)] = 10.0
 
     def problems(self) -> Iterator[str]:
-        """A secret in an address."""
+        """Yield secrets in the address to ping."""
         yield from secrets_in(self.ping or "", "ping")
 
 
@@ -161,7 +161,7 @@ class Report(Strict):
 
 
 class Retention(Strict):
-    """How long data other than results is kept, in days; null: forever.
+    """The time for which data other than results is kept, in days; null: forever.
 
     `replies_days` is for raw replies in the ledger that have become rows, `prefect_days` for runs in the database of a
     Prefect server that `prbench serve` starts.

@@ -18,7 +18,7 @@ _Name = Annotated[str, Field(min_length=1)]
 
 
 def _with_names(given: Any) -> Any:
-    """A mapping whose keys are texts.
+    """Return a mapping whose keys are texts.
 
     Raises:
         ValueError: YAML read a key as something else.
@@ -84,7 +84,7 @@ Policy = Literal["quarantine", "warn", "fail"]
 
 
 class Dataset(Strict):
-    """Where the tasks come from: the hub, the sample that ships, or a path to Parquet or JSON Lines.
+    """The source of the tasks: the hub, the sample that ships, or a path to Parquet or JSON Lines.
 
     `files` names a file of the hub's repository for each split, where the repository's own splits do not fit.
     `prompts` is a file of lines `id<TAB>prompt` for rows that hold none; in a folder a `.tsv` file is found by itself.
@@ -98,7 +98,7 @@ class Dataset(Strict):
     splits: tuple[str, ...] = ()
 
     def problems(self) -> Iterator[str]:
-        """What is missing or does not belong to the source."""
+        """Yield settings that are missing, or that do not belong to the source."""
         if self.source == "hub" and not (self.revision and (self.splits or self.files)):
             yield "source hub needs `revision` (a commit) and `splits` (or `files`)"
         for name in ("files", "revision"):
@@ -111,7 +111,7 @@ class Dataset(Strict):
 
 
 class Rates(Strict):
-    """How many calls at once, and how many requests and tokens a minute; null: no limit, or that of the candidates."""
+    """The limits of calls at once, and of requests and tokens per minute; null: no limit, or that of the candidates."""
 
     concurrency: Size | None = None
     rpm: Annotated[float, Field(gt=0)] | None = None
@@ -139,13 +139,13 @@ class Limits(Strict):
     batch_wait_s: Annotated[float, Field(ge=0)] = 3600.0
 
     def rates(self, role: str) -> Rates:
-        """The limits of a role, `sample` or `judge`."""
+        """Return the limits of a role, `sample` or `judge`."""
         own = self.judge if role == "judge" else Rates()
         return Rates(concurrency=own.concurrency or self.concurrency, rpm=own.rpm or self.rpm, tpm=own.tpm or self.tpm)
 
 
 class Calls(Strict):
-    """Where calls are made: in the run's own process, or by `senders` of Ray.
+    """The place where calls are made: the run's own process, or `senders` of Ray.
 
     `address` is where Ray is: `local` starts it on this machine's cores, `auto` finds a cluster (`RAY_ADDRESS`, or one
     that was started on this machine), `ray://...` names one. `senders` are so many in all; `auto`: one a core.
@@ -185,7 +185,7 @@ class Coverage(Strict):
 
 
 class HardSubset(Strict):
-    """How the hard subset is selected: a share of each field's tasks or a number by field, and whose scores count.
+    """The settings of the hard subset: a share of each field's tasks or a number by field, and whose scores count.
 
     `min_coverage` is the share of a field's tasks that must be complete for the whole panel; null: `coverage.min`.
     """
@@ -257,6 +257,6 @@ class Settings(Strict):
         return () if self.capabilities.embedding is None else (self.capabilities.embedding,)
 
     def problems(self) -> Iterator[str]:
-        """A prompt for a model that is not evaluated."""
+        """Yield a system prompt of a model that is not evaluated."""
         if self.rubric_writer is not None and self.rubric_writer.system_prompt is not None:
             yield "rubric_writer: `system_prompt` is for models that are evaluated"

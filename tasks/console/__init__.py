@@ -79,7 +79,11 @@ def shown_visibly() -> Iterator[None]:
 
 
 def exact(stream: TextIO) -> TextIO:
-    """The stream itself: for what machines read, and for what draws on the terminal and makes its texts visible."""
+    """Return the stream that writes texts unchanged.
+
+    It is for output that machines read, and for libraries that draw on the terminal and make their texts visible
+    themselves.
+    """
     return stream.exact if isinstance(stream, Shown) else stream
 
 
@@ -90,7 +94,7 @@ def guard_log_records() -> None:
 
 @dataclass
 class Tally:
-    """How far the work of a stage on one model has come."""
+    """The progress of a stage on one model."""
 
     what: str
     label: str

@@ -22,6 +22,6 @@ class VisibleConsole(Console):
         super().__init__(file=exact(sys.stderr if stderr else sys.stdout), **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """The segments of something, with visible text."""
+        """Yield the segments of a renderable, with visible text."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(visible(segment.text), segment.style)

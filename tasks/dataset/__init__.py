@@ -1,1 +1,1 @@
-"""Where the rows of a data set come from: the hub, files, the samples that ship."""
+"""Sources of a data set's rows: the hub, files, the samples that ship."""

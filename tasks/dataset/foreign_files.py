@@ -56,7 +56,7 @@ def open_regular(path: Path) -> BufferedReader:
 
 
 def bounded(file: BufferedReader, shown: PurePath | str) -> BufferedReader:
-    """A file that was opened, if all of it may be held in memory; otherwise it is closed.
+    """Return an open file if all of it may be held in memory; otherwise close it.
 
     Raises:
         TooLarge: it has more than `MOST_BYTES`.
@@ -82,7 +82,7 @@ def refuse_bomb(shown: PurePath | str, n_bytes: int, unpacked: Iterable[int]) ->
 
 
 def member_chunks(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator[bytes]:
-    """Yield what a member unpacks to, a little at a time, and no more than its stated size, which may be a lie.
+    """Yield the unpacked content of a member in chunks, at most its stated size, which may be false.
 
     Raises:
         zipfile.BadZipFile: it is compressed in a way that unpacks all at once, or is not what the archive says it is.
@@ -124,7 +124,7 @@ def open_inside(folder: Path, name: PurePath | str) -> BufferedReader:
 
 
 def files_inside(folder: Path) -> list[Path]:
-    """All files of a folder and of those in it, in the order of their names.
+    """Return all files of a folder and its subfolders, in the order of their names.
 
     Raises:
         NotInside: one of them is a link that leads out of it or to a folder, or no regular file.

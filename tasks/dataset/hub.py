@@ -21,7 +21,7 @@ class HubError(PipelineError):
 
 
 def resolve_revision(dataset_id: str, revision: str) -> str:
-    """The commit, 40 hex digits, that a revision names.
+    """Return the commit, 40 hex digits, that a revision names.
 
     A commit is returned unchanged without any network access; a branch or tag is looked up at the
     hub. Raises HubError when the hub does not know it, cannot be reached or refuses access.
@@ -30,7 +30,7 @@ def resolve_revision(dataset_id: str, revision: str) -> str:
 
 
 def load_split(dataset_id: str, revision: str, split: str) -> list[dict[str, Any]]:
-    """All rows of one split as plain Python dicts, in the hub's order.
+    """Return all rows of one split as plain Python dicts, in the hub's order.
 
     Lists are lists and whole numbers are ints. The first read of a revision puts all its splits
     into the cache; under HF_HUB_OFFLINE=1 a commit is then read from there with no network access.
@@ -58,7 +58,7 @@ def load_split(dataset_id: str, revision: str, split: str) -> list[dict[str, Any
 
 
 def fetch(dataset_id: str, commit: str, file: str) -> Path:
-    """A file of the repository at a commit as it is there, from the cache if it was read before.
+    """Return the path of an unchanged file of the repository at a commit, from the cache if it was read before.
 
     Raises HubError, always one line.
     """
@@ -69,7 +69,7 @@ def fetch(dataset_id: str, commit: str, file: str) -> Path:
 
 
 def _ask_hub(dataset_id: str, revision: str) -> str:
-    """The commit of a revision according to the hub: one request, no retries."""
+    """Return the commit of a revision according to the hub: one request, no retries."""
     from huggingface_hub import HfApi, constants
 
     with _explained(dataset_id, revision):
@@ -115,7 +115,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _failure(dataset_id: str, revision: str, reason: str) -> HubError:
-    """The error for the user: one line, without the token and the hub's user and password."""
+    """Return the error for the user: one line, without the token and the hub's user and password."""
     from huggingface_hub import get_token
 
     line = " ".join(re.sub("//[^/@ ]+@", "//", f"Cannot read {dataset_id}@{revision}: {reason}").split())

@@ -1,4 +1,4 @@
-"""Where the rows of a data set come from: the hub, Parquet and JSON Lines files, or the sample that ships.
+"""Sources of a data set's rows: the hub, Parquet and JSON Lines files, or the sample that ships.
 
 Prompts may come in a file of their own.
 """
@@ -34,7 +34,7 @@ class SourceError(PipelineError):
 
 
 def read_rows(path: Path) -> Iterator[Row]:
-    """The rows of a Parquet or JSON Lines file."""
+    """Yield the rows of a Parquet or JSON Lines file."""
     if kind_of(path) == "parquet":
         yield from _read_parquet(path)
         return
@@ -60,7 +60,7 @@ def kind_of(path: Path) -> str:
 def parquet_batches(
     path: Path, n_rows: int, columns: Sequence[str] | None = None, most_bytes: float = float("inf")
 ) -> Iterator["pa.RecordBatch"]:
-    """The rows of a Parquet file, so many at a time; all of them have at most so many bytes.
+    """Yield the rows of a Parquet file in batches of `n_rows`; all batches have at most `most_bytes` in total.
 
     Raises:
         TooLarge: they have more, or the file unpacks to far more than its size.
@@ -101,7 +101,7 @@ def _read_parquet(path: Path) -> Iterator[Row]:
 
 
 def json_rows(where: object, lines: Iterable[str]) -> Iterator[Row]:
-    """The objects of JSON Lines.
+    """Yield the objects of JSON Lines.
 
     Raises:
         SourceError: a line is no JSON object.
@@ -126,7 +126,7 @@ PROMPTS = ".tsv"
 
 
 def read_prompts(path: Path) -> dict[str, str]:
-    """The prompts of a file with a line for each: the task's id, a tab, the prompt as it stands (no quoting).
+    """Return the prompts of a file with a line for each: the task's id, a tab, the prompt as it is (no quoting).
 
     Raises:
         SourceError: a line has no tab, or an id appears twice.
@@ -151,7 +151,7 @@ def read_prompts(path: Path) -> dict[str, str]:
 
 
 def with_prompts(rows: Iterable[Row], prompts: Mapping[str, str], id_columns: Iterable[str]) -> Iterator[Row]:
-    """Rows with the prompt that belongs to their id; a row that has one keeps it, one without stays without."""
+    """Yield rows with the prompt of their id; a row with a prompt keeps it, and one without any stays without."""
     for row in rows:
         found = next((prompts[row[name]] for name in id_columns if row.get(name) in prompts), None)
         yield row if found is None or row.get("prompt") else {**row, "prompt": found}
@@ -178,7 +178,7 @@ class Source:
     id_columns: tuple[str, ...] = ()
 
     def rows(self, split: str) -> Sequence[Row]:
-        """All rows of a split, in the data set's order."""
+        """Return all rows of a split, in the data set's order."""
         if split in self.files:
             rows = read_rows(self.files[split])
             if self.prompts is None:
@@ -192,7 +192,7 @@ class Source:
 
 
 def with_revision(job: Job) -> Job:
-    """The job, which looks up the revision of its data set when that is first needed."""
+    """Return the job, which looks up the revision of its data set when it is first needed."""
     dataset, benchmark = job.settings.dataset, job.settings.benchmark
 
     def find() -> DataRevision:
@@ -204,12 +204,12 @@ def with_revision(job: Job) -> Job:
 
 
 def source_of(job: Job) -> Source:
-    """The data set that a job is about (see `open_source` for what can be wrong)."""
+    """Return the data set of a job (see `open_source` for its errors)."""
     return open_source(job.settings.dataset, load_benchmark(job.settings.benchmark))
 
 
 def open_source(dataset: Dataset, benchmark: Benchmark) -> Source:
-    """The source that a configuration names.
+    """Return the source that a configuration names.
 
     Raises:
         UsageError: the configuration names no readable source, or a split that it lacks.
@@ -222,7 +222,10 @@ def open_source(dataset: Dataset, benchmark: Benchmark) -> Source:
 
 
 def _located(dataset: Dataset, benchmark: Benchmark) -> Source:
-    """The source that a configuration names, with every split that it has; of the hub, those that are configured."""
+    """Return the source that a configuration names, with all its splits.
+
+    For the hub, these are the configured ones.
+    """
     if dataset.source == "hub":
         from tasks.dataset.hub import resolve_revision
 
@@ -249,7 +252,7 @@ def _located(dataset: Dataset, benchmark: Benchmark) -> Source:
 
 
 def sample_of(benchmark: str) -> Path | None:
-    """The sample of a benchmark: the one that ships, or the one beside its module."""
+    """Return the sample of a benchmark: the one that ships, or the one beside its module."""
     beside = folder_of(benchmark) / f"{benchmark}.jsonl"
     return next((path for path in (sample_path(benchmark), beside) if path.is_file()), None)
 
@@ -270,7 +273,7 @@ def _files_by_split(path: Path, splits: tuple[str, ...]) -> dict[str, Path]:
 
 
 def _prompts(dataset: Dataset, path: Path) -> Path | None:
-    """The file of prompts that is configured, or the one in the data set's folder."""
+    """Return the file of prompts that is configured, or the one in the data set's folder."""
     if dataset.prompts is not None:
         prompts = from_home(dataset.prompts, "dataset.prompts")
         if not prompts.is_file():
@@ -283,7 +286,10 @@ def _prompts(dataset: Dataset, path: Path) -> Path | None:
 
 
 def _content_revision(files: Mapping[str, Path]) -> str:
-    """One file's revision is the hash of its bytes; a folder's that of all its files, whichever splits are chosen."""
+    """Return the revision of files: the hash of a single file's bytes.
+
+    For a folder it is the hash of all its files, whichever splits are chosen.
+    """
     hashes = {}
     for split, file in files.items():
         with open_regular(file) as opened:

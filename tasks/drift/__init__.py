@@ -27,7 +27,7 @@ tasks, enough that the provider's cache serves the conversation."""
 
 
 def control_sets(job: Job, wanted: WantedTasks, reader: Reader) -> list[tuple[Judging, str | None]]:
-    """Every configured judge with the id of its control set, None where none was chosen yet.
+    """Return every configured judge with the id of its control set, None where none has been chosen yet.
 
     A judge's first repetition is the one that is watched.
 
@@ -92,7 +92,7 @@ def _chosen(job: Job, wanted: WantedTasks, reader: Reader, judging: Judging, num
 
 
 def changed_limits(job: Job, wanted: WantedTasks, reader: Reader) -> list[dict[str, Any]]:
-    """The rows of `control_limits` that are missing or differ from what is stored.
+    """Return the rows of `control_limits` that are missing or differ from what is stored.
 
     A night that is judged late, or in two runs, changes the limits of later nights. The bar of a night stays the one
     that was configured when it was judged.
@@ -124,7 +124,10 @@ def _changed(job: Job, reader: Reader, set_id: str) -> list[dict[str, Any]]:
 
 
 def drifted(job: Job) -> list[Drifted]:
-    """The configured judges that are out of control in this night; earlier nights are in the view `judge_drift`."""
+    """Return the configured judges that are out of control in this night.
+
+    Earlier nights are in the view `judge_drift`.
+    """
     if job.night is None:
         return []
     with Warehouse(job.warehouse).reader() as reader:
@@ -145,7 +148,7 @@ _ROLE = "drift"
 
 @dataclass(frozen=True)
 class _Missing:
-    """What a control set lacks in a night: members to judge, and lost ones that are not written down yet."""
+    """The missing part of a control set in a night: members to judge, and lost members that are not recorded yet."""
 
     set_id: str
     judging: Judging
@@ -195,7 +198,7 @@ def lacks_verdicts(job: Job, reader: Reader) -> bool:
 
 
 def _plan(job: Job, night: str, reader: Reader) -> tuple[WantedTasks, list[_Missing], dict[str, Conversation]]:
-    """The wanted tasks, what each control set lacks, and the conversations of the members to judge."""
+    """Return the wanted tasks, the missing part of each control set, and the conversations of the members to judge."""
     wanted, found = wanted_tasks(job, reader), []
     for judging, set_id in control_sets(job, wanted, reader):
         if set_id is not None:

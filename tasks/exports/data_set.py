@@ -131,7 +131,7 @@ def _copied(folder: Path, written: exported.Written, table: exported.Exported, l
 
 
 def _described(written: exported.Written, arrow_bytes: dict[str, int]) -> Iterator[str]:
-    """The lines of the card on the tables, and on the columns of each."""
+    """Yield the lines of the card on the tables, and on the columns of each."""
     for table in written.tables:
         sizes = (written.n_bytes(table.files), arrow_bytes[table.name])
         megabytes = " | ".join(f"{n / 1e6:,.2f} MB" for n in sizes)
@@ -146,7 +146,7 @@ def _described(written: exported.Written, arrow_bytes: dict[str, int]) -> Iterat
 
 
 def _licence_of(job: Job, benchmark: Benchmark) -> tuple[str, str]:
-    """The licence of the tasks at the job's revision, by the hub's name for it, and what is to be said about it."""
+    """Return the hub's name for the licence of the tasks at the job's revision, and a note about it."""
     sample = job.settings.model_copy(update={"dataset": Dataset(source="sample")})
     is_shipped = sample_of(benchmark.name) == sample_path(benchmark.name)
     if is_shipped and with_revision(job.model_copy(update={"settings": sample})).data.revision == job.data.revision:

@@ -29,7 +29,7 @@ AFTER = (50, 100, 200)
 
 
 class Purpose(NamedTuple):
-    """Which interval is to become narrow: of each model's mean or of a difference, of a score over some criteria."""
+    """The interval that labels should narrow: of each model's mean, or of a difference; of a score on some criteria."""
 
     models: tuple[str, ...]
     is_difference: bool
@@ -66,16 +66,17 @@ class Population:
         return np.flatnonzero(~self.is_known)
 
     def probabilities(self, n_wanted: int) -> Floats:
-        """Those of drawing each verdict without a label: each model has an equal share of the labels, as it has need of
-        as many.
-        """  # noqa: D205 - why takes two lines
+        """Return the probability of drawing each verdict without a label.
+
+        Each model has an equal share of the labels, since each needs as many.
+        """
         size = sampling.sizes(self.contributions[self.free], self.errors[self.free])
         _, of_model = np.unique(self.models[self.free], return_inverse=True)
         return sampling.inclusion_probabilities(size / np.bincount(of_model, size)[of_model], n_wanted)
 
 
 def purpose_of(named: str, reader: Reader, wanted: WantedTasks, models: Sequence[str]) -> Purpose:
-    """What `--for` names: the leaderboard, two models, or a category.
+    """Return the purpose that `--for` names: the leaderboard, two models, or a category.
 
     Raises:
         UsageError: it names nothing of these.
@@ -102,7 +103,7 @@ def purpose_of(named: str, reader: Reader, wanted: WantedTasks, models: Sequence
 def population_of(
     job: Job, reader: Reader, wanted: WantedTasks, purpose: Purpose, response_ids: Sequence[str], *, of_latest: bool
 ) -> Population:
-    """The verdicts on some responses that a sheet can draw.
+    """Return the verdicts on some responses that a sheet can draw.
 
     The judge is the first configured one, or of those that `--judge` names, that has verdicts on them; without one that
     with the most. A label counts beside a complete set of its decisions. Responses that it has not begun are left out;
@@ -180,7 +181,7 @@ def _key(row: Row) -> str:
 def sheet_rows(
     job: Job, wanted: WantedTasks, purpose: Purpose, population: Population, drawn: Drawn, seed: int
 ) -> tuple[Row, list[Row]]:
-    """The row of `label_sheets` and those of `label_draws`."""
+    """Return the row of `label_sheets` and those of `label_draws`."""
     n_known = int(population.is_known.sum())
     key = {**wanted.key, "sheet_id": drawn.sheet_id}
     sheet = {
@@ -216,7 +217,7 @@ class Width(NamedTuple):
 def expected_widths(
     reader: Reader, wanted: WantedTasks, purpose: Purpose, population: Population, n_rows: int
 ) -> list[Width]:
-    """The mean width of the chosen intervals now, and as expected after some numbers of labels and after `n_rows`.
+    """Return the mean width of the chosen intervals now, and as expected after more labels, up to `n_rows`.
 
     Labels of earlier sheets count with the width that they give now, and without a figure by their number.
     """
@@ -239,7 +240,7 @@ def expected_widths(
 
 
 def _widths_now(reader: Reader, wanted: WantedTasks, purpose: Purpose, population: Population) -> dict[str, Row]:
-    """How wide the debiased intervals are on the task set with the most tasks, and on how many labels they rest."""
+    """Return the widths of the debiased intervals on the largest task set, and the numbers of labels behind them."""
     key = {
         **wanted.key, "judge": population.judge, "vintage": sorted({row["vintage"] for row in population.rows}),
         "score_name": purpose.score, "breakdown": purpose.breakdown,
@@ -268,7 +269,7 @@ def _width(
     population: Population, places: NDArray[np.int64], probabilities: Floats, group: Sequence[str],
     now: Row | None,
 ) -> float:  # fmt: skip
-    """The expected width of a model's mean, or of a difference of two, with labels of these probabilities."""
+    """Return the expected width of a model's mean, or of a difference of two, with labels of these probabilities."""
     values: dict[str, float] = {}
     for row, contribution in zip(population.rows, population.contributions.tolist(), strict=True):
         if row["model"] in group and row["is_counted"]:

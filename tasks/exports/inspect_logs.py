@@ -140,7 +140,7 @@ def _put(log: ZipFile, name: str, document: Document | Sequence[Document]) -> No
 
 
 def _samples(reader: Reader, wanted: WantedTasks, model_run: Row) -> Iterator[Document]:
-    """The samples of a model run, by task and trial."""
+    """Yield the samples of a model run, by task and trial."""
     primary = wanted.benchmark.primary_score.score_name
     task_ids = sorted(wanted.task_ids)
     for start in range(0, len(task_ids), _TASKS_AT_ONCE):
@@ -172,7 +172,7 @@ def _id_of(model_run: Row, what: str) -> str:
 
 
 def _results(figures: Sequence[Row], n_samples: int, n_failed: int, n_scored: int) -> Document:
-    """The results: for each score its figures on each split, as the leaderboard shows them.
+    """Return the results: for each score its figures on each split, as the leaderboard shows them.
 
     Args:
         figures: the rows of the leaderboard, the main score first; a figure that is not known has no metric.
@@ -204,7 +204,7 @@ def _results(figures: Sequence[Row], n_samples: int, n_failed: int, n_scored: in
 def _sample_of(
     model_run: Row, response: Row, messages: Sequence[Message], criteria: Sequence[Row], scores: Sequence[Row]
 ) -> Document:
-    """A sample: conversation, answer, scores with every criterion, usage; the error if there is no answer.
+    """Return a sample: conversation, response, scores with every criterion, usage; the error without a response.
 
     Args:
         model_run: who answered and who judged.
@@ -249,7 +249,7 @@ def _sample_of(
 
 
 def _summary_of(sample: Document) -> Document:
-    """What the list of samples shows of one; long texts are cut."""
+    """Return the entry of a sample in the list of samples; long texts are cut."""
     asked = next((turn["content"] for turn in reversed(sample["input"]) if turn["role"] == "user"), "")
     scores = {
         name: {"value": score["value"], "explanation": score["explanation"][:_MOST_SHOWN]}
@@ -284,7 +284,10 @@ def _scores(criteria: Sequence[Row], scores: Sequence[Row]) -> dict[str, Documen
 
 
 def explanation_of(criteria: Sequence[Row]) -> str:
-    """A line that counts the verdicts, and a Markdown table of the criteria; explanations where there are any."""
+    """Return a line that counts the verdicts, and a Markdown table of the criteria.
+
+    The table has explanations where there are any.
+    """
     counted = Counter(row["status"] for row in criteria)
     order = [*_DECIDED, *sorted(counted.keys() - set(_DECIDED))]
     line = ", ".join(f"{counted[status]} {status.replace('_', ' ')}" for status in order if counted[status])
@@ -301,12 +304,15 @@ def explanation_of(criteria: Sequence[Row]) -> str:
 
 
 def _text(text: str) -> str:
-    """A text in one cell of a table, with nothing in it that Markdown would read; Inspect View escapes HTML itself."""
+    """Return a text for one cell of a table, with nothing in it that Markdown would interpret.
+
+    Inspect View escapes HTML itself.
+    """
     return re.sub(r"([\\`*_\[\]|~$])", r"\\\1", " ".join(text.split()))
 
 
 def _usage_of(row: Row) -> Usage | None:
-    """The usage of one call, as Inspect's `ModelUsage`; None if the provider reported no tokens.
+    """Return the usage of one call, as Inspect's `ModelUsage`; None if the provider reported no tokens.
 
     `input_tokens` leaves out those that came from the provider's cache, which count in `input_tokens_cache_read`.
     """
@@ -322,7 +328,7 @@ def _usage_of(row: Row) -> Usage | None:
 
 
 def _usage_by_name(usages: Iterable[Mapping[str, Usage | None]]) -> dict[str, Usage]:
-    """The sums of usages that stand under names."""
+    """Return the sum of the usages of each name."""
     found: dict[str, list[Usage | None]] = defaultdict(list)
     for each in usages:
         for name, usage in each.items():
@@ -331,7 +337,7 @@ def _usage_by_name(usages: Iterable[Mapping[str, Usage | None]]) -> dict[str, Us
 
 
 def _added(usages: Iterable[Usage | None], costs: Sequence[float | None] | None = None) -> Usage | None:
-    """The sum of what was reported; None if nothing was. A cost that is not known makes the sum unknown.
+    """Return the sum of the reported usages; None if there are none. An unknown cost makes the sum unknown.
 
     `costs` are those of all calls, also of such whose tokens were not reported.
     """

@@ -93,7 +93,7 @@ _DECISIONS = {BINARY: ("criteria_met", "yes or no"), TERNARY: ("verdict", ", ".j
 
 @dataclass
 class LabellingReport(StageReport):
-    """What an export of a drawn sheet says, with its id and the expected widths of the interval that it is for."""
+    """The report of an export of a drawn sheet, with its id and the expected widths of the interval it narrows."""
 
     sheet_id: str = ""
     expected_widths: list[Row] = field(default_factory=list)
@@ -196,7 +196,7 @@ def _said(widths: Sequence[drawing.Width], population: drawing.Population, n_row
 
 
 def _usable(job: Job, reader: Reader, wanted: WantedTasks, file: Path, *, is_any_vintage: bool = False) -> list[Row]:
-    """The responses that a person can be asked about."""
+    """Return the responses that can be shown to a person."""
     usable = reader.rows(sql.read("queries/exports/labelling_responses"), {
         "benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "is_any_vintage": is_any_vintage,
         "vintage": job.vintage, "night": job.night, "task_ids": list(wanted.task_ids),
@@ -214,7 +214,7 @@ def _usable(job: Job, reader: Reader, wanted: WantedTasks, file: Path, *, is_any
 
 
 def _rows(reader: Reader, wanted: WantedTasks, response_ids: Sequence[str]) -> list[Row]:
-    """The criteria of some responses, in the order of these."""
+    """Return the criteria of some responses, in the order of these."""
     places = {response_id: place for place, response_id in enumerate(response_ids)}
     given = {"benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "response_ids": [*response_ids]}
     rows = reader.rows(sql.read("queries/exports/labelling_rows"), given)
@@ -231,7 +231,7 @@ def _write(file: Path, wanted: WantedTasks, rows: Iterable[Row], conversations: 
 
 
 def spread(candidates: Iterable[Mapping[str, Any]], seed: int) -> Iterator[Mapping[str, Any]]:
-    """All candidates in an order that takes every task once before one twice, and models as evenly as that allows.
+    """Yield all candidates: every task once before any task twice, with models as balanced as that allows.
 
     Among equals a hash of seed and response decides.
     """
@@ -329,7 +329,7 @@ def export_review(
 def _sample(
     population: Sequence[Row], n_criteria: int, n_tasks: int | None, by: Sequence[str], seed: int
 ) -> tuple[str, list[Drawn]]:
-    """The design of a sample in words, and the criteria drawn."""
+    """Return the design of a sample in words, and the criteria drawn."""
     if n_tasks is not None:
         if by:
             raise UsageError("--by: goes with -n, not with --tasks, which samples whole tasks")

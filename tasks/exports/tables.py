@@ -90,7 +90,7 @@ class Written(NamedTuple):
 
 
 def chosen_tables(reader: Reader, names: Sequence[str]) -> list[str]:
-    """The tables and views that are named, each once; they are known and may be exported.
+    """Return the named tables and views, each once; all of them are known and may be exported.
 
     Raises:
         UsageError: one is not.
@@ -173,13 +173,16 @@ def export_tables(
 
 
 def meaning_of_table(name: str) -> str:
-    """What one row of a table or view is."""
+    """Return the meaning of one row of a table or view."""
     mart = sql.schema()["marts"].get(name)
     return str(mart["meaning"]) if mart else TABLES[name].meaning
 
 
 def meaning_of_column(column: str, marts: Sequence[str]) -> str | None:
-    """What a column means in the first of some tables that describes it, else everywhere; None if nothing is said."""
+    """Return the meaning of a column in the first of some tables that describes it, else in any table.
+
+    None if it is not described.
+    """
     described = (sql.schema()["marts"].get(name) or {} for name in marts)
     everywhere = COLUMNS[column][1] if column in COLUMNS else None
     return next((str(mart["columns"][column]) for mart in described if column in mart.get("columns", {})), everywhere)
@@ -202,9 +205,9 @@ class Export(NamedTuple):
 
 @contextmanager
 def opened_export(source: Path | Store, *, is_quiet: bool = True) -> Iterator[Export]:
-    """What an export, or the latest publication at a target, holds of stored tables; every file of them is verified.
+    """Open the stored tables of an export, or of the latest publication at a target; every file of them is verified.
 
-    That of a store is downloaded into a temporary folder.
+    An export in a store is downloaded into a temporary folder.
 
     Raises:
         Damaged: the source is no whole export, or of a newer format.
@@ -262,7 +265,7 @@ def import_tables(job: Job, export: Export) -> StageReport:
 
 
 def _new_rows(reader: Reader, path: Path, table: Table, given: set[str]) -> Iterator[list[dict[str, Any]]]:
-    """The rows of a file that are to be taken in, some thousand at a time; a column that it lacks is NULL."""
+    """Yield the rows of a file to load, some thousand at a time; a column that the file lacks is NULL."""
     import numpy as np
 
     places = reader.arrays(_places(path, table, given))["place"]
@@ -277,7 +280,7 @@ def _new_rows(reader: Reader, path: Path, table: Table, given: set[str]) -> Iter
 
 
 def _places(path: Path, table: Table, given: set[str]) -> str:
-    """Where in the file the rows stand that are to be taken in."""
+    """Return the positions of the rows to load in the file."""
     same = " and ".join(f"stored.{column} = given.{column}" for column in table.key)
     if table.keeps == "decided":
         decided = ", ".join(map(quoted, DECIDED_STATUSES))

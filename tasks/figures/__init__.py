@@ -1,1 +1,1 @@
-"""Whatever is shown, declared once: figures, their scope, and how they are written."""
+"""Everything that is shown, declared once: figures, their scope, and how they are written."""

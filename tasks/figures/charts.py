@@ -42,18 +42,18 @@ intervals, bars, scatter, heat, over_time, control, certainty = (
 
 
 def on_full_splits(rows: Rows) -> Rows:
-    """The rows on full splits, of which hard splits are a part; all rows where there are only hard ones."""
+    """Return the rows on full splits, of which hard splits are a part; all rows if there are only hard splits."""
     return [row for row in rows if not row["is_hard"]] or rows
 
 
 def by_value(rows: Rows, column: str, draw: Draw, **how: Any) -> list[Plot]:
-    """A chart for each value of a column, in the order of the rows."""
+    """Return a chart for each value of a column, in the order of the rows."""
     values = names_in_order(rows, column)
     return [Plot(value, draw([row for row in rows if row[column] == value], **how)) for value in values]
 
 
 def by_split(rows: Rows, draw: Draw, what: str = "", known: str = "", **how: Any) -> list[Plot]:
-    """A chart for each full split, and for each judge where there are several (`by_judge_and_split`).
+    """Return a chart for each full split, and for each judge where there are several (`by_judge_and_split`).
 
     Rows without a value in the column `known` are left out.
     """
@@ -62,7 +62,7 @@ def by_split(rows: Rows, draw: Draw, what: str = "", known: str = "", **how: Any
 
 
 def by_judge_and_split(rows: Rows, draw: Draw, what: str = "", judge: str = "judging", **how: Any) -> list[Plot]:
-    """A chart for each split, and for each judge where there are several: judges are never mixed in one.
+    """Return a chart for each split, and for each judge where there are several: judges are never mixed in one.
 
     A chart whose judge is not chosen on the page is hidden there.
 
@@ -87,11 +87,11 @@ def by_judge_and_split(rows: Rows, draw: Draw, what: str = "", judge: str = "jud
 
 
 def names_in_order(rows: Rows, column: str) -> list[Any]:
-    """The values of a column, each once, in the order of the rows."""
+    """Return the values of a column, each once, in the order of the rows."""
     return list(dict.fromkeys(row[column] for row in rows))
 
 
 def range_of(rows: Rows, *columns: str) -> Sequence[float]:
-    """The lowest and the highest value of some columns; 0 and 1 where there is none."""
+    """Return the lowest and the highest value of some columns; 0 and 1 where there is none."""
     values = [row[column] for row in rows for column in columns if row[column] is not None]
     return (min(values), max(values)) if values else (0.0, 1.0)

@@ -70,18 +70,18 @@ def columns(names: str, group: str = "", **headings: str) -> tuple[Column, ...]:
 
 @cache
 def _usual() -> dict[str, tuple[Kind, str]]:
-    """The kind and the heading of each column; a group's heading stands before a colon."""
+    """Return the kind and the heading of each column; a colon follows the heading of a group."""
     by_kind: Mapping[Kind, Mapping[str, str]] = sql.schema()["titles"]
     return {name: (kind, heading) for kind, headings in by_kind.items() for name, heading in headings.items()}
 
 
 def usual_heading(name: str) -> str:
-    """The usual heading of a column; empty where it has none."""
+    """Return the usual heading of a column; empty where it has none."""
     return _usual().get(name, ("text", ""))[1]
 
 
 def ends(name: str, kind: Kind = "signed", title: str = "95 % interval") -> tuple[Column, ...]:
-    """The two ends of an interval under a common heading."""
+    """Return the two ends of an interval under a common heading."""
     return (Column(f"{name}_low", "from", kind, title), Column(f"{name}_high", "to", kind, title))
 
 
@@ -89,7 +89,7 @@ _ENDS = ("_low", "_high")
 
 
 def with_values(shown: Sequence[Column], rows: Rows) -> list[Column]:
-    """The columns for people that have a value in any row; all of them where there is none."""
+    """Return the columns for people that have a value in any row; all columns if there is none."""
     marked: list[Column] = []
     for column in shown:
         if column.kind != "few":
@@ -101,7 +101,7 @@ def with_values(shown: Sequence[Column], rows: Rows) -> list[Column]:
 
 
 def small_notes(shown: Sequence[Column], rows: Rows) -> list[str]:
-    """What the mark of values on few tasks means, where there is one."""
+    """Return a note on the mark of values on few tasks, if there is such a value."""
     from tasks.rules.statistics.intervals import FEW_OTHERS, SMALL
 
     if not any(row.get(column.few) for column in with_values(shown, rows) if column.few for row in rows):
@@ -113,13 +113,13 @@ def small_notes(shown: Sequence[Column], rows: Rows) -> list[str]:
 
 
 def is_number(column: Column, rows: Rows) -> bool:
-    """Whether all values of a column are numbers."""
+    """Return whether all values of a column are numbers."""
     values = [row.get(column.name) for row in rows if row.get(column.name) is not None]
     return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 
 
 def cell(column: Column, row: Row) -> str:
-    """A value as people read it, on pages and in terminals."""
+    """Return a value as people read it, on pages and in terminals."""
     value = row.get(column.name)
     if value is None or (column.kind == "yes" and not value):
         return MISSING

@@ -1,4 +1,4 @@
-"""What is shown: figures, each with where its rows are from, its columns and its charts; pages of them; and words."""
+"""Figures, each with the source of its rows, its columns and its charts; pages of figures; and words in sentences."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -65,13 +65,13 @@ class Figure:
         return [*(self.notes(rows) if self.notes and rows else ()), *small_notes(self.columns, rows)]
 
     def of_job(self, job: Job, **given: Any) -> list[dict[str, Any]]:
-        """The rows of a figure that takes nothing but the job from its scope, whatever is published."""
+        """Return the rows of a figure that needs only the job from its scope, whatever is published."""
         assert self.compute is not None
         return self.compute(SimpleNamespace(job=job), {**self.given, **given})
 
 
 def not_computed(*names: str) -> Callable[[Rows], list[str]]:
-    """Notes that say so where a row has none of some columns, which an aggregation fills."""
+    """Return a function that notes rows without a value in some columns, which an aggregation fills."""
     missing = "Some figures are missing; `prbench aggregate` computes them."
     return lambda rows: [missing] if any(all(row[name] is None for name in names) for row in rows) else []
 
@@ -107,13 +107,13 @@ class Page:
 
 
 def score_word(score_name: str) -> str:
-    """A score's name as it stands in a sentence or at an axis."""
+    """Return a score's name for use in a sentence or on an axis."""
     name = score_name.replace("_", " ")
     return name if name.endswith("score") else f"{name} score"
 
 
 def formula(score: ScoreDefinition) -> str:
-    """A score of one answer as a fraction of `points` and of the sums of `positive` and `negative` weights."""
+    """Return a response's score as a fraction of `points` and the sums of `positive` and `negative` weights."""
     above = _sum((1.0, "points"), (score.numerator_negative, "negative"))
     below = _sum((score.denominator_positive, "positive"), (score.denominator_negative, "negative"))
     return f"{above} / {below}"
@@ -131,7 +131,7 @@ def _sum(*terms: tuple[float, str]) -> str:
 
 
 def words(benchmark: Benchmark) -> dict[str, str]:
-    """What the sentences below figures say of a benchmark, by the name that stands for it there."""
+    """Return the words of a benchmark for the sentences below figures, by the names that stand for them there."""
     primary, of_criteria = benchmark.primary_score, benchmark.criteria_score
     return {
         "score": score_word(primary.score_name),
@@ -143,7 +143,7 @@ def words(benchmark: Benchmark) -> dict[str, str]:
 
 
 def _explained(benchmark: Benchmark) -> str:
-    """What the words of the primary score's formula mean."""
+    """Return the meaning of the words in the primary score's formula."""
     half = " (half the weight of those partly met)" if "ternary" in benchmark.gradings else ""
     sums = "positive is the sum of all weights above 0"
     if "negative" in formula(benchmark.primary_score):

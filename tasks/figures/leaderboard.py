@@ -23,11 +23,11 @@ _OF_RUBRICS = {"category", "severity"}
 
 @dataclass(frozen=True)
 class Choice:
-    """Which leaderboard: a vintage (None: the latest of each model; `all`), a score (None: the fitting one), a
-    breakdown, and which tasks.
+    """The choice of a leaderboard.
 
+    `vintage` is None for the latest of each model, or `all`; `score` is None for the fitting one; `by` is a breakdown.
     `selection` is the id of a hard selection, or its beginning, or `latest`; `is_hard` the latest of each field.
-    """  # noqa: D205 - what is chosen from takes two lines
+    """
 
     vintage: str | None = None
     score: str | None = None
@@ -38,7 +38,7 @@ class Choice:
 
 
 def leaderboard(job: Job, choice: Choice) -> Table:
-    """The chosen leaderboard on the job's data-set revision.
+    """Return the chosen leaderboard on the job's data-set revision.
 
     Raises:
         UsageError: the benchmark has no such score or breakdown, or the warehouse no such selection.
@@ -52,7 +52,7 @@ def leaderboard(job: Job, choice: Choice) -> Table:
 
 
 def chosen(scope: Scope, choice: Choice) -> tuple[Figure, dict[str, Any]]:
-    """The figure that a leaderboard is, and what its query asks for.
+    """Return the figure of a leaderboard, and the parameters of its query.
 
     Raises:
         UsageError: the benchmark has no such breakdown.
@@ -102,7 +102,7 @@ _FIGURES = (
 
 
 def _scores_on(reader: Reader, parameters: dict[str, Any], bar: float) -> list[dict[str, Any]]:
-    """A row for each split and model run: its mean score over the tasks of the selections, with its interval.
+    """Return a row for each split and model run: its mean score over the tasks of the selections, with its interval.
 
     Best first; there are no ranks, since models may rest on different tasks. `parameters` are those of
     the query `values` in `sql/queries/hard_subset.sql`, and which splits, models, judges and vintage; `bar` is the

@@ -1,4 +1,4 @@
-"""How far graders agree with people: the decisions of all people pooled, and beside it the mean of the pairs."""
+"""Agreement of graders with people: with the decisions of all people pooled, and the mean of the pairs beside it."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -18,7 +18,9 @@ _LABELS = 3
 
 
 def against_people(counts: Sequence[Row]) -> list[Row]:
-    """One row a grader and label: measures of all its decisions beside people's, so that who decided more counts more.
+    """Return one row for each grader and label.
+
+    Its measures are of all decisions of the grader beside people's, so a person with more decisions counts more.
 
     Args:
         counts: what graders and people decided on the same criteria (`sql/figures/people.sql`).
@@ -55,7 +57,7 @@ def _figures(counts: Sequence[Row]) -> Row:
 
 
 def _tables(counts: Sequence[Row], *names: str) -> NDArray[np.float64]:
-    """How often which decisions meet, a table for each task, or each pair: shape (n, labels, labels)."""
+    """Return the counts of pairs of decisions, one table a task or a pair: shape (n, labels, labels)."""
     keys = [tuple(row[name] for name in names) for row in counts]
     places = {key: place for place, key in enumerate(sorted(set(keys)))}
     tables = np.zeros((len(places), _LABELS, _LABELS))
@@ -65,6 +67,6 @@ def _tables(counts: Sequence[Row], *names: str) -> NDArray[np.float64]:
 
 
 def _mean(values: NDArray[np.float64]) -> float | None:
-    """The mean of those that are defined."""
+    """Return the mean of the defined values."""
     defined = values[~np.isnan(values)]
     return float(defined.mean()) if len(defined) else None

@@ -40,7 +40,7 @@ def filled(
     columns_of: Callable[[str], Sequence[str]] | None = None,
     steps: Mapping[str, str] | None = None,
 ) -> str:
-    """A query, with the steps that it reads in front and a literal for each `$name`.
+    """Return a query, with its steps in front and a literal in place of each `$name`.
 
     Args:
         query: its text, or its name: `<file>/<name>` below `sql/figures/` or `sql/report/`, or that of a figure alone.
@@ -63,7 +63,7 @@ def assembled(
     columns_of: Callable[[str], Sequence[str]] | None = None,
     steps: Mapping[str, str] | None = None,
 ) -> str:
-    """A query, with the steps that it reads in front; arguments are those of `filled`."""
+    """Return a query with its steps in front; arguments are those of `filled`."""
     text = query if " " in query else _stored(query)
     return sql.with_steps(text, {**(steps or {}), **_steps(text, columns_of)})
 
@@ -77,13 +77,13 @@ def _stored(name: str) -> str:
 
 @cache
 def _by_name() -> dict[str, str]:
-    """The queries of figures; those of the scope and the shared steps may have the same names."""
+    """Return the queries of figures; those of the scope and the shared steps may have the same names."""
     files = sorted(path.stem for path in (sql.FOLDER / "figures").glob("*.sql") if path.stem not in {"shared", "scope"})
     return {name: query for file in files for name, query in sql.queries(f"figures/{file}").items()}
 
 
 def _steps(query: str, columns_of: Callable[[str], Sequence[str]] | None) -> dict[str, str]:
-    """The steps that a query reads, each after those that it reads itself: name -> text."""
+    """Return the steps of a query, each after the steps that it reads itself: name -> text."""
     shared = sql.queries("figures/shared")
     found: dict[str, str] = {}
     for before, after in pairwise(sql.tokens(query)):
@@ -120,7 +120,7 @@ _INTERNAL = {"benchmark", "dataset_revision", "figure_id", "basis", "task_set_id
 
 
 def _scoped(name: str, columns_of: Callable[[str], Sequence[str]]) -> str:
-    """The rows of a relation on the tasks, of the models and by the judges in the scope: a step of a query.
+    """Return the rows of a relation on the tasks, of the models and by the judges in the scope: a step of a query.
 
     Whatever of `is_hard`, `entry` and `judging` the relation's keys decide stands before its columns.
     """
@@ -141,7 +141,7 @@ def _relation(name: str) -> str:
 
 
 def _presented(name: str, columns_of: Callable[[str], Sequence[str]]) -> str:
-    """The same rows as figures show them: `model` and `judging` by their labels, and no internal keys."""
+    """Return the query for the scoped rows as figures show them: labels for `model` and `judging`, no internal keys."""
     columns = columns_of(_relation(name))
     labels = [label for keys, _, label in _KEYS if set(columns).issuperset(keys)]
     first = [each for each in ("judging", "split", "is_hard") if each in {*columns, *labels}]
@@ -152,20 +152,20 @@ def _presented(name: str, columns_of: Callable[[str], Sequence[str]]) -> str:
 
 
 def text_of(figure: Figure) -> str:
-    """The query of a figure, as it is stored or as its relation and order make it."""
+    """Return the query of a figure, as stored or as built from its relation and order."""
     if figure.relation:
         return f"from {_PRESENTED}{figure.relation}\norder by {figure.order}"
     return _stored(figure.query or figure.name)
 
 
 def relation_of(figure: Figure) -> str:
-    """The relation whose columns a figure has; empty where they are its own."""
+    """Return the relation whose columns a figure has; empty if they are its own."""
     read = () if figure.compute else sql.tokens(text_of(figure))
     return next((each.rstrip().removeprefix(_PRESENTED) for each in read if each.startswith(_PRESENTED)), "")
 
 
 def literal(value: Any) -> str:
-    """A value as SQL text."""
+    """Return a value as SQL text."""
     match value:
         case None:
             return "null"

@@ -26,7 +26,7 @@ class TextTable:
 
 
 def as_text(columns: Sequence[Column], rows: Rows) -> TextTable:
-    """The table of a figure for a terminal: the cells of a page, an interval in one.
+    """Return the table of a figure for a terminal: the cells of a page, an interval in one.
 
     Both ends of an interval share a cell, and so does the value that stands before them under the same heading.
     """
@@ -67,7 +67,7 @@ def as_csv(
     columns: Sequence[str], rows: Iterable[Mapping[str, Any]], *, mark: Callable[[str], str] = defused,
     must_quote: bool = False,
 ) -> str:  # fmt: skip
-    """Rows as CSV, with full precision; a list is JSON, a moment is UTC in ISO 8601.
+    """Return rows as CSV, with full precision; a list is JSON, a moment is UTC in ISO 8601.
 
     Text that a spreadsheet would run or rewrite has an apostrophe in front (`tasks.rules.text.cells`).
     """

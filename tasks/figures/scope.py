@@ -1,4 +1,4 @@
-"""What a report is about: the models, judges and splits whose figures it shows, their names, and what queries ask for.
+"""The scope of a report: the models, judges and splits that its figures show, their names, and query parameters.
 
 Names in files and addresses are digests, which hold nothing of any text. A name depends on nothing but what it names,
 so it stays the same when other tasks or models are added. Values are written into queries, so that what is shown is
@@ -34,22 +34,22 @@ EVERY = "all"
 
 
 def task_key(task_id: str) -> str:
-    """The name of a task."""
+    """Return the name of a task."""
     return digest("task", task_id)[:_HEX]
 
 
 def entry_key(entry: Mapping[str, Any]) -> str:
-    """The name of one sampling of a configured model."""
+    """Return the name of one sampling of a configured model."""
     return digest("entry", *(entry[column] for column in SAMPLING))[:_HEX]
 
 
 def judging_key(judging: Mapping[str, Any]) -> str:
-    """The name of a judging."""
+    """Return the name of a judging."""
     return digest("judging", *(judging[column] for column in JUDGING))[:_HEX]
 
 
 def criterion_key(criterion_id: str) -> str:
-    """The name of a criterion within its task: the beginning of what SQL calls `sha256(criterion_id)`."""
+    """Return the name of a criterion within its task: the beginning of `sha256(criterion_id)` as in SQL."""
     return hashlib.sha256(criterion_id.encode()).hexdigest()[:_HEX]
 
 
@@ -59,7 +59,7 @@ def task_address(
     second: Mapping[str, Any] | None = None,
     criterion_id: str | None = None,
 ) -> str:
-    """The address, from another page, of a task with the answers of an entry or two, at one of its criteria."""
+    """Return the address, from another page, of a task with one or two entries' responses, at one of its criteria."""
     parts = {
         "task": task_key(task_id),
         "a": entry_key(first) if first else None,
@@ -97,19 +97,19 @@ class Scope:
     known: dict[Any, Any] = field(default_factory=dict, compare=False)
 
     def once(self, key: Any, work: Callable[[], Any]) -> Any:
-        """What work returns, done once for all figures that show it."""
+        """Return the result of work that is done once for all figures that show it."""
         if key not in self.known:
             self.known[key] = work()
         return self.known[key]
 
     def has_rows(self, table: str) -> bool:
-        """Whether a table has rows on the benchmark and the revision."""
+        """Return whether a table has rows on the benchmark and the revision."""
         query = f"select 1 from {table} where benchmark = ? and dataset_revision = ? limit 1"
         return bool(self.reader.rows(query, [self.benchmark.name, self.revision]))
 
     @cached_property
     def values(self) -> dict[str, Any]:
-        """What the queries below `sql/figures/` may ask for, by name."""
+        """The parameters of the queries below `sql/figures/`, by name."""
         expectations = all_expectations(self.benchmark.invariants)
         return {
             "score": self.score or self.benchmark.primary_score.score_name,
@@ -135,7 +135,7 @@ class Scope:
 
     @cached_property
     def given_members(self) -> dict[str, Any]:
-        """What says which tasks the report is of."""
+        """The parameters that select the tasks of the report."""
         return _members(self.job, self.benchmark, self.revision)
 
     @cached_property
@@ -173,7 +173,7 @@ class Scope:
 
     @cached_property
     def category_title(self) -> str | None:
-        """What the benchmark calls the categories of criteria, where it says so."""
+        """The benchmark's name for the categories of criteria; None without one."""
         found = (self.benchmark.breakdowns.get(row["kind"]) for row in self._kinds if row["is_category"])
         return next(found, None)
 
@@ -188,21 +188,21 @@ class Scope:
         return first["judging"] if first else None
 
     def asked(self, query: str, given: Mapping[str, Any] | None = None) -> str:
-        """A query (`filled`) in this scope; `given` is what it asks for beside what all may ask for."""
+        """Return a query (`filled`) in this scope; `given` adds to the parameters that all queries have."""
         return filled(query, {**self.values, **self.steps_given, **(given or {})}, self._columns_of, self.steps)
 
     def query_of(self, figure: Figure, given: Mapping[str, Any] | None = None) -> str:
-        """The query of a figure in this scope; `given` replaces what the figure gives it."""
+        """Return the query of a figure in this scope; `given` replaces what the figure gives it."""
         return self.asked(text_of(figure), {**figure.given, **(given or {})})
 
     def rows_of(self, figure: Figure, given: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-        """The rows of a figure in this scope; `given` replaces what the figure gives its query."""
+        """Return the rows of a figure in this scope; `given` replaces what the figure gives its query."""
         if figure.compute is not None:
             return figure.compute(self, {**self.values, **figure.given, **(given or {})})
         return self.reader.rows(self.query_of(figure, given))
 
     def rows(self, query: str, given: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-        """The rows of a query in this scope."""
+        """Return the rows of a query in this scope."""
         return self.reader.rows(self.asked(query, given))
 
     def _columns_of(self, relation: str) -> list[str]:
@@ -226,7 +226,7 @@ def open_scope(
     score: str | None = None,
     steps: tuple[Mapping[str, str], Mapping[str, Any]] = ({}, {}),
 ) -> Scope:
-    """The scope of a job: each model's latest vintage, or the one that is asked for, or `all`.
+    """Return the scope of a job: each model's latest vintage, or the requested one, or `all`.
 
     The latest is that of the judging that is shown first: another grader may have seen earlier ones alone.
     """
@@ -276,7 +276,7 @@ def labelled_judgings(judgings: Iterable[Mapping[str, Any]]) -> list[dict[str, A
 
 
 def _members(job: Job, benchmark: Benchmark, revision: str) -> dict[str, Any]:
-    """The data set, the splits of it that are asked for (all if empty), and those that are hard."""
+    """Return the data set, its requested splits (all if empty), and those of them that are hard."""
     return {
         "benchmark": benchmark.name,
         "revision": revision,
@@ -288,7 +288,7 @@ def _members(job: Job, benchmark: Benchmark, revision: str) -> dict[str, Any]:
 def _labelled(
     rows: Sequence[Mapping[str, Any]], label: str, name: str, parts: Iterable[tuple[str, str]]
 ) -> list[dict[str, Any]]:
-    """Rows with a label each: the name, and of the parts as many as it takes to distinguish rows of one name."""
+    """Return rows with a label each: the name, and as many of the parts as distinguish rows with the same name."""
     labelled = [dict(row) | {label: row[name]} for row in rows]
     for part, shape in parts:
         counts = Counter(row[label] for row in labelled)
@@ -301,7 +301,7 @@ def _labelled(
 
 
 def _numbered(rows: list[dict[str, Any]], label: str) -> list[dict[str, Any]]:
-    """The rows with a number behind a label that is taken: what distinguishes one may be the name of another."""
+    """Return the rows with a number behind a label that is taken: an extended label may equal another's name."""
     taken: set[str] = set()
     for row in rows:
         own = row[label]

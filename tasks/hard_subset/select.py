@@ -63,7 +63,7 @@ class Universe:
 
 
 def admitted_tasks(reader: Reader, benchmark: str, revision: str, splits: tuple[str, ...]) -> dict[str, set[str]]:
-    """The ids of the admitted tasks of the splits, by field."""
+    """Return the ids of the admitted tasks of the splits, by field."""
     fields: dict[str, set[str]] = defaultdict(set)
     for row in reader.select(
         "tasks", "field, task_id, splits", benchmark=benchmark, dataset_revision=revision, is_admitted=True
@@ -74,7 +74,7 @@ def admitted_tasks(reader: Reader, benchmark: str, revision: str, splits: tuple[
 
 
 def read_panel(reader: Reader, job: Job, benchmark: Benchmark, revision: str) -> Panel:
-    """The primary scores of the panel's models under the judging that selects.
+    """Return the primary scores of the panel's models under the judging that selects.
 
     Of a label that was configured in several ways, the way that was sampled last counts.
 
@@ -98,7 +98,7 @@ def read_panel(reader: Reader, job: Job, benchmark: Benchmark, revision: str) ->
 
 
 def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark, revision: str) -> int:
-    """The key of the ranking that selects: under the first configured judge, or the only one that there is."""
+    """Return the key of the ranking that selects: under the first configured judge, or under the only one."""
     columns = "distinct ranking_id, vintage, judge, judge_config_hash, template_hash, grading, judge_trial"
     found = reader.select("intermediate.model_runs", columns, benchmark=benchmark.name, dataset_revision=revision)
     configured = judgings(job, benchmark)
@@ -131,7 +131,7 @@ def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark, revision: str) -
 
 
 def universe_of(field: str, task_ids: set[str], panel: Panel, settings: Settings) -> Universe:
-    """Those of a field's admitted tasks with a complete trial of every model of the panel.
+    """Return the admitted tasks of a field that have a complete trial of every model of the panel.
 
     Raises:
         HardSubsetError: there is no panel, or too few of the tasks have that.
@@ -163,7 +163,7 @@ def _trials(panel: Panel, models: tuple[str, ...], tasks: list[str]) -> NDArray[
 
 
 def stability_rows(universe: Universe, size: int) -> list[Row]:
-    """One row a task of the universe, hardest first: its probability of being selected by a resampled panel.
+    """Return one row a task of the universe, hardest first: its probability of being selected by a resampled panel.
 
     The columns are those of `hard_stability` without the selection's own.
     """
@@ -184,7 +184,7 @@ def stability_rows(universe: Universe, size: int) -> list[Row]:
 
 
 def overlap_rows(universe: Universe, selected: frozenset[str], official: Mapping[str, frozenset[str]]) -> list[Row]:
-    """What the selection shares with those of the panel without one model, and with the data set's own.
+    """Return the overlaps of the selection with those of the panel without one model, and with the data set's own.
 
     The columns are those of `hard_overlaps` without the selection's own. A selection without one model is made among
     the tasks of the whole panel's universe. Of an own split of the data set, the tasks outside the universe are left
@@ -212,7 +212,7 @@ def _overlap(kind: str, compared_with: str, other: frozenset[str], selected: fro
 
 
 def in_words(n_border: int, overlaps: Sequence[Row]) -> str:
-    """The stability of a selection as the end of a sentence about it."""
+    """Return the stability of a selection as the end of a sentence."""
     words = f"{n_border} on the border"
     without = [row for row in overlaps if row["kind"] == "leave_one_out"]
     if without:
@@ -226,7 +226,7 @@ def in_words(n_border: int, overlaps: Sequence[Row]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """What is stored: the selections that count, tasks on the border by selection, and what overlaps are with."""
+    """The stored selections: those that count, the number of border tasks by selection, and the computed overlaps."""
 
     latest: set[str]
     n_border: dict[str, int]
@@ -291,7 +291,7 @@ def select_hard(job: Job, *, must_select: bool = True) -> StageReport:
 
 
 def has_new_selection(job: Job) -> bool:
-    """Whether selecting now would give a field a selection that is not the one that counts.
+    """Return whether selecting now would change the current selection of a field.
 
     Raises:
         PipelineError: a field is refused, or the judging to select by is not clear.

@@ -51,7 +51,7 @@ class Converted(NamedTuple):
 
 
 def convert(files: Sequence[Path], folder: Path | None = None, *, is_quiet: bool = False) -> dict[Path, Converted]:
-    """Every file as Markdown, as many at a time as there are processors.
+    """Convert every file to Markdown, as many at a time as there are processors.
 
     Files of a folder that came from elsewhere are read within it.
 
@@ -73,7 +73,10 @@ def convert(files: Sequence[Path], folder: Path | None = None, *, is_quiet: bool
 
 
 def converters(files: Sequence[Path]) -> list[str]:
-    """The libraries with their versions that turn these files into Markdown; none for text that is taken as it is."""
+    """Return the libraries, with their versions, that convert these files to Markdown.
+
+    Text files need none.
+    """
     names = {name for file in files for name in _LIBRARIES.get(file.suffix.lower(), ())}
     return [f"{name} {version(name)}" for name in sorted(names)]
 
@@ -98,7 +101,7 @@ def _converted(file: Path, folder: Path | None) -> Converted:
 
 
 def _converted_apart(content: BinaryIO, kind: str) -> Converted:
-    """What the process of its own makes of a file of a kind, `.pdf` or `.docx`."""
+    """Convert a file of a kind, `.pdf` or `.docx`, in a process of its own."""
     command = [sys.executable, "-m", "tasks.imports.documents", kind]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
@@ -120,7 +123,7 @@ _MOST_MEMORY_BYTES = 2 * 2**30
 
 
 def docx_to_markdown(file: Path) -> Converted:
-    """The document's text with headings, lists, tables, links and notes; of a picture what describes it.
+    """Return the document's text with headings, lists, tables, links and notes; pictures by their descriptions.
 
     Mammoth reads it into HTML, markdownify writes that as Markdown.
 
@@ -166,7 +169,7 @@ def docx_to_markdown(file: Path) -> Converted:
 
 
 def outcome(file: Path, kind: str) -> dict[str, Any]:
-    """What came of a file of a kind, `.pdf` or `.docx`: the parts of a `Converted`, or why it was `refused`."""
+    """Return the result of converting a `.pdf` or `.docx` file: the parts of a `Converted`, or why it was `refused`."""
     try:
         to_markdown = docx_to_markdown if kind == ".docx" else import_module("tasks.imports.pdf").to_markdown
         return to_markdown(file)._asdict()

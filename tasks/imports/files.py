@@ -89,7 +89,7 @@ def refuse_not_ingested(job: Job, rows: object) -> None:
 
 
 def key_of(job: Job) -> dict[str, str]:
-    """The key of the data set that a job is about."""
+    """Return the key of a job's data set."""
     return {"benchmark": load_benchmark(job.settings.benchmark).name, "dataset_revision": job.data.revision}
 
 
@@ -109,7 +109,7 @@ def batch_of(file: Path, *options: str | None) -> str:
 
 
 def given_rows(file: Path, **defaults: str | None) -> Iterator[tuple[str, Given]]:
-    """The rows of a file, each with its place; `defaults` fill a row's empty cells.
+    """Yield the rows of a file, each with its location; `defaults` fill a row's empty cells.
 
     A `.json` file is one object `{task: response}`, another object (a row) or a list of rows; `.jsonl`, `.csv` and
     `.parquet` hold rows.
@@ -123,7 +123,7 @@ def given_rows(file: Path, **defaults: str | None) -> Iterator[tuple[str, Given]
 
 
 def in_known_shape(benchmark: Benchmark, rows: Iterable[tuple[str, Given]]) -> Iterator[tuple[str, Given]]:
-    """Rows in the shape that imports know, from such rows and from those in the benchmark's own.
+    """Yield rows in the shape that imports know, from rows in that shape and in the benchmark's own.
 
     Raises:
         ImportRefused: a row in the benchmark's own shape cannot be read.
@@ -153,7 +153,9 @@ def _read(file: Path) -> Iterable[Any]:
 
 
 def _csv_rows(file: Path) -> Iterator[dict[str, str]]:
-    """The rows of a CSV file, whose cells are all text. Spreadsheets in many languages separate them by semicolons.
+    """Yield the rows of a CSV file, whose cells are all text.
+
+    Spreadsheets in many languages separate them by semicolons.
 
     Not read by Polars (2.1), which fills short rows and finds no row where lines end in a carriage return, nor by
     PyArrow (26), which joins lines where a quote is closed too late. Neither reports it.
@@ -176,7 +178,7 @@ def _csv_rows(file: Path) -> Iterator[dict[str, str]]:
 
 
 def required_text(where: str, row: Given, name: str, option: str = "") -> str:
-    """A text that the row must have, or else all rows by an option."""
+    """Return a text that must be in the row, or be given to all rows by an option."""
     text = as_text(row.get(name))
     if text is None or is_blank(text):
         how = f" ({option} gives it to all rows)" if option else ""
@@ -187,7 +189,7 @@ def required_text(where: str, row: Given, name: str, option: str = "") -> str:
 def of_what_is_here(
     rows: Iterable[Offered], find: Callable[[Offered], Found], *, skip_unknown: bool
 ) -> Iterator[tuple[Offered, Found]]:
-    """Rows with what they are about; those on what the data set does not have are refused, or left out."""
+    """Yield rows with their subjects; rows on what the data set does not have are refused, or left out."""
     for row in rows:
         try:
             yield row, find(row)
@@ -197,7 +199,7 @@ def of_what_is_here(
 
 
 def number_of(where: str, row: Given, name: str, first: int = 1) -> int:
-    """A trial number, 1 where the row names none; rows count from `first`.
+    """Return a trial number, 1 if the row names none; rows count from `first`.
 
     Raises:
         ImportRefused: it is no whole number, or so large that it is none of a trial.
@@ -212,7 +214,7 @@ def number_of(where: str, row: Given, name: str, first: int = 1) -> int:
 
 
 def vintage_in(row: Given) -> str | None:
-    """The vintage that a row names, or None."""
+    """Return the vintage that a row names, or None."""
     text = as_text(row.get("vintage"))
     return None if is_blank(text) else text
 
@@ -224,7 +226,7 @@ _SAID = {
 
 
 def stored_cells(reader: Reader, table: str) -> dict[str, Row]:
-    """The imported rows of a table by id: what they say, and their batch."""
+    """Return the imported rows of a table by id, with their batch."""
     identity = f"{table[:-1]}_id"
     rows = reader.select(table, f"{identity}, {_SAID[table][0]}, import_batch", order=identity, source="imported")
     return {row[identity]: row for row in rows}
@@ -271,7 +273,7 @@ class Cells:
 
 
 def origin_of(row: Mapping[str, Any], batch: str) -> str:
-    """Where a row came from that is stored, or that this batch itself brings."""
+    """Return the origin of a row that is stored, or that this batch itself contains."""
     return "earlier in this import" if row["import_batch"] == batch else f"import batch {row['import_batch']}"
 
 
@@ -322,13 +324,13 @@ class Batch(NamedTuple):
 
 
 def batch_in(warehouse: Warehouse, batch: str) -> Batch:
-    """The published rows of an imported file."""
+    """Return the published rows of an imported file."""
     with warehouse.reader() as reader:
         return Batch(**reader.rows(sql.read("queries/imports/batch"), {"batch": batch})[0])
 
 
 def retraction_row(job: Job, batch: str, *, is_retracted: bool) -> dict[str, Any]:
-    """The row that says whether a batch counts."""
+    """Return the row that records whether a batch counts."""
     return {
         "import_batch": batch, "is_retracted": is_retracted, "run_id": job.run_id, "created_at": datetime.now(UTC),
     }  # fmt: skip

@@ -37,7 +37,7 @@ class Line(NamedTuple):
 
 
 def to_markdown(file: Path) -> Converted:
-    """The text of all pages in the order in which they draw it, with headings, lists, ruled tables and links.
+    """Return the text of all pages in drawing order, with headings, lists, ruled tables and links.
 
     Raises:
         DocumentRefused: the file is damaged, protected by a password, or its text cannot be read.
@@ -75,7 +75,7 @@ def _refuse_damaged(pdf: PDF) -> None:
 
 
 def _lines(page: Page) -> Iterator[Line]:
-    """The lines and tables of a page; a table stands where its first word is drawn."""
+    """Yield the lines and tables of a page; a table comes at the position of its first word."""
     # From this gap between letters on, in their size, they are of two words; text that is set tightly has no more.
     drawn = page.extract_words(use_text_flow=True, x_tolerance_ratio=0.15)
     words = [{**word, "text": text} for word in drawn if (text := _cleaned(word["text"]))]
@@ -97,7 +97,7 @@ def _lines(page: Page) -> Iterator[Line]:
 
 
 def _holds(table: Table, words: Iterable[Word]) -> bool:
-    """Whether a table is one of text: two rows and columns at least, and no word of it outside its cells."""
+    """Return whether a table contains text: at least two rows and columns, and no word outside its cells."""
     used = {_place(word, table.cells) for word in words if _place(word, [table.bbox])}
     return len(table.rows) > 1 and len(table.columns) > 1 and len(used) > 1 and None not in used
 
@@ -113,20 +113,20 @@ def _table(table: Table, words: Iterable[Word]) -> str:
 
 
 def _place(word: Word, boxes: Iterable[tuple[float, ...]]) -> tuple[float, ...] | None:
-    """The first of these boxes in which the middle of a word is."""
+    """Return the first of these boxes that contains the middle of a word."""
     x, y = (word["x0"] + word["x1"]) / 2, (word["top"] + word["bottom"]) / 2
     return next((box for box in boxes if box[0] <= x <= box[2] and box[1] <= y <= box[3]), None)
 
 
 def _cleaned(text: str) -> str:
-    """A word with what is no character left out, and U+FFFD for what cannot be read."""
+    """Return a word without what is not a character, and with U+FFFD for what cannot be read."""
     # 127: what unused codes stand for in the encodings of PDF.
     text = re.sub(r"\(cid:(\d+)\)", lambda match: "•" if match[1] == "127" else "\ufffd", text)
     return re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "", storable(text))
 
 
 def lines_of(words: Iterable[Word], page: int) -> Iterator[Line]:
-    """The lines that words make, in the order in which the page draws them; linked words as links."""
+    """Yield the lines of words, in the order in which the page draws them; linked words as links."""
     for line in _runs(words, _is_beside):
         sizes: Counter[float] = Counter()
         for word in line:
@@ -171,7 +171,10 @@ def _runs(items: Iterable[_Item], goes_on: Callable[[list[_Item], _Item], bool])
 
 
 def _is_beside(line: list[Word], word: Word) -> bool:
-    """Whether a word is on a line: a part of the lower one's height is beside the other, as of raised letters too."""
+    """Return whether a word is on a line.
+
+    It is if it shares enough of the lower one's height with the line, which also holds for raised letters.
+    """
     last = max(line, key=_height)
     shared = min(last["bottom"], word["bottom"]) - max(last["top"], word["top"])
     # So much of the lower one's height is beside the other.
@@ -183,7 +186,10 @@ def _height(word: Word) -> float:
 
 
 def _joined(words: Sequence[Word]) -> str:
-    """The text of words: between two a space, a tab where they are in two columns, nothing before a raised one."""
+    """Return the text of words.
+
+    Between two words is a space, or a tab if they are in two columns; there is nothing before a raised word.
+    """
     text = str(words[0]["text"])
     for before, word in pairwise(words):
         gap = (word["x0"] - before["x1"]) / _height(word) if _height(word) else 0.0
@@ -201,7 +207,7 @@ def _may_be_heading(paragraph: Sequence[Line], least: float) -> bool:
 
 
 def _goes_on(paragraph: list[Line], line: Line) -> bool:
-    """Whether a line belongs to a paragraph, or a heading."""
+    """Return whether a line continues a paragraph or a heading."""
     before = paragraph[-1]
     if before.is_table or line.is_table or round(before.size) != round(line.size):
         return False

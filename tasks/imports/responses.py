@@ -33,15 +33,16 @@ class Pattern(NamedTuple):
     parts: tuple[str, ...]
 
     def readings(self, path: PurePath) -> list[dict[str, str]]:
-        """All ways in which the name of a file fits; a field is one character or more of one folder's or file's name.
+        """Return all ways in which the name of a file fits.
 
-        Several ways are possible where the text between two fields also occurs in one of them.
+        A field is one or more characters within the name of one folder or file. Several ways are possible where the
+        text between two fields also occurs in one of them.
         """
         return list(_readings(self.parts, path.with_suffix("").as_posix(), {}))
 
 
 def pattern_of(text: str | None, model: str | None) -> Pattern:
-    """The pattern that is asked for, or the usual one.
+    """Return the requested pattern, or the usual one.
 
     Raises:
         UsageError: it lacks the task or the model, or is ambiguous.
@@ -102,7 +103,9 @@ def offer_of(
     source: Path, model: str | None, pattern: str | None, benchmark: Benchmark, *, skip_other: bool,
     tasks: Collection[str],
 ) -> Offer:  # fmt: skip
-    """What a file or a folder offers; `benchmark` knows its own shape of rows, `tasks` decides how a name is read.
+    """Return the responses that a file or a folder offers.
+
+    `benchmark` knows its own shape of rows, `tasks` decides how a name is read.
 
     Raises:
         UsageError: there is nothing of that name, or an option does not go with it.
@@ -122,12 +125,12 @@ def offer_of(
 
 
 def _documents(rows: Sequence[Offered]) -> list[Path]:
-    """Every document that a row is about, once."""
+    """Return every document that a row names, once."""
     return list(dict.fromkeys(row.document for row in rows if row.document is not None))
 
 
 def _document(source: Path, where: str, row: Given) -> Path | None:
-    """The document that a row names, found from the folder of the file that the row is in."""
+    """Return the document that a row names, relative to the folder of the row's file."""
     name = as_text(row.get("file"))
     if name is None or is_blank(name):
         return None
@@ -158,7 +161,10 @@ def _of_folder(folder: Path, pattern: Pattern, model: str | None, *, skip_other:
 
 
 def _named(folder: Path, file: Path, pattern: Pattern, tasks: Collection[str]) -> dict[str, str] | None:
-    """What a file's name says, read so that the task is one of the data set where that can be; None if nothing."""
+    """Return the fields in a file's name, read so that the task is one of the data set if possible.
+
+    None if the name does not fit.
+    """
     if file.suffix.lower() not in SUFFIXES:
         return None
     readings = pattern.readings(file.relative_to(folder))
@@ -225,7 +231,7 @@ def import_responses(
 
 
 def _cell(job: Job, key: Mapping[str, str], offered: Offered, conversations: Mapping[str, str]) -> Row:
-    """All of a response but the answer itself."""
+    """Return all columns of a response except its text."""
     where, given, document = offered
     task_id, model = files.required_text(where, given, "task"), files.required_text(where, given, "model", "--as LABEL")
     if task_id not in conversations:
@@ -239,7 +245,7 @@ def _cell(job: Job, key: Mapping[str, str], offered: Offered, conversations: Map
 def response_cell(
     job: Job, key: Mapping[str, str], task_id: str, conversation: str, model: str, trial: int, vintage: str
 ) -> Row:
-    """All of an imported response but the answer and the batch."""
+    """Return all columns of an imported response except its text and the batch."""
     benchmark, revision = key["benchmark"], key["dataset_revision"]
     return {
         **key, **NO_CALL,
@@ -251,14 +257,14 @@ def response_cell(
 
 
 def answered(text: str | None, failure: str, cause: str | None) -> Row:
-    """The columns of a text, or of the failure in its place."""
+    """Return the columns of a text, or of the failure in its place."""
     if text is None:
         return {"status": failure, "text": None, "chars_alnum": None, "error": cause}
     return {"status": OK, "text": text, "chars_alnum": count_alphanumeric(text), "error": None}
 
 
 def _notes(texts: Mapping[Path, Converted], n_left_out: int, n_unknown: int) -> Iterator[str]:
-    """What people should know about what was read and what was not."""
+    """Yield notes on what was read and what was not."""
     if texts:
         libraries = converters(list(texts))
         yield f"{len(texts)} documents read" + (f" with {', '.join(libraries)}" if libraries else "")

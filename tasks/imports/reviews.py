@@ -55,7 +55,7 @@ def import_reviews(
 
 
 class _Known(NamedTuple):
-    """What reviews are held against: criteria, samples with what is in them, and the reviews stored or just read."""
+    """The data that reviews are checked against: criteria, samples and what is in them, reviews stored or just read."""
 
     common: Row
     criteria: Criteria
@@ -64,7 +64,7 @@ class _Known(NamedTuple):
 
 
 def _read(known: _Known, batch: str, file: Path, reviewer: str | None, *, skip_unknown: bool) -> tuple[int, list[str]]:
-    """The number of a file's reviews, which are added to the known ones, and notes on what was left out."""
+    """Add the reviews of a file to the known ones, and return their number and notes on what was left out."""
     given = list(files.given_rows(file, reviewer=reviewer))
     if given and not any("decision" in row for _, row in given):
         raise ImportRefused(f"{file}: no column `decision`; import a sheet that `prbench export review` wrote")

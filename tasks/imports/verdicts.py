@@ -65,11 +65,11 @@ class Criteria:
         files.refuse_not_ingested(job, self._tasks)
 
     def alike(self, task_id: str, text: str) -> Sequence[Wording]:
-        """Those of a task's criteria that say exactly this, in their order."""
+        """Return the criteria of a task with exactly this text, in their order."""
         return self._by_title.get((task_id, text.strip()), ())
 
     def of(self, where: str, given: Given) -> Wording:
-        """The criterion that a row is about: its `criterion` is an id or, word for word, the text of one.
+        """Return the criterion of a row: `criterion` is its id or its exact text.
 
         Where a task says the same several times, `category` (or `axis`) says which is meant, or else `occurrence`: 1
         for the first of them in the rubric.
@@ -118,7 +118,9 @@ class Answers:
             self._by_place[answer["task_id"], answer["model"], answer["trial"], answer["vintage"]].append(answer)
 
     def of(self, where: str, given: Given, task_id: str) -> dict[str, Any]:
-        """The answer to a task that a row is about: of the row's vintage, or of the job's where the row has none.
+        """Return the response to a task that a row is about.
+
+        It is of the row's vintage, or of the job's if the row has none.
 
         Raises:
             ImportRefused: there is none, or several, or the row shows another text than the stored one.
@@ -250,7 +252,7 @@ def _verdict_row(
 
 
 def verdict_cell(job: Job, response: Row, wording: Wording, judge: str, judge_trial: int, grading: str) -> Row:
-    """All of an imported verdict but the decision and the batch; `response` has the key of the data set too."""
+    """Return all columns of an imported verdict except decision and batch; `response` also has the data set's key."""
     # Verdicts on another wording of the rubric count under a judge configuration of their own.
     config_hash = IMPORTED if wording.rubric == ORIGINAL else f"{IMPORTED} {wording.rubric}"
     identity = verdict_id(
@@ -268,13 +270,13 @@ def verdict_cell(job: Job, response: Row, wording: Wording, judge: str, judge_tr
 
 
 def _stated(given: Given) -> list[Any]:
-    """What a row says about the decision; nothing where its cells are empty."""
+    """Return the cells of a row with the decision; none if they are empty."""
     cells = [given.get(name) for name in ("criteria_met", "value", "verdict")]
     return [cell for cell in cells if cell is not None and not (isinstance(cell, str) and is_blank(cell))]
 
 
 def as_value(raw: Any, words: Mapping[str, float] = _WORDS) -> float | None:
-    """A decision as 1, 0.5 or 0, which some words stand for; None for what is none."""
+    """Return a decision as 1, 0.5 or 0, for which some words stand; None for anything else."""
     if isinstance(raw, bool):
         return float(raw)
     if isinstance(raw, str):
@@ -285,7 +287,7 @@ def as_value(raw: Any, words: Mapping[str, float] = _WORDS) -> float | None:
 
 
 def _are_of_a_sheet(reader: Reader, rows: Sequence[Row]) -> bool:
-    """Whether one sheet drew all of these verdicts."""
+    """Return whether one sheet drew all of these verdicts."""
     cells = {_cell(row) for row in rows}
     drawn: dict[str, set[tuple[str, ...]]] = defaultdict(set)
     for row in reader.rows(sql.read("queries/imports/drawn_verdicts"), {"responses": sorted({c[0] for c in cells})}):
@@ -300,7 +302,7 @@ def _cell(row: Mapping[str, Any]) -> tuple[str, str, str]:
 def _label_tables(
     job: Job, reader: Reader, file: Path, batch: str, rows: Sequence[Row], *, is_random_sample: bool
 ) -> dict[str, list[Row]]:
-    """What is written down of people's labels: whose they are, and how they were sampled if the user says so.
+    """Return the rows on people's labels: whose they are, and how they were sampled if the user states it.
 
     A simple random sample is one of each model in one vintage: the labelled verdicts are so many of all on its usable
     answers to admitted tasks.

@@ -52,7 +52,7 @@ class CascadeJudge:
             done(replace(judged[at], reply=usage, decision=decision))
 
     def _reasons(self, criterion: CriterionToJudge, first: Sequence[Judged]) -> list[str]:
-        """Why a criterion goes to the second judge; none: the first has decided, or was not asked to the end."""
+        """Return the reasons for asking the second judge; none if the first has decided, or is not finished."""
         if first[0].reply is None or any(each.reply is None for each in first):
             return []
         logprobs = first[0].reply.logprobs

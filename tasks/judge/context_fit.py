@@ -1,4 +1,4 @@
-"""What fits into a judge's context, and the chunks in which a response is searched that does not."""
+"""The size of a judge's context, and the chunks in which a response that does not fit is searched."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class ContextFit:
-    """How long the prompts of a judging may be: `prompt_tokens` at most, None where nobody knows its judge's context.
+    """The limit of a judging's prompts: `prompt_tokens` at most, None where the judge's context size is not known.
 
     What is decided on a criterion depends on nothing but this criterion, the answer and the context window, so that a
     run that goes on with others makes the same prompts, which the ledger answers.
@@ -55,7 +55,7 @@ class ContextFit:
         return [self.count(title) <= left for title in titles]
 
     def holds(self, prompt: str) -> bool:
-        """Whether a whole prompt fits."""
+        """Return whether a whole prompt fits."""
         return self._surely_holds(prompt) or self._beside(prompt) >= 0
 
     def after_refusal(self, messages: Sequence[Message], text: str) -> "ContextFit":
@@ -64,11 +64,14 @@ class ContextFit:
         return replace(self, prompt_tokens=min(was, self.prompt_tokens or was) // 2)
 
     def step_of(self, title: str) -> int:
-        """The tokens that are kept for a criterion: the same for most, so that they share the chunks of an answer."""
+        """Return the number of tokens that are reserved for a criterion.
+
+        It is the same for most criteria, so that they share the chunks of a response.
+        """
         return -(-self.count(title) // _STEP_TOKENS) * _STEP_TOKENS
 
     def chunks_of(self, messages: Sequence[Message], text: str, step_tokens: int, round_: int = 1) -> list[Chunk]:
-        """A text in chunks that fit into an evidence prompt, beside a criterion of so many tokens.
+        """Return a text in chunks that fit into an evidence prompt, beside a criterion of `step_tokens` tokens.
 
         Raises:
             NoRoom: request and template leave almost none.
@@ -85,7 +88,10 @@ class ContextFit:
         ]
 
     def usual_chunks(self, messages: Sequence[Message], text: str) -> list[str]:
-        """The chunks in which an answer is searched for a criterion of usual length; the whole if it is read whole."""
+        """Return the chunks in which a response is searched for a criterion of usual length.
+
+        The only chunk is the whole response if that fits.
+        """
         step_tokens = self.step_of("usual")
         common = judge_prompt(self.template, messages, text, "")
         if self._surely_holds(common, step_tokens) or self._beside(common) >= step_tokens:
@@ -96,24 +102,24 @@ class ContextFit:
             return [text]
 
     def count(self, text: str) -> int:
-        """The tokens of a text."""
+        """Return the number of tokens of a text."""
         return count_tokens(self.target, text)
 
     def _surely_holds(self, text: str, spare_tokens: int = 0) -> bool:
-        """Whether a prompt fits without a doubt, and so many tokens more: no token is shorter than a byte.
+        """Return whether a prompt certainly fits with `spare_tokens` more tokens: no token is shorter than a byte.
 
-        Where nobody knows how large the window is, it is large enough until the model says no.
+        A context window of unknown size is large enough until the model refuses a prompt.
         """
         return self.prompt_tokens is None or len(text.encode()) + spare_tokens <= self.prompt_tokens - _AROUND_TOKENS
 
     def _beside(self, text: str) -> int:
-        """The tokens that a text leaves to others in one prompt, 0 or less for none."""
+        """Return the number of tokens that remain beside a text in one prompt; 0 or less if none do."""
         assert self.prompt_tokens is not None
         return self.prompt_tokens - _AROUND_TOKENS - self.count(text)
 
 
 def context_fit_of(judging: Judging, target: Target) -> ContextFit | None:
-    """How long a judging's prompts may be; None where answers are always judged whole."""
+    """Return the limit of a judging's prompts; None where responses are always judged whole."""
     if judging.evidence_template is None:
         return None
     shape = reply_format(judging.judge.explanation_chars, judging.grading)

@@ -52,7 +52,7 @@ class CriterionToJudge:
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:
-        """The criterion that a row with these columns, and others, is about."""
+        """Return the criterion of a row, which has these columns and may have others."""
         return cls(**{each.name: row[each.name] for each in fields(cls)})
 
 
@@ -75,7 +75,7 @@ class Judged:
 
 
 def verdict_question(judging: Judging) -> Question[Verdict]:
-    """What is asked about a criterion: a verdict."""
+    """Return the question for a verdict on a criterion."""
     grading = judging.grading
     shape = reply_format(judging.judge.explanation_chars, grading)
     read = partial(parse_verdict, grading=grading, omits_think_tag=judging.judge.omits_think_tag)
@@ -109,7 +109,7 @@ class CriterionJudge:
         return cls(gateway, target, judging, owner, fit, vintage)
 
     def call(self, question: Question[object], prompt: str, cell: str, priority: tuple[int, ...] = ()) -> Call:
-        """The call that asks the judge."""
+        """Return the call that asks the judge."""
         judge, messages = self.judging.judge, [{"role": "user", "content": prompt}]
         wants_shape = self.target.can_follow_schema if judge.structured_output is None else judge.structured_output
         return Call(
@@ -137,7 +137,7 @@ class CriterionJudge:
     def whole_calls(
         self, criteria: Sequence[CriterionToJudge], conversations: Mapping[str, Conversation]
     ) -> Iterator[Call]:
-        """The calls for criteria about which the judge can be asked with the whole response before it."""
+        """Yield the calls for the criteria that the judge can decide from one prompt with the whole response."""
         question = verdict_question(self.judging)
         for of_response in by_response(criteria):
             messages = conversations[of_response[0].task_id].messages
@@ -387,7 +387,7 @@ def writing_verdicts(
 
 
 def verdict_id_of(judging: Judging, criterion: CriterionToJudge, judge_vintage: str = BASE_VINTAGE) -> str:
-    """The identity of a judging's verdict on a criterion."""
+    """Return the identity of a judging's verdict on a criterion."""
     return verdict_id(
         criterion.response_id, criterion.text, criterion.criterion_id, criterion.criterion_hash,
         *(*judging.columns.values(), judge_vintage),
@@ -398,7 +398,7 @@ def verdict_columns(
     job: Job, wanted: WantedTasks, judging: Judging, criterion: CriterionToJudge, identity: str | None, reply: Reply,
     verdict: Verdict | None,
 ) -> dict[str, Any]:  # fmt: skip
-    """The columns of a verdict, or of the failure that replaces it."""
+    """Return the columns of a verdict, or of the failure in its place."""
     same = ("response_id", "task_id", "criterion_id", "criterion_hash", "model", "trial", "vintage")
     return {
         **wanted.key, **judging.columns, **usage_columns(reply), **{name: getattr(criterion, name) for name in same},

@@ -30,7 +30,7 @@ def plan_verdicts(job: Job, *, retry_failed: bool) -> list[tuple[Judging, list[M
 def criteria_to_judge(
     job: Job, judging: Judging, response_ids: Sequence[str], *, retry_failed: bool
 ) -> tuple[WantedTasks, list[CriterionToJudge], dict[str, Conversation]]:
-    """The wanted tasks, the criteria of some responses without a verdict, and the conversations of their tasks."""
+    """Return the wanted tasks, the undecided criteria of some responses, and their tasks' conversations."""
     with Warehouse(job.warehouse).reader() as reader:
         wanted = missing_work.wanted_tasks(job, reader)
         # Responses in the order given, criteria in the rubric's.

@@ -27,12 +27,12 @@ _started: Any = None
 
 
 def is_embedded(name: str) -> bool:
-    """Whether a model name means the embedded model."""
+    """Return whether a model name means the embedded model."""
     return name.startswith(PREFIX)
 
 
 def weights_path() -> Path:
-    """Where the weights lie.
+    """Return the path of the weights.
 
     Raises:
         UsageError: the embedded model is not installed.
@@ -55,12 +55,12 @@ def weights_hash() -> str:
 
 
 def api_base() -> str:
-    """The base URL of the server's OpenAI-compatible API; it is started if it is not running."""
+    """Return the base URL of the server's OpenAI-compatible API, after starting the server if it is not running."""
     return f"{_server().listening_address}/v1"
 
 
 def count_tokens(text: str) -> int:
-    """The tokens of a text, as the server's own tokenizer has them.
+    """Return the number of tokens of a text, by the server's own tokenizer.
 
     Raises:
         PipelineError: the server does not say.
@@ -77,7 +77,7 @@ def count_tokens(text: str) -> int:
 
 
 def _server() -> Any:
-    """The server of this process: several threads may need it at once, and one of them starts it."""
+    """Return the server of this process; when several threads need it at once, only one of them starts it."""
     global _started  # noqa: PLW0603 - one in a process
     with _starting:
         if _started is None:

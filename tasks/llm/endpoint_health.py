@@ -50,7 +50,7 @@ class EndpointHealth:
         return heapq.heappop(self.waiting)[-1]
 
     def wait_s(self, now_s: float) -> float | None:
-        """How long until a call may start: 0 for now, None when that depends on another call's end."""
+        """Return the seconds until a call may start: 0 for now, None if that depends on another call's end."""
         if self.closed_until_s > now_s:
             return self.closed_until_s - now_s
         most = 1 if self._is_open else max(1, int(self.limit))
@@ -58,7 +58,7 @@ class EndpointHealth:
 
     @property
     def _is_open(self) -> bool:
-        """Whether the breaker is open: only one call at a time tries whether the endpoint is there again."""
+        """True if the breaker is open: only one call at a time tests whether the endpoint works again."""
         return self._failures >= _FAILURES_UNTIL_OPEN
 
     def succeeded(self, now_s: float, served: tuple[str | None, str | None]) -> None:

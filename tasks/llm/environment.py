@@ -22,7 +22,7 @@ from tasks.rules.text.secrecy import REFERENCE, is_secret_name, secrets_in
 
 
 def variable(name: str) -> str | None:
-    """The value of an environment variable; None if it is not set."""
+    """Return the value of an environment variable; None if it is not set."""
     if name not in os.environ:
         _read_env_file()
     return os.environ.get(name)
@@ -42,7 +42,7 @@ def _read_env_file() -> None:
 
 
 def env_file() -> Path | None:
-    """The file that LiteLLM reads: the nearest `.env` in the folders above its own; None if there is none."""
+    """Return the file that LiteLLM reads: the nearest `.env` in the folders above its own; None if there is none."""
     found = importlib.util.find_spec("litellm")
     if os.environ.get("LITELLM_MODE", "DEV") != "DEV" or found is None or found.origin is None:
         return None
@@ -67,12 +67,15 @@ _OTHERS = {
 
 
 def set_key(provider: str) -> str | None:
-    """The name under which a provider's key is set; None where none is, or the provider is not known."""
+    """Return the name of the variable with a provider's key; None if none is set, or the provider is not known."""
     return next((name for name in KEYS.get(provider, ()) if variable(name)), None)
 
 
 def missing_key(target: Target) -> str | None:
-    """The variable that has to be set before a model can be called; None where nothing is known to be missing."""
+    """Return the variable that must be set before a model can be called.
+
+    None if none is known to be missing.
+    """
     provider = target.name.partition("/")[0]
     # The client behind `openai/` wants a key wherever it calls, and whatever headers it sends.
     has_own = "api_key" in str(target.parameters) or (provider != "openai" and bool(target.api_base or target.headers))
@@ -82,7 +85,7 @@ def missing_key(target: Target) -> str | None:
 
 
 def key_state(target: Target) -> str:
-    """Which variables the key of a model comes from, and whether they are set: `OPENAI_API_KEY is not set`."""
+    """Return the variables of a model's key, and whether they are set, such as `OPENAI_API_KEY is not set`."""
     provider, _, model = target.name.partition("/")
     names = _named(target)
     if not names and model:
@@ -93,14 +96,17 @@ def key_state(target: Target) -> str:
 
 
 def missing_variables(target: Target) -> list[str]:
-    """The variables that have to be set where a model is called from and are not: its key, and what it refers to."""
+    """Return the variables that must be set on the machine that calls a model, but are not.
+
+    They are the model's key and the variables that its settings refer to.
+    """
     named = [*REFERENCE.findall(target.api_base or ""), *_named(target)]
     key = missing_key(target)
     return sorted({name for name in named if variable(name) is None} | ({key} if key else set()))
 
 
 def _named(target: Target) -> list[str]:
-    """The variables that headers and secret parameters refer to."""
+    """Return the variables that headers and secret parameters refer to."""
     secrets = secrets_in({**target.parameters, **target.fallback})
     texts = [*target.headers.values(), *(str(secret) for _, secret in secrets)]
     return list(dict.fromkeys(name for text in texts for name in REFERENCE.findall(text)))
@@ -125,7 +131,7 @@ _referenced: set[str] = set()
 
 
 def filled_in(text: str) -> str:
-    """A configured text with the environment's values in the places of its `${NAME}` references.
+    """Return a configured text with the environment's values in place of its `${NAME}` references.
 
     Raises:
         UsageError: a variable is not set.
@@ -159,7 +165,7 @@ def filled_in_secrets(value: Any, *, is_secret: bool = False) -> Any:
 
 
 def redacted(text: str, *, is_answer: bool = False) -> str:
-    """A text without the secrets of this process: values that a configuration refers to or whose name says so.
+    """Return a text without this process's secrets: values that a configuration refers to or that are named as secrets.
 
     In a model's answer, what may be an ordinary word or number stays, and so does a password in an address: it is none
     of ours.
@@ -173,7 +179,7 @@ def redacted(text: str, *, is_answer: bool = False) -> str:
 
 @cache
 def _forms(value: str) -> list[str]:
-    """A secret as it is and in base64, both also as they stand in JSON or a URL, or in one within another."""
+    """Return the forms of a secret: as it is and in base64, each also escaped once or twice for JSON or a URL."""
     if len(value) < _SHORTEST:
         return [value]
     forms = {value}
@@ -187,7 +193,7 @@ def _forms(value: str) -> list[str]:
 
 
 def _secrets() -> list[str]:
-    """The longest first: one may begin with another."""
+    """Return the secrets, the longest first: one may begin with another."""
     # Each look at a value of `os.environ` decodes it, and this is done for every reply.
     named = {name: os.environ[name] for name in os.environ if name in _referenced or _is_named_like_one(name)}
     values = (value for name, value in named.items() if len(value) >= (1 if name in _referenced else _SHORTEST))
@@ -200,7 +206,7 @@ def _is_named_like_one(name: str) -> bool:
 
 
 def safe(message: str) -> str:
-    """A message in one line that can be stored and shown."""
+    """Return a message in one line that can be stored and shown."""
     return one_line(redacted(storable(message)))
 
 

@@ -70,7 +70,7 @@ class Budget:
 
     @property
     def line(self) -> str:
-        """How it stands, for people, and what the first call could have used that the cap left no room for."""
+        """A line for people: the usage, and the usage of the first call that the cap refused."""
         used, most = [], []
         if self._max_usd is not None:
             used.append(f"{self.used_usd:.4f} of {self._max_usd:g} USD")
@@ -84,14 +84,14 @@ class Budget:
         return f"{' and '.join(used)} used{refused}"
 
     def _fits(self, most: Usage, reserved_usd: float, reserved_tokens: int) -> bool:
-        """Whether the caps hold if as much as possible is used; what may be any amount passes every cap."""
+        """Return whether the caps hold even with the highest possible usage; an unlimited one exceeds every cap."""
         usd = self._max_usd, self.used_usd + reserved_usd, most.usd
         tokens = self._max_tokens, self.used_tokens + reserved_tokens, most.tokens
         return all(cap is None or (more is not None and used + more <= cap) for cap, used, more in (usd, tokens))
 
 
 class SetAside:
-    """What is set aside for the calls in batches, by their keys."""
+    """The amounts that are reserved for calls in batches, by the keys of the calls."""
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
@@ -129,7 +129,7 @@ class TokenBucket:
         self._level, self._at_s = self._most, now_s
 
     def wait_s(self, now_s: float) -> float:
-        """How long until something may be taken."""
+        """Return the seconds until something may be taken."""
         if self._rate is None:
             return 0.0
         self._refill(now_s)
@@ -168,25 +168,25 @@ class Admission:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a call ended: with a reply, which may be a failure; lost with the process that made it; or not made."""
+    """The end of a call: a reply, which may be a failure; lost with the process that made the call; or not made."""
 
     reply: Reply | None = None
     is_lost: bool = False
 
     @property
     def is_not_made(self) -> bool:
-        """Whether there was no call after all."""
+        """True if there was no call after all."""
         return self.reply is None and not self.is_lost
 
     @property
     def is_free(self) -> bool:
-        """Whether nothing was used: it was not made, or the server said no before it worked on it."""
+        """True if nothing was used: it was not made, or the server said no before it worked on it."""
         failure = None if self.reply is None else self.reply.failure
         return self.is_not_made if failure is None else failure.is_unpaid
 
     @property
     def used(self) -> Usage:
-        """What the call used; None where nobody knows."""
+        """The usage of the call; None where it is not known."""
         if self.is_free:
             return NOTHING
         if self.reply is None:
@@ -197,7 +197,7 @@ class Outcome:
 
 @dataclass
 class Totals:
-    """What all calls of a role came to."""
+    """The sums over all calls of a role."""
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -315,7 +315,7 @@ class Limiter:
 
     @property
     def is_time_up(self) -> bool:
-        """Whether the stop time has come."""
+        """True if the stop time has come."""
         return self.stop_at_s is not None and time.time() >= self.stop_at_s
 
     def _refuse_all(self) -> None:
@@ -364,7 +364,7 @@ class Limiter:
         return True
 
     def _next_endpoint(self) -> EndpointHealth | None:
-        """The endpoint whose turn it is; None while none may be called."""
+        """Return the endpoint whose turn it is; None while none may be called."""
         with_waiting = [endpoint for endpoint in self.endpoints.values() if endpoint.waiting]
         if stopped := next((endpoint for endpoint in with_waiting if endpoint.stopped is not None), None):
             return stopped

@@ -14,7 +14,7 @@ _must_price: ContextVar[bool] = ContextVar("must_price", default=True)
 
 @cache
 def litellm() -> Any:
-    """The module `litellm`; its import takes seconds."""
+    """Return the module `litellm`; its import takes seconds."""
     # The price table comes with the package; without this the import asks the network for it three times.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     os.environ.setdefault("LITELLM_LOG", "ERROR")
@@ -76,5 +76,5 @@ def spare_work(*, must_price: bool) -> None:
 
 @cache
 def can_follow_schema(name: str) -> bool:
-    """Whether LiteLLM knows that a model supports structured output."""
+    """Return whether LiteLLM knows that a model supports structured output."""
     return bool(litellm().supports_response_schema(model=name))

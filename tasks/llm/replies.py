@@ -1,4 +1,4 @@
-"""What a call to a model comes back with, and how its outcomes are distinguished."""
+"""Replies to calls of a model, and the kinds of their outcomes."""
 
 import email.utils
 import json
@@ -62,17 +62,17 @@ class Reply:
 
     @property
     def may_pass(self) -> bool:
-        """Whether the same request may be answered later."""
+        """True if the same request may succeed later."""
         return self.failure.passes if self.failure else self.status == EMPTY
 
     @property
     def is_final(self) -> bool:
-        """Whether it answers its call, for good or ill; one that may pass, or that stops the model, does not."""
+        """True if no further attempt is needed; False if the failure may pass or stops the model."""
         return not self.may_pass and not (self.failure and self.failure.is_fatal)
 
 
 def from_chat(completion: Any, body: Body) -> Reply:
-    """A reply from LiteLLM's answer to a chat completion and the body that came, without its cost and time."""
+    """Return the reply in LiteLLM's chat completion and the received body, without its cost and time."""
     usage = getattr(completion, "usage", None)
     if not getattr(usage, "prompt_tokens", None):
         usage = None  # LiteLLM makes zeros of a report that is missing; no prompt has no tokens
@@ -90,7 +90,7 @@ def from_chat(completion: Any, body: Body) -> Reply:
 
 
 def logprobs_in(choices: Sequence[Any]) -> Logprobs | None:
-    """The log-probabilities that a choice has, or the pieces of a streamed one; None where a token has none."""
+    """Return the log-probabilities that a choice has, or the pieces of a streamed one; None where a token has none."""
     tokens = [token for choice in choices for token in _get(_get(choice, "logprobs"), "content") or ()]
     found = tuple((storable(str(_get(token, "token"))), _get(token, "logprob")) for token in tokens)
     is_known = bool(found) and all(_is_number(logprob) for _, logprob in found)
@@ -113,7 +113,7 @@ def _chat_outcome(choice: Any) -> tuple[str, str | None, str | None]:
 
 
 def _kept(text: str) -> tuple[str, str | None, str | None]:
-    """The outcome that a text is, as it may be stored: without the secrets that it repeats."""
+    """Return the outcome of a text, in a form that may be stored: without the secrets that it repeats."""
     text = redacted(storable(text), is_answer=True)
     if len(text.encode()) > MOST_TEXT_BYTES:
         return TOO_LARGE, None, f"the text of the reply is larger than {MOST_TEXT_BYTES >> 20} MiB"
@@ -121,7 +121,7 @@ def _kept(text: str) -> tuple[str, str | None, str | None]:
 
 
 def from_response(response: Any) -> Reply:
-    """A reply from LiteLLM's answer of the responses API, without its cost and time."""
+    """Return the reply in LiteLLM's result of the responses API, without its cost and time."""
     reason, end = None, getattr(response, "status", None)
     if end == "incomplete":
         reason = str(_get(getattr(response, "incomplete_details", None), "reason") or "no reason given")
@@ -131,7 +131,7 @@ def from_response(response: Any) -> Reply:
 
 
 def _response_outcome(response: Any, reason: str | None) -> tuple[str, str | None, str | None]:
-    """The outcome of a response that is incomplete for a reason, or complete."""
+    """Return the outcome of a response that is incomplete for a reason, or complete."""
     if reason == "content_filter":
         return REFUSED, None, "the provider's content filter stopped the reply"
     if reason is not None:
@@ -148,7 +148,7 @@ def _response_outcome(response: Any, reason: str | None) -> tuple[str, str | Non
 
 
 def from_embedding(answer: Any) -> Reply:
-    """A reply from LiteLLM's answer with the vector of one text, without its cost and time; its text is JSON."""
+    """Return the reply in LiteLLM's result with the vector of one text, without its cost and time; its text is JSON."""
     data = getattr(answer, "data", None) or []
     vector = _get(data[0], "embedding") if len(data) == 1 else None
     tokens = _count(getattr(getattr(answer, "usage", None), "prompt_tokens", None) or None)
@@ -164,17 +164,17 @@ def _is_number(value: Any) -> bool:
 
 
 def _get(item: Any, name: str) -> Any:
-    """A field of what LiteLLM gives now as an object and now as a mapping."""
+    """Return a field of a value that LiteLLM returns as an object or as a mapping."""
     return item.get(name) if isinstance(item, Mapping) else getattr(item, name, None)
 
 
 def _name(value: Any) -> str | None:
-    """A name as a provider may report it; what is no text is not one."""
+    """Return a name from a provider; None if it is not a text."""
     return one_line(redacted(storable(value), is_answer=True), _MOST_NAME_CHARS) if isinstance(value, str) else None
 
 
 def _counts(usage: Any, prompt: str, answer: str) -> dict[str, Any]:
-    """The figures of a report of usage, by the names that it has for the prompt's and the answer's."""
+    """Return the figures in a report of usage, by its names for the prompt's and the reply's."""
     found = {"prompt_tokens": getattr(usage, prompt, None), "completion_tokens": getattr(usage, answer, None)}
     found["cached_tokens"] = getattr(getattr(usage, f"{prompt}_details", None), "cached_tokens", None)
     found["reasoning_tokens"] = getattr(getattr(usage, f"{answer}_details", None), "reasoning_tokens", None)
@@ -182,12 +182,12 @@ def _counts(usage: Any, prompt: str, answer: str) -> dict[str, Any]:
 
 
 def _count(value: Any) -> int | None:
-    """A number of tokens as a provider may report it; what no call can have used is not one."""
+    """Return a number of tokens from a provider; None if no call can have used it."""
     return value if is_count(value) and 0 <= value <= _MOST_TOKENS else None
 
 
 class Kind(Enum):
-    """What a failure says about the model and its endpoint."""
+    """The kind of a failure: what it shows about the model and its endpoint."""
 
     DOWN = "down"
     """No answer, or a broken one: it may pass, and when nothing else comes the endpoint is down."""
@@ -223,12 +223,12 @@ class Failure:
 
     @property
     def passes(self) -> bool:
-        """Whether the same request may be answered later."""
+        """True if the same request may succeed later."""
         return self.kind in {Kind.DOWN, Kind.BUSY, Kind.LOST}
 
     @property
     def is_fatal(self) -> bool:
-        """Whether no other request to this model will be answered either."""
+        """True if every other request to this model will fail too."""
         return self.kind is Kind.FATAL
 
 
@@ -264,7 +264,7 @@ _PASSING_4XX = frozenset({408, 409, 425, 429})
 
 
 def failure_of(error: BaseException) -> Failure:
-    """The failure that an exception of a call means, by the HTTP status that the server really sent if there is one."""
+    """Return the failure for an exception of a call, by the server's own HTTP status if there is one."""
     if isinstance(error, Redirected):
         return Failure(REDIRECTED, Kind.FATAL, safe(str(error)), is_unpaid=True)
     if isinstance(error, TooLarge):
@@ -313,12 +313,15 @@ def _by_status(status: int, text: str) -> tuple[str, Kind]:
 
 
 def _goes_back_to(names: frozenset[str], error: BaseException) -> bool:
-    """Whether an exception or one of its causes is of a class with one of these names."""
+    """Return whether an exception or one of its causes has a class with one of these names."""
     return any(kind.__name__ in names for cause in causes_of(error) for kind in type(cause).__mro__)
 
 
 def retry_after_s(headers: Mapping[str, str], now_s: float) -> float | None:
-    """The wait that response headers (names in lower case) ask for at a moment of wall-clock time; None if none."""
+    """Return the wait that response headers (names in lower case) ask for, from a moment of wall-clock time.
+
+    None if they ask for none.
+    """
     for name, a_second in (("retry-after-ms", 1000), ("retry-after", 1)):
         with suppress(ValueError):
             if math.isfinite(stated := float(headers.get(name, ""))):

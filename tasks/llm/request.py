@@ -1,4 +1,4 @@
-"""What is called, what one call is, and what it costs.
+"""Calls: the model that is called, one call, and its cost.
 
 Prices are the configuration's own, or LiteLLM's local table's; what is not known is None, never 0.
 """
@@ -20,7 +20,7 @@ RESPONSES, EMBEDDING = "responses", "embedding"
 
 @dataclass(frozen=True)
 class Prices:
-    """What tokens cost, in USD a million, and which table says so; a price that is not known is None."""
+    """The prices of tokens, in USD per million, and the table they are from; an unknown price is None."""
 
     input_usd_per_mtok: float | None = None
     cached_usd_per_mtok: float | None = None
@@ -54,12 +54,12 @@ class Target:
 
     @property
     def is_embedded(self) -> bool:
-        """Whether the target is the model that runs in this process."""
+        """True if the target is the model that runs in this process."""
         return embedded.is_embedded(self.name)
 
     @property
     def endpoint(self) -> str:
-        """Where the model is served, as far as it is part of a call's identity."""
+        """The address of the model's server, or the hash of the embedded weights, as part of a call's identity."""
         return embedded.weights_hash() if self.is_embedded else self.api_base or ""
 
     @property
@@ -74,12 +74,12 @@ class Target:
 
     @property
     def sent_along(self) -> dict[str, Any]:
-        """What is sent with every call beside the model's parameters."""
+        """The arguments that are sent with every call beside the model's parameters."""
         return {"headers": dict(self.headers)} if self.headers else {}
 
     @property
     def can_follow_schema(self) -> bool:
-        """Whether the model is known to support structured output."""
+        """True if the model is known to support structured output."""
         return self.is_embedded or can_follow_schema(self.name)
 
     @property
@@ -114,7 +114,7 @@ class Call:
         return self.parameters(self.target.parameters)
 
     def parameters(self, own: Mapping[str, Any]) -> dict[str, Any]:
-        """All that is sent beside the messages, given the model's parameters."""
+        """Return all arguments that are sent beside the messages, given the model's parameters."""
         shape = {"response_format": dict(self.response_format)} if self.response_format else {}
         return {**own, **shape, **self.target.sent_along}
 
@@ -125,7 +125,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Usage:
-    """What a call uses, or may use at most; None where that is not known."""
+    """The amount that a call uses, or may use at most; None where it is not known."""
 
     usd: float | None = None
     tokens: int | None = None
@@ -152,7 +152,7 @@ def _table_entry(name: str) -> Mapping[str, Any]:
 
 
 def prices_of(target: Target, *, of_batch: bool = False) -> Prices:
-    """The prices of a model, or of its batches where the table has its own for them.
+    """Return the prices of a model, or of its batches where the table has its own for them.
 
     The embedded model runs in this process and costs nothing.
     """
@@ -175,7 +175,7 @@ def prices_of(target: Target, *, of_batch: bool = False) -> Prices:
 def cost_usd(
     prices: Prices, prompt_tokens: int | None, cached_tokens: int | None, completion_tokens: int | None
 ) -> float | None:
-    """What a call cost by its prices; None where a price or the number of tokens is not known.
+    """Return the cost of a call by its prices; None if a price or the number of tokens is not known.
 
     Cached prompt tokens without a price of their own cost as much as any other.
     """
@@ -190,7 +190,7 @@ def cost_usd(
 
 
 def most_answer_tokens(target: Target, parameters: Mapping[str, Any]) -> int | None:
-    """The most tokens that an answer may have: the limit that is sent, else the model's own; None if unknown.
+    """Return the most tokens of a reply: the limit that is sent, else the model's own; None if unknown.
 
     A vector is no tokens.
     """
@@ -202,20 +202,20 @@ def most_answer_tokens(target: Target, parameters: Mapping[str, Any]) -> int | N
 
 
 def asked_answer_tokens(parameters: Mapping[str, Any]) -> int | None:
-    """The limit of an answer that is sent; None where there is none."""
+    """Return the limit of a reply that is sent; None if there is none."""
     sent = [parameters[name] for name in _ANSWER_LIMITS if isinstance(parameters.get(name), int)]
     return int(max(sent)) if sent else None
 
 
 def most_prompt_tokens(messages: Any, parameters: Mapping[str, Any]) -> int:
-    """A bound on a prompt's tokens that needs no tokenizer: no token is shorter than a byte."""
+    """Return an upper bound of a prompt's tokens that needs no tokenizer: no token is shorter than a byte."""
     shape = parameters.get("response_format")
     texts = [message["content"] for message in messages] + ([str(shape)] if shape else [])
     return sum(len(text.encode()) + _TOKENS_A_MESSAGE for text in texts)
 
 
 def most_usd(target: Target, prompt_tokens: int, answer_tokens: int | None) -> float | None:
-    """The most that a call may cost; None where a price or the bound of the answer is not known.
+    """Return the most that a call may cost; None if a price or the limit of the reply is not known.
 
     Where the table has dearer tariffs for long prompts or for reasoning, those are taken.
     """
@@ -229,7 +229,7 @@ def most_usd(target: Target, prompt_tokens: int, answer_tokens: int | None) -> f
 
 
 def _tariffs(entry: Mapping[str, Any], prefix: str) -> list[float]:
-    """All prices of a kind that a text call may fall under, in USD a million tokens."""
+    """Return all prices of a kind that a text call may cost, in USD per million tokens."""
     return [
         float(value) * _MTOK
         for name, value in entry.items()
@@ -239,14 +239,17 @@ def _tariffs(entry: Mapping[str, Any], prefix: str) -> list[float]:
 
 
 def most_of(call: Call, parameters: Mapping[str, Any]) -> Usage:
-    """The most that one attempt may use; None where that is not known."""
+    """Return the most that one attempt may use; None where that is not known."""
     prompt = most_prompt_tokens(call.messages, parameters)
     answer = most_answer_tokens(call.target, parameters)
     return Usage(most_usd(call.target, prompt, answer), None if answer is None else prompt + answer)
 
 
 def count_tokens(target: Target, text: str) -> int:
-    """The tokens of a text: by the embedded server's tokenizer, by LiteLLM's for the model, or by its default one."""
+    """Return the number of tokens of a text.
+
+    It is counted by the embedded server's tokenizer, by LiteLLM's for the model, or by its default one.
+    """
     if target.is_embedded:
         return embedded.count_tokens(text)
     # With its provider in front, LiteLLM does not know a model of OpenAI's and takes an older tokenizer.
@@ -259,10 +262,10 @@ _MOST_RESERVED_TOKENS = 16_384
 def most_prompt_tokens_of(
     target: Target, context_tokens: int | None, reply_format: Mapping[str, Any] | None
 ) -> int | None:
-    """The most tokens of a prompt in so many tokens of context (None: as many as the model is known to have).
+    """Return the most tokens of a prompt in a context of `context_tokens` (None: the known context of the model).
 
-    Kept for the reply is as much as `max_tokens` says, half of the context at most. Without that it is what the model
-    may answer, a quarter of the context or 16,384 tokens at most. None where nobody knows the context.
+    The tokens of `max_tokens` are reserved for the reply, at most half of the context. Without `max_tokens` it is the
+    most that the model may reply, at most a quarter of the context or 16,384 tokens. None if the context is not known.
     """
     known = embedded.CONTEXT_TOKENS if target.is_embedded else _table_entry(target.name).get("max_input_tokens")
     context = int(context_tokens or known or 0)

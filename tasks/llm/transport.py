@@ -23,7 +23,7 @@ _COUNTS = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens"
 
 
 def cleaned(content: Any) -> Any:
-    """A completion without what fails to be read: figures of usage that are none, a reason that is no name.
+    """Return a completion without unreadable values: invalid figures of usage, a finish reason that is not a name.
 
     The very same object if there is nothing to clean.
     """
@@ -44,7 +44,7 @@ def _has_odd_reason(choice: Any) -> bool:
 
 
 def _usage(usage: Any) -> dict[str, Any]:
-    """A report of usage whose figures are figures; an empty one where a main figure is none."""
+    """Return a report of usage with valid figures only; an empty one if a main figure is invalid."""
     if not isinstance(usage, Mapping):
         return {}
     if not all(is_count(usage[name]) for name in _COUNTS if usage.get(name) is not None):
@@ -58,7 +58,7 @@ def _usage(usage: Any) -> dict[str, Any]:
 
 
 def is_count(value: Any) -> TypeGuard[int]:
-    """Whether a value is a whole number, and no Boolean, which Python takes for one."""
+    """Return whether a value is a whole number; a Boolean, which Python takes for one, is not."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -96,7 +96,7 @@ class Body:
         self.finish_reason: str | None = None
 
     def feed(self, raw: bytes) -> Iterator[bytes]:
-        """What a piece from the connection becomes.
+        """Yield the bytes to pass on for a piece from the connection.
 
         Raises:
             TooLarge: there is more than is read.
@@ -115,7 +115,7 @@ class Body:
         return ()
 
     def end(self) -> bytes:
-        """What is left when the connection has given all."""
+        """Return the remaining bytes at the end of the connection."""
         return bytes(self._pieces) if self._may_be_cut else self._cleaned(bytes(self._pieces))
 
     def _inflated(self, raw: bytes) -> Iterator[bytes]:
@@ -173,7 +173,7 @@ class EventBody(Body):
 
 
 def whole(content: Mapping[str, Any]) -> tuple[Mapping[str, Any], Body]:
-    """A completion that came in another way, cleaned, and the body that it would have been."""
+    """Return a completion that came in another way, cleaned, and the equivalent body."""
     clean, body = cleaned(dict(content)), Body(0)
     body.look_at(clean)
     return clean, body
@@ -231,7 +231,7 @@ class Exchange:
         self.body = (EventBody if kind.startswith("text/event-stream") else Body)(MOST_BYTES, encoding)
 
     def read(self, raw: bytes | None) -> Iterator[bytes]:
-        """What a piece from the connection becomes; None stands for its end."""
+        """Yield the bytes to pass on for a piece from the connection; None means its end."""
         try:
             yield from [self.body.end()] if raw is None else self.body.feed(raw)
         except TooLarge as fault:
@@ -246,7 +246,7 @@ def _target(address: str, location: str) -> str:
 
 
 def _host(address: str) -> str:
-    """The host of an address and its port, and nothing else: the rest may hold secrets."""
+    """Return only the host and port of an address: the rest may hold secrets."""
     return ascii(urlsplit(address).netloc.rpartition("@")[2])[1:-1][:100] or "no host"
 
 

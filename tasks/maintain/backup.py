@@ -38,7 +38,7 @@ _STAGE = ".restoring"
 
 
 def _path_of(file: File) -> str:
-    """Return where in a warehouse a copy belongs; those of files that may change have their hash in the name."""
+    """Return the path of a copy in a warehouse; names of files that may change contain their hash."""
     return file.name.removeprefix(_FILES).removesuffix(_mark(file.sha256))
 
 

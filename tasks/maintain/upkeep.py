@@ -1,4 +1,4 @@
-"""What was spent, tidying a warehouse, removing single responses, and what it takes up on the disk.
+"""Upkeep: spend, tidying a warehouse, removing single responses, and disk use.
 
 Spend goes from the ledger's sums into the table `spend`; what runs came to is asked of `run_costs` (`sql/marts/`) over
 the sums as they stand now, killed runs and those that go on included.
@@ -62,7 +62,7 @@ def store_spend(job: Job) -> int:
 
 
 def spend_of_all(job: Job) -> list[Row]:
-    """The spend of all runs, also of those that go on: what the ledger knows, and beside it what is published.
+    """Return the spend of all runs, even of running ones: what the ledger knows, and else what is published.
 
     Raises:
         PipelineError: the ledger cannot be read.
@@ -78,9 +78,9 @@ def _published(warehouse: Warehouse) -> dict[_Key, Row]:
 
 
 def _known_by_ledger(job: Job, published: Mapping[_Key, Row]) -> dict[_Key, Row]:
-    """The rows of the ledger. Where it knows less than is published, that one stands.
+    """Return the ledger's rows of spend, except those with fewer calls than the published ones.
 
-    Where another machine writes, its ledger is left alone: two machines that open one SQLite file damage it.
+    If another machine writes, its ledger is left alone: two machines that open one SQLite file damage it.
     """
     if Warehouse(job.warehouse).elsewhere():
         return {}
@@ -96,10 +96,11 @@ MOST_RUNS = 20
 
 
 def spent(job: Job, since: datetime | None = None) -> list[Row]:
-    """The spend of each day (UTC) and model that was called, latest day first: all attempts, discarded ones included.
+    """Return the spend of each day (UTC) and called model, latest day first.
 
-    The ledger is asked, so what goes on now is in it; where it knows less than is published, because a file of it is
-    gone or the rows came from another warehouse, what is published counts. `since` takes whole days.
+    It covers all attempts, discarded ones included. It is read from the ledger, so it includes current calls; where the
+    ledger knows less than is published, because a file of it is gone or the rows came from another warehouse, the
+    published spend counts. `since` takes whole days.
 
     Raises:
         PipelineError: a file of the ledger cannot be read.
@@ -109,7 +110,7 @@ def spent(job: Job, since: datetime | None = None) -> list[Row]:
 
 
 def run_cost(job: Job, run_id: str) -> list[Row]:
-    """What a run's calls cost until now, by what they were made for and the model that was called.
+    """Return the cost of a run's calls so far, by purpose and called model.
 
     Raises:
         PipelineError: a file of the ledger cannot be read.
@@ -118,7 +119,7 @@ def run_cost(job: Job, run_id: str) -> list[Row]:
 
 
 def total_cost_usd(job: Job, run_id: str) -> float | None:
-    """What a run's calls cost in all until now (US dollars), as far as it is known; None where nothing of it is.
+    """Return the known total cost of a run's calls so far (US dollars); None if none of it is known.
 
     Raises:
         PipelineError: a file of the ledger cannot be read.
@@ -129,7 +130,7 @@ def total_cost_usd(job: Job, run_id: str) -> float | None:
 
 
 def latest_runs(job: Job, since: datetime | None = None) -> list[Row]:
-    """The latest runs, or all since a moment; one whose process is no more is `killed`.
+    """Return the latest runs, or all since a moment; a run whose process is gone is `killed`.
 
     Raises:
         WarehouseError: nothing is published.
@@ -144,7 +145,7 @@ def latest_runs(job: Job, since: datetime | None = None) -> list[Row]:
 
 
 def _asked(job: Job, question: str, given: Mapping[str, Any]) -> list[Row]:
-    """The rows of a question about `run_costs`, which stands on what the ledger knows now."""
+    """Return the rows of a query on `run_costs`, with the current spend of the ledger."""
     spend = [{name: row[name] for name in SPEND_COLUMNS} for row in spend_of_all(job)]
     warehouse = Warehouse(job.warehouse)
     if spend and not warehouse.database.exists():
@@ -158,7 +159,7 @@ def _asked(job: Job, question: str, given: Mapping[str, Any]) -> list[Row]:
 
 @dataclass(frozen=True)
 class Choice:
-    """Which responses are meant: those that fit all that is given. `longer_than` counts letters and digits."""
+    """A choice of responses: those that meet all given conditions. `longer_than` counts letters and digits."""
 
     response_ids: Sequence[str] = ()
     models: Sequence[str] = ()
@@ -179,7 +180,7 @@ class Choice:
 
 
 def chosen(job: Job, choice: Choice) -> list[Row]:
-    """The stored responses that are meant, the longest first; no text is read.
+    """Return the chosen responses, the longest first; no text is read.
 
     Raises:
         UsageError: nothing says which, or a response that is named is not here.
@@ -290,9 +291,9 @@ def _mb(*n_bytes: int) -> str:
 
 
 def disk_use(job: Job) -> list[Row]:
-    """The files and bytes of a warehouse: each table, the ledger, the database, and everything else.
+    """Return the files and bytes of a warehouse: each table, the ledger, the database, and everything else.
 
-    Parts that compaction has put others in the place of are left over until they are deleted.
+    Parts that compaction has replaced belong to the rest until they are deleted.
     """
     warehouse = Warehouse(job.warehouse)
     heads = {part.path: f"table {table}" for table in TABLES for part in warehouse.store.standing(table)}

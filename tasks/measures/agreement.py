@@ -1,4 +1,4 @@
-"""How far graders and reviewers agree, how many votes graders are worth, and what checks predict."""
+"""Measures of agreement between graders and between reviewers, effective votes, and the predictions of checks."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -36,7 +36,7 @@ _UNLABELLED = (
 
 
 def pair_agreement(figures: Sequence[Row], values: Columns) -> Iterator[Results]:
-    """Yield how far two graders agree, from how often which decisions meet on a task."""
+    """Return the agreement of two graders, from the counts of their pairs of decisions on a task."""
     tables, task = _empty(figures, values)
     a, b = ((2 * values[name]).astype(np.int64) for name in ("value_a", "value_b"))
     np.add.at(tables, (task, values["figure"], a, b), values["n"])
@@ -44,7 +44,7 @@ def pair_agreement(figures: Sequence[Row], values: Columns) -> Iterator[Results]
 
 
 def set_reliability(figures: Sequence[Row], values: Columns) -> Iterator[Results]:
-    """Yield how far a set of graders agrees, from the coincidences of decisions on a task."""
+    """Return the agreement of a set of graders, from the coincidences of decisions on a task."""
     tables, task = _empty(figures, values)
     for a, one in enumerate(_DECISIONS):
         for b, other in enumerate(_DECISIONS[a:], a):
@@ -74,7 +74,7 @@ def _measured(tables: NDArray[np.float64], measures: Mapping[str, Measure]) -> I
 
 
 def labels_agreement(figures: Sequence[Row], values: Columns) -> Iterator[Results]:
-    """Yield how far two sources of labels agree on each label and on average; `n` are the labels that a share is of.
+    """Return the agreement of two sources of labels, by label and on average; `n` is the labels that a share is of.
 
     F1 and Jaccard have the number of labels that both give.
     """
@@ -91,7 +91,7 @@ def labels_agreement(figures: Sequence[Row], values: Columns) -> Iterator[Result
 
 
 def votes_of_set(_: Sequence[Row], values: Columns) -> Iterator[Results]:
-    """Yield how many independent votes the members of a set are worth, from how their errors go together."""
+    """Return the number of independent votes that a set is worth, from the correlation of its members' errors."""
     tasks, task = np.unique(values["task"], return_inverse=True)
     members, places = np.unique(np.stack([values["grader_a"], values["grader_b"]]), return_inverse=True)
     pairs = np.zeros((len(tasks), 1, len(members), len(members), len(_MOMENTS)))
@@ -119,7 +119,7 @@ def review_share(_: Sequence[Row], values: Columns) -> Iterator[Results]:
 
 
 def check_prediction(_: Sequence[Row], values: Columns) -> Iterator[Results]:
-    """Yield what a check predicts, from how it and a disagreement meet on a task.
+    """Return the prediction of disagreement by a check, from the counts of both on a task.
 
     Where fewer than `FEWEST_OTHERS` tasks have a criterion that fails the check, or one that passes it, or less than
     that many criteria in all have the outcome, or lack it, nothing is measured, and every figure is NULL.

@@ -82,7 +82,7 @@ def _figure(values: Columns) -> _Figure:
 
 
 def _refused(row: Row) -> str | None:
-    """Return why a figure has no debiased score, if its counts say so."""
+    """Return the reason why a figure has no debiased score, if its counts give one."""
     if row["without_labels"] and row["without_labels"] is not np.ma.masked:
         return str(row["without_labels"])
     if row["n_tasks_uncovered"]:

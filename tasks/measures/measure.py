@@ -1,4 +1,4 @@
-"""What a measure is, and the loop that computes those whose values have changed."""
+"""Measures, and the loop that computes those whose values have changed."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -46,7 +46,7 @@ Results = Mapping[str, Result]
 
 @dataclass(frozen=True)
 class Measure:
-    """What is computed outside SQL for each figure of a relation, and stored with an interval.
+    """A measure: computed outside SQL for each figure of a relation, and stored with an interval.
 
     Attributes:
         name: of the measure; `compute` may give others beside it.

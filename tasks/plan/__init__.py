@@ -1,1 +1,1 @@
-"""What a run would do and cost."""
+"""The plan of a run: its calls and their cost."""

@@ -73,12 +73,12 @@ class PerCall:
 
 
 def in_all(planned: Sequence[Planned]) -> Planned:
-    """The sum; None where a part is not known."""
+    """Return the total of all rows; None where a part is not known."""
     return summed(Planned("all", "", 0, basis=""), planned)
 
 
 def summed(row: Planned, planned: Sequence[Planned]) -> Planned:
-    """A row with the calls, tokens and costs of some rows; None where a part is not known."""
+    """Return a row with the sums of the calls, tokens and costs of some rows; None where a part is not known."""
     added = ("calls", "prompt_tokens", "completion_tokens", "cost_usd", "cost_usd_low", "cost_usd_high")
     parts = {name: [getattr(each, name) for each in planned] for name in added}
     sums: dict[str, Any] = {name: None if None in values else sum(values) for name, values in parts.items()}
@@ -94,7 +94,7 @@ def measured_per_call(reader: Reader, table: str, **identity: Any) -> PerCall:
 
 
 def counted_per_call(per_call: PerCall, target: Target, prompts: Sequence[str]) -> PerCall:
-    """The same, with the mean tokens of some prompts where none were measured."""
+    """Return the figures of a call, with the mean tokens of some prompts if none were measured."""
     if per_call.prompt is not None or not prompts:
         return per_call
     return replace(per_call, prompt=counted_per_prompt(target, prompts), basis=COUNTED)
@@ -109,7 +109,7 @@ def counted_per_prompt(target: Target, texts: Sequence[str]) -> float:
 def planned_calls(
     role: str, label: str, calls: int, per_call: PerCall, prices: Prices, most_answer: int | None = None
 ) -> Planned:
-    """What some calls would use and cost (USD), and what is assumed or missing to know it.
+    """Return the planned usage and cost (USD) of some calls, and the assumptions or missing values.
 
     `per_call` may lack the prompt's tokens or the answer's; `most_answer` bounds what is assumed of an answer.
     """
@@ -132,7 +132,7 @@ def planned_calls(
 
 
 def _completed(role: str, per_call: PerCall, most_answer: int | None) -> tuple[tuple[PerCall, PerCall], list[str]]:
-    """The cheapest and the dearest mean call that what is known allows, and what is assumed for them, in words."""
+    """Return the lowest and the highest mean call that the known figures allow, and the assumptions in words."""
     is_known = per_call.prompt is not None and per_call.completion is not None
     if is_known or not STAGES[role].is_assumed:
         return (per_call, per_call), []

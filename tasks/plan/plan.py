@@ -62,7 +62,7 @@ class Asked(NamedTuple):
     times_again: int = 0
 
     def calls(self, n_criteria: Mapping[str, int], n_prompts: Mapping[str, int], to_come: int) -> int:
-        """How many calls that makes.
+        """Return the number of calls.
 
         Args:
             n_criteria: missing criteria by response.
@@ -77,7 +77,7 @@ class Asked(NamedTuple):
 
 
 def plan(job: Job) -> list[Planned]:
-    """What `run` would call, by model and judge.
+    """Return the calls that `run` would make, by model and judge.
 
     Raises:
         PipelineError: the data set is not ingested, or its conversations are not assembled.
@@ -86,7 +86,7 @@ def plan(job: Job) -> list[Planned]:
 
 
 def plan_with_cells(job: Job) -> list[tuple[Planned, Cells]]:
-    """The same, each with where its calls are missing, if it is of a model or of a judge on one."""
+    """Return the same, each with its missing cells, if it is of a model or of a judge on one."""
     with Warehouse(job.warehouse).reader() as reader:
         wanted = missing_work.wanted_tasks(job, reader)
         conversations = missing_work.conversations_of(reader, wanted, wanted.task_ids)
@@ -124,7 +124,7 @@ def plan_with_cells(job: Job) -> list[tuple[Planned, Cells]]:
 
 
 def _by_judge_and_model(planned: Sequence[tuple[Planned, Cells]]) -> list[tuple[Planned, Cells]]:
-    """One row for all trials of a judge."""
+    """Return one row for all trials of a judge."""
     rows: dict[tuple[str, ...], list[tuple[Planned, Cells]]] = {}
     for each, cells in planned:
         rows.setdefault((each.label, each.asked_for, each.model), []).append((each, cells))
@@ -138,7 +138,7 @@ def _by_judge_and_model(planned: Sequence[tuple[Planned, Cells]]) -> list[tuple[
 
 
 def plan_analyses(job: Job) -> list[Planned]:
-    """What the configured analyses would call, each by its own command and not by `run`.
+    """Return the calls of the configured analyses; each has its own command and is not made by `run`.
 
     Raises:
         PipelineError: the data set is not ingested, or its conversations are not assembled.
@@ -154,7 +154,7 @@ def plan_analyses(job: Job) -> list[Planned]:
 
 
 def _asked(reader: Reader, analysis: Analysis, analyst: Analyst, items: Sequence[Item], note: str) -> Planned:
-    """The calls of an analyst about items."""
+    """Return the calls of an analyst about items."""
     target, by = target_of(analyst), analysis.by
     prices = prices_of(target, of_batch=analyst.mode == "batch")
     identity = {by: analyst.label, f"{by}_config_hash": target.config_hash}
@@ -182,7 +182,10 @@ def _verdicts(
     wanted: WantedTasks, reader: Reader, asked: Asked, missing: Sequence[MissingVerdicts],
     conversations: Mapping[str, Conversation], model: str, to_come: Sequence[str],
 ) -> tuple[Planned, Cells]:  # fmt: skip
-    """The calls of a judging about the responses of a model; `to_come` are the tasks of those not sampled yet."""
+    """Return the calls of a judging on the responses of a model.
+
+    `to_come` are the tasks of responses that are not sampled yet.
+    """
     missing = [each for each in missing if each.model == model]
     judging = asked.judging
     sizes = {row["task_id"]: row["n_criteria"] for row in reader.select("tasks", "task_id, n_criteria", **wanted.key)}
@@ -228,22 +231,22 @@ def _verdicts(
 
 
 def _prompt_around(judging: Judging, conversation: Conversation) -> str:
-    """What a judge's prompt has beside the response."""
+    """Return the parts of a judge's prompt beside the response."""
     return judging.template + "\n".join(text for _, text in conversation.messages)
 
 
 def _most_answer(target: Target) -> int | None:
-    """The most tokens of an answer, where the model or its configuration limits them."""
+    """Return the most tokens of a response, if the model or its configuration limits them."""
     return most_answer_tokens(target, target.parameters)
 
 
 def _identity(judging: Judging) -> dict[str, Any]:
-    """The columns that tell a judging's rows, of all its repetitions."""
+    """Return the columns that identify the rows of a judging, over all its repetitions."""
     return {name: judging.columns[name] for name in ("judge", "judge_config_hash", "template_hash")}
 
 
 def _control(job: Job, wanted: WantedTasks, reader: Reader, judging: Judging, asked: Asked) -> Planned:
-    """The control set that a judge is asked again in a night; one still to be chosen has its configured size."""
+    """Return the calls for the control set in a night; a set that is still to be chosen has its configured size."""
     key = {**wanted.key, **judging.columns}
     (members,) = reader.select("control_set", "count(*) as n", **key)
     (done,) = reader.select("control_verdicts", "count(value) as n", judge_vintage=job.night, **key)
@@ -257,7 +260,7 @@ def _control(job: Job, wanted: WantedTasks, reader: Reader, judging: Judging, as
 def asked_for(
     reader: Reader, wanted: WantedTasks, judging: Judging, missing: Sequence[MissingVerdicts] = ()
 ) -> list[Asked]:
-    """Who is asked for a judging's verdicts: the judge itself, or both judges of a cascade.
+    """Return the judges to call for a judging's verdicts: the judge itself, or both judges of a cascade.
 
     A missing verdict that is stored as a failure of the second judge takes one call of that judge; the first judge's
     replies are in the ledger. Of the others, the share that goes to the second judge is that of the cascade's stored
@@ -284,7 +287,7 @@ def asked_for(
 
 
 def _share(reader: Reader, wanted: WantedTasks, judging: Judging, cascade: CascadeJudgings) -> tuple[float, str]:
-    """The share of criteria that are escalated, and what says so."""
+    """Return the share of criteria that are escalated, and its source."""
     counts = "count(*) as n_verdicts, count(escalated_because) as n_escalated"
     (stored,) = reader.select("verdicts", counts, **wanted.key, **_identity(judging))
     if stored["n_verdicts"]:
@@ -303,7 +306,10 @@ def _share(reader: Reader, wanted: WantedTasks, judging: Judging, cascade: Casca
 
 
 def judged_before(reader: Reader, wanted: WantedTasks, judging: Judging) -> str:
-    """What a judging makes again because its verdicts are under another template, in a line; empty if nothing."""
+    """Return a line on the verdicts that a judging makes again because they have another template.
+
+    It is empty if there are none.
+    """
     found = reader.rows(sql.read("queries/plan/decided_before"), {**wanted.key, **judging.columns})
     if not found:
         return ""
@@ -313,7 +319,7 @@ def judged_before(reader: Reader, wanted: WantedTasks, judging: Judging) -> str:
 
 
 def former_template_notices(job: Job) -> list[str]:
-    """A line for each judge whose verdicts are made again because its template is another one."""
+    """Return a line for each judge whose verdicts are made again because its template has changed."""
     with Warehouse(job.warehouse).reader() as reader:
         wanted = missing_work.wanted_tasks(job, reader)
         of_first_trials = [each for each in judgings(job, wanted.benchmark) if each.judge_trial == 1]
@@ -322,7 +328,7 @@ def former_template_notices(job: Job) -> list[str]:
 
 
 def _names(benchmark: Benchmark) -> dict[str, str]:
-    """The judge templates that ship, by what they are identified by."""
+    """Return the names of the shipped judge templates, by their identities."""
     found = {}
     for path in sorted(FOLDER.glob("*.txt")):
         if not missing_places(path.read_text(encoding="utf-8")):
@@ -332,7 +338,7 @@ def _names(benchmark: Benchmark) -> dict[str, str]:
 
 
 def is_prepared(job: Job) -> bool:
-    """Whether the job's tasks are ingested and their conversations assembled."""
+    """Return whether the job's tasks are ingested and their conversations assembled."""
     warehouse = Warehouse(job.warehouse)
     if not warehouse.database.exists():
         return False

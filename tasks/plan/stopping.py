@@ -1,4 +1,4 @@
-"""What a run that stops when its comparisons are settled would call, by what such models scored before.
+"""The expected calls of a run that stops when its comparisons are settled, from the stored scores of such models.
 
 The rule is run over random orders of the tasks that both models of a pair have values of; a pair without is planned in
 full, since nothing is known about it.
@@ -26,7 +26,7 @@ _SPAN = (0.05, 0.5, 0.95)
 
 @dataclass
 class Needed:
-    """How many of the first tasks of each comparison are needed in each random order; by model."""
+    """The number of first tasks that each comparison needs in each random order; by model."""
 
     n_orders: int
     of_model: dict[str, list[tuple[dict[str, int], Floats]]] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Needed:
             self.of_model.setdefault(label, []).append((places, n_tasks))
 
     def calls(self, cells: Cells) -> Floats:
-        """The calls of the cells that are needed, in each random order."""
+        """Return the number of needed calls for the cells, in each random order."""
         found = np.zeros(self.n_orders)
         for label, task_id, n_calls in cells:
             placed = [(places[task_id], n) for places, n in self.of_model.get(label, ()) if task_id in places]
@@ -49,7 +49,7 @@ class Needed:
 
 @dataclass(frozen=True)
 class Expected:
-    """How many there would be: the median over random orders, and the range of 90 % of them."""
+    """The expected number: the median over random orders, and the range of 90 % of them."""
 
     median: float
     low: float
@@ -82,7 +82,7 @@ class ExpectedCalls:
 
 
 def plan_stopping(job: Job) -> tuple[list[ExpectedComparison], list[ExpectedCalls]]:
-    """What each comparison would take, and the calls that this leaves.
+    """Return the expected tasks of each comparison, and the calls that remain.
 
     Raises:
         UsageError: the configuration has no `stopping`.
@@ -124,7 +124,10 @@ def _history(found: StoppingPlan, wanted: WantedTasks, reader: Reader) -> list[d
 def _simulated(
     progress: Sequence[Progress], history: Sequence[dict[str, float]]
 ) -> tuple[Needed, list[ExpectedComparison]]:
-    """What each comparison needs in each random order, and what it takes; one that is settled takes no more tasks."""
+    """Return the tasks that each comparison needs in each random order, and the expected comparisons.
+
+    A settled comparison needs no more tasks.
+    """
     generator = np.random.default_rng(_SEED)
     pool = sorted({task for of_pair in history for task in of_pair})
     longest = max((each.comparison.rule.n_planned for each in progress), default=0)
@@ -155,7 +158,7 @@ def _simulated(
 
 
 def _calls(planned: Planned, cells: Cells, needed: Needed) -> ExpectedCalls:
-    """The calls of a row of the plan that are needed; all, where it is neither a model's nor a judge's."""
+    """Return the needed calls of a row of the plan; all calls if the row belongs to neither a model nor a judge."""
     missing = sum(n_calls for _, _, n_calls in cells)
     # A judge may be asked more or less than once about a criterion: long answers, cascades.
     share = needed.calls(cells) / missing if missing else np.ones(ORDERS)

@@ -12,7 +12,7 @@ FOLDER = Path(__file__).parent
 
 
 def load_template(name: str, default: str) -> str:
-    """The text of a judge template.
+    """Return the text of a judge template.
 
     Args:
         name: `default`, the name of a template in this folder, or the path of a file.
@@ -33,12 +33,12 @@ def load_template(name: str, default: str) -> str:
 
 @cache
 def load_analysis_template(name: str) -> str:
-    """The text of a template below `analyses/`: what analysts are asked about tasks and criteria."""
+    """Return the text of a template below `analyses/`: the prompt of analysts on tasks and criteria."""
     return (FOLDER / "analyses" / f"{name}.txt").read_text(encoding="utf-8")
 
 
 def shipped_templates() -> list[str]:
-    """The texts of all judge templates in this folder; those that look for evidence are none."""
+    """Return the texts of all judge templates in this folder; templates for evidence are not among them."""
     texts = [path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.txt"))]
     return [text for text in texts if not missing_places(text, PLACES)]
 
@@ -48,7 +48,7 @@ _UNMARKED = {"evidence_v2": "evidence_v1"}
 
 
 def load_evidence_template(name: str, beside: str) -> str:
-    """The template that asks for the evidence in a part of a long report, as it goes with the text of a judge's."""
+    """Return the template that asks for evidence in a part of a long report, for a judge template's text."""
     return _read(FOLDER / f"{name if is_marked(beside) else _UNMARKED.get(name, name)}.txt", evidence.PLACES)
 
 

@@ -81,7 +81,7 @@ def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[
 
 
 def _rendered(page: Page, scope: Scope, site: Site, common: Mapping[str, Any], ranked: Sequence[Ranking]) -> str:
-    """A page's HTML; what it loads is written."""
+    """Return a page's HTML, after writing the files that it loads."""
     figures = figures_of(page, scope, site)
     more: Mapping[str, Any] = {}
     if page is OVERVIEW:
@@ -92,7 +92,7 @@ def _rendered(page: Page, scope: Scope, site: Site, common: Mapping[str, Any], r
 
 
 def _common(scope: Scope, ranked: Sequence[Ranking], pages: Sequence[Page]) -> Mapping[str, Any]:
-    """What every page says; `orders` has by judging the models, the best first."""
+    """Return the values that every page shows; `orders` has the models by judging, the best first."""
     as_of = scope.reader.value("select max(coalesce(ended_at, started_at)) from runs")
     state = f" State of {as_of.astimezone(UTC):%Y-%m-%d %H:%M} UTC." if as_of else ""
     narrowed = f", only {scope.narrowed_to}" if scope.narrowed_to else ""
@@ -109,7 +109,7 @@ def _common(scope: Scope, ranked: Sequence[Ranking], pages: Sequence[Page]) -> M
 
 
 def served_page(page: Page, benchmark: str, folder: Path, pages: tuple[Page, ...], **values: Any) -> str:
-    """A served page.
+    """Return a served page.
 
     Args:
         page: the page.
@@ -137,7 +137,10 @@ _COUNTS = {"Tasks": "n_tasks", "Criteria": "n_criteria", "Models": "n_models", "
 
 
 def benchmarks_of(reader: Reader, own: str) -> dict[str, list[dict[str, Any]]]:
-    """The revisions of each benchmark of the warehouse, by its name; `own` is among them, whatever there is of it."""
+    """Return the revisions of each benchmark of the warehouse, by its name.
+
+    `own` is among them, even without any data.
+    """
     found: dict[str, list[dict[str, Any]]] = {own: []}
     for row in reader.rows(filled("benchmark_index/benchmarks", {})):
         found.setdefault(row["benchmark"], []).append(row)
@@ -162,7 +165,10 @@ def write_benchmark_index(folder: Path, reader: Reader, own: str) -> None:
 
 
 def _entry(folder: Path, reader: Reader, name: str, revisions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What the page says of a benchmark: of the revision that its report shows, or else of the one judged last."""
+    """Return the entry of a benchmark on the page.
+
+    It is of the revision that its report shows, or else of the one judged last.
+    """
     is_known = name in benchmark_names()
     is_there = is_known and (folder / name / "index.html").is_file()
     said = folder / name / REVISION

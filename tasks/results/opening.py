@@ -19,7 +19,7 @@ _SHOWN = 12
 
 
 def opened(given: str, benchmark: str | None, revision: str | None) -> tuple[Job, ExitStack]:
-    """A job on what is published at a place, and what closes it.
+    """Return a job on the data published at a location, and the resources to close.
 
     Raises:
         UsageError: there is no such place, benchmark or revision.
@@ -37,7 +37,7 @@ def opened(given: str, benchmark: str | None, revision: str | None) -> tuple[Job
 
 
 def _folder(given: str, closing: ExitStack) -> Path:
-    """The folder with the database; of a store, or of a file with another name, a temporary one."""
+    """Return the folder with the database; a temporary one for a store, or for a file with another name."""
     found = place(given)
     if isinstance(found, Path) and not found.is_file():
         if not found.is_dir():
@@ -62,7 +62,7 @@ def _folder(given: str, closing: ExitStack) -> Path:
 def _chosen(
     given: str, stored: Sequence[dict[str, Any]], benchmark: str | None, revision: str | None
 ) -> dict[str, Any]:
-    """The revision that is meant: the one with most verdicts of those that fit."""
+    """Return the chosen revision: the one with the most verdicts of those that fit."""
     fitting = [
         row for row in stored
         if benchmark in {None, row["benchmark"]} and row["dataset_revision"].startswith(revision or "")

@@ -27,7 +27,7 @@ Format = Literal["polars", "arrow", "pandas"]
 
 
 class Results:
-    """What a warehouse has published; made by `open_results`.
+    """The published results of a warehouse; made by `open_results`.
 
     Every method returns a Polars data frame, or a PyArrow table or a pandas data frame where `format` says so. Each
     call reads what is published at that moment, and nothing is ever written. Close it, or use it in a `with` block.
@@ -45,12 +45,12 @@ class Results:
         self._job, self._closing = job, closing
 
     def tables(self, *, format: Format = "polars") -> Any:  # noqa: A002 - what a caller would call it
-        """The tables and views: `name`, `kind` (mart or stored), and `meaning`, which says what one row is."""
+        """Return the tables and views: `name`, `kind` (mart or stored), and `meaning`, which says what one row is."""
         with self._reader() as reader:
             return _frame(reader, *_listed(), format)
 
     def table(self, name: str, *, format: Format = "polars") -> Any:  # noqa: A002
-        """All rows of a table or view.
+        """Return all rows of a table or view.
 
         Raises:
             UsageError: there is no such table.
@@ -68,7 +68,7 @@ class Results:
         *,
         format: Format = "polars",  # noqa: A002
     ) -> Any:
-        """The rows of a query in DuckDB's SQL.
+        """Return the rows of a query in DuckDB's SQL.
 
         Args:
             query: one that reads; `?` or `$name` stand for parameters.
@@ -85,7 +85,7 @@ class Results:
         self, *, by: str | None = None, score: str | None = None, vintage: str | None = None, is_hard: bool = False,
         models: Sequence[str] = (), judges: Sequence[str] = (), format: Format = "polars",  # noqa: A002
     ) -> Any:  # fmt: skip
-        """The rows of `prbench leaderboard`: models with score, interval, coverage and rank.
+        """Return the rows of `prbench leaderboard`: models with score, interval, coverage and rank.
 
         Args:
             by: a breakdown, such as `category` or `topic`.
@@ -112,7 +112,7 @@ class Results:
         is_hard: bool = False, models: Sequence[str] = (), judges: Sequence[str] = (),
         format: Format = "polars",  # noqa: A002
     ) -> Any:  # fmt: skip
-        """The rows of `prbench diff`: the first name compared with each of the others, paired by task.
+        """Return the rows of `prbench diff`: the first name compared with each of the others, paired by task.
 
         One row a comparison and split: both means, the second minus the first with its interval, the p-value and the
         corrected one, a sentence that says it, and which model, vintage and judge each side is.
@@ -164,7 +164,7 @@ class Results:
         return Warehouse(self._job.warehouse).reader()
 
     def _narrowed(self, models: Sequence[str], judges: Sequence[str], vintages: Sequence[str | None] = ()) -> "Job":
-        """The job of these models and judges; the vintages must be stored too.
+        """Return the job narrowed to these models and judges; the vintages must be stored too.
 
         Raises:
             UsageError: one of them is not stored.
@@ -197,7 +197,7 @@ def open_results(place: str | PathLike[str], *, benchmark: str | None = None, re
 
 
 def _listed() -> tuple[str, dict[str, Any]]:
-    """The query for the tables, with its parameters."""
+    """Return the query for the tables, with its parameters."""
     import sql
     from warehouse import TABLES
 
@@ -215,7 +215,7 @@ def _listed() -> tuple[str, dict[str, Any]]:
 
 
 def _frame(reader: "Reader", query: str, parameters: Any, kind: str) -> Any:
-    """The rows of a query as a data frame of a kind: polars, arrow, or pandas."""
+    """Return the rows of a query as a data frame of a kind: polars, arrow, or pandas."""
     return reader.frame(query, parameters) if kind == "pandas" else _as(reader.arrow(query, parameters), kind)
 
 

@@ -30,10 +30,10 @@ _BREAKS = re.compile(r"(?:\r?\n){3,}")
 
 
 def turn_pattern(conversation: Sequence[Turn], turns: int | None) -> str:
-    """The shape of a conversation, one letter a slot (see `records.Task`); slots after the last used one are left out.
+    """Return the shape of a conversation, one letter a slot (see `records.Task`).
 
-    Slots alternate: prompt 0, response 0, prompt 1, ... A blank prompt counts as used when `turns` says that there
-    is a turn, or when reference texts stand in front of it.
+    Slots after the last used one are left out. Slots alternate: prompt 0, response 0, prompt 1, ... A blank prompt
+    counts as used when `turns` says that there is a turn, or when reference texts precede it.
     """
     pattern = ""
     for i, turn in enumerate(conversation):
@@ -44,10 +44,11 @@ def turn_pattern(conversation: Sequence[Turn], turns: int | None) -> str:
 
 
 def build_messages(conversation: Sequence[Turn]) -> tuple[Message, ...]:
-    """The conversation as sent: each user turn behind its numbered references, each assistant turn where there is one.
+    """Return the conversation as sent.
 
-    No system prompt is added; one that is configured for a model is sent by the sample stage. Blank slots are passed
-    over; whether the turns are whole is judged on the `turn_pattern`, not here.
+    Numbered references precede their user turn; an assistant turn is included where there is one. No system prompt is
+    added; one that is configured for a model is sent by the sample stage. Blank slots are skipped; whether the turns
+    are whole is judged on the `turn_pattern`, not here.
     """
     messages: list[Message] = []
     for turn in conversation:
@@ -65,12 +66,12 @@ def fill(template: str, values: Mapping[str, str]) -> str:
 
 
 def missing_places(template: str, places: Sequence[str] = PLACES) -> list[str]:
-    """The places that a template should have and has not."""
+    """Return the placeholders that a template should have but lacks."""
     return [place for place in places if place not in template]
 
 
 def final_text(text: str, *, omits_think_tag: bool = False) -> str:
-    """What a model answered, without its thinking; three or more line breaks are made two.
+    """Return a model's response without its thinking; three or more line breaks become two.
 
     An answer that opens with thinking and never ends it, or that shows nothing to a reader, is empty.
     """
@@ -90,7 +91,7 @@ class UnfinishedThinking(ValueError):
 
 
 def without_thinking(text: str, *, omits_think_tag: bool = False) -> str:
-    """A reply without the block of thinking that it starts with.
+    """Return a reply without the block of thinking at its start.
 
     A block is there only where the reply starts, after white space, with an opening tag; it ends at the first closing
     tag of that name. A tag anywhere else is text: what a model writes about must not decide what counts as its answer.
@@ -117,12 +118,12 @@ _DIGITS = 16
 
 
 def is_marked(template: str) -> bool:
-    """Whether a template delimits what it quotes by a marker."""
+    """Return whether a template delimits quoted texts by a marker."""
     return MARKER in template
 
 
 def marker_of(source: Sequence[str], texts: Sequence[str]) -> str:
-    """A marker made from a source that none of the texts holds."""
+    """Return a marker that is derived from a source and occurs in none of the texts."""
     for number in itertools.count():
         marker = f"{int(digest('marker', number, list(source)), 16) % 10**_DIGITS:0{_DIGITS}}"
         if not any(marker in text for text in texts):
@@ -131,7 +132,7 @@ def marker_of(source: Sequence[str], texts: Sequence[str]) -> str:
 
 
 def judge_prompt(template: str, messages: Sequence[Message], response: str, criterion: str) -> str:
-    """What asks a judge about a criterion: a conversation with the response as its last assistant turn."""
+    """Return the judge's prompt on a criterion: a conversation with the response as its last assistant turn."""
     return prompt_on(template, (*messages, ("assistant", response)), criterion, last="assistant, the final message")
 
 
@@ -139,7 +140,7 @@ def prompt_on(
     template: str, turns: Sequence[Message], criterion: str, *, last: str | None = None,
     more: Mapping[str, str] | None = None,
 ) -> str:  # fmt: skip
-    """A template filled with turns and a criterion; `more` are further places with the texts that fill them.
+    """Return a template filled with turns and a criterion; `more` are further placeholders with their texts.
 
     `last` names the last turn, where that is more than its role.
     """
@@ -160,7 +161,7 @@ RUBRIC, NUMBER = "<<rubric>>", "<<number>>"
 
 
 def rubric_prompt(template: str, turns: Sequence[Message], rubric: Sequence[tuple[str, str]], place: int) -> str:
-    """A marked template filled with turns, a whole rubric and, last, one criterion of it.
+    """Return a marked template filled with turns, a whole rubric and, last, one criterion of it.
 
     What all criteria of a rubric share comes first and is the same for each. `rubric` holds a word on each criterion,
     such as whether it is desired, and its text; `place` is that of the criterion, from 0.
@@ -180,7 +181,7 @@ TAKEN, PHRASES = "<<taken>>", "<<phrases>>"
 
 
 def naming_prompt(template: str, phrases: Sequence[str], taken: Sequence[str]) -> str:
-    """A template filled with the phrases of a group and with names that it must not get."""
+    """Return a template filled with the phrases of a group and with the names that it must not get."""
     texts = [*phrases, *taken]
     marker = marker_of(texts, texts)
     names, named = ([("", text) for text in of_kind] for of_kind in (taken, phrases))

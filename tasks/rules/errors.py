@@ -28,7 +28,7 @@ def disk_errors(target: object, advice: str = "free some space, or choose anothe
 
 
 def causes_of(error: BaseException | None) -> Iterator[BaseException]:
-    """An exception and what it was raised from, outermost first."""
+    """Yield an exception and its causes, outermost first."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -43,7 +43,7 @@ def install_extra(name: str) -> str:
 
 
 def from_home(path: str | Path, setting: str) -> Path:
-    """A path with the home folder in the place of a leading `~` or `~user`; `setting` is what gave the path.
+    """Return a path with the home folder in place of a leading `~` or `~user`; `setting` is the source of the path.
 
     Raises:
         UsageError: there is no such user.

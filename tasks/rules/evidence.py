@@ -37,13 +37,13 @@ WORDING = (REMINDER, _IN_REPORT, _IN_NOTES, _SHOWN, _NOTHING)
 def evidence_prompt(
     template: str, messages: Sequence[Message], criterion: str, *, text: str, number: int, n_chunks: int, round_: int
 ) -> str:
-    """What asks for the evidence in a chunk: of the report in round 1, of the notes on it in later ones."""
+    """Return the prompt for the evidence in a chunk: of the report in round 1, of the notes on it in later rounds."""
     place = (_IN_REPORT if round_ == 1 else _IN_NOTES).format(part=number, n_parts=n_chunks)
     return prompt_on(template, messages, criterion, more={"<<place>>": place, "<<part>>": text})
 
 
 def evidence_format(*, is_bounded: bool) -> dict[str, Any]:
-    """The structured output that is asked for, with or without bounds for the length and number of statements."""
+    """Return the JSON schema of the reply, with or without bounds for the length and number of statements."""
     bound = {"maxLength": _MOST_STATEMENT_CHARS} if is_bounded else {}
     number = {"maxItems": _MOST_STATEMENTS} if is_bounded else {}
     statements = {"type": "array", "items": {"type": "string", **bound}, **number}
@@ -51,7 +51,7 @@ def evidence_format(*, is_bounded: bool) -> dict[str, Any]:
 
 
 def parse_evidence(reply: str, *, omits_think_tag: bool = False) -> tuple[str, ...]:
-    """The evidence that a reply reports, blank texts left out.
+    """Return the evidence in a reply, without blank texts.
 
     Raises:
         VerdictError: the reply is not one JSON object (bare, fenced, or behind thinking) with a list of texts.
@@ -63,7 +63,7 @@ def parse_evidence(reply: str, *, omits_think_tag: bool = False) -> tuple[str, .
 
 
 def shown(found: Sequence[Sequence[str]], n_chunks: int, round_: int, *, is_indented: bool = False) -> str:
-    """What the last call reads in the place of a report of so many chunks: what a round found, chunk by chunk.
+    """Return the text in the last call in place of a report of `n_chunks` chunks: a round's findings by chunk.
 
     With `is_indented` further lines of a quotation stand back, so that none of them looks like the name of a chunk.
     """
@@ -112,7 +112,7 @@ def cut(text: str, most: int, size_of: Callable[[str], int]) -> list[str]:
 
 
 def _pieces(text: str, most: int, size_of: Callable[[str], int], level: int) -> Iterator[tuple[str, int]]:
-    """The text in pieces that fit, with their sizes, each as long as its borders allow."""
+    """Yield pieces of the text that fit, with their sizes, each as long as the borders allow."""
     for piece in _split(text, level):
         size = size_of(piece)
         if size <= most:
@@ -124,14 +124,14 @@ def _pieces(text: str, most: int, size_of: Callable[[str], int], level: int) -> 
 
 
 def _split(text: str, level: int) -> Iterator[str]:
-    """The text cut at each border of a level; beyond the last one, in two halves."""
+    """Return the text cut at each border of a level; beyond the last level, in two halves."""
     is_left = level < len(_BORDERS)
     ends = {found.end() for found in _BORDERS[level].finditer(text)} if is_left else {len(text) // 2}
     return (text[start:end] for start, end in pairwise(sorted({0, *ends, len(text)})))
 
 
 def _joined(pieces: Sequence[str], most: int, size_of: Callable[[str], int]) -> Iterator[str]:
-    """The pieces as one chunk, or as more if they are larger together than one by one."""
+    """Yield the pieces as one chunk, or as several if they are larger together than one by one."""
     text = "".join(pieces)
     if len(pieces) < 2 or size_of(text) <= most:
         if text:

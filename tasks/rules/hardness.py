@@ -30,7 +30,10 @@ class Selected:
 
 
 def wanted_size(n_tasks: int, share: float | Mapping[str, int], field: str) -> int:
-    """How many tasks of a field to select: a share of its admitted tasks (rounded down, 300 of 600), or a number."""
+    """Return the number of tasks to select in a field.
+
+    It is a share of the admitted tasks (rounded down, 300 of 600), or a fixed number.
+    """
     if isinstance(share, Mapping):
         if field not in share:
             raise HardSubsetError(f"{field}: hard_subset.share names no number for this field")
@@ -39,7 +42,7 @@ def wanted_size(n_tasks: int, share: float | Mapping[str, int], field: str) -> i
 
 
 def select_hardest(scores: Mapping[str, Sequence[float]], size: int) -> list[Selected]:
-    """The `size` tasks with the lowest mean score, hardest first; a tie goes by task id.
+    """Return the `size` tasks with the lowest mean score, hardest first; ties are ordered by task id.
 
     `scores` gives, for each task that is complete for the whole panel, one score a model (a model's score of a task
     is already the mean over its trials). The sum is exact (`math.fsum`), so that the order of the models never
@@ -73,7 +76,7 @@ _TIE = 1e-12
 def inclusion_probabilities(
     values: Floats, size: int, *, resamples: int = RESAMPLES, seed: int = SEED
 ) -> NDArray[np.float64]:
-    """The share of resampled panels under which each task is among the `size` hardest.
+    """Return the share of resampled panels under which each task is among the `size` hardest.
 
     A resampled panel has as many models as the real one, drawn with replacement; each drawn model has as many trials
     as it really had, drawn with replacement. A trial is one repetition of the whole evaluation, so all tasks share
@@ -121,7 +124,7 @@ def _panels(generator: np.random.Generator, n_trials: NDArray[np.int64], n_panel
 
 
 def leave_one_out(scores: Mapping[str, Sequence[float]], size: int) -> list[frozenset[str]]:
-    """The tasks that the panel would have selected without each of its models, in the order of the models.
+    """Return the tasks that the panel would have selected without each of its models, in the order of models.
 
     Args:
         scores: for each task one score a model, as for `select_hardest`; at least two models.

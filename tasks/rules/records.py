@@ -1,4 +1,4 @@
-"""What a benchmark's rows become, and what a query gives: plain records that later stages share."""
+"""Plain records of a benchmark's rows and of query results, which later stages share."""
 
 from dataclasses import dataclass
 from typing import Any

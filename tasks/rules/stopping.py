@@ -1,4 +1,4 @@
-"""When a comparison is settled: the order of tasks, intervals that hold at every look, decisions, unbiased figures.
+"""Stopping of comparisons: the order of tasks, intervals valid at every look, decisions, figures without bias.
 
 README.md shows how often the interval of a mean holds at every look together.
 
@@ -45,7 +45,7 @@ def task_order(strata: Mapping[str, str], seed: str) -> list[str]:
 
 
 def block_ends(n_tasks: int, block: int) -> list[int]:
-    """How many tasks are evaluated after each block; the last block may be smaller."""
+    """Return the number of tasks that are evaluated after each block; the last block may be smaller."""
     return [*range(block, n_tasks, block), *([n_tasks] if n_tasks else [])]
 
 
@@ -58,7 +58,7 @@ _RARE = 0.75
 
 
 def unseen_sum(alpha: float) -> float:
-    """Return what differences of a kind that no task has shown so far may take off the sum over tasks.
+    """Return the most that kinds of differences which no task has shown yet may take off the sum over tasks.
 
     Of n tasks, none shows a kind that a share p of all tasks has with a chance of (1 - p)^n, which is below alpha where
     p is above log(1 / alpha) / n (with 5 % and by rule of thumb, three in n). Such a share of tasks that differ by
@@ -68,7 +68,7 @@ def unseen_sum(alpha: float) -> float:
 
 
 def sequence_ends(values: Floats, square: float, unseen: float = 0.0) -> Floats:
-    """The interval of each figure's mean at a look.
+    """Return the interval of each figure's mean at a look.
 
     `square` is what the square of a normal mean's statistic may reach at this look. A sum in units of its own root of
     squares never exceeds the root of how many tasks differ, and has lighter tails than Student's t. So with d tasks
@@ -115,7 +115,7 @@ _NODES_OF_STEP = 1.5
 
 
 def mixture(n_tasks: Floats, alpha: float, n_planned: int) -> Floats:
-    """The square of the statistic that may be reached after n tasks, for any number of looks: Robbins' mixture.
+    """Return the bound of the squared statistic after n tasks, for any number of looks: Robbins' mixture.
 
     (1 + n r) / (n r) * (2 log(1 / alpha) + log(1 + n r)), with r so that it is least at about half of the planned
     tasks: r = (2 log(1 / alpha) + log(1 + 2 log(1 / alpha))) / (n_planned / 2). (Waudby-Smith, Arbour, Sinha, Kennedy
@@ -127,7 +127,7 @@ def mixture(n_tasks: Floats, alpha: float, n_planned: int) -> Floats:
 
 
 def thresholds(ends: Sequence[int], alpha: float) -> dict[int, float]:
-    """The square of the statistic at each look, by the number of its tasks.
+    """Return the bound of the squared statistic at each look, by the number of its tasks.
 
     The mixture holds for looks after every task, for ever. Here the looks are few and known before the start, so its
     level is raised until the chance that a normal mean crosses it at any of them is alpha. Of two looks that are next
@@ -157,7 +157,7 @@ def _calibrated(looks: tuple[int, ...], alpha: float) -> tuple[float, ...]:
 
 
 def crossing_chance(n_tasks: Floats, squares: Floats) -> float:
-    """The chance that the sum of normal values crosses n * squares at any look, in either direction.
+    """Return the chance that the sum of normal values crosses n * squares at any look, in either direction.
 
     The density of the sum of those that have not crossed is carried from look to look (Armitage, McPherson and Rowe,
     "Repeated significance tests on accumulating data", 1969), on the nodes of Gauss and Legendre.
@@ -174,13 +174,13 @@ def crossing_chance(n_tasks: Floats, squares: Floats) -> float:
 
 
 def _scaled(n_tasks: Floats, squares: Floats) -> tuple[Floats, Floats]:
-    """What the sum may reach at each look, and the variance added before it, as if that of the whole sum were 1."""
+    """Return the sum's bound at each look, and the variance added before it (1 in total)."""
     times = n_tasks / n_tasks[-1]
     return np.sqrt(squares * times), np.diff(times, prepend=0.0)
 
 
 def _finest(bounds: Floats, steps: Floats) -> float:
-    """The widest span of sums that have not crossed, in standard deviations of the finest step."""
+    """Return the widest span of sums that have not crossed, in standard deviations of the finest step."""
     return 2.0 * float(bounds.max()) / math.sqrt(float(steps.min()))
 
 
@@ -194,7 +194,7 @@ _DECISIONS: dict[Asked, tuple[str, str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How a comparison is decided.
+    """The rule that decides a comparison.
 
     Attributes:
         asked: whether the two differ, or whether the first has dropped below the second.
@@ -214,18 +214,21 @@ class Rule:
         return self.ends[-1]
 
     def ends_at(self, differences: Floats) -> Floats:
-        """The intervals after the tasks given, shape (n_figures, 2); NaN where no look is taken after so many."""
+        """Return the intervals after the tasks given, shape (n_figures, 2).
+
+        NaN if no look is taken after this number of tasks.
+        """
         square = thresholds(self.ends, self.alpha).get(len(differences))
         if square is None:
             return np.full((differences.shape[1], 2), np.nan)
         return sequence_ends(differences, square, unseen_sum(self.alpha))
 
     def decide(self, low: float, high: float) -> str:
-        """What an interval decides; an unknown one decides nothing."""
+        """Return the decision of an interval; an unknown one decides nothing."""
         return _DECISIONS[self.asked][int(self._settled(np.array([[low, high]]))[0])]
 
     def are_settled(self, differences: Floats) -> NDArray[np.bool_]:
-        """Which figures the tasks given settle; shape (n_tasks, n_figures)."""
+        """Return flags of the figures that the tasks given settle; shape (n_tasks, n_figures)."""
         return np.asarray(self._settled(self.ends_at(differences)) > 0)
 
     def _settled(self, ends: Floats) -> NDArray[np.int64]:
@@ -238,7 +241,7 @@ class Rule:
 
 
 def alpha_of_each(alpha: float, n_comparisons: int) -> float:
-    """The chance of a false decision of each comparison, so that that of any is at most alpha (Bonferroni).
+    """Return each comparison's chance of a false decision, so that the chance of any is at most alpha (Bonferroni).
 
     It holds however the comparisons depend on each other, as they do: all pairs share models, and all share tasks. It
     is fixed before the first look, so comparisons that are settled early change nothing for the others.
@@ -254,7 +257,7 @@ _FEWEST = 20
 
 
 def unbiased_means(differences: Floats, figures: Floats, strata: Floats, rule: Rule, orders: int = ORDERS) -> Floats:
-    """The mean of each figure, without the bias of having stopped when the differences were settled.
+    """Return the mean of each figure, without the bias from stopping when the differences were settled.
 
     Args:
         differences: of the tasks that were evaluated until the comparison stopped, in their order.

@@ -15,7 +15,7 @@ _MOST_GROWTH = 8
 
 
 def without_examples(title: str) -> str:
-    """A criterion without its examples in parentheses, such as "(e.g., ...)", nested parentheses included.
+    """Return a criterion without its examples in parentheses, such as "(e.g., ...)", nested parentheses included.
 
     What is never closed stays: where its examples end is not known. "Including" is part of what is asked for. A
     criterion that is nothing but an example stays as it is.
@@ -36,7 +36,7 @@ def without_examples(title: str) -> str:
 
 
 def _closing(text: str, start: int) -> int | None:
-    """Where the parenthesis that opens at `start` has been closed; None if it never is."""
+    """Return the position where the parenthesis at `start` is closed; None if it never is."""
     depth = 0
     for place in range(start, len(text)):
         depth += {"(": 1, ")": -1}.get(text[place], 0)
@@ -46,7 +46,7 @@ def _closing(text: str, start: int) -> int | None:
 
 
 def read_augmented(reply: str, title: str, *, omits_think_tag: bool = False) -> str:
-    """The criterion that a model wrote with more detail, if it is one.
+    """Return the more detailed criterion in a model's reply.
 
     The reply is one JSON object with the text `criterion`. It says more than the original, no essay, and each number of
     the original is still in it: what is measured must not have changed.

@@ -39,14 +39,14 @@ _FENCED = re.compile(r"\A```(?:json)?[ \t]*\r?\n(.*?)\r?\n?```\Z", re.DOTALL | r
 
 
 def reply_format(explanation_chars: int | None, grading: str = BINARY) -> dict[str, Any]:
-    """The structured output that a judge is asked for, with the explanation bounded where a bound is given."""
+    """Return the structured output to request from a judge, with the explanation bounded if a bound is given."""
     bound = {} if explanation_chars is None else {"maxLength": explanation_chars}
     key, decision = _DECISIONS[grading]
     return strict_format("verdict", {"explanation": {"type": "string", **bound}, key: decision})
 
 
 def strict_format(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
-    """A structured output with these properties, all of them required, and no others."""
+    """Return a structured output with exactly these properties, all of them required."""
     schema = {
         "type": "object", "properties": dict(properties), "required": list(properties), "additionalProperties": False,
     }  # fmt: skip
@@ -67,7 +67,7 @@ class Verdict:
 
 
 def reminder(grading: str) -> str:
-    """What is sent once, after a reply that is not a verdict."""
+    """Return the message that is sent once, after a reply that is not a verdict."""
     decision = {
         BINARY: '"criteria_met": true or false',
         TERNARY: '"verdict": "satisfied", "partially satisfied" or "not satisfied"',
@@ -106,7 +106,7 @@ def parse_verdict(reply: str, grading: str = BINARY, *, omits_think_tag: bool = 
 
 
 def status_of(word: str) -> str | None:
-    """The status that a ternary judge's word means, large or small, its parts joined by spaces, `_` or `-`."""
+    """Return the status for a ternary judge's word, in upper or lower case, its parts joined by spaces, `_` or `-`."""
     return WORDS.get(_BETWEEN_WORDS.sub(" ", word.strip().lower()))
 
 
@@ -115,7 +115,7 @@ def _no_constant(name: str) -> float:
 
 
 def json_object(reply: str, *, omits_think_tag: bool = False, decision: str | None = None) -> dict[str, Any]:
-    """The one JSON object that a reply is, bare or in one Markdown fence, a block of thinking before it left out.
+    """Return the one JSON object of a reply, bare or in one Markdown fence; leading thinking is removed.
 
     Raises:
         VerdictError: it is anything else, a key appears twice, or the key of the decision in more than one object:
@@ -164,10 +164,11 @@ _TERNARY_DECISION = re.compile(r'(?<!\\)"verdict"\s*:\s*"([^"\\]*)"')
 
 
 def confidence_of(tokens: Tokens, grading: str) -> float | None:
-    """The probability that the judge gave the decision it wrote, from 0 to 1: that of the tokens that hold it together.
+    """Return the probability of the decision that the judge wrote, from 0 to 1.
 
-    The decision is the value after the last `"criteria_met":` (binary) or the word after the last `"verdict":`
-    (ternary); an escaped key is a quotation. None where there is no such value, or a probability is none.
+    It is the probability of the tokens that contain the decision. The decision is the value after the last
+    `"criteria_met":` (binary) or the word after the last `"verdict":` (ternary); an escaped key is a quotation. None if
+    there is no such value, or a probability is missing.
     """
     text = "".join(token for token, _ in tokens)
     found = list((_TERNARY_DECISION if grading == TERNARY else _BINARY_DECISION).finditer(text))

@@ -1,1 +1,1 @@
-"""What a stage runs in: run context, missing work, coverage, parts, its report."""
+"""The frame of a stage: run context, missing work, coverage, parts, report."""

@@ -31,7 +31,10 @@ _QUOTED_CHARS = 300
 
 @dataclass(frozen=True)
 class Question(Generic[Found_co]):
-    """How a reply is read, the structured output that is requested, and the reminder after one that cannot be read."""
+    """A question to a model: how its reply is read, the structured output that is requested, and the reminder.
+
+    The reminder is sent after a reply that cannot be read.
+    """
 
     read: Callable[[str], Found_co]
     shape: Mapping[str, Any]
@@ -60,7 +63,7 @@ async def ask(gateway: Gateway, call: Call, question: Question[Found]) -> tuple[
 
 
 def _read(reply: Reply, question: Question[Found]) -> tuple[Reply, Found | None]:
-    """A reply and what it says, or the reply with the reason why it cannot be read and nothing."""
+    """Return a reply and what was read from it; if it is unreadable, the reply with the reason, and None."""
     if reply.status not in {OK, EMPTY}:
         return reply, None
     try:
@@ -114,7 +117,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Analysis:
-    """What a stage asks analysts about, and where the rows go.
+    """An analysis: the items that a stage asks analysts about, and the table of its rows.
 
     `stage` is also the role of its calls, `role` the configuration's key of its analysts. The rows are in `table` under
     `key`; its columns `by` and `by`_config_hash say who made them. `items_of` gives all items of an analyst for
@@ -134,12 +137,12 @@ class Analysis:
         return self.other_by or self.role
 
     def analysts(self, job: Job) -> tuple[Analyst, ...]:
-        """Who is asked."""
+        """Return the configured analysts."""
         found: tuple[Analyst, ...] = getattr(job.settings, self.role)
         return found
 
     def missing(self, job: Job, reader: Reader, *, retry_failed: bool = False) -> dict[str, list[Item]]:
-        """The items of each analyst, by label, that have no row, or a failed one that is to be tried again."""
+        """Return the items of each analyst, by label, without a row, or with a failed one that is to be retried."""
         wanted = wanted_tasks(job, reader)
         settled = {
             row[self.key]
@@ -152,11 +155,11 @@ class Analysis:
         }
 
     def lacks_items(self, job: Job, reader: Reader, *, retry_failed: bool = False) -> bool:
-        """Whether an analyst is to be asked about anything."""
+        """Return whether any items are missing, so that an analyst must be called."""
         return any(self.missing(job, reader, retry_failed=retry_failed).values())
 
     def changed_analysts(self, job: Job, reader: Reader) -> list[dict[str, Any]]:
-        """The rows of `analysts` for those that are configured otherwise than when they were last asked."""
+        """Return the rows of `analysts` for those that are configured otherwise than when they were last called."""
         key = {"benchmark": job.settings.benchmark, "purpose": self.stage}
         query = "select analyst, analyst_config_hash from analysts where benchmark = ? and purpose = ?"
         stored = {row["analyst"]: row["analyst_config_hash"] for row in reader.rows(query, list(key.values()))}

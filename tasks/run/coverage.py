@@ -57,10 +57,11 @@ class Covered:
 
 
 def coverage(job: Job, *, only_stored: bool = False) -> list[Covered]:
-    """The coverage matrix of a job: responses by model and trial, verdicts by model, trial, judge and judge trial.
+    """Return the coverage matrix of a job.
 
-    Models that only imported responses have are in it where they are named, or no model is configured. With
-    `only_stored` it is about the models and judges that something stored has, instead of the configured ones.
+    It has responses by model and trial, and verdicts by model, trial, judge and judge trial. Models that only imported
+    responses have are in it where they are named, or no model is configured. With `only_stored` it is about the models
+    and judges that something stored has, instead of the configured ones.
     """
     if only_stored:
         job = job.model_copy(update={"settings": job.settings.model_copy(update={"models": (), "judges": ()})})
@@ -74,18 +75,18 @@ _Due = dict[tuple[str, int], tuple[int, int]]
 
 
 class _Counted(NamedTuple):
-    """What counts for a model label: the configuration hashes of its responses, and their vintage."""
+    """The responses that count for a model label: their configuration hashes, and their vintage."""
 
     config_hashes: tuple[str, ...]
     vintage: str
 
     def holds(self, row: _Row) -> bool:
-        """Whether a row of figures is about such responses."""
+        """Return whether a row of figures is on such responses."""
         return row["model_config_hash"] in self.config_hashes and row["vintage"] == self.vintage
 
 
 class _Matrix:
-    """What is wanted of whom, and where it stands."""
+    """The coverage matrix: the wanted cells of each model and judging, and their state."""
 
     def __init__(self, job: Job, reader: Reader, only_stored: bool) -> None:
         self._job, self._reader, self._only_stored = job, reader, only_stored
@@ -98,7 +99,7 @@ class _Matrix:
         self._models = self._counted()
 
     def covered(self) -> list[Covered]:
-        """The cells of responses, then those of verdicts by each judging."""
+        """Return the cells of responses, then those of verdicts by each judging."""
         responses = self._rows("response_coverage", tasks=list(self._wanted.task_ids))
         due = self._due(responses)
         cells = self._cells(due, None, responses)
@@ -133,7 +134,7 @@ class _Matrix:
         return found
 
     def _due(self, responses: Iterable[_Row]) -> _Due:
-        """How many responses and verdicts are due, by model and trial: those of every wanted task.
+        """Return the numbers of due responses and verdicts, by model and trial: those of every wanted task.
 
         Of a model that only imported responses have no more than these are due; one that is configured as imported has
         none due in a trial that nothing was imported for. A run judges the trials that it wants, and no others; what is
@@ -157,7 +158,7 @@ class _Matrix:
         return due
 
     def _cells(self, due: _Due, judging: _Row | None, rows: Iterable[_Row]) -> list[Covered]:
-        """The cells of responses, or those of the verdicts of a judging."""
+        """Return the cells of responses, or those of the verdicts of a judging."""
         judge, judge_trial = (None, None) if judging is None else (judging["judge"], judging["judge_trial"])
         sizes = dict.fromkeys(self._n_criteria, 1) if judging is None else self._n_criteria
         of = 0 if judging is None else 1

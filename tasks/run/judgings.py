@@ -1,4 +1,4 @@
-"""Whom to call; and judgings: each judge with its template, grading and trial, which make its verdicts its own."""
+"""Models to call, and judgings: each judge with its template, grading and trial, which identify its verdicts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -16,7 +16,7 @@ from tasks.rules.identity import IMPORTED, template_hash
 
 
 def target_of(endpoint: Endpoint) -> Target:
-    """How to call a configured model."""
+    """Return the target of a configured model's calls."""
     price = None if endpoint.price is None else Prices(**endpoint.price.model_dump(), price_table="configuration")
     # What makes its answers its own beside name, address and parameters; what is not set is not there.
     identity: dict[str, Any] = {"omits_think_tag": True} if endpoint.omits_think_tag else {}
@@ -30,12 +30,12 @@ def target_of(endpoint: Endpoint) -> Target:
 
 
 def model_hash(model: Model) -> str:
-    """The configuration hash of a model's responses."""
+    """Return the configuration hash of a model's responses."""
     return IMPORTED if model.is_imported else target_of(model).config_hash
 
 
 def judge_target(judge: Judge) -> Target:
-    """How to call a judge. How its reply is shaped and in which words it is asked are part of its identity.
+    """Return the target of a judge's calls. The shape of its replies and its rubric are part of its identity.
 
     A cascade's is that of its second judge, under an identity of its own: that of both judges and of its rule.
     """
@@ -89,7 +89,7 @@ class Judging:
 
 
 def judgings(job: Job, benchmark: Benchmark) -> list[Judging]:
-    """Every configured judge in every judge trial; a cascade once."""
+    """Return every configured judge in every judge trial; a cascade only once."""
     return [judging for judge in job.settings.judges for judging in _judgings_of(judge, benchmark)]
 
 
@@ -102,7 +102,10 @@ def first_judging(job: Job, benchmark: Benchmark, stored: Sequence[Mapping[str, 
 
 
 def _judgings_of(judge: Judge, benchmark: Benchmark) -> list[Judging]:
-    """The judgings of a judge; of a cascade one, whose template's identity is that of both judges where it differs."""
+    """Return the judgings of a judge.
+
+    A cascade has one, whose template's identity is that of both judges if theirs differ.
+    """
     config = judge_target(judge).config_hash
     if judge.cascade is not None:
         refuse_unlike_gradings(judge, benchmark)
@@ -136,19 +139,22 @@ def refuse_unlike_gradings(judge: Judge, benchmark: Benchmark) -> None:
 
 
 def hash_of_template(template: str, benchmark: Benchmark) -> str:
-    """The identity of a judge's template, with whatever else it reads for the benchmark."""
+    """Return the identity of a judge's template, including its evidence template for the benchmark, if any."""
     evidence = _evidence_template(template, benchmark)
     return template_hash(template) if evidence is None else template_hash(template, evidence, *WORDING)
 
 
 def _evidence_template(template: str, benchmark: Benchmark) -> str | None:
-    """The template for the chunks of a long answer that goes with a judge's template; None where answers stay whole."""
+    """Return the template for the chunks of a long response that goes with a judge's template.
+
+    None if responses stay whole.
+    """
     name = benchmark.evidence_template
     return None if name is None else load_evidence_template(name, template)
 
 
 def template_of(judge: Judge, benchmark: Benchmark) -> str:
-    """The text of a judge's template.
+    """Return the text of a judge's template.
 
     Raises:
         UsageError: there is no such template, or the benchmark is not graded that way.

@@ -42,7 +42,7 @@ class WantedTasks:
     left_out: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def of_model(self, label: str) -> list[str]:
-        """The tasks that are wanted of a model, in order."""
+        """Return the wanted tasks of a model, in order."""
         return [task_id for task_id in self.task_ids if task_id not in self.left_out.get(label, ())]
 
     @property
@@ -52,7 +52,7 @@ class WantedTasks:
 
 
 def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
-    """The admitted tasks of the chosen splits, the first N of them under a limit.
+    """Return the admitted tasks of the chosen splits, the first N of them under a limit.
 
     Raises:
         PipelineError: the data set is not ingested.
@@ -79,7 +79,7 @@ def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
 
 
 def missing_splits(job: Job, reader: Reader) -> list[str]:
-    """The chosen splits that are not ingested."""
+    """Return the chosen splits that are not ingested."""
     key = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
     stored = {row["split"] for row in reader.select("split_members", "distinct split", **key)}
     return [split for split in job.data.splits if split not in stored]
@@ -88,7 +88,7 @@ def missing_splits(job: Job, reader: Reader) -> list[str]:
 def missing_responses(
     job: Job, wanted: WantedTasks, reader: Reader, model: Model, *, retry_failed: bool
 ) -> list[tuple[str, int]]:
-    """The (task, trial) cells of a model that have no response, or a failed one that is to be tried again.
+    """Return the (task, trial) cells of a model that have no response, or a failed one that is to be tried again.
 
     An imported response of the same label, trial and vintage fills its cell; a model that has no others misses none.
     """
@@ -114,7 +114,7 @@ class MissingVerdicts(NamedTuple):
 def missing_verdicts(
     job: Job, wanted: WantedTasks, reader: Reader, judging: Judging, *, retry_failed: bool
 ) -> list[MissingVerdicts]:
-    """The responses without all verdicts of a judging.
+    """Return the responses without all verdicts of a judging.
 
     Answers to one task stand together, so that the provider's cache serves what their prompts have in common, and equal
     ones next to each other: they are judged by the same calls.
@@ -141,21 +141,21 @@ def missing_verdicts(
 
 
 def undecided(judging: Judging, retry_failed: bool) -> dict[str, Any]:
-    """The parameters that say what counts as not decided by a judging."""
+    """Return the parameters that define which criteria are undecided by a judging."""
     return {
         **judging.columns, "rubric": judging.judge.rubric, "again": list(PASSING), "retry_failed": retry_failed,
     }  # fmt: skip
 
 
 def wanted_rubrics(job: Job) -> list[str]:
-    """The wordings that the job's judges ask for, beside the rubric's own."""
+    """Return the rubric variants that the job's judges need, beside the rubric itself."""
     return sorted({judge.rubric for judge in job.settings.judges} - {ORIGINAL})
 
 
 def unworded_criteria(
     wanted: WantedTasks, reader: Reader, rubric: str, *, retry_failed: bool = False
 ) -> list[dict[str, Any]]:
-    """The criteria of the wanted tasks that have no words of a variant of the rubric yet, in the rubric's order."""
+    """Return the criteria of the wanted tasks without a wording in a rubric variant, in the rubric's order."""
     values = {
         **wanted.key, "rubric": rubric, "tasks": list(wanted.task_ids), "again": list(PASSING),
         "retry_failed": retry_failed,
@@ -164,7 +164,7 @@ def unworded_criteria(
 
 
 def imported_models(job: Job, wanted: WantedTasks, reader: Reader) -> list[str]:
-    """The labels of imported answers that the job is about without configuring them.
+    """Return the labels of imported responses that belong to the job without being configured.
 
     Those are the ones it names; all, where it neither names nor configures a model.
     """
@@ -175,7 +175,7 @@ def imported_models(job: Job, wanted: WantedTasks, reader: Reader) -> list[str]:
 
 
 def model_hashes(job: Job) -> dict[str, str]:
-    """The configuration hash of each configured model, by label."""
+    """Return the configuration hash of each configured model, by label."""
     return {model.label: model_hash(model) for model in job.settings.models}
 
 
@@ -188,7 +188,7 @@ class Conversation:
 
 
 def conversations_of(reader: Reader, wanted: WantedTasks, task_ids: Iterable[str]) -> dict[str, Conversation]:
-    """The conversations of some tasks, by task id; a task that was not assembled is not among them."""
+    """Return the conversations of some tasks, by task id; tasks that are not assembled are left out."""
     parameters = {**wanted.key, "tasks": sorted(set(task_ids))}
     rows = reader.rows(sql.read("queries/run/conversations"), parameters)
     return {
@@ -198,7 +198,7 @@ def conversations_of(reader: Reader, wanted: WantedTasks, task_ids: Iterable[str
 
 
 def messages_to(model: Model, conversation: Conversation) -> tuple[Message, ...]:
-    """What a model is sent: the conversation, with the model's system prompt in front where it has one."""
+    """Return the messages to a model: the conversation, with the model's system prompt in front if it has one."""
     prompt = model.system_prompt
     return conversation.messages if prompt is None else (("system", prompt), *conversation.messages)
 
@@ -229,7 +229,7 @@ class Comparison:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What identifies it among those of a job."""
+        """The key of the comparison among those of a job."""
         return (self.first.model, self.first.vintage, self.second.model, self.second.vintage)
 
     @property
@@ -240,7 +240,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a comparison is: its last look, block 0 where there is none, and what that decided."""
+    """The progress of a comparison: its last look, block 0 where there is none, and the decision of that look."""
 
     comparison: Comparison
     block: int = 0
@@ -248,7 +248,7 @@ class Progress:
 
     @property
     def is_settled(self) -> bool:
-        """Whether no more tasks are needed: it is decided, or all tasks are evaluated."""
+        """True if no more tasks are needed: it is decided, or all tasks are evaluated."""
         return self.decision != OPEN or self.block >= len(self.comparison.rule.ends)
 
     @property
@@ -272,7 +272,7 @@ class StoppingPlan:
         return hashlib.sha256(self.facts.encode()).hexdigest()
 
     def progress(self, reader: Reader) -> list[Progress]:
-        """How far each comparison is, by what is stored; a decision stands once it is made."""
+        """Return the progress of each comparison, by stored data; a decision is final."""
         looks = reader.select("stopping_looks", order="block", stopping_id=self.stopping_id)
         last = {(row["model"], row["vintage"], row["compared_model"], row["compared_vintage"]): row for row in looks}
         return [
@@ -284,7 +284,7 @@ class StoppingPlan:
 def stopping_plan(
     job: Job, benchmark: Benchmark, revision: str, task_ids: Sequence[str], reader: Reader
 ) -> StoppingPlan | None:
-    """The comparisons of a job on its wanted tasks; None where it has none, or no judge was chosen."""
+    """Return the comparisons of a job on its wanted tasks; None if it has none, or no judge was chosen."""
     stopping, judged = job.settings.stopping, judgings(job, benchmark)
     if stopping is None or not judged or not task_ids:
         return None

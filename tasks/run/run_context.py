@@ -54,7 +54,7 @@ class Callee(NamedTuple):
 
 
 def callees(job: Job, roles: Collection[str] = ANALYST_ROLES) -> Iterator[Callee]:
-    """The models and judges that a job may call, its writer of rubrics if a rubric needs one, and analysts of roles."""
+    """Yield the models and judges that a job may call, the rubric writer if one is needed, and analysts."""
     for model in job.settings.models:
         if not model.is_imported:
             yield Callee(MODEL, model.label, target_of(model))
@@ -71,7 +71,7 @@ def callees(job: Job, roles: Collection[str] = ANALYST_ROLES) -> Iterator[Callee
 
 
 def has_calls(job: Job, roles: Collection[str] = CALLED_ROLES, *, retry_failed: bool = False) -> bool:
-    """Whether something is missing, as far as is known, that a job is to call one of some roles for."""
+    """Return whether, as far as is known, a job has missing calls to make in some roles."""
     try:
         asked = [each for each in callees(job, roles) if each.role in roles]
         return bool(_called(job, asked, roles, retry_failed=retry_failed))
@@ -80,7 +80,7 @@ def has_calls(job: Job, roles: Collection[str] = CALLED_ROLES, *, retry_failed: 
 
 
 def _called(job: Job, asked: Collection[Callee], roles: Collection[str], *, retry_failed: bool) -> list[Callee]:
-    """Those that have calls to answer; before the data set is ingested, all."""
+    """Return the callees that have calls to make; before the data set is ingested, all of them."""
     warehouse = Warehouse(job.warehouse)
     if not warehouse.database.exists():
         return list(asked)
@@ -136,7 +136,7 @@ async def states_written(job: Job, pool: SenderPool) -> AsyncIterator[None]:
 
 
 def sender_states(warehouse: Warehouse) -> list[dict[str, Any]]:
-    """The senders of all runs in progress: `run_id`, and what `SenderState` has."""
+    """Return the senders of all runs in progress: `run_id`, and what `SenderState` has."""
     found = []
     for run_id in warehouse.living_runs():
         try:
@@ -157,7 +157,7 @@ _OWN_FILES = 128
 
 
 class RunContext:
-    """What a run needs for its calls: its ledger, its limits and budget, and a gateway for each role."""
+    """The context of a run's calls: its ledger, its limits and budget, and a gateway for each role."""
 
     def __init__(self, job: Job) -> None:
         limits, stop_at_s = job.settings.limits, None if job.stop_at is None else job.stop_at.timestamp()
@@ -199,12 +199,12 @@ class RunContext:
         self._noticed: set[str] = set()
 
     def gateway(self, role: str, label: str) -> Gateway:
-        """The gateway of a role to the model or judge with a label."""
+        """Return the gateway of a role for the model or judge with a label."""
         gateway = self._gateways[role]
         return gateway.answering_from_ledger() if self.is_held_back(role, label) else gateway
 
     def is_held_back(self, role: str, label: str) -> bool:
-        """Whether no call is made, since it may be one whose row damage took, and nobody has asked for it again."""
+        """Return whether a call is withheld: its row may be lost to damage, and nobody requested it again."""
         return bool({(role, label), (role, None)} & self._held)
 
     def add_notices(self, report: StageReport) -> None:
@@ -262,12 +262,12 @@ _used: dict[str, Totals] = {}
 
 
 def used_by(job: Job) -> Totals:
-    """What all calls of a run came to, those included that an interruption or an error left without a row."""
+    """Return the sums over all calls of a run, including calls that an interruption or an error left without a row."""
     return _used.get(job.run_id, Totals())
 
 
 def run_context_of(job: Job) -> RunContext:
-    """The context of a run, inside `open_run_context`."""
+    """Return the context of a run, inside `open_run_context`."""
     return _open[job.run_id]
 
 
@@ -337,7 +337,7 @@ def refuse_unready(job: Job, roles: Collection[str] = CALLED_ROLES, *, retry_fai
 
 
 def unbounded(job: Job, roles: Collection[str] = CALLED_ROLES, *, in_usd: bool = True) -> Iterator[str]:
-    """Why no cap can be kept, one in USD or one on tokens alone: a line for what each model lacks."""
+    """Yield the reasons why a cap, in USD or on tokens alone, cannot be enforced: a line for each model."""
     for callee in callees(job, roles):
         target = callee.target
         if in_usd and prices_of(target).input_usd_per_mtok is None:

@@ -1,4 +1,4 @@
-"""What a command that only reads is about: the configured revision, or else the only one that is stored."""
+"""The data of a command that only reads: the configured revision, or else the only one that is stored."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -17,7 +17,7 @@ _SHOWN = 12
 
 
 def on_stored_data(job: Job, named: Mapping[str, Sequence[str]]) -> Job:
-    """The job on data that is stored: as configured, or on the only revision that is stored, which is then said.
+    """Return the job on stored data: as configured, or on the only stored revision, with a notice.
 
     `named` are the names that the command line gives, by option. The configured splits belong to the configured
     revision; of another one, those that are named count, or all. Where nothing is published yet, the job stays as it
@@ -43,7 +43,7 @@ def _stored(reader: Reader) -> list[dict[str, Any]]:
 
 
 def _on_stored_revision(job: Job, stored: list[dict[str, Any]], splits: tuple[str, ...]) -> tuple[Job, str]:
-    """The job, and what is to be said about it."""
+    """Return the job, and a remark about it."""
     benchmark, folder = job.settings.benchmark, job.warehouse
     own = [row for row in stored if row["benchmark"] == benchmark]
     wrong: PipelineError | None = None
@@ -79,7 +79,7 @@ def _on_stored_revision(job: Job, stored: list[dict[str, Any]], splits: tuple[st
 
 
 def stored_in_words(job: Job) -> str:
-    """What is stored of a job's benchmark, in a sentence that says which revision the job is about."""
+    """Return a sentence on the stored data of a job's benchmark, with the revision that the job is about."""
     with Warehouse(job.warehouse).reader() as reader:
         own = [_in_words(row) for row in _stored(reader) if row["benchmark"] == job.settings.benchmark]
     about = f"This is about revision {job.data.revision[:_SHOWN]}"
@@ -87,7 +87,10 @@ def stored_in_words(job: Job) -> str:
 
 
 def nothing_of_vintage(job: Job, option: str, label: str) -> str | None:
-    """A sentence that says that no response of a vintage is stored of the job's data, and what is; None if one is."""
+    """Return a sentence if no response of a vintage is stored of the job's data, with a hint at stored ones.
+
+    None if one is stored.
+    """
     key = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision}
     with Warehouse(job.warehouse).reader() as reader:
         known = _names(reader, "vintage", key)
@@ -101,7 +104,7 @@ def nothing_of_vintage(job: Job, option: str, label: str) -> str | None:
 
 
 def _in_words(row: Mapping[str, Any]) -> str:
-    """A stored revision, with what is stored of it."""
+    """Return a stored revision in words, with its numbers of rows."""
     sizes = ", ".join(f"{row[f'n_{name}']:,} {name}" for name in ("tasks", "responses", "verdicts"))
     return f"{row['dataset_revision'][:_SHOWN]} ({', '.join(row['splits'])}: {sizes})"
 
@@ -111,7 +114,7 @@ def _listed(rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _on(job: Job, row: Mapping[str, Any], splits: tuple[str, ...]) -> Job:
-    """A job on a stored revision."""
+    """Return a job on a stored revision."""
     stored_splits = splits or tuple(row["splits"])
     data = DataRevision(name=str(job.warehouse), revision=row["dataset_revision"], splits=stored_splits)
     dataset = job.settings.dataset.model_copy(update={"splits": splits})
@@ -145,12 +148,12 @@ _STORED = {
 
 
 def _names(reader: Reader, option: str, key: Mapping[str, str]) -> list[str]:
-    """The names of a kind that something stored of a revision has."""
+    """Return the stored names of a kind in a revision."""
     return [row[option] for row in reader.select(_STORED[option], f"distinct {option}", **key)]
 
 
 def _near(name: str, known: Iterable[str]) -> str:
-    """A hint for an unknown name: the nearest known ones, else some of all."""
+    """Return a hint for an unknown name: the nearest known ones, else some of all."""
     listed = sorted(set(known))
     if near := get_close_matches(name, listed):
         return f"did you mean {' or '.join(near)}?"

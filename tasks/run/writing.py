@@ -1,4 +1,4 @@
-"""What a stage makes: rows, written as parts as they come in, with the columns that a call fills; and its report."""
+"""The output of a stage: rows, written in parts as they arrive, with the columns that a call fills; and its report."""
 
 import time
 from collections import Counter
@@ -15,7 +15,7 @@ _PART_AGE_S = 60.0
 
 
 def usage_columns(reply: Reply) -> dict[str, Any]:
-    """The columns of a row that the call itself fills."""
+    """Return the columns of a row that the call itself fills."""
     own = (
         "served_model", "served_fingerprint", "prompt_tokens", "cached_tokens", "completion_tokens", "cost_usd",
         "latency_s", "attempts", "error",

@@ -24,7 +24,7 @@ Cell = tuple[str, int]
 
 
 def plan_samples(job: Job, *, retry_failed: bool) -> dict[str, list[Cell]]:
-    """The cells to sample, by model label."""
+    """Return the cells to sample, by model label."""
     with Warehouse(job.warehouse).reader() as reader:
         wanted = wanted_tasks(job, reader)
         return {

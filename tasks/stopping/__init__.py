@@ -41,7 +41,7 @@ class Block:
     """Model -> the tasks of the block."""
 
     def jobs(self, job: Job) -> list[Job]:
-        """The job narrowed to the block: one for all models with the same tasks."""
+        """Return the job narrowed to the block: one for all models with the same tasks."""
         by_tasks: dict[frozenset[str], list[Model]] = {}
         for model in job.settings.models:
             if tasks := self.tasks.get(model.label):
@@ -56,7 +56,7 @@ class Block:
 
 
 def next_block(progress: Sequence[Progress], passed: Mapping[tuple[str, ...], int]) -> Block | None:
-    """The next block of the comparisons that are open; None where all are settled.
+    """Return the next block of the open comparisons; None if all are settled.
 
     `passed` are the blocks that were evaluated without a look, because the other model is not evaluated so far.
     """
@@ -86,7 +86,7 @@ Values = dict[tuple[str, str], dict[str, float]]
 def looks_after(
     job: Job, wanted: WantedTasks, plan: StoppingPlan, block: Block, reader: Reader
 ) -> list[dict[str, Any]]:
-    """The rows of `stopping_looks` of a block's comparisons, but of those of which a side is not evaluated so far."""
+    """Return a block's rows of `stopping_looks`, without comparisons that lack a side so far."""
     values = _values_of(wanted, plan, block.comparisons, reader)
     fields = fields_of(wanted.key, wanted.task_ids, reader)
     rows = []
@@ -103,13 +103,13 @@ def looks_after(
 
 
 def unfinished_looks(block: Block, rows: Sequence[Mapping[str, Any]]) -> Iterator[Comparison]:
-    """The comparisons of a block that no look was taken at."""
+    """Return the comparisons of a block without a look."""
     seen = {(row["model"], row["vintage"], row["compared_model"], row["compared_vintage"]) for row in rows}
     return (each for each in block.comparisons if each.key not in seen)
 
 
 def _values_of(wanted: WantedTasks, plan: StoppingPlan, comparisons: Sequence[Comparison], reader: Reader) -> Values:
-    """The scores that comparisons rest on."""
+    """Return the scores for the comparisons."""
     given = wanted.key | plan.judging.columns | {"score": plan.score_name}
     sides = {side for each in comparisons for side in (each.first, each.second)}
     found: Values = {(side.model, side.vintage): {} for side in sides}
@@ -124,13 +124,13 @@ def _values_of(wanted: WantedTasks, plan: StoppingPlan, comparisons: Sequence[Co
 
 
 def _strata_of(fields: Mapping[str, str], tasks: Sequence[str]) -> Floats:
-    """The number of each task's stratum, in the order of the tasks."""
+    """Return the number of each task's stratum, in the order of the tasks."""
     names = sorted(set(fields.values()))
     return np.array([names.index(fields[task]) for task in tasks], dtype=np.float64)
 
 
 def _sides_of(values: Values, comparison: Comparison, tasks: Sequence[str]) -> tuple[Floats, Floats]:
-    """The scores of both sides of a comparison, in the order of the tasks."""
+    """Return the scores of both sides of a comparison, in the order of the tasks."""
     first, second = comparison.first, comparison.second
     return _in_order(values[first.model, first.vintage], tasks), _in_order(values[second.model, second.vintage], tasks)
 
@@ -164,7 +164,7 @@ def _row(
 
 
 def describe(row: Mapping[str, Any]) -> str:
-    """A look in one line."""
+    """Return a look in one line."""
     other = row["compared_model"] if row["compared_vintage"] == row["vintage"] else row["compared_vintage"]
     interval = "no interval yet"
     if row["sequence_low"] is not None:
@@ -187,7 +187,7 @@ _FIGURE = (
 
 
 def has_scores(plan: StoppingPlan, reader: Reader) -> bool:
-    """Whether the scores are stored that belong to a plan."""
+    """Return whether the scores of a plan are stored."""
     return bool(reader.value("select count(*) from stopping_scores where stopping_id = ?", [plan.stopping_id]))
 
 
@@ -207,7 +207,7 @@ def store_scores(
 def _rows_of(
     wanted: WantedTasks, plan: StoppingPlan, label: str, last: Progress, reader: Reader
 ) -> list[dict[str, Any]]:
-    """A model's figures; `last` is its comparison that was settled last, on which it depended when to stop."""
+    """Return a model's figures; `last` is its comparison that was settled last and so decided when it stopped."""
     comparison = last.comparison
     side = comparison.first if comparison.first.model == label else comparison.second
     evaluated, later = comparison.order[: last.n_tasks], comparison.order[last.n_tasks :]
@@ -234,7 +234,7 @@ def _rows_of(
 def _figures(
     wanted: WantedTasks, side: Compared, evaluated: Sequence[str], reader: Reader
 ) -> tuple[dict[tuple[Any, ...], dict[str, float]], Mapping[str, set[str]]]:
-    """A model's scores by task: what is a figure of its own -> its tasks; and the wanted tasks of each split.
+    """Return a model's scores by figure and task, and the wanted tasks of each split.
 
     A figure that has other tasks as well does not rest on the random part.
     """

@@ -1,4 +1,4 @@
-"""What the speed modules share: a warehouse with missing verdicts, the judge stage without Prefect, bare clients."""
+"""Helpers of the speed modules: a warehouse with missing verdicts, the judge stage without Prefect, bare clients."""
 
 import asyncio
 import itertools
@@ -91,7 +91,7 @@ def prompts(n_calls: int, n_words: int = 300) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Figures:
-    """What a number of calls took: seconds, and CPU seconds and peak memory of the process."""
+    """The cost of a number of calls: seconds, and CPU seconds and peak memory of the process."""
 
     calls: int
     seconds: float
@@ -102,7 +102,7 @@ class Figures:
 
     @property
     def calls_a_second(self) -> float:
-        """How many calls a second."""
+        """The number of calls per second."""
         return self.calls / self.seconds
 
     @property
@@ -121,7 +121,7 @@ class Clock:
         self._began_s = time.monotonic()
 
     def figures(self, calls: int, failures: int = 0) -> Figures:
-        """What it took until now."""
+        """Return the figures up to now."""
         seconds = time.monotonic() - self._began_s
         cpu_s, senders_cpu_s = time.process_time() - self._cpu_s, sum(map(_cpu_s, self._senders)) - self._senders_cpu_s
         lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
@@ -130,7 +130,7 @@ class Clock:
 
 
 def _cpu_s(pid: int) -> float:
-    """What another process has used."""
+    """Return the CPU seconds of another process."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -248,7 +248,7 @@ class AnswersByItself(sender_pool.SenderProcess):
 
 
 def in_process_of_its_own(measure: Callable[..., T], *arguments: Any) -> T:
-    """What a function returns in a fresh process, so that no measurement inherits another's memory."""
+    """Return the result of a function in a new process, so that no measurement inherits another's memory."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
         return executor.submit(measure, *arguments).result()
 

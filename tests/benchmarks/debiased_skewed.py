@@ -48,7 +48,7 @@ def truth(shape: str, dice: np.random.Generator) -> float:
 def covered(
     shape: str, n_tasks: int, n_labels: int, true: float, dice: np.random.Generator
 ) -> tuple[bool, bool, float]:
-    """Whether the interval and that of Student's t hold the true score, and how much wider the first one is."""
+    """Return whether the interval and Student's t hold the true score, and the ratio of their widths."""
     task, contribution, people = decided(shape, n_tasks, dice)
     judge = np.where(dice.random(len(task)) < np.where(people == 1.0, 0.05, 0.25), 1.0 - people, people)
     nothing = np.zeros(len(task))

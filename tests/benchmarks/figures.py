@@ -21,7 +21,7 @@ Kept = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Figure:
-    """What was measured beside a baseline of the same run, in the same unit; less is better.
+    """A measured figure beside a baseline of the same run, in the same unit; less is better.
 
     Attributes:
         name: what was done.
@@ -76,7 +76,7 @@ def markdown(header: Sequence[object], rows: Iterable[Sequence[object]]) -> None
 
 
 def report(benchmark: str, figures: Sequence[Figure], *, must_keep: bool, path: Path = KEPT) -> str:
-    """What has changed since the kept figures, as lines; with `must_keep` these figures are kept from now on.
+    """Return lines on the changes since the kept figures; with `must_keep` the new figures are kept.
 
     Args:
         benchmark: what was run, with its size: only runs of the same name are compared.

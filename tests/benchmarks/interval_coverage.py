@@ -23,7 +23,7 @@ _STEPS = (-0.3, -0.1, 0.05, 0.1, 0.2, 0.5)
 
 @dataclass(frozen=True)
 class World:
-    """Where task effects come from, and their true mean over tasks of which there are so many."""
+    """The distribution of task effects, and their true mean for a number of tasks."""
 
     effects: Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
     mean: Callable[[int], float]

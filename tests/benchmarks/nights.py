@@ -47,7 +47,7 @@ _KEPT_S = 60.0
 
 @dataclass(frozen=True)
 class Size:
-    """How much there is; `many_parts` are the files from which on a night compacts."""
+    """The size of the data; from `many_parts` files on, a night compacts."""
 
     nights: int
     tasks: int
@@ -58,7 +58,7 @@ class Size:
 
 @dataclass
 class Night:
-    """What a night took, and what was there after it."""
+    """The cost of a night, and the size of the data after it."""
 
     label: str
     calls: int
@@ -160,7 +160,7 @@ def _seen(job: Job, calls: int, seconds: float, cpu_s: float) -> Night:
 
 
 def growth(seen: Sequence[Night]) -> str:
-    """What the last third of the nights took and grew by, beside the third before it."""
+    """Return a table of the cost and growth of the last third of the nights, beside the third before it."""
     n = len(seen) // 3
     thirds = [(seen[start : start + n], seen[start - 1]) for start in (n, 2 * n)]
 

@@ -21,7 +21,7 @@ DESIGNS = ("simple random", "by category", "whole tasks")
 
 @dataclass(frozen=True)
 class World:
-    """Where criteria come from.
+    """The distribution of criteria.
 
     Attributes:
         agreeing: the chance of each category that a criterion is agreed with.

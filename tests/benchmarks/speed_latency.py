@@ -31,7 +31,7 @@ def efficiency(book: Sequence[Mapping[str, Any]], at_once: int, mean_s: float, s
 
 
 def queue_s(waits_s: Sequence[float], at_once: int) -> float:
-    """When the last of these calls ends, if each starts the moment that one of so many places is free."""
+    """Return the end of the last call, if each starts as soon as one of `at_once` slots is free."""
     free_at_s = [0.0] * at_once
     for wait_s in waits_s:
         heapq.heapreplace(free_at_s, free_at_s[0] + wait_s)

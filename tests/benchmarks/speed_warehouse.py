@@ -43,7 +43,7 @@ _MOST_MB = 1_000.0
 
 @dataclass(frozen=True)
 class Build:
-    """What it took to make the database of a size: seconds, peak memory of the process, size of the file."""
+    """The cost of building a database of a size: seconds, peak memory of the process, size of the file."""
 
     verdicts: int
     aggregate_s: float

@@ -106,7 +106,7 @@ def false_share(
 
 
 def _ever(drawn: Floats, of_each: Rule) -> tuple[Floats, Floats]:
-    """Which comparisons any look calls different, and which equal."""
+    """Return which comparisons any look calls different, and which any look calls equal."""
     differs, equals = (np.zeros(drawn.shape[1], dtype=np.bool_) for _ in range(2))
     for end in of_each.ends:
         low, high = of_each.ends_at(drawn[:end]).T

@@ -26,7 +26,7 @@ REVISION = "0" * 40
 
 @dataclass(frozen=True)
 class Size:
-    """How much there is: every model answers every task in every trial of every vintage, and all is judged.
+    """The size of the data: every model responds to every task in every trial of every vintage, and all is judged.
 
     With `answer_words` and `explanation_words` the texts are Markdown and sentences of so many made-up words, each
     text another one; without, they are short and much alike.
@@ -40,7 +40,7 @@ class Size:
 
     @property
     def verdicts(self) -> int:
-        """How many verdicts that makes."""
+        """The number of verdicts."""
         return self.models * self.trials * self.vintages * sum(criteria for _, _, criteria in FIELDS.values())
 
 
@@ -120,7 +120,7 @@ def _tasks(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _questions(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, size: Size) -> None:
-    """What is asked, half as long as an answer."""
+    """Store the conversations, half as long as a response."""
     prompt = _prose("task_id", size.answer_words // 2)
     keys = "benchmark, dataset_revision, task_id, 0 as position, conversation_id"
     shared = f"select {keys}, {prompt} as prompt from made_tasks"

@@ -118,12 +118,12 @@ def weaknesses(tree: Tree, compared: list[rules.Contrast], alpha: float = rules.
 
 
 def for_finding(n_tasks: int) -> np.ndarray:
-    """Which tasks weaknesses are found on."""
+    """Return which tasks weaknesses are found on."""
     return np.array([rules.is_for_finding(f"task {place}") for place in range(n_tasks)])
 
 
 def marked(tree: Tree, found: list[list[rules.Weakness]]) -> np.ndarray:
-    """Which criteria lie under a confirmed node."""
+    """Return which criteria lie under a confirmed node."""
     is_marked = np.zeros(len(tree.leaves), dtype=bool)
     for each in (each for some in found for each in some if each.is_confirmed):
         is_marked[tree.members(each.candidate.node)] = True
@@ -137,7 +137,7 @@ def f1(truth: np.ndarray, said: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Planting:
-    """What is hidden: so many topics, or a whole area, in rubrics of a kind."""
+    """The planted weaknesses: a number of topics, or a whole area, in rubrics of a kind."""
 
     n_tasks: int = 200
     n_topics: int = 1
@@ -278,7 +278,7 @@ def null_shares(world: Null, seeds: range) -> tuple[float, ...]:
 
 
 def one_half(tree: Tree, compared: list[rules.Contrast], seed: int) -> Iterator[bool]:
-    """Whether one half of the tasks shows anything: of three topics and the rest, and of the whole tree."""
+    """Yield whether one half of the tasks shows anything: of three topics and the rest, and of the whole tree."""
     alpha = rules.ALPHA / len(compared)  # Bonferroni's correction for the contrasts
     halves = [each.of_tasks(~for_finding(len(each.model.right))) for each in compared]
     drawn = np.random.default_rng([6, seed]).choice(TOPICS, 3, replace=False)

@@ -1,4 +1,4 @@
-"""What is declared: names that people configure, bounds that fit, and checks of a benchmark's own."""
+"""Declared expectations: names that people configure, bounds that fit, and checks of a benchmark's own."""
 
 from collections import defaultdict
 from inspect import signature

@@ -1,4 +1,4 @@
-"""What clients ask for, what the provider answers, faults and latencies of a seed, and the book of all calls."""
+"""Requests of clients, answers of the provider, faults and latencies of a seed, and the book of all calls."""
 
 import hashlib
 import json
@@ -67,7 +67,7 @@ def prompt_tokens_of(request: Request) -> int:
 
 
 def flaw_of(request: object, field: str) -> str | None:
-    """What makes a request one that no provider would answer; `field` has to hold the conversation."""
+    """Return the flaw of a request that no provider would answer; `field` must hold the conversation."""
     if not isinstance(request, dict):
         return "The body is not a JSON object."
     if not isinstance(request.get("model"), str):
@@ -86,7 +86,7 @@ def criterion_of(prompt: str) -> str:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the server sends: a completion with this text, or an error with this status and body."""
+    """The answer of the server: a completion with this text, or an error with this status and body."""
 
     text: str | None = ""
     finish_reason: str = "stop"
@@ -120,7 +120,7 @@ class Answer:
 
     @property
     def is_completion(self) -> bool:
-        """Whether this is an answer that a provider would send a bill for."""
+        """True if a provider would bill this answer."""
         return self.status == 200 and self.error is None and self.raw is None and self.choices > 0
 
 
@@ -132,7 +132,7 @@ Latency = Callable[[Request, int], float]
 
 
 def is_judging(request: Request) -> bool:
-    """Whether a request asks for a verdict (the shipped template has these words)."""
+    """Return whether a request asks for a verdict (the shipped template has these words)."""
     return "item of an expert's grading rubric" in prompt_of(request)
 
 
@@ -142,7 +142,7 @@ def meets(prompt: str) -> bool:
 
 
 def decision(prompt: str) -> dict[str, Any]:
-    """What the test judge decides, in the words that the prompt asks for: one of three, or true or false."""
+    """Return the test judge's decision, in the words that the prompt asks for: one of three, or true or false."""
     if '"partially satisfied"' in prompt:
         words = ("satisfied", "partially satisfied", "not satisfied")
         return {"verdict": words[hashlib.sha256(prompt.encode(errors="surrogatepass")).digest()[0] % 3]}
@@ -150,12 +150,12 @@ def decision(prompt: str) -> dict[str, Any]:
 
 
 def is_reviewing(request: Request) -> bool:
-    """Whether a request asks for a review of a criterion (the shipped template has these words)."""
+    """Return whether a request asks for a review of a criterion (the shipped template has these words)."""
     return "how well one criterion of an expert's grading rubric is written" in prompt_of(request)
 
 
 def review(prompt: str) -> dict[str, Any]:
-    """What the test reviewer says: decided by the prompt alone, about one check in four fails."""
+    """Return the test reviewer's findings: they depend on the prompt alone, and about one check in four fails."""
     found = hashlib.sha256(prompt.encode(errors="surrogatepass")).digest()
     names = ("atomic", "objective", "self_contained", "consistent", "not_given_away")
     return {name: {"reason": f"{name}, says the test", "passes": found[i] % 4 > 0} for i, name in enumerate(names)}

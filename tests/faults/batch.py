@@ -67,7 +67,7 @@ def read_lines(content: bytes, endpoint: str) -> tuple[dict[str, Request], list[
 
 @dataclass(frozen=True)
 class Result:
-    """What became of one request of a batch, and how the result file tells it."""
+    """The result of one request of a batch, and its line in the result file."""
 
     entry: Entry
     is_good: bool
@@ -108,7 +108,7 @@ _AS_A_WHOLE: Flaw = {"code": "token_limit_exceeded", "message": "Enqueued token 
 
 
 class Settings(Protocol):
-    """What the owner of the batches decides, at any time."""
+    """The settings that the owner of the batches may change at any time."""
 
     behaviour: Behaviour
     polls_until_done: int

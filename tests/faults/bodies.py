@@ -25,7 +25,7 @@ _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"
 
 
 def is_streamed(request: Request, answer: Answer) -> bool:
-    """Whether an answer is a stream of events: it was asked for, and there is no error to tell instead."""
+    """Return whether an answer is a stream of events: one was requested, and the answer is not an error."""
     return bool(request.get("stream")) and answer.status == 200 and answer.error is None and answer.raw is None
 
 
@@ -76,7 +76,7 @@ def error_json(message: str, kind: str | None = None, code: str | None = None) -
 
 
 def _head(request: Request, answer: Answer, kind: str) -> dict[str, Any]:
-    """What a completion and every chunk of one begin with."""
+    """Return the first fields of a completion, and of each chunk of one."""
     digest = digest_of(request)[:24]
     head = {"id": f"chatcmpl-{digest}", "object": kind, "created": _CREATED, "model": _served(request, answer)}
     return head if answer.fingerprint is None else {**head, "system_fingerprint": answer.fingerprint}

@@ -53,7 +53,7 @@ class ServerProcess:
         return self._process.pid
 
     def read_book(self) -> list[dict[str, Any]]:
-        """What was answered so far, as `Entry.facts`, in order of being answered. It can be read after the end, too."""
+        """Return the answers so far, as `Entry.facts`, in the order of answering; also after the end."""
         if self._read_at_end is not None:
             return self._read_at_end
         if not self.book_path.exists():

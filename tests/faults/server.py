@@ -76,12 +76,12 @@ class FaultServer:
 
     @property
     def in_hand(self) -> int:
-        """How many requests wait for their answer."""
+        """The number of requests that wait for their answer."""
         return self._book.in_hand
 
     @property
     def most_in_hand(self) -> int:
-        """How many requests waited for their answer at the busiest moment."""
+        """The highest number of requests that waited for their answer at once."""
         return self._book.most_in_hand
 
     @property

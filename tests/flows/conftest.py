@@ -27,7 +27,7 @@ PRBENCH = Path(sys.executable).with_name("prbench")
 
 @dataclass(frozen=True)
 class Done:
-    """What a finished command said."""
+    """The output of a finished command."""
 
     stdout: str
     stderr: str
@@ -81,7 +81,7 @@ class Run:
         self.out = self.err = ""
 
     def __call__(self, *arguments: str | Path, code: int | tuple[int, ...] = 0) -> str:
-        """What it printed, or its error where it has to fail; `out` and `err` hold both."""
+        """Run a command and return its output, or its error if it must fail; `out` and `err` hold both."""
         returned = main([str(each) for each in (*arguments, *self._where)])
         self.out, self.err = self._capsys.readouterr()
         assert returned in (code if isinstance(code, tuple) else (code,)), self.err

@@ -1,4 +1,4 @@
-"""What a run may cost and what it did cost, through the command, against a server that keeps its own book."""
+"""The cost cap and the actual cost of a run, through the command, against a server that keeps its own book."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def _priced(server: FaultServer, **changes: object) -> dict[str, object]:
 
 
 def _paid_usd(server: FaultServer) -> float:
-    """What the server would bill, from its own book."""
+    """Return the sum that the server would bill, from its own book."""
     paid = [entry.request for entry in server.paid]
     prompts = sum(len(message["content"].split()) for request in paid for message in request["messages"])
     answers = sum(len((well_behaved(request, 0).text or "").split()) for request in paid)

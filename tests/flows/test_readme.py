@@ -1,4 +1,4 @@
-"""What the README and the guide to the command show is what comes out."""
+"""The README and the guide to the command: they show the actual output."""
 
 import re
 import shlex

@@ -1,4 +1,4 @@
-"""What a run cost is the same wherever it is told: all of its calls, also of a run that was killed."""
+"""The cost of a run: it is the same wherever it is shown, and includes all calls, even of a run that was killed."""
 
 import asyncio
 from pathlib import Path
@@ -31,7 +31,7 @@ TOTAL = 6.3125
 
 
 def called(folder: Path, run_id: str, paid: dict[tuple[str, str], list[float | None]]) -> None:
-    """What a run that was killed leaves: calls in the ledger, of which some have become rows."""
+    """Store the traces of a killed run: calls in the ledger, of which some have become rows."""
 
     async def write_down() -> None:
         ledger = Ledger(folder / "ledger")

@@ -1,4 +1,4 @@
-"""Whether a flow has work to do, by what is stored and configured: what `has_work` overlooks is not done."""
+"""Work of a flow, by stored data and configuration: work that `has_work` overlooks is not done."""
 
 import asyncio
 import shutil

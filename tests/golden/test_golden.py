@@ -1,4 +1,4 @@
-"""What the whole pipeline gives on three made-up warehouses stays as it is, row by row."""
+"""The output of the whole pipeline on three made-up warehouses: it stays the same, row by row."""
 
 import pytest
 

@@ -54,7 +54,7 @@ def stored(store: PartStore, table_name: str) -> list[Row]:
 
 
 def standing(table_name: str, rows: Iterable[Row], retracted: Iterable[str] = ()) -> list[Row]:
-    """Which rows of a sequence stand, sorted by key."""
+    """Return the rows of a sequence that count, sorted by key."""
     table, found = TABLES[table_name], {}
     for row in rows:
         key = tuple(row[column] for column in table.key)

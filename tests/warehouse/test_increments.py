@@ -28,7 +28,7 @@ def verdict_row(verdict: str, of_response: str, status: str, **values: Any) -> R
 
 
 def expected(warehouse: Warehouse) -> dict[str, list[Row]]:
-    """What is to be published of the parts, worked out without SQL."""
+    """Return the rows to publish from the parts, computed without SQL."""
     rows = {name: stored(warehouse.store, name) for name in ("runs", "retractions", "responses", "verdicts")}
     gone = {found["import_batch"] for found in standing("retractions", rows["retractions"]) if found["is_retracted"]}
     responses = standing("responses", rows["responses"], gone)

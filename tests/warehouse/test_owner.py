@@ -1,4 +1,4 @@
-"""Which machine writes a warehouse: made-up machines on a made-up clock, no waiting."""
+"""The machine that writes a warehouse: made-up machines on a made-up clock, no waiting."""
 
 import json
 import threading

@@ -6,5 +6,5 @@ FOLDER = Path(__file__).parent
 
 
 def sample_path(benchmark: str) -> Path:
-    """The sample of a benchmark."""
+    """Return the sample of a benchmark."""
     return FOLDER / f"{benchmark}.jsonl"

@@ -43,7 +43,7 @@ FIGURES: Mapping[str, Figure] = {
 
 
 def figure_of(name: str) -> Figure:
-    """The figure of a name.
+    """Return the figure with a name.
 
     Raises:
         UsageError: there is none.
@@ -54,7 +54,7 @@ def figure_of(name: str) -> Figure:
 
 
 def parsed(figure: Figure, given: Iterable[str]) -> dict[str, Any]:
-    """The parameters of a figure that are given as `name=value`; a list may be given one by one.
+    """Return the parameters of a figure from `name=value` texts; a list may be given one by one.
 
     Raises:
         UsageError: the figure has no such parameter, or the value is of another kind.

@@ -64,7 +64,7 @@ SCORE_COLUMNS = (*columns("judging model"), *_SCORE)
 
 
 def trees(scope: Scope) -> list[dict[str, Any]]:
-    """The roots, with all that is under them; none in a report of some splits, since trees are of all tasks."""
+    """Return the roots with their subtrees; none in a report of some splits, since trees cover all tasks."""
     if scope.narrowed_to:
         return []
     scores: dict[str, list[dict[str, Any]]] = defaultdict(list)

@@ -83,17 +83,17 @@ Draw = Callable[[Rows], list[Plot]]
 
 
 def _mean(rows: Rows) -> str:
-    """What is shown, for an axis: the score by its name."""
+    """Return the title of an axis of mean scores, with the score's name."""
     return f"Mean {score_word(rows[0]['score_name'])}"
 
 
 def as_dots(rows: Rows) -> list[Plot]:
-    """A chart for each split: under each label a dot with its interval for each model."""
+    """Return a chart for each split: under each label a dot with its interval for each model."""
     return by_split(rows, charts.intervals, label="label", name="model", title=_mean(rows), hollow="is_small")
 
 
 def as_heat(rows: Rows, what: str = "") -> list[Plot]:
-    """A map for each split: a line for each label, a column for each model."""
+    """Return a map for each split: a line for each label, a column for each model."""
     return by_split(
         rows, charts.heat, what, x="model", y="label", value="mean_score", title=_mean(rows), marked="is_small",
         domain=range_of(on_full_splits(rows), "mean_score"),
@@ -112,7 +112,7 @@ def as_fits(rows: Rows) -> list[Plot]:
 
 
 def by_turns(rows: Rows) -> list[Plot]:
-    """A map with a line for each number of user turns."""
+    """Return a map with a line for each number of user turns."""
     return as_heat([{**row, "label": f"{row['label']} turn{'s' if row['label'] != '1' else ''}"} for row in rows])
 
 
@@ -136,7 +136,10 @@ def failing(rows: Rows) -> list[Plot]:
 
 
 def _breakdown(breakdown: Breakdown, name: str, label: str, plots: Draw, says: str) -> Figure:
-    """A figure of the tasks or criteria under each label of a breakdown; its table lists what the charts show."""
+    """Return a figure of the tasks or criteria under each label of a breakdown.
+
+    Its table lists what the charts show.
+    """
     shown = columns(
         "judging split label rank model mean_score is_small ci_low ci_high hidden_mean_score hidden_ci_low "
         "hidden_ci_high n_tasks n_tasks_wanted coverage",
@@ -149,7 +152,7 @@ def _breakdown(breakdown: Breakdown, name: str, label: str, plots: Draw, says: s
 
 
 def own_breakdown(breakdown: Breakdown) -> Figure:
-    """The figure of a kind of label that the benchmark alone has."""
+    """Return the figure of a kind of label that only the benchmark has."""
     what = (
         "Mean $criteria_score ($criteria_formula) over the criteria with each label"
         if breakdown.of_criteria

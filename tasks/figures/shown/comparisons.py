@@ -20,7 +20,7 @@ Parts = dict[str, list[dict[str, Any]]]
 
 
 def _compared(scope: Scope, given: Mapping[str, Any]) -> Parts:
-    """The differences that are asked for, and what they consist of.
+    """Return the requested differences, and the verdicts behind them.
 
     Raises:
         UsageError: the names or options do not say what to compare.
@@ -37,7 +37,7 @@ def _compared(scope: Scope, given: Mapping[str, Any]) -> Parts:
 
 
 def _part(name: str) -> Callable[[Scope, Mapping[str, Any]], list[dict[str, Any]]]:
-    """A function that gives the rows of a figure: several figures show one comparison."""
+    """Return a function that gives the rows of a figure: several figures show parts of one comparison."""
 
     def rows(scope: Scope, given: Mapping[str, Any]) -> list[dict[str, Any]]:
         key = ("compared", *given["names"], given["of"], given["n_flips"])
@@ -48,7 +48,7 @@ def _part(name: str) -> Callable[[Scope, Mapping[str, Any]], list[dict[str, Any]
 
 
 def _said(rows: Rows) -> list[str]:
-    """What each difference says, and what must be known of it."""
+    """Return a sentence for each difference, and the notes on it."""
     splits = {row["split"] for row in rows}
     notes = [
         note if splits == {other["split"] for other in rows if note in other["notes"]} else f"{row['split']}: {note}"
@@ -65,7 +65,7 @@ def _said(rows: Rows) -> list[str]:
 
 
 def _detailed(rows: Rows) -> list[Row]:
-    """The rows of a few comparisons, or else those of the first."""
+    """Return the rows of the comparisons if they are few, else those of the first."""
     shown = list(dict.fromkeys(_key(row) for row in rows))
     kept = shown if len(shown) <= _MOST_DETAILED else shown[:1]
     return [row for row in rows if _key(row) in kept]

@@ -33,20 +33,23 @@ _DIFFERENCE = (
 
 
 def _both(name: str, kind: Kind, title: str, ratio: str = "") -> tuple[Column, ...]:
-    """The columns of a figure under the baseline and under the condition, and of the second by the first."""
+    """Return the columns of a figure under the baseline and under the condition, and of the second by the first."""
     found = (Column(f"baseline_{name}", "baseline", kind, title), Column(name, "condition", kind, title))
     return (*found, Column(ratio, "factor", "number", title)) if ratio else found
 
 
 def whole(rows: Rows) -> list[Plot]:
-    """A chart for each split: a dot with its interval for each condition, beside the line where nothing differs."""
+    """Return a chart for each split.
+
+    It shows a dot with its interval for each condition, beside the line of no difference.
+    """
     return by_split(
         rows, charts.intervals, value="difference", label="name", title=_axis(rows), zero=True, hollow="is_small"
     )
 
 
 def by_category(rows: Rows) -> list[Plot]:
-    """A chart for each split: under each category a dot with its interval for each condition."""
+    """Return a chart for each split: under each category a dot with its interval for each condition."""
     return by_split(
         rows, charts.intervals, label="label", value="difference", title=_axis(rows), hollow="is_small", name="name",
         labels=sorted(names_in_order(rows, "label")), names=names_in_order(rows, "name"), zero=True,
@@ -58,7 +61,7 @@ def _axis(rows: Rows) -> str:
 
 
 def with_addresses(rows: Rows) -> list[dict[str, Any]]:
-    """The rows with the address of a page that sets both responses side by side, at the criterion."""
+    """Return the rows with the address of a page that shows both responses side by side, at the criterion."""
     found = []
     for row in rows:
         baseline = _entry(row, row["baseline_model"], row["baseline_config_hash"])
@@ -72,7 +75,7 @@ def _entry(row: Any, model: str, config_hash: str) -> dict[str, Any]:
 
 
 def on_differences(rows: Rows) -> Iterator[str]:
-    """Notes on intervals and tests."""
+    """Yield notes on intervals and tests."""
     if any(row["n_tasks"] and row["p_value"] is None for row in rows):
         yield f"No interval and no test: fewer than {FEWEST_OTHERS} tasks differ."
     if any((row[name] or 0.0) < 0 for row in rows for name in ("baseline_mean_score", "mean_score")):
@@ -91,7 +94,7 @@ def on_differences(rows: Rows) -> Iterator[str]:
 
 
 def on_responses(rows: Rows) -> Iterator[str]:
-    """Notes on length, cost and failures."""
+    """Yield notes on length, cost and failures."""
     if any(row["n_unpriced"] or row["baseline_n_unpriced"] for row in rows):
         is_known = any(row["mean_cost_usd"] is not None for row in rows)
         left_out = "Tasks with a response of unknown price are left out of both mean costs."
@@ -194,7 +197,7 @@ CONDITIONS = Page(
 
 
 def last_looks(rows: Rows) -> list[Plot]:
-    """The differences with their intervals, a chart for each judge."""
+    """Return the differences with their intervals, a chart for each judge."""
     known = [row for row in rows if row["difference"] is not None]
     return by_value(
         known, "judge", charts.intervals, value="difference", label="comparison", title="Difference", zero=True

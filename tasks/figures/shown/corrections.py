@@ -1,4 +1,4 @@
-"""What people and a strong judge correct: a cheap judge with a strong one behind it, and scores that labels debias."""
+"""Corrections by people and by a strong judge: cascades of a cheap and a strong judge, and debiased scores."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -79,7 +79,9 @@ CASCADES = Page(
 
 
 def evaluated_rules(scope: Scope, given: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A row for each rule for two judges, evaluated now, cheapest first: its figures on both halves of the tasks.
+    """Return a row for each rule for two judges, evaluated now, cheapest first.
+
+    A row has the figures of a rule on both halves of the tasks.
 
     Raises:
         UsageError: one judge is given as both, or there is too little that both have judged.
@@ -101,7 +103,10 @@ def evaluated_rules(scope: Scope, given: Mapping[str, Any]) -> list[dict[str, An
 
 
 def _as_configured(evaluation: Evaluation, cheap: str, strong: str) -> str | None:
-    """A rule as an entry of `judges:`, with what it needs of the cheap judge; None where it asks a single judge."""
+    """Return a rule as an entry of `judges:`, with the settings that the cheap judge needs.
+
+    None for a rule with a single judge.
+    """
     when = evaluation.candidate.when or When()
     given = {name: value for name, value in asdict(when).items() if value != getattr(When(), name)}
     if not given:
@@ -166,7 +171,10 @@ _COLUMNS = (
 
 
 def beside_each_other(rows: Rows) -> list[Plot]:
-    """A chart for each split: for each model a dot with its interval by the judge, by labels alone, and debiased."""
+    """Return a chart for each split.
+
+    For each model it shows a dot with its interval by the judge, by labels alone, and debiased.
+    """
     estimates = [
         {
             "model": row["model"], "judging": row["judging"], "split": row["split"], "is_hard": row["is_hard"],
@@ -184,7 +192,7 @@ def beside_each_other(rows: Rows) -> list[Plot]:
 
 
 def advice(rows: Rows) -> list[str]:
-    """What gives a figure where there is none."""
+    """Return advice on getting figures that are missing."""
     without = [row for row in rows if row["no_figure"]]
     label = min((row.get("label") or "" for row in without), default="")
     wanted = f'"{label}"' if label else "leaderboard"

@@ -72,7 +72,7 @@ _SPLITS = (
 
 
 def _shares(label: str, title: str, rows: Rows, **how: Any) -> list[Plot]:
-    """A chart for each split: a bar for each label, as long as its share; all splits on one scale."""
+    """Return a chart for each split: a bar for each label, as long as its share; all splits on one scale."""
     domain = (0.0, range_of(on_full_splits(rows), "share")[1])
     return by_split(rows, charts.bars, name=label, value="share", title=title, percent=True, domain=domain, **how)
 
@@ -84,7 +84,7 @@ of_criteria = partial(_shares, "label", "Share of the criteria", wrapped=True)
 
 
 def over_numbers(what: str, title: str) -> Callable[[Rows], list[Plot]]:
-    """A function that draws upright bars over numbers in their order; a number that is missing has no bar."""
+    """Return a function that draws upright bars over numbers in their order; a missing number has no bar."""
 
     def plots(rows: Rows) -> list[Plot]:
         numbered = [{**row, "number": _number(row["label"])} for row in rows]
@@ -104,7 +104,7 @@ def _number(value: Any) -> float | None:
 
 
 def _counts(breakdown: Breakdown, name: str, label: str, plots: Callable[[Rows], list[Plot]], says: str) -> Figure:
-    """A distribution over tasks or criteria."""
+    """Return a distribution over tasks or criteria."""
     what = "criteria" if breakdown.of_criteria else "tasks"
     return Figure(
         name, breakdown.title, says, columns(f"split label n_{what} share", label=label), plots,
@@ -114,7 +114,7 @@ def _counts(breakdown: Breakdown, name: str, label: str, plots: Callable[[Rows],
 
 
 def own_counts(breakdown: Breakdown) -> Figure:
-    """The distribution of a kind of label that the benchmark alone has."""
+    """Return the distribution of a kind of label that only the benchmark has."""
     what, draw = ("criteria", of_criteria) if breakdown.of_criteria else ("tasks", of_tasks)
     says = f"The share of each split's {what} with each label; those with several labels count under each."
     return _counts(breakdown, f"labels_{breakdown.kind}", breakdown.title, draw, says)

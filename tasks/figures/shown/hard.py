@@ -15,12 +15,12 @@ _OTHERS = {"official": "", "earlier": "selected ", "leave_one_out": "without "}
 
 
 def certainty(rows: Rows) -> list[Plot]:
-    """A dot for each task, a chart for each field: how hard it is, and how surely it is selected."""
+    """Return a chart for each field with a dot for each task: its hardness, and the certainty of its selection."""
     return by_value([row for row in rows if row["inclusion_probability"] is not None], "field", charts.certainty)
 
 
 def around_border(rows: Rows) -> Rows:
-    """The last tasks inside and the first ones outside."""
+    """Return the last selected tasks and the first ones that are not selected."""
     found = []
     for field in names_in_order(rows, "field"):
         inside = [row for row in rows if row["field"] == field and row["is_selected"]]
@@ -30,7 +30,7 @@ def around_border(rows: Rows) -> Rows:
 
 
 def border(rows: Rows) -> list[Plot]:
-    """A bar for each task around the border, to the left where it is inside."""
+    """Return a bar for each task around the border, to the left for a selected one."""
     near = [
         {**row, "place": _PLACES[not row["is_selected"]]}
         for row in around_border(rows)
@@ -43,7 +43,7 @@ def border(rows: Rows) -> list[Plot]:
 
 
 def overlaps(rows: Rows) -> list[Plot]:
-    """A bar for each other selection, a chart for each field."""
+    """Return a bar for each other selection, a chart for each field."""
     named = [{**row, "other": f"{_OTHERS[row['kind']]}{row['compared_with']}"} for row in rows]
     return by_value(
         named, "field", charts.bars, name="other", value="shared_share", title="Share in both", percent=True

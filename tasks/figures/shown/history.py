@@ -13,12 +13,12 @@ _MOST_RUNS = 200
 
 
 def going_on(rows: Rows) -> list[Plot]:
-    """A chart for each split and judge, with the models that were sampled, or judged, more than once."""
+    """Return a chart for each split and judge, with the models that were sampled, or judged, more than once."""
     return by_judge_and_split([row for row in rows if row["n_points"] > 1], charts.over_time, judge="judged_by")
 
 
 def latest_points(rows: Rows) -> Rows:
-    """The last samplings of each model on each split under each judge."""
+    """Return the last samplings of each model on each split under each judge."""
     left: dict[Any, int] = {}
     found = []
     for row in reversed(rows):
@@ -30,7 +30,7 @@ def latest_points(rows: Rows) -> Rows:
 
 
 def by_night(rows: Rows) -> list[Plot]:
-    """A bar for each night, divided by what the calls were made for."""
+    """Return a bar for each night, divided by the purpose of the calls."""
     priced = [row for row in rows if row["cost_usd"] is not None]
     chart = charts.bars(priced, name="night", value="cost_usd", title="US dollars", colour="purpose", is_upright=True)
     return [Plot("", chart)] if priced else []

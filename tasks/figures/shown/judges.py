@@ -61,7 +61,7 @@ def by_variant(rows: Rows) -> list[Plot]:
 
 
 def confusing(rows: Rows) -> list[Plot]:
-    """Which decisions meet, as a map for each of the first pairs."""
+    """Return a map of the pairs of decisions for each of the first pairs of graders."""
     titled = [{**row, "pair": f"{row['grader_a']} (rows) and {row['grader_b']} (columns)"} for row in rows]
     drawn = names_in_order(titled, "pair")[:_MOST_PAIRS]
     return by_value(
@@ -96,13 +96,13 @@ def reliable(rows: Rows) -> list[Plot]:
 
 
 def lenient(rows: Rows) -> list[Plot]:
-    """A bar for each grader, to the right where it is more lenient than the others."""
+    """Return a bar for each grader, to the right where it is more lenient than the others."""
     title = "Says met more often than others, by"
     return [Plot("", charts.bars(rows, name="grader", value="leniency", title=title, percent=True))]
 
 
 def favouring(rows: Rows) -> list[Plot]:
-    """A map of models and graders."""
+    """Return a map of models and graders."""
     known = [row for row in rows if row["favour"] is not None]
     most = max((abs(row["favour"]) for row in known), default=0.0) or 1.0
     chart = charts.heat(
@@ -114,14 +114,14 @@ def favouring(rows: Rows) -> list[Plot]:
 
 
 def failing(rows: Rows) -> list[Plot]:
-    """A bar for each judge that failed, divided by cause."""
+    """Return a bar for each judge that failed, divided by cause."""
     failed = [row for row in rows if row["is_failure"]]
     chart = charts.bars(failed, name="grader", value="n", title="Failed verdicts", colour="status", whole=True)
     return [Plot("", chart)] if failed else []
 
 
 def by_chance(rows: Rows) -> list[str]:
-    """Whether correlations alone, which may be due to chance, make the criteria worth a look."""
+    """Return a note if all correlations may be due to chance."""
     limits = [row["rest_correlation_high"] for row in rows if (row["rest_correlation"] or 0) < 0]
     if len(limits) < len(rows) or any((limit or 0) < 0 for limit in limits):
         return []

@@ -35,7 +35,7 @@ def score_by_cost(rows: Rows) -> list[Plot]:
 
 
 def missing_prices(rows: Rows) -> list[str]:
-    """Which models the chart of score and cost does not show, and why, and whose means leave answers out."""
+    """Return notes on models that the charts of cost leave out, and on means that leave responses out."""
     known = {row["model"] for row in rows if row["answer_usd"] is not None}
     unknown = [row["model"] for row in rows if row["model"] not in known]
     free = [row["model"] for row in rows if row["answer_usd"] == 0]
@@ -51,7 +51,7 @@ def missing_prices(rows: Rows) -> list[str]:
 
 
 def cached(rows: Rows) -> list[Plot]:
-    """What a thousand verdicts of each judge cost, and how much of its prompts came from the cache."""
+    """Return charts of the cost of a thousand verdicts of each judge, and of the cached share of its prompt tokens."""
     charted = (
         ("1,000 verdicts", "thousand_usd", "US dollars", False),
         ("Prompts from the provider's cache", "cached_share", "Share of the prompt tokens", True),
@@ -64,7 +64,7 @@ def cached(rows: Rows) -> list[Plot]:
 
 
 def spent(rows: Rows) -> list[Plot]:
-    """A bar for each model that was called, in the colours of what for."""
+    """Return a bar for each model that was called, coloured by purpose."""
     priced = [row for row in rows if row["cost_usd"]]
     chart = charts.bars(priced, name="called_model", value="cost_usd", title="US dollars", colour="purpose")
     return [Plot("", chart)] if priced else []
@@ -151,7 +151,7 @@ LENGTHS_AND_SCORES = Figure(
 
 
 def by_model(rows: Rows) -> list[Plot]:
-    """A bar for each model."""
+    """Return a bar for each model."""
     return by_split(
         [row for row in rows if row["measure"] == "chars_alnum"], charts.bars, known="rank_correlation", name="model",
         value="rank_correlation", title="Rank correlation of length and score",
@@ -162,7 +162,7 @@ _FIFTHS = ("1 shortest", "2", "3", "4", "5 longest")
 
 
 def by_fifth(rows: Rows) -> list[Plot]:
-    """A map for each split: a line for each model, a column for each fifth of its answers."""
+    """Return a map for each split: a line for each model, a column for each fifth of its answers."""
     named = [{**row, "part": _FIFTHS[row["fifth"] - 1]} for row in rows]
     most = max((abs(bound) for bound in range_of(on_full_splits(rows), "difference")), default=0.0)
 

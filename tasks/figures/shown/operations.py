@@ -1,4 +1,4 @@
-"""What is there and what it took: coverage, spend, runs, disk space; and the benchmarks that can be run."""
+"""Stored data and its cost: coverage, spend, runs, disk space; and the benchmarks that can be run."""
 
 import re
 from collections.abc import Mapping
@@ -18,12 +18,12 @@ Rows = list[dict[str, Any]]
 
 
 def covered(scope: Scope, given: Mapping[str, Any]) -> Rows:
-    """The coverage matrix of the scope's job; `only_stored` leaves out what is configured and not stored."""
+    """Return the coverage matrix of the scope's job; `only_stored` leaves out what is configured but not stored."""
     return [coverage_row(cell) for cell in coverage(scope.job, only_stored=given["only_stored"])]
 
 
 def coverage_row(cell: Covered) -> dict[str, Any]:
-    """A row of the coverage matrix."""
+    """Return a row of the coverage matrix."""
     causes = ", ".join(f"{number} {cause}" for cause, number in sorted(cell.failures.items()))
     return {
         "model": cell.model, "vintage": cell.vintage, "trial": cell.trial, "judge": cell.judge or "(responses)",
@@ -33,7 +33,7 @@ def coverage_row(cell: Covered) -> dict[str, Any]:
 
 
 def _moment(text: str | None) -> datetime | None:
-    """The moment that `7d`, `24h` or a date means; a date or time without a zone is in UTC.
+    """Return the moment of a text such as `7d`, `24h` or a date; a date or time without a zone is in UTC.
 
     Raises:
         UsageError: it is none of these.
@@ -53,7 +53,7 @@ _UNITS = {"d": "days", "h": "hours"}
 
 
 def declared(_: Any, __: Any) -> Rows:
-    """A row for each benchmark."""
+    """Return a row for each benchmark."""
     return [
         {
             "benchmark": each.name, "title": each.title, "gradings": list(each.gradings),

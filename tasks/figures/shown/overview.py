@@ -33,7 +33,7 @@ _CHANGED_TASKS = columns("judging model task_id difference topic earlier later e
 
 
 def side_by_side(rows: Rows) -> list[dict[str, Any]]:
-    """The rows with the address of a page that sets the answers of then and now side by side."""
+    """Return the rows with the address of a page that shows the earlier and the current responses side by side."""
     return [
         dict(row) | {"address": task_address(row["task_id"], _sampling(row, "earlier"), _sampling(row, "later"))}
         for row in rows

@@ -1,4 +1,4 @@
-"""What models and people say of tasks and rubrics: labels of tasks, and reviews of criteria."""
+"""Labels of tasks and reviews of criteria, by models and people."""
 
 from tasks.figures import charts
 from tasks.figures.charts import Plot, by_value, names_in_order, range_of
@@ -80,7 +80,7 @@ _OUTCOMES = {
 
 
 def agreeing(rows: Rows) -> list[Plot]:
-    """The share of agreement with its interval, over all criteria and under each label."""
+    """Return the share of agreement with its interval, over all criteria and under each label."""
     first = [row for row in rows if row["population_id"] == rows[0]["population_id"]]
     low, _ = range_of(first, "ci_low", "agreeing_share")
     return by_value(
@@ -90,7 +90,7 @@ def agreeing(rows: Rows) -> list[Plot]:
 
 
 def populations(rows: Rows) -> list[str]:
-    """What the shares are estimated for, and which of them are drawn."""
+    """Return a note on the populations that shares are estimated for, and on the one that charts show."""
     sizes = {row["population_id"]: row["n_population"] for row in rows if row["n_population"] is not None}
     listed = " and ".join(f"{size:,} criteria" for size in sizes.values())
     more = "; the charts show the first" if len(sizes) > 1 else ""
@@ -98,7 +98,7 @@ def populations(rows: Rows) -> list[str]:
 
 
 def passing(rows: Rows) -> list[Plot]:
-    """A map of reviewers and checks."""
+    """Return a map of reviewers and checks."""
     by_models = [row for row in rows if row["kind"] == "model"]
     if not by_models:
         return []
@@ -128,7 +128,7 @@ def predicting(rows: Rows) -> list[Plot]:
 
 
 def too_few(rows: Rows) -> list[str]:
-    """How many checks have no figure, and why."""
+    """Return a note on the number of checks without a figure, and the reason."""
     n_unknown = sum(row["auc"] is None for row in rows)
     if not n_unknown:
         return _not_computed(rows)

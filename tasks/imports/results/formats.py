@@ -78,7 +78,7 @@ _PLACE = "rubric_"
 
 
 def read_evalscope(source: Source) -> Log:
-    """The answers of all models, with what each judge decided.
+    """Return the responses of all models, with each judge's decisions.
 
     Raises:
         ImportRefused: a file cannot be read.
@@ -136,7 +136,7 @@ def _answer(where: str, model: str, part: str, prediction: Row, review: Row) -> 
 
 
 def _gradings(where: str, score: Row, rubric: Sequence[Any]) -> tuple[Sequence[Grading], Mapping[str, float]]:
-    """What each judge decided, each time; the scores of all of them together where there are several."""
+    """Return the decisions of each judge, each time; the scores of all judges together if there are several."""
     by_judge: dict[tuple[str, int], dict[int, Decision]] = defaultdict(dict)
     for attempt in map(as_mapping, as_list(as_mapping(score.get("metadata")).get("judge_attempts"))):
         case = as_text(attempt.get("case_id")) or ""
@@ -174,7 +174,7 @@ def _decision(attempt: Row, place: int, item: Row) -> Decision:
 
 
 def read_published(source: Source) -> Log:
-    """The answers and grades of all models of a trial (github.com/scaleapi/PRBench).
+    """Return the responses and grades of all models in a trial (github.com/scaleapi/PRBench).
 
     The harness stores a failed judge call as `false` and an answer that could not be sampled as `N/A`.
 
@@ -231,9 +231,10 @@ _SCORE = re.compile(rf"<p>Score: {_NUMBER}</p>")
 
 
 def is_simple(source: Source) -> bool:
-    """Whether a file is of simple-evals: the JSON with all results, its examples one per line, or the HTML report.
+    """Return whether a file is of simple-evals.
 
-    The file with metrics alone has no answers, and is refused.
+    It is the JSON with all results, its examples one per line, or the HTML report. The file with metrics alone has no
+    responses, and is refused.
     """
     if "example_level_metadata" in as_mapping(source.document.get("metadata")):
         return True
@@ -275,7 +276,7 @@ def _of_example(where: str, example: Mapping[str, Any]) -> Answer:
 
 
 def _of_report(path: Path, text: str) -> Iterator[Answer]:
-    """The examples of an HTML report, which has no ids: their conversations say which tasks they are on.
+    """Yield the examples of an HTML report, which has no ids: their conversations identify their tasks.
 
     Messages are escaped; the part with the grades is not.
     """
@@ -349,7 +350,7 @@ _M42 = {"prompt_id", "prompt", "prompt_response", "rubrics"}
 
 
 class Format(NamedTuple):
-    """How a format is recognised by its content, and read."""
+    """A format: how its content is recognised, and how it is read."""
 
     title: str
     is_of: Callable[[Source], bool]
@@ -372,7 +373,7 @@ FORMATS: Mapping[str, Format] = {
 
 
 def format_of(source: Source, name: str = AUTO) -> Format:
-    """The format of a source, or the one that is named.
+    """Return the format of a source, or the one that is named.
 
     Raises:
         UsageError: no format recognises it, or the named one does not, or it is damaged.

@@ -64,7 +64,7 @@ class Made:
 
     @cached_property
     def grading(self) -> str:
-        """How the log grades: in three steps if any decision is half."""
+        """The grading of the log: ternary if any decision is half."""
         given = (each for answer in self.log.answers for grading in answer.gradings for each in grading.decisions)
         return TERNARY if any(each.value == VALUES["partial"] for each in given) else BINARY
 
@@ -126,7 +126,7 @@ def _stored(job: Job, made: Made) -> StageReport:
 
 
 def _notes(job: Job, benchmark: Benchmark, made: Made) -> Iterator[str]:
-    """What one should know about a log that was brought in."""
+    """Yield notes on an imported log."""
     gradings = [grading for answer in made.log.answers for grading in answer.gradings]
     hidden = {each.may_hide_failures for each in gradings}
     hidden |= {each.usage.get("may_hide_failures") for grading in gradings for each in grading.decisions}
@@ -158,7 +158,7 @@ class Pair(NamedTuple):
 
 
 def _comparison(job: Job, benchmark: Benchmark, made: Made) -> Iterator[str]:
-    """One line for each model, judge and score: the mean over tasks of the log's, ours, and where they differ."""
+    """Yield one line for each model, judge and score: the log's mean over tasks, ours, and where they differ."""
     place: dict[str, Any] = {
         "response_id": sorted({each.response["response_id"] for each in made.scored}),
         "judge": sorted({each.judge for each in made.scored}), "judge_config_hash": IMPORTED, "grading": made.grading,
@@ -216,7 +216,7 @@ def _outcome(pairs: Sequence[Pair], *, is_clipped: bool) -> str:
 
 
 def _by_task(scores: Iterable[tuple[str, float | None]]) -> list[float]:
-    """The mean of each task over its responses that have a score."""
+    """Return the mean of each task over its responses with a score."""
     known = sorted((task_id, score) for task_id, score in scores if score is not None)
     return [fmean(score for _, score in of) for _, of in groupby(known, key=lambda score: score[0])]
 
@@ -240,7 +240,7 @@ class Tasks:
             self._by_conversation[conversation.conversation_id].append(task_id)
 
     def of(self, answer: Answer) -> tuple[str, str | None]:
-        """The id of the task that an answer is to, with the answer's text.
+        """Return the id of the task that a response belongs to, with the response's text.
 
         Raises:
             NotHere: there is none, or it is another conversation than the one that was asked.
@@ -267,7 +267,7 @@ class Tasks:
 
 
 def after(messages: Sequence[Message], transcript: str) -> str | None:
-    """What follows a conversation in a text of `role: content` turns, which ends without white space."""
+    """Return the text after a conversation in a transcript of `role: content` turns, which ends without white space."""
     asked = "".join(f"{role}: {content}\n" for role, content in messages) + "assistant: "
     if transcript == asked.rstrip():
         return ""
@@ -302,9 +302,9 @@ def matched(
 def _of_equal(
     criteria: Criteria, where: str, task_id: str, decision: Decision, decisions: Sequence[Decision]
 ) -> Wording | None:
-    """The criterion of a decision on a text that several have, in another order than the rubric: found by its weight.
+    """Return the criterion of a decision on a text that several criteria have, in another order than the rubric.
 
-    Those of one weight and one value are alike. What is left cannot be told apart.
+    It is found by its weight. Decisions with the same weight and value are alike; any others cannot be told apart.
     """
     text = (decision.criterion or "").strip()
     alike = criteria.alike(task_id, text) if decision.is_reordered and text else ()
@@ -321,7 +321,7 @@ def _of_equal(
 def _named(
     criteria: Criteria, where: str, task_id: str, decision: Decision, named: Sequence[tuple[str, int]]
 ) -> Wording | None:
-    """The criterion of the first name that is known; None if none is named."""
+    """Return the criterion of the first known name; None if none is named."""
     lacking: NotHere | None = None
     for name, occurrence in named:
         try:
@@ -338,7 +338,7 @@ def _named(
 
 
 def labels_of(path: Path, names: Set[str | None], given: str | None, option: str) -> Mapping[str | None, str]:
-    """The label of each model (`--as`) or judge (`--by`) of a log, in which `{model}` or `{judge}` stands for its name.
+    """Return the labels (`--as`, `--by`) of a log's models or judges; `{model}` or `{judge}` stands for the name.
 
     Raises:
         UsageError: a label is blank, no model has a name or label, or one label is given for several.
@@ -379,12 +379,12 @@ def _add_rows(
 
 
 def _present(usage: Mapping[str, Any], row: Mapping[str, Any]) -> Row:
-    """Those columns on a call that a log states and the row has."""
+    """Return the columns on a call that a log states and the row has."""
     return {name: value for name, value in usage.items() if value is not None and name in row}
 
 
 def _said(answer: Answer, text: str | None) -> Row:
-    """What an answer says, or the failure in its place."""
+    """Return the columns of a response, or of the failure in its place."""
     status, error = answer.status, answer.error
     if text is not None and text.strip() in answer.failure_texts:
         status, error = answer.failure_texts[text.strip()], f"the harness stored {text.strip()!r}"

@@ -32,10 +32,11 @@ Found = tuple[list[Decision], bool | None]
 
 
 def decisions_of(score: Row, sample: Row) -> Found | None:
-    """The decisions in a score, and whether the scorer may hide failures (None: unknown); None if it stores none.
+    """Return the decisions in a score, and whether the scorer may hide failures (None: unknown).
 
-    They stand in a list of objects in its metadata, in a list `grades` in the order of the rubric, in the explanation
-    behind marks, or by criterion, in the value or in the metadata; what stands there may also be something else.
+    The result is None if the score stores no decisions. Decisions may be a list of objects in its metadata, a list
+    `grades` in the order of the rubric, in the explanation behind marks, or by criterion, in the value or in the
+    metadata; these places may also hold something else.
     """
     metadata = as_mapping(score.get("metadata"))
     for name, stated in metadata.items():
@@ -62,7 +63,7 @@ def decisions_of(score: Row, sample: Row) -> Found | None:
 
 
 def _by_criterion(score: Row, metadata: Row) -> Mapping[str, Row]:
-    """What may be decisions by the id or text of a criterion, each as an object."""
+    """Return possible decisions by the id or text of a criterion, each as an object."""
     value = as_mapping(score.get("value"))
     if value and all(records.decided(each) is not None for each in value.values()):
         return {name: {"met": each} for name, each in value.items()}
@@ -74,23 +75,30 @@ def _by_criterion(score: Row, metadata: Row) -> Mapping[str, Row]:
 
 
 def _flags(stated: Any) -> Mapping[str, Row]:
-    """A mapping of decisions that are no numbers, since weights are numbers too; None is a decision that is lacking."""
+    """Return a mapping of decisions that are not numbers, since weights are numbers too.
+
+    None is a missing decision.
+    """
     flags = {name: {"met": each} for name, each in as_mapping(stated).items()}
     known = [each["met"] for each in flags.values() if each["met"] is not None]
     return flags if known and all(isinstance(e, bool | str) and records.decided(e) is not None for e in known) else {}
 
 
 def _items(stated: Any) -> Sequence[Row]:
-    """A list of objects that each name a criterion; some have a decision, and the others say why not, if anything."""
+    """Return a list of objects that each name a criterion.
+
+    Some have a decision; others may state why they have none.
+    """
     items = [as_mapping(item) for item in as_list(stated)]
     is_list = all(any(name in item for name in _NAMES) for item in items)
     return items if is_list and any(name in item for item in items for name in _DECISIONS) else []
 
 
 def _may_hide(items: Sequence[Row]) -> bool | None:
-    """Whether a failed call may stand as a decision: known where the log has one that does, or that fails openly.
+    """Return whether a failed call may be stored as a decision.
 
-    The logs that `prbench export inspect` writes say it of every decision.
+    This is known if the log has such a call, or a call that fails openly. Logs that `prbench export inspect` writes
+    state it for every decision.
     """
     if any(_HIDES in item for item in items):
         return None
@@ -101,7 +109,7 @@ def _may_hide(items: Sequence[Row]) -> bool | None:
 
 
 def _stated(item: Row) -> Any:
-    """What stands under the first key of a decision; a status may only say that there is one."""
+    """Return the value under the first key of a decision; a status may only say that there is one."""
     names = (name for name in _DECISIONS if name in item)
     return next((item[name] for name in names if name != "status" or not _is_done(item[name])), None)
 
@@ -117,7 +125,7 @@ def _is_unreadable(item: Row) -> bool:
 
 
 def _failure(item: Row) -> tuple[str, str] | None:
-    """The failure that an item states, with its cause: an error, or a status that is no decision."""
+    """Return the failure that an item states, with its cause: an error, or a status that is no decision."""
     status, error = as_text(item.get("status")), as_text(item.get("error"))
     is_other = not (is_blank(status) or _is_done(status) or records.decided(item.get("status")) is not None)
     if is_blank(error) and not is_other:
@@ -154,7 +162,7 @@ _OURS = (records.PRIMARY, records.MIN_NORMALIZED)
 
 
 def is_inspect(source: Source) -> bool:
-    """Whether a file is a log."""
+    """Return whether a file is a log of Inspect."""
     if source.is_zip:
         names = set(Archive(source.path, source.content).names)
         return bool({_HEADER, _START} & names)
@@ -205,14 +213,14 @@ def _answer(where: str, spec: Row, sample: Row) -> Answer:
 
 
 def _with_attached(text: str | None, attached: Row) -> str | None:
-    """A text, from the attachments where it was moved there."""
+    """Return a text, from the attachments if it was moved there."""
     if text is None or not text.startswith(_ATTACHED):
         return text
     return as_text(attached.get(text.removeprefix(_ATTACHED))) or text
 
 
 def _gradings(spec: Row, sample: Row) -> Iterator[Grading]:
-    """The scores that store criteria, each as the decisions of a judge; one without decisions if none does."""
+    """Yield the scores that store criteria, each as a judge's decisions; one without decisions if none does."""
     scores = {name: as_mapping(score) for name, score in as_mapping(sample.get("scores")).items()}
     by_scorer = {name: decisions_of(score, sample) for name, score in scores.items()}
     found = {name: of for name, of in by_scorer.items() if of is not None}
@@ -236,7 +244,10 @@ def _gradings(spec: Row, sample: Row) -> Iterator[Grading]:
 
 
 def _judge_of(spec: Row, sample: Row, scorer: str) -> str | None:
-    """The judge's model: named by the log's metadata, by a role, by an option of the scorer, or the only other one."""
+    """Return the judge's model.
+
+    It is named by the log's metadata, by a role, by an option of the scorer, or it is the only other model.
+    """
     roles = as_mapping(spec.get("model_roles"))
     stated = {role: as_mapping(roles.get(role)).get("model") for role in _JUDGE_ROLES}
     stated[""] = as_mapping(spec.get("metadata")).get("judge")

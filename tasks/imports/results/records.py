@@ -1,4 +1,4 @@
-"""What a log of another harness says, in the same words for all of them; its files, and how its parts are read."""
+"""The content of another harness's log, in the same terms for all harnesses; its files, and readers of its parts."""
 
 import hashlib
 import re
@@ -55,7 +55,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Grading:
-    """What a judge decided on an answer, and the scores that the harness made of it, by our name.
+    """The decisions of a judge on a response, and the scores that the harness computed from them, by our names.
 
     `may_hide_failures`: whether the harness stores a failed judge call as a decision; None where that is not known.
     """
@@ -129,7 +129,7 @@ _WORDS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "c": 1.0, "i": 0.0, 
 
 
 def plain(content: Any) -> str:
-    """The text of a message's content: a text, or parts of which those that are text count."""
+    """Return the text of a message's content: a text, or the text parts of a list."""
     if isinstance(content, str):
         return content
     parts = [as_mapping(part) for part in as_list(content)]
@@ -144,7 +144,7 @@ def messages_of(given: Any) -> list[Message]:
 
 
 def text_of(output: Mapping[str, Any]) -> str | None:
-    """What a model said, without its reasoning; None where there is no output."""
+    """Return a model's text without its reasoning; None if there is no output."""
     choices = as_list(output.get("choices"))
     if not choices:
         return as_text(output.get("completion")) or None
@@ -152,7 +152,7 @@ def text_of(output: Mapping[str, Any]) -> str | None:
 
 
 def finished(output: Mapping[str, Any], text: str | None, error: Any = None) -> tuple[str | None, str | None]:
-    """The failure of an output with its cause, if it is one: an error, nothing said, or said not to the end."""
+    """Return the failure of an output with its cause, if it is one: an error, no text, or a text that was cut off."""
     choice = as_mapping(next(iter(as_list(output.get("choices"))), None))
     reason = as_text(choice.get("stop_reason"))
     if reason in _STOPPED:
@@ -166,7 +166,7 @@ def finished(output: Mapping[str, Any], text: str | None, error: Any = None) -> 
 
 
 def call_failure(cause: str | None) -> str | None:
-    """The failure of a call that a cause in words names; None where it speaks of none."""
+    """Return the failure of a call that a cause names in words; None if it names none."""
     if status := _HTTP.search(cause or ""):
         code = int(status[1] or status[2])
         return TIMEOUT if code == 408 else failure_of_status(code, cause or "").status
@@ -176,7 +176,7 @@ def call_failure(cause: str | None) -> str | None:
 
 
 def usage_of(output: Mapping[str, Any], *, prompt_lacks_cached: bool = False) -> dict[str, Any]:
-    """The columns on a call: the model that served it, tokens, cost and seconds."""
+    """Return the columns on a call: the model that served it, tokens, cost and seconds."""
     usage = as_mapping(output.get("usage"))
     names = ("input_tokens", "input_tokens_cache_read", "input_tokens_cache_write", "output_tokens", "reasoning_tokens")
     prompt, cached, written, said, thought = (as_whole_number(usage.get(name)) for name in names)
@@ -195,7 +195,7 @@ decided = partial(as_value, words=_WORDS)
 
 
 def marked(text: str, marks: Mapping[str, float], before_reason: str, unreadable: Sequence[str] = ()) -> list[Decision]:
-    """The decisions in a text. Criteria are separated by a blank line; `before_reason` precedes an explanation.
+    """Return the decisions in a text. Criteria are separated by a blank line; `before_reason` precedes an explanation.
 
     Such texts have what is not met first, so the order of criteria with the same words says nothing.
 
@@ -217,7 +217,7 @@ def marked(text: str, marks: Mapping[str, float], before_reason: str, unreadable
 
 
 def first_text(item: Mapping[str, Any], names: Sequence[str]) -> str | None:
-    """The first of some keys under which a mapping has a text."""
+    """Return the text under the first of some keys for which a mapping has one."""
     return next((text for name in names if (text := as_text(item.get(name)))), None)
 
 
@@ -262,7 +262,7 @@ class Source:
                     self.damage = one_line(str(error))
 
     def batch_with(self, *options: str | None) -> str:
-        """The hash of all that was offered, and of the options that were given."""
+        """Return the hash of all offered data and of the given options."""
         found = hashlib.sha256(self.content)
         for name, content in self.files.items():
             found.update(f"\n{name}\n{hashlib.sha256(content).hexdigest()}".encode(errors="surrogateescape"))
@@ -306,7 +306,7 @@ class Archive:
         self.names = list(self._members)
 
     def json(self, name: str) -> Any:
-        """A member as JSON.
+        """Return a member as JSON.
 
         Raises:
             ImportRefused: it is damaged, or no JSON.

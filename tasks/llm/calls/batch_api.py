@@ -28,7 +28,7 @@ _HEAD_BYTES = 1000
 
 @dataclass(frozen=True)
 class BatchState:
-    """How a batch stands: whether it goes on, how it ended, where its results are."""
+    """The state of a batch: whether it is running, how it ended, and where its results are."""
 
     is_running: bool
     status: str
@@ -42,7 +42,7 @@ class NotNow(PipelineError):
 
 @dataclass(frozen=True)
 class Result:
-    """What a batch has for one request: an HTTP status and a body, or the fault of its line.
+    """The result of one request in a batch: an HTTP status and a body, or the fault of its line.
 
     The id is empty where the line does not show it.
     """
@@ -54,7 +54,7 @@ class Result:
 
     @property
     def is_unprocessed(self) -> bool:
-        """Whether the batch ended before the request's turn."""
+        """True if the batch ended before the request's turn."""
         error = self.body.get("error")
         return isinstance(error, Mapping) and error.get("code") in _UNPROCESSED
 
@@ -67,7 +67,7 @@ class BatchApi:
         self._provider, _, self._model = target.name.partition("/")
 
     def line(self, custom_id: str, messages: Messages, parameters: Mapping[str, Any]) -> str:
-        """One request as it stands in a batch's file, its parameters as they go over the wire."""
+        """Return the line of one request in a batch's file, with its parameters as they are sent."""
         beside = {"extra_headers", "api_key"}
         arguments = {name: value for name, value in chat_arguments(parameters).items() if name not in beside}
         extra = arguments.pop("extra_body", {})
@@ -92,7 +92,7 @@ class BatchApi:
         return str(batch.id)
 
     async def find(self, submission: str) -> str | None:
-        """The batch that a submission became, if it was submitted before that could be written down."""
+        """Return the batch of a submission; None if the provider has none. It may exist without being recorded here."""
         after = None
         while True:
             page = await self._made(litellm().alist_batches(after=after, limit=_LISTED, **self._common))
@@ -104,7 +104,7 @@ class BatchApi:
             after = page.data[-1].id
 
     async def state(self, batch_id: str) -> BatchState:
-        """How a batch stands."""
+        """Return the state of a batch."""
         batch = await self._made(litellm().aretrieve_batch(batch_id=batch_id, **self._common))
         files = tuple(str(file) for file in (batch.output_file_id, batch.error_file_id) if file)
         errors = getattr(batch.errors, "data", None) or []
@@ -112,7 +112,7 @@ class BatchApi:
         return BatchState(batch.status in _RUNNING, str(batch.status), files, error and safe(error))
 
     async def results(self, batch_id: str, file_id: str, custom_ids: Iterable[str]) -> list[Result]:
-        """The results in one of a batch's files, for requests with these ids.
+        """Return the results in one of a batch's files, for requests with these ids.
 
         What is larger than is read counts as a result that is too large, and so do those that stand behind it.
         """

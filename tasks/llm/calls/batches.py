@@ -52,7 +52,7 @@ class Submissions:
         self._ledger = ledger
 
     def open(self, endpoint: str) -> list[Submission]:
-        """The batches of one model at one endpoint that have not ended, those first that have stood longest."""
+        """Return the batches of one model at one endpoint that have not ended, the oldest first."""
         # By how far it came and not by the clock, which several processes and the years may set back.
         query = f"""
             select submission, batch_id, at_s,
@@ -67,7 +67,7 @@ class Submissions:
         ]
 
     def has_ended(self, submission: Submission) -> bool:
-        """Whether any process has written down that a batch has ended."""
+        """Return whether any process has recorded the end of a batch."""
         query = "select 1 from submission_states where submission = ? and state = ?"
         return bool(self._ledger.rows(query, submission.name, ENDED))
 
@@ -98,7 +98,7 @@ def _state(name: str, state: str, batch_id: str | None) -> tuple[str, list[tuple
 
 @dataclass
 class BatchOutcome:
-    """What submitting and collecting batches brought: the replies, counts of calls, and notes.
+    """The result of submitting and collecting batches: the replies, counts of calls, and notes.
 
     `waiting` are still with the provider, `too_late` were not submitted since the time was up, `n_failed` have failed
     in a way that may pass.
@@ -279,7 +279,7 @@ class Batching:
             outcome.notes.append(f"{ended} have no result{f': {state.error}' if state.error else ''}")
 
     def _entry(self, call: SubmittedCall, result: Result) -> tuple[Entry, Usage]:
-        """A result as it stands in the ledger, and what it used."""
+        """Return the ledger entry of a result, and its usage."""
         outcome = Outcome(reply := _read(self._target, result))
         return Entry(
             call.call_key, self._ledger.history(call.call_key).next_attempt, call.cell, self._run_id,
@@ -306,7 +306,10 @@ def _chunks(lines: Iterable[tuple[SubmittedCall, str]]) -> Iterator[list[tuple[S
 
 
 def _read(target: Target, result: Result) -> Reply:
-    """The reply that a result is, at the prices of a batch; a failure is a reply too, with its status and cause."""
+    """Return the reply in a result, with the prices of a batch.
+
+    A failure is a reply too, with its status and cause.
+    """
     if result.fault is not None:
         return failure_of(result.fault).reply
     if result.status != 200:

@@ -56,7 +56,7 @@ def response_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def arguments_of(parameters: Mapping[str, Any], more: Mapping[str, Any], moved: Collection[str] = ()) -> dict[str, Any]:
-    """What LiteLLM takes by our names, as it is for embeddings, and more in the place of some that were moved."""
+    """Return LiteLLM's parameters for ours: those of embeddings as they are, others renamed or added."""
     sent = {name: value for name, value in parameters.items() if name not in _OWN and name not in moved}
     headers = {name: filled_in(value) for name, value in (parameters.get("headers") or {}).items()}
     return {**filled_in_secrets({**sent, **more}), **({"extra_headers": headers} if headers else {})}
@@ -132,7 +132,7 @@ async def _ask(target: Target, messages: list[dict[str, str]], parameters: Mappi
 
 
 def _put_together(pieces: list[Any], messages: list[dict[str, str]], *, has_usage: bool) -> Any:
-    """One completion of a stream's pieces, with what the provider said and nothing that LiteLLM made up."""
+    """Return one completion from a stream's pieces, with the provider's values and none that LiteLLM made up."""
     whole = litellm().stream_chunk_builder(pieces, messages=messages)
     # LiteLLM puts the name that was asked for in every piece; what really answered stands beside it.
     names = [getattr(piece, "_hidden_params", {}).get("provider_response_model") for piece in pieces]
@@ -165,7 +165,7 @@ _LIKELY_ANSWER_TOKENS = 500
 
 @dataclass(frozen=True)
 class Tries:
-    """How often and how long one answer is tried for: attempts, and seconds over all of them (None: no bound).
+    """The limits of attempts for one reply: their number, and seconds over all of them (None: no limit).
 
     No attempt begins after `stop_at_s`, a moment of wall-clock time.
     """
@@ -191,13 +191,13 @@ class Gateway:
         self._is_only_ledger = False
 
     def answering_from_ledger(self) -> "Gateway":
-        """The same gateway, but what the ledger cannot answer is not called."""
+        """Return the same gateway, but without calls: it only replies from the ledger."""
         other = copy(self)
         other._is_only_ledger = True
         return other
 
     async def complete(self, call: Call) -> Reply:
-        """The answer to a call. A failure is a reply too, with its status and cause.
+        """Return the reply to a call. A failure is a reply too, with its status and cause.
 
         Raises:
             NotCalled: no attempt was made: the model was stopped, the budget is spent, or the time is up.
@@ -215,7 +215,7 @@ class Gateway:
         return _summed_up(failed, await self._attempts(call, tried), tried)
 
     async def _attempts(self, call: Call, tried: int) -> list[Reply]:
-        """The replies to all attempts that are left after some that were made before."""
+        """Make the remaining attempts after the earlier ones, and return their replies."""
         replies: list[Reply] = []
         started_s = time.monotonic()
         stop_at_s, deadline_s = (math.inf if s is None else s for s in (self._tries.stop_at_s, self._tries.deadline_s))
@@ -240,7 +240,10 @@ class Gateway:
         return self._ledger.history(key).since(call.not_before_s)
 
     def _before(self, call: Call) -> tuple[Reply | None, Sequence[Entry]]:
-        """What the ledger has: the answer, or one for this very cell with the last resort; attempts that failed."""
+        """Return the reply in the ledger, if there is one, and the failed attempts.
+
+        A reply with the last resort counts only if it was made for this very cell.
+        """
         target = call.target
         history = self._history(call, call.key(call.parameters(target.parameters)))
         found, failed = history.answer_for(call.cell), history.failed_for(call.cell)
@@ -268,7 +271,7 @@ class Gateway:
     async def _locked_attempt(
         self, call: Call, parameters: Mapping[str, Any], key: str, request: AdmissionRequest
     ) -> Reply | None:
-        """An attempt, or its answer if there is one by now; None if another process has the call in hand."""
+        """Make an attempt and return its reply, or a reply that exists by now; None if another process calls."""
         admission = await self._limiter.acquire(request)
         outcome = Outcome()
         try:
@@ -302,7 +305,7 @@ class Gateway:
 
 
 def _summed_up(failed: Sequence[Entry], replies: Sequence[Reply], tried: int) -> Reply:
-    """The last reply, with the cost of all attempts and where they stand in the ledger."""
+    """Return the last reply, with the cost of all attempts and their keys in the ledger."""
     last = replies[-1] if replies else failed[-1].reply
     paid = [(entry.call_key, entry.attempt) for entry in failed] + [p for each in replies for p in each.paid]
     cost_usd = total_usd([*(entry.reply for entry in failed), *replies])

@@ -63,7 +63,7 @@ class CallLocks:
                 fcntl.fcntl(self._file, fcntl.F_OFD_SETLK, _FLOCK.pack(fcntl.F_UNLCK, 0, place, 1, 0))
 
     def is_held(self, name: str) -> bool:
-        """Whether anybody has locked it, this process included."""
+        """Return whether any process, this one included, holds the lock."""
         place = _place_of(name)
         wanted = _FLOCK.pack(fcntl.F_WRLCK, 0, place, 1, 0)
         found: int = _FLOCK.unpack(fcntl.fcntl(self._file, fcntl.F_OFD_GETLK, wanted))[0]
@@ -82,5 +82,5 @@ class CallLocks:
 
 
 def _place_of(name: str) -> int:
-    """A place below the largest offset of a file, with room for the byte itself."""
+    """Return an offset below the largest one of a file, with room for the byte itself."""
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big") >> 2

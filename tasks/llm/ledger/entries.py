@@ -1,4 +1,4 @@
-"""What the ledger holds: its tables, a call and what follows from it, and what was spent.
+"""The content of the ledger: its tables, a call with everything derived from it, and the spend.
 
 The spend sums up all attempts, the discarded ones included, and outlives the entries that it sums up.
 """
@@ -90,7 +90,10 @@ class Entry:
 
     @classmethod
     def of(cls, row: Sequence[Any], logprobs: Any = None) -> "Entry | None":
-        """The entry that a row of the table is, with the log-probabilities kept beside it; None if it is damaged."""
+        """Return the entry of a row of the table, with the log-probabilities kept beside it.
+
+        None if the row is damaged.
+        """
         if not is_as_written(row):
             return None
         named = dict(zip(COLUMNS, row, strict=False))
@@ -101,7 +104,7 @@ class Entry:
 
 
 def checksum_of(values: Sequence[Any]) -> str:
-    """The checksum of a row of the ledger (its values in the order of `COLUMNS`), which shows damage."""
+    """Return the checksum of a row of the ledger (its values in the order of `COLUMNS`), which shows damage."""
     # SQLite has no NaN: it keeps NULL.
     kept = [None if isinstance(value, float) and math.isnan(value) else value for value in values]
     text = json.dumps(kept, default=repr)
@@ -109,7 +112,7 @@ def checksum_of(values: Sequence[Any]) -> str:
 
 
 def is_as_written(row: Sequence[Any]) -> bool:
-    """Whether a row of the ledger is what was written: its checksum stands last."""
+    """Return whether a row of the ledger is unchanged since it was written: its checksum comes last."""
     return bool(row[-1] == checksum_of(row[:-1]))
 
 
@@ -143,7 +146,7 @@ class History:
         return tuple(entry for entry in self.entries if entry.attempt > self.spent or entry.attempt in self.late)
 
     def since(self, moment_s: float | None) -> "History":
-        """What came after a moment; of what came before, only the number of the last attempt counts."""
+        """Return the entries after a moment; of earlier ones only the number of the last attempt counts."""
         if moment_s is None:
             return self
         entries = tuple(entry for entry in self.entries if entry.finished_at_s > moment_s)
@@ -160,11 +163,11 @@ class History:
         return tuple(entry for entry in self._open if entry.cell == cell and not entry.is_final)
 
     def was_made_for(self, cell: str) -> bool:
-        """Whether an attempt was made for a row that is not written yet."""
+        """Return whether an attempt was made for a row that is not written yet."""
         return any(entry.cell == cell for entry in self._open)
 
     def answer_for(self, cell: str) -> Reply | None:
-        """The reply to a call that was made already; a decided one stands before any that failed for good.
+        """Return the reply to a call that was already made; a decided one comes before any permanent failure.
 
         What it cost stands on the row that it was made for; for any other row it was free.
         """
@@ -182,13 +185,13 @@ class History:
 
 
 def total_usd(replies: Sequence[Reply]) -> float | None:
-    """The cost of some attempts as far as it is known; None where it is known of none."""
+    """Return the known cost of some attempts; None if none of it is known."""
     known = [reply.cost_usd for reply in replies if reply.cost_usd is not None]
     return sum(known) if known else None
 
 
 def spend_of(entry: Entry) -> tuple[Any, ...]:
-    """What one attempt adds, in the order of `SPEND_COLUMNS`; its day is that of its end, in UTC.
+    """Return the spend of one attempt, in the order of `SPEND_COLUMNS`; its day is the one of its end, in UTC.
 
     An attempt is failed unless it brought a text, and unpriced when nobody knows what it cost: there is no price, or it
     ended without a report of its usage. One that the server turned away before it worked on it cost nothing.
@@ -203,7 +206,7 @@ def spend_of(entry: Entry) -> tuple[Any, ...]:
 
 
 def recorded(entries: Sequence[Entry]) -> tuple[Statement, ...]:
-    """What writes finished calls down, with what they cost."""
+    """Return the statements that record finished calls, with their costs."""
     calls = [(*entry.values, checksum_of(entry.values)) for entry in entries]
     logprobs = [
         (entry.call_key, entry.attempt, json.dumps(entry.reply.logprobs, ensure_ascii=False, separators=(",", ":")))

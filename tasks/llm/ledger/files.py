@@ -36,12 +36,12 @@ _MARK_AT, _N_MARKS = 68, 2**31
 
 
 def ledger_path(folder: Path) -> Path:
-    """The ledger's file in its folder."""
+    """Return the ledger's file in its folder."""
     return folder / "calls.sqlite"
 
 
 def readable_path(folder: Path) -> Path | None:
-    """The ledger's file as it can be read, also in the middle of a repair; None where there is none."""
+    """Return the path of the readable ledger file, even during a repair; None if there is none."""
     ledger = ledger_path(folder)
     return next((path for path in (_repaired(ledger), ledger) if path.exists()), None)
 
@@ -52,12 +52,12 @@ def was_damaged_since(folder: Path, since_s: float) -> bool:
 
 
 def beside(path: Path, part: str) -> Path:
-    """A file's companion, such as its log (`-wal`)."""
+    """Return a file's companion, such as its log (`-wal`)."""
     return path.with_name(path.name + part)
 
 
 def in_use(folder: Path) -> TextIO:
-    """The ledger's lock, shared by all that use it; closing it gives it back.
+    """Take the ledger's lock, which all of its users share, and return it; closing it releases the lock.
 
     Whoever is the only one checks the ledger first, and repairs it where it is damaged; others wait for that.
 
@@ -109,7 +109,7 @@ def mend(folder: Path) -> None:
 
 
 def writer_of(path: Path) -> sqlite3.Connection:
-    """A connection that writes to a file that was prepared.
+    """Return a connection for writing to a file that was prepared.
 
     Raises:
         PipelineError: the disk refuses, or the file is of another version.
@@ -121,7 +121,10 @@ def writer_of(path: Path) -> sqlite3.Connection:
 
 
 def is_damage(error: Exception, path: Path) -> bool:
-    """Whether an error that reading a file raised says that it is damaged; then its next opening checks all of it."""
+    """Return whether an error from reading a file means that the file is damaged.
+
+    If so, the next opening checks all of it.
+    """
     code = _code(error)
     # A damaged header may forbid to write.
     is_so = os.access(path, os.W_OK) if code == sqlite3.SQLITE_READONLY else code not in _NOT_OF_THE_FILE
@@ -132,7 +135,10 @@ def is_damage(error: Exception, path: Path) -> bool:
 
 
 def refused(path: Path, deed: str, error: Exception, remedy: str) -> PipelineError:
-    """What could not be done to a file, why, and what to do about it: to wait, if another program has locked it."""
+    """Return the error with a file's problem, its cause, and what to do about it.
+
+    If another program has locked the file, that is to wait.
+    """
     cause = one_line(str(error))
     if _code(error) in _BUSY:
         remedy = "another program is using it; try again later"
@@ -147,7 +153,7 @@ def _code(error: Exception) -> int | None:
 
 
 def _repaired(path: Path) -> Path:
-    """A new file that has not taken the damaged one's place yet."""
+    """Return the path of a new file that has not replaced the damaged one yet."""
     return path.with_name(f"repaired-{path.name}")
 
 
@@ -169,7 +175,7 @@ def _takes(lock: TextIO, how: int) -> bool:
 
 
 def _connected(path: Path) -> sqlite3.Connection:
-    """A connection that writes; a commit is on the disk when it returns, also if the machine loses its power."""
+    """Return a connection for writing; a commit is on the disk when it returns, even if the machine loses power."""
     connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=30)
     try:
         # Has an effect on a new file alone: the space of removed replies can be given back piece by piece.
@@ -240,7 +246,7 @@ def _prepare(path: Path) -> None:
 
 
 def _damage_in(path: Path) -> str | None:
-    """What is wrong with a file's structure or with the index of its calls; None where all is well."""
+    """Return the damage of a file's structure or of the index of its calls; None if there is none."""
     if not path.exists() or path.stat().st_size == 0:  # SQLite would make a new one, and remove the log
         return "it is empty"
     n_logged = _n_logged(beside(path, "-wal"))
@@ -269,7 +275,7 @@ def _damage_in(path: Path) -> str | None:
 
 
 def _n_logged(log: Path) -> int:
-    """The pages that a log holds up to its last commit, by its own account."""
+    """Return the number of pages that a log holds up to its last commit, by its own account."""
     data = log.read_bytes() if log.exists() else b""
     heads = [data[place : place + 24] for place in range(32, len(data) - _PAGE_BYTES, 24 + _PAGE_BYTES)]
     # The others are left from before the log was begun anew; a commit has a size of the file.
@@ -334,7 +340,7 @@ def _repair(path: Path, damage: str) -> None:
 
 
 def _all_rows(damaged: sqlite3.Connection, table: str, most_rows: int) -> Iterator[tuple[Any, ...] | None]:
-    """The rows of a table, and None for each place that cannot be read."""
+    """Return the rows of a table, with None for each position that cannot be read."""
     try:
         damaged.execute(f"select 1 from {table} limit 0")
     except DAMAGE:  # what tells where the tables are is damaged
@@ -346,7 +352,7 @@ def _all_rows(damaged: sqlite3.Connection, table: str, most_rows: int) -> Iterat
 
 
 def _rows(damaged: sqlite3.Connection, table: str, first: int, last: int) -> Iterator[tuple[Any, ...] | None]:
-    """The rows between two places, halved around what cannot be read."""
+    """Yield the rows of a range, which is halved around what cannot be read."""
     rows, middle = None, (first + last) // 2
     if last - first < _AT_ONCE:
         with contextlib.suppress(*DAMAGE):
@@ -359,7 +365,7 @@ def _rows(damaged: sqlite3.Connection, table: str, first: int, last: int) -> Ite
 
 
 def deletion_mark(folder: Path) -> int:
-    """The mark of deletions of the ledger in a folder; 0: it never deleted replies, or there is none.
+    """Return the mark of deletions of a folder's ledger; 0: it has never deleted replies, or there is no ledger.
 
     It is a number in the file, SQLite's `application_id`, that changes whenever replies are deleted from it. Whoever
     has copies of replies (the report) sees by it that they must be read again, without reading the ledger. A damaged

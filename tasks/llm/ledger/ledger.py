@@ -149,7 +149,7 @@ class LedgerReader:
             self._last_row = self._connection.execute("select coalesce(max(rowid), 0) from calls").fetchone()[0]
 
     def history(self, key: str) -> History:
-        """All that is known of a call.
+        """Return all that is known of a call.
 
         Raises:
             PipelineError: the file is damaged.
@@ -168,7 +168,7 @@ class LedgerReader:
         return History(tuple(sorted(entries, key=lambda entry: entry.attempt)), spent, frozenset(late))
 
     def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        """What a query finds.
+        """Return the rows of a query.
 
         Raises:
             PipelineError: the file is damaged.
@@ -182,7 +182,7 @@ class LedgerReader:
             raise PipelineError(f"{self._path}: {why}") from error
 
     def made_for(self, cells: Collection[str]) -> Iterator["KeptReply"]:
-        """The replies that were made for some rows, empty ones too.
+        """Return the replies that were made for some rows, empty ones too.
 
         Raises:
             PipelineError: the file is damaged.
@@ -214,7 +214,7 @@ def kept_replies(folder: Path) -> Iterator[LedgerReader]:
 
 
 def spend_in(folder: Path) -> list[dict[str, Any]]:
-    """The spend of a ledger, a row for each run, day, purpose and called model, in that order.
+    """Return the spend of a ledger, a row for each run, day, purpose and called model, in that order.
 
     Tokens and `cost_usd` are sums of what is known; `unpriced_calls` is the number of calls whose cost is unknown.
     Nothing is written, and no call is read.
@@ -247,7 +247,7 @@ Stored = Callable[[Sequence[str]], Mapping[str, bool]]
 
 @dataclass(frozen=True)
 class Pruned:
-    """What came of it: entries and bytes that are gone, or that the ledger was left alone since it is in use."""
+    """The result of pruning: deleted entries and freed bytes; nothing is deleted while the ledger is in use."""
 
     entries: int = 0
     freed_bytes: int = 0

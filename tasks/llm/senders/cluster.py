@@ -80,7 +80,7 @@ def refuse_without_ray() -> None:
 
 @cache
 def ray() -> Any:
-    """The module `ray`; its import takes a second."""
+    """Return the module `ray`; its import takes a second."""
     for name, value in _SETTINGS.items():
         os.environ.setdefault(name, value)
     import ray as library
@@ -117,7 +117,7 @@ class Cluster:
             raise UsageError(f"calls.address: {address}: Ray is not there ({cause}); {hint}") from error
 
     def nodes(self) -> list[Node]:
-        """The nodes that are alive and have cores to offer."""
+        """Return the nodes that are alive and have cores."""
         nodes = [node for node in ray().nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
         for node in nodes:  # the name that it was started with (Ray's default is its address), or its host's
             if node["NodeName"] in {"", node["NodeManagerAddress"]}:
@@ -125,7 +125,7 @@ class Cluster:
         return [Node(node["NodeID"], node["NodeName"], int(node["Resources"]["CPU"])) for node in nodes]
 
     def started(self, process: type, node: Node) -> Any:
-        """A process on a node, which Ray neither starts again nor asks again by itself."""
+        """Start a process on a node; Ray neither restarts it nor repeats its calls."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         placed = NodeAffinitySchedulingStrategy(node.node_id, soft=False)
@@ -162,7 +162,7 @@ class _LocalFolder:
         file.rename(self._folder / _TOKEN)
 
     def options(self, n_cores: int | None) -> Mapping[str, Any]:
-        """What Ray is started with."""
+        """Return the options for starting Ray."""
         # Ray's own token would stay in the home folder, where everybody may read it.
         _set({**_LOCAL_SETTINGS, "RAY_AUTH_TOKEN_PATH": str(self._folder / _TOKEN)})
         return {
@@ -212,7 +212,7 @@ def _refuse_where_nothing_listens(address: str) -> None:
 
 @cache
 def _token() -> str:
-    """The secret of the clusters that this process starts: Ray reads it once."""
+    """Return the secret of the clusters that this process starts: Ray reads it once."""
     return secrets.token_hex(32)
 
 
@@ -249,7 +249,7 @@ class Equipment:
 
     @property
     def other_versions(self) -> str:
-        """What differs from what this process runs, as `litellm 1.106.2 there, 1.106.0 here`; empty: nothing."""
+        """The versions that differ here, such as `litellm 1.106.2 there, 1.106.0 here`; empty if none differ."""
         own, other = versions(), self.versions
         return "; ".join(
             f"{name} {other.get(name, 'missing')} there, {own.get(name, 'missing')} here"
@@ -259,7 +259,7 @@ class Equipment:
 
 
 class SenderProcess:
-    """What runs in the process. Its methods are called from the driver, through Ray."""
+    """The sender in its own process. Its methods are called from the driver, through Ray."""
 
     def __init__(self) -> None:
         self._in_hand: dict[int, asyncio.Task[None]] = {}
@@ -299,7 +299,10 @@ class SenderProcess:
                 self._in_hand[number].cancel()
 
     async def outcomes(self) -> tuple[float, list[tuple[int, Reply]]]:
-        """The moment by its own clock, and what has finished since the last time; after a while that is nothing."""
+        """Wait for finished calls, and return the time by this process's clock and the calls finished since last time.
+
+        After a while it returns without any.
+        """
         with suppress(TimeoutError):
             async with asyncio.timeout(LIFE_SIGN_EVERY_S):
                 await self._has_finished.wait()

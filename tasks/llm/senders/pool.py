@@ -57,7 +57,7 @@ class RemoteSender:
 
     @property
     def state(self) -> SenderState:
-        """How it is doing."""
+        """The state of the sender: its calls in progress, calls made, and calls per second."""
         calls_per_s = self.n_made / max(time.monotonic() - self._ready_s, 1e-9)
         return SenderState(self.node.name, self.pid, self.n_made, len(self.in_hand), calls_per_s)
 
@@ -104,7 +104,7 @@ class RemoteSender:
                 on_reply()
 
     def lost(self, why: str) -> Reply:
-        """What an attempt comes to whose sender is gone: nobody knows what became of it."""
+        """Return the reply to an attempt whose sender is gone; its outcome is not known."""
         return Failure(PROVIDER_ERROR, Kind.LOST, f"the sender on {self.node.name} is gone: {why}").reply
 
     def _send_soon(self) -> None:
@@ -173,7 +173,7 @@ class SenderPool:
 
     @property
     def states(self) -> list[SenderState]:
-        """How each sender is doing, by node."""
+        """The state of each sender, by node."""
         return sorted((sender.state for sender in self.senders), key=lambda state: (state.node, state.pid))
 
     @property
@@ -211,7 +211,10 @@ class SenderPool:
             self._changed.set()
 
     async def _free_for(self, target: Target) -> RemoteSender:
-        """The sender with the least in hand of those that have the key; if none is there yet, it is waited for."""
+        """Return the sender with the fewest calls in progress of those that have the key.
+
+        If there is none yet, wait for it.
+        """
         while True:
             able = [sender for sender in self.senders if target.endpoint_name not in sender.lacking]
             if able:
@@ -299,7 +302,7 @@ class SenderPool:
 
 
 def wanted(nodes: Sequence[Node], n_senders: int | None) -> dict[Node, int]:
-    """How many senders each node is to have: one a core, or so many in all, spread evenly over the nodes."""
+    """Return the wanted number of senders of each node: one a core, or `n_senders` spread evenly over the nodes."""
     if n_senders is None:
         return {node: node.n_cores for node in nodes}
     places = sorted((place, node.node_id, node) for node in nodes for place in range(node.n_cores))
@@ -313,7 +316,7 @@ async def _equipment_of(process: Any, targets: Sequence[Target]) -> Equipment:
 
 
 def cause_of(error: Exception, *, has_started: bool) -> str:
-    """Why a sender is gone, or did not start, in one line."""
+    """Return the reason why a sender is gone, or did not start, in one line."""
     if isinstance(error, TimeoutError):
         return "it gives no sign of life" if has_started else f"it did not start within {START_S:g} s"
     return safe(f"{type(error).__name__}: {unstyle(str(error)).strip().splitlines()[0]}")

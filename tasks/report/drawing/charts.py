@@ -25,7 +25,7 @@ _MARK_RADIUS = 5
 
 
 def chart_of(rows: Rows, *columns: str | None) -> alt.Chart:
-    """An empty chart on these columns of rows, as wide as its place; all charts of the report begin with it.
+    """Return an empty chart on these columns of rows, as wide as its container; all charts of the report begin with it.
 
     The rows keep what the choice on the page looks at.
     """
@@ -35,17 +35,20 @@ def chart_of(rows: Rows, *columns: str | None) -> alt.Chart:
 
 
 def a_line_for(name: str | Sequence[str], height: int) -> dict[str, Any]:
-    """What makes a chart as high as it has names: `usermeta` of one with a line for each, or for each under each."""
+    """Return the setting that makes a chart as high as its number of names requires.
+
+    It is the `usermeta` of a chart with a line for each name, or for each name under each other one.
+    """
     return {"line": name, "lineHeight": height}
 
 
 def hue(name: str, order: Sequence[Any] | None = None) -> alt.Color:
-    """A colour for each name, with a legend above the chart."""
+    """Return a colour for each name, with a legend above the chart."""
     return alt.Color(**_named(name, order))
 
 
 def sign(name: str, order: Sequence[Any] | None = None) -> alt.Shape:
-    """A sign for each name, in one legend with its colour (`hue` of the same names)."""
+    """Return a sign for each name, in one legend with its colour (`hue` of the same names)."""
     return alt.Shape(**_named(name, order))
 
 
@@ -67,7 +70,7 @@ def points(base: alt.Chart, hollow: str | None, size: float) -> list[alt.Chart]:
 
 
 def wrapped_axis() -> alt.Axis:
-    """The axis of names that may be long: they go over several lines, in the middle of what they name."""
+    """Return the axis of names that may be long: they wrap over several lines, centred on what they name."""
     lines = r"split(replace(datum.label, regexp('(.{18,}?) ', 'g'), '$1\n'), '\n')"
     # The first line stands in the middle; each further one lifts it by half a line.
     lifted = [{"test": f"length({lines}) === {n}", "value": -_LINE_HEIGHT * (n - 1) / 2} for n in (2, 3, 4)]
@@ -79,7 +82,7 @@ def wrapped_axis() -> alt.Axis:
 
 
 def number_tips(titles: Mapping[str, str], percent: bool = False) -> list[alt.Tooltip]:
-    """What is shown of numbers under the pointer: column -> title."""
+    """Return the tooltips of numbers: column -> title."""
     form = ".1%" if percent else ",.3~f"
     return [alt.Tooltip(f"{column}:Q", title=title, format=form) for column, title in titles.items()]
 
@@ -107,7 +110,7 @@ def intervals(
     percent: bool = False,
     hollow: str | None = None,
 ) -> alt.TopLevelMixin:
-    """A dot with its interval for each label, one below the other; `zero` draws the line where nothing differs.
+    """Return a dot with its interval for each label, one below the other; `zero` draws the line of no difference.
 
     With `name` there is one for each name under each label. `labels` (by default as in the rows) and `names` are in the
     order in which they are shown; models have the order of the page. A dot is not filled where the column `hollow` is
@@ -153,7 +156,7 @@ def bars(
     whole: bool = False,
     wrapped: bool = False,
 ) -> alt.TopLevelMixin:
-    """A bar for each name: lying, or upright for what has an order of its own (a distribution).
+    """Return a bar for each name: horizontal, or upright for names with an order of their own (a distribution).
 
     `whole` is for values that are counts, `wrapped` for names that may be long.
     """
@@ -191,7 +194,7 @@ def scatter(
     name: str = "model",
     usd: bool = False,
 ) -> alt.TopLevelMixin:
-    """A named point for each row, with the interval of its height.
+    """Return a named point for each row, with the interval of its height.
 
     With `usd` what lies across are US dollars, on a logarithmic axis. Names find a free place of their own
     (`assets/charts.js`).
@@ -224,7 +227,7 @@ def heat(
     tips: Mapping[str, str] | None = None,
     percent: bool = False,
 ) -> alt.TopLevelMixin:
-    """A coloured cell with its number for each pair of names; where `marked` is true the number has an asterisk.
+    """Return a coloured cell with its number for each pair of names, with an asterisk where `marked` is true.
 
     `across` and `down` are the orders of the names, by default that of the page and that of the rows; `tips` are
     further columns of a cell's tooltip, with their titles.
@@ -302,7 +305,7 @@ def over_time(rows: Rows) -> alt.TopLevelMixin:
 
 
 def _breaks(base: alt.Chart) -> list[alt.Chart]:
-    """A line with what changed, once a day for all models that it concerns."""
+    """Return a line labelled with the changes, once a day for all models that changed."""
     once = (
         base.transform_calculate(
             moment="time(datum.answered_at)", day="floor(time(datum.answered_at) / 86400000)",
@@ -319,7 +322,7 @@ def _breaks(base: alt.Chart) -> list[alt.Chart]:
 
 
 def control(rows: Rows) -> alt.TopLevelMixin:
-    """A judge's agreement with its first verdicts night by night, beside what was to be expected.
+    """Return a judge's agreement with its first verdicts, night by night, beside the expected one.
 
     A short line stands in each night where the control limit is; where the agreement is below it, or below the
     configured minimum, the dot is a red triangle.
@@ -350,7 +353,7 @@ def control(rows: Rows) -> alt.TopLevelMixin:
 
 
 def _across(base: alt.Chart, column: str, what: str, nights: alt.Scale) -> alt.Chart:
-    """A line from one end of each night to the other at the height of a column, named in the legend."""
+    """Return a line across each night at the height of a column, named in the legend."""
     named = base.transform_filter(f"isValid(datum.{column})").transform_calculate(what=f"'{what}'")
     line: alt.Chart = named.mark_rule(strokeWidth=2, color="gray").encode(
         x=alt.X("night:N", title=None, scale=nights, bandPosition=0),
@@ -368,7 +371,7 @@ _PLACES = ("inside", "outside")
 
 
 def certainty(rows: Rows) -> alt.TopLevelMixin:
-    """A dot for each task: how hard it is, and how surely it is selected."""
+    """Return a dot for each task: its hardness, and the certainty of its selection."""
     placed = [{**row, "place": _PLACES[not row["is_selected"]]} for row in rows]
     base = chart_of(placed, "place", "task_id", "topic", "mean_score", "inclusion_probability", "rank")
     bounds = [base.mark_rule(strokeDash=[4, 3], color="gray").encode(y=alt.datum(share)) for share in (0.05, 0.95)]
@@ -390,13 +393,13 @@ _DRAWN = {each.__name__: each for each in (intervals, bars, scatter, heat, over_
 
 
 def drawn(chart: Chart) -> alt.TopLevelMixin:
-    """A chart as it is declared."""
+    """Return the Altair chart of a declared chart."""
     found: alt.TopLevelMixin = _DRAWN[chart.kind](chart.rows, **chart.how)
     return found
 
 
 def specification(chart: Chart) -> dict[str, Any]:
-    """A chart as JSON, as wide as its place.
+    """Return a chart as JSON, as wide as its container.
 
     `usermeta` says what decides how high it is, and what it cannot be drawn without (see `assets/charts.js`).
     """
@@ -414,6 +417,6 @@ def specification(chart: Chart) -> dict[str, Any]:
 
 
 def shows_anything(found: Mapping[str, Any]) -> bool:
-    """Whether a chart has a value for each of its axes."""
+    """Return whether each axis of a chart has a value."""
     rows = found["data"]["values"]
     return all(any(row.get(column) is not None for row in rows for column in of) for of in found["usermeta"]["needed"])

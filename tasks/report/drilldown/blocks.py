@@ -153,7 +153,7 @@ def _write(site: Site, block: Block, sections: Iterable[Sequence[str]]) -> None:
 
 
 def ledger_state(subjects: Subjects) -> dict[str, Any]:
-    """Return what decides which replies a report has, for queries; to be asked for before replies are read."""
+    """Return the state that decides which replies a report has, for queries; get it before reading replies."""
     is_all = subjects.scope.reader.value("select count(*) from verdicts") <= _MOST_VERDICTS
     return {"is_all": is_all, "replies": f"{is_all} {deletion_mark(subjects.scope.job.warehouse / LEDGER)}"}
 

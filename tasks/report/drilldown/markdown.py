@@ -54,7 +54,7 @@ def as_html(text: str) -> str | None:
 
 
 def _depth(html: str) -> int:
-    """How deep quotations and lists stand in each other."""
+    """Return the depth of nested quotations and lists."""
     depth = deepest = 0
     for found in _NESTING.finditer(html):
         depth += -1 if found[1] else 1

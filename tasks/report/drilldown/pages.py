@@ -108,7 +108,7 @@ def _write_lists(subjects: Subjects, tasks: Tasks, site: Site) -> None:
 def _entries(
     subjects: Subjects, task_ids: Sequence[str], blocks: Sequence[Block], marks: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """Return what the index says of entries.
+    """Return the entries of the index.
 
     `answered` has a figure for each task: 0 where it has no answer, 1 where that can be judged, 2 where it failed.
     """
@@ -129,7 +129,7 @@ def _entries(
 
 
 def _about(subjects: Subjects, tasks: Tasks) -> dict[str, Any]:
-    """Return what the index says of tasks and labels.
+    """Return the tasks and labels of the index.
 
     A kind of label that says the same as the field gives it its title, and is left out.
     """
@@ -174,7 +174,10 @@ def _scores(subjects: Subjects, task_ids: Sequence[str]) -> dict[str, dict[str, 
 
 
 def _marks(subjects: Subjects, tasks: Tasks, entries: Sequence[Row]) -> dict[str, dict[str, dict[str, str]]]:
-    """What became of every criterion of some entries' answers: entry -> judging -> trial -> a letter for each."""
+    """Return the status of every criterion of some entries' responses.
+
+    Entry -> judging -> trial -> a letter for each criterion.
+    """
     some = Subjects(subjects.scope, tuple(entries), subjects.judgings)
     rubrics = {task_id: [row["position"] for row in task["criteria"]] for task_id, task in tasks.items()}
     found: dict[tuple[str, str, int], dict[str, str]] = defaultdict(dict)

@@ -1,4 +1,4 @@
-"""What is drilled into: entries and judgings with their names, as queries join them and as pages list them."""
+"""The subjects of the drill-down: entries and judgings with names, as queries join them and as pages list them."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ class Subjects:
 
     @cached_property
     def given(self) -> dict[str, Any]:
-        """What the queries ask for beside what all queries of a report do; labels are names here."""
+        """The parameters of the queries beside those of all queries of a report; labels are names here."""
         return {
             "entries": Rows.of(self.entries, (*SAMPLING, "key")),
             "judgings": Rows.of(self.judgings, (*JUDGING, "key")),
@@ -52,18 +52,18 @@ class Subjects:
         }
 
     def of(self, blocks: Sequence[Block]) -> "Subjects":
-        """Return what is asked of some blocks alone."""
+        """Return the subjects narrowed to some blocks."""
         keys = {block.entry for block in blocks}
         entries = tuple(entry for entry in self.entries if entry["key"] in keys)
         return replace(self, entries=entries, blocks=tuple(blocks))
 
     def rows(self, name: str, **given: Any) -> list[tuple[Any, ...]]:
-        """The rows of a query."""
+        """Return the rows of a query."""
         return self.scope.reader.table(self.scope.asked(name, {**self.given, **given}))[1]
 
 
 def subjects_of(scope: Scope, also: Sequence[Row] = ()) -> Subjects:
-    """The subjects of a scope; `also` are earlier samplings, which pages offer for comparison only."""
+    """Return the subjects of a scope; `also` are earlier samplings, offered for comparison only."""
     known = {entry_key(entry): entry for entry in scope.entries}
     further = {entry_key(entry): entry for entry in also if entry_key(entry) not in known}
     labels = Counter(entry["entry"] for entry in (*known.values(), *further.values()))

@@ -1,1 +1,1 @@
-"""How it is written: tables, pages, files."""
+"""The rendering of a report: tables, pages, files."""

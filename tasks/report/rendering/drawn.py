@@ -18,7 +18,7 @@ from tasks.report.rendering.site import Site, as_json, dated
 
 
 def table(name: str, columns: Sequence[Column], rows: Rows) -> Markup:
-    """The table of a figure; columns without a value in any row are left out, and all text is escaped.
+    """Return the table of a figure; columns without any value are left out, and all text is escaped.
 
     Args:
         name: the figure's, which the ids of the headings begin with.
@@ -52,7 +52,7 @@ _HEADING = Markup('<th id="{}" class="{}" scope="{}" rowspan="{}" colspan="{}">{
 
 
 def _shown(column: Column, row: Row) -> str:
-    """A value as a page shows it; what is HTML already is marked so."""
+    """Return a value as a page shows it; a value that is already HTML is marked as such."""
     value = row.get(column.name)
     if column.kind != "task" or value is None:
         return cell(column, row)
@@ -122,7 +122,7 @@ def drawn(figure: Figure, scope: Scope, site: Site) -> Drawn | None:
 
 
 def served(figure: Figure, rows: Rows, benchmark: Benchmark) -> Drawn:
-    """A figure with rows that are given, for a page that has no files beside it."""
+    """Return a figure with given rows, for a page that has no files beside it."""
     listed = figure.listed(rows) if figure.listed else rows
     notes = figure.notes_on(rows)
     shown = table(figure.name, figure.columns, listed) if listed else Markup("")
@@ -131,7 +131,7 @@ def served(figure: Figure, rows: Rows, benchmark: Benchmark) -> Drawn:
 
 
 def _charts(figure: Figure, rows: Rows) -> tuple[list[tuple[str, Markup]], list[str]]:
-    """A figure's charts, each with its title, and the notes on them; one without a value is only named."""
+    """Return a figure's charts, each with its title, and the notes on them; a chart without a value is only named."""
     if not rows:
         return [], []
     with debug_mode(False):  # Altair checks no part of a chart, which takes as long as all else; the tests do it

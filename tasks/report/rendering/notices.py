@@ -1,4 +1,4 @@
-"""What one should know before one quotes a figure of a leaderboard or a report, and the size of a report."""
+"""Notices about the figures of a leaderboard or a report, to be read before quoting them, and the size of a report."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ from tasks.rules.verdict import TERNARY_AS_BINARY
 
 
 def facts(scope: Scope) -> list[tuple[str, str, str]]:
-    """The size of it: (what, how much, a note beside it)."""
+    """Return the size of the report: (what, how much, a note beside it)."""
     (row,) = scope.rows("overview/facts")
     usd = (row["responses_usd"] or 0) + (row["verdicts_usd"] or 0)
     is_priced = row["responses_usd"] is not None or row["verdicts_usd"] is not None
@@ -46,7 +46,7 @@ class Notice(NamedTuple):
 
 
 def notices(scope: Scope) -> list[Notice]:
-    """The notices of a scope, the gravest first; if there is nothing to know, that."""
+    """Return the notices of a scope, the most severe first; if there are none, a notice that says so."""
     found = [*board_notices(scope.job, scope.rows_of(LEADERBOARD))]
     for part in (_answers, _verdicts, _changes, _quality):
         found += part(scope)
@@ -71,7 +71,7 @@ _HIDING = {
 
 
 def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
-    """What must be known about the rows of a leaderboard, below it in a terminal and in a report."""
+    """Yield the notices on the rows of a leaderboard, for the terminal and for a report."""
     embedded = {
         judge.label
         for judge in job.settings.judges
@@ -103,7 +103,7 @@ def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
 
 
 def _models(some_rows: Rows, rows: Rows) -> str:
-    """The models of some rows of a leaderboard, with the judge where it has several."""
+    """Return the names of the models of some rows of a leaderboard, with the judge if it has several."""
     is_one_judge = len({row["judging"] for row in rows}) == 1
     return some(row["model"] if is_one_judge else f"{row['model']} ({row['judging']})" for row in some_rows)
 
@@ -118,7 +118,7 @@ _SUBSETS = {
 
 
 def terminal_notes(job: Job, rows: Rows) -> list[str]:
-    """Notes on a leaderboard in a terminal, one line each: its notices, and what a report shows elsewhere."""
+    """Return notes below a leaderboard in a terminal, one line each: its notices, and what a report shows elsewhere."""
     lines = [notice.text for notice in board_notices(job, rows)]
     if unbiased := {row["model"]: row["unbiased_mean_score"] for row in rows if row.get("unbiased_mean_score")}:
         lines.append(
@@ -146,7 +146,7 @@ def terminal_notes(job: Job, rows: Rows) -> list[str]:
 
 
 def _boards(rows: Rows) -> list[list[Row]]:
-    """The rows that are ranked together: models of several vintages are, but not two vintages of one."""
+    """Return the rows in groups that are ranked together: models may differ in vintage, but no model has two."""
     names = ("split", "label", "judging")
     is_of_latest = len({tuple(row[name] for name in (*names, "model_label")) for row in rows}) == len(rows)
     boards: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
@@ -188,7 +188,7 @@ def _verdicts(scope: Scope) -> Iterator[Notice]:
 
 
 def _changes(scope: Scope) -> Iterator[Notice]:
-    """Which judges have drifted, and which models fell or rose."""
+    """Yield notices on judges that have drifted, and on models that fell or rose."""
     for row in scope.rows("overview/drifted"):
         text = (
             f"{row['judge']} has drifted: in {row['night']} only {row['agreement']:.1%} of its verdicts on the control "

@@ -28,7 +28,7 @@ _DATED = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
 
 @dataclass(frozen=True)
 class Ranking:
-    """What a judging says, as the template takes it.
+    """The ranking by one judging, as the template takes it.
 
     Attributes:
         sentence: who leads.
@@ -49,7 +49,7 @@ class Ranking:
 
 
 def rankings(scope: Scope) -> list[Ranking]:
-    """The ranking under each judging, the one first on which most rests."""
+    """Return the ranking under each judging, in the order of the leaderboard: the main judging first."""
     by_judging: dict[str, list[Row]] = defaultdict(list)
     for row in scope.rows_of(LEADERBOARD):
         by_judging[row["judging"]].append(row)
@@ -69,7 +69,7 @@ def rankings(scope: Scope) -> list[Ranking]:
 
 
 def ranking_of(rows: Rows, references: Sequence[Reference], sentence: str, labels: Iterable[str]) -> Ranking:
-    """The ranking of the rows of a leaderboard under one judging, beside the paper's scores by the same judge."""
+    """Return the ranking of leaderboard rows under one judge, beside the paper's scores by that judge."""
     splits = [
         (split, of_split, [each for each in references if not is_own and is_of(each, split, of_split)])
         for (split, is_own), of_split in by_split(rows).items()
@@ -81,7 +81,7 @@ def ranking_of(rows: Rows, references: Sequence[Reference], sentence: str, label
     low, high = min(values) - margin, max(values) + margin
 
     def at(value: float) -> str:
-        """Where a value is on the axis."""
+        """Return the position of a value on the axis."""
         return f"{100 * (value - low) / (high - low):.2f}%"
 
     notes = list(rank_notes([of_split for _, of_split, _ in splits]))
@@ -98,13 +98,16 @@ def ranking_of(rows: Rows, references: Sequence[Reference], sentence: str, label
 
 
 def is_of(reference: Reference, split: str, rows: Rows) -> bool:
-    """Whether a score of the paper is of a split: of its name, and of as many tasks but for what revisions changed."""
+    """Return whether a score of the paper is for a split.
+
+    It must have the split's name and number of tasks, except for tasks that revisions changed.
+    """
     n_tasks = max(row["n_tasks_wanted"] for row in rows)
     return reference.split == split and abs(n_tasks - reference.n_tasks) <= _REVISED * reference.n_tasks
 
 
 def by_split(rows: Rows) -> Mapping[tuple[str, bool], Rows]:
-    """The rows of each split; an own hard selection is kept apart from a split of its name."""
+    """Return the rows of each split; an own hard selection is separate from a split with the same name."""
     found: dict[tuple[str, bool], list[Row]] = defaultdict(list)
     for row in rows:
         found[row["split"], row["is_own_hard"]].append(row)
@@ -112,7 +115,10 @@ def by_split(rows: Rows) -> Mapping[tuple[str, bool], Rows]:
 
 
 def order_of(rows: Rows, labels: Iterable[str]) -> list[str]:
-    """The models by their mean rank over splits, the best first; without a rank they come last, in the given order."""
+    """Return the models by their mean rank over splits, the best first.
+
+    Models without a rank come last, in the given order.
+    """
     ranks: dict[str, list[int]] = defaultdict(list)
     for row in rows:
         if row["rank"] is not None and not row["is_own_hard"]:
@@ -123,7 +129,9 @@ def order_of(rows: Rows, labels: Iterable[str]) -> list[str]:
 
 
 def leaders(rows: Rows, hard: set[str], judging: str, *, is_part: bool = False) -> str:
-    """Who leads on each split, and who is tied with it, in one sentence; on hard splits only where there is no other.
+    """Return one sentence that names the leader on each split, and the models tied with it.
+
+    Hard splits are named only where there is no other split.
 
     Args:
         rows: those of a leaderboard under one judging.
@@ -156,7 +164,7 @@ def _leader(split: str, rows: Rows) -> str:
 
 
 def called_names(config_hash: str, judges: Iterable[Judge]) -> set[str]:
-    """The names of the model that verdicts with a configuration are of, without provider and date.
+    """Return the names of the model behind verdicts with a configuration, without provider and date.
 
     A judge's label says nothing of its model, so the configuration has to be one of those given; one with another
     endpoint than its provider's, parameters, or other words for the criteria is not what a paper means by the name.
@@ -177,14 +185,14 @@ _MOST_STEPS = 6.6
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """The multiples of the smallest round step within two values that are not too many."""
+    """Return the multiples of the smallest round step between two values that gives few enough ticks."""
     step = next((step for step in _STEPS if (high - low) / step <= _MOST_STEPS), high - low)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [round(number * step, 10) for number in range(first, last + 1)]
 
 
 def _lines(rows: Rows, references: Sequence[Reference], at: Callable[[float], str]) -> list[dict[str, Any]]:
-    """The lines of a split: models in their order, and scores of the paper between them."""
+    """Return the lines of a split: models in their order, with scores of the paper between them."""
     own = [_line(row, at) for row in rows]
     nothing = dict.fromkeys(("rank", "bar", "interval", "ranks", "coverage", "is_below_bar"))
     quoted = [

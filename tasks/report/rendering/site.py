@@ -188,7 +188,7 @@ _DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b( \d\d:\d\d\b( UTC)?)?")
 
 @cache
 def templates() -> Environment:
-    """The templates, with escaping for everything that is not marked as HTML."""
+    """Return the templates, with escaping for everything that is not marked as HTML."""
     folder = Path(__file__).parents[1] / "templates"
     environment = Environment(
         loader=FileSystemLoader(folder),
@@ -209,7 +209,7 @@ def dated(text: str) -> Markup:
 
 
 def render(template: str, *, policy: str = POLICY, **values: Any) -> str:
-    """A page."""
+    """Return a page."""
     return templates().get_template(template).render(policy=policy, **values)
 
 

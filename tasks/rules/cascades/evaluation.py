@@ -27,7 +27,7 @@ class Estimate(NamedTuple):
     high: float | None = None
 
     def times(self, factor: float, more: float = 0.0) -> "Estimate":
-        """The figure times a number that is not negative, plus another."""
+        """Return the figure times a factor that is not negative, plus `more`."""
         return Estimate(*(None if each is None else each * factor + more for each in self))
 
 
@@ -35,7 +35,7 @@ UNKNOWN = Estimate()
 
 
 def estimate(value: Any, ends: Any = (np.nan, np.nan)) -> Estimate:
-    """An estimate from numbers that may be NaN."""
+    """Return an estimate from numbers that may be NaN."""
     return Estimate(*map(known, (value, *ends)))
 
 
@@ -60,12 +60,12 @@ class Ranking:
 
     @property
     def is_small(self) -> bool:
-        """Whether it rests on too few tasks for its intervals to be relied on."""
+        """True if it rests on too few tasks for reliable intervals."""
         return self.n_tasks < intervals.SMALL
 
 
 def _ranking(paired: PairedVerdicts, values: Floats, drawn: Draws, here: Places) -> Ranking:
-    """The ranking under a rule. Both judges' scores are of the responses that have all criteria under the rule.
+    """Return the ranking under a rule, by both judges' scores of the responses with all criteria under the rule.
 
     Args:
         paired: criteria of some tasks.
@@ -122,7 +122,7 @@ def _signs(differences: Floats) -> Floats:
 
 
 def _means_by_task(paired: PairedVerdicts, values: Floats, here: Places) -> Floats:
-    """The mean score of each model's complete responses to each task, shape (n_tasks, n_models), NaN without one."""
+    """Return each model's mean score on each task, shape (n_tasks, n_models); NaN without a complete response."""
     scores = paired.scores(values)
     cell = paired.task_of_response * len(paired.models) + paired.model_of_response
     complete = ~np.isnan(scores)
@@ -179,17 +179,17 @@ class Figures:
     ranking: Ranking
 
     def measured(self, measure: str) -> Estimate:
-        """The figure that a bound is about: agreement, kappa or ranking."""
+        """Return the figure for a bound: agreement, kappa or ranking."""
         return {"agreement": self.agreement, "kappa": self.kappa, "ranking": self.ranking.tau}[measure]
 
     @property
     def is_small(self) -> bool:
-        """Whether the figures rest on too few tasks, or on too few that differ, for their intervals to be relied on."""
+        """True if the figures rest on too few tasks, or on too few that differ, for reliable intervals."""
         return self.n_tasks < intervals.SMALL or self.differing < intervals.FEW_OTHERS
 
 
 def figures_of(paired: PairedVerdicts, tried: Sequence[Candidate], costs: Costs, resamples: int) -> list[Figures]:
-    """The figures of some rules on the criteria of some tasks.
+    """Return the figures of some rules on the criteria of some tasks.
 
     Args:
         resamples: of the tasks, for intervals.
@@ -227,9 +227,9 @@ def figures_of(paired: PairedVerdicts, tried: Sequence[Candidate], costs: Costs,
 
 @dataclass(frozen=True)
 class _Replay:
-    """What a rule does with criteria: which it can be replayed on, which of them it escalates, and what is said then.
+    """A replay of a rule: the criteria that it can be replayed on, those that it escalates, and the decided values.
 
-    A value is NaN where nothing is said.
+    A value is NaN where there is no decision.
     """
 
     counted: Flags
@@ -238,7 +238,7 @@ class _Replay:
 
 
 def _replayed(candidate: Candidate, paired: PairedVerdicts) -> _Replay:
-    """A rule on criteria.
+    """Return the replay of a rule on criteria.
 
     A rule that compares repetitions is not known for criteria that the cheap judge was not asked a second time; not
     even where another of its conditions holds, because those alone would make the escalated share too large. The cheap
@@ -303,7 +303,7 @@ def _verdicts_f1(tables: NDArray[Any]) -> Floats:
 
 
 def _n_cheap(candidate: Candidate) -> int:
-    """How often a rule asks the cheap judge: twice where repetitions are compared."""
+    """Return the number of calls of the cheap judge under a rule: two if repetitions are compared."""
     return 0 if candidate.when is None else candidate.when.n_repetitions(2)
 
 
@@ -321,7 +321,10 @@ class Evaluation:
 
     @property
     def expense(self) -> tuple[float, float, int]:
-        """What rules are ordered by: cost, or calls of the strong judge and then of the cheap one; then conditions."""
+        """The key that orders rules by expense.
+
+        It is the cost, or else the calls of the strong judge and then of the cheap one; then the number of conditions.
+        """
         figures, when = self.chosen_on, self.candidate.when
         conditions = 0 if when is None else when.n_conditions
         if figures.cost_usd.value is not None:
@@ -330,20 +333,23 @@ class Evaluation:
         return calls, figures.cheap_calls, conditions
 
     def value(self, measure: str) -> float:
-        """The estimate of a measure on the tasks where rules are chosen; below all numbers where it is not known."""
+        """Return the estimate of a measure on the tasks where rules are chosen.
+
+        It is below all numbers if it is not known.
+        """
         value = self.chosen_on.measured(measure).value
         return -np.inf if value is None else value
 
 
 @dataclass(frozen=True)
 class Bound:
-    """What a rule must keep: `measure` (agreement, kappa or ranking) is at least `least`."""
+    """The bound that a rule must keep: `measure` (agreement, kappa or ranking) is at least `least`."""
 
     measure: str
     least: float
 
     def is_kept(self, evaluation: Evaluation) -> bool:
-        """Whether the low end of the measure's interval keeps the bound, on the tasks where rules are chosen."""
+        """Return whether the low end of the measure's interval keeps the bound, on the tasks where rules are chosen."""
         if evaluation.candidate.when is None:
             return True
         figures = evaluation.chosen_on
@@ -367,7 +373,7 @@ def for_choosing(tasks: Sequence[str]) -> Flags:
 def evaluate(
     paired: PairedVerdicts, tried: Sequence[Candidate], costs: Costs, resamples: int = 10_000
 ) -> list[Evaluation]:
-    """The rules with their figures on both halves of the tasks.
+    """Return the rules with their figures on both halves of the tasks.
 
     Args:
         paired: the criteria of all tasks.
@@ -379,15 +385,15 @@ def evaluate(
 
 
 def picked(evaluations: Sequence[Evaluation], bound: Bound) -> Evaluation:
-    """The cheapest rule that keeps a bound on the tasks where rules are chosen; if none does, the strong judge alone.
+    """Return the cheapest rule that keeps a bound on the tasks where rules are chosen.
 
-    Of rules that cost the same, the one with the fewest conditions.
+    If none does, it is the strong judge alone. Of rules with the same cost, it is the one with the fewest conditions.
     """
     return min((each for each in evaluations if bound.is_kept(each)), key=lambda each: each.expense)
 
 
 def front(evaluations: Sequence[Evaluation], measure: str) -> list[Evaluation]:
-    """The rules that no other one beats in both expense and a measure, on the tasks where rules are chosen."""
+    """Return the rules that no other rule beats in both expense and a measure, on the tasks where rules are chosen."""
     best, found = -np.inf, []
     for each in sorted(evaluations, key=lambda each: (each.expense[:2], -each.value(measure), each.expense[2])):
         if each.value(measure) > best:

@@ -1,4 +1,4 @@
-"""When a criterion goes from a cascade's first judge to its second: one definition for replays and live runs.
+"""Rules that send a criterion from a cascade's first judge to its second: one definition for replays and live runs.
 
 With it stand what a replay looks at (the verdicts of two judges on the same criteria, as arrays) and the rules that an
 evaluation tries.
@@ -36,22 +36,22 @@ class When:
 
     @property
     def n_conditions(self) -> int:
-        """How many conditions there are."""
+        """The number of conditions."""
         return sum((self.disagreement, self.weight_above is not None, bool(self.categories), self.has_confidence))
 
     @property
     def has_confidence(self) -> bool:
-        """Whether the first judge's confidence counts."""
+        """True if the first judge's confidence counts."""
         return self.confidence_below is not None
 
     def n_repetitions(self, trials: int) -> int:
-        """How many of a first judge's repetitions are asked: all where they are compared, else one."""
+        """Return the number of the first judge's repetitions: all if they are compared, else one."""
         return trials if self.disagreement else 1
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What a decision to escalate rests on, for some criteria.
+    """The facts that decide whether criteria are escalated.
 
     Attributes:
         first: the values of the first judge's repetitions, shape (n_criteria, n_repetitions), NaN where one failed.
@@ -91,7 +91,7 @@ def escalations(when: When, facts: Facts) -> dict[str, Flags]:
 def reasons_to_escalate(
     when: When, first: Sequence[float | None], weight: float, category: str | None, confidence: float | None
 ) -> list[str]:
-    """The reasons to escalate one criterion; none: the first judge has decided.
+    """Return the reasons to escalate one criterion; none: the first judge has decided.
 
     Args:
         first: the values of the first judge's repetitions, None where one failed.
@@ -174,7 +174,7 @@ class Candidate:
 
 
 def candidates(paired: PairedVerdicts, *, has_repetitions: bool) -> list[Candidate]:
-    """The rules to try, the plainest first.
+    """Return the rules to try, the simplest first.
 
     Weights and confidences are those at which something changes; sets of categories grow by the category in which the
     cheap judge errs most often next. Call it with the tasks on which rules are chosen.
@@ -203,7 +203,7 @@ def candidates(paired: PairedVerdicts, *, has_repetitions: bool) -> list[Candida
 
 
 def is_repeated(n_repeated: int, n_criteria: int) -> bool:
-    """Whether enough criteria have a second verdict of the cheap judge for disagreement to be tried."""
+    """Return whether enough criteria have a second verdict of the cheap judge for disagreement to be tried."""
     return n_repeated >= _FEWEST_REPEATED * max(1, n_criteria)
 
 

@@ -1,4 +1,4 @@
-"""How far graders agree, from counts of their labels.
+"""Agreement of graders, from counts of their labels.
 
 Measures take tables of shape (..., k, k), k labels, and give figures of the leading shape, NaN where undefined.
 
@@ -53,7 +53,7 @@ _NO_VARIANCE = 1e-9
 
 
 def raw_agreement(tables: Counts) -> Floats:
-    """The share of cases that both graders label alike, from 0 to 1; NaN without cases.
+    """Return the share of cases that both graders label alike, from 0 to 1; NaN without cases.
 
     Args:
         tables: counts, rows by the label of one grader, columns by the other's.
@@ -78,7 +78,7 @@ def kappa(tables: Counts) -> Floats:
 
 
 def macro_f1(tables: Counts) -> Floats:
-    """The mean of the labels' F1, 2tp / (2tp + fp + fn), from 0 to 1; the same whichever grader is the truth.
+    """Return the mean of the labels' F1, 2tp / (2tp + fp + fn), from 0 to 1; either grader may be the truth.
 
     Over the labels that either grader used, as in scikit-learn's `f1_score(average="macro")`. NaN without cases.
 
@@ -169,7 +169,7 @@ def agreement_intervals(
 
 
 def _sums(tables: Counts) -> tuple[Floats, Floats, Floats]:
-    """The diagonal's sum of shape (...), and the sums of rows and of columns of shape (..., k)."""
+    """Return the diagonal's sum of shape (...), and the sums of rows and of columns of shape (..., k)."""
     table = np.asarray(tables, dtype=np.float64)
     return np.trace(table, axis1=-2, axis2=-1), table.sum(axis=-1), table.sum(axis=-2)
 
@@ -178,30 +178,31 @@ Tables = NDArray[Any]
 
 
 def failing_rate(tables: Tables) -> Floats:
-    """The share with the outcome among the cases that fail the check."""
+    """Return the share with the outcome among the cases that fail the check."""
     return quotient(tables[..., 0, 0], tables[..., 0, :].sum(axis=-1))
 
 
 def passing_rate(tables: Tables) -> Floats:
-    """The share with the outcome among the cases that pass the check."""
+    """Return the share with the outcome among the cases that pass the check."""
     return quotient(tables[..., 1, 0], tables[..., 1, :].sum(axis=-1))
 
 
 def rate_difference(tables: Tables) -> Floats:
-    """The first of these rates minus the second: above 0 where the check finds the outcome."""
+    """Return the failing rate minus the passing rate: above 0 where the check finds the outcome."""
     return np.asarray(failing_rate(tables) - passing_rate(tables))
 
 
 def odds_ratio(tables: Tables) -> Floats:
-    """The odds of the outcome where the check fails over those where it passes; NaN if a divisor is 0."""
+    """Return the odds of the outcome where the check fails over those where it passes; NaN if a divisor is 0."""
     return quotient(tables[..., 0, 0] * tables[..., 1, 1], tables[..., 0, 1] * tables[..., 1, 0])
 
 
 def check_auc(tables: Tables) -> Floats:
-    """The area under the ROC curve of a check that only fails or passes: the mean of sensitivity and specificity.
+    """Return the area under the ROC curve of a check that only fails or passes.
 
-    It is the chance that of two cases, one with the outcome and one without, the check fails the first and passes the
-    second, with half of the chance that it does not distinguish them (Hanley and McNeil, 1982).
+    It is the mean of sensitivity and specificity: the chance that of two cases, one with the outcome and one without,
+    the check fails the first and passes the second, plus half of the chance that it does not distinguish them (Hanley
+    and McNeil, 1982).
     """
     sensitivity = quotient(tables[..., 0, 0], tables[..., :, 0].sum(axis=-1))
     specificity = quotient(tables[..., 1, 1], tables[..., :, 1].sum(axis=-1))
@@ -215,7 +216,7 @@ MEASURES = ("precision", "recall", "f1", "jaccard")
 
 @dataclass(frozen=True)
 class LabelAgreement:
-    """How a label, or an average over labels, agrees: the tasks that have it, and each measure with its interval.
+    """The agreement on a label, or on an average over labels: the tasks with it, and each measure with its interval.
 
     A measure that is not defined, and the ends of an interval that would rest on too few tasks, are NaN.
     """
@@ -273,7 +274,7 @@ def _parts(counts: Floats) -> dict[str, tuple[Floats, Floats]]:
 
 
 def _measured(over: Floats, under: Floats, drawn: Draws) -> tuple[Floats, Floats]:
-    """A measure of each label, its micro and macro average and mean over tasks, and the ends of their intervals.
+    """Return a measure of each label, its micro and macro average and mean over tasks, and the ends of their intervals.
 
     Args:
         over, under: numerator and denominator, shape (n_tasks, n_labels + 1), the last for all labels together.
@@ -287,7 +288,7 @@ def _measured(over: Floats, under: Floats, drawn: Draws) -> tuple[Floats, Floats
 
 
 def _macro(over: Floats, under: Floats, drawn: Draws) -> tuple[float, Floats]:
-    """The mean over labels that have the measure, and its interval, shape (1, 2)."""
+    """Return the mean over labels that have the measure, and its interval, shape (1, 2)."""
     weights = drawn.astype(np.float64)
     resampled = np.nanmean(quotient(weights @ over, weights @ under), axis=1)
     ends = np.full((1, 2), np.nan)

@@ -20,7 +20,7 @@ _NOTHING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class PairedDifference:
-    """How much the second model scores above the first on the tasks that both have, in the unit of the scores.
+    """The second model's score minus the first's on the tasks that both have, in the unit of the scores.
 
     The mean difference is None for no task. Interval and `smallest_detectable` are None where fewer tasks than
     `FEWEST_OTHERS` differ, since those do not show how much tasks vary, and so is the p-value. Interval and p-value are
@@ -50,7 +50,7 @@ def paired_difference(
     resamples: int = intervals.RESAMPLES,
     seed: int = intervals.SEED,
 ) -> PairedDifference:
-    """The mean over tasks of second minus first, with what can be said about it.
+    """Return the mean over tasks of second minus first, with its interval and p-value.
 
     Args:
         first: one value a task, its mean over trials; NaN where it has none, and the task does not count.
@@ -92,7 +92,7 @@ def task_differences(first: Floats, second: Floats) -> Floats:
 
 
 def _sign_test(differences: Floats) -> float | None:
-    """The two-sided p-value of so many signs alike; None where too few tasks differ to show anything."""
+    """Return the two-sided p-value of so many equal signs; None where too few tasks differ."""
     n, up = int((differences != 0).sum()), int((differences > 0).sum())
     if n <= intervals.FEWEST_OTHERS:
         return None
@@ -101,7 +101,7 @@ def _sign_test(differences: Floats) -> float | None:
 
 
 def smallest_detectable(differences: Floats, alpha: float) -> float | None:
-    """The true mean that a two-sided t-test at alpha finds with 80 % power, given this spread.
+    """Return the true mean that a two-sided t-test at alpha finds with 80 % power, given this spread.
 
     (t_{1 - alpha/2} + t_{0.8}) * sd / sqrt(n), the textbook formula with Student's t for the normal, with the degrees
     of freedom of the tasks that differ. None where too few do.

@@ -20,7 +20,10 @@ LIMIT, BAR = "limit", "bar"
 
 @dataclass(frozen=True)
 class Night:
-    """What a judge decided on its control set in one night, and how often as at first; `bar` is the configured bar."""
+    """The decisions of a judge on its control set in one night, and how many agree with the first ones.
+
+    `bar` is the configured bar.
+    """
 
     label: str
     n_decided: int
@@ -77,7 +80,7 @@ class Drifted:
 
     @property
     def line(self) -> str:
-        """What was found, in one line."""
+        """The finding in one line."""
         below = f"the configured {self.min_agreement:.1%}" if self.cause == BAR else f"the limit {self.lower_limit:.1%}"
         return (
             f"{self.judge}: agrees with its first verdicts on {self.agreement:.1%} of {self.n_decided}, below {below}; "
@@ -115,7 +118,7 @@ def limits(nights: Iterable[Night]) -> list[Limits]:
 
 
 def least_agreeing(n_pooled: int, n_pooled_agreeing: int, n: int) -> int:
-    """The fewest agreements among `n` that are in control after so many among `n_pooled`.
+    """Return the fewest agreements among `n` that are in control after so many among `n_pooled`.
 
     It is the lowest number that a prediction leaves at least `FALSE_ALARMS` at or below.
     """

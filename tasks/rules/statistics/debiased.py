@@ -42,7 +42,7 @@ _RESAMPLES = 2_000
 
 @dataclass(frozen=True, slots=True)
 class KnownTasks:
-    """What is known of each task without labels, one entry a task.
+    """The known values of each task without labels, one entry a task.
 
     Attributes:
         offset: the value without any verdict met.
@@ -140,14 +140,14 @@ def corrected(known: KnownTasks, labels: Labels, *, uses_judge: bool = True) -> 
 
 
 def too_few(found: Corrected) -> str | None:
-    """Why the labels are too few for a figure although they are many, if they are."""
+    """Return the reason if a few labels outweigh so many others that there are too few for a figure; else None."""
     if 0.0 < found.effective_labels < FEWEST_EFFECTIVE:
         return f"a few labels outweigh the others, which tell as much as {found.effective_labels:.0f} equal ones"
     return None
 
 
 def estimate(found: Corrected, level: float = 0.95) -> Estimate:
-    """The mean of corrected values with its interval for other tasks of the same kind.
+    """Return the mean of corrected values with its interval for other tasks of the same kind.
 
     On each side it is the wider of Student's t and the studentised bootstrap over tasks, as the judge's own interval,
     since tasks' values may be skewed.
@@ -159,7 +159,7 @@ def estimate(found: Corrected, level: float = 0.95) -> Estimate:
 def estimated_difference(
     first: Corrected, second: Corrected, places: tuple[NDArray[np.int64], NDArray[np.int64]], level: float = 0.95
 ) -> Estimate:
-    """The mean of second minus first over tasks that both have, with its interval by Student's t.
+    """Return the mean of second minus first over tasks that both have, with its interval by Student's t.
 
     Two models' values are skewed alike, so their difference hardly is.
 
@@ -176,7 +176,7 @@ def estimated_difference(
 
 
 def _degrees(first: Corrected, second: Corrected) -> float:
-    """The parts' degrees of freedom by their shares of the variance (Welch and Satterthwaite)."""
+    """Return the parts' degrees of freedom by their shares of the variance (Welch and Satterthwaite)."""
     both = (first, second)
     parts = [len(each.spread) * float(each.spread.var(ddof=1)) + each.extra_variance for each in both]
     if sum(parts) == 0.0:
@@ -187,7 +187,7 @@ def _degrees(first: Corrected, second: Corrected) -> float:
 def _estimate(
     values: Floats, variance: float, degrees: float, level: float, least: tuple[float, float] = (0.0, 0.0)
 ) -> Estimate:
-    """An estimate from the variance of the sum of values; the interval reaches at least some standard errors."""
+    """Return an estimate from the variance of the sum of values; the interval reaches at least some standard errors."""
     error = math.sqrt(variance) / len(values)
     student = float(intervals.student_quantile((1.0 + level) / 2.0, np.asarray(degrees)))
     mean = math.fsum(values) / len(values)
@@ -196,9 +196,9 @@ def _estimate(
 
 
 def _reach(spread: Floats, level: float) -> tuple[float, float]:
-    """How many standard errors an interval reaches down and up by the studentised bootstrap over tasks.
+    """Return the reach of an interval down and up in standard errors, by the studentised bootstrap over tasks.
 
-    Nothing where too few tasks differ; at most `WIDEST` times as far as by Student's t, as in `studentised`.
+    It is 0 if too few tasks differ, and at most `WIDEST` times the reach by Student's t, as in `studentised`.
     """
     values, n = spread[:, None], len(spread)
     differing = intervals.n_differing(values)
@@ -213,7 +213,7 @@ def _reach(spread: Floats, level: float) -> tuple[float, float]:
 
 
 def _signs(contribution: Floats) -> Floats:
-    """A column for each sign that has enough labels for a constant of its own, else one for both."""
+    """Return a column for each sign with enough labels for a constant of its own, else one column for both."""
     is_positive = contribution >= 0.0
     if min(is_positive.sum(), (~is_positive).sum()) < _FEWEST_OF_SIGN:
         return np.ones((len(contribution), 1))
@@ -221,7 +221,7 @@ def _signs(contribution: Floats) -> Floats:
 
 
 def _importance(labels: Labels) -> Floats:
-    """What a squared residual of each label adds to the variance: under Poisson sampling c^2 (1 - pi) / pi^2."""
+    """Return the weight of each label's squared residual in the variance: c^2 (1 - pi) / pi^2 (Poisson sampling)."""
     beyond = np.maximum(labels.factor - 1.0, 1e-3 * labels.factor)
     return np.asarray(labels.contribution**2 * labels.factor * beyond)
 
@@ -243,7 +243,7 @@ def _least_squares(design: Floats, target: Floats) -> Floats:
 
 
 def _leverages(design: Floats, importance: Floats) -> Floats:
-    """How far each label draws the fit to itself (MacKinnon and White 1985, HC2)."""
+    """Return the leverage of each label on the fit (MacKinnon and White 1985, HC2)."""
     weighted = np.sqrt(importance)[:, None] * design
     left, size, _ = np.linalg.svd(weighted, full_matrices=False)
     used = left[:, size > _RANK * size.max()] if size.size and size.max() > 0 else left[:, :0]
@@ -251,13 +251,13 @@ def _leverages(design: Floats, importance: Floats) -> Floats:
 
 
 def _effective(importance: Floats) -> float:
-    """How many labels of equal importance tell as much (Kish 1965)."""
+    """Return the equivalent number of labels with equal importance (Kish 1965)."""
     squares = float((importance**2).sum())
     return float(importance.sum()) ** 2 / squares if squares > 0.0 else 0.0
 
 
 def _extra_variance(residual: Floats, importance: Floats) -> float:
-    """How much more the sum of corrections may vary than the errors show that were seen, since rare ones are missed.
+    """Return the possible extra variance of the sum of corrections beyond the observed errors: rare ones are missed.
 
     The interval of Agresti and Coull (1998) takes the spread of a share with two more cases of each kind; here with
     two more errors, and with none any more where the labels show ten errors or more.

@@ -25,7 +25,9 @@ def known(value: Any) -> float | None:
 
 
 def quantile_pairs(rows: NDArray[Any], tails: Floats) -> Floats:
-    """The quantiles at `tails` and `1 - tails` of each row, by linear interpolation, NaN left out. Sorts the rows.
+    """Return the quantiles at `tails` and `1 - tails` of each row, by linear interpolation, NaN left out.
+
+    The rows are sorted in place.
 
     Args:
         rows: shape (n_figures, n_resamples).
@@ -58,17 +60,17 @@ def student_quantile(probability: float, degrees: Floats) -> Floats:
 
 
 def student_two_sided(distances: Floats, degrees: Floats) -> Floats:
-    """The chance of so far a distance from 0, either way, under Student's t."""
+    """Return the two-sided tail probability of a distance from 0 under Student's t."""
     return np.asarray(2.0 * scipy.special.stdtr(degrees, -distances), dtype=np.float64)
 
 
 def normal_below(distances: Floats) -> Floats:
-    """The chance of a standard normal below each of some values."""
+    """Return the standard normal distribution function of each value."""
     return np.asarray(scipy.special.ndtr(distances), dtype=np.float64)
 
 
 def expanded_tails(n_tasks: Floats, level: float) -> Floats:
-    """The tail probability that gives a percentile interval of so many tasks the width of Student's t.
+    """Return the tail probability with which a percentile interval on so many tasks is as wide as Student's t.
 
     Phi(-sqrt(n / (n - 1)) * t), with t the upper quantile with n - 1 degrees of freedom (Hesterberg, "What Teachers
     Should Know About the Bootstrap", 2015). For numbers of at least two.
@@ -136,7 +138,7 @@ class Studentised:
 
 
 def _two_sided(steps: Draws, reached: float) -> float:
-    """The smallest error at which the upper quantile of the steps is below `reached`, interpolated as for intervals."""
+    """Return the smallest error at which the steps' upper quantile is below `reached`, interpolated."""
     steps = steps[~np.isnan(steps)]
     above = int(np.searchsorted(steps, reached))
     if above in {0, len(steps)}:
@@ -149,7 +151,7 @@ def _two_sided(steps: Draws, reached: float) -> float:
 def studentised(
     numerators: Floats, denominators: Floats, n_differing: NDArray[np.int64], weights: Draws
 ) -> Studentised:
-    """What intervals of pooled shares are made of; each figure must have at least two tasks that differ.
+    """Return the parts of intervals of pooled shares; each figure must have at least two tasks that differ.
 
     The standard error is that of a ratio of sums (Cochran, "Sampling Techniques", 1977, chapter 6).
 
@@ -174,14 +176,14 @@ def studentised(
 
 
 def distinct_columns(columns: NDArray[Any]) -> tuple[NDArray[Any], list[int]]:
-    """The columns without repetitions, and for each column its place among them."""
+    """Return the distinct columns, and the index of each column among them."""
     places: dict[bytes, int] = {}
     which = [places.setdefault(column.tobytes(), len(places)) for column in columns.T]
     return columns[:, np.unique(which, return_index=True)[1]], which
 
 
 def _steps(excess: Singles, denominators: Singles, weights: Draws) -> Singles:
-    """How many of its own standard errors each resample lies off, shape (n_figures, n_resamples).
+    """Return the deviation of each resample in its own standard errors, shape (n_figures, n_resamples).
 
     The squares of a figure's `excess` sum to 1, or to 0 where there is no spread. NaN where the resample holds none of
     the figure's tasks. A resample without spread lies off by very many.
@@ -227,7 +229,7 @@ _SAME = 1e-9
 
 @lru_cache(maxsize=4)
 def draws(n_tasks: int, resamples: int = RESAMPLES, seed: int = SEED) -> Draws:
-    """How often each task is drawn in each resample of as many tasks with replacement.
+    """Return the number of draws of each task in each resample of as many tasks with replacement.
 
     Returns:
         Counts of shape (resamples, n_tasks), read-only. Every row sums to n_tasks.
@@ -304,7 +306,7 @@ def ratio_intervals(
 
 
 def quotient(over: NDArray[Any], under: NDArray[Any], least: Floats | float = 0.0) -> Floats:
-    """The quotient, NaN where the divisor is not above the least one."""
+    """Return the quotient, NaN where the divisor is not above the smallest allowed one."""
     found: Floats = np.full(np.broadcast_shapes(np.shape(over), np.shape(under)), np.nan)
     np.divide(over, under, out=found, where=np.asarray(under > least))
     return found
@@ -316,7 +318,7 @@ def figure_chunks(n_figures: int, at_a_time: int) -> Iterator[slice]:
 
 
 def n_differing(values: Floats) -> NDArray[np.int64]:
-    """How many tasks differ from the commonest value of each figure.
+    """Return the number of tasks that differ from the commonest value of each figure.
 
     Args:
         values: shape (n_tasks, n_figures), NaN where a task does not count for a figure.
@@ -337,7 +339,9 @@ def n_differing(values: Floats) -> NDArray[np.int64]:
 
 
 def few_to_rest_on(values: Floats) -> NDArray[np.bool_]:
-    """Which figures rest on too few tasks for their interval to be relied on: too few at all, or too few that differ.
+    """Return a flag for each figure: whether it rests on too few tasks for a reliable interval.
+
+    Either there are too few tasks, or too few of them differ.
 
     Args:
         values: shape (n_tasks, n_figures), NaN where a task does not count for a figure.
@@ -366,5 +370,5 @@ def repeated_interval(scores: Sequence[float]) -> tuple[float, float, float] | N
 
 @cache
 def _upper_quantile(degrees: int) -> float:
-    """The 97.5 % quantile of Student's t; there are few numbers of repetitions, and many figures with them."""
+    """Return the 97.5 % quantile of Student's t; it is cached, since many figures share few numbers of repetitions."""
     return float(student_quantile(0.975, np.asarray(float(degrees))))

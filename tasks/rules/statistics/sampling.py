@@ -34,7 +34,7 @@ class Drawn(NamedTuple):
 
 
 def stratified_sample(keys: Sequence[str], strata: Sequence[str], n_wanted: int, seed: int) -> list[Drawn]:
-    """A sample of `n_wanted` units, or all if there are fewer, as evenly from the strata as their sizes allow.
+    """Return a sample of `n_wanted` units, or all if there are fewer, as evenly from the strata as their sizes allow.
 
     Args:
         keys: what identifies each unit of the population; no two are the same.
@@ -63,7 +63,7 @@ def stratified_sample(keys: Sequence[str], strata: Sequence[str], n_wanted: int,
 
 
 def even_allocation(sizes: Mapping[str, int], n_wanted: int) -> dict[str, int]:
-    """How many units to draw from each stratum: the same number, or all units of those that have fewer.
+    """Return the number of units to draw from each stratum: the same number, or all units of a smaller stratum.
 
     What cannot be divided evenly goes to the largest strata, one unit each.
 
@@ -96,7 +96,7 @@ _HEX = 13
 
 
 def group_errors(groups: NDArray[np.int64], squared_errors: Floats, wanted: NDArray[np.int64]) -> Floats:
-    """The expected squared error of verdicts of some groups, from labels of such verdicts.
+    """Return the expected squared error of verdicts of some groups, from labels of such verdicts.
 
     A group's rate is drawn to that of all labels, and that to `PRIOR_ERROR`, as if there were ten labels more.
 
@@ -113,7 +113,7 @@ def group_errors(groups: NDArray[np.int64], squared_errors: Floats, wanted: NDAr
 
 
 def expected_errors(of_group: Floats, disagreement: Floats, n_others: Floats) -> Floats:
-    """The expected squared error of single verdicts.
+    """Return the expected squared error of single verdicts.
 
     Args:
         of_group: what the verdict's group says.
@@ -125,7 +125,7 @@ def expected_errors(of_group: Floats, disagreement: Floats, n_others: Floats) ->
 
 
 def sizes(contributions: Floats, errors: Floats) -> Floats:
-    """What probabilities are in proportion to; never 0."""
+    """Return the sizes to which probabilities are proportional; never 0."""
     size = np.abs(contributions) * np.sqrt(errors)
     return np.maximum(size, _LEAST_SIZE * float(size.mean())) if size.any() else np.ones(len(size))
 
@@ -156,7 +156,7 @@ def inclusion_probabilities(size: Floats, n_wanted: int) -> Floats:
 def systematic_sample(
     probabilities: Floats, keys: Sequence[str], seed: int, groups: Sequence[str]
 ) -> NDArray[np.int64]:
-    """A sample of fixed size in which each unit has exactly its probability.
+    """Return a sample of fixed size in which each unit has exactly its probability.
 
     Units stand in a random order, each on a piece of a line as long as its probability, and every whole step from a
     random start takes the unit that it falls on (randomised systematic sampling; Hartley and Rao 1962). Order and start
@@ -183,14 +183,14 @@ def systematic_sample(
 
 
 def label_variance(contributions: Floats, errors: Floats, probabilities: Floats) -> float:
-    """What the verdicts that get no label are expected to add to the variance of the sum of contributions."""
+    """Return the variance that unlabelled verdicts are expected to add to the sum of contributions."""
     return float((contributions**2 * errors * (1.0 - probabilities) / probabilities).sum())
 
 
 def expected_width(
     task_variance: float, variances: Sequence[float], n_labels: Sequence[float], n_known: int = 0
 ) -> float:
-    """The expected width of a 95 % interval.
+    """Return the expected width of a 95 % interval.
 
     Args:
         task_variance: the variance of the mean with a label for every verdict.

@@ -1,4 +1,4 @@
-"""Where a model is weak: the nodes of a tree of capabilities in which it does worse than elsewhere, or than others.
+"""Weaknesses of a model: the nodes of a tree of capabilities in which it scores lower than elsewhere, or than others.
 
 What is compared are task values: of one task, the share of the decided criteria of a node that were handled rightly,
 each counted with the size of its weight. A criterion of negative weight is handled rightly when it is not met, so this
@@ -37,7 +37,7 @@ Flags = NDArray[np.bool_]
 
 
 def is_for_finding(task_id: str) -> bool:
-    """Whether weaknesses are found on a task, and not confirmed on it.
+    """Return whether a task is for finding weaknesses, not for confirming them.
 
     By a hash of its id, so about half of the tasks are, and a task changes sides never: not when other tasks are added,
     and not for another model.
@@ -46,7 +46,7 @@ def is_for_finding(task_id: str) -> bool:
 
 
 def handled_rightly(values: Floats, weights: Floats) -> Floats:
-    """How rightly criteria were handled, from 0 to 1: met, or not met where the weight is negative.
+    """Return the right handling of criteria, from 0 to 1: met, or not met where the weight is negative.
 
     Args:
         values: shape (..., n_criteria), from 0 to 1, such as means over trials; NaN where undecided.
@@ -84,7 +84,7 @@ class TaskSums:
         return intervals.quotient(self.right @ leaves, self.decided @ leaves)
 
     def chance_variance(self, leaves: Floats) -> Floats:
-        """The variance that a task value would have if rightness were dealt out to the task's criteria by chance.
+        """Return the variance of a task value if the task's criteria were met by chance.
 
         Of the difference of two task values over disjoint sets it is the sum of both.
         """
@@ -93,12 +93,12 @@ class TaskSums:
         return np.asarray(self.spread * inverse)
 
     def of_tasks(self, chosen: Flags) -> "TaskSums":
-        """The same of some of the tasks."""
+        """Return the sums of the chosen tasks."""
         return TaskSums(self.right[chosen], self.decided[chosen], self.squares[chosen], self.spread[chosen])
 
 
 def task_sums(right: Floats, weights: Floats, tasks: Ints, leaves: Ints, shape: tuple[int, int]) -> TaskSums:
-    """A model's criteria summed by task and leaf.
+    """Return a model's criteria summed by task and leaf.
 
     Args:
         right: how rightly each criterion was handled; NaN where undecided.
@@ -138,7 +138,7 @@ class Contrast:
         return self.other.shares(inside), self.model.shares(inside)
 
     def of_tasks(self, chosen: Flags) -> "Contrast":
-        """The same on some of the tasks."""
+        """Return the contrast on the chosen tasks."""
         return Contrast(self.model.of_tasks(chosen), None if self.other is None else self.other.of_tasks(chosen))
 
     def chance_p_values(self, inside: Floats, outside: Floats) -> Floats:
@@ -162,7 +162,7 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True)
 class Below:
-    """How far a model lies below (less than 0) on one part of the tasks, and the one-sided p-value of that."""
+    """The difference by which a model lies below (less than 0) on one part of the tasks, and its one-sided p-value."""
 
     measured: PairedDifference
     p_value: float | None
@@ -190,12 +190,12 @@ class Weakness:
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether it may be called a weakness."""
+        """True if it may be called a weakness."""
         return bool(is_significant(self.p_confirmed))
 
 
 def leaves_under(parents: Sequence[int]) -> Floats:
-    """Which leaves lie under which nodes of a tree.
+    """Return a matrix that shows which leaves lie under which nodes of a tree.
 
     Args:
         parents: the place of each node's parent, -1 for the root; parents come before their children.
@@ -214,7 +214,7 @@ def leaves_under(parents: Sequence[int]) -> Floats:
 
 
 def candidates(contrast: Contrast, parents: Sequence[int], alpha: float = ALPHA) -> list[Candidate]:
-    """The nodes of a tree in which a model lies significantly below, the aptest of those that lie in each other.
+    """Return the nodes of a tree in which a model is significantly below; of nested nodes only the aptest.
 
     Args:
         contrast: on the tasks for finding.
@@ -234,7 +234,7 @@ def candidates(contrast: Contrast, parents: Sequence[int], alpha: float = ALPHA)
 
 
 def confirmed(searched: Sequence[tuple[Contrast, Sequence[int], Sequence[Candidate]]]) -> list[list[Weakness]]:
-    """All candidates of a model on the tasks for confirming.
+    """Return all candidates of a model on the tasks for confirming.
 
     Args:
         searched: contrasts on the tasks for confirming, each with its tree and its candidates.
@@ -251,9 +251,10 @@ def confirmed(searched: Sequence[tuple[Contrast, Sequence[int], Sequence[Candida
 
 
 def _tested(contrast: Contrast, inside: Floats, outside: Floats, alpha: float) -> list[Below]:
-    """The test of each node. Where a lower bound of p alone is above alpha after Holm's correction, it is the p-value.
+    """Return the test of each node.
 
-    So nothing is resampled for a node that cannot be found, which are nearly all.
+    If a lower bound of p alone is above alpha after Holm's correction, it is the p-value. So nothing is resampled for
+    nodes that cannot be found, which are nearly all.
     """
     first, second = contrast.sides(inside, outside)
     by_chance = contrast.chance_p_values(inside, outside)
@@ -273,7 +274,10 @@ def _tested(contrast: Contrast, inside: Floats, outside: Floats, alpha: float) -
 
 
 def _below(first: Floats, second: Floats, by_chance: float) -> Below:
-    """How far the second lies below the first; p is half of the two-sided one, on the side below, or that by chance."""
+    """Return the difference by which the second lies below the first.
+
+    The p-value is half of the two-sided one, on the side below, or the one by chance if that is larger.
+    """
     measured = paired_difference(first, second)
     if measured.p_value is None or measured.difference is None:
         return Below(measured, None)

@@ -13,36 +13,43 @@ _MARK = "'"
 
 
 def defused(text: str) -> str:
-    """A text as it can stand in a cell: with an apostrophe in front where it would be a formula or a date."""
+    """Return a text that is safe in a cell: with an apostrophe in front if it would be a formula or a date."""
     return _MARK + text if _FORMULA.match(text) else text
 
 
 def may_run(text: str) -> bool:
-    """Whether a spreadsheet may take a text for a formula; of what it only rewrites, such as dates, this is false."""
+    """Return whether a spreadsheet may take a text for a formula.
+
+    It is False for texts that it only rewrites, such as dates.
+    """
     return _RUN.match(text) is not None
 
 
 def not_run(text: str) -> str:
-    """A text as it can stand in a file that is not read back: with an apostrophe in front where it might be run."""
+    """Return a text that is safe in a file that is not read back.
+
+    It gets an apostrophe in front if it might be run.
+    """
     return _MARK + text if may_run(text) else text
 
 
 def as_before(cell: str) -> str:
-    """The text that was defused: `as_before(defused(text)) == text` for every text."""
+    """Return the text before it was defused: `as_before(defused(text)) == text` for every text."""
     return cell[1:] if cell.startswith(_MARK) and _FORMULA.match(cell[1:]) else cell
 
 
 def readings(cell: str) -> Iterator[str]:
-    """What a cell can stand for: its text, and the one before a sheet marked it against spreadsheets."""
+    """Yield the possible texts of a cell: its text, and the one before a sheet marked it against spreadsheets."""
     yield cell
     if (before := as_before(cell)) != cell:
         yield before
 
 
 def shows(cell: str, text: str) -> bool:
-    """Whether a cell still shows a text: white space and marks in front, which spreadsheets change, do not count.
+    """Return whether a cell still shows a text.
 
-    A cell that a spreadsheet cut for its length shows the text that begins as it does.
+    White space and marks in front, which spreadsheets change, do not count. A cell that a spreadsheet cut for its
+    length counts if it shows the beginning of the text.
     """
     shown, meant = _bare(cell), _bare(text)
     return shown == meant or (len(cell) >= _FULL_CELL_CHARS and meant.startswith(shown))

@@ -15,12 +15,12 @@ pattern, variation selectors, and others that Unicode says to ignore."""
 
 
 def is_blank(text: str | None) -> bool:
-    """True for a text that says nothing: absent, empty, or white space."""
+    """Return whether a text says nothing: absent, empty, or white space."""
     return text is None or not text.strip()
 
 
 def shows_nothing(text: str) -> bool:
-    """True for a text in which a reader sees nothing: white space, control and format characters, fillers."""
+    """Return whether a reader sees nothing in a text: white space, control and format characters, fillers."""
     return all(
         char.isspace()
         or unicodedata.category(char) in {"Cc", "Cf"}
@@ -30,12 +30,12 @@ def shows_nothing(text: str) -> bool:
 
 
 def visible_only(text: str) -> str:
-    """The text without control and format characters, such as zero-width spaces and marks of direction."""
+    """Return the text without control and format characters, such as zero-width spaces and marks of direction."""
     return "".join(char for char in text if unicodedata.category(char) not in {"Cc", "Cf"})
 
 
 def storable(text: str) -> str:
-    """The text with what UTF-8 cannot hold (lone surrogates, as in a reply cut inside an emoji) made U+FFFD."""
+    """Return the text with U+FFFD for lone surrogates, which UTF-8 cannot hold (a reply cut inside an emoji)."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -45,12 +45,12 @@ def storable(text: str) -> str:
 
 
 def count_alphanumeric(text: str) -> int:
-    """The length of a response as the paper counts it (figure 7): letters and digits only."""
+    """Return the length of a response as in the paper (figure 7): letters and digits only."""
     return sum(map(str.isalnum, text))
 
 
 def one_line(text: str, most_chars: int = 300) -> str:
-    """A message for a table or a terminal line: white space folded, cut to a length."""
+    """Return a message for a table or a terminal line: white space folded, cut to a length."""
     folded = " ".join(text.split())
     return folded if len(folded) <= most_chars else folded[: most_chars - 1] + "…"
 
@@ -76,7 +76,7 @@ _SHOWN = re.compile(
 
 
 def visible(text: str) -> str:
-    r"""A text in which nothing is a command to a terminal and nothing is hidden: `\x1b`, `\u202e`, `\U000e0041`.
+    r"""Return a text in which nothing is a command to a terminal and nothing is hidden: `\x1b`, `\u202e`, `\U000e0041`.
 
     Ends of lines and tabs stay, and what was made visible once stays as it is.
     """
@@ -91,7 +91,7 @@ def visible(text: str) -> str:
 
 
 def visible_json(text: str) -> str:
-    """The same for JSON, which stays the JSON of the same value."""
+    """Return a JSON text with hidden characters escaped; its value stays the same."""
     return _replaced(text, lambda one: json.dumps(one)[1:-1])
 
 
@@ -101,6 +101,9 @@ def _replaced(text: str, shown: Callable[[str], str]) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """What to add to a message about an unknown key: the nearest known one in brackets; nothing where none is near."""
+    """Return a hint for a message about an unknown key: the nearest known one in brackets.
+
+    It is empty if none is near.
+    """
     near = get_close_matches(name, list(known), n=1)
     return f" (did you mean `{near[0]}`?)" if near else ""

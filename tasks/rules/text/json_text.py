@@ -17,7 +17,7 @@ class KeyTwice(ValueError):
 
 
 def read_json(text: str | bytes) -> Any:
-    """The value of a JSON text.
+    """Return the value of a JSON text.
 
     Raises:
         KeyTwice: an object has a key twice; of a text of several lines a ValueError that shows the object.

@@ -12,7 +12,10 @@ _MINUS = re.compile(r"(?<!\S)-(?=[\d.])")
 
 
 def number(value: float, form: str = "z.3f") -> str:
-    """A number in one of Python's formats, with a true minus sign; `z` in the format leaves out that of a zero."""
+    """Return a number in one of Python's formats, with a true minus sign.
+
+    `z` in the format removes the minus sign of a zero.
+    """
     return true_minus(f"{value:{form}}")
 
 
@@ -22,12 +25,15 @@ def counted(number: int, singular: str, plural: str | None = None) -> str:
 
 
 def coverage_text(share: float | None) -> str:
-    """A coverage in per cent, rounded down, so that only a complete one reads 100.0%; a dash where there is none."""
+    """Return a coverage in per cent, rounded down, so that only a complete one reads 100.0%.
+
+    It is a dash if there is none.
+    """
     return "–" if share is None else f"{math.floor(1000 * share + 1e-9) / 10:.1f}%"
 
 
 def true_minus(text: str) -> str:
-    """A text whose negative numbers have a true minus sign."""
+    """Return a text with a true minus sign in its negative numbers."""
     return _MINUS.sub("−", text)
 
 
@@ -37,7 +43,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def rank_notes(boards: Sequence[Rows]) -> Iterator[str]:
-    """Return what must be known about the ranks of some boards.
+    """Yield notes on the ranks of some boards.
 
     Args:
         boards: each with the rows that are ranked together (`split`, `model`, `rank`, `mean_score`, `n_tasks`,
@@ -64,7 +70,7 @@ def rank_notes(boards: Sequence[Rows]) -> Iterator[str]:
 
 
 def _is_below_lower(row: Mapping[str, Any], board: Rows) -> bool:
-    """Whether a row stands below one with a lower score."""
+    """Return whether a row ranks below one with a lower score."""
     above = [each for each in board if row["rank"] is not None and (each["rank"] or row["rank"]) < row["rank"]]
     return any(each["mean_score"] < row["mean_score"] for each in above)
 

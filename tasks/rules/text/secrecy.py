@@ -1,4 +1,4 @@
-"""Which names in a configuration are those of secrets, and which values only refer to the environment."""
+"""Secrets in a configuration: the names that mean a secret, and the values that only refer to the environment."""
 
 import re
 from collections.abc import Iterator
@@ -20,18 +20,18 @@ _NAMES_OF_FIELDS = "properties"
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a header, parameter or field of this name holds a secret."""
+    """Return whether a header, parameter or field of this name holds a secret."""
     return _NAME.search(name) is not None and _NO_SECRET.fullmatch(name) is None
 
 
 def is_reference(value: str) -> bool:
-    """Whether a value is put together from the environment, with no more beside it than a word such as Bearer."""
+    """Return whether a value comes from the environment, with at most a word such as Bearer beside it."""
     beside = re.split(r"[\s:=,;]+", REFERENCE.sub(" ", value))
     return REFERENCE.search(value) is not None and all(map(_SCHEME.fullmatch, beside))
 
 
 def secrets_in(value: Any, path: str = "", *, is_secret: bool = False) -> Iterator[tuple[str, Any]]:
-    """The values of a nested mapping that stand under the name of a secret, with their paths."""
+    """Yield the values of a nested mapping that stand under the name of a secret, with their paths."""
     if isinstance(value, dict):
         for name, inner in value.items():
             if name != _NAMES_OF_FIELDS:
@@ -45,6 +45,6 @@ def secrets_in(value: Any, path: str = "", *, is_secret: bool = False) -> Iterat
 
 
 def literal_secret(value: Any, path: str) -> str | None:
-    """The path of the first secret that stands in a nested mapping itself."""
+    """Return the path of the first secret whose value is written in a nested mapping itself."""
     found = (where for where, leaf in secrets_in(value, path) if not (isinstance(leaf, str) and is_reference(leaf)))
     return next(found, None)

@@ -40,7 +40,7 @@ class Kill:
 
 @dataclass
 class Figures:
-    """What some kills came to; `again` are answers that were paid although the call had been answered before."""
+    """The sums over some kills; `again` are answers that were paid although the call had been answered before."""
 
     kills: int = 0
     runs: int = 0
@@ -172,7 +172,7 @@ class Killing:
 
 
 def _gap_s(line: Mapping[str, Any], kill: Kill) -> float:
-    """How long before a kill an answer was sent; 0 when it was in flight, infinite when the kill cannot have hit it."""
+    """Return the seconds from an answer to a kill; 0 if it was in flight, infinite if the kill cannot have hit it."""
     if line["arrived_at_s"] > kill.gone_s:
         return float("inf")
     return max(0.0, kill.at_s - line["answered_at_s"])

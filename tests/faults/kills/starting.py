@@ -56,7 +56,7 @@ class Run:
 
     @property
     def complaint(self) -> str:
-        """What it wrote on standard error."""
+        """The text that the run wrote on standard error."""
         return self.log.read_text(encoding="utf-8") if self.log.exists() else ""
 
 
@@ -185,7 +185,7 @@ TABLES = {
 
 
 def tables(warehouse: Path) -> dict[str, list[dict[str, Any]]]:
-    """What has to be the same whatever happened on the way."""
+    """Return the rows that must be the same whatever happened during the run."""
     from warehouse import Warehouse
 
     with Warehouse(warehouse).reader() as reader:
@@ -198,7 +198,7 @@ def _rounded(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def recorded(warehouse: Path) -> Counter[str]:
-    """How many answers the ledger has for each call, all its files together."""
+    """Return the number of answers in the ledger to each call, over all its files."""
     found: Counter[str] = Counter()
     for path in (warehouse / "ledger").glob("*.sqlite"):
         with contextlib.closing(sqlite3.connect(path)) as connection:

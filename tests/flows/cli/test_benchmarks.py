@@ -46,7 +46,7 @@ def fill(folder: Path, name: str) -> Job:
 
 
 def answers(folder: Path) -> Answers:
-    """What commands say there; the last digits of a sum depend on the order of its rows."""
+    """Return the output of commands in a folder; the last digits of a sum depend on the order of its rows."""
     command = Command(folder)
     said = {" ".join(each): command(*each, "--json", "--warehouse", "warehouse").stdout for each in COMMANDS}
     return {name: json.loads(text, parse_float=lambda number: round(float(number), 9)) for name, text in said.items()}

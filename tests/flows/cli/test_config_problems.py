@@ -1,4 +1,4 @@
-"""What is wrong with a setup is listed together, and a mistyped key names the one that was meant."""
+"""Problems of a setup: they are listed together, and for a mistyped key the intended one is named."""
 
 import json
 from pathlib import Path
@@ -21,7 +21,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def problems(file: Path, run: Run, *options: str, code: int = 2) -> list[tuple[str, str]]:
-    """What `prbench doctor` calls a problem: of what, and the beginning of its detail."""
+    """Return the problems that `prbench doctor` reports: the subject, and the beginning of the detail."""
     run("doctor", "--json", "--config", file, *options, code=code)
     return [(each["what"], each["detail"]) for each in json.loads(run.out) if each["state"] == "PROBLEM"]
 

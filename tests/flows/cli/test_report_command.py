@@ -1,4 +1,4 @@
-"""What `prbench report` is asked for."""
+"""The options of `prbench report`."""
 
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ def test_the_command_narrows_to_splits_and_the_configuration_does_not(
 
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, bool]]:
-    """What is served: the first page, and whether runs are followed."""
+    """The served reports: the first page, and whether runs are followed."""
     calls: list[tuple[Path, bool]] = []
 
     def note(_job: Job, index: Path, _port: int, *, is_live: bool) -> None:

@@ -1,4 +1,4 @@
-"""What models, configurations and files say reaches a terminal as text, and never as its commands."""
+"""Texts of models, configurations and files: they reach a terminal as text, never as its commands."""
 
 import io
 import json
@@ -47,7 +47,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def on_terminal(*arguments: str, stdin: bytes | None = None, **environment: str) -> str:
-    """What the installed command writes to a terminal that is its standard output and standard error."""
+    """Return the output of the installed command on a terminal that is its standard output and standard error."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200", "NO_COLOR": "1", **environment}
     process = subprocess.Popen(

@@ -28,7 +28,7 @@ _MARKER = re.compile(r"\d{16}")
 
 @dataclass
 class Weather:
-    """How the provider behaves: each answer is a new one, and a verdict depends on what is asked and on the model."""
+    """The behaviour of the provider: each answer is new, and a verdict depends on the prompt and the model."""
 
     has_regressed: bool = False
     """The nightly model's answers meet about half of what they met."""
@@ -69,7 +69,7 @@ class Seen:
 
     @property
     def calls(self) -> list[Request]:
-        """What was asked."""
+        """The requests."""
         return [entry.request for entry in self.entries]
 
     @property

@@ -1,4 +1,4 @@
-"""What the live page knows of a warehouse, before anything is published, while runs go on and after them, and says."""
+"""The content of the live page before anything is published, during runs and after them."""
 
 import json
 import os

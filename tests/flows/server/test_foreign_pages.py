@@ -149,7 +149,7 @@ def basic(secret: str) -> str:
 
 
 def preflight(url: str, origin: str) -> httpx.Request:
-    """What a browser asks before it sends a page's request to another address."""
+    """Return the request that a browser sends before a page's request to another address."""
     asked = {
         "Origin": origin,
         "Access-Control-Request-Method": "PATCH",
@@ -159,7 +159,7 @@ def preflight(url: str, origin: str) -> httpx.Request:
 
 
 def socket_ended(url: str, path: str, *, token: str = "", **headers: str) -> str:
-    """How the server refuses a web socket: the status, or the code with which it closes; `open` if it does not."""
+    """Return the server's refusal of a web socket: the status, or the code of its close; `open` without one."""
 
     async def tried() -> str:
         address = f"{url.replace('http', 'ws', 1)}{path}"

@@ -1,4 +1,4 @@
-"""What `doctor` says of the Prefect server that is configured."""
+"""The findings of `doctor` on the configured Prefect server."""
 
 import base64
 import threading

@@ -19,7 +19,7 @@ SHARES = {"good": 8, "twin": 8, "bad": 1}
 
 @dataclass
 class Script:
-    """Who meets which criterion: decided by the criterion and the model alone; twins differ on a few tasks."""
+    """The script of verdicts: they depend on the criterion and the model alone; twins differ on a few tasks."""
 
     shares: dict[str, int] = field(default_factory=lambda: dict(SHARES))
     delay_s: float = 0.0
@@ -75,5 +75,5 @@ def settings(server: FaultServer, data: Path, labels: Sequence[str] = tuple(SHAR
 
 
 def sampled(entries: Sequence[Entry]) -> Counter[str]:
-    """How many responses were asked for, by model."""
+    """Return the number of requested responses, by model."""
     return Counter(entry.request["model"] for entry in entries if not is_judging(entry.request))

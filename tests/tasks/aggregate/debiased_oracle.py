@@ -216,7 +216,7 @@ class _Figure:
 
 
 def _resampled(values: Sequence[float], n_resamples: int = 2_000) -> tuple[float, float]:
-    """How many standard errors the bootstrap-t interval reaches down and up (Efron and Tibshirani 1993, 12.5)."""
+    """Return the reach of the bootstrap-t interval down and up in standard errors (Efron and Tibshirani 1993, 12.5)."""
     dice, n, mean, steps = random.Random(1), len(values), math.fsum(values) / len(values), []
     for _ in range(n_resamples):
         again = dice.choices(values, k=n)

@@ -152,7 +152,7 @@ class Graded:
         return sorted({cell for labels in self.labels.values() for cell in labels.items()})
 
     def shared(self, names: tuple[str, ...], breakdown: str, label: str) -> dict[Place, list[float]]:
-        """What the graders decided wherever at least two of them did."""
+        """Return the graders' decisions wherever at least two of them decided."""
         found = {}
         for place, labels in self.labels.items():
             decided = [self.decisions.get(name, {}) for name in names]

@@ -53,7 +53,7 @@ def stored(root: Path) -> list[tuple[Any, ...]]:
 
 
 def n_tested(root: Path, **settings: Any) -> int:
-    """How many differences an aggregation tested."""
+    """Return the number of differences that an aggregation tested."""
     (found,) = re.findall(r"(\d+) difference|$", aggregate(job_on("sample", root, **settings)).line)[:1]
     return int(found or 0)
 

@@ -1,4 +1,4 @@
-"""What became of each criterion, against verdicts counted one by one and against NumPy's correlation."""
+"""Statistics of each criterion, against verdicts counted one by one and against NumPy's correlation."""
 
 import itertools
 import math

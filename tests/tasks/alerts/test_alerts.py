@@ -1,4 +1,4 @@
-"""What of a night becomes an alert, what receivers get to read, and what is stored."""
+"""Alerts of a night: which findings become alerts, the texts that receivers read, and the stored rows."""
 
 import html
 import json

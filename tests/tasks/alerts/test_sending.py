@@ -22,7 +22,7 @@ INVALID = "it has no valid address that begins with http:// or https://"
 
 
 def sent_to(address: str, kind: str = "webhook", **settings: Any) -> Delivery:
-    """What became of one alert to a webhook."""
+    """Send one alert to a webhook and return the delivery."""
     [delivery] = deliver(alerts_to({kind: address}, **settings), [DROP], NIGHT, first_wait_s=WAIT_S)
     return delivery
 
@@ -191,7 +191,7 @@ def test_no_library_behind_a_service_follows_a_redirect(hook: Hook) -> None:
 
 
 def mailed(port: int, *, alerts: tuple[Alert, ...] = (DROP, DRIFT), timeout_s: float = 60.0, **email: Any) -> Delivery:
-    """What became of alerts by mail, over a line that is not encrypted unless `security` says so."""
+    """Send alerts by mail and return the delivery; the line is not encrypted unless `security` says so."""
     given = {"to": ["evals@example.org"], "sender": "prbench@example.org", "host": "127.0.0.1", "port": port}
     settings = alerts_to({"email": {**given, "security": "none", **email}}, timeout_s=timeout_s)
     [delivery] = deliver(settings, alerts, NIGHT, first_wait_s=WAIT_S)

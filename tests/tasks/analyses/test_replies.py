@@ -1,4 +1,4 @@
-"""What counts as labels, findings, phrases and names in a reply, and what does not."""
+"""Replies of analysts: valid and invalid labels, findings, phrases and names."""
 
 import json
 from typing import Any

@@ -82,7 +82,7 @@ def reader(job: Job) -> Iterator[Reader]:
 
 
 def met(reader: Reader) -> dict[tuple[int, int], bool]:
-    """What the judge decided, by number of the task and place in the rubric."""
+    """Return the judge's decisions, by number of the task and position in the rubric."""
     rows = reader.rows(
         "select verdicts.task_id, position, verdicts.value from verdicts inner join criteria "
         "using (task_id, criterion_id) where judge = 'reader'"

@@ -110,7 +110,7 @@ def reader(world: World) -> Iterator[Reader]:
 
 
 def verdicts_of(reader: Reader, judge: str) -> dict[str, dict[int, float]]:
-    """What a judge decided, by task and place in the rubric, from the stored rows alone."""
+    """Return a judge's decisions, by task and position in the rubric, from the stored rows alone."""
     found: dict[str, dict[int, float]] = defaultdict(dict)
     query = "select task_id, position, value from verdicts join criteria using (task_id, criterion_id) where judge = ?"
     for row in reader.rows(query, [judge]):

@@ -320,7 +320,7 @@ class Figures:
 
 
 def mark_of(marks):
-    """Whether failures may be hidden: yes if any verdict says so, unknown if any does not know."""
+    """Return whether failures may be hidden: True if any verdict says so, None if any does not know."""
     return True if True in marks else None if None in marks else False
 
 
@@ -331,7 +331,7 @@ def is_same(figure, stated, found):
 
 
 def check(path, digest=None, resamples=None):
-    """How many figures were recomputed, and those that differ, as (leaderboard, row, figure, certified, found)."""
+    """Return the number of recomputed figures, and those that differ: (leaderboard, row, figure, certified, found)."""
     manifest, tables = read(path, digest)
     check_ids(manifest, tables, [])
     figures, n, wrong = Figures(manifest, tables, resamples), 0, []

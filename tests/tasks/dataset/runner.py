@@ -23,7 +23,7 @@ def rows_of_file(dataset_id: str, revision: str, file: str) -> list[Any]:
 
 
 def outcome(function: str, *arguments: str) -> dict[str, Any]:
-    """What a call returned, or the text of its HubError and the type of the error behind it."""
+    """Return the result of a call, or the text of its HubError and the type of the error behind it."""
     start = time.monotonic()
     value, error, cause = None, None, None
     try:

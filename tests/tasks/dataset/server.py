@@ -109,7 +109,7 @@ class HubServer:
         self._refusals[dataset_id] = refusal
 
     def answer(self, path: str) -> Answer:
-        """What the hub says to a path without its query."""
+        """Return the hub's answer to a path without its query."""
         for pattern, reply in ((_INFO, _info), (_TREE, _tree), (_FILE, _file)):
             if match := pattern.fullmatch(path):
                 inside = unquote(match.groupdict().get("path") or "")

@@ -22,7 +22,7 @@ def recomputed(log: EvalLog, tasks: set[str]) -> dict[str, float]:
 
 
 def found(path: str, splits: dict[str, list[str]]) -> dict[str, Any]:
-    """What Inspect reads from one log."""
+    """Return the content of one log as Inspect reads it."""
     log = read_eval_log(path)
     assert log.results is not None
     (score, *_) = log.results.scores

@@ -18,7 +18,7 @@ CALL = {"prompt_tokens": 100, "cached_tokens": 40, "completion_tokens": 20, "cos
 
 
 def values_of(model: str, judge: str, task: int, trial: int) -> tuple[float | None, ...]:
-    """What a judge decides on the three criteria."""
+    """Return a judge's decisions on the three criteria."""
     if model == "good" and task == 2 and trial == 1 and judge == "strict":
         return (1.0, None, 0.0)
     base = task + trial + (3 if judge == "mild" else 0) + (0 if model == "good" else 1)

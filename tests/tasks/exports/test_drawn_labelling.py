@@ -27,7 +27,7 @@ Row = dict[str, Any]
 
 
 def truth(task: str, model: str, criterion: str) -> bool:
-    """What people say."""
+    """Return the decision of people."""
     return random.Random(f"{task} {model} {criterion}").random() < (0.7 if model == "ada" else 0.5)
 
 

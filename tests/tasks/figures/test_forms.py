@@ -104,7 +104,7 @@ def plain(value: Any) -> str:
 
 
 def are_alike(a: Any, b: Any) -> bool:
-    """Whether two cells are equal, numbers to the about 15 digits that a spreadsheet keeps."""
+    """Return whether two cells are equal, numbers to the about 15 digits that a spreadsheet keeps."""
     return math.isclose(a, b, rel_tol=1e-12) if isinstance(a, float) and isinstance(b, float | int) else bool(a == b)
 
 

@@ -26,7 +26,7 @@ def found_by(reader: Reader, **other: Any) -> list[dict[str, Any]]:
 
 
 def decisions() -> dict[str, dict[Cell, float]]:
-    """What each grader decided; two people on all 120 criteria, one on nine, and one on a single one."""
+    """Return each grader's decisions; two people decide all 120 criteria, one nine, and one a single one."""
     dice = random.Random(4)
     cells = [(task, place) for task in range(N_TASKS) for place in range(N_CRITERIA)]
     truth = {cell: float(dice.random() < 0.6) for cell in cells}

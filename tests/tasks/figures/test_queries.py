@@ -1,4 +1,4 @@
-"""What is written into a query arrives in the database as it was, whatever it is."""
+"""Values in a query: they reach the database unchanged, whatever they are."""
 
 from collections import Counter
 

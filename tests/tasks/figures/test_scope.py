@@ -1,4 +1,4 @@
-"""What a report is about, and under which names."""
+"""The scope of a report, and the names in it."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -78,7 +78,7 @@ def test_a_report_of_one_model_names_no_other(world_job: Job, tmp_path_factory: 
 
 
 def resampled(judge: str, *vintages: str, **other: Any) -> list[Sampling]:
-    """What a judge decided on a model that was sampled in several vintages, a day apart, worse each time."""
+    """Return a judge's samplings of a model in several vintages, a day apart, worse each time."""
     days = {"base": 0, "n1": 86_400, "n2": 2 * 86_400}
     return [Sampling(each, days[each], (1, 1, 1, each == "base"), "cedar", judge, other=other) for each in vintages]
 

@@ -100,7 +100,7 @@ def members_of(splits: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
 
 
 def overlaps(job: Job, kind: str) -> dict[str, tuple[int, int, int, float]]:
-    """What is compared with -> tasks of the selection, of the other one, of both, and the overlap."""
+    """Return by compared selection: the tasks of the selection, of the other one, of both, and the overlap."""
     query = f"select compared_with, n_selected, n_compared, n_shared, jaccard from hard_overlaps where kind = '{kind}'"
     return {name: figures for name, *rest in values_in(job, query) for figures in [tuple(rest)]}
 

@@ -1,4 +1,4 @@
-"""What an import reads lies in its folder, is a regular file, and does not unpack to far more than its size."""
+"""Bounds of an import: it reads regular files in its folder that do not unpack to far more than their size."""
 
 import os
 import struct

@@ -160,7 +160,7 @@ def made_by(job: Job) -> dict[tuple[str, str], tuple[Any, ...]]:
 
 
 def n_foretold(expected: dict[tuple[str, str], tuple[Any, ...]], when: dict[str, Any]) -> dict[str, int]:
-    """How many calls each judge gets."""
+    """Return the expected number of calls of each judge."""
     n_strong = sum(judge == "strong" for judge, *_ in expected.values())
     assert 0 < n_strong < len(expected)
     return {"strong": n_strong, "cheap": len(expected) * (2 if when.get("disagreement") else 1)}

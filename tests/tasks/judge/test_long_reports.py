@@ -84,7 +84,7 @@ def part_in(prompt: str) -> int:
 
 
 def searched_in(prompt: str) -> list[str]:
-    """What is searched; nothing in a prompt that asks for a verdict."""
+    """Return the searched texts of a prompt; none for a prompt that asks for a verdict."""
     return [found[1] for found in re.findall(r"\[(\d+) part\]\n(.*)\n\[\1 end of the part\]", prompt, re.DOTALL)]
 
 

@@ -62,7 +62,7 @@ class Calling:
             ledger.close()
 
     def inside(self, work: Callable[[Gateway, Ledger], Awaitable[Result]]) -> Result:
-        """What is done with a gateway in one run."""
+        """Return the result of work with a gateway in one run."""
 
         async def run() -> Result:
             async with self.opened() as opened:

@@ -1,4 +1,4 @@
-"""What calls cost, and what has room in a model's context."""
+"""The cost of calls, and the room in a model's context."""
 
 import pytest
 import tiktoken

@@ -1,4 +1,4 @@
-"""What was spent, every run's, killed ones included; and responses that are removed for good, and sampled anew."""
+"""The spend of every run, killed ones included; and responses that are removed for good and sampled again."""
 
 import asyncio
 import json

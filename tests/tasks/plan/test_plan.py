@@ -1,4 +1,4 @@
-"""What a plan says of costs that were never measured, and which calls a run that stops is expected to make."""
+"""The plan: costs that were never measured, and the expected calls of a run that stops."""
 
 from pathlib import Path
 

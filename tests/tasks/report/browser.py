@@ -20,7 +20,7 @@ _PATIENCE_MS = 60_000
 
 
 def chromium() -> str | None:
-    """Where Chromium is; None where it is not installed."""
+    """Return the path of Chromium; None if it is not installed."""
     return os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 
 
@@ -63,7 +63,7 @@ class Visit:
         return self
 
     def value(self, expression: str) -> Any:
-        """What a script says in the page."""
+        """Return the value of a script in the page."""
         return self.page.evaluate(expression)
 
     @property

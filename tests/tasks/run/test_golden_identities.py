@@ -1,4 +1,4 @@
-"""What is stored stays known: the identities of one small run, as they were when they were frozen.
+"""Stored rows stay known: the identities of one small run, as they were when they were frozen.
 
 A digest that changes means that every stored row of its kind counts as missing and is paid for again.
 """

@@ -1,4 +1,4 @@
-"""What is wanted minus what is stored is what is done: the provider's book says which calls each increment cost."""
+"""Increments of a run: it makes only the missing calls, and the provider's book says which calls each one cost."""
 
 import json
 import shutil

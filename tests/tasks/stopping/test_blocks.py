@@ -1,4 +1,4 @@
-"""Which block comes next, and which tasks no comparison needs."""
+"""The next block, and the tasks that no comparison needs."""
 
 from tasks.rules.stopping import DIFFERENT, OPEN, Rule, block_ends
 from tasks.run.missing_work import EARLIER, Compared, Comparison, Progress, left_out_of

@@ -28,7 +28,7 @@ def asked(row: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def published(path: Path, given: Sequence[Row] | None = None, **config: Any) -> Path:
-    """What the published PRBench harness writes on the workload, in which failed calls are `N/A` and `false`."""
+    """Write the file of the published PRBench harness for the workload; failed calls are `N/A` and `false` in it."""
     points: dict[str, dict[str, list[float]]] = {"normalized": {}, "clipped": {}}
     outputs: dict[str, dict[str, Row]] = {}
     for model in MODELS:

@@ -1,4 +1,4 @@
-"""Where scorers of Inspect AI store criteria, and failures in logs that are known to be such."""
+"""Criteria in logs of Inspect AI, where its scorers store them, and failures that the logs are known to contain."""
 
 import json
 import re

@@ -33,7 +33,7 @@ def task_of(row: Mapping[str, Any]) -> str:
 
 
 def titles_of(row: Mapping[str, Any]) -> list[str]:
-    """What is judged, in the order of the rubric."""
+    """Return the texts of the criteria, in the order of the rubric."""
     return [item.get("title") or item["criterion"] for item in row.get("rubric") or row["rubrics"]]
 
 
@@ -46,12 +46,12 @@ def weights_of(row: Mapping[str, Any]) -> list[float]:
 
 
 def answer(model: str, task: str) -> str:
-    """What a model answers: several lines, in one of them what looks like a turn."""
+    """Return a model's response: several lines, one of which looks like a turn."""
     return f"The {model} answer to {task}.\n\nuser: is this a turn?\nNo, it is <b>text</b> & nothing else."
 
 
 def is_met(model: str, task: str, place: int) -> bool:
-    """What the judge decides on a criterion, by its place."""
+    """Return the judge's decision on a criterion, by its position."""
     drawn = hashlib.sha256(f"{model} {task} {place}".encode()).digest()[0]
     return drawn % 4 > (0 if model == "thorough" else 2)
 

@@ -30,7 +30,7 @@ DEAR = Prices(1_000_000.0, None, 1_000_000.0, "a list")
 
 
 def stored(folder: Path, columns: str = "*") -> list[tuple[Any, ...]]:
-    """What another connection reads."""
+    """Return the rows that another connection reads."""
     rows: list[tuple[Any, ...]] = []
     for path in sorted(folder.glob("calls.sqlite")):
         connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)

@@ -43,7 +43,7 @@ def destroy(path: Path, first: int) -> None:
 
 
 def root_of(path: Path, name: str) -> int:
-    """Where the root page of a table or an index begins."""
+    """Return the offset of the root page of a table or an index."""
     with closing(sqlite3.connect(path)) as connection:
         query = "select (rootpage - 1) * ? from sqlite_master where name = ?"
         return int(connection.execute(query, (PAGE, name)).fetchone()[0])
@@ -96,7 +96,7 @@ def pages_of(path: Path) -> dict[int, set[int]]:
 
 
 def repaired(path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[dict[int, tuple[Any, ...]], str]:
-    """What a ledger holds after it was opened, and what was said."""
+    """Open a ledger, and return its content afterwards and the printed messages."""
     capsys.readouterr()
     Ledger(path.parent).close()
     return calls_in(path), capsys.readouterr().err

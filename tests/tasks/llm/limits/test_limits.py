@@ -1,4 +1,4 @@
-"""How much is asked at once and in a minute, in which order, and until when."""
+"""Limits of calls at once and per minute, the order of calls, and the stop time."""
 
 import asyncio
 import time
@@ -236,7 +236,7 @@ def limiter_until(stop_at_s: float, concurrency: int = 1) -> Limiter:
 
 
 async def refused_at_s(asked: "asyncio.Task[object]") -> float:
-    """When a task was told that the time is up."""
+    """Return the time at which a task was refused because the time is up."""
     with pytest.raises(TimeIsUp, match=r"^no call begins after the stop time, \d\d:\d\d UTC$"):
         await asked
     return time.time()

@@ -1,4 +1,4 @@
-"""What stops a model for a run, at once or when nothing comes any more, and what does not."""
+"""Causes that stop a model for a run, at once or after silence, and causes that do not."""
 
 import asyncio
 import socket

@@ -43,7 +43,7 @@ def _ray_is_installed() -> None:
 
 
 def with_pool(folder: Path, target: Target, work: Callable[[Gateway, SenderPool], Awaitable[Any]]) -> Any:
-    """What is done with a gateway whose calls two senders on this machine make."""
+    """Return the result of work with a gateway whose calls two senders on this machine make."""
 
     async def run() -> Any:
         ledger, pool = Ledger(folder / "ledger"), SenderPool(nodes.LOCAL, 2, [target])
@@ -73,7 +73,7 @@ def processes(mark: str) -> list[int]:
 
 
 def addresses_listened_on() -> set[str]:
-    """Where this process and all that it started listen."""
+    """Return the addresses on which this process and its children listen."""
     own = psutil.Process()
     connections = [each for process in [own, *own.children(recursive=True)] for each in process.net_connections("tcp")]
     return {each.laddr.ip for each in connections if each.status == psutil.CONN_LISTEN}

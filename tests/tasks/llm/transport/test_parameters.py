@@ -1,4 +1,4 @@
-"""What is really sent: every parameter of a configuration, over each of the three ways, as the server sees it."""
+"""Sent parameters: every parameter of a configuration, over each of the three ways, as the server sees it."""
 
 from collections.abc import Callable
 from typing import Any

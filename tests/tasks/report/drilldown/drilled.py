@@ -38,7 +38,7 @@ def drill(job: Job, folder: Path) -> None:
 
 
 def held(site: Path, name: str = "index") -> Any:
-    """What a data file holds."""
+    """Return the content of a data file."""
     text = (site / f"data/{name}.js").read_text(encoding="ascii")
     given = re.fullmatch(r'prbench\.give\("(.*)","(.*)"\);\n', text)
     assert given
@@ -47,7 +47,7 @@ def held(site: Path, name: str = "index") -> Any:
 
 
 def data(site: Path) -> dict[str, Any]:
-    """What the data files hold that the index names: lists by their names, of a task its rubric and entries' parts."""
+    """Return the content of the data files in the index: lists by name; for a task its rubric and entries' parts."""
     index = held(site)
     found = {"index": index, "criteria": held(site, index["criteria"]), "templates": held(site, index["templates"])}
     found |= {f"scores-{each['key']}": held(site, each["scores"]) for each in index["judgings"]}

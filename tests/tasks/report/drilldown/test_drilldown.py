@@ -1,4 +1,4 @@
-"""What the drill-down holds, against the stored rows themselves, put together in plain Python."""
+"""The content of the drill-down, against the stored rows themselves, joined in plain Python."""
 
 import string
 from collections import defaultdict

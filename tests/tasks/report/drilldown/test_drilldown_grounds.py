@@ -1,4 +1,4 @@
-"""What a verdict rests on: prompt and reply, other words, evidence of parts; and a question that is not assembled."""
+"""The grounds of a verdict: prompt and reply, other wordings, evidence of parts; and a task that is not assembled."""
 
 import asyncio
 from collections.abc import Iterator

@@ -60,7 +60,7 @@ class Seen(HTMLParser):
 
 
 def faults(html: str) -> list[object]:
-    """What HTML holds that it must not."""
+    """Return the elements, attributes and addresses in HTML that it must not contain."""
     seen = Seen(html)
     wrong: list[object] = [each for each in seen.elements if each[0] not in ELEMENTS]
     for tag, attributes in seen.elements:

@@ -28,7 +28,7 @@ def visit(browser: Browser, world_drilldown: Path) -> Iterator[Visit]:
 
 @pytest.fixture(scope="module", name="held")
 def held_of_world(world_drilldown: Path) -> dict[str, Any]:
-    """What the data files hold."""
+    """The content of the data files."""
     return data(world_drilldown)
 
 

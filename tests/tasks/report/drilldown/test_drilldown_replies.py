@@ -43,7 +43,7 @@ def judged(job: Job, rows: dict[str, list[Row]], at_s: float = OLD_S) -> None:
 
 
 def replies(site: Path, task_id: str = "t1") -> dict[str, list[Any]]:
-    """What the report has of a task's replies, by their place."""
+    """Return the replies of a task in the report, by their location."""
     parts = data(site)[f"task-{task_key(task_id)}"]
     return {
         place.partition(" ")[2]: reply for each in parts.values() for place, reply in each.get("replies", {}).items()

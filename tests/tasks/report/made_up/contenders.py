@@ -1,4 +1,4 @@
-"""Who answers and who judges in the made-up warehouse, how good they are, and what happens to them night by night."""
+"""The models and judges of the made-up warehouse, their abilities, and the events of each night."""
 
 import math
 import random
@@ -75,7 +75,7 @@ DRIFTED = (0.3, 0.02)
 
 
 def is_met(who: Contender, number: int, field: str, criterion: Criterion, trial: int, night: str) -> bool:
-    """Whether an answer meets a criterion, before anybody judges it; `number` is the task's."""
+    """Return whether a response meets a criterion, before any judge decides; `number` is the task's."""
     cell = f"{who.label} {number} {criterion.position}"
     ability = who.ability(field, criterion.category or "", night)
     is_wanted = (criterion.weight or 0.0) > 0
@@ -84,19 +84,19 @@ def is_met(who: Contender, number: int, field: str, criterion: Criterion, trial:
 
 
 def difficulty(number: int, position: int | None = None) -> float:
-    """How hard a task is, in logits, or one of its criteria."""
+    """Return the difficulty of a task, or of one of its criteria, in logits."""
     of_task = 0.1 + _chance(f"task {number}", 0.7)
     return of_task if position is None else of_task + _chance(f"{number} {position}", 0.8)
 
 
 @cache
 def _chance(cell: str, spread: float) -> float:
-    """What chance adds to a cell, always the same; drawing it anew would take half of the world's time."""
+    """Return the random part of a cell, always the same; drawing it again would take half of the world's time."""
     return random.Random(cell).gauss(0, spread)
 
 
 def decides(judge: str, truth: bool, dice: random.Random, night: str = "") -> bool:
-    """What a grader decides; in the night in which it drifts the first judge decides as never before."""
+    """Return a grader's decision; in the night in which the first judge drifts, it decides in another way."""
     lenient, severe = DRIFTED if (judge, night) == (JUDGES[0], DRIFT_NIGHT) else LENIENCY[judge]
     return dice.random() >= severe if truth else dice.random() < lenient
 

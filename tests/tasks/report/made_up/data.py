@@ -21,7 +21,7 @@ _JUDGE_PRICES = (1.1, 0.4)
 
 @dataclass(frozen=True)
 class Names:
-    """What everybody is called in a world: the label by the name in `contenders.py`, and the vintage by the night."""
+    """The names in a world: the label by the name in `contenders.py`, and the vintage by the night."""
 
     labels: dict[str, str]
     nights: dict[str, str]

@@ -1,4 +1,4 @@
-"""What was around the made-up results: the first judge's control set, the checks, and the runs with what they cost."""
+"""Operations around the made-up results: the first judge's control set, the checks, and the runs with their costs."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""What the made-up models answered and the made-up judges decided, as rows with the identities of real ones."""
+"""The responses of the made-up models and the verdicts of the made-up judges, as rows with real identities."""
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
@@ -56,7 +56,7 @@ class Sampling:
 
     @property
     def at(self) -> datetime:
-        """When it was sampled."""
+        """The time of the sampling."""
         start = datetime.fromisoformat(f"{self.night or '2026-09-30'}T01:00:00").replace(tzinfo=UTC)
         return start if self.night else start + timedelta(hours=19)
 
@@ -104,7 +104,7 @@ def _response(sampling: Sampling, each: Asked, trial: int, revision: str, taint:
 
 
 def _fate(who: Contender, number: int, trial: int) -> tuple[str, str | None]:
-    """What became of a call: one answer was refused, one ran into its limit."""
+    """Return the outcome of a call: one response was refused, one reached its limit."""
     lost = {
         (CONTENDERS[3].label, LOST_TASKS["Legal"][0], 2): "refused",
         (CONTENDERS[3].label, LOST_TASKS["Finance"][0], 1): "truncated",
@@ -115,7 +115,7 @@ def _fate(who: Contender, number: int, trial: int) -> tuple[str, str | None]:
 
 @dataclass(frozen=True)
 class Grader:
-    """Who decides: a judge under one judging, or people, whose rows are imported."""
+    """A grader: a judge under one judging, or people, whose rows are imported."""
 
     name: str
     columns: Row
@@ -129,7 +129,7 @@ class Grader:
 
     @property
     def is_import(self) -> bool:
-        """Whether its rows came from a file."""
+        """True if its rows came from a file."""
         return bool(self.columns["judge_config_hash"] == IMPORTED)
 
 
@@ -144,7 +144,7 @@ def verdict_rows(
 
 
 def _is_missing(grader: Grader, response: Row, number: int) -> bool:
-    """Whether an answer was left unjudged: with two that failed the reason why one model's coverage is 97 %."""
+    """Return whether a response was left unjudged: with two failed ones it makes one model's coverage 97 %."""
     lost = CONTENDERS[3].label, LOST_TASKS["Legal"][1], 2
     return not grader.is_import and lost == (response["model"], number, response["trial"])
 

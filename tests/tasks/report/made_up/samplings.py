@@ -30,7 +30,7 @@ class Sampling:
 
 
 def rows_by_table(samplings: Sequence[Sampling]) -> dict[str, Rows]:
-    """What is stored of them: tasks, criteria, answers and verdicts."""
+    """Return the stored rows of samplings: tasks, criteria, responses and verdicts."""
     tables: dict[str, Rows] = defaultdict(list)
     for revision in dict.fromkeys((REVISION, *(each.revision for each in samplings))):
         criteria = [criterion(task, i, 5.0) for task in TASKS for i in range(2)]

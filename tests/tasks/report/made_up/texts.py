@@ -1,4 +1,4 @@
-"""What made-up tasks are about, and the texts of their conversations, answers and explanations."""
+"""The topics of made-up tasks, and the texts of their conversations, responses and explanations."""
 
 import json
 import random
@@ -133,7 +133,7 @@ def answer(matter: Matter, met: Sequence[str], style: int, dice: random.Random) 
 
 
 def explanation(title: str, is_met: bool, is_mistake: bool, dice: random.Random) -> str:
-    """What a judge says of a decision, in a sentence or two; `title` begins with a verb, as all titles here do."""
+    """Return a judge's explanation in a sentence or two; `title` begins with a verb, as all titles here do."""
     phrase = title[0].lower() + title[1:].rstrip(".").replace("tates that", "ays that", 1)
     if is_mistake:
         return dice.choice(TEXTS["made"] if is_met else TEXTS["avoided"]).format(phrase)

@@ -129,7 +129,7 @@ def _samplings(job: Job, names: Names, nights: Sequence[str]) -> Iterator[Sampli
 def _graded(
     job: Job, names: Names, sampling: Sampling, answered: list[tuple[Asked, Row]]
 ) -> Iterator[tuple[Grader, list[tuple[Asked, Row]]]]:
-    """Who looked at which answers of a sampling: only the first judge at all of them."""
+    """Yield the graders of a sampling, each with its responses: only the first judge has all of them."""
     strict, mild = map(Grader.of_judging, JUDGES, judgings(job, BENCHMARK))
     first = [each for each in answered if each[1]["trial"] == 1]
     yield strict, answered

@@ -12,6 +12,6 @@ from warehouse import Warehouse
 
 @pytest.fixture(scope="module")
 def scope(world_job: Job) -> Iterator[Scope]:
-    """What its report is about, with what changed since earlier nights."""
+    """The scope of the world's report, with the changes since earlier nights."""
     with Warehouse(world_job.warehouse).reader() as reader:
         yield open_scope(world_job, reader, None, changes(world_job))

@@ -27,7 +27,7 @@ _CHARTS = "document.querySelectorAll('.plot:not([hidden]) .chart').length"
 
 
 def whom_it_keeps_out(visit: Visit) -> list[tuple[str, list[str]]]:
-    """What axe finds that is serious: the rule, and some of the elements."""
+    """Return the serious findings of axe: the rule, and some of the elements."""
     # Without `preload`, which would ask for the stylesheets again, and the policy allows no such request.
     found = Axe().run(visit.page, options={"resultTypes": ["violations"], "preload": False}).response["violations"]
     grave = [each for each in found if each["impact"] in {"serious", "critical"}]

@@ -69,7 +69,7 @@ def test_a_formula_is_that_of_the_declared_factors(factors: tuple[float, float, 
 
 @pytest.fixture(scope="module")
 def held(research_site: Path) -> dict[str, Any]:
-    """What the data files hold."""
+    """The content of the data files."""
     return data(research_site)
 
 

@@ -43,7 +43,7 @@ class Outcome(NamedTuple):
 def of_picked(
     paired: PairedVerdicts, tried: Sequence[Candidate], bound: Bound, resamples: int, errs: float = 0.12
 ) -> Outcome:
-    """What is said of the picked rule in a world of `noise`, against the truth.
+    """Return the outcome of the picked rule in a world of `noise`, against the truth.
 
     The share that a rule without disagreement escalates is what it is, whatever the errors are. What stays with the
     cheap judge is wrong with the mean probability `errs`, or, where repetitions agree, if both are wrong: the mean
