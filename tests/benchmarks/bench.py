@@ -60,8 +60,13 @@ def owing_job(
     """A job on a fresh warehouse in which about so many verdicts of one judge are missing."""
     (folder / "speed.jsonl").write_text(f"{n_verdicts} verdicts\n", encoding="utf-8")
     job = job_on(folder / "speed.jsonl", folder / "warehouse", judges=[dict(judge)], limits=dict(limits), **settings)
-    written(job.warehouse, _tables(-(-n_verdicts // CRITERIA), n_words), job.data.revision).publish()
+    # What filling it takes is not the stage's memory.
+    in_process_of_its_own(_fill, job.warehouse, -(-n_verdicts // CRITERIA), n_words, job.data.revision)
     return job
+
+
+def _fill(folder: Path, n_tasks: int, n_words: int, revision: str) -> None:
+    written(folder, _tables(n_tasks, n_words), revision).publish()
 
 
 def _tables(n_tasks: int, n_words: int) -> dict[str, list[dict[str, Any]]]:

@@ -36,7 +36,7 @@ class Rubrics(NamedTuple):
     length: Floats
 
     def task_values(self, values: Floats, n_tasks: int = N_TASKS) -> Floats:
-        """Return the value of each task with these decisions."""
+        """What each task is worth with these decisions."""
         return np.bincount(self.task, self.contribution * values, n_tasks)
 
 
@@ -78,7 +78,7 @@ def _constant(up: float, down: float) -> Errors:
 
 @dataclass(frozen=True)
 class World:
-    """The errors of a judge, and whether weights have a heavy tail."""
+    """How a judge errs, and whether weights have a heavy tail."""
 
     errors: Errors
     is_heavy: bool = False
@@ -121,13 +121,10 @@ class Replication(NamedTuple):
 
     @property
     def known(self) -> debiased.KnownTasks:
-        """The known values without labels."""
-        of, nothing = self.rubrics, np.zeros(N_TASKS)
-        positive, negative = (sign * np.maximum(sign * of.contribution, 0) for sign in (1, -1))
-        return debiased.KnownTasks(
-            nothing, np.bincount(of.task, positive, N_TASKS), np.bincount(of.task, negative, N_TASKS),
-            of.task_values(self.judge),
-        )  # fmt: skip
+        """What is known without labels."""
+        of, n = self.rubrics, int(self.rubrics.task.max()) + 1
+        positive, negative = (np.bincount(of.task, sign * np.maximum(sign * of.contribution, 0)) for sign in (1, -1))
+        return debiased.KnownTasks(np.zeros(n), positive, negative, of.task_values(self.judge, n))
 
     def labels(self, places: NDArray[np.int64], factors: Floats) -> debiased.Labels:
         """The labels of some verdicts."""

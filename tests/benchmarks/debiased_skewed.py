@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.rules.statistics.debiased import KnownTasks, Labels, corrected, estimate
+from tasks.rules.statistics.debiased import corrected, estimate
 from tasks.rules.statistics.intervals import student_quantile
 from tasks.rules.statistics.sampling import PRIOR_ERROR, inclusion_probabilities, sizes
-from tests.benchmarks.debiased_coverage import systematic
+from tests.benchmarks.debiased_coverage import Replication, Rubrics, systematic
 from tests.benchmarks.figures import arguments, markdown
 
 Floats = NDArray[np.float64]
@@ -51,15 +51,12 @@ def covered(
     """Return whether the interval and Student's t hold the true score, and the ratio of their widths."""
     task, contribution, people = decided(shape, n_tasks, dice)
     judge = np.where(dice.random(len(task)) < np.where(people == 1.0, 0.05, 0.25), 1.0 - people, people)
-    known = KnownTasks(
-        np.zeros(n_tasks), *(np.bincount(task, side, n_tasks) for side in
-                             (np.maximum(contribution, 0.0), np.minimum(contribution, 0.0), contribution * judge))
-    )  # fmt: skip
+    nothing = np.zeros(len(task))
+    of = Replication(Rubrics(task, contribution, nothing, nothing, nothing), people, judge, judge)
     size = sizes(contribution, np.full(len(task), PRIOR_ERROR))
     probability = inclusion_probabilities(size, min(n_labels, len(task)))
     drawn = systematic(probability, dice)
-    labels = Labels(task[drawn], contribution[drawn], people[drawn], judge[drawn], 1.0 / probability[drawn])
-    made = corrected(known, labels)
+    made = corrected(of.known, of.labels(drawn, 1.0 / probability[drawn]))
     found = estimate(made)
     half = found.error * float(student_quantile(0.975, np.asarray(made.degrees)))
     return found.low <= true <= found.high, abs(found.mean - true) <= half, (found.high - found.low) / (2.0 * half)

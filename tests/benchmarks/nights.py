@@ -7,7 +7,6 @@ configuration names days, and replaced files go without the hour that readers ha
 """
 
 import asyncio
-import json
 import resource
 import tempfile
 import time
@@ -188,7 +187,7 @@ def main() -> None:
     """Simulate as the arguments say, and print what each night took and what grew."""
     given = arguments(
         __doc__, nights=30, tasks=60, models=3, criteria=(10, "of each task"),
-        many_parts=(100, "files from which on a night compacts"), json=(Path, "also write the nights to this file"),
+        many_parts=(100, "files from which on a night compacts"),
     )  # fmt: skip
     size = Size(given.nights, given.tasks, given.models, given.criteria, given.many_parts)
     seen = []
@@ -199,8 +198,6 @@ def main() -> None:
     print("\n" + table(_COLUMNS, [night.cells for night in seen]))
     if len(seen) >= 3:
         print("\n" + growth(seen))
-    if given.json:
-        given.json.write_text(json.dumps([vars(night) for night in seen]), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,20 +1,8 @@
 """Peak memory of the judge stage after few calls and after many: does it grow with their number?"""
 
-import asyncio
-import tempfile
-from pathlib import Path
-
-from tests.benchmarks.bench import Figures, in_process_of_its_own, judge_all, owing_job, table
+from tests.benchmarks.bench import in_process_of_its_own, judge_stage, table
 from tests.benchmarks.figures import Figure, arguments, report
 from tests.faults.process import ServerProcess
-
-
-def measure(api_base: str, n_calls: int, at_once: int) -> Figures:
-    """The figures of a stage of so many calls."""
-    judge = {"name": "hosted_vllm/judge", "api_base": api_base}
-    with tempfile.TemporaryDirectory(prefix="speed-") as folder:
-        job = in_process_of_its_own(owing_job, Path(folder), n_calls, judge, {"concurrency": at_once})
-        return asyncio.run(judge_all(job))
 
 
 def main() -> None:
@@ -25,7 +13,7 @@ def main() -> None:
     first_mb = 0.0
     for n_calls in asked.calls:
         with ServerProcess() as server:
-            found = in_process_of_its_own(measure, server.api_base, n_calls, asked.at_once)
+            found = in_process_of_its_own(judge_stage, server.api_base, n_calls, asked.at_once)
         first_mb = first_mb or found.peak_mb
         figures.append(Figure(f"{n_calls} calls", found.peak_mb, f"{asked.calls[0]} calls", first_mb, "MB"))
         rows.append(

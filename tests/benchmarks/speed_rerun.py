@@ -27,12 +27,12 @@ from tasks.run.writing import StageReport
 from tasks.sample import plan_samples
 from tests.benchmarks.bench import in_process_of_its_own, table
 from tests.benchmarks.figures import Figure, arguments, report
-from tests.benchmarks.synthetic import Size, answers
+from tests.benchmarks.synthetic import FIELDS, Size, answers
 from tests.kit import good_row, job_on, prepared
 from tests.tasks.dataset.rows import hub_criterion
 from warehouse import Warehouse
 
-SPLITS = {"finance": ("Finance", 600, 10_264), "legal": ("Legal", 500, 9_092)}
+SPLITS = {split: (field, *numbers) for field, (split, *numbers) in FIELDS.items()}
 
 
 def data(folder: Path) -> Path:

@@ -13,8 +13,7 @@ from tasks.config.job import Job
 from tasks.ingest import ingest
 from tasks.run.writing import StageReport
 from tests.faults.server import FaultServer
-from tests.kit import Fill, Rows, admitted, copied, criterion, job_on, reading, response, verdict, write_jsonl
-from tests.tasks.aggregate.scores_oracle import World
+from tests.kit import Fill, copied, job_on, reading, write_jsonl
 from tests.tasks.bundles.memory import memory_store
 from tests.tasks.check.bad_rows import all_rows
 
@@ -45,25 +44,6 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fill]:
     """Write rows by table into a fresh warehouse, publish, and read, until the end of the module."""
     with ExitStack() as readers:
         yield lambda *parts: readers.enter_context(reading(tmp_path_factory.mktemp("published"), *parts))
-
-
-def rows_of(world: World) -> Rows:
-    """A world as the rows of the stored tables."""
-    criteria = {
-        (task, criterion_id): criterion(task, i, weight, category)
-        for task, rubric in world.rubrics.items()
-        for i, (criterion_id, weight, category) in enumerate(rubric)
-    }
-    responses = {cell: response(*cell, status=status) for cell, status in world.responses.items()}
-    verdicts = [
-        verdict(responses[cell], criteria[cell[0], criterion_id], value, judge=judge)
-        for judge, decisions in world.decisions.items()
-        for (cell, criterion_id), value in decisions.items()
-    ]
-    tasks = admitted(list(world.rubrics))
-    for task_row in tasks["task_rows"]:
-        task_row["n_criteria"] = len(world.rubrics[task_row["task_id"]])
-    return tasks | {"criteria": list(criteria.values()), "responses": list(responses.values()), "verdicts": verdicts}
 
 
 @pytest.fixture(scope="session")

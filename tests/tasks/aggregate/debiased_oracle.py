@@ -4,7 +4,7 @@ import math
 import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -17,22 +17,6 @@ Cell = tuple[str, str, int, int]
 CATEGORIES = ("Practical Utility", "Financial Accuracy")
 LOST = ("t3", "ada", 2)
 """A trial with a verdict that failed: it is in no score."""
-
-
-class Expected(NamedTuple):
-    """A debiased figure."""
-
-    judge_score: float
-    debiased: float
-    low: float
-    high: float
-    alone: float
-    alone_low: float
-    alone_high: float
-    power: float
-    effective: float
-    n_labels: int
-    n_tasks_labelled: int
 
 
 class LabelledWorld:
@@ -129,14 +113,15 @@ class LabelledWorld:
                 found[cell] = (sum(values) / len(values), factor)
         return found
 
-    def expected(self, model: str, score: str = "score", category: str | None = None) -> Expected:
-        """A model's debiased figure, as the README describes it."""
+    def expected(self, model: str, score: str = "score", category: str | None = None) -> dict[str, float]:
+        """A model's debiased figure by column, as the README describes it."""
         figure = _Figure(self, model, score, category)
         debiased, alone = figure.estimate(uses_judge=True), figure.estimate(uses_judge=False)
-        return Expected(
-            figure.mean(figure.judged), *debiased[:3], *alone[:3], *debiased[3:], len(figure.labels),
-            len({cell[0] for cell in figure.labels}),
-        )  # fmt: skip
+        names = ("debiased", "debiased_ci_low", "debiased_ci_high", "judge_power", "effective_labels",
+                 "labels_alone", "labels_alone_ci_low", "labels_alone_ci_high")  # fmt: skip
+        found = {"judge_score": figure.mean(figure.judged), "n_labels": len(figure.labels)}
+        found["n_tasks_labelled"] = len({cell[0] for cell in figure.labels})
+        return found | dict(zip(names, (*debiased, *alone[:3]), strict=True))
 
 
 def without_labels_on(tables: Mapping[str, list[Row]], models: set[str], places: set[int]) -> dict[str, list[Row]]:

@@ -16,7 +16,20 @@ from sklearn.metrics import accuracy_score, cohen_kappa_score, f1_score
 import tasks.measures.agreement as measuring
 from tasks.aggregate import aggregate
 from tasks.rules.statistics.intervals import draws
-from tests.kit import Rows, admitted, criterion, differing, job_on, response, row, rows_in, rubric_of, verdict, written
+from tests.kit import (
+    Rows,
+    admitted,
+    criterion,
+    differing,
+    job_on,
+    response,
+    row,
+    rows_in,
+    rubric_of,
+    verdict,
+    written,
+)
+from tests.tasks.aggregate.world import refused
 from warehouse import Reader, Warehouse
 
 FEW = 200
@@ -70,13 +83,10 @@ class Graded:
     def __init__(self, seed: int) -> None:
         dice = random.Random(seed)
         ids = [f"t{i:02d}" for i in range(16)]
-        self.tables = admitted([*ids, "refused"])
+        self.tables = admitted([*ids, "refused"]) | refused("refused")
         for i, task_row in enumerate(self.tables["task_rows"]):
             task_row["field"] = "Finance" if i % 3 else "Legal"
         fields = {each["task_id"]: each["field"] for each in self.tables["task_rows"]}
-        self.tables["refusals"] = [
-            row("refusals", task_id="refused", check_name="weight_range", severity="quarantine", detail="bad")
-        ]
         self.tables["criteria"] = [
             criterion(task, i, weight, dice.choice(["Accuracy", "Utility", None])) | {"severity": SEVERITIES[weight]}
             for task in (*ids, "refused")
@@ -459,7 +469,7 @@ def test_three_repetitions_of_a_judge_make_a_majority_two_do_not(published: Call
 def test_a_grader_of_refused_tasks_alone_has_no_voice_in_the_majority(published: Callable[[Rows], Reader]) -> None:
     tables = small({"a": DECIDED, "b": DECIDED, "c": DECIDED})
     tables["verdicts"] = [each for each in tables["verdicts"] if each["judge"] != "c" or each["task_id"] == "t1"]
-    tables["refusals"] = [row("refusals", task_id="t1", check_name="weight_range", severity="quarantine", detail="bad")]
+    tables |= refused("t1")
 
     assert ["a", "b"] == [each["grader"] for each in published(tables).rows("from graders order by grader")]
 

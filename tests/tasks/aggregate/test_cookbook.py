@@ -7,66 +7,40 @@ from typing import Any
 import pytest
 
 from sql.cookbook import recipes
-from tasks.benchmarks.prbench import SEVERITIES
-from tests.kit import EPOCH, admitted, aggregated, criterion, response, row, verdict
+from tests.kit import Rows, aggregated, row
+from tests.tasks.aggregate.world import random_world
 from warehouse import Reader
 
-TASKS = [f"t{number:02d}" for number in range(12)]
-MODELS = ("ada", "bell", "curie", "dirac")
-WEIGHTS = (9.0, 5.0, 2.0, -2.0, -9.0)
 
-
-def small_world(seed: int) -> dict[str, list[dict[str, Any]]]:
-    dice = random.Random(seed)
-    rows = admitted(TASKS, n_criteria=len(WEIGHTS), topic="A topic", positive_weight=16.0, negative_weight=-11.0)
+def small_world(seed: int) -> Rows:
+    dice, rows = random.Random(seed), random_world(seed, n_tasks=12)
+    for answer in rows["responses"]:
+        answer |= {"chars_alnum": dice.randint(100, 900), "completion_tokens": dice.randint(50, 300), "cost_usd": 0.01}
+    for each in rows["verdicts"]:
+        each |= {"cost_usd": 0.001, "error": "no answer within 60 s" if each["value"] is None else None}
+        if each["criterion_id"] == "t000-c0":  # out of reach
+            each |= {"value": 0.0, "status": "unmet"}
+    first, labelled = rows["verdicts"][0], [each for each in rows["verdicts"] if each["judge"] == "a-judge"]
+    for each in labelled:
+        other = {0.0: (1.0, "met"), 1.0: (0.0, "unmet")}.get(each["value"])
+        said = dict(zip(("value", "status"), other, strict=True)) if other and dice.random() < 0.2 else {}
+        expert = {"verdict_id": f"{each['verdict_id']}/expert", "judge": "expert", "source": "imported"}
+        rows["verdicts"].append(each | expert | said)
     rows["conversation_turns"] = [
-        row("conversation_turns", task_id=task, position=0, prompt="Why?", reference_texts=[]) for task in TASKS
+        row("conversation_turns", task_id=task["task_id"], position=0, prompt="Why?", reference_texts=[])
+        for task in rows["task_rows"]
     ]
-    rubrics = {task: [_criterion(task, place, weight) for place, weight in enumerate(WEIGHTS)] for task in TASKS}
-    responses = [
-        response(task, model, trial, chars_alnum=dice.randint(100, 900), completion_tokens=dice.randint(50, 300),
-                 cost_usd=0.01)
-        for task in TASKS for model in MODELS for trial in (1, 2)
+    rows["evidence"] = [
+        row("evidence", **{name: first[name] for name in ("verdict_id", "response_id", "task_id", "criterion_id")},
+            round=1, chunk_number=1, n_chunks=1, first_char=0, n_chars=9, status="ok", evidence=["It says so."])
     ]  # fmt: skip
-    verdicts = []
-    for answer in responses:
-        for item in rubrics[answer["task_id"]]:
-            # The first criterion of the first task is out of reach.
-            truth = dice.random() < 0.6 and item["criterion_id"] != "t00-c0"
-            for judge, source in (("a-judge", "judged"), ("b-judge", "judged"), ("expert", "imported")):
-                said = truth if item["criterion_id"] == "t00-c0" or dice.random() < 0.8 else not truth
-                verdicts.append(verdict(answer, item, float(said), judge=judge, source=source, cost_usd=0.001))
-    for failed in (verdicts[-1], verdicts[-4]):  # the expert's last two
-        failed |= {"status": "timeout", "value": None, "error": "no answer within 60 s"}
-    selected = [
-        row("hard_subset", selection_id="s", field="Finance", task_id=task, rank=place, mean_score=0.1, n_models=4,
-            selected_at=EPOCH)
-        for place, task in enumerate(TASKS[:6], start=1)
-    ]  # fmt: skip
-    bands = [
-        row("severities", severity=name, min_weight=low, max_weight=high) for name, (low, high) in SEVERITIES.items()
-    ]
-    evidence = [
-        row("evidence", verdict_id=verdicts[0]["verdict_id"], response_id=verdicts[0]["response_id"], task_id="t00",
-            criterion_id="t00-c0", round=1, chunk_number=1, n_chunks=1, first_char=0, n_chars=9, status="ok",
-            evidence=["It says so."])
-    ]  # fmt: skip
-    looks = [
+    rows["stopping_looks"] = [
         row("stopping_looks", stopping_id="s", score_name="score", model="ada", compared_model="bell",
             compared_vintage="base", block=block, decision=decision, mean_difference=0.1, n_tasks_evaluated=20 * block,
             n_tasks_planned=60)
         for block, decision in ((1, "open"), (2, "different"))
     ]  # fmt: skip
-    return rows | {
-        "evidence": evidence, "stopping_looks": looks,
-        "criteria": [item for rubric in rubrics.values() for item in rubric], "responses": responses,
-        "verdicts": verdicts, "hard_subset": selected, "severities": bands,
-    }  # fmt: skip
-
-
-def _criterion(task: str, place: int, weight: float) -> dict[str, Any]:
-    severity = next(name for name, (low, high) in SEVERITIES.items() if low <= weight <= high)
-    return criterion(task, place, weight, "Accuracy") | {"severity": severity}
+    return rows
 
 
 @pytest.fixture(scope="module")

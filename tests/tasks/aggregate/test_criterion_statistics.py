@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.kit import admitted, criterion, differing, response, row, verdict, written
+from tests.kit import admitted, criterion, differing, reading, response, verdict
+from tests.tasks.aggregate.world import refused
 from warehouse import Reader
 
 MODELS = ("ada", "bell", "curie", "dirac", "euler")
@@ -28,17 +29,13 @@ class Judged:
     def __init__(self, seed: int) -> None:
         dice = random.Random(seed)
         self.ids = [f"t{i}" for i in range(6)]
-        self.tables = admitted([*self.ids, "refused"])
-        self.tables["refusals"] = [
-            row("refusals", task_id="refused", check_name="weight_range", severity="quarantine", detail="bad")
-        ]
+        self.tables = admitted([*self.ids, "refused"]) | refused("refused")
         self.tables["criteria"] = [
             criterion(task, i, weight)
             for task in (*self.ids, "refused")
             for i, weight in enumerate([5, *dice.choices([8, 6, 2, -3, -9], k=6)])
         ]
         self.weights = {each["criterion_id"]: each["weight"] for each in self.tables["criteria"]}
-        self.task_of = {each["criterion_id"]: each["task_id"] for each in self.tables["criteria"]}
         self.tables["responses"] = [
             response(task, model, trial)
             for task in (*self.ids, "refused")
@@ -106,9 +103,7 @@ def judged() -> Judged:
 
 @pytest.fixture(scope="module")
 def reader(judged: Judged, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    warehouse = written(tmp_path_factory.mktemp("criteria"), judged.tables)
-    warehouse.publish()
-    with warehouse.reader() as opened:
+    with reading(tmp_path_factory.mktemp("criteria"), judged.tables) as opened:
         yield opened
 
 

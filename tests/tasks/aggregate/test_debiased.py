@@ -42,20 +42,13 @@ def test_a_debiased_score_is_what_plain_python_makes_of_the_labels(
     found, expected = figure(reader, model, score, category), made.expected(model, score, category or None)
 
     assert found["no_figure"] is None
-    assert found["n_labels"] == expected.n_labels
-    assert found["n_tasks_labelled"] == expected.n_tasks_labelled
     assert found["n_people"] == 2
-    assert found["judge_score"] == pytest.approx(expected.judge_score)
-    assert found["judge_power"] == pytest.approx(expected.power)
-    assert found["effective_labels"] == pytest.approx(expected.effective)
-    assert found["debiased"] == pytest.approx(expected.debiased)
     # The quantiles of two sets of resamples differ by a few hundredths of the interval.
-    off = 0.04 * (expected.alone_high - expected.alone_low)
-    assert found["debiased_ci_low"] == pytest.approx(expected.low, abs=off)
-    assert found["debiased_ci_high"] == pytest.approx(expected.high, abs=off)
-    assert found["labels_alone"] == pytest.approx(expected.alone)
-    assert found["labels_alone_ci_low"] == pytest.approx(expected.alone_low, abs=off)
-    assert found["labels_alone_ci_high"] == pytest.approx(expected.alone_high, abs=off)
+    off = 0.04 * (expected["labels_alone_ci_high"] - expected["labels_alone_ci_low"])
+    assert {name: found[name] for name in expected} == {
+        name: pytest.approx(value, abs=off) if "_ci_" in name else pytest.approx(value)
+        for name, value in expected.items()
+    }
     assert found["judge_ci_low"] < found["judge_score"] < found["judge_ci_high"]
 
 
@@ -85,7 +78,7 @@ def test_labels_in_two_steps_correct_a_judge_of_three_steps_only_where_it_is_rea
     found = rows_in(aggregated(tmp_path, tables).root, query)
 
     assert ["ternary_as_binary"] == [row["grading"] for row in found]
-    assert found[0]["debiased"] == pytest.approx(expected.debiased)
+    assert found[0]["debiased"] == pytest.approx(expected["debiased"])
 
 
 @pytest.mark.slow
@@ -100,7 +93,7 @@ def test_a_sheet_that_left_tasks_out_gives_no_figure_and_the_reason(made: Labell
 
     assert found["no_figure"] == "no sheet covers 1 of its 60 tasks"
     assert found["debiased"] is None
-    assert found["judge_score"] == pytest.approx(made.expected("ada").judge_score)
+    assert found["judge_score"] == pytest.approx(made.expected("ada")["judge_score"])
 
 
 @pytest.mark.slow
@@ -118,8 +111,8 @@ def test_a_sheet_counts_for_nothing_once_a_label_that_it_took_as_known_is_gone(t
     with aggregated(tmp_path, tables).reader() as reader:
         found = figure(reader, "ada")
 
-    assert found["n_labels"] == expected.n_labels
-    assert found["debiased"] == pytest.approx(expected.debiased)
+    assert found["n_labels"] == expected["n_labels"]
+    assert found["debiased"] == pytest.approx(expected["debiased"])
     assert found["n_unsampled_labels"] > 50
 
 

@@ -1,19 +1,19 @@
-"""Rank correlations of length and score, against SciPy's on values in exact fractions."""
+"""Rank correlations of length and score, against SciPy's on the scores of an independent checker."""
 
 import math
 import random
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator
-from fractions import Fraction
 from statistics import NormalDist
 from typing import Any
 
 import pytest
 from scipy import stats
 
-from tests.kit import admitted, criterion, differing, response, row, verdict, written
-from tests.tasks.aggregate.scores_oracle import EQUATIONS
+from tests.kit import admitted, criterion, differing, reading, response, row, verdict
+from tests.tasks.aggregate.world import figures_of, refused
+from tests.tasks.certify.checker import ALL
 from warehouse import Reader
 
 MODELS = {"ada": (1, 2, 3), "bell": (1, 2), "curie": (1,), "flat": (1,)}
@@ -32,13 +32,10 @@ class Answered:
     def __init__(self, seed: int) -> None:
         dice = random.Random(seed)
         self.ids = [f"t{i:02d}" for i in range(24)]
-        self.tables = admitted([*self.ids, "refused"])
+        self.tables = admitted([*self.ids, "refused"]) | refused("refused")
         self.tables["split_members"] += [
             row("split_members", split="half", task_id=task, position=i)
             for i, task in enumerate(self.ids[: TASK_SETS["half"]])
-        ]
-        self.tables["refusals"] = [
-            row("refusals", task_id="refused", check_name="weight_range", severity="quarantine", detail="bad")
         ]
         # Rubrics that differ little, so that many tasks come to the same.
         self.tables["criteria"] = [
@@ -47,12 +44,12 @@ class Answered:
             for i, weight in enumerate(dice.choice([(4, 4, -2), (1, 1, 2), (5, 5, 10, -5), (2, 2, 6)]))
         ]
         self.tables["responses"], self.tables["verdicts"] = [], []
-        self.values: dict[tuple[str, str, int], dict[str, Fraction]] = {}
         self.lengths: dict[tuple[str, str, int], Lengths] = {}
         for task in (*self.ids, "refused"):
             for model, trials in MODELS.items():
                 for trial in trials:
                     self._answer(dice, task, model, trial)
+        self.figures = figures_of(self.tables)
 
     def _answer(self, dice: random.Random, task: str, model: str, trial: int) -> None:
         lengths: Lengths = {
@@ -68,30 +65,26 @@ class Answered:
         if status != "ok":
             return
         self.tables["verdicts"] += [verdict(answer, each, value) for each, value in zip(rubric, values, strict=True)]
-        if task != "refused" and None not in values:
-            weights = [int(each["weight"]) for each in rubric]
-            points = sum(weight * (value or 0) for weight, value in zip(weights, values, strict=True))
-            positive, negative = (sum(w for w in weights if sign * w > 0) for sign in (1, -1))
-            self.values[task, model, trial] = {
-                name: value
-                for name, equation in EQUATIONS.items()
-                if (value := equation(points, positive, negative)) is not None
-            }
-            self.lengths[task, model, trial] = lengths
+        self.lengths[task, model, trial] = lengths
 
-    def of_tasks(self, task_set: str, model: str, name: str, measure: str) -> list[tuple[Fraction, Fraction | None]]:
+    def values(self, task_set: str, model: str, name: str) -> dict[str, dict[int, float]]:
+        """Task -> trial -> score, of the tasks of a set that count for the model."""
+        (run,) = (each for each in self.figures.runs if each[0] == model)
+        found = self.figures.of_tasks(run, (task_set, False), ALL, name)[0]
+        return {task: trials for task, trials in found.items() if trials}
+
+    def of_tasks(self, task_set: str, model: str, name: str, measure: str) -> list[tuple[float, float | None]]:
         """(score, length) of each task that counts for the model; the length None where no trial has one."""
         found = []
-        for task in self.ids[: TASK_SETS[task_set]]:
-            cells = [(task, model, trial) for trial in MODELS[model] if (task, model, trial) in self.values]
-            if cells:
-                lengths = [length for cell in cells if (length := self.lengths[cell][measure]) is not None]
-                found.append((mean([self.values[cell][name] for cell in cells]), mean(lengths) if lengths else None))
+        for task, trials in self.values(task_set, model, name).items():
+            lengths = [of for trial in trials if (of := self.lengths[task, model, trial][measure]) is not None]
+            found.append((mean([*trials.values()]), mean(lengths) if lengths else None))
         return found
 
 
-def mean(values: list[Any]) -> Fraction:
-    return Fraction(sum(values)) / len(values)
+def mean(values: list[Any]) -> float:
+    """A mean in which ties are ties."""
+    return round(math.fsum(values) / len(values), 12)
 
 
 @pytest.fixture(scope="module")
@@ -101,9 +94,7 @@ def answered() -> Answered:
 
 @pytest.fixture(scope="module")
 def reader(answered: Answered, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    warehouse = written(tmp_path_factory.mktemp("lengths"), answered.tables)
-    warehouse.publish()
-    with warehouse.reader() as opened:
+    with reading(tmp_path_factory.mktemp("lengths"), answered.tables) as opened:
         yield opened
 
 
@@ -117,12 +108,12 @@ def correlations(reader: Reader) -> dict[Key, dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def wanted(answered: Answered) -> dict[Key, list[tuple[Fraction, Fraction]]]:
-    """The correlated values, as (score, length)."""
-    found: dict[Key, list[tuple[Fraction, Fraction]]] = defaultdict(list)
+def wanted(answered: Answered) -> dict[Key, list[tuple[float, float]]]:
+    """What is correlated, as (score, length)."""
+    found: dict[Key, list[tuple[float, float]]] = defaultdict(list)
     for task_set in TASK_SETS:
         for model in MODELS:
-            for name in EQUATIONS:
+            for name in ("score", "min_normalized"):
                 for measure in MEASURES:
                     pairs = answered.of_tasks(task_set, model, name, measure)
                     known = [(score, length) for score, length in pairs if length is not None]
@@ -133,12 +124,8 @@ def wanted(answered: Answered) -> dict[Key, list[tuple[Fraction, Fraction]]]:
     return found
 
 
-def n_complete(answered: Answered, task: str, model: str) -> int:
-    return sum((task, model, trial) in answered.values for trial in MODELS[model])
-
-
-def spearman(pairs: list[tuple[Fraction, Fraction]]) -> float | None:
-    """The rank correlation; ties are found in the fractions, before anything is rounded."""
+def spearman(pairs: list[tuple[float, float]]) -> float | None:
+    """The rank correlation; ties are found in rounded values."""
     scores, lengths = zip(*pairs, strict=True)
     if len(set(scores)) == 1 or len(set(lengths)) == 1:
         return None
@@ -149,9 +136,9 @@ def spearman(pairs: list[tuple[Fraction, Fraction]]) -> float | None:
 
 
 def test_the_world_holds_ties_and_lengths_that_never_vary_and_tasks_that_are_complete_in_some_trials(
-    answered: Answered, wanted: dict[Key, list[tuple[Fraction, Fraction]]]
+    answered: Answered, wanted: dict[Key, list[tuple[float, float]]]
 ) -> None:
-    assert {0, 1, 2, 3} >= {n_complete(answered, task, "ada") for task in answered.ids} >= {2, 3}
+    assert {2, 3} <= {len(trials) for trials in answered.values("finance", "ada", "score").values()}
     assert [] == [key for key, pairs in wanted.items() if key[1] and len({score for score, _ in pairs}) == len(pairs)]
     assert spearman(wanted["finance", "flat", "score", "completion_tokens"]) is None
     assert len(wanted["finance", "flat", "score", "chars_alnum"]) < TASK_SETS["finance"]
@@ -159,7 +146,7 @@ def test_the_world_holds_ties_and_lengths_that_never_vary_and_tasks_that_are_com
 
 
 def test_length_and_score_go_together_as_scipy_says_and_null_where_either_never_varies(
-    wanted: dict[Key, list[tuple[Fraction, Fraction]]], correlations: dict[Key, dict[str, Any]]
+    wanted: dict[Key, list[tuple[float, float]]], correlations: dict[Key, dict[str, Any]]
 ) -> None:
     expected = {key: {"n": len(pairs), "rank_correlation": spearman(pairs)} for key, pairs in wanted.items()}
 

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pytest
+from sklearn.metrics import accuracy_score, cohen_kappa_score
 
 from tests.kit import Fill, admitted, aggregated, at, criterion, response, row, verdict
+from tests.tasks.aggregate.test_agreement import alpha_by_pairs
 from warehouse import Reader
 
 CHECKS = ("atomic", "objective")
@@ -152,12 +154,10 @@ def test_reviewers_of_the_same_criteria_are_compared_in_each_check(reader: Reade
     assert found.keys() == expected.keys()
     for name, (a, b) in expected.items():
         both = [(a[key], b[key]) for key in a if key in b]
-        observed = sum(x == y for x, y in both) / len(both)
-        p, q = (sum(side) / len(both) for side in zip(*both, strict=True))
-        chance = p * q + (1 - p) * (1 - q)
+        sides = [*zip(*both, strict=True)]
         assert found[name]["n"] == len(both)
-        assert found[name]["agreement"] == pytest.approx(observed)
-        assert found[name]["kappa"] == pytest.approx((observed - chance) / (1 - chance))
+        assert found[name]["agreement"] == pytest.approx(accuracy_score(*sides))
+        assert found[name]["kappa"] == pytest.approx(cohen_kappa_score(*sides))
         assert found[name]["kappa_ci_low"] < found[name]["kappa"] < found[name]["kappa_ci_high"]
 
 
@@ -166,14 +166,10 @@ def test_alpha_of_all_reviewers_is_krippendorffs_and_repetitions_are_no_reviewer
     found = {r["review_check"]: r for r in rows}
     units = [[of[key] for of in made.people.values() if key in of] for key in made.agreeing]
     pairable = [unit for unit in units if len(unit) > 1]
-    values = [value for unit in pairable for value in unit]
-    n, n_pass = len(values), sum(values)
-    differing = sum(2 * sum(unit) * (len(unit) - sum(unit)) / (len(unit) - 1) for unit in pairable)
-    alpha = 1 - (n - 1) * differing / (2 * n_pass * (n - n_pass))
 
     # The repetitions of the only model are not several reviewers.
     assert found.keys() == {"agree"}
-    assert found["agree"]["alpha"] == pytest.approx(alpha)
+    assert found["agree"]["alpha"] == pytest.approx(alpha_by_pairs(pairable))
     assert found["agree"]["n"] == len(pairable)
 
 

@@ -1,8 +1,6 @@
 """Scores and leaderboards on small cases that say what the paper's equations mean."""
 
-import random
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,14 +8,11 @@ import pytest
 import sql
 from tests.kit import (
     Rows,
-    aggregated,
     answered,
     response,
-    row,
-    rows_in,
     rubric_of,
-    written,
 )
+from tests.tasks.aggregate.world import refused
 from warehouse import Reader
 
 
@@ -35,17 +30,6 @@ def test_the_mean_is_clipped_and_not_each_response(published: Callable[[Rows], R
     assert pytest.approx(0.1, abs=1e-12) == value_of(reader, "mean_score")
 
 
-def test_a_failed_verdict_on_a_positive_criterion_is_not_counted_as_unmet(published: Callable[[Rows], Reader]) -> None:
-    reader = published(answered(rubric_of({"a": [5, 5]}), {"a": [1, None]}))
-    row = reader.rows("from scores where score_name = 'score'")[0]
-
-    assert [None, 0.5, 1.0, 0.5, False] == [
-        row[name] for name in ("value", "value_lower", "value_upper", "coverage", "is_complete")
-    ]
-    assert 0 == value_of(reader, "n_tasks")
-    assert value_of(reader, "mean_score") is None
-
-
 def test_a_response_that_failed_leaves_its_criteria_wanted_and_open(published: Callable[[Rows], Reader]) -> None:
     tables = answered(rubric_of({"a": [5], "b": [5]}), {"a": [1]})
     tables["responses"].append(response("b", status="timeout"))
@@ -56,16 +40,6 @@ def test_a_response_that_failed_leaves_its_criteria_wanted_and_open(published: C
     assert [{"task_id": "a", "status": "met"}, {"task_id": "b", "status": "no_response"}] == statuses
     assert [1, 2, 0.5] == [value_of(reader, name) for name in ("n_tasks", "n_tasks_wanted", "coverage")]
     assert 1.0 == value_of(reader, "mean_score")
-
-
-def test_a_task_counts_with_the_trials_that_are_complete(published: Callable[[Rows], Reader]) -> None:
-    tables = answered(rubric_of({"a": [4, 4], "b": [4, 4]}), {"a": [1, 0], "b": [1, 1]}, trial=1)
-    reader = published(answered(tables, {"a": [1, 1], "b": [1, None]}, trial=2))
-
-    columns = ("n_tasks", "n_tasks_full", "n_trials", "mean_score", "mean_lower", "mean_upper", "coverage")
-    assert [2, 1, 2, 0.875, 0.75, 0.875, 0.875] == [value_of(reader, name) for name in columns]
-    values = reader.rows("select value, n_trials_complete from task_scores where score_name = 'score' order by task_id")
-    assert [(0.75, 2), (1.0, 1)] == [tuple(row.values()) for row in values]
 
 
 def of_two_trials(status: str, source: str) -> Rows:
@@ -100,7 +74,7 @@ def test_people_are_wanted_on_the_trials_that_they_began(published: Callable[[Ro
 
 def test_a_trial_of_a_refused_task_alone_is_not_wanted(published: Callable[[Rows], Reader]) -> None:
     tables = answered(rubric_of({"a": [4, 4], "b": [4, 4]}), {"a": [1, 0]}, trial=1)
-    tables["refusals"] = [row("refusals", task_id="b", check_name="weight_range", severity="quarantine", detail="bad")]
+    tables |= refused("b")
     tables["responses"] += [response("b", trial=2)]
     reader = published(tables)
 
@@ -115,17 +89,6 @@ def test_a_verdict_on_an_older_wording_of_a_criterion_does_not_count(published: 
     assert [1, 2] == [value_of(reader, name, table="scores") for name in ("n_decided", "n_wanted")]
 
 
-def test_a_model_that_has_hardly_begun_shrinks_no_ranking(published: Callable[[Rows], Reader]) -> None:
-    tables = rubric_of({"a": [4], "b": [4], "c": [4]})
-    for model, values in {"x": (1, 1, 1), "y": (0, 0, 0)}.items():
-        answered(tables, {"a": [values[0]], "b": [values[1]], "c": [values[2]]}, model=model)
-    reader = published(answered(tables, {"a": [1]}, model="z"))
-
-    rows = reader.rows("select model, rank, n_tasks_ranked from leaderboard where is_primary order by model")
-
-    assert [("x", 1, 3), ("y", 2, 3), ("z", None, None)] == [tuple(row.values()) for row in rows]
-
-
 @pytest.mark.parametrize(("prices", "wanted"), [((0.25, 0.25), 1.5), ((0.25, None), None)])
 def test_the_cost_is_that_of_responses_and_verdicts_and_unknown_where_one_price_is(
     published: Callable[[Rows], Reader], prices: tuple[float | None, ...], wanted: float | None
@@ -137,45 +100,14 @@ def test_the_cost_is_that_of_responses_and_verdicts_and_unknown_where_one_price_
     assert wanted == value_of(published(tables), "cost_usd")
 
 
-# trials that do not cover the same tasks
+def test_without_intervals_every_rank_is_possible(published: Callable[[Rows], Reader]) -> None:
+    tables = rubric_of({task: [1, 1] for task in ("a", "b")})
+    for model, value in {"best": 1.0, "last": 0.0}.items():
+        answered(tables, {task: [value, value] for task in ("a", "b")}, model=model)
 
+    rows = published(tables).rows("select rank, rank_low, rank_high from leaderboard where is_primary order by model")
 
-# the range of ranks
-
-
-def test_the_range_of_ranks_is_what_the_intervals_allow(tmp_path: Path) -> None:
-    tasks = [f"t{i:02d}" for i in range(60)]
-    tables = rubric_of({task: [1, 1] for task in tasks})
-    shares = {"best": 0.95, "second": 0.5, "twin": 0.48, "last": 0.05}
-    for model, share in shares.items():
-        dice = random.Random(model)
-        answered(tables, {t: [float(dice.random() < share) for _ in range(2)] for t in tasks}, model=model)
-    answered(tables, {"t00": [1, 1]}, model="begun")
-    written(tmp_path, tables).publish()
-    columns = "model, rank, rank_low, rank_high, latest_rank_low, latest_rank_high, raw_ci_low, raw_ci_high"
-    query = f"select {columns} from leaderboard where is_primary order by model"
-    before = {row["model"]: row for row in rows_in(tmp_path, query)}
-    aggregated(tmp_path, {})
-    rows = {row["model"]: row for row in rows_in(tmp_path, query)}
-    ranked = {model: rows[model] for model in shares}
-
-    # Without intervals every rank is possible.
-    assert {(1, 4)} == {(before[model]["rank_low"], before[model]["rank_high"]) for model in shares}
-    assert [None] * 3 == [rows["begun"][name] for name in ("rank", "rank_low", "rank_high")]
-    assert {
-        model: (
-            1 + sum(other["raw_ci_low"] > row["raw_ci_high"] for other in ranked.values()),
-            sum(not other["raw_ci_high"] < row["raw_ci_low"] for other in ranked.values()),
-        )
-        for model, row in ranked.items()
-    } == {model: (row["rank_low"], row["rank_high"]) for model, row in ranked.items()}
-    assert [(1, 1), (2, 3), (2, 3), (4, 4)] == [(ranked[m]["rank_low"], ranked[m]["rank_high"]) for m in shares]
-    assert all(row["rank_low"] <= row["rank"] <= row["rank_high"] for row in ranked.values())
-    assert all((row["rank_low"], row["rank_high"]) == (row["latest_rank_low"], row["latest_rank_high"])
-               for row in rows.values())  # fmt: skip
-
-
-# clipping
+    assert [(1, 1, 2), (2, 1, 2)] == [tuple(row.values()) for row in rows]
 
 
 # answers without a verdict

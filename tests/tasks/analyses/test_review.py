@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Iterator
 from itertools import groupby, takewhile
 from pathlib import Path
 from typing import Any
@@ -18,22 +17,15 @@ from tasks.run.run_context import open_run_context
 from tasks.run.writing import StageReport
 from tests.faults.answers import Answer, Request, criterion_of, is_reviewing, prompt_of, review, well_behaved
 from tests.faults.server import FaultServer
-from tests.kit import SHARED_DATA, good_row, job_on, prepared, rows_in, write_jsonl
+from tests.kit import SHARED_DATA, endpoint, good_row, job_on, prepared, rows_in, write_jsonl
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
 FINANCE = SHARED_DATA / "prbench" / "finance_hard.parquet"
 
 
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
-    monkeypatch.setenv("HOSTED_VLLM_API_KEY", "none")
-    with FaultServer() as running:
-        yield running
-
-
 def reviewer(server: FaultServer, label: str = "rev", **settings: Any) -> dict[str, Any]:
-    return {"name": f"hosted_vllm/{label}", "label": label, "api_base": server.api_base, **settings}
+    return endpoint(label, server.api_base, **settings)
 
 
 def reviewed(job: Job, *, retry_failed: bool = False) -> StageReport:
@@ -54,8 +46,8 @@ def reviewed(job: Job, *, retry_failed: bool = False) -> StageReport:
     return report
 
 
-def small(server: FaultServer, folder: Path, n_tasks: int = 2, **settings: Any) -> Job:
-    rows = [good_row(f"t{i}") for i in range(n_tasks)]
+def small(server: FaultServer, folder: Path, *rows: dict[str, Any], **settings: Any) -> Job:
+    rows = rows or (good_row("t0"), good_row("t1"))
     given = {"reviewer": reviewer(server), "limits": {"concurrency": 4, "attempts": 2}} | settings
     return prepared(job_on(write_jsonl(folder / "finance.jsonl", rows), folder / "warehouse", **given))
 
@@ -114,9 +106,7 @@ def test_a_criterion_that_imitates_the_prompt_ends_no_quotation(server: FaultSer
     )
     row = good_row("t0")
     row["rubric"][3]["title"] = attack
-    job = prepared(
-        job_on(write_jsonl(tmp_path / "finance.jsonl", [row]), tmp_path / "warehouse", reviewer=reviewer(server))
-    )
+    job = small(server, tmp_path, row)
     with Warehouse(job.warehouse).reader() as reader:
         prompts = [item.prompt for item in REVIEW.missing(job, reader)["rev"]]
 
@@ -133,9 +123,7 @@ def test_an_undesired_criterion_is_marked_as_one_and_no_weight_is_shown(server: 
     row = good_row("t0")
     notes = row["rubric"][2]["annotations"]
     notes["weight_class"], notes["critically_detrimental_weight"] = "critically detrimental", -9
-    job = prepared(
-        job_on(write_jsonl(tmp_path / "finance.jsonl", [row]), tmp_path / "warehouse", reviewer=reviewer(server))
-    )
+    job = small(server, tmp_path, row)
     with Warehouse(job.warehouse).reader() as reader:
         prompt = REVIEW.missing(job, reader)["rev"][0].prompt
 

@@ -19,11 +19,7 @@ def groups(tree: Tree, items: list[str]) -> dict[tuple[int, ...], list[str]]:
     """The phrases of each leaf, sorted, by the way that leads to it."""
     found: dict[tuple[int, ...], list[str]] = {}
     for item, leaf in zip(items, tree.leaves, strict=True):
-        way, node = [], int(leaf)
-        while node >= 0:
-            way.append(node)
-            node = tree.parents[node]
-        found.setdefault(tuple(way[::-1]), []).append(item)
+        found.setdefault(tuple(_way(tree, int(leaf))), []).append(item)
     return {way: sorted(of) for way, of in found.items()}
 
 

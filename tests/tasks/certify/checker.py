@@ -10,6 +10,8 @@ import sys
 import zipfile
 from collections import defaultdict
 from functools import cache
+from itertools import product
+from operator import add
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +21,8 @@ JUDGING = ("judge", "judge_config_hash", "template_hash", "grading", "judge_tria
 SAMPLING = ("model", "model_config_hash", "vintage")
 ORIGINAL, VARIANT = ("task_id", "original_id", "original_hash"), ("task_id", "criterion_id", "content_hash")
 ALL = ("all", "")
+NOTHING = (0.0, 0, 0.0, 0.0, 0.0)
+"""Points, decided criteria, met ones, and the positive and the negative weight of those decided."""
 
 
 def read(path, digest=None):
@@ -97,8 +101,8 @@ def tasks_under(tables, tasks, hard):
 
 
 def verdicts_of(tables, criteria):
-    """(judging, response) -> label -> [points, decided, met]; judgings not imported; what may hide failures; failed."""
-    found, other, hiding = defaultdict(lambda: defaultdict(lambda: [0.0, 0, 0.0])), set(), defaultdict(set)
+    """(judging, response) -> label -> its sums; judgings not imported; what may hide failures; what failed."""
+    found, other, hiding = defaultdict(lambda: defaultdict(lambda: NOTHING)), set(), defaultdict(set)
     failed = set()
     originals = {tuple(map(row.get, VARIANT)): tuple(map(row.get, ORIGINAL)) for row in tables["criterion_variants"]}
     for row in tables["verdicts"]:
@@ -111,14 +115,17 @@ def verdicts_of(tables, criteria):
             hiding[judging, row["response_id"]].add(False if is_own and mark is None else mark)
             failed |= {(judging, row["response_id"])} if value is None else set()
             value = 0.0 if value == 0.5 and grading == "ternary_as_binary" else value
+            more = (0.0, 0, value or 0.0, 0.0, 0.0)
+            if None not in (value, weight):
+                more = weight * value, 1, value, max(weight, 0.0), min(weight, 0.0)
             for label in labels:
-                sums, counts = found[judging, row["response_id"]][label], value is not None and weight is not None
-                sums[:] = sums[0] + (weight * value if counts else 0), sums[1] + counts, sums[2] + (value or 0)
+                sums = found[judging, row["response_id"]]
+                sums[label] = tuple(map(add, sums[label], more))
     return found, other, hiding, failed
 
 
 def runs_of(tables, tasks, rubrics, found, other, hiding, failed):
-    """Run -> (trials, answer times, marks, failed tasks); (run, task, label) -> trial -> [points, decided, met]."""
+    """Run -> (trials, answer times, marks, failed tasks); (run, task, label) -> trial -> its sums."""
     responses = {row["response_id"]: row for row in tables["responses"] if row["task_id"] in tasks}
     sampled, runs, sums, labels = defaultdict(list), {}, defaultdict(dict), defaultdict(list)
     for row in responses.values():
@@ -139,7 +146,7 @@ def runs_of(tables, tasks, rubrics, found, other, hiding, failed):
             failing.update({row["task_id"]} if has_failed else ())
             decided = found.get((run[3:], row["response_id"]), {})
             for label in labels[row["task_id"]]:
-                sums[run, row["task_id"], label][row["trial"]] = decided.get(label, [0.0, 0, 0.0])
+                sums[run, row["task_id"], label][row["trial"]] = decided.get(label, NOTHING)
     return runs, sums
 
 
@@ -177,42 +184,66 @@ class Figures:
         self.stopped = {self.about({**row, "is_own_hard": False}): row for row in tables["stopping_scores"]}
         self.runs, self.sums = runs_of(tables, tasks, self.rubrics, *verdicts_of(tables, criteria))
 
-    def values(self, run, task, label, score):
-        """Trial -> the score of the response, of the trials in which all criteria are decided; None: no such score."""
+    def responses(self, run, task, label, score):
+        """Trial -> a response's score, if it is complete, its lowest and highest possible one, how many criteria are
+        decided, and of how many; None: there is no such score."""
         positive, negative, n = self.rubrics.get((task, label), (0.0, 0.0, 0))
         factors = self.scores[score]
         divisor = factors["denominator_positive"] * positive + factors["denominator_negative"] * negative
         if divisor <= 0:
             return None
-        trials, least = self.sums.get((run, task, label), {}), factors["numerator_negative"] * negative
-        return {t: (p + least) / divisor for t, (p, d, _) in trials.items() if d == n}
+        found, least, trials = {}, factors["numerator_negative"] * negative, self.sums.get((run, task, label), {})
+        for trial in self.runs[run][0]:
+            points, decided, _, plus, minus = trials.get(trial, NOTHING)
+            low, high = points + negative - minus, points + positive - plus
+            score, low, high = ((each + least) / divisor for each in (points, low, high))
+            found[trial] = score if decided == n else None, low, high, decided, n
+        return found
+
+    @cache  # noqa: B019 - the world lives as long as its figures
+    def known(self, run, place, label, score):
+        """Task -> its responses by trial, of the tasks that have such a score."""
+        rubric = ALL if label in self.under else label
+        chosen = [task for task in self.sets[place] if task in self.under.get(label, [task])]
+        found = {task: self.responses(run, task, rubric, score) for task in chosen}
+        return {task: trials for task, trials in found.items() if trials is not None}
+
+    def all_rows(self):
+        """What there are figures of: each run that answered a task which has the score under the label."""
+        answered, labels = {key[:2] for key in self.sums}, {label for _, label in self.rubrics} | self.under.keys()
+        every = product(self.runs, self.sets, labels, self.scores)
+        return {key for key in every if any((key[0], task) in answered for task in self.known(*key))}
 
     @cache  # noqa: B019 - the world lives as long as its figures
     def of_tasks(self, run, place, label, score):
         """Task -> its scores by trial, and the label of the rubric that they are of."""
-        rubric = ALL if label in self.under else label
-        chosen = [task for task in self.sets[place] if task in self.under.get(label, [task])]
-        found = {task: self.values(run, task, rubric, score) for task in chosen}
-        return {task: values for task, values in found.items() if values is not None}, rubric
+        found = {
+            task: {trial: each[0] for trial, each in trials.items() if each[0] is not None}
+            for task, trials in self.known(run, place, label, score).items()
+        }
+        return found, ALL if label in self.under else label
 
-    def row(self, stated):
-        """The figures of a row that has a score."""
-        run, place, label, score = self.about(stated)
+    @cache  # noqa: B019 - as above
+    def unranked(self, run, place, label, score):
+        """The figures of a row that has a score, but for its ranks."""
         by_task, rubric = self.of_tasks(run, place, label, score)
-        trials, floor = self.runs[run][0], 0.0 if self.scores[score]["clips_mean"] else -math.inf
+        trials, floor = self.runs[run][0], self.floor(score)
         means = {task: sum(each.values()) / len(each) for task, each in by_task.items() if each}
         found = {"n_tasks": len(means), "n_tasks_wanted": len(by_task), "n_trials": len(trials)}
         found["n_tasks_full"] = sum(len(each) == len(trials) for each in by_task.values())
-        decided = sum(d for task in by_task for _, d, _ in self.sums.get((run, task, rubric), {}).values())
-        found["coverage"] = decided / (sum(self.rubrics[task, rubric][2] for task in by_task) * len(trials))
+        every = [each for of in self.known(run, place, label, score).values() for each in of.values()]
+        _, lower, upper, decided, wanted = zip(*every, strict=True)
+        found |= {"coverage": sum(decided) / sum(wanted), "is_complete": found["n_tasks_full"] == len(by_task)}
+        found |= {"mean_lower": max(np.mean(lower), floor), "mean_upper": max(np.mean(upper), floor)}
         raw = sum(means.values()) / len(means) if means else None
         found |= {"raw_mean_score": raw, "mean_score": None if raw is None else max(raw, floor)}
         met = np.array([sum(self.sums[run, task, rubric][t][2] for t in by_task[task]) for task in means])
         judged = np.array([float(self.rubrics[task, rubric][2] * len(by_task[task])) for task in means])
         drawn = draws(len(self.sets[place]), self.seed, self.resamples)[:, [self.sets[place].index(t) for t in means]]
-        ends = {"raw_ci": (None, None), "met_ci": (None, None)}
+        ends = {"raw_ci": (None, None), "met_ci": (None, None), "trials_ci": (None, None)}
+        found |= {"met_share": None, "n_judged": None, "trials_mean": None}
         if means:
-            found["met_share"] = met.sum() / judged.sum()
+            found |= {"met_share": met.sum() / judged.sum(), "n_judged": int(judged.sum())}
             ends["raw_ci"] = interval(np.array([*means.values()]), np.ones(len(means)), drawn)
             ends["met_ci"] = interval(met, judged, drawn)
         part = self.stopped.get((run, place, label, score), {})
@@ -225,18 +256,41 @@ class Figures:
             holds = skipped == part["n_tasks_skipped"]
             ends["raw_ci"] = (part["sequence_low"], part["sequence_high"]) if holds else (None, None)
         ends["ci"] = [None if end is None else max(end, floor) for end in ends["raw_ci"]]
-        each = [np.mean(of) for t in trials if (of := [v[t] for v in by_task.values() if t in v])]
-        if len(each) > 1 and found["n_tasks"] == found["n_tasks_full"]:
-            each = np.maximum(each, floor)
-            half = student(len(each) - 1) * each.std(ddof=1) / math.sqrt(len(each))
-            ends["trials_ci"] = each.mean() - half, each.mean() + half
+        each = np.array([mean for _, mean in self.trial_scores(run, place, label, score).values()])
+        if len(each) and found["n_tasks"] == found["n_tasks_full"]:
+            found["trials_mean"] = each.mean()
+            if len(each) > 1:
+                half = student(len(each) - 1) * each.std(ddof=1) / math.sqrt(len(each))
+                ends["trials_ci"] = each.mean() - half, each.mean() + half
         for name, (low, high) in ends.items():
             found |= {f"{name}_low": low, f"{name}_high": high}
+        return found | {"is_latest": self.is_latest(run), "may_hide_failures": mark_of(self.runs[run][2])}
+
+    def row(self, stated):
+        """The figures of a row that has a score."""
+        run, *of = self.about(stated)
         latest = [other for other in self.runs if self.is_latest(other) and other[3:] == run[3:]]
         own = [other for other in self.runs if other[2:] == run[2:]]
-        found |= self.rank(run, own, "rank", "n_tasks_ranked", place, label, score)
-        found |= {"is_latest": self.is_latest(run), "may_hide_failures": mark_of(self.runs[run][2])}
-        return found | self.rank(run, latest, "latest_rank", "n_tasks_latest_ranked", place, label, score)
+        ranks = self.rank(run, own, "rank", "n_tasks_ranked", *of)
+        return self.unranked(run, *of) | ranks | self.rank(run, latest, "latest_rank", "n_tasks_latest_ranked", *of)
+
+    def compared(self, stated):
+        """How many figures of a row were recomputed, and those that differ."""
+        found, about = self.row(stated), self.about(stated)
+        return len(found), [
+            (about, name, stated[name], value)
+            for name, value in found.items()
+            if not is_same(name, stated[name], value)
+        ]
+
+    def trial_scores(self, run, place, label, score):
+        """Trial -> the number of tasks that are complete in it, and the score over them."""
+        values, floor = self.of_tasks(run, place, label, score)[0].values(), self.floor(score)
+        trials = {trial: [of[trial] for of in values if trial in of] for trial in self.runs[run][0]}
+        return {trial: (len(each), max(np.mean(each), floor)) for trial, each in trials.items() if each}
+
+    def floor(self, score):
+        return 0.0 if self.scores[score]["clips_mean"] else -math.inf
 
     def about(self, row):
         label = (row["breakdown"], row["label"]) if "breakdown" in row else ALL
@@ -254,9 +308,15 @@ class Figures:
         ranked = {other: each for other, each in values.items() if each and 2 * len(each) >= most}
         shared = set.intersection(*map(set, ranked.values())) if ranked else set()
         if run not in ranked or not shared:
-            return {name: None, n_name: None}
+            return dict.fromkeys((name, n_name, f"{name}_low", f"{name}_high"))
         means = {o: round(math.fsum(each[t] for t in shared) / len(shared), 12) for o, each in ranked.items()}
-        return {name: 1 + sum(mean > means[run] for mean in means.values()), n_name: len(shared)}
+        rank = 1 + sum(mean > means[run] for mean in means.values())
+        ends = {other: [self.unranked(other, *of)[f"raw_ci_{end}"] for end in ("low", "high")] for other in ranked}
+        ends = {other: each for other, each in ends.items() if None not in (*each, *ends[run])}
+        above = sum(low > ends[run][1] for low, _ in ends.values())
+        below = sum(high < ends[run][0] for _, high in ends.values())
+        found = {name: rank, n_name: len(shared), f"{name}_low": min(1 + above, rank)}
+        return found | {f"{name}_high": max(len(ranked) - below, rank)}
 
 
 def mark_of(marks):
@@ -264,8 +324,9 @@ def mark_of(marks):
     return True if True in marks else None if None in marks else False
 
 
-def is_same(stated, found):
-    is_near = None not in (stated, found) and math.isclose(stated, found, rel_tol=1e-6, abs_tol=2e-6)
+def is_same(figure, stated, found):
+    off = 2e-6 if "ci_" in figure else 1e-9
+    is_near = None not in (stated, found) and math.isclose(stated, found, rel_tol=off, abs_tol=off)
     return stated == found if isinstance(stated, int) else is_near or stated is found is None
 
 
@@ -276,10 +337,9 @@ def check(path, digest=None, resamples=None):
     figures, n, wrong = Figures(manifest, tables, resamples), 0, []
     for name in ("leaderboard", "hard_leaderboard", "breakdown_leaderboard"):
         for stated in (row for row in tables[name] if row["is_judged"]):
-            for figure, found in figures.row(stated).items():
-                n += 1
-                if not is_same(stated[figure], found):
-                    wrong.append((name, figures.about(stated), figure, stated[figure], found))
+            n_found, differing = figures.compared(stated)
+            n += n_found
+            wrong += [(name, *each) for each in differing]
     return n, wrong
 
 

@@ -22,10 +22,9 @@ from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.statistics.intervals import draws
 from tests.kit import job_on, row, write_jsonl, written
-from tests.tasks.aggregate.scores_oracle import random_world
+from tests.tasks.aggregate.world import random_world
 from tests.tasks.certify import conftest as made
 from tests.tasks.certify.checker import check
-from tests.tasks.conftest import rows_of
 from warehouse import Warehouse
 from warehouse.tables import TABLES
 
@@ -138,7 +137,7 @@ def stopped_and_hidden(rows: dict[str, list[dict[str, Any]]]) -> None:
     """One model was stopped, one whose skipped tasks are there again; failures may be hidden for a third one."""
     stopped = {"ada": (30, 20, -0.9), "bell": (9, 1, 0.1), "curie": (30, 20, None)}
     rows["stopping_scores"] = [
-        row("stopping_scores", split="finance", judge="judge-a", model=model, score_name=each["score_name"],
+        row("stopping_scores", split="everything", judge="a-judge", model=model, score_name=each["score_name"],
             n_tasks=n_tasks, n_tasks_evaluated=n_tasks, n_tasks_skipped=n_skipped, sequence_low=low,
             sequence_high=None if low is None else 0.9, unbiased_mean_score=0.25)
         for each in rows["score_definitions"] for model, (n_tasks, n_skipped, low) in stopped.items()
@@ -148,7 +147,7 @@ def stopped_and_hidden(rows: dict[str, list[dict[str, Any]]]) -> None:
 
 
 def test_an_independent_checker_comes_to_the_figures_of_stopped_models_failures_and_other_words(tmp_path: Path) -> None:
-    rows = dict(rows_of(random_world(seed=5, n_tasks=30)))
+    rows = random_world(seed=5, n_tasks=30)
     in_other_words(rows)
     stopped_and_hidden(rows)
     made.with_true_ids(rows)

@@ -388,8 +388,10 @@ def judged_by_one(answer: dict[str, Any], n: int = 10, **values: Any) -> list[di
 
 
 def last_nights(
-    published: Fill, answers: list[dict[str, Any]], verdicts: list[dict[str, Any]], **more: Any
+    published: Fill, answers: list[dict[str, Any]], verdicts: list[dict[str, Any]] | None = None, **more: Any
 ) -> list[Any]:
+    if verdicts is None:
+        verdicts = [each for answer in answers for each in judged_by_one(answer)]
     rows = {
         **admitted(["t"], n_criteria=10), "criteria": CRITERIA, "responses": answers, "verdicts": verdicts,
         "runs": [row("runs", run_id=night, night=night) for night in NIGHTS[1:]], **more,
@@ -426,13 +428,11 @@ def test_each_judging_has_its_own_last_night_and_the_first_of_one_has_none(publi
 def test_the_pinned_sampling_stands_in_for_the_first_night_and_vintages_of_ones_own_do_not(published: Fill) -> None:
     trial = answered_in("2026-11-21") | {"vintage": "an-experiment"}
     answers = [answered_in("base"), trial, answered_in("2026-11-22")]
-    verdicts = [each for answer in answers for each in judged_by_one(answer)]
-    assert last_nights(published, answers, verdicts) == [("a-template", "base")]
+    assert last_nights(published, answers) == [("a-template", "base")]
 
 
 def test_a_night_in_which_the_judge_had_drifted_is_no_measure(published: Fill) -> None:
     answers = [answered_in(night) for night in NIGHTS]
-    verdicts = [each for answer in answers for each in judged_by_one(answer)]
     same = {"set_id": "set", "response_id": "r", "criterion_id": "c", "criterion_hash": "h"}
     night = "2026-11-21"
     drift = {
@@ -440,4 +440,4 @@ def test_a_night_in_which_the_judge_had_drifted_is_no_measure(published: Fill) -
         "control_verdicts": [row("control_verdicts", **same, judge_vintage=night, status="unmet", value=0.0)],
         "control_limits": [row("control_limits", set_id="set", night=night, n_decided=1, n_agreeing=0, cause="bar")],
     }
-    assert last_nights(published, answers, verdicts, **drift) == [("a-template", "2026-11-20")]
+    assert last_nights(published, answers, **drift) == [("a-template", "2026-11-20")]

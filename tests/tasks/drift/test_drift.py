@@ -79,10 +79,6 @@ def night(server: FaultServer, job: Job, label: str) -> Seen:
     return Seen(report, server.book[before:], drifted(tonight))
 
 
-def rows(job: Job, query: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
-    return rows_in(job, query, *parameters)
-
-
 def prompts(calls: Sequence[Request]) -> Counter[str]:
     return Counter(str(call["messages"][0]["content"]) for call in calls)
 
@@ -110,14 +106,14 @@ def test_the_control_set_is_half_met_and_half_unmet_spread_over_tasks_and_fixed_
         part.unlink()
     choose_control_set(again)
     chosen = "select set_id, verdict_id, first_value from control_set order by verdict_id"
-    members = rows(job, "select * from control_set")
-    values = {row["verdict_id"]: row["value"] for row in rows(job, "select verdict_id, value from verdicts")}
+    members = rows_in(job, "select * from control_set")
+    values = {row["verdict_id"]: row["value"] for row in rows_in(job, "select verdict_id, value from verdicts")}
 
     assert Counter(row["first_value"] for row in members) == {1.0: N // 2, 0.0: N // 2}
     assert all(values[row["verdict_id"]] == row["first_value"] for row in members)
     assert len({row["task_id"] for row in members}) == 8
     assert max(Counter(row["response_id"] for row in members).values()) <= 8
-    assert rows(job, chosen) == rows(again, chosen)
+    assert rows_in(job, chosen) == rows_in(again, chosen)
     assert len({row["set_id"] for row in members}) == 1
 
 
@@ -125,17 +121,17 @@ def test_a_control_set_never_changes_and_another_judging_gets_its_own(server: Fa
     job = job_at(server, folder, verdicts=10)
     choose_control_set(job)
     stored = "select * from control_set order by verdict_id"
-    first = rows(job, stored)
+    first = rows_in(job, stored)
     assert (len(first), choose_control_set(job_at(server, folder, verdicts=30)).rows) == (10, 0)
-    assert rows(job, stored) == first
+    assert rows_in(job, stored) == first
 
     at = job.settings.judges[0].model_copy(update={"temperature": 0.5})
     other = job.model_copy(update={"settings": job.settings.model_copy(update={"judges": (at,)})})
     assert choose_control_set(other).notes == ["judge has no control set: none of its verdicts is decided"]
     judged(other)
     choose_control_set(other)
-    assert len(rows(job, "select distinct set_id, judge_config_hash from control_set")) == 2
-    assert rows(job, f"select * from ({stored}) where set_id = ?", [first[0]["set_id"]]) == first
+    assert len(rows_in(job, "select distinct set_id, judge_config_hash from control_set")) == 2
+    assert rows_in(job, f"select * from ({stored}) where set_id = ?", first[0]["set_id"]) == first
 
 
 def test_a_night_asks_for_every_member_once_with_the_first_prompt_and_a_second_run_asks_for_none(
@@ -143,11 +139,11 @@ def test_a_night_asks_for_every_member_once_with_the_first_prompt_and_a_second_r
 ) -> None:
     job = job_at(server, folder)
     first = night(server, job, "2026-11-20")
-    members = {row["criterion_id"] for row in rows(job, "select criterion_id from control_set")}
+    members = {row["criterion_id"] for row in rows_in(job, "select criterion_id from control_set")}
     asked = prompts(first.calls)
     assert (len(first.calls), set(asked.values())) == (N, {1})
     assert set(asked) <= set(prompts(server.judgings[: -len(first.calls)]))
-    assert {row["criterion_id"] for row in rows(job, "select criterion_id from control_verdicts")} == members
+    assert {row["criterion_id"] for row in rows_in(job, "select criterion_id from control_verdicts")} == members
     again = night(server, job, "2026-11-20")
     assert (again.calls, again.report.notes) == ([], ["the control set is already judged, no model call made"])
     assert prompts(night(server, job, "2026-11-21").calls) == asked
@@ -178,12 +174,12 @@ def test_no_night_or_no_configured_number_means_that_nothing_is_judged(server: F
 def test_no_score_sees_the_control_verdicts(server: FaultServer, folder: Path) -> None:
     job = job_at(server, folder)
     queries = ["from verdicts order by verdict_id", "from leaderboard order by all", "from scores order by all"]
-    before = [rows(job, query) for query in queries]
+    before = [rows_in(job, query) for query in queries]
     server.behaviour = lenient
     night(server, job, "2026-11-20")
 
     assert before[0]
-    assert [rows(job, query) for query in queries] == before
+    assert [rows_in(job, query) for query in queries] == before
 
 
 def test_a_judge_that_decides_otherwise_from_a_night_on_is_found_and_one_that_does_not_is_not(
@@ -200,7 +196,7 @@ def test_a_judge_that_decides_otherwise_from_a_night_on_is_found_and_one_that_do
     assert one.agreement < one.lower_limit
     assert any("judge: agrees with its first verdicts on" in line for line in found.report.warnings)
     assert again.drifted[0].lower_limit == one.lower_limit
-    assert rows(job, "select night, is_out_of_control from judge_drift order by night") == [
+    assert rows_in(job, "select night, is_out_of_control from judge_drift order by night") == [
         {"night": f"2026-11-1{day}", "is_out_of_control": day >= 4} for day in range(6)
     ]
 
@@ -218,9 +214,9 @@ def test_a_model_that_answers_otherwise_leaves_the_control_set_alone(server: Fau
     judged(tonight)
     seen = night(server, job, "2026-11-22")
 
-    assert rows(job, "select count(*) as n from responses where text like 'I do not know%'") == [{"n": 8}]
+    assert rows_in(job, "select count(*) as n from responses where text like 'I do not know%'") == [{"n": 8}]
     assert (len(seen.calls), seen.drifted) == (N, [])
-    assert rows(job, "select distinct agreement from judge_drift") == [{"agreement": 1.0}]
+    assert rows_in(job, "select distinct agreement from judge_drift") == [{"agreement": 1.0}]
 
 
 def test_failures_are_no_disagreement_and_are_retried_by_the_same_night(server: FaultServer, folder: Path) -> None:
@@ -234,12 +230,12 @@ def test_failures_are_no_disagreement_and_are_retried_by_the_same_night(server: 
     figures = "select n_members, n_decided, n_failed, n_lost, n_agreeing from judge_drift"
     counts = {"n_members": N, "n_decided": N - n_failed, "n_failed": n_failed, "n_lost": 0, "n_agreeing": N - n_failed}
     assert 0 < n_failed < N
-    assert rows(job, figures) == [counts]
+    assert rows_in(job, figures) == [counts]
 
     server.behaviour = well_behaved
     again = night(server, job, "2026-11-20")
     assert len(again.calls) == n_failed
-    assert rows(job, figures) == [{**counts, "n_decided": N, "n_failed": 0, "n_agreeing": N}]
+    assert rows_in(job, figures) == [{**counts, "n_decided": N, "n_failed": 0, "n_agreeing": N}]
 
 
 def without_responses(job: Job, response_id: str, **changed: Any) -> None:
@@ -262,14 +258,14 @@ def test_members_whose_response_is_gone_or_is_another_are_lost_and_counted(
 ) -> None:
     job = job_at(server, folder)
     night(server, job, "2026-11-20")
-    member = rows(job, "select response_id, count(*) as n from control_set group by all order by all limit 1")[0]
+    member = rows_in(job, "select response_id, count(*) as n from control_set group by all order by all limit 1")[0]
     without_responses(job, member["response_id"], **changed)
     seen, again = night(server, job, "2026-11-21"), night(server, job, "2026-11-21")
     parts = Warehouse(job.warehouse).store.parts("control_verdicts")
 
     assert len(seen.calls) == N - member["n"]
     assert f"judge: {member['n']} members of its control set are lost" in seen.report.warnings[0]
-    assert rows(job, "select night, n_decided, n_failed, n_lost from judge_drift order by night") == [
+    assert rows_in(job, "select night, n_decided, n_failed, n_lost from judge_drift order by night") == [
         {"night": "2026-11-20", "n_decided": N, "n_failed": 0, "n_lost": 0},
         {"night": "2026-11-21", "n_decided": N - member["n"], "n_failed": 0, "n_lost": member["n"]},
     ]
@@ -281,9 +277,9 @@ def test_a_night_that_is_judged_late_takes_its_place_among_the_others(server: Fa
     job = job_at(server, folder)
     for label in ("2026-11-20", "2026-11-22"):
         night(server, job, label)
-    (before,) = rows(job, "select centre from judge_drift where night = '2026-11-22'")
+    (before,) = rows_in(job, "select centre from judge_drift where night = '2026-11-22'")
     night(server, job, "2026-11-21")
-    after = rows(job, "select night, centre from judge_drift order by night")
+    after = rows_in(job, "select night, centre from judge_drift order by night")
 
     assert before["centre"] == after[1]["centre"] == pytest.approx((N + 0.5) / (N + 1))
     assert after[2]["centre"] == pytest.approx((2 * N + 0.5) / (2 * N + 1))
@@ -298,7 +294,7 @@ def test_the_bar_is_the_one_that_was_configured_in_its_night(server: FaultServer
 
     assert [found.cause for found in barred.drifted] == ["bar"]
     assert "below the configured 99.0%" in barred.drifted[0].line
-    assert rows(job, "select min_agreement, cause from judge_drift order by night") == [
+    assert rows_in(job, "select min_agreement, cause from judge_drift order by night") == [
         {"min_agreement": 0.99, "cause": "bar"},
         {"min_agreement": None, "cause": None},
     ]

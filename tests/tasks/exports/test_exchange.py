@@ -22,10 +22,9 @@ from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tests import kit
 from tests.kit import admitted, criterion, imported, job_on, one_line, response, row, rows_in, verdict, written
-from tests.tasks.aggregate.scores_oracle import random_world
+from tests.tasks.aggregate.world import random_world
 from tests.tasks.bundles.manifests import sealed
 from tests.tasks.bundles.memory import Cut
-from tests.tasks.conftest import rows_of
 from warehouse import TABLES, Warehouse
 
 LEADERBOARD = "select * from leaderboard order by split, judge, judge_trial, model, score_name, vintage"
@@ -36,7 +35,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Job:
     """A warehouse with responses, verdicts, intervals, and canaries; no test changes it."""
     job = job_on("sample", tmp_path_factory.mktemp("filled") / "warehouse")
     warehouse = Warehouse(job.warehouse)
-    for table_name, rows in rows_of(random_world(seed=7, n_tasks=12)).items():
+    for table_name, rows in random_world(seed=7, n_tasks=12).items():
         marked = [{**each, "canary": "a canary"} if table_name == "split_members" else each for each in rows]
         warehouse.write(table_name, marked)
     warehouse.write("runs", [row("runs", run_id="ended", outcome="done"), row("runs", run_id="on", outcome="running")])
@@ -218,7 +217,7 @@ def test_columns_that_an_earlier_export_lacks_are_null(copy: Path, empty: Job) -
     rewritten(copy, tables=listed["tables"], files=files)
     imported(empty, copy)
 
-    assert [{"n": 12, "expert": None}] == rows_in(empty, "select count(*) as n, any_value(expert) as expert from tasks")
+    assert [{"n": 13, "expert": None}] == rows_in(empty, "select count(*) as n, any_value(expert) as expert from tasks")
 
 
 # damage

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from tasks.config.job import Job
-from tests.kit import admitted, criterion, job_on, response, row, verdict, write_jsonl, written
-from warehouse import Warehouse
+from tests.kit import admitted, criterion, job_on, response, row, values_in, verdict, write_jsonl, written
 
 N_CRITERIA = 10
 Tenths = Mapping[str, Mapping[str, Sequence[int]]]
@@ -100,15 +99,10 @@ def members_of(splits: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
     ]
 
 
-def read(job: Job, query: str) -> list[tuple[Any, ...]]:
-    with Warehouse(job.warehouse).reader() as reader:
-        return reader.table(query)[1]
-
-
 def overlaps(job: Job, kind: str) -> dict[str, tuple[int, int, int, float]]:
     """Return by compared selection: the tasks of the selection, of the other one, of both, and the overlap."""
     query = f"select compared_with, n_selected, n_compared, n_shared, jaccard from hard_overlaps where kind = '{kind}'"
-    return {name: figures for name, *rest in read(job, query) for figures in [tuple(rest)]}
+    return {name: figures for name, *rest in values_in(job, query) for figures in [tuple(rest)]}
 
 
 def expected_overlap(one: set[str], other: set[str]) -> tuple[int, int, int, Any]:

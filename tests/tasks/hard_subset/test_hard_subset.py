@@ -9,7 +9,7 @@ from tasks.config.job import Job
 from tasks.hard_subset.select import select_hard
 from tasks.rules.errors import PipelineError
 from tasks.run.writing import StageReport
-from tests.kit import rows_in
+from tests.kit import copied, rows_in, values_in
 from tests.tasks.hard_subset.hard_world import (
     OFFICIAL,
     PARTIAL,
@@ -23,7 +23,6 @@ from tests.tasks.hard_subset.hard_world import (
     members_of,
     overlaps,
     parts_of,
-    read,
     rows_of,
     store,
     with_rule,
@@ -44,8 +43,7 @@ def selected(tmp_path_factory: pytest.TempPathFactory) -> tuple[Job, StageReport
 @pytest.fixture
 def again(selected: tuple[Job, StageReport], tmp_path: Path) -> Job:
     """The job on a copy of its warehouse."""
-    copy = shutil.copytree(selected[0].warehouse, tmp_path / "warehouse")
-    return selected[0].model_copy(update={"warehouse": copy})
+    return copied(selected[0], tmp_path / "warehouse")
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +55,7 @@ def partial(tmp_path_factory: pytest.TempPathFactory) -> Job:
 def test_the_probabilities_are_those_of_all_panels_of_models_and_trials(selected: tuple[Job, StageReport]) -> None:
     exact = probabilities([[TENTHS[model][task] for model in sorted(TENTHS)] for task in TASKS], SIZE)
 
-    found = read(selected[0], "select inclusion_probability, is_border from hard_stability order by task_id")
+    found = values_in(selected[0], "select inclusion_probability, is_border from hard_stability order by task_id")
     assert pytest.approx([float(each) for each in exact], abs=0.03) == [probability for probability, _ in found]
     assert [0.05 <= probability <= 0.95 for probability, _ in found] == [is_border for _, is_border in found]
     assert {True, False} == {is_border for _, is_border in found}
@@ -75,7 +73,8 @@ def test_the_overlap_without_each_model_is_that_with_what_the_others_select(sele
 def test_the_report_says_on_one_line_how_stable_the_selection_is(selected: tuple[Job, StageReport]) -> None:
     job, report = selected
     hard = chosen(TENTHS, SIZE)
-    ((n_border,),) = read(job, "select count(*) from hard_stability where inclusion_probability between 0.05 and 0.95")
+    query = "select count(*) from hard_stability where inclusion_probability between 0.05 and 0.95"
+    ((n_border,),) = values_in(job, query)
     others = {model: chosen(without(TENTHS, model), SIZE) for model in TENTHS}
     least = min((len(hard & other) / len(hard | other), model) for model, other in others.items())
     official = len(hard & {*OFFICIAL}) / len(hard | {*OFFICIAL})
@@ -95,7 +94,7 @@ def test_the_official_hard_split_is_compared_and_a_single_model_is_not_left_out(
 
     assert {"legal_hard": (3, 3, 2, 0.5)} == overlaps(job, "official")
     assert {} == overlaps(job, "leave_one_out")
-    assert [(0.0,), (1.0,)] == read(job, "select distinct inclusion_probability from hard_stability order by all")
+    assert [(0.0,), (1.0,)] == values_in(job, "select distinct inclusion_probability from hard_stability order by all")
     assert ["Legal: 3 of 8 tasks are hard, 0 on the border; overlap with the official legal_hard: 0.50"] == report.notes
 
 
@@ -109,7 +108,7 @@ def test_a_second_run_writes_nothing_and_says_the_same(selected: tuple[Job, Stag
 
 
 def test_a_selection_that_has_no_stability_yet_is_given_it(selected: tuple[Job, StageReport], again: Job) -> None:
-    before = {table: read(again, f"from {table} order by all") for table in TABLES}
+    before = {table: values_in(again, f"from {table} order by all") for table in TABLES}
     for lost in ("hard_stability", "hard_overlaps"):
         shutil.rmtree(again.warehouse / "parts" / lost)
     forget_parts(Warehouse(again.warehouse))
@@ -117,7 +116,7 @@ def test_a_selection_that_has_no_stability_yet_is_given_it(selected: tuple[Job, 
     report = select_hard(again)
 
     assert selected[1].notes == report.notes
-    assert before == {table: read(again, f"from {table} order by all") for table in TABLES}
+    assert before == {table: values_in(again, f"from {table} order by all") for table in TABLES}
     assert selected[1].rows - SIZE == report.rows
 
 
@@ -147,33 +146,33 @@ def test_a_lower_bar_of_its_own_lets_the_complete_tasks_be_chosen_from(partial: 
 
     assert "Finance: 6 of 12 tasks are hard (chosen from 9), " in report.line
     wanted = [(task, task in hard) for task in TASKS[:9]]
-    assert wanted == read(job, "select task_id, is_selected from hard_stability order by all")
+    assert wanted == values_in(job, "select task_id, is_selected from hard_stability order by all")
     others = {model: chosen(without(PARTIAL, model), SIZE, TASKS[:9]) for model in PARTIAL}
     assert {model: expected_overlap(hard, other) for model, other in others.items()} == overlaps(job, "leave_one_out")
 
 
 def test_a_selection_that_is_made_again_after_another_is_the_one_that_counts(again: Job) -> None:
     latest = "select selection_id from intermediate.latest_selections"
-    first = read(again, latest)
+    first = values_in(again, latest)
     select_hard(with_rule(again, panel=("gpt", "kimi")))
-    other = read(again, latest)
+    other = values_in(again, latest)
     select_hard(again)
 
     assert first != other
-    assert first == read(again, latest)
+    assert first == values_in(again, latest)
     on_board = "select distinct task_id from intermediate.task_set_members where is_own_hard order by all"
-    assert sorted((task,) for task in chosen(TENTHS, SIZE)) == read(again, on_board)
+    assert sorted((task,) for task in chosen(TENTHS, SIZE)) == values_in(again, on_board)
 
 
 def test_a_judge_that_judged_several_times_selects_by_its_first_time(again: Job) -> None:
     once = rows_in(again, "from verdicts")
     store(again, {"verdicts": [each | {"verdict_id": each["verdict_id"] + "/2", "judge_trial": 2} for each in once]})
-    before = read(again, "select selection_id from intermediate.latest_selections")
+    before = values_in(again, "select selection_id from intermediate.latest_selections")
     judge = once[0]["judge"]
 
     assert 0 == select_hard(again.model_copy(update={"named_judges": (judge,)})).rows
     assert 0 == select_hard(again).rows
-    assert before == read(again, "select selection_id from intermediate.latest_selections")
+    assert before == values_in(again, "select selection_id from intermediate.latest_selections")
 
 
 @pytest.mark.slow
@@ -186,8 +185,8 @@ def test_a_task_that_lacks_a_trial_is_chosen_from_with_the_trials_that_it_has(tm
         (tmp_path / name).mkdir()
         job = job_with(tmp_path / name, tenths, {"finance": TASKS})
         select_hard(job)
-        assert chosen(tenths, SIZE) == {task for (task,) in read(job, "select task_id from hard_subset")}
-        probabilities.append(read(job, "select task_id, inclusion_probability from hard_stability order by task_id"))
+        assert chosen(tenths, SIZE) == {task for (task,) in values_in(job, "select task_id from hard_subset")}
+        probabilities.append(values_in(job, "select task_id, inclusion_probability from hard_stability order by all"))
 
     assert len(TASKS) == len(probabilities[0])
     assert probabilities[0] == probabilities[1]
@@ -200,7 +199,8 @@ def test_where_every_model_is_sampled_nightly_the_latest_night_selects(tmp_path:
     report = select_hard(job, must_select=False)
 
     assert [] == report.warnings
-    assert sorted((task,) for task in chosen(TENTHS, SIZE)) == read(job, "select task_id from hard_subset order by all")
+    query = "select task_id from hard_subset order by all"
+    assert sorted((task,) for task in chosen(TENTHS, SIZE)) == values_in(job, query)
     of_first_night = select_hard(job.model_copy(update={"night": "2026-11-21"}))
     assert len(of_first_night.notes) == 1
     with pytest.raises(PipelineError, match="no verdict"):

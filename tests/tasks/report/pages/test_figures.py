@@ -15,7 +15,7 @@ from tasks.report.build import served_page
 from tasks.report.drawing.charts import drawn as drawn_chart
 from tasks.report.drawing.charts import specification
 from tests.kit import admitted, at, criterion, response, row, verdict
-from tests.tasks.aggregate.breakdowns_oracle import severity_rows
+from tests.tasks.aggregate.world import severity_rows
 from tests.tasks.report.made_up.contenders import CONTENDERS, IMPORTED_MODEL, JUDGES, PEOPLE
 from tests.tasks.report.made_up.scopes import Row, rows_of, scope_of
 from warehouse import Warehouse

@@ -1,0 +1,145 @@
+"""A made-up world as rows of the stored tables, with everything that happens to responses and verdicts."""
+
+import random
+from collections.abc import Iterable
+from typing import Any
+
+from tasks.benchmarks.prbench import SEVERITIES
+from tasks.certify.certifying import INTERVALS
+from tests.kit import Rows, admitted, at, criterion, response, row, verdict
+from tests.tasks.certify.checker import Figures
+
+MODELS = {
+    ("ada", "base"): (1, 2, 3), ("bell", "base"): (1, 2), ("curie", "base"): (1, 2), ("bell", "2026-11-20"): (1,),
+    ("dirac", "2026-11-20"): (1,),
+}  # fmt: skip
+"""Model and vintage -> the trials"""
+JUDGES = ("a-judge", "judge-b")
+OWN_HARD = "Finance (own hard)"
+REFUSED = "t-refused"
+
+EVERY_ROW = """
+    from (
+        select * exclude (is_own_hard, n_tasks_annotated) from breakdown_leaderboard
+        union all by name
+        select *, 'all' as breakdown, '' as label from leaderboard
+        union all by name
+        select *, 'all' as breakdown, '' as label from hard_leaderboard
+    )
+"""
+"""The rows of all leaderboards, whole task sets under the breakdown `all`."""
+
+
+def random_world(seed: int, n_tasks: int = 60) -> Rows:
+    """Tasks, one of them refused, with all labels that they can have; failed and missing responses and verdicts."""
+    dice = random.Random(seed)
+    ids = [f"t{i:03d}" for i in range(n_tasks)]
+    tasks = [_task(dice, task_id, i) for i, task_id in enumerate(ids)]
+    tasks.append(_task(dice, REFUSED, 0) | {"topic": "of the refused task"})
+    is_hard = {task["task_id"]: task["task_id"] == REFUSED or dice.random() < 0.4 for task in tasks}
+    rubrics = {task["task_id"]: list(_rubric(dice, task["task_id"])) for task in tasks}
+    for task in tasks:
+        weights = [line["weight"] for line in rubrics[task["task_id"]]]
+        task |= {"n_criteria": len(weights), "positive_weight": sum(max(weight, 0.0) for weight in weights)}
+    responses = [
+        # The task that stands alone under its topic has no answer of one model.
+        response(
+            task["task_id"], model, trial, "timeout" if dice.random() < 0.02 or is_none else "ok", vintage=vintage,
+            created_at=at(vintage != "base"),
+        ) | {"response_id": f"{task['task_id']}/{model}/{trial}/{vintage}"}
+        for task in tasks
+        for (model, vintage), trials in MODELS.items()
+        for is_none in [(task["task_id"], model) == ("t004", "curie")]
+        for trial in trials
+        # One model has hardly begun, and one repeated one field only.
+        if dice.random() < (0.3 if model == "dirac" else 0.985)
+        if not (model == "bell" and trial == 2 and task["field"] == "Legal")
+    ]  # fmt: skip
+    verdicts = [
+        verdict(each, line, _decision(dice, each["model"], line["weight"]), judge=judge)
+        for judge in JUDGES
+        for each in responses
+        if each["status"] == "ok" and (judge == JUDGES[0] or (each["trial"] == 1 and each["task_id"] < "t020"))
+        for line in rubrics[each["task_id"]]
+        if dice.random() < 0.997
+    ]
+    return admitted([]) | {
+        "checks": admitted([*ids, REFUSED])["checks"],
+        "task_rows": tasks,
+        "split_members": [
+            row("split_members", split=split, task_id=task_id, position=i)
+            for i, task_id in enumerate(is_hard)
+            for split in ["everything", "hard"][: 1 + is_hard[task_id]]
+        ],
+        "hard_subset": [*_selection("older", is_hard, 1), *_selection("latest", [*ids[1::4], REFUSED], 2)],
+        **refused(REFUSED),
+        "severities": severity_rows(),
+        "criteria": [line for rubric in rubrics.values() for line in rubric],
+        "responses": responses,
+        "verdicts": verdicts,
+    }
+
+
+def _task(dice: random.Random, task_id: str, i: int) -> dict[str, Any]:
+    field = "Finance" if i % 2 else "Legal"
+    topics = {"Finance": ["Audit", "Tax", "Markets"], "Legal": ["Contracts", "Torts"]}[field]
+    return row(
+        "task_rows", task_id=task_id, field=field, n_rows=1,
+        # One task alone under its topic, one without a topic.
+        topic={4: "Rare", 7: None}.get(i, dice.choice(topics)),
+        expert=dice.choice(["Expert", "Non-Expert"]), turns=dice.choice([1, 1, 1, 2, 10]),
+        decision_types=dice.sample(["Choice", "Plan", "Procedure, Forum & Jurisdiction"], dice.randint(0, 3)),
+        economic_pathways=dice.sample(["Risk", "Value", "Operations, Processes & Controls"], dice.randint(1, 2)),
+        has_reference_texts=dice.random() < 0.2,
+    )  # fmt: skip
+
+
+def _rubric(dice: random.Random, task_id: str) -> Iterable[dict[str, Any]]:
+    for i in range(dice.randint(6, 14)):
+        weight = dice.choice([1, 1, -1]) * dice.randint(1, 10) if i else dice.randint(1, 10)
+        category = dice.choices(["Accuracy", "Risk", "Utility", None], [5, 3, 3, 1])[0]
+        severity = next(name for name, (low, high) in SEVERITIES.items() if low <= weight <= high)
+        yield criterion(task_id, i, weight, category) | {"severity": severity}
+
+
+def _decision(dice: random.Random, model: str, weight: float) -> float | None:
+    if dice.random() < 0.004:
+        return None
+    # One model is so bad that its means fall below zero.
+    return float(dice.random() < ((0.15 if weight > 0 else 0.8) if model == "curie" else 0.55))
+
+
+def _selection(name: str, tasks: Iterable[str], seconds: float) -> list[dict[str, Any]]:
+    """An own hard selection; the latest one counts."""
+    return [
+        row("hard_subset", selection_id=name, field="Finance", task_id=task, rank=rank, selected_at=at(seconds))
+        for rank, task in enumerate(tasks, start=1)
+    ]
+
+
+def refused(task_id: str) -> Rows:
+    """The row that makes a task refused."""
+    return {"refusals": [row("refusals", task_id=task_id, check_name="weight_range", severity="quarantine")]}
+
+
+def severity_rows() -> list[dict[str, Any]]:
+    """The weight classes with their bands."""
+    return [
+        row("severities", severity=severity, min_weight=low, max_weight=high)
+        for severity, (low, high) in SEVERITIES.items()
+    ]
+
+
+def figures_of(tables: Rows) -> Figures:
+    """What the independent checker makes of rows, given to it as a certificate has them."""
+    out = {each["task_id"] for each in tables.get("refusals", [])}
+    kinds = {"decision_type": "decision_types", "economic_pathway": "economic_pathways"}
+    given = {"criterion_labels": [], "criterion_variants": [], "stopping_scores": []} | tables | {
+        "tasks": [each | {"is_admitted": each["task_id"] not in out} for each in tables["task_rows"]],
+        "labelled_tasks": [
+            {"task_id": each["task_id"], "kind": kind, "label": label}
+            for each in tables["task_rows"] for kind, column in kinds.items() for label in each[column] or ()
+        ],
+        "hard_subset": [each for each in tables.get("hard_subset", []) if each["selection_id"] == "latest"],
+    }  # fmt: skip
+    return Figures({"intervals": INTERVALS}, given)
