@@ -32,6 +32,7 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
         each |= {"model_config_hash": "imported", "source": "imported"}
     tables["verdicts"] = [each for each in tables["verdicts"] if each["verdict_id"] not in gone]
     tables["labellers"] = [kit.row("labellers", judge="expert", import_batch="a-sheet")]
+    tables |= {"split_members": [each | {"split": "finance"} for each in tables["split_members"]]}  # the file's
     return stored(tmp_path_factory.mktemp("labelled"), tables)
 
 
